@@ -1,0 +1,1 @@
+"""Write the Lagrangian, get the motion."""

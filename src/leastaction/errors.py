@@ -1,0 +1,37 @@
+"""What can go wrong, each with a name of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from leastaction.path import Path
+
+
+class TraceError(TypeError):
+    """The Lagrangian's function cannot be turned into a Program; the message says which part and what to write."""
+
+
+class DegenerateLagrangianError(ValueError):
+    """∂²L/∂v² is singular, so that momenta do not determine velocities."""
+
+
+class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
+    """A step could not be solved. `.path` holds every step before it.
+
+    step, time    index of the step that failed and the time at its start
+    h             the step tried
+    residual      the size of the last Newton increment, relative to the step's own increment
+    iterations    Newton iterations spent on it
+    """
+
+    def __init__(
+        self, message: str, *, path: Path, step: int, time: float, h: float, residual: float, iterations: int
+    ) -> None:
+        super().__init__(message)
+        self.path = path
+        self.step = step
+        self.time = time
+        self.h = h
+        self.residual = residual
+        self.iterations = iterations

@@ -1,0 +1,142 @@
+"""The Galerkin family PsNrQu: a polynomial space of degree s and a quadrature rule, and nothing else.
+
+Ober-Blöbaum and Saake (2014), sections 3.1 and 3.2. On one step the motion is the polynomial
+
+    q(τ h) = Σ_ν q^ν l_ν(τ),   ν = 0 … s,   τ ∈ [0, 1],
+
+through values q^ν at control points d_0 = 0 < … < d_s = 1, and the discrete Lagrangian is
+
+    L_d(q^0, …, q^s) = h Σ_i b_i L(q(c_i h), q̇(c_i h)).
+
+A step solves p_k = −∂L_d/∂q^0 and 0 = ∂L_d/∂q^ν (0 < ν < s) for q^1 … q^s = q_{k+1}, and sets
+p_{k+1} = ∂L_d/∂q^s. The control points do not change the method, only its conditioning: they are
+the Lobatto points, since equispaced ones fail from s ≈ 10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.quadrature import FLOAT64_DIGITS, GUARD_DIGITS, Quadrature, gauss, lagrange_basis, lobatto, rounded
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What the stepper reads of a method: the basis at the nodes and the predictor.
+
+    c, b       nodes and weights, (r,)
+    d          control points, (s+1,)
+    l, dl      l_ν(c_i) and l_ν′(c_i), (r, s+1)
+    slope      l_ν′(1), (s+1,): the velocity at the end of a step, times h
+    modes      z^ν ↦ Legendre coefficients of h q̇ on the step, (s, s)
+    growth     those coefficients ↦ q(1 + d_μ) − q(1), (s, s): the next step predicted from this one
+    """
+
+    c: FloatArray
+    b: FloatArray
+    d: FloatArray
+    l: FloatArray
+    dl: FloatArray
+    slope: FloatArray
+    modes: FloatArray
+    growth: FloatArray
+
+    def __post_init__(self) -> None:
+        eps = np.finfo(float).eps
+        s, r = len(self.d) - 1, len(self.c)
+        checks = {
+            "the weights sum to one": abs(self.b.sum() - 1) < 4 * r * eps,
+            "the basis sums to one": np.abs(self.l.sum(axis=1) - 1).max() < 8 * s * eps,
+            "the derivatives sum to zero": np.abs(self.dl.sum(axis=1)).max() < 8 * s * eps * np.abs(self.dl).max(),
+            "the nodes are symmetric": np.abs(self.c + self.c[::-1] - 1).max() < 2 * eps,
+            "the weights are symmetric": bool((self.b == self.b[::-1]).all()),
+            "the control points are symmetric": np.abs(self.d + self.d[::-1] - 1).max() < 2 * eps,
+        }
+        for claim, holds in checks.items():
+            if not holds:
+                raise ArithmeticError(f"table of degree {s} with {r} nodes: it is not true that {claim}")
+
+
+@dataclass(frozen=True)
+class Galerkin:
+    """PsNrQu: degree s, r quadrature nodes, quadrature order u. Symplectic, symmetric, order min(2s, u).
+
+    >>> galerkin(2, lobatto(3)).name
+    'P2N3Q4Lob'
+    """
+
+    s: int
+    rule: Quadrature
+
+    @property
+    def name(self) -> str:
+        return f"P{self.s}N{self.rule.r}Q{self.rule.order}{self.rule.family}"
+
+    @property
+    def order(self) -> int:
+        """min(2s, u), the order measured in the Galerkin paper's section 5 and by this project's tests."""
+        return min(2 * self.s, self.rule.order)
+
+    @cached_property
+    def table(self) -> Table:
+        """The table in float64, every entry correctly rounded."""
+        exact = self.exact_table()
+        return Table(**{name: rounded(entries) for name, entries in exact.items()})
+
+    def exact_table(self, digits: int = FLOAT64_DIGITS) -> dict[str, Any]:
+        """The entries of `Table` as mpmath numbers, correct to `digits` and a few more."""
+        return _exact_table(self.s, self.rule, digits)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def galerkin(s: int, rule: Quadrature) -> Galerkin:
+    """The member of the family with polynomials of degree s and this quadrature rule."""
+    if not isinstance(rule, Quadrature):
+        raise TypeError(f"expected a quadrature rule, as from la.gauss(r) or la.lobatto(r); got {rule!r}")
+    if isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 1:
+        raise ValueError(f"the degree s must be an integer, at least 1; got {s!r}")
+    if rule.r < s:
+        raise ValueError(
+            f"P{s}N{rule.r}Q{rule.order}{rule.family} has fewer nodes than its degree (r = {rule.r} < s = {s}): "
+            f"some of the {s} velocity unknowns do not enter the discrete action, so a step has no unique solution. "
+            f"Use r ≥ {s}, for example P{s}N{s}Q{2 * s}Gau."
+        )
+    return Galerkin(int(s), rule)
+
+
+@lru_cache(maxsize=64)
+def _exact_table(s: int, rule: Quadrature, digits: int) -> dict[str, Any]:
+    c, b = rule.points(digits)
+    d = lobatto(s + 1).points(digits)[0]
+    l, dl = lagrange_basis(d, c, digits)
+    slope = lagrange_basis(d, [d[-1]], digits)[1][0]
+    with mpmath.workdps(digits + GUARD_DIGITS):
+        # h q̇(τ) = Σ_j w_j P_j(2τ − 1); Gauss with s points integrates the products exactly.
+        x, w = gauss(s).points(digits)
+        dl_at_x = lagrange_basis(d, x, digits)[1]
+        modes = [
+            [
+                (2 * j + 1) * mpmath.fsum(w[i] * mpmath.legendre(j, 2 * x[i] - 1) * dl_at_x[i][v] for i in range(s))
+                for v in range(1, s + 1)
+            ]
+            for j in range(s)
+        ]
+        growth = [[_legendre_integral(j, 2 * d[m] + 1) for j in range(s)] for m in range(1, s + 1)]
+    return dict(c=c, b=b, d=d, l=l, dl=dl, slope=slope, modes=modes, growth=growth)
+
+
+def _legendre_integral(j: int, x: Any) -> Any:
+    """∫ P_j(2τ − 1) dτ from τ = 1 to (x + 1)/2: half of (P_{j+1} − P_{j−1})/(2j + 1), taken between 1 and x."""
+    if j == 0:
+        return (x - 1) / 2
+    return (mpmath.legendre(j + 1, x) - mpmath.legendre(j - 1, x)) / (2 * (2 * j + 1))

@@ -1,0 +1,75 @@
+"""Methods by name."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from leastaction.methods.galerkin import Galerkin, galerkin
+from leastaction.methods.rk4 import RungeKutta4, rk4
+from leastaction.quadrature import gauss, lobatto
+
+Method = Galerkin | RungeKutta4
+
+ALIASES: dict[str, Method] = {
+    "midpoint": galerkin(1, gauss(1)),
+    "newmark": galerkin(1, gauss(1)),
+    "stormer-verlet": galerkin(1, lobatto(2)),
+    "simpson": galerkin(2, lobatto(3)),
+    "rk4": rk4("hamilton"),
+    "rk4-hamilton": rk4("hamilton"),
+    "rk4-lagrange": rk4("lagrange"),
+}
+
+_FAMILY_NAME = re.compile(r"P(\d+)N(\d+)Q(\d+)(Gau|Lob)?", re.IGNORECASE)
+
+
+def family(max_s: int = 5, max_r: int | None = None) -> Iterator[Galerkin]:
+    """Every member of the family with 1 ≤ s ≤ max_s and s ≤ r ≤ max_r (s + 1 unless told)."""
+    for s in range(1, max_s + 1):
+        for r in range(s, (s + 1 if max_r is None else max_r) + 1):
+            yield galerkin(s, gauss(r))
+            if r >= 2:
+                yield galerkin(s, lobatto(r))
+
+
+def method(name: str | Method) -> Method:
+    """A method by its name: an alias such as "simpson", or a member of the family such as "P3N4Q6Lob".
+
+    >>> method("simpson")
+    P2N3Q4Lob
+    >>> method("P3N4Q6Lob").order
+    6
+    """
+    if isinstance(name, Galerkin | RungeKutta4):
+        return name
+    if not isinstance(name, str):
+        raise TypeError(f"expected a method or its name, such as 'simpson' or 'P3N4Q6Lob'; got {name!r}")
+    key = name.strip().lower().replace("ö", "o").replace("_", "-").replace(" ", "-")
+    if key in ALIASES:
+        return ALIASES[key]
+    if match := _FAMILY_NAME.fullmatch(name.strip()):
+        return _member(name.strip(), *match.groups())
+    known = [*ALIASES, *(member.name for member in family())]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
+    raise ValueError(
+        f"unknown method {name!r}. {hint}Known are {', '.join(ALIASES)}, and PsNrQu with Gau or Lob, such as 'P3N4Q6Lob'."
+    )
+
+
+def _member(name: str, s: str, r: str, u: str, rule: str | None) -> Galerkin:
+    rules = []
+    if int(r) >= 1 and (rule or "gau").lower() == "gau":
+        rules.append(gauss(int(r)))
+    if int(r) >= 2 and (rule or "lob").lower() == "lob":
+        rules.append(lobatto(int(r)))
+    for candidate in rules:
+        if candidate.order == int(u):
+            return galerkin(int(s), candidate)
+    orders = " or ".join(f"P{s}N{r}Q{candidate.order}{candidate.family}" for candidate in rules)
+    raise ValueError(
+        f"{name!r} does not exist: a rule of {r} points has order u = 2r (Gauss) or 2r − 2 (Lobatto, r ≥ 2)"
+        + (f"; did you mean {orders}?" if orders else ".")
+    )

@@ -1,0 +1,303 @@
+"""Program: a function as a frozen list of scalar instructions.
+
+A Program is what tracing writes and what every backend reads: the LLVM lowering, the
+any-precision interpreter, the composition of whole steps. It knows none of them.
+
+Instruction k defines value k. Each is a tuple whose first entry names the operation:
+
+    ("input", i)        the i-th scalar of the flattened inputs
+    ("const", x)        a number: a float (meaning exactly that binary number) or a Fraction
+    (op, a)  (op, a, b) an operation of `OPERATIONS` on earlier values a, b
+
+Comparisons and logic give 1.0 or 0.0; ("if", c, x) is x where c is non-zero and 0 elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+Instruction = tuple[Any, ...]
+
+
+def _sign(x: float) -> float:
+    return 0.0 if x == 0 else math.copysign(1.0, x)
+
+
+# Every operation and what it means on floats. The set is closed: backends implement exactly these.
+UNARY: dict[str, Callable[[float], float]] = {
+    "neg": lambda x: -x, "sqrt": math.sqrt, "sq": lambda x: x * x,
+    "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos, "atan": math.atan,
+    "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh,
+    "asinh": math.asinh, "acosh": math.acosh, "atanh": math.atanh,
+    "exp": math.exp, "log": math.log, "expm1": math.expm1, "log1p": math.log1p, "erf": math.erf,
+    "abs": abs, "sign": _sign, "floor": math.floor, "ceil": math.ceil, "not": lambda x: float(not x),
+}  # fmt: skip
+BINARY: dict[str, Callable[[float, float], float]] = {
+    "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "div": lambda x, y: x / y,
+    "pow": math.pow, "atan2": math.atan2, "hypot": math.hypot, "fmod": math.fmod, "copysign": math.copysign,
+    "min": min, "max": max,
+    "lt": lambda x, y: float(x < y), "le": lambda x, y: float(x <= y),
+    "eq": lambda x, y: float(x == y), "ne": lambda x, y: float(x != y),
+    "and": lambda x, y: float(bool(x) and bool(y)), "or": lambda x, y: float(bool(x) or bool(y)),
+    "if": lambda c, x: x if c else 0.0,
+}  # fmt: skip
+OPERATIONS = UNARY.keys() | BINARY.keys()
+# Operations that take rational numbers to rational numbers.
+_RATIONAL: dict[str, Callable[..., Fraction]] = {
+    "neg": operator.neg, "sq": lambda x: x * x,
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+}  # fmt: skip
+_LOGICAL = {"lt", "le", "eq", "ne", "and", "or", "not"}
+_COMMUTATIVE = {"add", "mul", "min", "max", "eq", "ne", "and", "or", "hypot"}
+
+
+@dataclass(frozen=True)
+class Program:
+    """A straight-line function from named input blocks to named output blocks.
+
+    `inputs` and `outputs` give each block's name and number of scalars, in order; `results` holds
+    the value index of every output scalar, block after block.
+    """
+
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, int], ...]
+    code: tuple[Instruction, ...]
+    results: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if sum(size for _, size in self.outputs) != len(self.results):
+            raise ValueError(f"outputs {self.outputs} declare a size other than the {len(self.results)} results given")
+        for k, (op, *args) in enumerate(self.code):
+            if op == "input":
+                if not 0 <= args[0] < self.input_size:
+                    raise ValueError(f"instruction {k} reads input {args[0]} of {self.input_size}")
+            elif op != "const" and (op not in OPERATIONS or not all(0 <= a < k for a in args)):
+                raise ValueError(f"instruction {k} is not valid: {self.code[k]}")
+
+    @property
+    def input_size(self) -> int:
+        return sum(size for _, size in self.inputs)
+
+    @property
+    def output_size(self) -> int:
+        return len(self.results)
+
+    def input_slice(self, name: str) -> slice:
+        return _slice(self.inputs, name)
+
+    def output_slice(self, name: str) -> slice:
+        return _slice(self.outputs, name)
+
+    def output(self, name: str) -> tuple[int, ...]:
+        """Value indices of one output block."""
+        return self.results[self.output_slice(name)]
+
+    @cached_property
+    def digest(self) -> str:
+        """A fingerprint of the program: equal programs, and only they, share it."""
+        text = repr((self.inputs, self.outputs, self.code, self.results))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def select(self, *names: str) -> Program:
+        """The same program with only these outputs, without what they do not need."""
+        results = [k for name in names for k in self.output(name)]
+        needed = [False] * len(self.code)
+        for k in results:
+            needed[k] = True
+        for k in range(len(self.code) - 1, -1, -1):
+            if needed[k] and self.code[k][0] not in ("input", "const"):
+                for a in self.code[k][1:]:
+                    needed[a] = True
+        place: dict[int, int] = {}
+        code: list[Instruction] = []
+        for k, (op, *args) in enumerate(self.code):
+            if needed[k]:
+                place[k] = len(code)
+                code.append((op, *args) if op in ("input", "const") else (op, *(place[a] for a in args)))
+        outputs = tuple((name, len(self.output(name))) for name in names)
+        return Program(self.inputs, outputs, tuple(code), tuple(place[k] for k in results))
+
+    def __call__(self, *inputs: Iterable[float]) -> dict[str, list[float]]:
+        """Evaluate on floats, block by block: slow, plain, and the meaning of the instructions."""
+        x = [float(value) for block in inputs for value in block]
+        if len(x) != self.input_size:
+            raise ValueError(f"expected {self.input_size} input scalars {self.inputs}, got {len(x)}")
+        values: list[float] = []
+        for op, *args in self.code:
+            if op == "input":
+                values.append(x[args[0]])
+            elif op == "const":
+                values.append(float(args[0]))
+            else:
+                values.append(_evaluate(op, *(values[a] for a in args)))
+        return {name: [values[k] for k in self.output(name)] for name, _ in self.outputs}
+
+
+def _slice(blocks: Sequence[tuple[str, int]], name: str) -> slice:
+    start = 0
+    for block, size in blocks:
+        if block == name:
+            return slice(start, start + size)
+        start += size
+    raise KeyError(f"no block {name!r}; there are {[block for block, _ in blocks]}")
+
+
+def _evaluate(op: str, *args: float) -> float:
+    """One operation on floats; outside its domain it gives NaN or infinity as compiled code does."""
+    function: Callable[..., float] = UNARY[op] if len(args) == 1 else BINARY[op]
+    try:
+        return float(function(*args))
+    except ZeroDivisionError:
+        return (
+            math.nan
+            if args[0] == 0 or math.isnan(args[0])
+            else math.copysign(math.inf, args[0] * math.copysign(1, args[1]))
+        )
+    except OverflowError:
+        return math.inf
+    except ValueError:
+        return -math.inf if op == "log" and args[0] == 0 else math.nan
+
+
+class Builder:
+    """Writes Programs: folds constants, drops neutral elements, and never computes a value twice.
+
+    Folding is exact: sums and products of constants are kept as Fractions where a float would
+    round, and functions of constants are left to the backend, so that a Program means the same
+    at any precision. A product with a comparison becomes an `if`, so that the derivative of the branch of
+    `np.where` that was not taken cannot leak a NaN (0 · NaN) into the result.
+    """
+
+    def __init__(self, inputs: Sequence[tuple[str, int]]) -> None:
+        self.inputs = tuple(inputs)
+        self.code: list[Instruction] = []
+        self._place: dict[Instruction, int] = {}
+
+    def _emit(self, *instruction: Any) -> int:
+        # A float's repr tells 0.0 from -0.0, which are equal as dictionary keys.
+        key = ("const", repr(instruction[1])) if instruction[0] == "const" else instruction
+        place = self._place.get(key)
+        if place is None:
+            place = self._place[key] = len(self.code)
+            self.code.append(instruction)
+        return place
+
+    def input(self, name: str) -> list[int]:
+        """The values of one input block."""
+        block = _slice(self.inputs, name)
+        return [self._emit("input", i) for i in range(block.start, block.stop)]
+
+    def const(self, x: float | Fraction) -> int:
+        if isinstance(x, Fraction):
+            nearest = float(x)
+            return self._emit("const", nearest if Fraction(nearest) == x else x)
+        return self._emit("const", float(x))
+
+    def constant(self, k: int) -> float | Fraction | None:
+        """The number that value k is known to be, or None."""
+        return self.code[k][1] if self.code[k][0] == "const" else None
+
+    def op(self, op: str, *args: int) -> int:
+        """The value of `op` on the values `args`, simplified."""
+        constants = [self.constant(a) for a in args]
+        if op in _RATIONAL and all(c is not None and math.isfinite(c) for c in constants):
+            exact = [Fraction(c) for c in constants if c is not None]
+            if op != "div" or exact[1] != 0:
+                return self.const(_RATIONAL[op](*exact))
+        if len(args) == 2:
+            a, b = args
+            x, y = constants
+            if op == "add":
+                if x == 0:
+                    return b
+                if y == 0:
+                    return a
+                if self.code[b][0] == "neg":
+                    return self.op("sub", a, self.code[b][1])
+                if self.code[a][0] == "neg":
+                    return self.op("sub", b, self.code[a][1])
+            elif op == "sub":
+                if y == 0:
+                    return a
+                if x == 0:
+                    return self.op("neg", b)
+                if self.code[b][0] == "neg":
+                    return self.op("add", a, self.code[b][1])
+            elif op == "mul":
+                if x == 0 or y == 0:
+                    return self.const(0.0)
+                if x == 1:
+                    return b
+                if y == 1:
+                    return a
+                if x == -1:
+                    return self.op("neg", b)
+                if y == -1:
+                    return self.op("neg", a)
+                if self.code[a][0] in _LOGICAL:
+                    return self._emit("if", a, b)
+                if self.code[b][0] in _LOGICAL:
+                    return self._emit("if", b, a)
+            elif op == "div":
+                if x == 0:
+                    return self.const(0.0)
+                if y == 1:
+                    return a
+            if op in _COMMUTATIVE and a > b:
+                args = (b, a)
+        elif op == "neg" and self.code[args[0]][0] == "neg":
+            return int(self.code[args[0]][1])
+        return self._emit(op, *args)
+
+    def add(self, a: int, b: int) -> int:
+        return self.op("add", a, b)
+
+    def sub(self, a: int, b: int) -> int:
+        return self.op("sub", a, b)
+
+    def mul(self, a: int, b: int) -> int:
+        return self.op("mul", a, b)
+
+    def div(self, a: int, b: int) -> int:
+        return self.op("div", a, b)
+
+    def scale(self, x: float, a: int) -> int:
+        return self.op("mul", self.const(x), a)
+
+    def sum(self, terms: Iterable[int]) -> int:
+        total = self.const(0.0)
+        for term in terms:
+            total = self.add(total, term)
+        return total
+
+    def inline(self, program: Program, **blocks: Sequence[int]) -> dict[str, list[int]]:
+        """Write another program here, its input blocks bound to values of this one."""
+        bound = [value for name, size in program.inputs for value in _checked(name, blocks[name], size)]
+        place: list[int] = []
+        for op, *args in program.code:
+            if op == "input":
+                place.append(bound[args[0]])
+            elif op == "const":
+                place.append(self.const(args[0]))
+            else:
+                place.append(self.op(op, *(place[a] for a in args)))
+        return {name: [place[k] for k in program.output(name)] for name, _ in program.outputs}
+
+    def build(self, **outputs: Sequence[int]) -> Program:
+        """The finished program, without the values that no output needs."""
+        blocks = tuple((name, len(values)) for name, values in outputs.items())
+        results = tuple(value for values in outputs.values() for value in values)
+        return Program(self.inputs, blocks, tuple(self.code), results).select(*outputs)
+
+
+def _checked(name: str, values: Sequence[int], size: int) -> Sequence[int]:
+    if len(values) != size:
+        raise ValueError(f"block {name!r} has {size} scalars, got {len(values)}")
+    return values

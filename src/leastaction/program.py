@@ -9,7 +9,8 @@ Instruction k defines value k. Each is a tuple whose first entry names the opera
     ("const", x)        a number: a float (meaning exactly that binary number) or a Fraction
     (op, a)  (op, a, b) an operation of `OPERATIONS` on earlier values a, b
 
-Comparisons and logic give 1.0 or 0.0; ("if", c, x) is x where c is non-zero and 0 elsewhere.
+Comparisons and logic give 1.0 or 0.0; ("if", c, x) is x where c is non-zero and 0 elsewhere, and
+("select", c, x, y) is x there and y elsewhere.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ BINARY: dict[str, Callable[[float, float], float]] = {
     "and": lambda x, y: float(bool(x) and bool(y)), "or": lambda x, y: float(bool(x) or bool(y)),
     "if": lambda c, x: x if c else 0.0,
 }  # fmt: skip
-OPERATIONS = UNARY.keys() | BINARY.keys()
+OPERATIONS = UNARY.keys() | BINARY.keys() | {"select"}
 # Operations that take rational numbers to rational numbers.
 _RATIONAL: dict[str, Callable[..., Fraction]] = {
     "neg": operator.neg, "sq": lambda x: x * x,
@@ -151,6 +152,8 @@ def _slice(blocks: Sequence[tuple[str, int]], name: str) -> slice:
 
 def _evaluate(op: str, *args: float) -> float:
     """One operation on floats; outside its domain it gives NaN or infinity as compiled code does."""
+    if op == "select":
+        return args[1] if args[0] else args[2]
     function: Callable[..., float] = UNARY[op] if len(args) == 1 else BINARY[op]
     try:
         return float(function(*args))
@@ -163,6 +166,8 @@ def _evaluate(op: str, *args: float) -> float:
     except OverflowError:
         return math.inf
     except ValueError:
+        if op == "pow" and args[0] == 0:
+            return math.inf
         return -math.inf if op == "log" and args[0] == 0 else math.nan
 
 
@@ -267,6 +272,9 @@ class Builder:
 
     def div(self, a: int, b: int) -> int:
         return self.op("div", a, b)
+
+    def select(self, c: int, x: int, y: int) -> int:
+        return x if x == y else self._emit("select", c, x, y)
 
     def scale(self, x: float, a: int) -> int:
         return self.op("mul", self.const(x), a)

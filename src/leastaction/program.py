@@ -125,6 +125,28 @@ class Program:
         outputs = tuple((name, len(self.output(name))) for name in names)
         return Program(self.inputs, outputs, tuple(code), tuple(place[k] for k in results))
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, exact: floats in hexadecimal, Fractions as text."""
+        code = [
+            [op, args[0].hex() if isinstance(args[0], float) else str(args[0])] if op == "const" else [op, *args]
+            for op, *args in self.code
+        ]
+        return {"inputs": self.inputs, "outputs": self.outputs, "code": code, "results": self.results}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Program:
+        """The program that `to_json` wrote, checked."""
+
+        def number(text: str) -> float | Fraction:
+            return Fraction(text) if "/" in text else float.fromhex(text)
+
+        return cls(
+            tuple((name, int(size)) for name, size in data["inputs"]),
+            tuple((name, int(size)) for name, size in data["outputs"]),
+            tuple(("const", number(args[0])) if op == "const" else (op, *args) for op, *args in data["code"]),
+            tuple(data["results"]),
+        )
+
     def __call__(self, *inputs: Iterable[float]) -> dict[str, list[float]]:
         """Evaluate on floats, block by block: slow, plain, and the meaning of the instructions."""
         x = [float(value) for block in inputs for value in block]

@@ -55,10 +55,10 @@ def lower(program: Program, name: str) -> Lowered:
     else:
         for i, piece in enumerate(pieces):
             text.append(_function(program, piece, f"@{name}.{i}", "internal ", slots, outputs))
-        calls = "\n".join(
-            f"  call void @{name}.{i}(ptr %in, ptr %out, ptr %work)" for i in range(len(pieces))
+        calls = "\n".join(f"  call void @{name}.{i}(ptr %in, ptr %out, ptr %work)" for i in range(len(pieces)))
+        text.append(
+            f"define void @{name}(ptr noalias %in, ptr noalias %out, ptr noalias %work) {{\n{calls}\n  ret void\n}}\n"
         )
-        text.append(f"define void @{name}(ptr noalias %in, ptr noalias %out, ptr noalias %work) {{\n{calls}\n  ret void\n}}\n")
     return Lowered("\n".join(text), len(slots))
 
 

@@ -14,7 +14,12 @@ ODD = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh",
 KNOWN = {
     **{(op, 0): 0 for op in ODD | {"sqrt", "abs", "expm1", "log1p", "floor", "ceil"}},
     **{(op, 0): 1 for op in ("cos", "cosh", "exp")},
-    **{("sqrt", 1): 1, ("log", 1): 0, ("acos", 1): 0, ("acosh", 1): 0, ("abs", 1): 1, ("sign", 1): 1},
+    ("sqrt", 1): 1,
+    ("log", 1): 0,
+    ("acos", 1): 0,
+    ("acosh", 1): 0,
+    ("abs", 1): 1,
+    ("sign", 1): 1,
 }
 
 

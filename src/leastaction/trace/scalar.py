@@ -8,7 +8,6 @@ written for floats needs no other namespace.
 from __future__ import annotations
 
 import dis
-import math
 import numbers
 import sys
 from collections.abc import Callable

@@ -15,7 +15,7 @@ import numpy as np
 from leastaction.errors import TraceError
 from leastaction.program import Program
 from leastaction.trace.algebra import Algebra
-from leastaction.trace.scalar import ACTIVE, Array, Scalar, apply, lift
+from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift
 
 
 def trace(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...]], time: bool) -> Program:
@@ -78,9 +78,8 @@ def _tracing(builder: Algebra) -> Iterator[None]:
     np.array and np.asarray ask nobody what a list holds. While a function is traced they are replaced by versions that
     differ in one thing: the result is an Array if it holds traced values.
     """
-    with _patch:
+    with _patch, active(builder):
         originals = {name: getattr(np, name) for name in ("array", "asarray")}
-        token = ACTIVE.set(builder)
         for name, original in originals.items():
             setattr(np, name, _noticing(original))
         try:
@@ -88,7 +87,6 @@ def _tracing(builder: Algebra) -> Iterator[None]:
         finally:
             for name, original in originals.items():
                 setattr(np, name, original)
-            ACTIVE.reset(token)
 
 
 def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -51,13 +51,7 @@ def power(x: Any, y: Any) -> Any:
     exponent = builder.constant(lift(builder, y))
     if exponent is None or not math.isfinite(exponent):
         return apply("pow", x, y)
-    exact = Fraction(exponent)
-    if exact < 0 and exact.denominator <= 2:
-        return apply("div", 1, power(x, -exact))
-    if exact in (0, 1, 2, Fraction(1, 2)):
-        return Scalar(builder, builder.power(lift(builder, x), exact))
-    # Left whole: differentiation knows the derivative of a power, and writes small powers as products.
-    return apply("pow", x, exact)
+    return Scalar(builder, builder.raised(lift(builder, x), Fraction(exponent)))
 
 
 def _on(op: str) -> Callable[..., Any]:
@@ -69,7 +63,9 @@ def _log_to_base(base: int) -> Callable[[Any], Any]:
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
-    return apply("max", x, y) + apply("log1p", apply("exp", -abs(apply("sub", x, y))))
+    # Two smooth branches; max(x, y) would have a kink where they meet.
+    d = apply("sub", x, y)
+    return where(d > 0, x + apply("log1p", apply("exp", -d)), y + apply("log1p", apply("exp", d)))
 
 
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
@@ -103,6 +99,11 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 # Sums of products, which NumPy writes itself from + and *.
 BILINEAR = {"matmul", "vecdot", "matvec", "vecmat"}
+
+for _name, _function in ELEMENTWISE.items():
+    # NumPy calls these methods for arrays made behind our back, as by np.zeros(3, dtype=object).
+    if not hasattr(Scalar, _name):
+        setattr(Scalar, _name, _function)
 
 
 @functools.cache
@@ -267,8 +268,13 @@ def _like(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda a, *args, dtype=None, **kwargs: function(np.empty(np.shape(a), dtype=object), *args, **kwargs)
 
 
+def _sinc(x: Any) -> Any:
+    # NumPy's form is right at 0, its second derivative is not.
+    raise unsupported(np.sinc)
+
+
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.where: _where, np.select: _select, np.clip: _clip,
+    np.where: _where, np.select: _select, np.clip: _clip, np.sinc: _sinc,
     np.zeros_like: _like(np.zeros_like), np.ones_like: _like(np.ones_like), np.full_like: _like(np.full_like),
     np.empty_like: _like(np.zeros_like),
     np.linalg.norm: _norm, np.linalg.det: _stacked(_det), np.linalg.inv: _stacked(_inv),

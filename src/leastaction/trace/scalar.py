@@ -8,10 +8,10 @@ written for floats needs no other namespace.
 from __future__ import annotations
 
 import dis
-import math
 import numbers
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -23,6 +23,16 @@ from leastaction.trace.algebra import LOGICAL, Algebra
 
 # The program being written in this thread, if one is.
 ACTIVE: ContextVar[Algebra | None] = ContextVar("ACTIVE", default=None)
+
+
+@contextmanager
+def active(builder: Algebra) -> Iterator[None]:
+    """Write to this program from here on."""
+    token = ACTIVE.set(builder)
+    try:
+        yield
+    finally:
+        ACTIVE.reset(token)
 
 
 def lift(builder: Algebra, x: Any) -> int:
@@ -55,7 +65,8 @@ def apply(op: str, *args: Any) -> Scalar:
     builder = ACTIVE.get()
     if builder is None:
         raise TraceError("a traced value is used after its function has returned")
-    return Scalar(builder, builder.op(op, *(lift(builder, x) for x in args)))
+    values = [lift(builder, x) for x in args]
+    return Scalar(builder, builder.product(*values) if op == "mul" else builder.op(op, *values))
 
 
 def _operator(op: str, swap: bool = False) -> Callable[[Scalar, Any], Any]:
@@ -81,6 +92,7 @@ class Scalar:
     shape: tuple[int, ...] = ()
     ndim = 0
     size = 1
+    dtype = np.dtype(object)
 
     def __init__(self, builder: Algebra, index: int) -> None:
         self.builder = builder

@@ -97,7 +97,8 @@ def _write_new(e: Any, known: dict[Any, Any]) -> Any:
         sign, mantissa, exponent, _ = e._mpf_
         return (-1) ** sign * Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
     if isinstance(e, sp.Mul):
-        numerator, denominator = [], []
+        numerator: list[Any] = []
+        denominator: list[Any] = []
         for factor in e.args:
             inverted = isinstance(factor, sp.Pow) and factor.exp.is_Rational and factor.exp < 0
             (denominator if inverted else numerator).append(1 / factor if inverted else factor)

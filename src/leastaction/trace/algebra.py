@@ -11,7 +11,7 @@ LOGICAL = frozenset({"lt", "le", "eq", "ne", "and", "or", "not"})
 EVEN = frozenset({"cos", "cosh", "abs", "sq"})
 ODD = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "sign"})
 # Functions of a constant whose value is rational; all others wait for the precision of the backend.
-KNOWN = {
+KNOWN: dict[tuple[str, float | Fraction | None], int] = {
     **{(op, 0): 0 for op in ODD | {"sqrt", "abs", "expm1", "log1p", "floor", "ceil"}},
     **{(op, 0): 1 for op in ("cos", "cosh", "exp")},
     ("sqrt", 1): 1,
@@ -42,6 +42,8 @@ class Algebra(Builder):
                 return self.op(op, *x)
             if op in ODD and inner == "neg":
                 return self.op("neg", self.op(op, *x))
+            if op == "neg" and inner == "if":
+                return self.op("if", x[0], self.op("neg", x[1]))
             if op == "sqrt" and inner == "sq":
                 return self.op("abs", *x)
             if op == "sq" and inner == "sqrt":
@@ -66,8 +68,11 @@ class Algebra(Builder):
             condition = self.constant(a)
             if condition is not None:
                 return args[1] if condition else self.const(0.0)
-            if self.constant(args[1]) == 0 or self.code[args[1]][:2] == ("if", a):
+            if self.constant(args[1]) == 0:
                 return args[1]
+            inner, *x = self.code[args[1]]
+            if inner == "if":
+                return args[1] if x[0] == a else self.op("if", self.op("and", a, x[0]), x[1])
         return super().op(op, *args)
 
     def split(self, a: int) -> tuple[Fraction | int, int]:
@@ -87,6 +92,9 @@ class Algebra(Builder):
         """c·a"""
         if c == 1:
             return a
+        op, *args = self.code[a]
+        if op == "if":
+            return self.op("if", args[0], self.scaled(c, args[1]))
         factor, x = self.split(a)
         if factor == 1:
             return self.op("mul", self.const(c), a)
@@ -97,6 +105,15 @@ class Algebra(Builder):
         c, x = self.split(a)
         d, y = self.split(b)
         return self.scaled(c * d, self.mul(x, y))
+
+    def quotient(self, a: int, b: int) -> int:
+        """a/b; with a root or a power below, as a·x^(−c), whose derivatives need no other division."""
+        factor, x = self.split(b)
+        op, *args = self.code[x]
+        exponent = Fraction(1, 2) if op == "sqrt" else self.constant(args[1]) if op == "pow" else None
+        if exponent is None or not math.isfinite(exponent):
+            return self.div(a, b)
+        return self.scaled(1 / Fraction(factor), self.product(a, self.raised(args[0], -Fraction(exponent))))
 
     def times(self, a: int, b: int) -> int:
         for x, y in ((a, b), (b, a)):
@@ -132,20 +149,19 @@ class Algebra(Builder):
     def raised(self, a: int, exponent: Fraction) -> int:
         """a^exponent in the form that has the best derivatives: |v|³ is (v²)^{3/2}, smooth at v = 0."""
         inner, *x = self.code[a]
-        if inner == "sqrt" and exponent.denominator == 1 and abs(exponent) > 1:
+        if inner == "sqrt" and exponent.denominator == 1 and exponent not in (0, 1):
             return self.raised(x[0], exponent / 2)
         if inner == "abs" and exponent % 2 == 0:
             return self.raised(x[0], exponent)
-        if exponent < 0 and exponent.denominator <= 2:
-            return self.div(self.const(1.0), self.raised(a, -exponent))
-        if exponent in (0, 1, 2, Fraction(1, 2)):
+        if exponent in (-1, 0, 1, 2, Fraction(1, 2)):
             return self.power(a, exponent)
         return self.op("pow", a, self.const(exponent))
 
     def power(self, a: int, exponent: Fraction) -> int:
         """a^exponent in the form that is fastest: small integers and half-integers by products and a square root."""
         if exponent < 0 and exponent.denominator <= 2:
-            return self.div(self.const(1.0), self.power(a, -exponent))
+            root = a if exponent.denominator == 1 else self.op("sqrt", a)
+            return self.power(self.div(self.const(1.0), root), Fraction(-exponent.numerator))
         whole, half = divmod(exponent, 1)
         if whole > 16 or half not in (0, Fraction(1, 2)):
             return self.op("pow", a, self.const(exponent))

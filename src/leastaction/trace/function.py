@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import linecache
+import numbers
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -39,7 +41,7 @@ def trace(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...]],
             result = fn(*(arguments[name] for name in positional), **values)
             return builder.build(L=[_scalar(builder, result)])
         except Exception as error:
-            raise TraceError(_explain(fn, n, params, error)) from error
+            raise TraceError(_explain(n, params, error)) from error
 
 
 def const(x: Any) -> Any:
@@ -55,8 +57,8 @@ def const(x: Any) -> Any:
     if x == "pi":
         return np.pi if builder is None else apply("acos", -1)
     try:
-        exact = Fraction(x) if isinstance(x, (str, int, float, Fraction)) else Fraction(str(x))
-    except ValueError:
+        exact = Fraction(int(x.numerator), int(x.denominator)) if isinstance(x, numbers.Rational) else Fraction(x)
+    except (TypeError, ValueError):
         raise ValueError(f"const takes a decimal number, a ratio 'a/b' or 'pi', got {x!r}") from None
     return float(exact) if builder is None else Scalar(builder, builder.const(exact))
 
@@ -90,12 +92,12 @@ def _tracing(builder: Algebra) -> Iterator[None]:
 
 
 def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
-    def build(x: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    def build(*args: Any, **kwargs: Any) -> Any:
         try:
-            result = original(x, dtype, **kwargs)
+            result = original(*args, **kwargs)
         except TraceError:
             # dtype=float on traced values, which stand for floats already
-            result = original(x, object, **kwargs)
+            result = original(*args[:1], **{**kwargs, "dtype": object})
         if result.dtype == object and any(isinstance(entry, Scalar) for entry in result.flat):
             return result.view(Array)
         return result
@@ -131,17 +133,13 @@ def _scalar(builder: Algebra, result: Any) -> int:
     return index
 
 
-def _explain(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...]], error: Exception) -> str:
+def _explain(n: int, params: Mapping[str, tuple[int, ...]], error: Exception) -> str:
     """Where in the user's function it happened, what happened, and what the function was given."""
-    code = getattr(fn, "__code__", None)
-    frames = traceback.extract_tb(error.__traceback__)
-    package = __name__.rpartition(".")[0]
     place = ""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        if frame.f_globals.get("__name__", "").startswith((package, "numpy")) and frame.f_code is not code:
-            continue
-        summary = frames[[f for f, _ in traceback.walk_tb(error.__traceback__)].index(frame)]
-        place = f"{summary.name}, line {summary.lineno}: `{summary.line}`\n"
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if not frame.f_globals.get("__name__", "").startswith((__name__.rpartition(".")[0], "numpy")):
+            line = linecache.getline(frame.f_code.co_filename, number).strip()
+            place = f"{frame.f_code.co_name}, line {number}: " + (f"`{line}`\n" if line else "")
     what = str(error) if isinstance(error, TraceError) else f"{type(error).__name__}: {error}"
     note = ""
     if isinstance(error, (IndexError, ValueError)):

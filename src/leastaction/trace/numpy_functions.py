@@ -118,7 +118,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
     if name in BILINEAR:
         function: Any = ufunc
     elif name in ELEMENTWISE:
-        function = np.add if name == "add" and method != "__call__" else _on_arrays(name, ufunc.nin)
+        function = ufunc if name in ("add", "multiply") and method != "__call__" else _on_arrays(name, ufunc.nin)
     else:
         raise unsupported(ufunc)
     out = kwargs.pop("out", None)
@@ -140,7 +140,7 @@ def call_function(func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """NumPy calls this for any other of its functions on traced values."""
     args = [plain(x).view(Array) if isinstance(x, Scalar) else x for x in args]
     kwargs = {k: plain(x).view(Array) if isinstance(x, Scalar) else x for k, x in kwargs.items()}
-    function = FUNCTIONS.get(func, func._implementation)  # type: ignore[attr-defined]
+    function: Any = FUNCTIONS.get(func) or func._implementation  # type: ignore[attr-defined]
     try:
         return wrap(function(*args, **kwargs))
     except (TypeError, AttributeError) as error:

@@ -107,6 +107,7 @@ ARRAY_FUNCTIONS = {
     "plain object arrays": lambda q, v: np.sum(np.sin(filled_array(q)) * np.arctan2(filled_array(v), filled_array(q))),
     "polynomials": lambda q, v: np.polyval([1.0, 2.0, q[1]], v[0]) + np.interp(0.5, [0.0, 1.0], [2.0, 3.0]) * q[0],
     "mixed": lambda q, v: np.float64(2.0) * q[0] + np.int32(3) * v[0] + np.array(2.0) * q[1] + (np.ones(3) * q[2])[0],
+    "vectorize": lambda q, v: np.sum(np.vectorize(lambda x: x**2 + 1)(q)) + np.sum(v, where=A[0] > 0.3),
     "outer": lambda q, v: np.subtract.outer(q, v)[0, 1] + np.add.reduce(q) + np.maximum.accumulate(q)[2],
     "python": lambda q, v: sum(x * y for x, y in zip(q, v, strict=True)) + len(q) * q.size * q.shape[0] * v[0],
 }  # fmt: skip
@@ -292,7 +293,8 @@ WRONG = [
     (lambda q, v: np.linalg.inv(np.outer(np.tile(q, 3), np.tile(q, 3))), "9 × 9 matrix"),
     (lambda q, v: np.linalg.norm(np.outer(q, q), 2), "ord=2"), (lambda q, v: q[0] & q[1], "brackets"),
     (returns(None), "return.* is missing"), (lambda q, v: q * v, r"shape \(3,\)"), (lambda q, v: [q[0]], "shape"),
-    (returns(math.nan), "NaN"), (returns(math.inf), "inf"), (returns("L"), "str"), (returns(1j), "complex"),
+    (returns(math.nan), "NaN"), (returns(math.inf), "inf"),
+    (returns("L"), "returned 'L' of type str"), (returns(1j), "returned 1j"),
     (lambda q, v: q[0] * 1j, "complex"), (lambda q, v: q[0] * math.nan, "NaN"), (lambda q, v: q[0] + "x", "str"),
     (lambda q, v: q[3], "IndexError.*\n.*n = 3"), (lambda q, v: undefined, "NameError"),  # noqa: F821
     (lambda q, v: q @ np.ones(2), "ValueError.*(\n.*)*n = 3"), (lambda q, v: 1 / 0 * q[0], "ZeroDivisionError"),

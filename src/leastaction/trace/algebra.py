@@ -23,6 +23,10 @@ KNOWN: dict[tuple[str, float | Fraction | None], int] = {
 }
 
 
+# Constants of more bits than this no longer take part: an exact product of hundreds of floats helps nobody.
+LONGEST = 1024
+
+
 class Algebra(Builder):
     """A Builder that also knows x − x, x·x, parity, that cos(a − b) = cos(b − a) and that a norm squared has no root.
 
@@ -84,7 +88,7 @@ class Algebra(Builder):
         if op == "mul":
             for k, x in (args, args[::-1]):
                 number = self.constant(k)
-                if number is not None and math.isfinite(number):
+                if number is not None and math.isfinite(number) and Fraction(number).numerator.bit_length() < LONGEST:
                     return Fraction(number), x
         return 1, a
 

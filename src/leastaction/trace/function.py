@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import numbers
+import reprlib
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +42,7 @@ def trace(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...]],
             result = fn(*(arguments[name] for name in positional), **values)
             return builder.build(L=[_scalar(builder, result)])
         except Exception as error:
-            raise TraceError(_explain(n, params, error)) from error
+            raise TraceError(_explain(fn, n, params, error)) from error
 
 
 def const(x: Any) -> Any:
@@ -126,6 +127,10 @@ def _scalar(builder: Algebra, result: Any) -> int:
         result = result.item()
     if isinstance(result, (np.ndarray, list, tuple)):
         raise TraceError(f"the function returned an array of shape {np.shape(result)}; L is one number: sum it?")
+    if not isinstance(result, (Scalar, numbers.Real, np.bool_)):
+        raise TraceError(
+            f"the function returned {reprlib.repr(result)} of type {type(result).__name__}; L is a real number"
+        )
     index = lift(builder, result)
     number = builder.constant(index)
     if number is not None and not np.isfinite(float(number)):
@@ -133,11 +138,13 @@ def _scalar(builder: Algebra, result: Any) -> int:
     return index
 
 
-def _explain(n: int, params: Mapping[str, tuple[int, ...]], error: Exception) -> str:
+def _explain(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...]], error: Exception) -> str:
     """Where in the user's function it happened, what happened, and what the function was given."""
     place = ""
+    home = (getattr(fn, "__module__", None) or "").partition(".")[0]
     for frame, number in traceback.walk_tb(error.__traceback__):
-        if not frame.f_globals.get("__name__", "").startswith((__name__.rpartition(".")[0], "numpy")):
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith(home) and not module.startswith(__package__):
             line = linecache.getline(frame.f_code.co_filename, number).strip()
             place = f"{frame.f_code.co_name}, line {number}: " + (f"`{line}`\n" if line else "")
     what = str(error) if isinstance(error, TraceError) else f"{type(error).__name__}: {error}"

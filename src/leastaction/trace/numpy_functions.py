@@ -119,8 +119,12 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
         function: Any = ufunc
     elif name in ELEMENTWISE:
         function = ufunc if name in ("add", "multiply") and method != "__call__" else _on_arrays(name, ufunc.nin)
+    elif set("".join(ufunc.types)) <= set("O->"):
+        function = ufunc  # made from a Python function, by np.vectorize or np.frompyfunc
     else:
         raise unsupported(ufunc)
+    if "where" in kwargs and name == "add":
+        kwargs.setdefault("initial", 0)
     out = kwargs.pop("out", None)
     kwargs.pop("dtype", None)
     targets = [x for x in (out or ()) if x is not None] + ([inputs[0]] if method == "at" else [])

@@ -14,15 +14,9 @@ ODD = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh",
 KNOWN: dict[tuple[str, float | Fraction | None], int] = {
     **{(op, 0): 0 for op in ODD | {"sqrt", "abs", "expm1", "log1p", "floor", "ceil"}},
     **{(op, 0): 1 for op in ("cos", "cosh", "exp")},
-    ("sqrt", 1): 1,
-    ("log", 1): 0,
-    ("acos", 1): 0,
-    ("acosh", 1): 0,
-    ("abs", 1): 1,
-    ("sign", 1): 1,
+    **{(op, 1): 1 for op in ("sqrt", "abs", "sign")},
+    **{(op, 1): 0 for op in ("log", "acos", "acosh")},
 }
-
-
 # Constants of more bits than this no longer take part: an exact product of hundreds of floats helps nobody.
 LONGEST = 1024
 

@@ -11,20 +11,18 @@ LOGICAL = frozenset({"lt", "le", "eq", "ne", "and", "or", "not"})
 EVEN = frozenset({"cos", "cosh", "abs", "sq"})
 ODD = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "sign"})
 # Functions of a constant whose value is rational; all others wait for the precision of the backend.
-KNOWN = {
+KNOWN: dict[tuple[str, float | Fraction | None], int] = {
     **{(op, 0): 0 for op in ODD | {"sqrt", "abs", "expm1", "log1p", "floor", "ceil"}},
     **{(op, 0): 1 for op in ("cos", "cosh", "exp")},
-    ("sqrt", 1): 1,
-    ("log", 1): 0,
-    ("acos", 1): 0,
-    ("acosh", 1): 0,
-    ("abs", 1): 1,
-    ("sign", 1): 1,
+    **{(op, 1): 1 for op in ("sqrt", "abs", "sign")},
+    **{(op, 1): 0 for op in ("log", "acos", "acosh")},
 }
+# Constants of more bits than this no longer take part: an exact product of hundreds of floats helps nobody.
+LONGEST = 1024
 
 
 class Algebra(Builder):
-    """A Builder that also knows x − x, x·x, parity, and that cos(a − b) = cos(b − a).
+    """A Builder that also knows x − x, x·x, parity, that cos(a − b) = cos(b − a) and that a norm squared has no root.
 
     `times` and `plus` serve derivatives. Constant factors that meet multiply exactly; like terms are collected; and a
     value known to vanish where a condition fails keeps the form ("if", c, x) through sums and products, so that outside
@@ -37,11 +35,19 @@ class Algebra(Builder):
             known = KNOWN.get((op, self.constant(a)))
             if known is not None:
                 return self.const(known)
-            if self.code[a][0] == "neg":
-                if op in EVEN:
-                    return self.op(op, self.code[a][1])
-                if op in ODD:
-                    return self.op("neg", self.op(op, self.code[a][1]))
+            inner, *x = self.code[a]
+            if op in EVEN and inner in ("neg", "abs"):
+                return self.op(op, *x)
+            if op in ODD and inner == "neg":
+                return self.op("neg", self.op(op, *x))
+            if op == "neg" and inner == "if":
+                return self.op("if", x[0], self.op("neg", x[1]))
+            if op == "sqrt" and inner == "sq":
+                return self.op("abs", *x)
+            if op == "sq" and inner == "sqrt":
+                return int(x[0])
+            if op == "sq" and inner == "hypot":
+                return self.add(self.op("sq", x[0]), self.op("sq", x[1]))
         elif op == "mul":
             if a == args[1]:
                 return self.op("sq", a)
@@ -56,6 +62,15 @@ class Algebra(Builder):
             # Dividing by a power of two is the same as multiplying by its inverse, and slower.
             if divisor and math.isfinite(divisor) and abs(math.frexp(divisor)[0]) == 0.5:
                 return self.mul(a, self.const(1 / Fraction(divisor)))
+        elif op == "if":
+            condition = self.constant(a)
+            if condition is not None:
+                return args[1] if condition else self.const(0.0)
+            if self.constant(args[1]) == 0:
+                return args[1]
+            inner, *x = self.code[args[1]]
+            if inner == "if":
+                return args[1] if x[0] == a else self.op("if", self.op("and", a, x[0]), x[1])
         return super().op(op, *args)
 
     def split(self, a: int) -> tuple[Fraction | int, int]:
@@ -67,7 +82,7 @@ class Algebra(Builder):
         if op == "mul":
             for k, x in (args, args[::-1]):
                 number = self.constant(k)
-                if number is not None and math.isfinite(number):
+                if number is not None and math.isfinite(number) and Fraction(number).numerator.bit_length() < LONGEST:
                     return Fraction(number), x
         return 1, a
 
@@ -75,17 +90,28 @@ class Algebra(Builder):
         """c·a"""
         if c == 1:
             return a
+        op, *args = self.code[a]
+        if op == "if":
+            return self.op("if", args[0], self.scaled(c, args[1]))
         factor, x = self.split(a)
         if factor == 1:
             return self.op("mul", self.const(c), a)
         return self.op("mul", self.const(Fraction(c) * factor), x)
 
-    def when(self, c: int, x: int) -> int:
-        """x where c holds, else 0."""
-        if self.constant(x) == 0:
-            return x
+    def product(self, a: int, b: int) -> int:
+        """a·b with constant factors in front, so that 2·v_i·v_j and v_j·3·v_i share v_i·v_j."""
+        c, x = self.split(a)
+        d, y = self.split(b)
+        return self.scaled(c * d, self.mul(x, y))
+
+    def quotient(self, a: int, b: int) -> int:
+        """a/b; with a root or a power below, as a·x^(−c), whose derivatives need no other division."""
+        factor, x = self.split(b)
         op, *args = self.code[x]
-        return x if op == "if" and args[0] == c else self.op("if", c, x)
+        exponent = Fraction(1, 2) if op == "sqrt" else self.constant(args[1]) if op == "pow" else None
+        if exponent is None or not math.isfinite(exponent):
+            return self.div(a, b)
+        return self.scaled(1 / Fraction(factor), self.product(a, self.raised(args[0], -Fraction(exponent))))
 
     def times(self, a: int, b: int) -> int:
         for x, y in ((a, b), (b, a)):
@@ -94,9 +120,9 @@ class Algebra(Builder):
                 number = args[0]
                 return self.scaled(number, y) if math.isfinite(number) else self.mul(x, y)
             if op == "if":
-                return self.when(args[0], self.times(args[1], y))
+                return self.op("if", args[0], self.times(args[1], y))
             if op in LOGICAL:
-                return self.when(x, y)
+                return self.op("if", x, y)
         c, x = self.split(a)
         d, y = self.split(b)
         if x == y or c * d == 1 or c * d == -1:
@@ -112,16 +138,28 @@ class Algebra(Builder):
         (op, *args), (op_b, *args_b) = self.code[a], self.code[b]
         if op == op_b == "if":
             if args[0] == args_b[0]:
-                return self.when(args[0], self.plus(args[1], args_b[1]))
-            return self.when(self.op("or", args[0], args_b[0]), self.add(a, b))
+                return self.op("if", args[0], self.plus(args[1], args_b[1]))
+            return self.op("if", self.op("or", args[0], args_b[0]), self.add(a, b))
         c, x = self.split(a)
         d, y = self.split(b)
         return self.scaled(c + d, x) if x == y else self.add(a, b)
 
+    def raised(self, a: int, exponent: Fraction) -> int:
+        """a^exponent in the form that has the best derivatives: |v|³ is (v²)^{3/2}, smooth at v = 0."""
+        inner, *x = self.code[a]
+        if inner == "sqrt" and exponent.denominator == 1 and exponent not in (0, 1):
+            return self.raised(x[0], exponent / 2)
+        if inner == "abs" and exponent % 2 == 0:
+            return self.raised(x[0], exponent)
+        if exponent in (-1, 0, 1, 2, Fraction(1, 2)):
+            return self.power(a, exponent)
+        return self.op("pow", a, self.const(exponent))
+
     def power(self, a: int, exponent: Fraction) -> int:
-        """a^exponent; small integers and half-integers by products and a square root."""
+        """a^exponent in the form that is fastest: small integers and half-integers by products and a square root."""
         if exponent < 0 and exponent.denominator <= 2:
-            return self.div(self.const(1.0), self.power(a, -exponent))
+            root = a if exponent.denominator == 1 else self.op("sqrt", a)
+            return self.power(self.div(self.const(1.0), root), Fraction(-exponent.numerator))
         whole, half = divmod(exponent, 1)
         if whole > 16 or half not in (0, Fraction(1, 2)):
             return self.op("pow", a, self.const(exponent))

@@ -7,12 +7,15 @@ computation of Hessians*, Optim. Methods Softw. 27, 2012). Eliminating w_k:
     H_al += f_a H_kl          H_ab += f_a f_b H_kk + w̄_k f_ab          w̄_a += w̄_k f_a
 
 Every entry is found once, symmetry and sparsity come for free, and constants are multiplied as exact rationals, so
-that the derivatives mean the same at any precision. (CasADi's forward-over-reverse Hessian of a chain of 50 pendulums
-has several times the instructions, takes longer, and folds constants in double precision.)
+that the derivatives mean the same at any precision. (Measured on chains of 50 pendulums against CasADi's
+forward-over-reverse Hessian: as fast to write, 1.3 to 1.7 times shorter; and CasADi folds constants in double.)
 """
 
 from __future__ import annotations
 
+import heapq
+import math
+from collections import Counter
 from fractions import Fraction
 
 from leastaction.program import Program
@@ -30,8 +33,8 @@ def derivatives(program: Program, second: bool) -> Program:
 
     Lqv[i n + j] = ∂²L/∂q_i∂v_j.
     """
-    sweep = _Sweep(program, second)
-    L, q, v = program.output("L")[0], sweep.reads("q"), sweep.reads("v")
+    sweep = _Sweep(program.select("L"), second)
+    L, q, v = sweep.program.output("L")[0], sweep.reads("q"), sweep.reads("v")
     sweep.run(L)
     outputs = {"L": [sweep.value[L]], "Lq": sweep.gradient(q), "Lv": sweep.gradient(v)}
     if second:
@@ -48,7 +51,7 @@ class _Sweep(Algebra):
         self.program, self.second = program, second
         self.value: list[int] = []
         self.adjoint: dict[int, int] = {}
-        # edges[k][l] = ∂²L/∂w_k∂w_l for l ≤ k
+        # edges[k][l] = edges[l][k] = ∂²L/∂w_k∂w_l
         self.edges: dict[int, dict[int, int]] = {}
         parameters = range(*program.input_slice("params").indices(program.input_size))
         self.active: list[bool] = []
@@ -65,7 +68,9 @@ class _Sweep(Algebra):
 
     def _copy(self, op: str, args: list[int]) -> int:
         exponent = self.constant(args[1]) if op == "pow" else None
-        return self.op(op, *args) if exponent is None else self.power(args[0], Fraction(exponent))
+        if exponent is None or not math.isfinite(exponent):
+            return self.op(op, *args)
+        return self.power(args[0], Fraction(exponent))
 
     def reads(self, name: str) -> list[int | None]:
         """The instruction that reads each scalar of an input block, None where L does not."""
@@ -80,50 +85,73 @@ class _Sweep(Algebra):
         zero = self.const(0.0)
 
         def entry(k: int | None, l: int | None) -> int:
-            return zero if k is None or l is None else self.edges.get(max(k, l), {}).get(min(k, l), zero)
+            return zero if k is None or l is None else self.edges.get(k, {}).get(l, zero)
 
         return [entry(k, l) for k in x for l in y]
 
     def run(self, L: int) -> None:
+        """Eliminate every value once all its uses are, cheapest first.
+
+        Any such order gives the Hessian; one that keeps few edges alive writes fewer instructions.
+        """
+        arguments = self._arguments(L)
+        uses = Counter(a for used in arguments.values() for a in used)
         self.adjoint[L] = self.const(1.0)
+        ready = [(0, -L)] if L in arguments else []
+        while ready:
+            estimate, k = heapq.heappop(ready)
+            cost = len(self.edges.get(-k, ())) * len(arguments[-k])
+            if cost > estimate:
+                heapq.heappush(ready, (cost, k))
+                continue
+            self._eliminate(-k, arguments[-k])
+            for a in arguments[-k]:
+                uses[a] -= 1
+                if not uses[a] and a in arguments:
+                    heapq.heappush(ready, (len(self.edges.get(a, ())) * len(arguments[a]), -a))
+
+    def _arguments(self, L: int) -> dict[int, list[int]]:
+        """For each value through which t, q or v reach L smoothly, its distinct arguments that depend on them."""
+        arguments: dict[int, list[int]] = {}
+        reached = {L} if self.active[L] else set()
         for k in range(L, -1, -1):
             op, *args = self.program.code[k]
-            if self.active[k] and op != "input" and (k in self.adjoint or k in self.edges):
-                self._eliminate(k, op, args)
+            if k in reached and op != "input":
+                arguments[k] = sorted({a for a in args if self.active[a]})
+                reached.update(arguments[k])
+        return arguments
 
-    def _eliminate(self, k: int, op: str, args: list[int]) -> None:
-        arguments = sorted({a for a in args if self.active[a]})
-        slope, curvature = self._partials(k, op, args)
+    def _eliminate(self, k: int, arguments: list[int]) -> None:
+        slope, curvature = self._partials(k)
         edges = self.edges.pop(k, {})
         own = edges.pop(k, None)
         for l, edge in edges.items():
+            del self.edges[l][k]
             for a in arguments:
                 push = self.times(edge, slope[a])
                 self._connect(a, l, self.scaled(2, push) if a == l else push)
-        adjoint = self.adjoint.pop(k, None)
+        adjoint = self.adjoint.pop(k)
         for i, a in enumerate(arguments):
             if own is not None:
                 half = self.times(own, slope[a])
                 for b in arguments[i:]:
                     self._connect(a, b, self.times(half, slope[b]))
-            if adjoint is not None:
-                self._gather(a, self.times(adjoint, slope[a]))
-        if self.second and adjoint is not None:
-            for (a, b), second in curvature.items():
-                self._connect(a, b, self.times(adjoint, second))
-
-    def _gather(self, a: int, term: int) -> None:
-        self.adjoint[a] = self.plus(self.adjoint[a], term) if a in self.adjoint else term
+            term = self.times(adjoint, slope[a])
+            self.adjoint[a] = self.plus(self.adjoint[a], term) if a in self.adjoint else term
+        if self.second:
+            for (a, b), bend in curvature.items():
+                self._connect(a, b, self.times(adjoint, bend))
 
     def _connect(self, a: int, b: int, term: int) -> None:
         if self.constant(term) == 0:
             return
-        row, column = max(a, b), min(a, b)
-        edges = self.edges.setdefault(row, {})
-        edges[column] = self.plus(edges[column], term) if column in edges else term
+        old = self.edges.setdefault(a, {}).get(b)
+        edge = term if old is None else self.plus(old, term)
+        self.edges[a][b] = self.edges.setdefault(b, {})[a] = edge
 
-    def _partials(self, k: int, op: str, args: list[int]) -> tuple[dict[int, int], dict[tuple[int, int], int]]:
+    def _partials(self, k: int) -> tuple[dict[int, int], dict[tuple[int, int], int]]:
         """f_a and f_ab of instruction k with respect to its active arguments, equal arguments merged."""
+        op, *args = self.program.code[k]
         slope: dict[int, int] = {}
         curvature: dict[tuple[int, int], int] = {}
         rule = UNARY[op] if len(args) == 1 else BINARY[op]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import linecache
+import numbers
+import reprlib
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +18,7 @@ import numpy as np
 from leastaction.errors import TraceError
 from leastaction.program import Program
 from leastaction.trace.algebra import Algebra
-from leastaction.trace.scalar import ACTIVE, Array, Scalar, apply, lift
+from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift
 
 
 def trace(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...]], time: bool) -> Program:
@@ -55,8 +58,8 @@ def const(x: Any) -> Any:
     if x == "pi":
         return np.pi if builder is None else apply("acos", -1)
     try:
-        exact = Fraction(x) if isinstance(x, (str, int, float, Fraction)) else Fraction(str(x))
-    except ValueError:
+        exact = Fraction(int(x.numerator), int(x.denominator)) if isinstance(x, numbers.Rational) else Fraction(x)
+    except (TypeError, ValueError):
         raise ValueError(f"const takes a decimal number, a ratio 'a/b' or 'pi', got {x!r}") from None
     return float(exact) if builder is None else Scalar(builder, builder.const(exact))
 
@@ -78,9 +81,8 @@ def _tracing(builder: Algebra) -> Iterator[None]:
     np.array and np.asarray ask nobody what a list holds. While a function is traced they are replaced by versions that
     differ in one thing: the result is an Array if it holds traced values.
     """
-    with _patch:
+    with _patch, active(builder):
         originals = {name: getattr(np, name) for name in ("array", "asarray")}
-        token = ACTIVE.set(builder)
         for name, original in originals.items():
             setattr(np, name, _noticing(original))
         try:
@@ -88,16 +90,15 @@ def _tracing(builder: Algebra) -> Iterator[None]:
         finally:
             for name, original in originals.items():
                 setattr(np, name, original)
-            ACTIVE.reset(token)
 
 
 def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
-    def build(x: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    def build(*args: Any, **kwargs: Any) -> Any:
         try:
-            result = original(x, dtype, **kwargs)
+            result = original(*args, **kwargs)
         except TraceError:
             # dtype=float on traced values, which stand for floats already
-            result = original(x, object, **kwargs)
+            result = original(*args[:1], **{**kwargs, "dtype": object})
         if result.dtype == object and any(isinstance(entry, Scalar) for entry in result.flat):
             return result.view(Array)
         return result
@@ -126,6 +127,10 @@ def _scalar(builder: Algebra, result: Any) -> int:
         result = result.item()
     if isinstance(result, (np.ndarray, list, tuple)):
         raise TraceError(f"the function returned an array of shape {np.shape(result)}; L is one number: sum it?")
+    if not isinstance(result, (Scalar, numbers.Real, np.bool_)):
+        raise TraceError(
+            f"the function returned {reprlib.repr(result)} of type {type(result).__name__}; L is a real number"
+        )
     index = lift(builder, result)
     number = builder.constant(index)
     if number is not None and not np.isfinite(float(number)):
@@ -135,15 +140,13 @@ def _scalar(builder: Algebra, result: Any) -> int:
 
 def _explain(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...]], error: Exception) -> str:
     """Where in the user's function it happened, what happened, and what the function was given."""
-    code = getattr(fn, "__code__", None)
-    frames = traceback.extract_tb(error.__traceback__)
-    package = __name__.rpartition(".")[0]
     place = ""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        if frame.f_globals.get("__name__", "").startswith((package, "numpy")) and frame.f_code is not code:
-            continue
-        summary = frames[[f for f, _ in traceback.walk_tb(error.__traceback__)].index(frame)]
-        place = f"{summary.name}, line {summary.lineno}: `{summary.line}`\n"
+    home = (getattr(fn, "__module__", None) or "").partition(".")[0]
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith(home) and not module.startswith(__package__):
+            line = linecache.getline(frame.f_code.co_filename, number).strip()
+            place = f"{frame.f_code.co_name}, line {number}: " + (f"`{line}`\n" if line else "")
     what = str(error) if isinstance(error, TraceError) else f"{type(error).__name__}: {error}"
     note = ""
     if isinstance(error, (IndexError, ValueError)):

@@ -51,13 +51,7 @@ def power(x: Any, y: Any) -> Any:
     exponent = builder.constant(lift(builder, y))
     if exponent is None or not math.isfinite(exponent):
         return apply("pow", x, y)
-    exact = Fraction(exponent)
-    if exact < 0 and exact.denominator <= 2:
-        return apply("div", 1, power(x, -exact))
-    if exact in (0, 1, 2, Fraction(1, 2)):
-        return Scalar(builder, builder.power(lift(builder, x), exact))
-    # Left whole: differentiation knows the derivative of a power, and writes small powers as products.
-    return apply("pow", x, exact)
+    return Scalar(builder, builder.raised(lift(builder, x), Fraction(exponent)))
 
 
 def _on(op: str) -> Callable[..., Any]:
@@ -69,7 +63,9 @@ def _log_to_base(base: int) -> Callable[[Any], Any]:
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
-    return apply("max", x, y) + apply("log1p", apply("exp", -abs(apply("sub", x, y))))
+    # Two smooth branches; max(x, y) would have a kink where they meet.
+    d = apply("sub", x, y)
+    return where(d > 0, x + apply("log1p", apply("exp", -d)), y + apply("log1p", apply("exp", d)))
 
 
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
@@ -104,6 +100,11 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
 # Sums of products, which NumPy writes itself from + and *.
 BILINEAR = {"matmul", "vecdot", "matvec", "vecmat"}
 
+for _name, _function in ELEMENTWISE.items():
+    # NumPy calls these methods for arrays made behind our back, as by np.zeros(3, dtype=object).
+    if not hasattr(Scalar, _name):
+        setattr(Scalar, _name, _function)
+
 
 @functools.cache
 def _on_arrays(name: str, arity: int) -> Any:
@@ -117,9 +118,13 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
     if name in BILINEAR:
         function: Any = ufunc
     elif name in ELEMENTWISE:
-        function = np.add if name == "add" and method != "__call__" else _on_arrays(name, ufunc.nin)
+        function = ufunc if name in ("add", "multiply") and method != "__call__" else _on_arrays(name, ufunc.nin)
+    elif set("".join(ufunc.types)) <= set("O->"):
+        function = ufunc  # made from a Python function, by np.vectorize or np.frompyfunc
     else:
         raise unsupported(ufunc)
+    if "where" in kwargs and name == "add":
+        kwargs.setdefault("initial", 0)
     out = kwargs.pop("out", None)
     kwargs.pop("dtype", None)
     targets = [x for x in (out or ()) if x is not None] + ([inputs[0]] if method == "at" else [])
@@ -139,7 +144,7 @@ def call_function(func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """NumPy calls this for any other of its functions on traced values."""
     args = [plain(x).view(Array) if isinstance(x, Scalar) else x for x in args]
     kwargs = {k: plain(x).view(Array) if isinstance(x, Scalar) else x for k, x in kwargs.items()}
-    function = FUNCTIONS.get(func, func._implementation)  # type: ignore[attr-defined]
+    function: Any = FUNCTIONS.get(func) or func._implementation  # type: ignore[attr-defined]
     try:
         return wrap(function(*args, **kwargs))
     except (TypeError, AttributeError) as error:
@@ -267,8 +272,13 @@ def _like(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda a, *args, dtype=None, **kwargs: function(np.empty(np.shape(a), dtype=object), *args, **kwargs)
 
 
+def _sinc(x: Any) -> Any:
+    # NumPy's form is right at 0, its second derivative is not.
+    raise unsupported(np.sinc)
+
+
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.where: _where, np.select: _select, np.clip: _clip,
+    np.where: _where, np.select: _select, np.clip: _clip, np.sinc: _sinc,
     np.zeros_like: _like(np.zeros_like), np.ones_like: _like(np.ones_like), np.full_like: _like(np.full_like),
     np.empty_like: _like(np.zeros_like),
     np.linalg.norm: _norm, np.linalg.det: _stacked(_det), np.linalg.inv: _stacked(_inv),

@@ -170,7 +170,7 @@ def _choice(op: str) -> Callable[[Algebra, int, int, int], Partials]:
 
 def _if(b: Algebra, w: int, c: int, x: int) -> Partials:
     zero = b.const(0.0)
-    return zero, b.when(c, b.const(1.0)), zero, zero, zero
+    return zero, b.op("if", c, b.const(1.0)), zero, zero, zero
 
 
 BINARY: dict[str, Callable[[Algebra, int, int, int], Partials]] = {

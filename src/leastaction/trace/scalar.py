@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import dis
 import numbers
+import reprlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -22,6 +24,16 @@ from leastaction.trace.algebra import LOGICAL, Algebra
 
 # The program being written in this thread, if one is.
 ACTIVE: ContextVar[Algebra | None] = ContextVar("ACTIVE", default=None)
+
+
+@contextmanager
+def active(builder: Algebra) -> Iterator[None]:
+    """Write to this program from here on."""
+    token = ACTIVE.set(builder)
+    try:
+        yield
+    finally:
+        ACTIVE.reset(token)
 
 
 def lift(builder: Algebra, x: Any) -> int:
@@ -46,7 +58,9 @@ def lift(builder: Algebra, x: Any) -> int:
         return lift(builder, x.item())
     if isinstance(x, numbers.Complex):
         raise TraceError(f"the complex number {x!r} appears in the function; a Lagrangian is real")
-    raise TraceError(f"{x!r} of type {type(x).__name__} meets q, v or a parameter; only numbers and arrays of them can")
+    raise TraceError(
+        f"{reprlib.repr(x)} of type {type(x).__name__} meets q, v or a parameter; only numbers and arrays of them can"
+    )
 
 
 def apply(op: str, *args: Any) -> Scalar:
@@ -54,7 +68,12 @@ def apply(op: str, *args: Any) -> Scalar:
     builder = ACTIVE.get()
     if builder is None:
         raise TraceError("a traced value is used after its function has returned")
-    return Scalar(builder, builder.op(op, *(lift(builder, x) for x in args)))
+    values = [lift(builder, x) for x in args]
+    if op == "mul":
+        return Scalar(builder, builder.product(*values))
+    if op == "div":
+        return Scalar(builder, builder.quotient(*values))
+    return Scalar(builder, builder.op(op, *values))
 
 
 def _operator(op: str, swap: bool = False) -> Callable[[Scalar, Any], Any]:
@@ -80,6 +99,7 @@ class Scalar:
     shape: tuple[int, ...] = ()
     ndim = 0
     size = 1
+    dtype = np.dtype(object)
 
     def __init__(self, builder: Algebra, index: int) -> None:
         self.builder = builder
@@ -94,7 +114,7 @@ class Scalar:
     __truediv__, __rtruediv__ = _operator("div"), _operator("div", swap=True)
     __lt__, __gt__ = _operator("lt"), _operator("lt", swap=True)
     __le__, __ge__ = _operator("le"), _operator("le", swap=True)
-    __eq__, __ne__ = _operator("eq"), _operator("ne")  # type: ignore[assignment]
+    __eq__, __ne__ = _operator("eq"), _operator("ne")
     __pow__, __rpow__ = _through("power"), _through("power", swap=True)
     __mod__, __rmod__ = _through("remainder"), _through("remainder", swap=True)
     __floordiv__, __rfloordiv__ = _through("floor_divide"), _through("floor_divide", swap=True)
@@ -137,7 +157,7 @@ class Scalar:
 
     def __float__(self) -> NoReturn:
         frame = sys._getframe(1)
-        if dis.opname[frame.f_code.co_code[frame.f_lasti]] == "STORE_SUBSCR":
+        if dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("STORE_S"):
             raise TraceError(
                 "a traced value is assigned into an array of floats; "
                 "build the array with np.array([...]), or start from np.zeros(n, dtype=object) or np.zeros_like(q)"

@@ -45,6 +45,7 @@ class Path:
     every: int
     params: Mapping[str, Any]
     stats: Mapping[str, Any] = field(default_factory=dict)
+    digits: int | None = None
 
     def energy(self) -> FloatArray:
         """E = p·v − L at every stored time, (K,)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,18 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run begins: time, position, momentum, velocity, acceleration; its step and parameters."""
+    """Where a run begins: time, position, momentum, velocity, acceleration; its step and parameters.
 
-    t: float
-    q: FloatArray
-    p: FloatArray
-    v: FloatArray
-    a: FloatArray
-    h: float
-    params: FloatArray
+    Floats, or mpmath numbers for a run at another precision.
+    """
+
+    t: Any
+    q: NDArray[Any]
+    p: NDArray[Any]
+    v: NDArray[Any]
+    a: NDArray[Any]
+    h: Any
+    params: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Failure:
 class Stepper(Protocol):
     """What `integrate` needs of a method at work."""
 
-    def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, Failure | None]:
+    def advance(self, steps: int, every: int, last: int, rows: NDArray[Any]) -> tuple[int, int, Failure | None]:
         """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""
         ...
 

@@ -15,6 +15,7 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
+from leastaction.trace import const
 
 __version__ = "0.1.0"
 
@@ -24,6 +25,7 @@ __all__ = [
     "Path",
     "StepFailed",
     "TraceError",
+    "const",
     "galerkin",
     "gauss",
     "integrate",

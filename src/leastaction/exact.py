@@ -16,6 +16,7 @@ import ast
 import math
 import numbers
 import operator
+import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -34,9 +35,13 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Pow: operator.pow, ast.USub: operator.neg, ast.UAdd: operator.pos,
 }  # fmt: skip
 _CONSTANTS = {"pi": "pi", "E": "E", "e": "E"}
-_FUNCTIONS = (
-    "sqrt exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh gamma erf Abs elliptic_k".split()
-)
+_FUNCTIONS = {
+    "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+    "asinh", "acosh", "atanh", "gamma", "elliptic_k",
+}  # fmt: skip
+
+
+_HEXADECIMAL = re.compile(r"([+-]?)0x([0-9a-f]+)\.?([0-9a-f]*)p([+-]?[0-9]+)", re.IGNORECASE)
 
 
 class Reals(Protocol):
@@ -95,9 +100,9 @@ class Digits:
 
     def array(self, value: Any) -> NDArray[np.object_]:
         given = np.asarray(value, dtype=object)
-        result = np.empty(given.shape, dtype=object)
-        result.flat = [_to_mpf(exact(x), self.bits) for x in given.flat]
-        return result
+        result = np.empty(given.size, dtype=object)
+        result[:] = [_to_mpf(exact(x), self.bits) for x in given.flat]
+        return result.reshape(given.shape)
 
     def working(self) -> AbstractContextManager[Any]:
         return mpmath.workprec(self.bits)
@@ -136,20 +141,13 @@ def exact(x: Any) -> Any:
 
 
 def to_text(x: Any) -> str:
-    """An exact number as text that `exact` reads back."""
+    """A number as text that `exact` reads back without loss; binary numbers in hexadecimal."""
+    if isinstance(x, float):
+        return x.hex()
+    if isinstance(x, mpmath.mpf):
+        sign, mantissa, exponent, _ = x._mpf_
+        return f"{'-' if sign else ''}0x{int(mantissa):x}p{int(exponent)}"
     return str(exact(x))
-
-
-def nearest_text(x: Any) -> str:
-    """A number of either arithmetic as text, without loss: mantissa and exponent of 2."""
-    sign, mantissa, exponent, _ = mpmath.mpf(x)._mpf_ if isinstance(x, float) else x._mpf_
-    return f"{'-' if sign else ''}{int(mantissa):x}p{int(exponent)}"
-
-
-def from_nearest_text(text: str) -> Any:
-    """The mpmath number that `nearest_text` wrote."""
-    mantissa, _, exponent = text.partition("p")
-    return mpmath.mp.make_mpf(mpmath.libmp.from_man_exp(int(mantissa, 16), int(exponent)))
 
 
 def all_finite(values: NDArray[Any]) -> bool:
@@ -195,6 +193,9 @@ def _from_sympy(x: Any) -> Any:
 
 def _read(text: str) -> Any:
     """A number from its text: a decimal, a ratio, or an expression in pi, E and elementary functions."""
+    if match := _HEXADECIMAL.fullmatch(text.strip()):
+        sign, whole, part, exponent = match.groups(default="")
+        return int(sign + whole + part, 16) * Fraction(2) ** (int(exponent) - 4 * len(part))
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):

@@ -108,4 +108,3 @@ class Equations:
         for j in range(self.n):
             out[j] = (out[j] + p[j]).mid()
         return out
-

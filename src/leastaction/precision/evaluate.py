@@ -30,15 +30,22 @@ _TEMPLATES = {
     "and": "zero if {0}.is_zero() or {1}.is_zero() else one", "or": "zero if {0}.is_zero() and {1}.is_zero() else one",
     "not": "one if {0}.is_zero() else zero",
     "if": "zero if {0}.is_zero() else {1}", "select": "{2} if {0}.is_zero() else {1}",
-    **{name: "{0}." + name + "()" for name in "sin cos tan atan sinh cosh tanh asinh exp expm1 erf".split()},
-    **{name: "{0}.mid()." + name + "()" for name in "sqrt log log1p asin acos acosh atanh floor ceil".split()},
+    **{f: "{0}." + f + "()" for f in ("sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh")},
+    **{f: "{0}." + f + "()" for f in ("exp", "expm1", "erf")},
+    **{f: "{0}.mid()." + f + "()" for f in ("sqrt", "log", "log1p", "asin", "acos", "acosh", "atanh", "floor", "ceil")},
 }  # fmt: skip
 assert _TEMPLATES.keys() == OPERATIONS
 
 
 def function(program: Program, results: Sequence[int], params: Sequence[Any]) -> Function:
     """f(t, q…, v…) ↦ the values `results` of a point program, with these parameters, at the working precision."""
-    names = {"arb": flint.arb, "zero": flint.arb(0), "one": flint.arb(1), "fmod": _fmod, "copysign": _copysign}
+    names: dict[str, Any] = {
+        "arb": flint.arb,
+        "zero": flint.arb(0),
+        "one": flint.arb(1),
+        "fmod": _fmod,
+        "copysign": _copysign,
+    }
     for k, (op, *args) in enumerate(program.code):
         if op == "const":
             names[f"x{k}"] = number(args[0])

@@ -5,6 +5,7 @@ The same functions as those of `Lagrangian`, on object arrays of mpmath numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import flint
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import Digits
 from leastaction.lagrangian import Lagrangian
-from leastaction.precision.arithmetic import balls, largest, mpfs, working
+from leastaction.precision.arithmetic import ball, balls, largest, mpfs, working
 from leastaction.precision.evaluate import function
 
 Mpfs = NDArray[np.object_]
@@ -49,41 +50,51 @@ class Mechanics:
             self._value = function(hessian, hessian.output("L"), values)
 
     def momentum(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
-        """p = ∂L/∂v, at one point."""
-        with working(self.bits):
-            return mpfs(self.momentum_balls(*balls([t]), balls(q), balls(v)))
+        """p = ∂L/∂v, at one point (n,) or many (K, n)."""
+        return self._each(self.momentum_balls, q, v, t)
 
     def velocity(self, q: Mpfs, p: Mpfs, t: Any, params: Any = None) -> Mpfs:
-        """v with ∂L/∂v(q, v) = p, at one point."""
-        with working(self.bits):
-            v = self.invert(*balls([t]), balls(q), balls(p), [flint.arb(0)] * self.n)
-            if v is None:
-                raise DegenerateLagrangianError(
-                    f"no velocity of {self.name} has the momentum p = {_show(p)} at q = {_show(q)}: ∂²L/∂v² is "
-                    "singular there, or the momentum is outside the range of ∂L/∂v. A Lagrangian must be regular in "
-                    "its velocities."
-                )
-            return mpfs(v)
+        """v with ∂L/∂v(q, v) = p, at one point (n,) or many (K, n)."""
+        return self._each(self._velocity, q, p, t)
 
     def energy(self, q: Mpfs, p: Mpfs, t: Any, params: Any = None) -> Any:
-        """E = p·v − L, at one point."""
-        v = self.velocity(q, p, t)
+        """E = p·v − L, at one point (n,) or many (K, n)."""
+        return self._each(self._energy, q, p, t)[..., 0]
+
+    def _each(self, f: Callable[[Any, list[Any], list[Any]], list[Any]], q: Mpfs, x: Mpfs, t: Any) -> Mpfs:
+        """f(t, q, x) row by row."""
+        Q, X = np.atleast_2d(q), np.atleast_2d(x)
+        T = np.broadcast_to(np.asarray(t, dtype=object), len(Q))
         with working(self.bits):
-            (L,) = self._value(*balls([t]), *balls(q), *balls(v))
-            E = sum((a * b for a, b in zip(balls(p), balls(v), strict=True)), flint.arb(0)) - L
-            return mpfs([E])[0]
+            rows = [mpfs(f(ball(s), balls(a), balls(b))) for s, a, b in zip(T, Q, X, strict=True)]
+        return rows[0] if np.ndim(q) == 1 else np.array(rows)
+
+    def _velocity(self, t: Any, q: list[Any], p: list[Any]) -> list[Any]:
+        v = self.invert(t, q, p, [flint.arb(0)] * self.n)
+        if v is None:
+            raise DegenerateLagrangianError(
+                f"no velocity of {self.name} has the momentum p = {_show(mpfs(p))} at q = {_show(mpfs(q))}: ∂²L/∂v² is "
+                "singular there, or the momentum is outside the range of ∂L/∂v. A Lagrangian must be regular in "
+                "its velocities."
+            )
+        return v
+
+    def _energy(self, t: Any, q: list[Any], p: list[Any]) -> list[Any]:
+        v = self._velocity(t, q, p)
+        (L,) = self._value(t, *q, *v)
+        return [sum((a * b for a, b in zip(p, v, strict=True)), -L)]
 
     def acceleration(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
         """The Euler–Lagrange acceleration, at one point."""
         with working(self.bits):
-            a = self.accelerate(*balls([t]), balls(q), balls(v))
+            a = self.accelerate(ball(t), balls(q), balls(v))
             return mpfs([flint.arb("nan")] * self.n if a is None else a)
 
     def check_regular(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> None:
         """Raise if ∂²L/∂v² is singular at this point."""
         n = self.n
         with working(self.bits):
-            Lvv = [x.mid() for x in self._legendre(*balls([t]), *balls(q), *balls(v))[n:]]
+            Lvv = [x.mid() for x in self._legendre(ball(t), *balls(q), *balls(v))[n:]]
             if not largest(Lvv).is_finite():
                 raise ValueError(f"∂²L/∂v² of {self.name} is not finite at q = {_show(q)}, v = {_show(v)}")
             # Units must not matter: rows and columns are scaled to the size of their largest entry.
@@ -109,7 +120,9 @@ class Mechanics:
         n = self.n
         out = self._acceleration(t, *q, *v)
         Lq, Lvq, Lvv, Lvt = out[:n], out[n : n + n * n], out[n + n * n : n + 2 * n * n], out[n + 2 * n * n :]
-        right = flint.arb_mat(n, 1, [Lq[j] - Lvt[j] for j in range(n)]) - flint.arb_mat(n, n, Lvq) * flint.arb_mat(n, 1, v)
+        right = flint.arb_mat(n, 1, [Lq[j] - Lvt[j] for j in range(n)]) - flint.arb_mat(n, n, Lvq) * flint.arb_mat(
+            n, 1, v
+        )
         return solve(flint.arb_mat(n, n, Lvv), right)
 
     def invert(self, t: Any, q: list[Any], p: list[Any], v: list[Any]) -> list[Any] | None:

@@ -63,7 +63,8 @@ def _iterate(E: Equations, t: Any, q: list[Any], p: list[Any], z: list[Any], bit
     before = away = flint.arb(0)
     contraction, predicted = 0.0, first or 0
     fresh, working = True, bits if first is None else min(bits, SPARE_BITS - 2 * first)
-    J = slope = None
+    J: Any = None
+    slope: Any = None
     for iteration in range(1, MOST_ITERATIONS + 1):
         flint.ctx.prec = working
         if fresh:

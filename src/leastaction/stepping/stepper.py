@@ -58,6 +58,14 @@ class Stepper(Protocol):
         ...
 
 
+class PolynomialStepper(Stepper, Protocol):
+    """A stepper whose steps are polynomials."""
+
+    def polynomials(self, starts: NDArray[Any]) -> tuple[NDArray[Any], int]:
+        """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
+        ...
+
+
 def stepper(system: Lagrangian, method: Method, start: Start) -> Stepper:
     """The stepper of a method on a Lagrangian system."""
     if isinstance(method, Galerkin):

@@ -73,7 +73,7 @@ def _states(path: Path, wanted: NDArray[np.int64]) -> Reals:
 
 def _stepper_from(path: Path, t: Any, q: Reals, p: Reals) -> Stepper:
     v = path.mechanics.velocity(q, p, t, path.params)
-    start = Start(t, q, p, v, 0 * v, path.h, path.system.values(path.params, path.reals))
+    start = Start(t, q, p, v, path.h, path.system.values(path.params, path.reals))
     if isinstance(path.reals, Digits):
         from leastaction import precision
 

@@ -16,9 +16,18 @@ import flint
 
 from leastaction.precision.arithmetic import exponent, largest
 from leastaction.precision.equations import Equations
-from leastaction.stepping.layout import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, ON_THE_BRANCH, SINGULAR
+from leastaction.stepping.layout import (
+    ASTRAY,
+    BRANCH_ENDS,
+    GOING_WELL,
+    NOT_CONVERGED,
+    NOT_FINITE,
+    ON_THE_BRANCH,
+    SINGULAR,
+)
 
 MOST_ITERATIONS = 50
+ROUGH_BITS = 128  # of continuation's steps on the way to h
 SPARE_BITS = 40  # of an iteration at reduced precision, beyond those it is expected to get right
 
 
@@ -29,6 +38,8 @@ class Solution:
     left          the increment that would come next, relative to the step
     contraction   the second increment over the first, which tells whether the root belongs to the prediction
     first         log₂ of the first increment relative to the step: how good the prediction was
+    leap          the size of that increment
+    longest       the largest size z had
     """
 
     status: int
@@ -38,16 +49,33 @@ class Solution:
     left: float
     contraction: float
     first: int
+    leap: Any
+    longest: Any
 
 
 def solve_step(
-    E: Equations, t: Any, q: list[Any], p: list[Any], z: list[Any], bits: int, first: int | None = None
+    E: Equations,
+    t: Any,
+    q: list[Any],
+    p: list[Any],
+    z: list[Any],
+    bits: int,
+    reach: Any = None,
+    first: int | None = None,
 ) -> Solution:
-    """Newton from the prediction z; `first` is what the solution of a step like this one said."""
+    """Newton from the prediction z, to the floor of this many bits.
+
+    The contraction is ASTRAY if already the first increment is longer than `reach`, or the root lies
+    farther away than twice that. `first` is what the solution of a step like this one said.
+    """
+    before = flint.ctx.prec
     try:
-        return _iterate(E, t, q, p, z, bits, first)
+        solution = _iterate(E, t, q, p, z, bits, first)
     finally:
-        flint.ctx.prec = bits
+        flint.ctx.prec = before
+    if reach is not None and (solution.longest > 2 * reach or solution.leap > reach):
+        solution.contraction = ASTRAY
+    return solution
 
 
 def _iterate(E: Equations, t: Any, q: list[Any], p: list[Any], z: list[Any], bits: int, first: int | None) -> Solution:
@@ -61,7 +89,11 @@ def _iterate(E: Equations, t: Any, q: list[Any], p: list[Any], z: list[Any], bit
     acceptable = flint.arb((1, -(bits // 2)))
     scale = largest(z)
     before = away = flint.arb(0)
-    contraction, predicted = 0.0, first or 0
+    contraction, predicted, leap = 0.0, first or 0, flint.arb(0)
+
+    def report(status: int, impulse: list[Any], left: Any) -> Solution:
+        return Solution(status, iteration, z, impulse, float(left), contraction, predicted, leap, scale)
+
     fresh, working = True, bits if first is None else min(bits, SPARE_BITS - 2 * first)
     J: Any = None
     slope: Any = None
@@ -70,7 +102,7 @@ def _iterate(E: Equations, t: Any, q: list[Any], p: list[Any], z: list[Any], bit
         if fresh:
             out, J, slope = E.linearised(t, q, p, z)
             if J is None:
-                return Solution(SINGULAR, iteration, z, [], float(before), contraction, predicted)
+                return report(SINGULAR, [], before)
         else:
             out = E.residual(t, q, p, z)
         flint.ctx.prec = bits
@@ -78,13 +110,13 @@ def _iterate(E: Equations, t: Any, q: list[Any], p: list[Any], z: list[Any], bit
         increments = dz.entries()
         size = largest(increments)
         if not size.is_finite():
-            return Solution(NOT_FINITE, iteration, z, [], float(size), contraction, predicted)
+            return report(NOT_FINITE, [], size)
         z = [(a + b).mid() for a, b in zip(z, increments, strict=True)]
         scale = max(scale, largest(z))
         following, rate = flint.arb(0), flint.arb(1)
         done = bool(size <= negligible * scale)
         if iteration == 1:
-            predicted = exponent(size) - exponent(scale)
+            predicted, leap = exponent(size) - exponent(scale), size
         elif not done:
             rate = size / before
             if iteration == 2 and size > acceptable * scale:
@@ -98,8 +130,7 @@ def _iterate(E: Equations, t: Any, q: list[Any], p: list[Any], z: list[Any], bit
         if done and working == bits:
             change = (slope * dz).mid().entries()
             impulse = [(a + b).mid() for a, b in zip(out[N:], change, strict=True)]
-            left = float(following / scale) if scale > 0 else 0.0
-            return Solution(GOING_WELL, iteration, z, impulse, left, contraction, predicted)
+            return report(GOING_WELL, impulse, following / scale if scale > 0 else 0.0)
         if fresh:
             away = size
         fresh, working = False, bits
@@ -110,7 +141,7 @@ def _iterate(E: Equations, t: Any, q: list[Any], p: list[Any], z: list[Any], bit
             right = exponent(scale) - exponent(following) + (gain_of_new if fresh else gain)
             working = max(SPARE_BITS, min(bits, right + SPARE_BITS))
         before = size
-    return Solution(NOT_CONVERGED, MOST_ITERATIONS, z, [], float(before / scale), contraction, predicted)
+    return report(NOT_CONVERGED, [], before / scale)
 
 
 @dataclass
@@ -136,37 +167,42 @@ def continue_from_rest(
 
     `equations` gives those of a fraction of h; v is the velocity at the start, or None if there is none.
     """
-    nothing = Solution(SINGULAR, 0, [], [], 1.0, 0.0, 0)
+    nothing = Solution(SINGULAR, 0, [], [], 1.0, 0.0, 0, flint.arb(0), flint.arb(0))
     if v is None:
         return Reached(nothing, SINGULAR, 0, 0.0)
-    reach, fraction, growth, total = 0.0, 1.0 / 64.0, 2.0, 0
+    reached, fraction, growth, total = 0.0, 1.0 / 64.0, 2.0, 0
+    speed, expected = largest(v), flint.arb(0)
     last: list[Any] = []
     z: list[Any] | None = None
     while True:
         E = equations(fraction)
         if z is None:
             z = [(x * E.h * speed).mid() for x in d[1:] for speed in v]
-        solution = solve_step(E, t, q, p, z, bits)
+        # The first is small enough to be judged by its contraction alone.
+        reach = max(3 * expected, speed * abs(E.h)).mid() if reached > 0.0 else None
+        # Only the last of them needs every digit.
+        solution = solve_step(E, t, q, p, z, bits if fraction == 1.0 else min(bits, ROUGH_BITS), reach)
         total += solution.iterations
         if solution.status == GOING_WELL and solution.contraction <= ON_THE_BRANCH:
-            reach, last = fraction, solution.z
+            reached, last = fraction, solution.z
             if fraction == 1.0:
-                return Reached(solution, GOING_WELL, total, reach)
-        elif reach > 0.0:
-            fraction = reach
+                return Reached(solution, GOING_WELL, total, reached)
+        elif reached > 0.0:
+            fraction = reached
             growth = 1.0 + 0.5 * (growth - 1.0)
             if growth < 1.02:
-                return Reached(solution, BRANCH_ENDS, total, reach)
+                return Reached(solution, BRANCH_ENDS, total, reached)
         else:
             # Not even the smallest step was solved: start from a smaller one.
             fraction /= 8.0
             z = None
             if fraction < 1e-6:
                 status = BRANCH_ENDS if solution.status == GOING_WELL else solution.status
-                return Reached(solution, status, total, reach)
+                return Reached(solution, status, total, reached)
             continue
         larger = min(1.0, fraction * growth)
         z = prolonged(d, last, larger / fraction, len(q))
+        expected = largest(last) * (larger / fraction)
         fraction = larger
 
 

@@ -43,12 +43,8 @@ class GalerkinStepper:
             self._d = balls(self._table["d"])
             self._modes, self._growth = matrix(self._table["modes"]), matrix(self._table["growth"])
             self._equations = lru_cache(maxsize=64)(self._at_fraction)
-            ahead = [x * self._h for x in self._d[1:]]
-            accelerations = balls(start.a)
-            self._z = [
-                (x * v + x * x * a / 2).mid() for x in ahead for v, a in zip(self._v, accelerations, strict=True)
-            ]
-        self._degree, self._first, self._started = method.s, 0, False
+        self._z: list[Any] | None = None  # of the last step; the first is found by continuation
+        self._degree, self._first = method.s, 0
         self._prediction: int | None = None
         self._iterations = self._most = self._continued = 0
         self._floor = 0.0
@@ -63,11 +59,11 @@ class GalerkinStepper:
         with working(self.bits):
             for k in range(self._first, self._first + steps):
                 t = (self._t + k * self._h).mid()
-                modes = None
-                if self._started:
-                    modes = (self._modes * flint.arb_mat(s, n, self._z)).mid()
-                    self._z = self._predicted(modes, self._degree)
-                found = self._solve(t)
+                if self._z is None:
+                    found = self._continue(t)
+                else:
+                    reach, modes = 3 * largest(self._z), (self._modes * flint.arb_mat(s, n, self._z)).mid()
+                    found = self._solve(t, self._predicted(modes, self._degree), reach)
                 solution = found.solution
                 self._iterations += found.iterations
                 self._most = max(self._most, found.iterations)
@@ -76,11 +72,10 @@ class GalerkinStepper:
                     done, self._first = k - self._first, k
                     return done, stored, failure
                 self._floor = max(self._floor, solution.left)
+                if self._z is not None and s > WHOLE_POLYNOMIAL:
+                    self._degree = self._best_degree(modes, solution.z)
                 self._z = solution.z
-                if modes is not None and s > WHOLE_POLYNOMIAL:
-                    self._degree = self._best_degree(modes)
-                self._started = True
-                self._q = [(a + b).mid() for a, b in zip(self._q, self._z[-n:], strict=True)]
+                self._q = [(a + b).mid() for a, b in zip(self._q, solution.z[-n:], strict=True)]
                 self._p = [(a + b).mid() for a, b in zip(self._p, solution.impulse, strict=True)]
                 if (k + 1) % every == 0 or k + 1 == last:
                     rows[stored] = mpfs(self._q + self._p)
@@ -88,18 +83,21 @@ class GalerkinStepper:
             self._first += steps
         return steps, stored, None
 
-    def _solve(self, t: Any) -> Reached:
+    def _solve(self, t: Any, z: list[Any], reach: Any) -> Reached:
         """The step from the state at t, predicted by z."""
-        q, p = self._q, self._p
-        solution = solve_step(self._equations(1.0), t, q, p, self._z, self.bits, self._prediction)
+        solution = solve_step(self._equations(1.0), t, self._q, self._p, z, self.bits, reach, self._prediction)
         self._prediction = solution.first
         if solution.status == GOING_WELL and solution.contraction <= ON_THE_BRANCH:
             return Reached(solution, GOING_WELL, solution.iterations, 1.0)
         self._continued += 1
-        v = self.mechanics.invert(t, q, p, self._v)
-        found = continue_from_rest(self._equations, self._d, t, q, p, v, self.bits)
+        found = self._continue(t)
         found.iterations += solution.iterations
         return found
+
+    def _continue(self, t: Any) -> Reached:
+        """The step from the state at t, followed from h = 0."""
+        v = self.mechanics.invert(t, self._q, self._p, self._v)
+        return continue_from_rest(self._equations, self._d, t, self._q, self._p, v, self.bits)
 
     def _predicted(self, modes: Any, degree: int) -> list[Any]:
         """The last step's polynomial, cut to so many velocity modes and prolonged over the next step."""
@@ -109,12 +107,12 @@ class GalerkinStepper:
         kept = flint.arb_mat(s, n, [x if i < degree * n else 0 for i, x in enumerate(modes.entries())])
         return list((self._growth * kept).mid().entries())
 
-    def _best_degree(self, modes: Any) -> int:
+    def _best_degree(self, modes: Any, z: list[Any]) -> int:
         """The degree that would have predicted the step just solved best."""
         errors = []
         for degree in range(1, self.s + 1):
             predicted = self._predicted(modes, degree)
-            errors.append(largest([(a - b).mid() for a, b in zip(predicted, self._z, strict=True)]))
+            errors.append(largest([(a - b).mid() for a, b in zip(predicted, z, strict=True)]))
         return 1 + min(range(self.s), key=lambda i: errors[i])
 
     def polynomials(self, starts: Mpfs) -> tuple[Mpfs, int]:
@@ -128,8 +126,8 @@ class GalerkinStepper:
                 if v is None:
                     return result, k
                 self._v = v
-                self._z = [(x * self._h * speed).mid() for x in self._d[1:] for speed in v]
-                found = self._solve(time)
+                z = [(x * self._h * speed).mid() for x in self._d[1:] for speed in v]
+                found = self._solve(time, z, 3 * largest(z))
                 if found.status != GOING_WELL:
                     return result, k
                 result[k] = mpfs(found.solution.z).reshape(s, n)

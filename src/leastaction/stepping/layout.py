@@ -21,7 +21,7 @@ EVERY = 12
 LAST = 13  # the run's last step, stored whatever EVERY says
 FORM = 14  # RK4: 0 Hamilton, 1 Lagrange
 # Integers, in and out.
-STARTED = 15  # 0: the increments in x are a prediction for the first step
+STARTED = 15  # 0: there is no last step to predict from; the first is found by continuation
 PREDICTOR = 16  # degree of the predictor in use
 # Integers, out.
 STATUS = 17
@@ -40,6 +40,7 @@ LAPACK_FROM = 32
 # If the second Newton increment is at most this part of the first, the root is the only one near the prediction
 # (the affine-invariant Newton–Kantorovich theorem; Deuflhard, Newton Methods for Nonlinear Problems, 2.1).
 ON_THE_BRANCH = 0.25
+ASTRAY = 1.0
 # Up to this degree the last polynomial is extrapolated whole; beyond, its degree is chosen by what predicted best.
 WHOLE_POLYNOMIAL = 3
 

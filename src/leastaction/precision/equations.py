@@ -65,8 +65,6 @@ class Equations:
             (v * s + m) * n * n + j * n + k for v in range(s + 1) for j in range(n) for m in range(s) for k in range(n)
         ]
         self._identity = identity(self.N)
-        # What a new Jacobian costs beyond a residual, in residuals.
-        self.price = max(1, round(len(mechanics.system.point.code) / len(mechanics.system.gradient.code)))
 
     def residual(self, t: Any, q: list[Any], p: list[Any], z: list[Any]) -> list[Any]:
         """R and, behind it, the impulse."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.methods import Galerkin, Method, RungeKutta4
-from leastaction.precision.arithmetic import ball, balls, largest, matrix, mpfs, working
+from leastaction.precision.arithmetic import ball, balls, largest, log2, matrix, mpfs, working
 from leastaction.precision.equations import Equations
 from leastaction.precision.mechanics import Mechanics
 from leastaction.precision.newton import Reached, continue_from_rest, solve_step
@@ -45,7 +46,7 @@ class GalerkinStepper:
             self._equations = lru_cache(maxsize=64)(self._at_fraction)
         self._z: list[Any] | None = None  # of the last step; the first is found by continuation
         self._degree, self._first = method.s, 0
-        self._prediction: int | None = None
+        self._prediction: float | None = None
         self._iterations = self._most = self._continued = 0
         self._floor = 0.0
 
@@ -62,7 +63,7 @@ class GalerkinStepper:
                 if self._z is None:
                     found = self._continue(t)
                 else:
-                    reach, modes = 3 * largest(self._z), (self._modes * flint.arb_mat(s, n, self._z)).mid()
+                    reach, modes = self._reach(self._z), (self._modes * flint.arb_mat(s, n, self._z)).mid()
                     found = self._solve(t, self._predicted(modes, self._degree), reach)
                 solution = found.solution
                 self._iterations += found.iterations
@@ -83,7 +84,11 @@ class GalerkinStepper:
             self._first += steps
         return steps, stored, None
 
-    def _solve(self, t: Any, z: list[Any], reach: Any) -> Reached:
+    def _reach(self, z: list[Any]) -> float:
+        """log₂ of how far a step like this one may go."""
+        return math.log2(3) + log2(largest(z))
+
+    def _solve(self, t: Any, z: list[Any], reach: float) -> Reached:
         """The step from the state at t, predicted by z."""
         solution = solve_step(self._equations(1.0), t, self._q, self._p, z, self.bits, reach, self._prediction)
         self._prediction = solution.first
@@ -127,7 +132,7 @@ class GalerkinStepper:
                     return result, k
                 self._v = v
                 z = [(x * self._h * speed).mid() for x in self._d[1:] for speed in v]
-                found = self._solve(time, z, 3 * largest(z))
+                found = self._solve(time, z, self._reach(z))
                 if found.status != GOING_WELL:
                     return result, k
                 result[k] = mpfs(found.solution.z).reshape(s, n)

@@ -21,11 +21,13 @@ __all__ = ["get", "names"]
 
 # name → module and function; imported only when asked for
 _PROBLEMS = {
+    "double-pendulum": ("double_pendulum", "double_pendulum"),
     "harmonic-oscillator": ("harmonic_oscillator", "harmonic_oscillator"),
     "harmonic-oscillator-2d": ("harmonic_oscillator", "harmonic_oscillator_2d"),
     "kepler": ("kepler", "kepler"),
     "kepler-3d": ("kepler", "kepler_3d"),
     "kepler-galerkin": ("kepler", "kepler_galerkin"),
+    "linear-double-pendulum": ("linear_double_pendulum", "linear_double_pendulum"),
     "pendulum": ("pendulum", "pendulum"),
 }
 

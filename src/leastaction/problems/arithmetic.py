@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.problems.numbers import to_mpf
+from leastaction.problems.reals import to_mpf
 
 
 class Doubles:

@@ -21,7 +21,7 @@ import numpy as np
 
 from leastaction.problems.arithmetic import Arithmetic
 from leastaction.problems.elliptic import sncndn
-from leastaction.problems.numbers import exact, positive
+from leastaction.problems.reals import exact, positive
 from leastaction.problems.problem import Data, Motion, Problem
 
 

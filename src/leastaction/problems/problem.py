@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.lagrangian import Lagrangian
 from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic
-from leastaction.problems.numbers import to_float, to_mpf
+from leastaction.problems.reals import to_float, to_mpf
 
 GUARD = 20  # digits beyond those asked for, in the evaluation of formulas
 DOUBLE_DIGITS = 17

@@ -27,6 +27,9 @@ _PROBLEMS = {
     "kepler": ("kepler", "kepler"),
     "kepler-3d": ("kepler", "kepler_3d"),
     "kepler-galerkin": ("kepler", "kepler_galerkin"),
+    "lagrange-top": ("lagrange_top", "lagrange_top"),
+    "lagrange-top-cusps": ("lagrange_top_cusps", "lagrange_top_cusps"),
+    "lagrange-top-cusps-reduced": ("lagrange_top_cusps", "lagrange_top_cusps_reduced"),
     "linear-double-pendulum": ("linear_double_pendulum", "linear_double_pendulum"),
     "pendulum": ("pendulum", "pendulum"),
 }

@@ -18,8 +18,8 @@ import numpy as np
 import sympy as sp
 
 from leastaction.problems.arithmetic import Arithmetic
-from leastaction.problems.reals import exact_vector, positive
 from leastaction.problems.problem import Problem
+from leastaction.problems.reals import exact_vector, positive
 
 
 def lagrangian(q: Any, v: Any, m1: Any, m2: Any, l1: Any, l2: Any, g: Any) -> Any:

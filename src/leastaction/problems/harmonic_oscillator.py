@@ -17,8 +17,8 @@ import mpmath
 import numpy as np
 
 from leastaction.problems.arithmetic import Arithmetic
-from leastaction.problems.reals import exact_vector, positive
 from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.reals import exact_vector, positive
 
 SOURCE = "Ober-Blöbaum and Saake 2014, section 5.1, eq. (5.1)"
 

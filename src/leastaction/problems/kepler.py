@@ -24,8 +24,8 @@ import numpy as np
 import sympy as sp
 
 from leastaction.problems.arithmetic import Arithmetic
-from leastaction.problems.reals import exact, exact_vector, positive
 from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.reals import exact, exact_vector, positive
 
 SOURCE = "Ober-Blöbaum and Saake 2014, section 5.2, eq. (5.3)"
 

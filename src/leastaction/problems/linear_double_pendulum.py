@@ -24,13 +24,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import mpmath
-import numpy as np
 import sympy as sp
 
 from leastaction.problems.arithmetic import DIGITS, Arithmetic
 from leastaction.problems.double_pendulum import lengths
-from leastaction.problems.reals import exact_vector, positive
 from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.reals import exact_vector, positive
 
 
 def lagrangian(q: Any, v: Any, m1: Any, m2: Any, l1: Any, l2: Any, g: Any) -> Any:

@@ -21,8 +21,8 @@ import numpy as np
 
 from leastaction.problems.arithmetic import Arithmetic
 from leastaction.problems.elliptic import sncndn
-from leastaction.problems.reals import exact, positive
 from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.reals import exact, positive
 
 
 def lagrangian(q: Any, v: Any, m: Any, omega: Any) -> Any:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.lagrangian import Lagrangian
 from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic
+from leastaction.problems.first_order import FirstOrder
 from leastaction.problems.reals import to_float, to_mpf
 
 GUARD = 20  # digits beyond those asked for, in the evaluation of formulas
@@ -77,6 +78,7 @@ class Problem:
     exact(t)                q, p at the times t, shape (n,) for one time, (K, n) for K times
     exact(t, digits=N)      the same as mpmath numbers with N digits; t may then hold exact numbers
     matrices                M, K of L = ½ v·Mv − ½ q·Kq, when L is of that form (else None)
+    reduced                 the first order system that is left when conserved momenta are eliminated (else None)
     name, title, description, source
     """
 
@@ -97,6 +99,7 @@ class Problem:
         period: Any = None,
         period_of: str = "the motion",
         matrices: Callable[[Any], tuple[Any, Any]] | None = None,
+        reduced: Callable[[Problem], FirstOrder] | None = None,
     ) -> None:
         self.name, self.title, self.description, self.source = name, title, description, source
         self.exact_q0, self.exact_p0, self.exact_params, self.settings = q0, p0, dict(params), dict(settings)
@@ -107,6 +110,7 @@ class Problem:
         self.matrices = None
         if matrices is not None:
             self.matrices = tuple(np.array(Z, float) for Z in matrices(SimpleNamespace(**self.params)))
+        self.reduced = None if reduced is None else reduced(self)
         self.period_of = period_of
         self._solution, self._period = solution, period
         self._motions: dict[int, Motion] = {}

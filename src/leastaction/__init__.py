@@ -9,6 +9,7 @@
 True
 """
 
+from leastaction import problems
 from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
@@ -31,5 +32,6 @@ __all__ = [
     "integrate",
     "lobatto",
     "method",
+    "problems",
     "rk4",
 ]

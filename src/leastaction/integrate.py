@@ -27,7 +27,7 @@ from leastaction.stepping.stepper import Failure, Start, Stepper, stepper
 FloatArray = NDArray[np.float64]
 
 PIECE_SECONDS = 0.05  # how long the native loop runs between looks at the keyboard and the progress bar
-FIRST_PIECE = 64
+FIRST_PIECE = 1  # a step may be slow: at 1000 digits, or of a large system
 
 
 def integrate(
@@ -100,11 +100,13 @@ def _integrate(
     run = _Run(solver, count, every, states)
     clock = time.perf_counter()
     failure = run.go(progress)
+    spent = time.perf_counter() - clock
     stats = {
         "steps": run.done,
         **solver.counts(),
         "compile_time": compiled,
-        "run_time": time.perf_counter() - clock,
+        "run_time": spent,
+        "time_per_step": spent / max(1, run.done),
         "interrupted": run.interrupted,
     }
     rows = states[: run.stored]

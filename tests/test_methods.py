@@ -90,7 +90,7 @@ def test_tables_are_correct_to_the_last_bit(member: Galerkin):
 
 @pytest.mark.parametrize("member", TABLES, ids=repr)
 def test_predictor_prolongs_polynomials(member: Galerkin):
-    """growth · modes takes a polynomial's increments q(d) − q(0) to its increments over the next step, q(1+d) − q(1)."""
+    """growth · modes takes a polynomial's increments q(d) − q(0) to those over the next step, q(1+d) − q(1)."""
     s = member.s
     exact = member.exact_table(40)
     with mpmath.workdps(60):
@@ -126,7 +126,7 @@ def test_unknown_name_with_nothing_near():
 
 @pytest.mark.parametrize("bad", [3, None, 1.5, object()])
 def test_method_must_be_named(bad):
-    with pytest.raises(TypeError, match="expected a method or its name, such as 'simpson'.*got"):
+    with pytest.raises(TypeError, match=r"expected a method or its name, such as 'simpson'.*got"):
         la.method(bad)
 
 

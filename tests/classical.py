@@ -42,12 +42,13 @@ def hamilton(L):
 def integrals(c):
     """a_ij = ∫₀^{c_i} l_j, the collocation tableau on the nodes c: Σ_j a_ij c_j^k = c_i^{k+1}/(k+1)."""
     s = len(c)
-    V, rows = mpmath.matrix(s, s), mpmath.matrix(s, s)
-    for k in range(s):
-        for i in range(s):
-            V[k, i] = c[i] ** k
-            rows[i, k] = c[i] ** (k + 1) / (k + 1)
-    return np.array((rows * V.T**-1).tolist(), dtype=float)
+    with mpmath.workdps(50):
+        V, rows = mpmath.matrix(s, s), mpmath.matrix(s, s)
+        for k in range(s):
+            for i in range(s):
+                V[k, i] = c[i] ** k
+                rows[i, k] = c[i] ** (k + 1) / (k + 1)
+        return np.array((rows * V.T**-1).tolist(), dtype=float)
 
 
 def partitioned_runge_kutta(L, a, a_hat, b, q, p, h):

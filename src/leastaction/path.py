@@ -58,7 +58,8 @@ class Path:
         """q at any time of the run, shape (n,) for one time or (…, n) for an array of times.
 
         Between steps this is the method's own polynomial of degree s, found again by solving the step
-        from the stored state. Its error inside a step is O(h^{s+1}) (O(h^{2s}) or better at the ends of steps); for
+        from the stored state. At the ends of steps its error is that of the run, O(h^order); inside it is
+        O(h^{s+1}), or O(h^s) for the members with u = 2s − 2, whose nodes do not see the highest degree. For
         RK4 it is the cubic through positions and velocities, O(h⁴).
         """
         from leastaction.dense import positions

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.lagrangian import Lagrangian
-from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic
+from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic, by_components
 from leastaction.problems.first_order import FirstOrder
 from leastaction.problems.reals import to_float, to_mpf
 
@@ -59,9 +59,8 @@ class Invariant:
         return _rounded(value, digits)
 
     def _at(self, x: Arithmetic, number: Callable[[Any], Any], q: ArrayLike, p: ArrayLike) -> Any:
-        c = SimpleNamespace(**{name: number(value) for name, value in self.exact_params.items()})
-        Q, P = (tuple(np.moveaxis(x.array(z), -1, 0)) for z in (q, p))
-        return self.formula(x, c, Q, P)
+        c = SimpleNamespace(**{name: x(number(value)) for name, value in self.exact_params.items()})
+        return by_components(x, lambda *qp: self.formula(x, c, *qp), q, p)
 
 
 class Problem:

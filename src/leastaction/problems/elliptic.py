@@ -54,7 +54,7 @@ def theta_angle(x: Arithmetic, w: Any, terms: list[tuple[Any, Any]]) -> Any:
     s2, c2 = 2 * s * c, 1 - 2 * s**2
     sine = cosine = w * 0
     for a, b in terms:
-        if abs(b) < x.eps / 16:
+        if abs(a) + abs(b) < x.eps / 16:
             break
         sine, cosine = sine + x(a) * s, cosine + x(b) * c
         s, c = s * c2 + c * s2, c * c2 - s * s2

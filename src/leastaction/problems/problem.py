@@ -113,8 +113,8 @@ class Problem:
         self.period_of = period_of
         self._solution, self._period = solution, period
         self._motions: dict[int, Motion] = {}
-        known = self.data(DOUBLE_DIGITS).period
-        self.period = None if known is None else float(known)
+        known = self._motion(DOUBLE_DIGITS).period if period is None and solution is not None else period
+        self.period = None if known is None else to_float(known)
 
     @property
     def has_exact(self) -> bool:
@@ -136,7 +136,9 @@ class Problem:
     def exact(self, t: Any, digits: int | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
         """q and p at the times t by the exact solution, as doubles or, if `digits` is given, as mpmath numbers."""
         if digits is None:
-            return self._at(DOUBLES, self._motion(DOUBLE_DIGITS), t)
+            motion = self._motion(DOUBLE_DIGITS)
+            with mpmath.workdps(2 * (DOUBLE_DIGITS + GUARD)):  # for what is yet computed from the constants
+                return self._at(DOUBLES, motion, t)
         motion = self._motion(digits)
         with mpmath.workdps(digits + GUARD):
             q, p = self._at(DIGITS, motion, t)
@@ -145,7 +147,7 @@ class Problem:
     def _at(self, x: Arithmetic, motion: Motion, t: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         times = x.array(t)
         q, p = (np.stack([*components], axis=-1) for components in motion.at(x, times.reshape(-1)))
-        return q.reshape(*times.shape, -1), p.reshape(*times.shape, -1)
+        return q.reshape(*times.shape, self.system.n), p.reshape(*times.shape, self.system.n)
 
     def _motion(self, digits: int) -> Motion:
         """The solution's constants, found once with twice the digits, since some come from nearly double roots."""

@@ -96,6 +96,8 @@ def find_nutation(I: Any, mu: Any, theta0: Any, p_phi: Any, p_theta: Any, p_psi:
             "this top passes through the vertical, where Euler angles are singular; change its start so that p_phi and "
             "p_psi differ in size"
         )
+    if x2 - x1 < mpmath.eps**0.45:  # no nutation, as far as a double root can tell
+        x1 = x2 = x0
     k2, kappa = (x2 - x1) / (x3 - x1), mpmath.sqrt(mu * (x3 - x1) / (2 * I))
     am0 = mpmath.mpf(0)
     if k2:

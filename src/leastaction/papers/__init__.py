@@ -1,0 +1,1 @@
+"""One file per paper: the numbers it prints, and how each is computed again."""

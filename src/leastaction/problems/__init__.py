@@ -1,0 +1,1 @@
+"""Systems with answers, one file each."""

@@ -1,15 +1,16 @@
 """Quadratic Lagrangians ½ vᵀMv − ½ qᵀKq, dense and sparse: the same method tables, no tracing.
 
-    Quadratic, Rayleigh, Samples    the system, proportional damping, a load from samples
-    newmark, simpson_first, simpson_second, members    the schemes as matrices X, Y, A, B, Φ, ξ, ζ
-    stable_intervals                where a method is stable, exactly
-    free, eliminate                 degrees of freedom that stay when some are fixed
-    Propagator, Run, run            one method at one step on one system; the run
+Quadratic, Rayleigh, Samples    the system, proportional damping, a load from samples
+newmark, simpson_first, simpson_second, members    the schemes as matrices X, Y, A, B, Φ, ξ, ζ
+stable_intervals                where a method is stable, exactly
+free, eliminate                 degrees of freedom that stay when some are fixed
+Propagator, Run, run            one method at one step on one system; the run
 """
 
 from leastaction.linear.forcing import Rayleigh, Samples
 from leastaction.linear.matrices import eliminate, free
-from leastaction.linear.run import Propagator, Run, run
+from leastaction.linear.propagator import Propagator
+from leastaction.linear.run import Run, run
 from leastaction.linear.schemes import (
     Scheme,
     SimpsonWithMiddle,

@@ -65,7 +65,7 @@ class SparseLU(Factor):
 
         options: dict[str, Any] = {}
         if definite:
-            options = dict(permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=dict(SymmetricMode=True))
+            options = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
         self.lu = splu(a.tocsc(), **options)
         self.complex = np.iscomplexobj(a)
         self.nnz, self.itemsize = self.lu.nnz, a.dtype.itemsize

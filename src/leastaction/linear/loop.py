@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def advance(W, W_low, G, F, y, e, first, count, every, last, columns, out, row):  # type: ignore[no-untyped-def]
     """`count` steps of y ← y + W y + G F, from step number `first`; the state is the unevaluated sum y + e.
 

@@ -102,7 +102,7 @@ def require_positive_semidefinite(a: Any, name: str) -> None:
     d = np.asarray(a if a.ndim == 1 else a.diagonal())
     if d.min() < 0:
         i = int(d.argmin())
-        raise ValueError(f"{name} must not be indefinite: entry ({i}, {i}) is {d[i]:.3g}, a direction of negative energy")
+        raise ValueError(f"{name} must not be indefinite: entry ({i}, {i}) is {d[i]:.3g}, below zero")
     if a.ndim == 1:
         return
     smallest, largest = _extremes(a, np.ones(len(d)))
@@ -154,7 +154,7 @@ def free(n: int, fixed: Any) -> NDArray[np.intp]:
     if fixed.dtype != bool:
         fixed = fixed.astype(np.intp)
         if fixed.size and (fixed.min() < -n or fixed.max() >= n):
-            raise ValueError(f"fixed degrees of freedom must be indices below n = {n}; got {fixed.min()} … {fixed.max()}")
+            raise ValueError(f"fixed degrees of freedom are indices below n = {n}; got {fixed.min()} … {fixed.max()}")
     elif fixed.shape != (n,):
         raise ValueError(f"a mask of fixed degrees of freedom must have shape ({n},); got {fixed.shape}")
     mask = np.ones(n, dtype=bool)

@@ -10,6 +10,7 @@ rounding of the state.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,10 @@ def operator(method: Method, h: float, M: FloatArray, K: FloatArray, C: FloatArr
     with ctx.workprec(PRECISION):
         mass, stiffness = _matrix(M), _matrix(K)
         damping = _matrix(np.zeros_like(M) if C is None else C)
-        build = _galerkin if isinstance(method, Galerkin) else _rk4
-        z, dp, c = build(method, arb(h), mass, stiffness, damping)
+        if isinstance(method, Galerkin):
+            z, dp, c = _galerkin(method, arb(h), mass, stiffness, damping)
+        else:
+            z, dp, c = _rk4(arb(h), mass, stiffness, damping)
         n = len(M)
         step = np.vstack([_float(z)[-n:], _float(dp)])
         low = np.vstack([_float(z - _matrix(_float(z)))[-n:], _float(dp - _matrix(_float(dp)))])
@@ -70,7 +73,11 @@ def _galerkin(method: Galerkin, h: Any, M: Any, K: Any, C: Any) -> tuple[Any, An
         for nu in range(1, s + 1)
     ]
     right = [
-        [K * (h * h * beta[mu]), identity * (-h if mu == 0 else 0), *(identity * (-h * h * b[i] * l[i][mu]) for i in range(r))]
+        [
+            K * (h * h * beta[mu]),
+            identity * (-h if mu == 0 else 0),
+            *(identity * (-h * h * b[i] * l[i][mu]) for i in range(r)),
+        ]
         for mu in range(s)
     ]
     z = _blocks([[left[mu * s + nu] for nu in range(s)] for mu in range(s)]).solve(_blocks(right))
@@ -82,7 +89,7 @@ def _galerkin(method: Galerkin, h: Any, M: Any, K: Any, C: Any) -> tuple[Any, An
     return z, dp, method.table.c
 
 
-def _rk4(method: Method, h: Any, M: Any, K: Any, C: Any) -> tuple[Any, Any, FloatArray]:
+def _rk4(h: Any, M: Any, K: Any, C: Any) -> tuple[Any, Any, FloatArray]:
     """The four stages of q̇ = M⁻¹p, ṗ = −Kq − C M⁻¹p + f(t), each a matrix of (q_k, p_k, f(t), f(t + h/2), f(t + h))."""
     n = M.nrows()
     identity = _matrix(np.eye(n))
@@ -112,4 +119,5 @@ def _float(a: Any) -> FloatArray:
 
 
 def _blocks(blocks: list[list[Any]]) -> Any:
-    return arb_mat([sum(rows, []) for row in blocks for rows in zip(*(block.tolist() for block in row), strict=True)])
+    rows = (zip(*(block.tolist() for block in row), strict=True) for row in blocks)
+    return arb_mat([list(chain.from_iterable(parts)) for row in rows for parts in row])

@@ -9,24 +9,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.linear.forcing import checked
 from leastaction.linear.guard import require_stable
-from leastaction.linear.operator import Operator, operator
-from leastaction.linear.stepper import Stepper, stepper
+from leastaction.linear.propagator import Propagator
 from leastaction.linear.system import Quadratic
-from leastaction.methods import Galerkin, Method
-from leastaction.methods import method as by_name
+from leastaction.methods import Method
 
 FloatArray = NDArray[np.float64]
 OnPiece = Callable[[int], Any]
 
-SMALL = 32  # dense systems up to this n, and s n up to 128, get their step as a matrix
 PIECE_SECONDS = 0.2  # steps between two calls of on_piece
 PIECE_BYTES = 1 << 25  # load at the nodes, evaluated ahead of the compiled loop
 
@@ -49,69 +44,6 @@ class Run:
     q_end: FloatArray
     p_end: FloatArray
     stats: dict[str, Any] = field(default_factory=dict)
-
-
-class Propagator:
-    """One method at one h on one system, ready to step."""
-
-    def __init__(self, system: Quadratic, method: Method | str, h: float) -> None:
-        self.system, self.method, self.h = system, by_name(method), float(h)
-        if not (np.isfinite(self.h) and self.h > 0):
-            raise ValueError(f"the step h must be positive and finite; got {h!r}")
-        size = system.n * (self.method.s if isinstance(self.method, Galerkin) else 1)
-        self.small = not system.sparse and system.n <= SMALL and size <= 128
-
-    @cached_property
-    def operator(self) -> Operator:
-        system = self.system
-        return operator(self.method, self.h, system.M, system.K, system.damping_matrix())
-
-    @cached_property
-    def stepper(self) -> Stepper:
-        return stepper(self.system, self.method, self.h)
-
-    @property
-    def c(self) -> FloatArray:
-        return self.operator.c if self.small else self.stepper.c
-
-    def load(self, t: float) -> FloatArray | None:
-        """f at the nodes of the step that begins at t, (r, n)."""
-        f = self.system.f
-        if f is None:
-            return None
-        return np.array([checked(f(tc), self.system.n, tc) for tc in t + self.h * self.c])
-
-    def increments(self, q: FloatArray, p: FloatArray, t: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """q_{k+1} − q_k and p_{k+1} − p_k of one step from (q, p) at t."""
-        F = self.load(t)
-        if not self.small:
-            return self.stepper.increments(q, p, F)
-        y = np.concatenate([q, p])
-        op = self.operator
-        d = op.W @ y + op.W_low @ y + (0 if F is None else op.G @ F.ravel())
-        return d[: len(q)], d[len(q) :]
-
-    def polynomial(self, q: FloatArray, p: FloatArray, t: float = 0.0) -> FloatArray:
-        """z^1 … z^s, (s, n): the step's polynomial, less q, at the method's control points.
-
-        For RK4, which has none of its own, the cubic through both ends and their velocities, at τ = 1/3, 2/3, 1.
-        """
-        F = self.load(t)
-        if not self.small or not isinstance(self.method, Galerkin):
-            return self.stepper.polynomial(q, p, F)
-        Z = self.operator.Z
-        parts = [q, p] if F is None else [q, p, F.ravel()]
-        known = np.concatenate(parts)
-        return np.asarray(Z[:, :, : len(known)] @ known)
-
-    def conserved(self, q: ArrayLike, p: ArrayLike) -> float:
-        """φ(p, q) = ½ pᵀξp + ½ qᵀζq of Proposition 7, ξ = (X + Y)⁻¹ and ζ = (X⁻¹ + Y⁻¹)⁻¹ = X ξ Y.
-
-        From q = 0 a step moves by 2 ξ p, and from p = 0 it changes the momentum by −2 ζ q: two half states give φ.
-        """
-        q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
-        zero = np.zeros_like(q)
-        return float(p @ self.increments(zero, p)[0] - q @ self.increments(q, zero)[1]) / 4
 
 
 def run(
@@ -143,7 +75,7 @@ def run(
     dofs = _dofs(output, n)
     began = time.perf_counter()
     if not allow_unstable:
-        require_stable(system, propagator.method, h)
+        require_stable(propagator)
     checked_at = time.perf_counter()
     recorder = _Recorder(propagator, q, p, t0, int(steps), int(every), dofs, on_piece)
     ready = time.perf_counter()
@@ -152,11 +84,11 @@ def run(
     else:
         recorder.solve()
     result = recorder.result()
-    result.stats |= dict(
-        stability_seconds=checked_at - began,
-        setup_seconds=ready - checked_at,
-        step_seconds=time.perf_counter() - ready,
-    )
+    result.stats |= {
+        "stability_seconds": checked_at - began,
+        "setup_seconds": ready - checked_at,
+        "step_seconds": time.perf_counter() - ready,
+    }
     return result
 
 
@@ -181,13 +113,12 @@ class _Recorder:
         self.rows = np.empty((1 + steps // every + (steps % every > 0), len(self.columns)))
         self.rows[0] = self.y[self.columns]
         self.done, self.row, self.overflow = 0, 1, False
-        self.stats: dict[str, Any] = {}
+        self.stats: dict[str, Any] = {"how": propagator.how}
         if propagator.small:
-            self.stats["how"] = f"matrix of one step, {2 * self.n} × {2 * self.n}"
-            _ = propagator.operator
+            _ = propagator.operator  # made now, so that the steps are timed without it
         else:
             step = propagator.stepper
-            self.stats |= dict(how=step.how, factor_nnz=[f.nnz for f in step.factors], factor_bytes=step.factor_bytes)
+            self.stats |= {"factor_nnz": [f.nnz for f in step.factors], "factor_bytes": step.factor_bytes}
 
     def _carry_on(self) -> bool:
         """Report, and learn whether to go on."""
@@ -211,11 +142,11 @@ class _Recorder:
             if f is not None:
                 F = np.empty((count, nodes))
                 for k in range(count):
-                    F[k] = np.ravel(self.propagator.load(self.t0 + (self.done + k) * h))
+                    F[k] = np.asarray(self.propagator.load(self.t0 + (self.done + k) * h)).ravel()
             clock = time.perf_counter()
-            did, self.row = advance(
-                op.W, op.W_low, op.G, F, self.y, self.e, self.done, count, self.every, self.steps, self.columns, self.rows, self.row
-            )
+            span = (self.done, count, self.every, self.steps)
+            store = (self.columns, self.rows, self.row)
+            did, self.row = advance(op.W, op.W_low, op.G, F, self.y, self.e, *span, *store)
             self.done += did
             if did < count:
                 self.overflow = True
@@ -257,8 +188,8 @@ class _Recorder:
         half = len(self.columns) // 2
         return Run(
             t=self.t0 + self.propagator.h * np.array(numbers, dtype=float),
-            q=rows[:, :half].copy(),
-            p=rows[:, half:].copy(),
+            q=rows[:, :half],
+            p=rows[:, half:],
             steps=self.done,
             overflow=self.overflow,
             q_end=self.y[: self.n].copy(),

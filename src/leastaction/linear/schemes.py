@@ -14,6 +14,7 @@ These functions are for reading, checking and small systems; integration never f
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as by_name
 
-FloatArray = NDArray[np.float64]
+FloatArray = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)

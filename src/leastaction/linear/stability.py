@@ -133,7 +133,8 @@ def _sign_changes(X: Rational, Y: Rational) -> list[tuple[float, int, int]]:
             orders.setdefault(tuple(factor.coeffs()), [0, 0])[place // 2] += sign * multiplicity
     changes = []
     for coefficients, (order_X, order_Y) in orders.items():
-        for root, _ in fmpq_poly(list(coefficients)).complex_roots():
+        roots: Any = fmpq_poly(list(coefficients)).complex_roots()
+        for root, _ in roots:
             if root.imag == 0 and root.real > 0:
                 changes.append((math.sqrt(float(root.real.mid())), order_X, order_Y))
     return sorted(changes)

@@ -11,7 +11,8 @@ and the sum of all s + 1 derivatives of the action gives the impulse
 
     p_{k+1} − p_k = −h K (q_k + Σ_ν β_ν z^ν) − C z^s + h Σ_i b_i f(t_i),
 
-where Σ_i b_i l′_iν is 1 for ν = s and 0 for the others, since r ≥ s nodes integrate a derivative of degree s − 1 exactly.
+where Σ_i b_i l′_iν is 1 for ν = s and 0 for the others, since r ≥ s nodes integrate a derivative (degree s − 1)
+exactly.
 """
 
 from __future__ import annotations

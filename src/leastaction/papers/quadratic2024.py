@@ -1,9 +1,9 @@
 """Table 2 of Rojas-Quintero, Dubois and Cabrera-Díaz, "Simpson's Variational Integrator for Systems with Quadratic
 Lagrangians", Axioms 13 (2024) 255: published numbers, and the same computed again.
 
-The setting, where the paper leaves it open or misprints it: t̄ = 2π/ω₀ = 1 s, m₁ = m₂ = 1, g = 9.81, l = g/ω₀²; the error is
-the largest Euclidean norm of the vector over the nodes; the order is ½ log₂(e₁/e₃). Most printed errors are cut after
-the third digit, not rounded, so agreement means ±1 in the third digit.
+The setting, where the paper leaves it open or misprints it: t̄ = 2π/ω₀ = 1 s, m₁ = m₂ = 1, g = 9.81, l = g/ω₀²; the
+error is the largest Euclidean norm of the vector over the nodes; the order is ½ log₂(e₁/e₃). Most printed errors are
+cut after the third digit, not rounded, so agreement means ±1 in the third digit.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ def _error(propagator: Propagator, finding: str) -> UnstableStepError:
     return UnstableStepError(
         f"{method.name} is not stable with h = {h:.6g} on this system: {finding}. The highest frequency is ω_max = "
         f"{system.omega_max:.6g}, h ω_max = {h * system.omega_max:.6g}; without damping the method is stable for h ω "
-        f"in {intervals}. Use h < {system.stable_step(method):.6g}, or {stable_alternative(method).name}, which is stable "
-        "for every h, or insist with allow_unstable=True."
+        f"in {intervals}. Use h < {system.stable_step(method):.6g}, or {stable_alternative(method).name}, which is "
+        "stable for every h, or insist with allow_unstable=True."
     )
 
 

@@ -1,1 +1,33 @@
-"""Write the Lagrangian, get the motion."""
+"""Write the Lagrangian, get the motion.
+
+>>> import numpy as np, leastaction as la
+>>> def pendulum(q, v, g):
+...     return 0.5 * v[0] ** 2 + g * np.cos(q[0])
+>>> system = la.Lagrangian(pendulum, n=1, params={"g": 9.81})
+>>> path = la.integrate(system, "simpson", q0=[1.0], v0=[0.0], h=0.01, t_end=10)
+>>> bool(abs(path.energy() - path.energy()[0]).max() < 1e-6)
+True
+"""
+
+from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError
+from leastaction.integrate import integrate
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import galerkin, method, rk4
+from leastaction.path import Path
+from leastaction.quadrature import gauss, lobatto
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DegenerateLagrangianError",
+    "Lagrangian",
+    "Path",
+    "StepFailed",
+    "TraceError",
+    "galerkin",
+    "gauss",
+    "integrate",
+    "lobatto",
+    "method",
+    "rk4",
+]

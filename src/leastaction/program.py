@@ -9,7 +9,8 @@ Instruction k defines value k. Each is a tuple whose first entry names the opera
     ("const", x)        a number: a float (meaning exactly that binary number) or a Fraction
     (op, a)  (op, a, b) an operation of `OPERATIONS` on earlier values a, b
 
-Comparisons and logic give 1.0 or 0.0; ("if", c, x) is x where c is non-zero and 0 elsewhere.
+Comparisons and logic give 1.0 or 0.0; ("if", c, x) is x where c is non-zero and 0 elsewhere, and
+("select", c, x, y) is x there and y elsewhere.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ BINARY: dict[str, Callable[[float, float], float]] = {
     "and": lambda x, y: float(bool(x) and bool(y)), "or": lambda x, y: float(bool(x) or bool(y)),
     "if": lambda c, x: x if c else 0.0,
 }  # fmt: skip
-OPERATIONS = UNARY.keys() | BINARY.keys()
+OPERATIONS = UNARY.keys() | BINARY.keys() | {"select"}
 # Operations that take rational numbers to rational numbers.
 _RATIONAL: dict[str, Callable[..., Fraction]] = {
     "neg": operator.neg, "sq": lambda x: x * x,
@@ -124,6 +125,28 @@ class Program:
         outputs = tuple((name, len(self.output(name))) for name in names)
         return Program(self.inputs, outputs, tuple(code), tuple(place[k] for k in results))
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, exact: floats in hexadecimal, Fractions as text."""
+        code = [
+            [op, args[0].hex() if isinstance(args[0], float) else str(args[0])] if op == "const" else [op, *args]
+            for op, *args in self.code
+        ]
+        return {"inputs": self.inputs, "outputs": self.outputs, "code": code, "results": self.results}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Program:
+        """The program that `to_json` wrote, checked."""
+
+        def number(text: str) -> float | Fraction:
+            return Fraction(text) if "/" in text else float.fromhex(text)
+
+        return cls(
+            tuple((name, int(size)) for name, size in data["inputs"]),
+            tuple((name, int(size)) for name, size in data["outputs"]),
+            tuple(("const", number(args[0])) if op == "const" else (op, *args) for op, *args in data["code"]),
+            tuple(data["results"]),
+        )
+
     def __call__(self, *inputs: Iterable[float]) -> dict[str, list[float]]:
         """Evaluate on floats, block by block: slow, plain, and the meaning of the instructions."""
         x = [float(value) for block in inputs for value in block]
@@ -151,6 +174,8 @@ def _slice(blocks: Sequence[tuple[str, int]], name: str) -> slice:
 
 def _evaluate(op: str, *args: float) -> float:
     """One operation on floats; outside its domain it gives NaN or infinity as compiled code does."""
+    if op == "select":
+        return args[1] if args[0] else args[2]
     function: Callable[..., float] = UNARY[op] if len(args) == 1 else BINARY[op]
     try:
         return float(function(*args))
@@ -163,6 +188,8 @@ def _evaluate(op: str, *args: float) -> float:
     except OverflowError:
         return math.inf
     except ValueError:
+        if op == "pow" and args[0] == 0:
+            return math.inf
         return -math.inf if op == "log" and args[0] == 0 else math.nan
 
 
@@ -267,6 +294,9 @@ class Builder:
 
     def div(self, a: int, b: int) -> int:
         return self.op("div", a, b)
+
+    def select(self, c: int, x: int, y: int) -> int:
+        return x if x == y else self._emit("select", c, x, y)
 
     def scale(self, x: float, a: int) -> int:
         return self.op("mul", self.const(x), a)

@@ -1,0 +1,121 @@
+"""Dense output: the motion between stored states, by solving the steps wanted once more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.methods import Galerkin
+from leastaction.stepping.stepper import GalerkinStepper, Start, Stepper, stepper
+
+if TYPE_CHECKING:
+    from leastaction.path import Path
+
+FloatArray = NDArray[np.float64]
+
+
+def positions(path: Path, t: FloatArray) -> FloatArray:
+    """q(t), shape t.shape + (n,)."""
+    if not np.isfinite(t).all():
+        raise ValueError("path(t) needs finite times")
+    times = t.ravel()
+    begin, end = float(path.t[0]), float(path.t[-1])
+    slack = 1e-9 * max(abs(path.h), abs(begin), abs(end))
+    outside = (times < min(begin, end) - slack) | (times > max(begin, end) + slack)
+    if outside.any():
+        raise ValueError(f"the path covers t = {begin:g} … {end:g}; asked for t = {times[outside][0]:g}")
+    n = path.system.n
+    if len(path) == 1:
+        return np.broadcast_to(path.q[0], (*t.shape, n)).copy()
+    steps = round((end - begin) / path.h)
+    place = (times - begin) / path.h
+    index = np.clip(np.floor(place).astype(np.int64), 0, steps - 1)
+    wanted, inverse = np.unique(index, return_inverse=True)
+    left = _states(path, wanted)
+    tau = place - index
+    if isinstance(path.method, Galerkin):
+        result = _polynomial(path, path.method, wanted, left, inverse, tau)
+    else:
+        right = _states(path, wanted + 1)
+        result = _hermite(path, wanted, left, right, inverse, tau)
+    return result.reshape(*t.shape, n)
+
+
+def _states(path: Path, wanted: NDArray[np.int64]) -> FloatArray:
+    """States (q, p) after the given numbers of steps, integrating again from the stored ones in between."""
+    n = path.system.n
+    stored = np.concatenate([path.q, path.p], axis=1)
+    row = np.minimum(wanted // path.every, len(path) - 1)
+    exact = np.rint((path.t[row] - path.t[0]) / path.h).astype(np.int64)
+    last = round((path.t[-1] - path.t[0]) / path.h)
+    result = stored[row].copy()
+    result[wanted == last] = stored[-1]
+    behind = np.flatnonzero((wanted > exact) & (wanted != last))
+    for r in np.unique(row[behind]):
+        mine = behind[row[behind] == r]
+        ahead = int((wanted[mine] - exact[mine]).max())
+        rows = np.zeros((ahead, 2 * n))
+        _stepper_from(path, float(path.t[r]), path.q[r], path.p[r]).advance(ahead, 1, ahead, rows)
+        result[mine] = rows[wanted[mine] - exact[mine] - 1]
+    return result
+
+
+def _stepper_from(path: Path, t: float, q: FloatArray, p: FloatArray) -> Stepper:
+    v = path.system.velocity(q[None, :], p[None, :], np.array([t]), path.params)[0]
+    start = Start(t, q, p, v, np.zeros_like(v), path.h, path.system.values(path.params))
+    return stepper(path.system, path.method, start)
+
+
+def _polynomial(
+    path: Path,
+    method: Galerkin,
+    wanted: NDArray[np.int64],
+    left: FloatArray,
+    inverse: NDArray[np.intp],
+    tau: FloatArray,
+) -> FloatArray:
+    """q_k + Σ_ν z^ν l_ν(τ) on each step."""
+    n = path.system.n
+    t = path.t[0] + wanted * path.h
+    starts = np.ascontiguousarray(np.concatenate([t[:, None], left], axis=1))
+    solver = _stepper_from(path, float(t[0]), left[0, :n], left[0, n:])
+    assert isinstance(solver, GalerkinStepper)
+    z, solved = solver.polynomials(starts)
+    if solved < len(starts):
+        raise ArithmeticError(f"the step at t = {t[solved]:g} could not be solved again for dense output")
+    basis = _lagrange(method.table.d, tau)[:, 1:]
+    return left[inverse, :n] + np.einsum("kv,kvi->ki", basis, z[inverse])
+
+
+def _lagrange(d: FloatArray, x: FloatArray) -> FloatArray:
+    """l_ν(x) for every x, (len(x), len(d))."""
+    columns = []
+    for v in range(len(d)):
+        others = np.delete(d, v)
+        columns.append(np.prod((x[:, None] - others) / (d[v] - others), axis=1))
+    return np.stack(columns, axis=1)
+
+
+def _hermite(
+    path: Path,
+    wanted: NDArray[np.int64],
+    left: FloatArray,
+    right: FloatArray,
+    inverse: NDArray[np.intp],
+    tau: FloatArray,
+) -> FloatArray:
+    """The cubic through positions and velocities at both ends of each step."""
+    n, h = path.system.n, path.h
+    t = path.t[0] + wanted * h
+    v_left = path.system.velocity(left[:, :n], left[:, n:], t, path.params)[inverse]
+    v_right = path.system.velocity(right[:, :n], right[:, n:], t + h, path.params)[inverse]
+    q_left, q_right = left[inverse, :n], right[inverse, :n]
+    x = tau[:, None]
+    return (
+        q_left
+        + (3 * x**2 - 2 * x**3) * (q_right - q_left)
+        + h * (x - 2 * x**2 + x**3) * v_left
+        + h * (x**3 - x**2) * v_right
+    )

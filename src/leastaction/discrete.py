@@ -1,0 +1,115 @@
+"""The discrete equations of one step, as a Program.
+
+With increments z^ν = q^ν − q_k (ν = 1 … s) as unknowns, the motion at node i and its velocity are
+
+    q_i = q_k + Σ_ν l_ν(c_i) z^ν,      v_i = (1/h) Σ_ν l_ν′(c_i) z^ν,
+
+and the equations p_k + ∂L_d/∂q^0 = 0, ∂L_d/∂q^ν = 0 (0 < ν < s) read, for ν = 0 … s−1,
+
+    R_ν = δ_ν0 p_k + Σ_i b_i ( h l_ν(c_i) L_q(q_i, v_i) + l_ν′(c_i) L_v(q_i, v_i) ) = 0.
+
+Adding ∂L_d/∂q^s = p_{k+1} to their sum leaves the impulse: p_{k+1} = p_k + h Σ_i b_i L_q(q_i, v_i).
+
+For a small system the whole Newton step is fused into one Program: nodes, residual, Jacobian and the
+solution of the linear system. It gives the increment dz = −(∂R/∂z)⁻¹ R, and the impulse after that
+increment to first order in dz, so that a step that has converged needs no further evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leastaction.methods import Table
+from leastaction.program import Builder, Program
+
+# Beyond these, whole-step code costs more to compile and to fetch than it saves: use the loops over nodes.
+FUSED_UNKNOWNS = 8
+FUSED_INSTRUCTIONS = 4000
+
+
+def fusible(point: Program, table: Table, n: int) -> bool:
+    """Whether a whole Newton step of this method on this system is small enough to be one Program."""
+    r, unknowns = len(table.c), (len(table.d) - 1) * n
+    return unknowns <= FUSED_UNKNOWNS and r * len(point.code) + unknowns**3 <= FUSED_INSTRUCTIONS
+
+
+def newton_program(point: Program, table: Table, n: int) -> Program:
+    """(t, h, q, p, z, params) ↦ (dz, impulse): one Newton step for the increments z.
+
+    `point` gives Lq, Lv, Lqq, Lqv, Lvv at one (t, q, v, params).
+    """
+    s, r = len(table.d) - 1, len(table.c)
+    count = point.inputs[-1][1]
+    B = Builder([("t", 1), ("h", 1), ("q", n), ("p", n), ("z", s * n), ("params", count)])
+    (t,), (h,), q, p, z, params = (B.input(name) for name, _ in B.inputs)
+    inverse_h, h2 = B.div(B.const(1.0), h), B.mul(h, h)
+
+    def combine(coefficients: Sequence[float], terms: Sequence[int]) -> int:
+        return B.sum(B.scale(c, x) for c, x in zip(coefficients, terms, strict=True))
+
+    residual = [[p[i] if v == 0 else B.const(0.0) for i in range(n)] for v in range(s)]
+    jacobian = [[B.const(0.0)] * (s * n) for _ in range(s * n)]  # h ∂R/∂z
+    impulse = [B.const(0.0)] * n
+    impulse_slope = [[B.const(0.0)] * (s * n) for _ in range(n)]  # h ∂(impulse)/∂z
+    for i in range(r):
+        l, dl, b = table.l[i], table.dl[i], float(table.b[i])
+        along = [z[j::n] for j in range(n)]  # the increments of coordinate j
+        at = B.inline(
+            point,
+            t=[B.add(t, B.scale(float(table.c[i]), h))],
+            q=[B.add(q[j], combine(l[1:], along[j])) for j in range(n)],
+            v=[B.mul(inverse_h, combine(dl[1:], along[j])) for j in range(n)],
+            params=params,
+        )
+        Lq = [B.mul(h, B.scale(b, x)) for x in at["Lq"]]
+        Lv = [B.scale(b, x) for x in at["Lv"]]
+        Lqq = [B.mul(h2, B.scale(b, x)) for x in at["Lqq"]]
+        Lqv = [B.mul(h, B.scale(b, x)) for x in at["Lqv"]]
+        Lvv = [B.scale(b, x) for x in at["Lvv"]]
+        impulse = [B.add(impulse[j], Lq[j]) for j in range(n)]
+        for j in range(n):
+            for v in range(s):
+                residual[v][j] = B.sum([residual[v][j], B.scale(l[v], Lq[j]), B.scale(dl[v], Lv[j])])
+            for m in range(1, s + 1):
+                for k in range(n):
+                    # Derivatives of h b L_q and b L_v at this node by the k-th coordinate of z^m, times h.
+                    column = (m - 1) * n + k
+                    d_Lq = B.add(B.scale(l[m], Lqq[j * n + k]), B.scale(dl[m], Lqv[j * n + k]))
+                    d_Lv = B.add(B.scale(l[m], Lqv[k * n + j]), B.scale(dl[m], Lvv[j * n + k]))
+                    impulse_slope[j][column] = B.add(impulse_slope[j][column], d_Lq)
+                    for v in range(s):
+                        row = jacobian[v * n + j]
+                        row[column] = B.sum([row[column], B.scale(l[v], d_Lq), B.scale(dl[v], d_Lv)])
+    minus_h = B.op("neg", h)
+    dz = solve(B, jacobian, [B.mul(minus_h, x) for block in residual for x in block])
+    correction = [B.mul(inverse_h, B.sum(B.mul(a, x) for a, x in zip(row, dz, strict=True))) for row in impulse_slope]
+    return B.build(dz=dz, impulse=[B.add(x, y) for x, y in zip(impulse, correction, strict=True)])
+
+
+def solve(B: Builder, matrix: Sequence[Sequence[int]], right: Sequence[int]) -> list[int]:
+    """Gaussian elimination with partial pivoting, without branches: rows are exchanged by selection.
+
+    An entry that is zero by structure stays so, and costs nothing.
+    """
+    N = len(right)
+    rows = [[*row, x] for row, x in zip(matrix, right, strict=True)]
+    for k in range(N):
+        for i in range(k + 1, N):
+            if B.constant(rows[i][k]) == 0:
+                continue
+            larger = B.op("lt", B.op("abs", rows[k][k]), B.op("abs", rows[i][k]))
+            for j in range(k, N + 1):
+                upper, lower = rows[k][j], rows[i][j]
+                rows[k][j] = B.select(larger, lower, upper)
+                rows[i][j] = B.select(larger, upper, lower)
+        inverse = B.div(B.const(1.0), rows[k][k])
+        for j in range(k + 1, N + 1):
+            rows[k][j] = B.mul(inverse, rows[k][j])
+        for i in range(k + 1, N):
+            for j in range(k + 1, N + 1):
+                rows[i][j] = B.sub(rows[i][j], B.mul(rows[i][k], rows[k][j]))
+    x: list[int] = [rows[k][N] for k in range(N)]
+    for k in range(N - 1, -1, -1):
+        for i in range(k):
+            x[i] = B.sub(x[i], B.mul(rows[i][k], x[k]))
+    return x

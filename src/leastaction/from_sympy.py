@@ -1,0 +1,161 @@
+"""A Lagrangian written in SymPy → the Program of L. Rational numbers, π and e stay exact."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from leastaction.errors import TraceError
+from leastaction.program import Program
+from leastaction.trace.algebra import Algebra
+from leastaction.trace.numpy_functions import ELEMENTWISE, power, where
+from leastaction.trace.scalar import Scalar, active, apply
+
+
+def trace_sympy(
+    L: Any, q: Sequence[Any], v: Sequence[Any] | None = None, t: Any = None
+) -> tuple[Program, tuple[str, ...]]:
+    """The Program L(t, q, v, params) of a SymPy expression, and the names of its parameters in their order.
+
+    q and v are symbols, or functions of t and their derivatives; v left out stands for dq/dt. Every other free symbol
+    is a scalar parameter; parameters are ordered by name.
+
+    >>> m, g, x, xdot = sp.symbols("m g x xdot")
+    >>> program, names = trace_sympy(m * xdot**2 / 2 - m * g * x, [x], [xdot])
+    >>> names, program([0], [2], [3], [10, 1])["L"]
+    (('g', 'm'), [-15.5])
+    """
+    L, q = _one(L), [sp.sympify(x) for x in q]
+    t = _time(q) if t is None else sp.sympify(t)
+    if v is None and t is None:
+        raise TraceError("velocities v are needed when the coordinates are plain symbols")
+    v = [sp.diff(x, t) for x in q] if v is None else [sp.sympify(x) for x in v]
+    if len(q) != len(v):
+        raise TraceError(f"{len(q)} coordinates {q} but {len(v)} velocities {v}")
+    for x in (*q, *v):
+        if not isinstance(x, (sp.Symbol, AppliedUndef, sp.Derivative)):
+            raise TraceError(f"{x} is neither a symbol nor a function of time or its derivative")
+    if len({*q, *v}) != 2 * len(q):
+        raise TraceError(f"coordinates and velocities repeat: {q}, {v}")
+    # Numbered stand-ins first: a derivative of q(t) is one name, not an operation on another.
+    stand_in = {x: sp.Dummy(str(x)) for x in (*q, *v)}
+    L = L.xreplace(stand_in)
+    for node in L.atoms(AppliedUndef, sp.Derivative, sp.Integral, sp.Sum, sp.Product):
+        hint = "" if isinstance(node, AppliedUndef) else ", nor evaluated; .doit() may do that"
+        raise TraceError(f"{node} in the Lagrangian is neither in q nor in v{hint}")
+    parameters = sorted(L.free_symbols - {*stand_in.values(), t}, key=lambda s: s.name)
+    names = tuple(s.name for s in parameters)
+    for name in names:
+        if names.count(name) > 1:
+            raise TraceError(f"two different symbols are called {name!r} (they differ in their assumptions)")
+    builder = Algebra((("t", 1), ("q", len(q)), ("v", len(v)), ("params", len(names))))
+    symbols = [t, *(stand_in[x] for x in (*q, *v)), *parameters]
+    values = [k for name, _ in builder.inputs for k in builder.input(name)]
+    known = {s: Scalar(builder, k) for s, k in zip(symbols, values, strict=True)}
+    with active(builder):
+        result = apply("add", _write(L, known), 0)
+    return builder.build(L=[result.index]), names
+
+
+def _one(L: Any) -> Any:
+    L = sp.sympify(L)
+    if isinstance(L, sp.MatrixBase):
+        if L.shape != (1, 1):
+            raise TraceError(f"the Lagrangian is a matrix of shape {L.shape}; it must be one expression")
+        L = L[0, 0]
+    if not isinstance(L, sp.Expr):
+        raise TraceError(f"the Lagrangian must be a SymPy expression, got {type(L).__name__}")
+    return L
+
+
+def _time(q: Sequence[Any]) -> Any:
+    """The one argument of the coordinates, if they are functions."""
+    arguments = {x.args for x in q if isinstance(x, AppliedUndef)}
+    if not arguments:
+        return None
+    if len(arguments) > 1 or len(next(iter(arguments))) != 1:
+        raise TraceError(f"the coordinates {q} are not functions of one time")
+    return next(iter(arguments))[0]
+
+
+def _write(e: Any, known: dict[Any, Any]) -> Any:
+    """The Scalar or number that a node of the expression tree stands for."""
+    if e not in known:
+        known[e] = _write_new(e, known)
+    return known[e]
+
+
+def _write_new(e: Any, known: dict[Any, Any]) -> Any:
+    if isinstance(e, sp.Rational):
+        return Fraction(int(e.p), int(e.q))
+    if isinstance(e, sp.Float):
+        sign, mantissa, exponent, _ = e._mpf_
+        return (-1) ** sign * Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    if isinstance(e, sp.Mul):
+        numerator: list[Any] = []
+        denominator: list[Any] = []
+        for factor in e.args:
+            inverted = isinstance(factor, sp.Pow) and factor.exp.is_Rational and factor.exp < 0
+            (denominator if inverted else numerator).append(1 / factor if inverted else factor)
+        product = _fold("mul", [_write(x, known) for x in numerator], 1)
+        return apply("div", product, _fold("mul", [_write(x, known) for x in denominator], 1))
+    if isinstance(e, sp.Piecewise):
+        return _piecewise(e, known)
+    rule = RULES.get(e.func)
+    if rule is None:
+        raise TraceError(
+            f"{e.func.__name__} in {e} has no counterpart; rewrite the Lagrangian with elementary functions"
+        )
+    return rule(*(_write(x, known) for x in e.args))
+
+
+def _fold(op: str, values: Sequence[Any], start: Any = None) -> Any:
+    return functools.reduce(lambda x, y: apply(op, x, y), values if start is None else [start, *values])
+
+
+def _piecewise(e: Any, known: dict[Any, Any]) -> Any:
+    *branches, (last, _) = e.args
+    if sp.Or(*(c for _, c in e.args)) != sp.true:
+        raise TraceError(f"{e} is not defined everywhere; end it with a branch (..., True)")
+    result = _write(last, known)
+    for value, condition in reversed(branches):
+        result = where(_write(condition, known), _write(value, known), result)
+    return result
+
+
+def _apply(op: str) -> Callable[..., Any]:
+    return lambda *args: apply(op, *args)
+
+
+def _inverse(op: str) -> Callable[[Any], Any]:
+    return lambda x: apply("div", 1, apply(op, x))
+
+
+def _of_inverse(op: str) -> Callable[[Any], Any]:
+    return lambda x: apply(op, apply("div", 1, x))
+
+
+RULES: dict[Any, Callable[..., Any]] = {
+    sp.Add: lambda *terms: _fold("add", terms), sp.Pow: power, sp.exp: _apply("exp"), sp.log: _apply("log"),
+    type(sp.pi): lambda: apply("acos", -1), type(sp.E): lambda: apply("exp", 1),
+    sp.sin: _apply("sin"), sp.cos: _apply("cos"), sp.tan: _apply("tan"),
+    sp.cot: _inverse("tan"), sp.sec: _inverse("cos"), sp.csc: _inverse("sin"),
+    sp.asin: _apply("asin"), sp.acos: _apply("acos"), sp.atan: _apply("atan"), sp.atan2: _apply("atan2"),
+    sp.acot: _of_inverse("atan"), sp.asec: _of_inverse("acos"), sp.acsc: _of_inverse("asin"),
+    sp.sinh: _apply("sinh"), sp.cosh: _apply("cosh"), sp.tanh: _apply("tanh"),
+    sp.coth: _inverse("tanh"), sp.sech: _inverse("cosh"), sp.csch: _inverse("sinh"),
+    sp.asinh: _apply("asinh"), sp.acosh: _apply("acosh"), sp.atanh: _apply("atanh"),
+    sp.erf: _apply("erf"), sp.Abs: _apply("abs"), sp.sign: _apply("sign"),
+    sp.floor: _apply("floor"), sp.ceiling: _apply("ceil"), sp.Mod: ELEMENTWISE["remainder"],
+    sp.Heaviside: ELEMENTWISE["heaviside"], sp.re: lambda x: x, sp.conjugate: lambda x: x,
+    sp.Min: lambda *args: _fold("min", args), sp.Max: lambda *args: _fold("max", args),
+    sp.StrictLessThan: _apply("lt"), sp.LessThan: _apply("le"), sp.Equality: _apply("eq"), sp.Unequality: _apply("ne"),
+    sp.StrictGreaterThan: lambda x, y: apply("lt", y, x), sp.GreaterThan: lambda x, y: apply("le", y, x),
+    sp.And: lambda *args: _fold("and", args), sp.Or: lambda *args: _fold("or", args), sp.Not: _apply("not"),
+    type(sp.true): lambda: True, type(sp.false): lambda: False, sp.ITE: where,
+}  # fmt: skip

@@ -1,0 +1,237 @@
+"""Lagrangian: the user's function, its parameters, and the mechanics that follow from it.
+
+momentum      p = ∂L/∂v (q, v)
+velocity      its inverse v(q, p), by Newton where L is not quadratic in v
+energy        E = p·v − L
+acceleration  a = L_vv⁻¹ (L_q − L_vq v − L_vt)
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.errors import DegenerateLagrangianError
+from leastaction.program import Program
+from leastaction.stepping import pointwise
+
+FloatArray = NDArray[np.float64]
+Params = Mapping[str, Any] | FloatArray  # by name, or all of them as the flat array of `values`
+
+
+class Lagrangian:
+    """A mechanical system, given by L(q, v) or L(t, q, v) with named parameters.
+
+    fn      a plain NumPy function `fn(q, v, **params)` or `fn(t, q, v, **params)` that returns a number
+    n       degrees of freedom
+    params  names and default values; numbers or arrays. Their values are inputs of the compiled
+            code: other values never recompile it, and every run may bring its own.
+
+    >>> def pendulum(q, v, m, l, g):
+    ...     return 0.5 * m * l**2 * v[0] ** 2 + m * g * l * np.cos(q[0])
+    >>> system = Lagrangian(pendulum, n=1, params={"m": 1.0, "l": 2.0, "g": 9.81})
+    >>> system.momentum([0.0], [3.0])
+    array([12.])
+    """
+
+    def __init__(self, fn: Callable[..., Any], n: int, params: Mapping[str, Any] | None = None) -> None:
+        from leastaction.trace import trace
+
+        if not callable(fn):
+            raise TypeError(f"expected a function fn(q, v, **params) that returns L; got {fn!r}")
+        self.n = _degrees(n)
+        self._defaults = _values(params or {})
+        self.fn: Callable[..., Any] | None = fn
+        self.name = getattr(fn, "__name__", type(fn).__name__)
+        shapes = {name: value.shape for name, value in self._defaults.items()}
+        self.program = trace(fn, self.n, shapes, takes_time(fn, self._defaults))
+
+    @classmethod
+    def from_program(
+        cls, program: Program, n: int, params: Mapping[str, Any] | None = None, name: str = "L"
+    ) -> Lagrangian:
+        """A system from the Program of L, as read back from a file."""
+        system = cls.__new__(cls)
+        system.n, system.program, system.name, system.fn = _degrees(n), program, name, None
+        system._defaults = _values(params or {})
+        return system
+
+    @classmethod
+    def from_sympy(
+        cls, L: Any, q: Sequence[Any], v: Sequence[Any], t: Any = None, params: Mapping[str, Any] | None = None
+    ) -> Lagrangian:
+        """A system from a SymPy expression L in the coordinates q and velocities v.
+
+        q and v are symbols, or functions of t and their derivatives. What else is free in L is a
+        parameter, known by its name, and needs a value in `params`.
+        """
+        from leastaction.from_sympy import trace_sympy
+
+        program, names = trace_sympy(L, q, v, t)
+        given = dict(params or {})
+        missing, extra = sorted(set(names) - set(given)), sorted(set(given) - set(names))
+        if missing or extra:
+            raise ValueError(
+                f"the parameters of L are {sorted(names)}; "
+                + (f"give a value for {missing} in params" if missing else f"it has none called {extra}")
+            )
+        return cls.from_program(program, len(q), {name: given[name] for name in names}, name="L")
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Names and default values of the parameters."""
+        return self.named(self.values())
+
+    def named(self, values: FloatArray) -> dict[str, Any]:
+        """The flat array of `values`, by name."""
+        named, start = {}, 0
+        for name, default in self._defaults.items():
+            block = values[start : start + default.size].reshape(default.shape)
+            named[name] = block.item() if default.shape == () else block.copy()
+            start += default.size
+        return named
+
+    @cached_property
+    def gradient(self) -> Program:
+        """(t, q, v, params) ↦ L, Lq, Lv."""
+        from leastaction.trace import derivatives
+
+        return derivatives(self.program, second=False)
+
+    @cached_property
+    def hessian(self) -> Program:
+        """(t, q, v, params) ↦ L, Lq, Lv, Lqq, Lqv, Lvv, Lvt."""
+        from leastaction.trace import derivatives
+
+        return derivatives(self.program, second=True)
+
+    @cached_property
+    def point(self) -> Program:
+        """What the loops read at one point: Lq, Lv, Lqq, Lqv, Lvv, Lvt."""
+        return self.hessian.select("Lq", "Lv", "Lqq", "Lqv", "Lvv", "Lvt")
+
+    def values(self, params: Params | None = None) -> FloatArray:
+        """The parameters as one flat array, defaults replaced by what `params` brings."""
+        if isinstance(params, np.ndarray):
+            return params
+        merged = dict(self._defaults)
+        for name, value in _values(params or {}).items():
+            if name not in merged:
+                raise ValueError(f"{self.name} has no parameter {name!r}; it has {sorted(merged) or 'none'}")
+            if value.shape != merged[name].shape:
+                raise ValueError(f"parameter {name!r} has shape {merged[name].shape}, got {value.shape}")
+            merged[name] = value
+        return np.concatenate([np.zeros(0), *(value.ravel() for value in merged.values())])
+
+    def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
+        """p = ∂L/∂v at one point (n,) or many (K, n)."""
+        return self._evaluate(self.gradient.select("Lv"), q, v, t, params)["Lv"]
+
+    def value(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
+        """L at one point (n,) or many (K, n)."""
+        return self._evaluate(self.program, q, v, t, params)["L"][..., 0]
+
+    def velocity(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
+        """v with ∂L/∂v(q, v) = p, at one point (n,) or many (K, n)."""
+        Q, P, T, single = self._rows(q, p, t, "p")
+        V, failed = pointwise.velocities(self.point, self.n, T, Q, P, self.values(params))
+        if failed is not None:
+            raise DegenerateLagrangianError(
+                f"no velocity of {self.name} has the momentum p = {P[failed]} at q = {Q[failed]}: ∂²L/∂v² is singular "
+                f"there, or the momentum is outside the range of ∂L/∂v. A Lagrangian must be regular in all {self.n} velocities."
+            )
+        return V[0] if single else V
+
+    def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
+        """E = p·v − L, the Hamiltonian, at one point (n,) or many (K, n)."""
+        v = self.velocity(q, p, t, params)
+        L = self._evaluate(self.program, q, v, t, params)["L"][..., 0]
+        return np.einsum("...i,...i->...", np.asarray(p, float), v) - L
+
+    def acceleration(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
+        """The Euler–Lagrange acceleration at one point (n,) or many (K, n)."""
+        n = self.n
+        at = self._evaluate(self.hessian.select("Lq", "Lqv", "Lvv", "Lvt"), q, v, t, params)
+        shape = at["Lq"].shape[:-1]
+        Lqv, Lvv = at["Lqv"].reshape(*shape, n, n), at["Lvv"].reshape(*shape, n, n)
+        force = at["Lq"] - np.einsum("...kj,...k->...j", Lqv, np.asarray(v, float)) - at["Lvt"]
+        return np.linalg.solve(Lvv, force[..., None])[..., 0]
+
+    def check_regular(self, q: FloatArray, v: FloatArray, t: float, params: FloatArray) -> None:
+        """Raise if ∂²L/∂v² is singular at this point."""
+        rows = np.concatenate([[t], q, v, params])[None, :]
+        Lvv = pointwise.evaluate(self.hessian.select("Lvv"), rows).reshape(self.n, self.n)
+        if not np.isfinite(Lvv).all():
+            raise ValueError(f"∂²L/∂v² of {self.name} is not finite at q = {q}, v = {v}: {Lvv.tolist()}")
+        # Units must not matter: scale rows and columns to the size of their largest entry.
+        scale = np.sqrt(np.abs(Lvv).max(axis=1, initial=0.0))
+        if (scale == 0).any() or np.linalg.matrix_rank(Lvv / np.outer(scale, scale)) < self.n:
+            still = np.flatnonzero(scale == 0)
+            reason = f"L does not depend on v{list(still)}" if still.size else f"∂²L/∂v² = {Lvv.tolist()}"
+            raise DegenerateLagrangianError(
+                f"{self.name} is degenerate at q = {q}, v = {v}: {reason}, so momenta do not determine velocities. "
+                "Give every coordinate a kinetic term, or eliminate the ones without."
+            )
+
+    def _evaluate(self, program: Program, q: ArrayLike, v: ArrayLike, t: ArrayLike, params: Params | None) -> Any:
+        Q, V, T, single = self._rows(q, v, t, "v")
+        values = self.values(params)
+        rows = np.concatenate([T[:, None], Q, V, np.broadcast_to(values, (len(Q), len(values)))], axis=1)
+        result = pointwise.evaluate(program, rows)
+        blocks = {name: result[:, program.output_slice(name)] for name, _ in program.outputs}
+        return {name: block[0] if single else block for name, block in blocks.items()}
+
+    def _rows(
+        self, q: ArrayLike, other: ArrayLike, t: ArrayLike, name: str
+    ) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
+        """Both arrays as (K, n), the times as (K,), and whether a single point was given."""
+        Q, X = np.asarray(q, float), np.asarray(other, float)
+        for label, array in (("q", Q), (name, X)):
+            if array.ndim not in (1, 2) or array.shape[-1] != self.n:
+                raise ValueError(f"{label} must have shape ({self.n},) or (K, {self.n}); got {array.shape}")
+        if Q.shape != X.shape:
+            raise ValueError(f"q and {name} must have the same shape; got {Q.shape} and {X.shape}")
+        single = Q.ndim == 1
+        Q, X = np.atleast_2d(Q), np.atleast_2d(X)
+        T = np.broadcast_to(np.asarray(t, float), (len(Q),))
+        return np.ascontiguousarray(Q), np.ascontiguousarray(X), np.ascontiguousarray(T), single
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value}" for name, value in self.params.items())
+        return f"Lagrangian({self.name}, n={self.n}{', ' if inside else ''}{inside})"
+
+
+def takes_time(fn: Callable[..., Any], params: Mapping[str, Any]) -> bool:
+    """Whether the function is fn(t, q, v, …) rather than fn(q, v, …): by how many arguments are not parameters."""
+    try:
+        arguments = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    free = [a for a in arguments if a.kind in (a.POSITIONAL_ONLY, a.POSITIONAL_OR_KEYWORD) and a.name not in params]
+    required = [a.name for a in free if a.default is a.empty]
+    return len(required) >= 3 and required[0] in ("t", "time")
+
+
+def _degrees(n: int) -> int:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise ValueError(f"n, the number of degrees of freedom, must be a positive integer; got {n!r}")
+    return int(n)
+
+
+def _values(params: Mapping[str, Any]) -> dict[str, FloatArray]:
+    """Parameters as float arrays, checked."""
+    checked = {}
+    for name, value in params.items():
+        try:
+            array = np.array(value, dtype=float)
+        except (TypeError, ValueError):
+            raise TypeError(f"parameter {name!r} must be a number or an array of numbers; got {value!r}") from None
+        if not np.isfinite(array).all():
+            raise ValueError(f"parameter {name!r} must be finite; got {value!r}")
+        checked[name] = array
+    return checked

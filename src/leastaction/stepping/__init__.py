@@ -1,0 +1,1 @@
+"""Stepping: the native loops and what Python needs to run them."""

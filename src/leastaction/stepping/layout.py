@@ -1,0 +1,70 @@
+"""The places of numbers in the arrays that Python and the native loops exchange."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+# Integers, in.
+DOF = 0  # n
+DEGREE = 1  # s
+NODES = 2  # r
+FUSED = 3  # 1: NEWTON is a whole Newton step; 0: loops over the nodes with GRADIENT and HESSIAN
+NEWTON = 4  # addresses of kernels …
+GRADIENT = 5
+HESSIAN = 6
+GETRF = 7  # … and of LAPACK
+GETRS = 8
+PARAMS = 9
+FIRST = 10  # index of the next step, counted from the start of the run
+STEPS = 11  # how many to do now
+EVERY = 12
+LAST = 13  # the run's last step, stored whatever EVERY says
+FORM = 14  # RK4: 0 Hamilton, 1 Lagrange
+# Integers, in and out.
+STARTED = 15  # 0: the increments in x are a prediction for the first step
+PREDICTOR = 16  # degree of the predictor in use
+# Integers, out.
+STATUS = 17
+DONE = 18
+STORED = 19
+ITERATIONS = 20  # summed over the steps
+MOST = 21  # largest in a step
+CONTINUED = 22  # steps solved by continuation in h
+TABLE = 23  # offsets of the method's arrays in the table …
+WORK = 32  # … and of the workspace's
+INTEGERS = 56
+
+# From this many unknowns on, LAPACK factors faster than plain loops.
+LAPACK_FROM = 32
+
+# Status.
+GOING_WELL = 0
+NOT_CONVERGED = 1
+NOT_FINITE = 2
+BRANCH_ENDS = 3
+SINGULAR = 4
+
+# Reals that travel with the state: start time, step, and what the last piece measured.
+START = 0
+STEP = 1
+FLOOR = 2  # largest relative size of the last increment of a step
+RESIDUAL = 3  # relative size of the last increment of the step that failed
+REACH = 4  # continuation: the largest fraction of h that could be solved
+REALS = 5
+
+
+def table_sizes(s: int, r: int) -> list[int]:
+    """Lengths of c, b, d, l, dl, slope, modes, growth."""
+    return [r, r, s + 1, r * (s + 1), r * (s + 1), s + 1, s * s, s * s]
+
+
+def work_sizes(n: int, s: int, params: int, kernel: int) -> list[int]:
+    """Lengths of the arrays of `loops.workspace.Work`, in their order."""
+    N = n * s
+    point, values = 1 + 2 * n + params, 2 * n + 3 * n * n + n
+    return [N + n, kernel, point, values, n * n, N * N, n * N, N, N, s, N, n, n, n * n, 6 * n]
+
+
+def offsets(sizes: list[int]) -> list[int]:
+    """Where each array begins, and where the last one ends."""
+    return [0, *accumulate(sizes)]

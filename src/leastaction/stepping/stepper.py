@@ -1,0 +1,181 @@
+"""A run in the making: state and kernels, advanced piece by piece by the native loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.discrete import fusible, newton_program
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Galerkin, Method, RungeKutta4
+from leastaction.program import Program
+from leastaction.stepping import layout
+from leastaction.stepping.native import loop
+from leastaction.stepping.workspace import Workspace, workspace
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a run begins: time, position, momentum, velocity, acceleration; its step and parameters."""
+
+    t: float
+    q: FloatArray
+    p: FloatArray
+    v: FloatArray
+    a: FloatArray
+    h: float
+    params: FloatArray
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a piece ended early: a status of `layout`, and what the solver had reached."""
+
+    status: int
+    residual: float
+    iterations: int
+    reach: float
+
+
+class Stepper(Protocol):
+    """What `integrate` needs of a method at work."""
+
+    def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, Failure | None]:
+        """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""
+        ...
+
+    def counts(self) -> dict[str, float]:
+        """What the solver has to say about the steps so far."""
+        ...
+
+
+def stepper(system: Lagrangian, method: Method, start: Start) -> Stepper:
+    """The stepper of a method on a Lagrangian system."""
+    if isinstance(method, Galerkin):
+        return GalerkinStepper(system, method, start)
+    return RK4Stepper(system, method, start)
+
+
+class GalerkinStepper:
+    """A member of the PsNrQu family at work.
+
+    `x` = (t, h, q, p, z, params) is the kernel's input and, with `carry`, two integers and the number
+    of steps done, the whole state: a run continued from a copy of them goes on to the last bit.
+    """
+
+    def __init__(self, system: Lagrangian, method: Galerkin, start: Start) -> None:
+        n, s = system.n, method.s
+        table = method.table
+        self.n, self.N = n, n * s
+        self._space = _galerkin_workspace(system, method)
+        places = layout.offsets(layout.table_sizes(s, method.rule.r))
+        self._space.integers[layout.TABLE : layout.TABLE + len(places)] = places
+        self._space.integers[[layout.NODES, layout.PREDICTOR]] = method.rule.r, s
+        arrays = (table.c, table.b, table.d, table.l, table.dl, table.slope, table.modes, table.growth)
+        self._table = np.concatenate([array.ravel() for array in arrays])
+        self._reals = np.zeros(layout.REALS)
+        self._reals[[layout.START, layout.STEP]] = start.t, start.h
+        ahead = np.outer(table.d[1:], np.full(n, start.h))
+        z = ahead * start.v + 0.5 * ahead**2 * start.a
+        self.x = np.concatenate([[start.t, start.h], start.q, start.p, z.ravel(), start.params])
+        self.carry = np.zeros(2 * n)
+        self._space.memory[_velocity_place(self._space, n)] = start.v
+
+    def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, Failure | None]:
+        I = self._space.integers
+        before = int(I[layout.ITERATIONS])
+        I[[layout.STEPS, layout.EVERY, layout.LAST, layout.DONE, layout.STORED]] = steps, every, last, 0, 0
+        run = loop("galerkin.run")
+        run(I, self._reals, self._table, self.x, self.carry, rows, self._space.memory, self._space.pivots)
+        done = int(I[layout.DONE])
+        I[layout.FIRST] += done
+        failure = None
+        if I[layout.STATUS] != layout.GOING_WELL:
+            spent = int(I[layout.ITERATIONS]) - before if done == 0 else int(I[layout.MOST])
+            failure = Failure(
+                int(I[layout.STATUS]), float(self._reals[layout.RESIDUAL]), spent, float(self._reals[layout.REACH])
+            )
+        return done, int(I[layout.STORED]), failure
+
+    def polynomials(self, starts: FloatArray) -> tuple[FloatArray, int]:
+        """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
+        I = self._space.integers
+        I[[layout.STEPS, layout.DONE]] = len(starts), 0
+        z = np.zeros((len(starts), self.N))
+        solve = loop("galerkin.polynomials")
+        solve(I, self._reals, self._table, self.x, starts, z, self._space.memory, self._space.pivots)
+        return z.reshape(len(starts), -1, self.n), int(I[layout.DONE])
+
+    def counts(self) -> dict[str, float]:
+        I = self._space.integers
+        return {
+            "newton_iterations": int(I[layout.ITERATIONS]),
+            "most_iterations": int(I[layout.MOST]),
+            "floor": float(self._reals[layout.FLOOR]),
+            "continued": int(I[layout.CONTINUED]),
+        }
+
+
+class RK4Stepper:
+    """The classical Runge–Kutta method at work, on (q, p) or (q, v)."""
+
+    def __init__(self, system: Lagrangian, method: RungeKutta4, start: Start) -> None:
+        self._system, self._method, self._params = system, method, start.params
+        self._space = workspace(system.n, 1, len(start.params), hessian=system.point)
+        self._space.integers[layout.FORM] = 0 if method.form == "hamilton" else 1
+        self._reals = np.zeros(layout.REALS)
+        self._reals[[layout.START, layout.STEP]] = start.t, start.h
+        self.y = np.concatenate([start.q, start.p if method.form == "hamilton" else start.v])
+        self._space.memory[_velocity_place(self._space, system.n)] = start.v
+
+    def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, Failure | None]:
+        I = self._space.integers
+        I[[layout.STEPS, layout.EVERY, layout.LAST, layout.DONE, layout.STORED]] = steps, every, last, 0, 0
+        first = int(I[layout.FIRST])
+        loop("rk4.run")(I, self._reals, self.y, self._params, rows, self._space.memory, self._space.pivots)
+        done, stored = int(I[layout.DONE]), int(I[layout.STORED])
+        I[layout.FIRST] += done
+        if self._method.form == "lagrange" and stored:
+            self._to_momenta(rows[:stored], first, done, every, last)
+        status = int(I[layout.STATUS])
+        failure = None if status == layout.GOING_WELL else Failure(status, float("nan"), 0, 0.0)
+        return done, stored, failure
+
+    def _to_momenta(self, rows: FloatArray, first: int, done: int, every: int, last: int) -> None:
+        """Replace the velocities that were stored by momenta."""
+        n = self._system.n
+        k = np.arange(first + 1, first + done + 1)
+        k = k[(k % every == 0) | (k == last)]
+        t = self._reals[layout.START] + k * self._reals[layout.STEP]
+        rows[:, n:] = self._system.momentum(rows[:, :n], rows[:, n:], t, self._params)
+
+    def counts(self) -> dict[str, float]:
+        return {}
+
+
+def _velocity_place(space: Workspace, n: int) -> slice:
+    """Where the loops look for their first guess of the velocity."""
+    place = int(space.integers[layout.WORK + 11])
+    return slice(place, place + n)
+
+
+def _galerkin_workspace(system: Lagrangian, method: Galerkin) -> Workspace:
+    newton = _newton_program(system.point, method, system.n)
+    gradient = system.gradient.select("Lq", "Lv") if newton is None else None
+    count = system.point.inputs[-1][1]
+    space = workspace(system.n, method.s, count, hessian=system.point, gradient=gradient, newton=newton)
+    space.integers[layout.FUSED] = newton is not None
+    return space
+
+
+@lru_cache(maxsize=64)
+def _newton_program(point: Program, method: Galerkin, n: int) -> Program | None:
+    """The fused Newton step, or None where the loops over the nodes are the better choice."""
+    first = point.select("Lq", "Lv", "Lqq", "Lqv", "Lvv")
+    return newton_program(first, method.table, n) if fusible(first, method.table, n) else None

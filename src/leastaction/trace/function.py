@@ -1,0 +1,156 @@
+"""trace: a Lagrangian written as a plain NumPy function → the Program of L."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import numbers
+import reprlib
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from leastaction.errors import TraceError
+from leastaction.program import Program
+from leastaction.trace.algebra import Algebra
+from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift
+
+
+def trace(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...]], time: bool) -> Program:
+    """The Program L(t, q, v, params) of fn(q, v, **params), or of fn(t, q, v, **params) if `time`.
+
+    `params` gives the shape of each parameter; the block "params" holds them one after the other, each in C order.
+    """
+    sizes = {name: int(np.prod(shape, dtype=int)) for name, shape in params.items()}
+    builder = Algebra((("t", 1), ("q", n), ("v", n), ("params", sum(sizes.values()))))
+    t, q, v, flat = (_array(builder, name) for name, _ in builder.inputs)
+    values, start = {}, 0
+    for name, shape in params.items():
+        block = flat[start : start + sizes[name]].reshape(shape)
+        values[name] = block[()] if shape == () else block
+        start += sizes[name]
+    positional = ("t", "q", "v") if time else ("q", "v")
+    arguments = {"t": t[0], "q": q, "v": v}
+    _check_signature(fn, positional, tuple(params))
+    with _tracing(builder):
+        try:
+            result = fn(*(arguments[name] for name in positional), **values)
+            return builder.build(L=[_scalar(builder, result)])
+        except Exception as error:
+            raise TraceError(_explain(fn, n, params, error)) from error
+
+
+def const(x: Any) -> Any:
+    """The exact number x, for use inside a Lagrangian: `const("1/3")`, `const("9.81")`, `const("pi")`.
+
+    A float in a Lagrangian means exactly that binary number, at any precision; 9.81 is not 981/100. Outside a trace
+    the result is the nearest float.
+
+    >>> const("9.81"), const("1/3")
+    (9.81, 0.3333333333333333)
+    """
+    builder = ACTIVE.get()
+    if x == "pi":
+        return np.pi if builder is None else apply("acos", -1)
+    try:
+        exact = Fraction(int(x.numerator), int(x.denominator)) if isinstance(x, numbers.Rational) else Fraction(x)
+    except (TypeError, ValueError):
+        raise ValueError(f"const takes a decimal number, a ratio 'a/b' or 'pi', got {x!r}") from None
+    return float(exact) if builder is None else Scalar(builder, builder.const(exact))
+
+
+def _array(builder: Algebra, name: str) -> Array:
+    values = builder.input(name)
+    block = np.empty(len(values), dtype=object)
+    block[:] = [Scalar(builder, k) for k in values]
+    return block.view(Array)
+
+
+_patch = threading.RLock()
+
+
+@contextmanager
+def _tracing(builder: Algebra) -> Iterator[None]:
+    """Make `builder` the active one.
+
+    np.array and np.asarray ask nobody what a list holds. While a function is traced they are replaced by versions that
+    differ in one thing: the result is an Array if it holds traced values.
+    """
+    with _patch, active(builder):
+        originals = {name: getattr(np, name) for name in ("array", "asarray")}
+        for name, original in originals.items():
+            setattr(np, name, _noticing(original))
+        try:
+            yield
+        finally:
+            for name, original in originals.items():
+                setattr(np, name, original)
+
+
+def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
+    def build(*args: Any, **kwargs: Any) -> Any:
+        try:
+            result = original(*args, **kwargs)
+        except TraceError:
+            # dtype=float on traced values, which stand for floats already
+            result = original(*args[:1], **{**kwargs, "dtype": object})
+        if result.dtype == object and any(isinstance(entry, Scalar) for entry in result.flat):
+            return result.view(Array)
+        return result
+
+    return build
+
+
+def _check_signature(fn: Callable[..., Any], positional: tuple[str, ...], names: tuple[str, ...]) -> None:
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*positional, **dict.fromkeys(names))
+    except TypeError as error:
+        raise TraceError(
+            f"the Lagrangian will be called as fn({', '.join((*positional, *(f'{p}=…' for p in names)))}), "
+            f"but is {getattr(fn, '__name__', 'fn')}{signature}: {error}"
+        ) from None
+
+
+def _scalar(builder: Algebra, result: Any) -> int:
+    if result is None:
+        raise TraceError("the function returned None; a `return` is missing")
+    if isinstance(result, np.ndarray) and result.size == 1:
+        result = result.item()
+    if isinstance(result, (np.ndarray, list, tuple)):
+        raise TraceError(f"the function returned an array of shape {np.shape(result)}; L is one number: sum it?")
+    if not isinstance(result, (Scalar, numbers.Real, np.bool_)):
+        raise TraceError(
+            f"the function returned {reprlib.repr(result)} of type {type(result).__name__}; L is a real number"
+        )
+    index = lift(builder, result)
+    number = builder.constant(index)
+    if number is not None and not np.isfinite(float(number)):
+        raise TraceError(f"the function returned {number}")
+    return index
+
+
+def _explain(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...]], error: Exception) -> str:
+    """Where in the user's function it happened, what happened, and what the function was given."""
+    place = ""
+    home = (getattr(fn, "__module__", None) or "").partition(".")[0]
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith(home) and not module.startswith(__package__):
+            line = linecache.getline(frame.f_code.co_filename, number).strip()
+            place = f"{frame.f_code.co_name}, line {number}: " + (f"`{line}`\n" if line else "")
+    what = str(error) if isinstance(error, TraceError) else f"{type(error).__name__}: {error}"
+    note = ""
+    if isinstance(error, (IndexError, ValueError)):
+        note = (
+            f"\n(q and v have n = {n} entries" + "".join(f", {p} has shape {s}" for p, s in params.items() if s) + ")"
+        )
+    return f"{place}{what}{note}"

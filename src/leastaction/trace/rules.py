@@ -1,0 +1,180 @@
+"""Partial derivatives of every operation: the table that differentiation reads.
+
+A rule gets the algebra, the value w = f(x) or f(x, y), and the arguments; it returns
+
+    UNARY     f_x, f_xx
+    BINARY    f_x, f_y, f_xx, f_xy, f_yy
+
+At a kink (abs, min, max, copysign) it takes the derivative of one side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from leastaction.trace.algebra import Algebra
+
+Partials = tuple[int, ...]
+HALF = Fraction(1, 2)
+
+
+def _sqrt(b: Algebra, w: int, x: int) -> Partials:
+    r = b.div(b.const(1.0), w)
+    return b.scaled(HALF, r), b.scaled(-HALF * HALF, b.times(r, b.op("sq", r)))
+
+
+def _sin(b: Algebra, w: int, x: int) -> Partials:
+    return b.op("cos", x), b.op("neg", w)
+
+
+def _cos(b: Algebra, w: int, x: int) -> Partials:
+    return b.op("neg", b.op("sin", x)), b.op("neg", w)
+
+
+def _tan(b: Algebra, w: int, x: int) -> Partials:
+    slope = b.add(b.const(1.0), b.op("sq", w))
+    return slope, b.scaled(2, b.times(w, slope))
+
+
+def _tanh(b: Algebra, w: int, x: int) -> Partials:
+    slope = b.sub(b.const(1.0), b.op("sq", w))
+    return slope, b.scaled(-2, b.times(w, slope))
+
+
+def _exp(b: Algebra, w: int, x: int) -> Partials:
+    return w, w
+
+
+def _expm1(b: Algebra, w: int, x: int) -> Partials:
+    e = b.op("exp", x)
+    return e, e
+
+
+def _log(b: Algebra, w: int, x: int) -> Partials:
+    r = b.div(b.const(1.0), x)
+    return r, b.op("neg", b.op("sq", r))
+
+
+def _log1p(b: Algebra, w: int, x: int) -> Partials:
+    return _log(b, w, b.add(b.const(1.0), x))
+
+
+def _erf(b: Algebra, w: int, x: int) -> Partials:
+    # 2/√π, with π = acos(−1), is exact at any precision.
+    scale = b.div(b.const(2.0), b.op("sqrt", b.op("acos", b.const(-1.0))))
+    slope = b.times(scale, b.op("exp", b.op("neg", b.op("sq", x))))
+    return slope, b.scaled(-2, b.times(x, slope))
+
+
+def _abs(b: Algebra, w: int, x: int) -> Partials:
+    return b.op("sign", x), b.const(0.0)
+
+
+def _inverse_root(sign: int, constant: int, square: int) -> Callable[[Algebra, int, int], Partials]:
+    """f_x = ±1/√(c + s x²), hence f_xx = −s x f_x/(c + s x²): asin, acos, asinh, acosh."""
+
+    def rule(b: Algebra, w: int, x: int) -> Partials:
+        radicand = b.add(b.const(constant), b.scaled(square, b.op("sq", x)))
+        slope = b.div(b.const(sign), b.op("sqrt", radicand))
+        return slope, b.scaled(-square, b.times(x, b.div(slope, radicand)))
+
+    return rule
+
+
+def _inverse(square: int) -> Callable[[Algebra, int, int], Partials]:
+    """f_x = 1/(1 + s x²), hence f_xx = −2 s x f_x²: atan, atanh."""
+
+    def rule(b: Algebra, w: int, x: int) -> Partials:
+        slope = b.div(b.const(1.0), b.add(b.const(1.0), b.scaled(square, b.op("sq", x))))
+        return slope, b.scaled(-2 * square, b.times(x, b.op("sq", slope)))
+
+    return rule
+
+
+UNARY: dict[str, Callable[[Algebra, int, int], Partials]] = {
+    "neg": lambda b, w, x: (b.const(-1.0), b.const(0.0)),
+    "sq": lambda b, w, x: (b.scaled(2, x), b.const(2.0)),
+    "sqrt": _sqrt, "sin": _sin, "cos": _cos, "tan": _tan,
+    "asin": _inverse_root(1, 1, -1), "acos": _inverse_root(-1, 1, -1), "atan": _inverse(1),
+    "sinh": lambda b, w, x: (b.op("cosh", x), w), "cosh": lambda b, w, x: (b.op("sinh", x), w), "tanh": _tanh,
+    "asinh": _inverse_root(1, 1, 1), "acosh": _inverse_root(1, -1, 1), "atanh": _inverse(-1),
+    "exp": _exp, "expm1": _expm1, "log": _log, "log1p": _log1p, "erf": _erf, "abs": _abs,
+}  # fmt: skip
+
+
+def _linear(*slopes: float) -> Callable[[Algebra, int, int, int], Partials]:
+    return lambda b, w, x, y: tuple(b.const(s) for s in (*slopes, 0.0, 0.0, 0.0))
+
+
+def _mul(b: Algebra, w: int, x: int, y: int) -> Partials:
+    zero = b.const(0.0)
+    return y, x, zero, b.const(1.0), zero
+
+
+def _div(b: Algebra, w: int, x: int, y: int) -> Partials:
+    r = b.div(b.const(1.0), y)
+    slope = b.op("neg", b.times(w, r))
+    return r, slope, b.const(0.0), b.op("neg", b.op("sq", r)), b.scaled(-2, b.times(slope, r))
+
+
+def _pow(b: Algebra, w: int, x: int, y: int) -> Partials:
+    exponent = b.constant(y)
+    if exponent is not None:
+        c = Fraction(exponent)
+        zero = b.const(0.0)
+        second = b.scaled(c * (c - 1), b.power(x, c - 2)) if c != 1 else zero
+        return b.scaled(c, b.power(x, c - 1)), zero, second, zero, zero
+    one, log = b.const(1.0), b.op("log", x)
+    less = b.op("pow", x, b.sub(y, one))
+    least = b.op("pow", x, b.sub(y, b.const(2.0)))
+    mixed = b.times(less, b.add(one, b.times(y, log)))
+    slope = b.times(w, log)
+    return b.times(y, less), slope, b.times(b.times(y, b.sub(y, one)), least), mixed, b.times(slope, log)
+
+
+def _atan2(b: Algebra, w: int, x: int, y: int) -> Partials:
+    xx, yy = b.op("sq", x), b.op("sq", y)
+    r = b.div(b.const(1.0), b.add(xx, yy))
+    rr = b.op("sq", r)
+    bend = b.scaled(-2, b.times(b.times(x, y), rr))
+    return b.times(y, r), b.op("neg", b.times(x, r)), bend, b.times(b.sub(xx, yy), rr), b.op("neg", bend)
+
+
+def _hypot(b: Algebra, w: int, x: int, y: int) -> Partials:
+    r = b.div(b.const(1.0), w)
+    c, s = b.times(x, r), b.times(y, r)
+    return c, s, b.times(b.op("sq", s), r), b.op("neg", b.times(b.times(c, s), r)), b.times(b.op("sq", c), r)
+
+
+def _fmod(b: Algebra, w: int, x: int, y: int) -> Partials:
+    zero = b.const(0.0)
+    return b.const(1.0), b.div(b.sub(w, x), y), zero, zero, zero
+
+
+def _copysign(b: Algebra, w: int, x: int, y: int) -> Partials:
+    zero = b.const(0.0)
+    return b.times(b.op("sign", x), b.op("copysign", b.const(1.0), y)), zero, zero, zero, zero
+
+
+def _choice(op: str) -> Callable[[Algebra, int, int, int], Partials]:
+    """min and max: the derivative of the argument taken, the first if they are equal."""
+
+    def rule(b: Algebra, w: int, x: int, y: int) -> Partials:
+        zero = b.const(0.0)
+        first = b.op("le", x, y) if op == "min" else b.op("le", y, x)
+        return first, b.op("not", first), zero, zero, zero
+
+    return rule
+
+
+def _if(b: Algebra, w: int, c: int, x: int) -> Partials:
+    zero = b.const(0.0)
+    return zero, b.op("if", c, b.const(1.0)), zero, zero, zero
+
+
+BINARY: dict[str, Callable[[Algebra, int, int, int], Partials]] = {
+    "add": _linear(1.0, 1.0), "sub": _linear(1.0, -1.0), "mul": _mul, "div": _div, "pow": _pow,
+    "atan2": _atan2, "hypot": _hypot, "fmod": _fmod, "copysign": _copysign,
+    "min": _choice("min"), "max": _choice("max"), "if": _if,
+}  # fmt: skip

@@ -10,7 +10,6 @@ Propagator, Run, run            one method at one step on one system; the run
 from leastaction.linear.forcing import Rayleigh, Samples
 from leastaction.linear.matrices import eliminate, free
 from leastaction.linear.propagator import Propagator
-from leastaction.linear.run import Run, run
 from leastaction.linear.schemes import (
     Scheme,
     SimpsonWithMiddle,
@@ -27,7 +26,6 @@ __all__ = [
     "Propagator",
     "Quadratic",
     "Rayleigh",
-    "Run",
     "Samples",
     "Scheme",
     "SimpsonWithMiddle",
@@ -35,7 +33,6 @@ __all__ = [
     "free",
     "members",
     "newmark",
-    "run",
     "simpson_L",
     "simpson_first",
     "simpson_second",

@@ -27,6 +27,8 @@ def require_stable(propagator: Propagator) -> None:
     Of a large system with general damping the undamped part is judged.
     """
     system, method, h = propagator.system, propagator.method, propagator.h
+    if h < 0:  # backward a damped motion must grow: judge the same steps forward
+        return require_stable(Propagator(system, method, -h))
     intervals = stable_intervals(method)
     if intervals[0][1] == np.inf:
         return

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.linear.forcing import checked
 from leastaction.linear.operator import Operator, operator
-from leastaction.linear.stepper import Stepper, stepper
-from leastaction.linear.system import Quadratic
+from leastaction.linear.solves import Solves, solves
 from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as by_name
+
+if TYPE_CHECKING:
+    from leastaction.linear.system import Quadratic
 
 FloatArray = NDArray[np.float64]
 
@@ -24,8 +27,8 @@ class Propagator:
 
     def __init__(self, system: Quadratic, method: Method | str, h: float) -> None:
         self.system, self.method, self.h = system, by_name(method), float(h)
-        if not (np.isfinite(self.h) and self.h > 0):
-            raise ValueError(f"the step h must be positive and finite; got {h!r}")
+        if not np.isfinite(self.h) or self.h == 0:
+            raise ValueError(f"the step h must be finite and not zero; got {h!r}")
         size = system.n * (self.method.s if isinstance(self.method, Galerkin) else 1)
         self.small = not system.sparse and system.n <= SMALL and size <= SMALL_BLOCK
 
@@ -35,18 +38,28 @@ class Propagator:
         return operator(self.method, self.h, system.M, system.K, system.damping_matrix())
 
     @cached_property
-    def stepper(self) -> Stepper:
-        return stepper(self.system, self.method, self.h)
+    def solves(self) -> Solves:
+        return solves(self.system, self.method, self.h)
 
-    @property
-    def how(self) -> str:
-        """How the step is applied, in words."""
-        return f"matrix of one step, {2 * self.system.n} × {2 * self.system.n}" if self.small else self.stepper.how
+    def prepare(self) -> None:
+        """Make the matrix or the factors now, not at the first step."""
+        _ = self.operator if self.small else self.solves
+
+    def counts(self) -> dict[str, Any]:
+        """How the step is applied, and what it keeps."""
+        if self.small:
+            return {"how": f"matrix of one step, {2 * self.system.n} × {2 * self.system.n}"}
+        factors = self.solves.factors
+        return {
+            "how": self.solves.how,
+            "factor_entries": [f.nnz for f in factors],
+            "factor_bytes": sum(f.nnz * (f.itemsize + 4) for f in factors),
+        }
 
     @property
     def c(self) -> FloatArray:
         """Where in a step, 0 to 1, the method asks for the load."""
-        return self.operator.c if self.small else self.stepper.c
+        return self.operator.c if self.small else self.solves.c
 
     def load(self, t: float) -> FloatArray | None:
         """f at the nodes of the step that begins at t, (r, n)."""
@@ -61,20 +74,17 @@ class Propagator:
 
     def _increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         if not self.small:
-            return self.stepper.increments(q, p, F)
+            return self.solves.increments(q, p, F)
         y = np.concatenate([q, p])
         op = self.operator
         d = op.W @ y + op.W_low @ y + (0 if F is None else op.G @ F.ravel())
         return d[: len(q)], d[len(q) :]
 
     def polynomial(self, q: FloatArray, p: FloatArray, t: float = 0.0) -> FloatArray:
-        """z^1 … z^s, (s, n): the step's polynomial, less q, at the method's control points.
-
-        For RK4, which has none of its own, the cubic through both ends and their velocities, at τ = 1/3, 2/3, 1.
-        """
+        """z^1 … z^s, (s, n): the polynomial of a member PsNrQu, less q, at the control points."""
         F = self.load(t)
-        if not self.small or not isinstance(self.method, Galerkin):
-            return self.stepper.polynomial(q, p, F)
+        if not self.small:
+            return self.solves.polynomial(q, p, F)
         known = np.concatenate([q, p] if F is None else [q, p, F.ravel()])
         return np.asarray(self.operator.Z[:, :, : len(known)] @ known)
 

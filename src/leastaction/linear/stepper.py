@@ -1,194 +1,124 @@
-"""How one step is applied to a large system: factorise once, then solve.
+"""A linear run in the making: what `integrate` asks of a method at work, for Quadratic systems.
 
-Each stepper answers for one method and one h:
-
-    increments(q, p, F) → q_{k+1} − q_k, p_{k+1} − p_k           F (r, n): the load at the nodes c, or None
-    polynomial(q, p, F) → z^1 … z^s, the step's polynomial at its control points
+The state is the unevaluated sum y + carry of what is stored and what rounding lost, so that increments are never lost
+in something big. Small dense systems run in the native loop, large ones solve.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import time
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from leastaction.linear.factor import Factor, factor
-from leastaction.linear.forcing import Rayleigh
-from leastaction.linear.matrices import is_sparse
-from leastaction.linear.shifts import shifts
-from leastaction.linear.weak import weak
-from leastaction.methods import Galerkin, Method
-
-if TYPE_CHECKING:
-    from leastaction.linear.system import Quadratic
+from leastaction.linear.guard import require_stable
+from leastaction.linear.system import Quadratic
+from leastaction.methods import Method
+from leastaction.stepping import layout
+from leastaction.stepping.native import loop
+from leastaction.stepping.stepper import Failure
 
 FloatArray = NDArray[np.float64]
-Increments = tuple[FloatArray, FloatArray]
+Advanced = tuple[int, int, Failure | None]
+
+PIECE_SECONDS = 0.2  # a piece of solves ends after this long, however many steps were asked for
+LOADED_STEPS = 1000  # … and one of the native loop after this many, where each needs the load from Python
 
 
-class Stepper:
-    """The interface above."""
+class LinearStepper:
+    """One method on one Quadratic system, from (q, p) at t.
 
-    how: str
-    c: FloatArray
-    factors: list[Factor]
+    output            the degrees of freedom to store, in this order; all of them unless told
+    allow_unstable    do not ask whether h is stable
+    """
 
-    def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
-        raise NotImplementedError
+    def __init__(
+        self,
+        system: Quadratic,
+        method: Method,
+        t: float,
+        q: FloatArray,
+        p: FloatArray,
+        h: float,
+        *,
+        output: ArrayLike | None = None,
+        allow_unstable: bool = False,
+    ) -> None:
+        self.propagator = system.propagator(method, h)
+        self.stability_time = -time.perf_counter()
+        if not allow_unstable:
+            require_stable(self.propagator)
+        self.stability_time += time.perf_counter()
+        n = system.n
+        dofs = stored_dofs(output, n)
+        self.columns = np.concatenate([dofs, n + dofs]).astype(np.int64)
+        self.y, self.carry = np.concatenate([q, p]), np.zeros(2 * n)
+        self.t, self.first = t, 0
+        self.propagator.prepare()
 
-    def polynomial(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> FloatArray:
-        raise NotImplementedError
+    def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> Advanced:
+        """At most `steps` steps; the stored states go to rows. Returns steps done, rows written, and a failure."""
+        done, stored, finite = (self._loop if self.propagator.small else self._solve)(steps, every, last, rows)
+        self.first += done
+        return done, stored, None if finite else Failure(layout.NOT_FINITE, float("nan"), 0, 0.0)
 
-    @property
-    def factor_bytes(self) -> int:
-        """Values and row indices of the factors kept."""
-        return sum(f.nnz * (f.itemsize + 4) for f in self.factors)
+    def _loop(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, bool]:
+        op, h = self.propagator.operator, self.propagator.h
+        n = len(self.y) // 2
+        F, nodes = np.zeros((1, 1)), 0
+        if self.propagator.system.f is not None:
+            steps, nodes = min(steps, LOADED_STEPS), len(op.c)
+            F = np.array([self.propagator.load(self.t + (self.first + k) * h) for k in range(steps)])
+        I = np.zeros(layout.INTEGERS, dtype=np.int64)
+        I[[layout.DOF, layout.NODES, layout.COLUMNS]] = n, nodes, len(self.columns)
+        I[[layout.FIRST, layout.STEPS, layout.EVERY, layout.LAST]] = self.first, steps, every, last
+        loop("linear.run")(I, op.W, op.W_low, op.G, F, self.y, self.carry, np.empty(2 * n), self.columns, rows)
+        return int(I[layout.DONE]), int(I[layout.STORED]), bool(I[layout.STATUS] == layout.GOING_WELL)
 
+    def _solve(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, bool]:
+        h, n = self.propagator.h, len(self.y) // 2
+        q, p = self.y[:n], self.y[n:]
+        clock, stored = time.perf_counter(), 0
+        for k in range(self.first, self.first + steps):
+            z, dp = self.propagator.increments(q, p, self.t + k * h)
+            if not np.isfinite(z.sum() + dp.sum()):
+                return k - self.first, stored, False
+            _add(q, self.carry[:n], z)
+            _add(p, self.carry[n:], dp)
+            if (k + 1) % every == 0 or k + 1 == last:
+                rows[stored] = self.y[self.columns]
+                stored += 1
+            if time.perf_counter() - clock > PIECE_SECONDS:
+                return k + 1 - self.first, stored, True
+        return steps, stored, True
 
-class Shifted(Stepper):
-    """s solves with M − h²γ_j K, conjugate pairs halved: see `shifts`. No damping, or Rayleigh's."""
+    def polynomials(self, starts: FloatArray) -> tuple[FloatArray, int]:
+        """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
+        n = len(self.y) // 2
+        z = [self.propagator.polynomial(row[1 : n + 1], row[n + 1 :], row[0]) for row in starts]
+        return np.array(z), len(starts)
 
-    def __init__(self, system: Quadratic, method: Galerkin, h: float) -> None:
-        rayleigh = system.C if isinstance(system.C, Rayleigh) else Rayleigh()
-        self.K, self.M, self.h, self.rayleigh = system.K, system.M, h, rayleigh
-        self.weak = weak(method)
-        self.c = self.weak.c
-        self.small = small = shifts(self.weak, h, rayleigh.alpha, rayleigh.beta)
-        self.factors = [self._factor(system, gamma) for gamma in small.gamma]
-        self.a = -h * small.into[:, 0]
-        self.g = h**2 * (small.into @ self.weak.beta[:-1])
-        self.f = -(h**2) * (small.into @ self.weak.load)
-        self.mean = self.weak.beta[1:] @ small.out
-        count = f"{np.count_nonzero(small.gamma.imag)} complex" if np.any(small.gamma.imag) else "no complex"
-        self.how = f"{len(self.factors)} shifted solves, {count}" + (", in Schur form" if small.coupled else "")
-
-    def _factor(self, system: Quadratic, gamma: complex) -> Factor:
-        """M − h²γK; without pivoting unless γ > 0 might make it indefinite."""
-        if gamma == 0:
-            return system.mass_factor
-        shift = self.h**2 * (gamma if gamma.imag else gamma.real)
-        definite = bool(gamma.imag) or gamma.real < 0
-        diagonal = system.mass_diagonal
-        if diagonal is not None and system.stiffness_diagonal is not None:
-            return factor(diagonal - shift * system.stiffness_diagonal)
-        return factor(self.M - shift * self.K, definite=definite)
-
-    def _solve(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> list[NDArray[Any]]:
-        """w_j, from the last to the first (the order matters only in Schur form)."""
-        small, Kq = self.small, self.K @ q
-        w: list[Any] = [None] * len(self.factors)
-        coupling: list[NDArray[Any]] = []  # h² K w_k of the later ones
-        for j in reversed(range(len(w))):
-            real = not (small.coupled or small.gamma[j].imag)
-            a, g, f = (x[j].real if real else x[j] for x in (self.a, self.g, self.f))
-            right = a * p
-            right += g * Kq
-            if F is not None:
-                right += f @ F
-            for k, Kw in enumerate(reversed(coupling)):
-                right += small.T[j, j + 1 + k] * Kw
-            w[j] = self.factors[j].solve(right)
-            if small.coupled and j:
-                coupling.append(self.h**2 * (self.K @ w[j]))
-        return w
-
-    def _combine(self, weights: NDArray[np.complex128], w: list[NDArray[Any]]) -> FloatArray:
-        total = np.zeros(len(w[0]))
-        for weight, each in zip(weights, w, strict=True):
-            total += weight.real * each.real
-            if np.iscomplexobj(each):
-                total -= weight.imag * each.imag
-        return total
-
-    def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
-        w = self._solve(q, p, F)
-        z = self._combine(self.small.out[-1], w)
-        mean = self._combine(self.mean, w)
-        mean += q
-        alpha, beta = self.rayleigh.alpha, self.rayleigh.beta
-        mean *= -self.h
-        if beta:
-            mean -= beta * z
-        dp = self.K @ mean
-        if alpha:
-            dp -= alpha * (self.M @ z)
-        if F is not None:
-            dp += (self.h * self.weak.b) @ F
-        return z, dp
-
-    def polynomial(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> FloatArray:
-        w = self._solve(q, p, F)
-        return np.array([self._combine(row, w) for row in self.small.out])
+    def counts(self) -> dict[str, Any]:
+        return {"stability_time": self.stability_time, **self.propagator.counts()}
 
 
-class Block(Stepper):
-    """General damping: Σ (A⊗M − hD⊗C − h²B⊗K) in one factorisation of size s n, since three matrices share no modes."""
-
-    def __init__(self, system: Quadratic, method: Galerkin, h: float) -> None:
-        self.M, self.K, self.C, self.h = system.M, system.K, system.C, h
-        self.weak = weak(method)
-        self.c = self.weak.c
-        if is_sparse(self.K):
-            from scipy.sparse import kron
-        else:
-            from numpy import kron
-        A, D, B = self.weak.A, self.weak.D, self.weak.B
-        block = kron(A, self.M) - h * kron(D, self.C) - h**2 * kron(B, self.K)
-        self.factors = [factor(block, definite=False)]
-        self.how = f"one solve of size {method.s} n"
-
-    def polynomial(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> FloatArray:
-        right = np.outer(self.h**2 * self.weak.beta[:-1], self.K @ q)
-        right[0] -= self.h * p
-        if F is not None:
-            right -= (self.h**2 * self.weak.load) @ F
-        return self.factors[0].solve(right.ravel()).reshape(right.shape)
-
-    def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
-        z = self.polynomial(q, p, F)
-        dp = -self.h * (self.K @ (q + self.weak.beta[1:] @ z)) - self.C @ z[-1]
-        if F is not None:
-            dp += (self.h * self.weak.b) @ F
-        return z[-1], dp
+def stored_dofs(output: ArrayLike | None, n: int) -> NDArray[np.int64]:
+    """The degrees of freedom to store, checked; all of them for None."""
+    if output is None:
+        return np.arange(n)
+    dofs = np.atleast_1d(np.asarray(output))
+    if dofs.dtype.kind not in "iu" or dofs.ndim != 1 or not dofs.size or dofs.min() < -n or dofs.max() >= n:
+        raise ValueError(f"output must list degrees of freedom as indices below n = {n}; got {output!r}")
+    return dofs.astype(np.int64) % n
 
 
-class RungeKutta(Stepper):
-    """RK4 on q̇ = M⁻¹p, ṗ = −Kq − C M⁻¹p + f(t): four solves with M."""
-
-    def __init__(self, system: Quadratic, h: float) -> None:
-        self.system, self.h = system, h
-        self.c = np.array([0.0, 0.5, 1.0])
-        self.factors = [system.mass_factor]
-        self.how = "four stages"
-
-    def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
-        h = self.h
-        load = np.zeros((3, 1)) if F is None else F
-
-        def rate(q: FloatArray, p: FloatArray, f: FloatArray) -> Increments:
-            v = self.system.mass_factor.solve(p)
-            return v, f - self.system.K @ q - self.system.damping_force(v)
-
-        k1 = rate(q, p, load[0])
-        k2 = rate(q + h / 2 * k1[0], p + h / 2 * k1[1], load[1])
-        k3 = rate(q + h / 2 * k2[0], p + h / 2 * k2[1], load[1])
-        k4 = rate(q + h * k3[0], p + h * k3[1], load[2])
-        z, dp = (h / 6 * (a + 2 * b + 2 * c + d) for a, b, c, d in zip(k1, k2, k3, k4, strict=True))
-        return z, dp
-
-    def polynomial(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> FloatArray:
-        """The cubic with the positions and velocities of both ends, at τ = 1/3, 2/3, 1."""
-        z, dp = self.increments(q, p, F)
-        v0, v1 = (self.h * self.system.mass_factor.solve(x) for x in (p, p + dp))
-        tau = np.array([[1 / 3], [2 / 3], [1.0]])
-        return tau**2 * (3 - 2 * tau) * z + tau * (1 - tau) ** 2 * v0 - tau**2 * (1 - tau) * v1
-
-
-def stepper(system: Quadratic, method: Method, h: float) -> Stepper:
-    """The cheapest stable way to apply the method to the system."""
-    if not isinstance(method, Galerkin):
-        return RungeKutta(system, h)
-    if system.C is None or isinstance(system.C, Rayleigh):
-        return Shifted(system, method, h)
-    return Block(system, method, h)
+def _add(x: FloatArray, carry: FloatArray, d: FloatArray) -> None:
+    """x + carry ← x + carry + d, in place (Knuth's two-sum); d is used up."""
+    d += carry
+    after = x + d
+    rounded = after - x
+    np.subtract(x, after - rounded, out=carry)
+    d -= rounded
+    carry += d
+    x[:] = after

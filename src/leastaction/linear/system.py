@@ -20,6 +20,7 @@ from leastaction.linear.matrices import (
     symmetric,
 )
 from leastaction.linear.modal import Modes, modes
+from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import stable_intervals
 from leastaction.methods import Method
 from leastaction.methods import method as by_name
@@ -58,6 +59,7 @@ class Quadratic:
         self.M, self.K = self._matrix(mass), self._matrix(stiffness)
         self.C = damping if damping is None or isinstance(damping, Rayleigh) else self._matrix(damping)
         self.f = as_load(f, self.n)
+        self._last: tuple[tuple[Method, float], Propagator] | None = None
 
     def _matrix(self, a: Any) -> Any:
         """Dense or CSR, as the others are."""
@@ -87,17 +89,17 @@ class Quadratic:
 
     # Energy and momentum: q, p, v may carry leading axes, one state per row.
 
-    def energy(self, q: ArrayLike, p: ArrayLike) -> Any:
-        """H = ½ pᵀM⁻¹p + ½ qᵀKq, for one state or a row of them."""
+    def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> Any:
+        """H = ½ pᵀM⁻¹p + ½ qᵀKq, for one state or a row of them (t and params, as Lagrangian has them, say nothing)."""
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         H = 0.5 * (p * self.velocity(q, p)).sum(axis=-1) + 0.5 * (q * _rows(self.K, q)).sum(axis=-1)
         return float(H) if H.ndim == 0 else H
 
-    def momentum(self, q: ArrayLike, v: ArrayLike) -> FloatArray:
+    def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
         """p = M v."""
         return _rows(self.M, np.asarray(v, dtype=float))
 
-    def velocity(self, q: ArrayLike, p: ArrayLike) -> FloatArray:
+    def velocity(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
         """v = M⁻¹ p."""
         p = np.asarray(p, dtype=float)
         return np.asarray(self.mass_factor.solve(p.reshape(-1, self.n).T).T.reshape(p.shape))
@@ -125,7 +127,37 @@ class Quadratic:
     def stiffness_diagonal(self) -> FloatArray | None:
         return diagonal(self.K)
 
-    # Frequencies, stability, exact motion.
+    # A system has parameters by name; this one keeps all of its numbers in M, K, C and f.
+
+    @property
+    def name(self) -> str:
+        return "quadratic"
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return {}
+
+    def values(self, params: Any = None) -> FloatArray:
+        if params is not None and len(params):
+            raise ValueError(f"a Quadratic system has no parameters; got {params!r}")
+        return np.zeros(0)
+
+    def named(self, values: FloatArray) -> dict[str, Any]:
+        return {}
+
+    # Steps, frequencies, stability, exact motion.
+
+    def propagator(self, method: Method | str, h: float) -> Propagator:
+        """One method at one h, ready to step; the last one asked for is kept, with its factors."""
+        key = (by_name(method), float(h))
+        if self._last is None or self._last[0] != key:
+            self._last = None  # let go of the old factors before the new ones are made
+            self._last = (key, Propagator(self, *key))
+        return self._last[1]
+
+    def conserved(self, q: ArrayLike, p: ArrayLike, method: Method | str, h: float) -> float:
+        """φ(p, q), the quadratic form that the method's steps of size h conserve (Proposition 7)."""
+        return self.propagator(method, h).conserved(q, p)
 
     @cached_property
     def modes(self) -> Modes:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leastaction.linear import run
+from leastaction.integrate import integrate
 from leastaction.problems import linear_double_pendulum as pendulum
 
 METHODS = ("newmark", "rk4", "simpson")
@@ -105,7 +105,7 @@ def _cells() -> Iterator[Cell]:
     for periods in (1, 10, 100, 1000):
         for method in METHODS:
             for mesh in MESHES:
-                path = run(system, method, pendulum.Q0, pendulum.P0, h=1 / mesh, steps=periods * mesh)
+                path = integrate(system, method, pendulum.Q0, pendulum.P0, h=1 / mesh, steps=periods * mesh)
                 for name, value, true in zip("qp", (path.q, path.p), pendulum.exact(path.t), strict=True):
                     error = float(np.linalg.norm(value - true, axis=1).max())
                     errors.setdefault((periods, name, method), []).append(error)

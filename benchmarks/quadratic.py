@@ -160,9 +160,7 @@ def opensees(size: tuple[int, int], exact: Reference, steps: int = 20) -> None:
     freedoms, milliseconds = result.stdout.split()[:2]
     total = float(milliseconds) * count * PERIODS / 1e3
     print(f"\n# OpenSees, Newmark, SparseSYM factorised once: {int(freedoms):,} degrees of freedom")
-    print(
-        f"{float(milliseconds):.1f} CPU ms per step; {count * PERIODS} steps, as Newmark needs, would take {total:.0f} s"
-    )
+    print(f"{float(milliseconds):.1f} CPU ms per step; {count * PERIODS} steps, as needed, take {total:.0f} s")
 
 
 def main() -> None:

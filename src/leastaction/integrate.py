@@ -295,10 +295,11 @@ def _fail(path: Path, failure: Failure, step: int, now: float) -> None:
     if failure.iterations:
         message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
     if 0 < failure.reach < 1:
-        message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {failure.reach * path.h:.3g}"
+        reach = failure.reach * path.h
+        message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {reach:.3g}"
     message += (
-        f". Try a smaller step, h = {path.h / 2:g}, or a method with more nodes per step; near a singularity of L "
-        f"(a collision, a chart's pole) other coordinates help. The exception's .path holds the {len(path)} states before."
+        f". Try a smaller step, h = {path.h / 2:g}, or a method with more nodes; near a singularity of L (a "
+        f"collision, a chart's pole) other coordinates help. The {len(path)} states before are in the exception's .path"
     )
     raise StepFailed(
         message,

@@ -130,11 +130,11 @@ class Lagrangian:
 
     def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
         """p = ∂L/∂v at one point (n,) or many (K, n)."""
-        return self._evaluate(self.gradient.select("Lv"), q, v, t, params)["Lv"]
+        return self._evaluate(self.gradient, q, v, t, params)["Lv"]
 
     def value(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
         """L at one point (n,) or many (K, n)."""
-        return self._evaluate(self.program, q, v, t, params)["L"][..., 0]
+        return self._evaluate(self.gradient, q, v, t, params)["L"][..., 0]
 
     def velocity(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
         """v with ∂L/∂v(q, v) = p, at one point (n,) or many (K, n)."""
@@ -143,20 +143,19 @@ class Lagrangian:
         if failed is not None:
             raise DegenerateLagrangianError(
                 f"no velocity of {self.name} has the momentum p = {P[failed]} at q = {Q[failed]}: ∂²L/∂v² is singular "
-                f"there, or the momentum is outside the range of ∂L/∂v. A Lagrangian must be regular in all {self.n} velocities."
+                "there, or the momentum is outside the range of ∂L/∂v. A Lagrangian must be regular in its velocities."
             )
         return V[0] if single else V
 
     def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
         """E = p·v − L, the Hamiltonian, at one point (n,) or many (K, n)."""
         v = self.velocity(q, p, t, params)
-        L = self._evaluate(self.program, q, v, t, params)["L"][..., 0]
-        return np.einsum("...i,...i->...", np.asarray(p, float), v) - L
+        return np.einsum("...i,...i->...", np.asarray(p, float), v) - self.value(q, v, t, params)
 
     def acceleration(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
         """The Euler–Lagrange acceleration at one point (n,) or many (K, n)."""
         n = self.n
-        at = self._evaluate(self.hessian.select("Lq", "Lqv", "Lvv", "Lvt"), q, v, t, params)
+        at = self._evaluate(self.point, q, v, t, params)
         shape = at["Lq"].shape[:-1]
         Lqv, Lvv = at["Lqv"].reshape(*shape, n, n), at["Lvv"].reshape(*shape, n, n)
         force = at["Lq"] - np.einsum("...kj,...k->...j", Lqv, np.asarray(v, float)) - at["Lvt"]
@@ -164,8 +163,7 @@ class Lagrangian:
 
     def check_regular(self, q: FloatArray, v: FloatArray, t: float, params: FloatArray) -> None:
         """Raise if ∂²L/∂v² is singular at this point."""
-        rows = np.concatenate([[t], q, v, params])[None, :]
-        Lvv = pointwise.evaluate(self.hessian.select("Lvv"), rows).reshape(self.n, self.n)
+        Lvv = self._evaluate(self.point, q, v, t, params)["Lvv"].reshape(self.n, self.n)
         if not np.isfinite(Lvv).all():
             raise ValueError(f"∂²L/∂v² of {self.name} is not finite at q = {q}, v = {v}: {Lvv.tolist()}")
         # Units must not matter: scale rows and columns to the size of their largest entry.

@@ -20,6 +20,8 @@ from leastaction.program import Instruction, Program
 
 PIECE = 2000
 
+_ARGUMENTS = "ptr noalias %in, ptr noalias %out, ptr noalias %work"
+
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "fmod": "frem"}
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 _INTRINSICS = {
@@ -128,7 +130,7 @@ def _function(
             body.append(f"  %o{place} = getelementptr double, ptr %out, i64 {place}")
             body.append(f"  store double {held}, ptr %o{place}")
     kept_apart = " noinline" if linkage else ""
-    head = f"define {linkage}void {symbol}(ptr noalias %in, ptr noalias %out, ptr noalias %work){kept_apart} {{"
+    head = f"define {linkage}void {symbol}({_ARGUMENTS}){kept_apart} {{"
     return "\n".join([head, *body, "  ret void", "}", ""])
 
 

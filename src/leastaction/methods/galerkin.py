@@ -132,7 +132,7 @@ def _exact_table(s: int, rule: Quadrature, digits: int) -> dict[str, Any]:
             for j in range(s)
         ]
         growth = [[_legendre_integral(j, 2 * d[m] + 1) for j in range(s)] for m in range(1, s + 1)]
-    return dict(c=c, b=b, d=d, l=l, dl=dl, slope=slope, modes=modes, growth=growth)
+    return {"c": c, "b": b, "d": d, "l": l, "dl": dl, "slope": slope, "modes": modes, "growth": growth}
 
 
 def _legendre_integral(j: int, x: Any) -> Any:

@@ -55,7 +55,8 @@ def method(name: str | Method) -> Method:
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
     raise ValueError(
-        f"unknown method {name!r}. {hint}Known are {', '.join(ALIASES)}, and PsNrQu with Gau or Lob, such as 'P3N4Q6Lob'."
+        f"unknown method {name!r}. {hint}Known are {', '.join(ALIASES)}, "
+        "and PsNrQu with Gau or Lob, such as 'P3N4Q6Lob'."
     )
 
 

@@ -48,8 +48,8 @@ SINGULAR = 4
 # Reals that travel with the state: start time, step, and what the last piece measured.
 START = 0
 STEP = 1
-FLOOR = 2  # largest relative size of the last increment of a step
-RESIDUAL = 3  # relative size of the last increment of the step that failed
+FLOOR = 2  # largest increment left undone in a step, relative to the step
+RESIDUAL = 3  # the same of the step that failed
 REACH = 4  # continuation: the largest fraction of h that could be solved
 REALS = 5
 
@@ -63,7 +63,7 @@ def work_sizes(n: int, s: int, params: int, kernel: int) -> list[int]:
     """Lengths of the arrays of `loops.workspace.Work`, in their order."""
     N = n * s
     point, values = 1 + 2 * n + params, 2 * n + 3 * n * n + n
-    return [N + n, kernel, point, values, n * n, N * N, n * N, N, N, s, N, n, n, n * n, 6 * n]
+    return [N + n, kernel, point, values, n * n, N * N, N * N, n * N, N, s, N, n, n, n * n, 6 * n]
 
 
 def offsets(sizes: list[int]) -> list[int]:

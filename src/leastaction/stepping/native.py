@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import metadata, resources
+from typing import Any
 
 import numpy as np
 
@@ -58,8 +59,9 @@ def _source() -> str:
 @contextlib.contextmanager
 def _unoptimised() -> Iterator[None]:
     """Numba's own passes off: what it translates is optimised here, once, as a whole."""
-    from numba.core import config
+    import numba.core.config
 
+    config: Any = numba.core.config
     level = config.OPT
     config.OPT = type(level)(0)
     try:

@@ -73,6 +73,7 @@ class GalerkinStepper:
         n, s = system.n, method.s
         table = method.table
         self.n, self.N = n, n * s
+        self._run = loop("galerkin.run")
         self._space = _galerkin_workspace(system, method)
         places = layout.offsets(layout.table_sizes(s, method.rule.r))
         self._space.integers[layout.TABLE : layout.TABLE + len(places)] = places
@@ -91,8 +92,7 @@ class GalerkinStepper:
         I = self._space.integers
         before = int(I[layout.ITERATIONS])
         I[[layout.STEPS, layout.EVERY, layout.LAST, layout.DONE, layout.STORED]] = steps, every, last, 0, 0
-        run = loop("galerkin.run")
-        run(I, self._reals, self._table, self.x, self.carry, rows, self._space.memory, self._space.pivots)
+        self._run(I, self._reals, self._table, self.x, self.carry, rows, self._space.memory, self._space.pivots)
         done = int(I[layout.DONE])
         I[layout.FIRST] += done
         failure = None
@@ -127,6 +127,7 @@ class RK4Stepper:
 
     def __init__(self, system: Lagrangian, method: RungeKutta4, start: Start) -> None:
         self._system, self._method, self._params = system, method, start.params
+        self._run = loop("rk4.run")
         self._space = workspace(system.n, 1, len(start.params), hessian=system.point)
         self._space.integers[layout.FORM] = 0 if method.form == "hamilton" else 1
         self._reals = np.zeros(layout.REALS)
@@ -138,7 +139,7 @@ class RK4Stepper:
         I = self._space.integers
         I[[layout.STEPS, layout.EVERY, layout.LAST, layout.DONE, layout.STORED]] = steps, every, last, 0, 0
         first = int(I[layout.FIRST])
-        loop("rk4.run")(I, self._reals, self.y, self._params, rows, self._space.memory, self._space.pivots)
+        self._run(I, self._reals, self.y, self._params, rows, self._space.memory, self._space.pivots)
         done, stored = int(I[layout.DONE]), int(I[layout.STORED])
         I[layout.FIRST] += done
         if self._method.form == "lagrange" and stored:

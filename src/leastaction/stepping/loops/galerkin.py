@@ -26,7 +26,7 @@ from leastaction.stepping.layout import (
 )
 from leastaction.stepping.loops.calls import at, native
 from leastaction.stepping.loops.legendre import velocity
-from leastaction.stepping.loops.newton import continue_from_rest, solve_step, strayed
+from leastaction.stepping.loops.newton import ON_THE_BRANCH, continue_from_rest, solve_step
 from leastaction.stepping.loops.workspace import give_parameters, tables, workspace
 
 # Up to this degree the last polynomial is extrapolated whole; beyond, its degree is chosen by what predicted best.
@@ -51,20 +51,18 @@ def run(I, R, table, x, carry, stored, memory, pivots):
         x[1] = h
         if I[STARTED] == 1:
             _predict(I, T, W, x)
-        for j in range(N):
-            W.predicted[j] = x[z + j]
-        status, iterations, ratio = solve_step(I, T, W, x)
-        if status != GOING_WELL or strayed(W.predicted, at(x, z), N):
-            status, more, ratio = continue_from_rest(I, T, W, R, x)
+        status, iterations, left, contraction = solve_step(I, T, W, x)
+        if status != GOING_WELL or contraction > ON_THE_BRANCH:
+            status, more, left = continue_from_rest(I, T, W, R, x)
             iterations += more
             I[CONTINUED] += 1
         I[ITERATIONS] += iterations
         I[MOST] = max(I[MOST], iterations)
         I[STATUS] = status
         if status != GOING_WELL:
-            R[RESIDUAL] = ratio
+            R[RESIDUAL] = left
             return
-        R[FLOOR] = max(R[FLOOR], ratio)
+        R[FLOOR] = max(R[FLOOR], left)
         if I[STARTED] == 1 and s > WHOLE_POLYNOMIAL:
             _choose_degree(I, T, W, x)
         I[STARTED] = 1
@@ -151,9 +149,8 @@ def polynomials(I, R, table, x, starts, z_out, memory, pivots):
         for m in range(s):
             for j in range(n):
                 x[z + m * n + j] = T.d[m + 1] * x[1] * W.v[j]
-                W.predicted[m * n + j] = x[z + m * n + j]
-        status, _, _ = solve_step(I, T, W, x)
-        if status != GOING_WELL or strayed(W.predicted, at(x, z), N):
+        status, _, _, contraction = solve_step(I, T, W, x)
+        if status != GOING_WELL or contraction > ON_THE_BRANCH:
             status, _, _ = continue_from_rest(I, T, W, R, x)
         I[STATUS] = status
         if status != GOING_WELL:

@@ -7,7 +7,8 @@ from leastaction.stepping.loops.calls import at, call_kernel, native
 from leastaction.stepping.loops.linear_algebra import factor, solve
 
 MOST_ITERATIONS = 100
-ACCEPTABLE = 1e-9
+ACCEPTABLE = 1e-12  # relative to v: a step as small as this need not bring the momentum nearer
+EPS = 2.220446049250313e-16
 OUTSIDE = 1e300  # a miss that is infinite or not a number
 
 
@@ -29,18 +30,21 @@ def invert(I, W, p):
     L, or does not bring the momentum nearer, is halved. On return W.values belongs to the velocity found.
     """
     n = I[DOF]
+    floor = 0.0  # of p − L_v, by rounding
+    for j in range(n):
+        floor = max(floor, 4.0 * EPS * abs(p[j]))
     miss = _miss(I, W, p, n)
     if not miss < OUTSIDE:
         for j in range(n):
             W.v[j] = 0.0
         miss = _miss(I, W, p, n)
     for _ in range(MOST_ITERATIONS):
-        if miss == 0.0:
+        if miss <= floor:
             return True
         for j in range(n):
             W.step[j] = p[j] - W.values[n + j]
-            for k in range(n):
-                W.V[j * n + k] = W.Lvv[j * n + k]
+        for j in range(n * n):
+            W.V[j] = W.Lvv[j]
         if not factor(I, W.V, W.pivots, W.size, n):
             return False
         solve(I, W.V, W.pivots, W.size, W.step, n)
@@ -51,14 +55,12 @@ def invert(I, W, p):
             scale = max(scale, abs(W.v[j]) + abs(W.step[j]))
             W.v[j] += W.step[j]
         miss = _miss(I, W, p, n)
-        halved = 0
-        while not miss < before and halved < 60 and size > 1e-14 * scale:
+        while not miss < before and size > ACCEPTABLE * scale:
             for j in range(n):
                 W.step[j] *= 0.5
                 W.v[j] -= W.step[j]
             size *= 0.5
             miss = _miss(I, W, p, n)
-            halved += 1
         if not miss < before:
             return size <= ACCEPTABLE * scale
     return False

@@ -33,79 +33,89 @@ NEGLIGIBLE = 1e-3 * EPS
 ACCEPTABLE = 1e-7
 # A chord iteration is worth going on with while it gains this much each time.
 CHORD_RATE = 0.1
+# If the second increment is at most this part of the first, the root is the only one near the prediction
+# (the affine-invariant Newton–Kantorovich theorem; Deuflhard, Newton Methods for Nonlinear Problems, 2.1).
+ON_THE_BRANCH = 0.25
 
 
 @native
 def solve_step(I, T, W, x):
-    """Newton from the prediction in x. Returns (status, iterations, last increment relative to z)."""
+    """Newton from the prediction in x. Returns (status, iterations, what is left, contraction).
+
+    What is left is the increment that would come next, relative to the step; the contraction is the
+    second increment over the first, which tells whether the root belongs to the prediction.
+    """
+    scale = 0.0
+    for j in range(I[DOF] * I[DEGREE]):
+        scale = max(scale, abs(x[2 + 2 * I[DOF] + j]))
     if I[FUSED] == 1:
-        return _newton(I, W, x)
-    return _chord(I, T, W, x)
+        return _newton(I, W, x, scale)
+    return _chord(I, T, W, x, scale)
 
 
 @native
-def _newton(I, W, x):
-    """Full Newton by the fused kernel; leaves the impulse in W.out behind the increment."""
-    n, N = I[DOF], I[DOF] * I[DEGREE]
-    z = 2 + 2 * n
-    before = 0.0
-    ratio = 0.0
+def _move(W, z, N, scale):
+    """z ← z + dz. Returns the size of dz, the largest size of z so far, and a number that is finite if all are."""
+    size, total = 0.0, 0.0
+    for j in range(N):
+        dz = W.out[j]
+        new = z[j] + dz
+        z[j] = new
+        total += dz
+        size = max(size, abs(dz))
+        scale = max(scale, abs(new))
+    return size, scale, total - total
+
+
+@native
+def _newton(I, W, x, scale):
+    """Full Newton by the fused kernel, which leaves the impulse in W.out behind the increment."""
+    N, z = I[DOF] * I[DEGREE], at(x, 2 + 2 * I[DOF])
+    before, contraction, following = 0.0, 0.0, 0.0
     for iteration in range(1, MOST_ITERATIONS + 1):
         call_kernel(I[NEWTON], x, W.out, W.kernel)
-        size, scale, total = 0.0, 0.0, 0.0
-        for j in range(N):
-            dz = W.out[j]
-            new = x[z + j] + dz
-            x[z + j] = new
-            total += dz
-            size = max(size, abs(dz))
-            scale = max(scale, abs(new))
-        if total - total != 0.0:  # infinite or not a number
-            return NOT_FINITE, iteration, size
-        ratio = size / scale if scale > 0.0 else 0.0
+        size, scale, finite = _move(W, z, N, scale)
+        if finite != 0.0:
+            return NOT_FINITE, iteration, size, contraction
         if size <= NEGLIGIBLE * scale:
-            return GOING_WELL, iteration, ratio
-        # Quadratic convergence, d_{k+1} ≈ C d_k², with C from the last two increments.
-        if iteration > 1 and (
-            size * (size / before) * (size / before) <= NEGLIGIBLE * scale
-            or (size > 0.5 * before and size <= ACCEPTABLE * scale)
-        ):
-            return GOING_WELL, iteration, ratio
+            return GOING_WELL, iteration, 0.0, contraction
+        if iteration > 1:
+            rate = size / before
+            if iteration == 2 and size > ACCEPTABLE * scale:
+                contraction = rate
+            # Quadratic convergence, d_{k+1} ≈ C d_k², with C from the last two increments.
+            following = size * rate * rate
+            if following <= NEGLIGIBLE * scale or (rate > 0.5 and size <= ACCEPTABLE * scale):
+                return GOING_WELL, iteration, following / scale, contraction
         before = size
-    return NOT_CONVERGED, MOST_ITERATIONS, ratio
+    return NOT_CONVERGED, MOST_ITERATIONS, before / scale, contraction
 
 
 @native
-def _chord(I, T, W, x):
+def _chord(I, T, W, x, scale):
     """Newton by loops over the nodes, keeping the Jacobian while the iteration contracts well."""
-    n, N = I[DOF], I[DOF] * I[DEGREE]
-    z = 2 + 2 * n
-    before = 0.0
-    ratio = 0.0
+    n, N, z = I[DOF], I[DOF] * I[DEGREE], at(x, 2 + 2 * I[DOF])
+    before, contraction = 0.0, 0.0
     fresh = True  # whether this iteration evaluates the Jacobian
     for iteration in range(1, MOST_ITERATIONS + 1):
         residual(I, T, W, x, fresh)
         if fresh and not factor(I, W.A, W.pivots, W.size, N):
-            return SINGULAR, iteration, ratio
+            return SINGULAR, iteration, before, contraction
         for j in range(N):
             W.out[j] = -W.out[j]
         solve(I, W.A, W.pivots, W.size, W.out, N)
-        size, scale, total = 0.0, 0.0, 0.0
-        for j in range(N):
-            new = x[z + j] + W.out[j]
-            x[z + j] = new
-            total += W.out[j]
-            size = max(size, abs(W.out[j]))
-            scale = max(scale, abs(new))
-        if total - total != 0.0:  # infinite or not a number
-            return NOT_FINITE, iteration, size
-        ratio = size / scale if scale > 0.0 else 0.0
+        size, scale, finite = _move(W, z, N, scale)
+        if finite != 0.0:
+            return NOT_FINITE, iteration, size, contraction
+        following = 0.0
         done = size <= NEGLIGIBLE * scale
-        if iteration > 1:
-            # Linear convergence at the rate seen, or at the floor.
+        if iteration > 1 and not done:
             rate = size / before
-            done = done or (not fresh and rate < 0.5 and size * rate <= NEGLIGIBLE * scale)
-            done = done or (rate > 0.5 and size <= ACCEPTABLE * scale)
+            if iteration == 2 and size > ACCEPTABLE * scale:
+                contraction = rate
+            following = size * rate
+            # Linear convergence at the rate seen, or the floor.
+            done = (rate < 0.5 and following <= NEGLIGIBLE * scale) or (rate > 0.5 and size <= ACCEPTABLE * scale)
             fresh = rate > CHORD_RATE
         else:
             fresh = False
@@ -113,9 +123,9 @@ def _chord(I, T, W, x):
             for i in range(n):
                 for j in range(N):
                     W.out[N + i] += W.G[i * N + j] * W.out[j]
-            return GOING_WELL, iteration, ratio
+            return GOING_WELL, iteration, following / scale if scale > 0.0 else 0.0, contraction
         before = size
-    return NOT_CONVERGED, MOST_ITERATIONS, ratio
+    return NOT_CONVERGED, MOST_ITERATIONS, before / scale, contraction
 
 
 @native
@@ -128,7 +138,7 @@ def residual(I, T, W, x, jacobian):
         W.out[j] = x[2 + n + j] if j < n else 0.0
     if jacobian:
         for j in range(N * N):
-            W.A[j] = 0.0
+            W.B[j] = 0.0
         for j in range(n * N):
             W.G[j] = 0.0
     for i in range(I[NODES]):
@@ -149,91 +159,85 @@ def residual(I, T, W, x, jacobian):
                 W.out[v * n + j] += T.l[i * (s + 1) + v] * force + T.dl[i * (s + 1) + v] * momentum
         if jacobian:
             _add_jacobian(n, s, h, b, at(T.l, i * (s + 1)), at(T.dl, i * (s + 1)), W)
+    if jacobian:
+        _lay_out(n, s, W.B, W.A)
 
 
 @native
 def _add_jacobian(n, s, h, b, l, dl, W):
-    """Add one node to ∂R/∂z and to ∂(impulse)/∂z."""
+    """Add one node to ∂(impulse)/∂z and to the n × n blocks W.B of ∂R/∂z, block after block."""
     for j in range(n):
         for k in range(n):
             W.transposed[j * n + k] = W.Lqv[k * n + j]
     for m in range(s):
+        qq, qv = h * b * l[m + 1], b * dl[m + 1]
         for j in range(n):
-            row = at(W.G, j * s * n + m * n)
-            qq, qv = h * b * l[m + 1], b * dl[m + 1]
+            row = at(W.G, (j * s + m) * n)
             for k in range(n):
                 row[k] += qq * W.Lqq[j * n + k] + qv * W.Lqv[j * n + k]
         for v in range(s):
             qq, qv = h * b * l[v] * l[m + 1], b * l[v] * dl[m + 1]
             vq, vv = b * dl[v] * l[m + 1], b * dl[v] * dl[m + 1] / h
+            block = at(W.B, (v * s + m) * n * n)
+            for e in range(n * n):
+                block[e] += qq * W.Lqq[e] + qv * W.Lqv[e] + vq * W.transposed[e] + vv * W.Lvv[e]
+
+
+@native
+def _lay_out(n, s, B, A):
+    """The matrix A of the blocks B."""
+    for v in range(s):
+        for m in range(s):
             for j in range(n):
-                row = at(W.A, (v * n + j) * s * n + m * n)
                 for k in range(n):
-                    row[k] += (
-                        qq * W.Lqq[j * n + k]
-                        + qv * W.Lqv[j * n + k]
-                        + vq * W.transposed[j * n + k]
-                        + vv * W.Lvv[j * n + k]
-                    )
+                    A[((v * n + j) * s + m) * n + k] = B[((v * s + m) * n + j) * n + k]
 
 
 @native
 def continue_from_rest(I, T, W, R, x):
     """The root at step h that is connected with the solution at h → 0, by continuation in h.
 
-    From a small fraction of h, where the velocity alone predicts the step, the polynomial solved
-    at one step is prolonged to predict the next larger one; the growth is cut when a prediction
-    misses by more than the step's own size, and the branch is taken to end when it has to be cut below 2 %.
+    From a small fraction of h, where the velocity alone predicts the step, the polynomial solved at
+    one step is prolonged to predict the next larger one. The growth is cut when Newton does not
+    contract at once, and the branch is taken to end where it would have to be cut below 2 %.
     """
-    n, s = I[DOF], I[DEGREE]
-    z = 2 + 2 * n
-    h = x[1]
-    total = 0
+    n, s, h = I[DOF], I[DEGREE], x[1]
+    N, z = n * s, at(x, 2 + 2 * n)
+    R[REACH] = 0.0
     if not velocity(I, W, x):
-        return SINGULAR, total, 1.0
-    fraction = 1.0 / 64.0
+        return SINGULAR, 0, 1.0
+    fraction, growth, total = 1.0 / 64.0, 2.0, 0
     for m in range(s):
         for j in range(n):
-            x[z + m * n + j] = fraction * T.d[m + 1] * h * W.v[j]
-    growth = 2.0
-    R[REACH] = 0.0
-    solved = False
+            z[m * n + j] = fraction * T.d[m + 1] * h * W.v[j]
     while True:
-        for j in range(n * s):
-            W.predicted[j] = x[z + j]
         x[1] = fraction * h
-        status, iterations, ratio = solve_step(I, T, W, x)
+        status, iterations, left, contraction = solve_step(I, T, W, x)
+        x[1] = h
         total += iterations
-        if status == GOING_WELL and not strayed(W.predicted, at(x, z), n * s):
+        if status == GOING_WELL and contraction <= ON_THE_BRANCH:
             R[REACH] = fraction
             if fraction == 1.0:
-                x[1] = h
-                return GOING_WELL, total, ratio
-            solved = True
-            for j in range(n * s):
-                W.last[j] = x[z + j]
-        elif solved:
-            growth = 1.0 + 0.5 * (growth - 1.0)
+                return GOING_WELL, total, left
+            for j in range(N):
+                W.last[j] = z[j]
+        elif R[REACH] > 0.0:
             fraction = R[REACH]
+            growth = 1.0 + 0.5 * (growth - 1.0)
             if growth < 1.02:
-                x[1] = h
-                return BRANCH_ENDS, total, ratio
+                return BRANCH_ENDS, total, left
         else:
-            x[1] = h
-            return status if status != GOING_WELL else BRANCH_ENDS, total, ratio
+            # Not even the smallest step was solved: start from a smaller one.
+            fraction /= 8.0
+            if fraction < 1e-6:
+                return (BRANCH_ENDS if status == GOING_WELL else status), total, left
+            for m in range(s):
+                for j in range(n):
+                    z[m * n + j] = fraction * T.d[m + 1] * h * W.v[j]
+            continue
         larger = min(1.0, fraction * growth)
-        _prolong(T.d, n, s, W.last, larger / fraction, at(x, z))
+        _prolong(T.d, n, s, W.last, larger / fraction, z)
         fraction = larger
-
-
-@native
-def strayed(predicted, z, N):
-    """Whether the root lies farther from its prediction than either of them is long."""
-    distance, scale = 0.0, 0.0
-    for j in range(N):
-        distance = max(distance, abs(z[j] - predicted[j]))
-        scale = max(scale, max(abs(z[j]), abs(predicted[j])))
-    return distance > scale
 
 
 @native

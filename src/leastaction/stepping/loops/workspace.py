@@ -14,13 +14,13 @@ Tables = namedtuple("Tables", "c b d l dl slope modes growth")
 # point      input of the point kernels, (t, q, v, params)
 # values     their output: L_q, L_v, L_qq, L_qv, L_vv, L_vt; Lqq … Lvt: parts of it
 # transposed L_qvᵀ
-# A, G       ∂R/∂z and ∂(impulse)/∂z
+# A, B, G    ∂R/∂z, the same block after block, and ∂(impulse)/∂z
 # modes      Legendre coefficients of the last step's velocity; errors: how well each degree predicted
 # v, step, V velocity, its Newton step, L_vv
 # stages     Runge–Kutta's
 Work = namedtuple(
     "Work",
-    "out kernel point values Lqq Lqv Lvv Lvt transposed A G modes predicted errors last v step V stages pivots size",
+    "out kernel point values Lqq Lqv Lvv Lvt transposed A B G modes errors last v step V stages pivots size",
 )
 
 

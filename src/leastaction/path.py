@@ -99,9 +99,10 @@ class Path:
             import xarray
         except ImportError:
             raise ImportError("to_xarray needs xarray: pip install 'leastaction[xarray]'") from None
+        energy = {"energy": ("t", self.energy())} if self.output is None else {}
         return xarray.Dataset(
-            {"q": (("t", "dof"), self.q), "p": (("t", "dof"), self.p), "energy": ("t", self.energy())},
-            coords={"t": self.t, "dof": np.arange(self.system.n)},
+            {"q": (("t", "dof"), self.q), "p": (("t", "dof"), self.p), **energy},
+            coords={"t": self.t, "dof": np.arange(self.system.n) if self.output is None else self.output},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
 

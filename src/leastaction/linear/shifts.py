@@ -35,13 +35,15 @@ class Shifts:
         (M − h²γ_j K) w_j = h² K Σ_{k>j} T_jk w_k − h into_j0 p + h² (into β)_j Kq − h² Σ_i (into load)_ji f_i
         z^ν = Re Σ_j out_νj w_j
 
-    T is diagonal unless `coupled`. out (s, m); into (m, s).
+    T is diagonal unless `coupled`. out (s, m); into (m, s). `amplification`: units in the last place that one unit in
+    each w_j may cost in z^s.
     """
 
     T: ComplexArray
     out: ComplexArray
     into: ComplexArray
     coupled: bool
+    amplification: float
 
     @property
     def gamma(self) -> ComplexArray:
@@ -57,11 +59,14 @@ def shifts(weak: Weak, h: float, alpha: float = 0.0, beta: float = 0.0) -> Shift
     gamma = np.where(np.abs(gamma) < 1e-14 * len(G), 0.0, gamma)
     if np.linalg.cond(V) < 1 / np.finfo(float).eps:
         into = np.linalg.solve(V, A_inverse.astype(V.dtype))
-        if np.abs(V[-1]) @ np.abs(into[:, 0]) <= LIMIT:
+        amplification = float(np.abs(V[-1]) @ np.abs(into[:, 0]))
+        if amplification <= LIMIT:
             keep = gamma.imag >= 0
             weight = np.where(gamma.imag > 0, 2.0, 1.0)[keep]
-            return Shifts(np.diag(gamma[keep]) + 0j, V[:, keep] * weight + 0j, into[keep] + 0j, coupled=False)
+            T, out = np.diag(gamma[keep]) + 0j, V[:, keep] * weight + 0j
+            return Shifts(T, out, into[keep] + 0j, coupled=False, amplification=amplification)
     from scipy.linalg import schur
 
     T, U = schur(G.astype(complex), output="complex")
-    return Shifts(T, U, U.conj().T @ A_inverse, coupled=True)
+    into = U.conj().T @ A_inverse
+    return Shifts(T, U, into, coupled=True, amplification=float(np.abs(U[-1]) @ np.abs(into[:, 0])))

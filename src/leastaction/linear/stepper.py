@@ -81,8 +81,10 @@ class LinearStepper:
         q, p = self.y[:n], self.y[n:]
         clock, stored = time.perf_counter(), 0
         for k in range(self.first, self.first + steps):
-            z, dp = self.propagator.increments(q, p, self.t + k * h)
-            if not np.isfinite(z.sum() + dp.sum()):
+            with np.errstate(over="ignore", invalid="ignore"):
+                z, dp = self.propagator.increments(q, p, self.t + k * h)
+                finite = bool(np.isfinite(z.sum() + dp.sum()))
+            if not finite:
                 return k - self.first, stored, False
             _add(q, self.carry[:n], z)
             _add(p, self.carry[n:], dp)

@@ -12,7 +12,8 @@ import leastaction as la
 def definite(rng: np.random.Generator, n: int) -> np.ndarray:
     """A random symmetric positive definite matrix with condition number up to about 10."""
     Q, _ = np.linalg.qr(rng.standard_normal((n, n)))
-    return (Q * rng.uniform(0.5, 5.0, n)) @ Q.T
+    M = (Q * rng.uniform(0.5, 5.0, n)) @ Q.T
+    return (M + M.T) / 2
 
 
 def semidefinite(rng: np.random.Generator, n: int, rank: int) -> np.ndarray:
@@ -28,8 +29,7 @@ def matrices(draw: st.DrawFn, max_n: int = 6) -> tuple[np.ndarray, np.ndarray]:
     n = draw(st.integers(1, max_n))
     rank = draw(st.integers(0, n))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    M = definite(rng, n)
-    return (M + M.T) / 2, semidefinite(rng, n, rank)
+    return definite(rng, n), semidefinite(rng, n, rank)
 
 
 def state(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

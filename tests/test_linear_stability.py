@@ -1,16 +1,17 @@
 """Stable intervals, the guard before a run, and the highest frequency."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
-from linear_systems import chain, definite, semidefinite, sparse, state
 from scipy.sparse import csr_array
 
 import leastaction as la
 from leastaction.linear import Rayleigh, members, stable_intervals
 from leastaction.linear.stability import moments, stable_alternative, step_functions
 from leastaction.methods import family
+from linear_systems import chain, definite, semidefinite, sparse, state
 
 FAMILY = [m.name for m in family(4, 5)]
 
@@ -27,7 +28,7 @@ def test_intervals_are_where_the_step_is_bounded(name):
     intervals = stable_intervals(name)
     assert intervals[0][0] == 0
     edges = [0.0, *(edge for interval in intervals for edge in interval), 40.0]
-    for left, right in zip(edges, edges[1:], strict=False):
+    for left, right in itertools.pairwise(edges):
         if not left < right < math.inf:
             continue
         for x in left + (right - left) * np.array([0.03, 0.3, 0.5, 0.7, 0.97]):
@@ -122,7 +123,9 @@ def test_highest_frequency_by_lanczos(lumped):
     assert la.Quadratic(M, K).omega_max == pytest.approx(math.sqrt(exact), rel=1e-6)
 
 
-@pytest.mark.parametrize("form", [la.Quadratic, lambda M, K, C: sparse(la.Quadratic(M, K, C=C))], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "form", [la.Quadratic, lambda M, K, C: sparse(la.Quadratic(M, K, C=C))], ids=["dense", "sparse"]
+)
 def test_damped_systems_are_judged_with_their_damping(form):
     """Damping closes the gap between Simpson's stable intervals, 2√2 < h ω < 2√3, but does not move 2√6."""
     M, K, start = np.eye(2), np.diag([1.0, 9.0]), ([1.0, 1.0], [0.0, 0.0])

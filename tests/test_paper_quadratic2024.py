@@ -17,7 +17,7 @@ def test_the_table_is_complete():
 
 
 @pytest.mark.parametrize(
-    "cell", CELLS, ids=[f"{c.method}-{c.variable}-{c.periods}t-{'10,20,40,order'.split(',')[c.column]}" for c in CELLS]
+    "cell", CELLS, ids=[f"{c.method}-{c.variable}-{c.periods}t-{['10', '20', '40', 'order'][c.column]}" for c in CELLS]
 )
 def test_cell(cell):
     """Every cell agrees to one unit of its third digit, unless a reason is known why it cannot."""

@@ -1,1 +1,0 @@
-"""Systems with answers, one file each."""

@@ -174,6 +174,7 @@ def test_fixed_degrees_of_freedom_are_eliminated():
     assert la.Quadratic.without([0, 3], M, K, f=lambda t: t * f).f(2.0) == pytest.approx(2 * f[keep])
     assert la.Quadratic.without([0, 3], M, K, f=(times, values)).f(0.2) == pytest.approx(values[1, keep])
     np.testing.assert_array_equal(eliminate(K, [0]), K[1:, 1:])
+    np.testing.assert_array_equal(la.Quadratic.without([1], [1.0, 2.0], [3.0, 4.0]).K, [[3.0]])
     with pytest.raises(ValueError, match="indices below n = 5"):
         free(5, [7])
     with pytest.raises(ValueError, match="nothing is left"):

@@ -140,7 +140,9 @@ def _extremes(a: Any, scale: FloatArray) -> tuple[float, float]:
 
 def eliminate(a: Any, fixed: Any) -> Any:
     """The matrix without the rows and columns of fixed degrees of freedom (indices, or a mask)."""
-    keep = free(a.shape[0], fixed)
+    keep = free(np.shape(a)[0], fixed)
+    if np.ndim(a) == 1 and not is_sparse(a):
+        return np.asarray(a)[keep]
     return a.tocsr()[keep][:, keep] if is_sparse(a) else np.asarray(a)[np.ix_(keep, keep)]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.linear.forcing import Samples
 from leastaction.linear.guard import require_stable
 from leastaction.linear.system import Quadratic
 from leastaction.methods import Method
@@ -59,6 +60,9 @@ class LinearStepper:
 
     def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> Advanced:
         """At most `steps` steps; the stored states go to rows. Returns steps done, rows written, and a failure."""
+        f = self.propagator.system.f
+        if self.first == 0 and isinstance(f, Samples):  # before the first step, not at the last
+            f(self.t + last * self.propagator.h)
         done, stored, finite = (self._loop if self.propagator.small else self._solve)(steps, every, last, rows)
         self.first += done
         return done, stored, None if finite else Failure(layout.NOT_FINITE, float("nan"), 0, 0.0)

@@ -74,13 +74,12 @@ class Quadratic:
         """The system left when the degrees of freedom `fixed` (indices, or a mask) are held at zero."""
         keep = free(np.shape(K)[0], fixed)
         damping = C if C is None or isinstance(C, Rayleigh) else eliminate(C, fixed)
-        mass = np.asarray(M)[keep] if np.ndim(M) == 1 and not is_sparse(M) else eliminate(M, fixed)
         load = (lambda t: np.asarray(f(t))[keep]) if callable(f) else f
         if isinstance(f, tuple):
             load = (f[0], np.asarray(f[1])[:, keep])
         elif f is not None and not callable(f):
             load = np.asarray(f)[keep]
-        return cls(mass, eliminate(K, fixed), C=damping, f=load)
+        return cls(eliminate(M, fixed), eliminate(K, fixed), C=damping, f=load)
 
     def __repr__(self) -> str:
         kind = "sparse" if self.sparse else "dense"

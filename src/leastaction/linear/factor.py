@@ -66,7 +66,10 @@ class SparseLU(Factor):
         options: dict[str, Any] = {}
         if definite:
             options = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
-        self.lu = splu(a.tocsc(), **options)
+        try:
+            self.lu = splu(a.tocsc(), **options)
+        except RuntimeError as error:  # SuperLU: "Factor is exactly singular"
+            raise ArithmeticError(f"a step's matrix of size {a.shape[0]} cannot be factorised: {error}") from error
         self.complex = np.iscomplexobj(a)
         self.nnz, self.itemsize = self.lu.nnz, a.dtype.itemsize
 

@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.errors import DegenerateLagrangianError, StepFailed
 from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
+from leastaction.linear.stepper import LinearStepper, stored_dofs
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.path import Path
@@ -30,7 +32,7 @@ FIRST_PIECE = 64
 
 
 def integrate(
-    system: Lagrangian,
+    system: Lagrangian | Quadratic,
     method: str | Method,
     q0: ArrayLike,
     p0: ArrayLike | None = None,
@@ -43,6 +45,8 @@ def integrate(
     params: Mapping[str, Any] | None = None,
     every: int = 1,
     progress: bool = False,
+    output: ArrayLike | None = None,
+    allow_unstable: bool = False,
 ) -> Path:
     """Integrate a system from (q0, p0) or (q0, v0).
 
@@ -54,23 +58,36 @@ def integrate(
     every     keep only every so many states, and the last
     progress  show a progress bar
 
-    Raises StepFailed when a step cannot be solved; its `.path` holds everything before. Ctrl-C ends
+    For Quadratic systems:
+
+    output    degrees of freedom to store, when not all are wanted
+    allow_unstable    run even where the method is not stable for this h
+
+    Raises StepFailed when a step cannot be solved; its `.path` holds everything before; and UnstableStepError before a
+    run on a Quadratic system whose highest frequency the method cannot take with this h. Ctrl-C ends
     the run and returns what there is, with a warning and `stats["interrupted"]` set.
     """
-    if not isinstance(system, Lagrangian):
-        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
+    if not isinstance(system, Lagrangian | Quadratic):
+        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
     chosen = method_named(method)
     t0 = _number("t0", t0)
     count, h = _steps(_number("h", h), steps, t_end, t0)
     every = _count("every", every)
     values = system.values(params)
-    start = _start(system, q0, p0, v0, t0, h, values)
-
     clock = time.perf_counter()
-    solver = stepper(system, chosen, start)
+    if isinstance(system, Quadratic):
+        q, p = _phase_point(system, q0, p0, v0)
+        solver: Stepper = LinearStepper(system, chosen, t0, q, p, h, output=output, allow_unstable=allow_unstable)
+        dofs = stored_dofs(output, system.n)
+    elif output is not None or allow_unstable:
+        raise ValueError("output= and allow_unstable= are for Quadratic systems")
+    else:
+        start = _start(system, q0, p0, v0, t0, h, values)
+        q, p, dofs = start.q, start.p, np.arange(system.n)
+        solver = stepper(system, chosen, start)
     compiled = time.perf_counter() - clock
-    states = _allocate(count, every, system.n)
-    states[0] = np.concatenate([start.q, start.p])
+    states = _allocate(count, every, len(dofs))
+    states[0] = np.concatenate([q[dofs], p[dofs]])
     run = _Run(solver, count, every, states)
     clock = time.perf_counter()
     failure = run.go(progress)
@@ -87,12 +104,13 @@ def integrate(
         system=system,
         method=chosen,
         t=t0 + k * h if t_end is None else t0 + (t_end - t0) * (k / count),
-        q=rows[:, : system.n],
-        p=rows[:, system.n :],
+        q=rows[:, : len(dofs)],
+        p=rows[:, len(dofs) :],
         h=h,
         every=every,
         params=system.named(values),
         stats=stats,
+        output=None if output is None else dofs,
     )
     if failure is not None:
         _fail(path, failure, run.done, t0 + run.done * h)
@@ -233,6 +251,16 @@ def _start(
     if not np.isfinite(a).all():
         raise ValueError(f"the acceleration is not finite at the start, q = {q}, v = {v}: {a}")
     return Start(t0, q, p, v, h, values)
+
+
+def _phase_point(
+    system: Quadratic, q0: ArrayLike, p0: ArrayLike | None, v0: ArrayLike | None
+) -> tuple[FloatArray, FloatArray]:
+    """Initial (q, p) of a linear system, checked."""
+    if (p0 is None) == (v0 is None):
+        raise ValueError("give either p0= (momenta) or v0= (velocities), not both")
+    q = _vector("q0", q0, system.n)
+    return q, _vector("p0", p0, system.n) if v0 is None else system.momentum(q, _vector("v0", v0, system.n))
 
 
 def _vector(name: str, value: Any, n: int) -> FloatArray:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
+from leastaction.linear.archive import from_arrays, to_arrays
 from leastaction.methods import Method, method
 from leastaction.program import Program
 
@@ -34,9 +36,10 @@ class Path:
     h           the step used
     params      the parameters' values in this run
     stats       Newton iterations, floor, compile and run times, and what else the run counted
+    output      the degrees of freedom stored, where not all are: then q and p are (K, len(output))
     """
 
-    system: Lagrangian
+    system: Lagrangian | Quadratic
     method: Method
     t: FloatArray
     q: FloatArray
@@ -45,13 +48,16 @@ class Path:
     every: int
     params: Mapping[str, Any]
     stats: Mapping[str, Any] = field(default_factory=dict)
+    output: NDArray[np.int64] | None = None
 
     def energy(self) -> FloatArray:
         """E = p·v − L at every stored time, (K,)."""
-        return self.system.energy(self.q, self.p, self.t, self.params)
+        self._require_whole("the energy")
+        return np.asarray(self.system.energy(self.q, self.p, self.t, self.params))
 
     def velocity(self) -> FloatArray:
         """v at every stored time, (K, n)."""
+        self._require_whole("the velocity")
         return self.system.velocity(self.q, self.p, self.t, self.params)
 
     def __call__(self, t: ArrayLike) -> FloatArray:
@@ -64,7 +70,14 @@ class Path:
         """
         from leastaction.dense import positions
 
+        self._require_whole("dense output")
         return positions(self, np.asarray(t, float))
+
+    def _require_whole(self, what: str) -> None:
+        if self.output is not None:
+            raise ValueError(
+                f"{what} needs the whole state; this path stores {len(self.output)} degrees of freedom only"
+            )
 
     def __len__(self) -> int:
         return len(self.t)
@@ -72,7 +85,7 @@ class Path:
     def __repr__(self) -> str:
         return (
             f"Path({self.system.name}, {self.method.name}, t = {self.t[0]:g} … {self.t[-1]:g}, "
-            f"h = {self.h:g}, {len(self)} states of {self.system.n} degrees of freedom)"
+            f"h = {self.h:g}, {len(self)} states of {self.q.shape[1]} degrees of freedom)"
         )
 
     def plot(self, what: str = "configuration", ax: Axes | None = None) -> Axes:
@@ -87,9 +100,10 @@ class Path:
             import xarray
         except ImportError:
             raise ImportError("to_xarray needs xarray: pip install 'leastaction[xarray]'") from None
+        energy = {"energy": ("t", self.energy())} if self.output is None else {}
         return xarray.Dataset(
-            {"q": (("t", "dof"), self.q), "p": (("t", "dof"), self.p), "energy": ("t", self.energy())},
-            coords={"t": self.t, "dof": np.arange(self.system.n)},
+            {"q": (("t", "dof"), self.q), "p": (("t", "dof"), self.p), **energy},
+            coords={"t": self.t, "dof": np.arange(self.system.n) if self.output is None else self.output},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
 
@@ -103,15 +117,21 @@ class Path:
             "n": self.system.n,
             "name": self.system.name,
             "defaults": {name: np.asarray(value).tolist() for name, value in self.system.params.items()},
-            "program": self.system.program.to_json(),
             "params": {name: np.asarray(value).tolist() for name, value in self.params.items()},
             "stats": dict(self.stats),
         }
+        arrays: dict[str, Any] = {"t": self.t, "q": self.q, "p": self.p}
+        if isinstance(self.system, Quadratic):
+            arrays |= to_arrays(self.system)
+        else:
+            header["program"] = self.system.program.to_json()
+        if self.output is not None:
+            arrays["output"] = self.output
         target = FilePath(file)
         temporary = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
         try:
             with open(temporary, "xb") as stream:
-                np.savez(stream, t=self.t, q=self.q, p=self.p, header=np.array(json.dumps(header)))
+                np.savez(stream, header=np.array(json.dumps(header)), **arrays)
             os.replace(temporary, target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -125,14 +145,18 @@ class Path:
                 header = json.loads(str(data["header"]))
                 if header.get("format") != _FORMAT:
                     raise ValueError(f"format {header.get('format')!r}, expected {_FORMAT!r}")
-                arrays = {name: data[name] for name in ("t", "q", "p")}
+                arrays = {name: data[name] for name in data.files if name != "header"}
         except FileNotFoundError:
             raise
         except Exception as error:
             raise ValueError(f"{os.fspath(file)} is not a path saved by leastaction, or is damaged: {error}") from error
-        system = Lagrangian.from_program(
-            Program.from_json(header["program"]), header["n"], header["defaults"], header["name"]
-        )
+        if "program" in header:
+            program = Program.from_json(header["program"])
+            system: Lagrangian | Quadratic = Lagrangian.from_program(
+                program, header["n"], header["defaults"], header["name"]
+            )
+        else:
+            system = from_arrays(arrays)
         return cls(
             system=system,
             method=method(header["method"]),
@@ -140,5 +164,6 @@ class Path:
             every=int(header["every"]),
             params=system.named(system.values(header["params"])),
             stats=header["stats"],
-            **arrays,
+            **{name: arrays[name] for name in ("t", "q", "p")},
+            output=arrays.get("output"),
         )

@@ -32,7 +32,8 @@ MOST = 21  # largest in a step
 CONTINUED = 22  # steps solved by continuation in h
 TABLE = 23  # offsets of the method's arrays in the table …
 WORK = 32  # … and of the workspace's
-INTEGERS = 56
+COLUMNS = 56  # linear systems: how many of the numbers (q, p) are stored
+INTEGERS = 57
 
 # From this many unknowns on, LAPACK factors faster than plain loops.
 LAPACK_FROM = 32

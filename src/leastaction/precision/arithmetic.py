@@ -62,7 +62,7 @@ def mpfs(values: Sequence[Any]) -> NDArray[np.object_]:
     return result
 
 
-def matrix(rows: Sequence[Sequence[Any]]) -> Any:
+def matrix(rows: Any) -> Any:
     """An arb matrix of mpmath numbers."""
     return flint.arb_mat(len(rows), len(rows[0]), [ball(x) for row in rows for x in row])
 

@@ -13,17 +13,20 @@ from numpy.typing import NDArray
 from leastaction.methods import Galerkin, Method, RungeKutta4
 from leastaction.precision.arithmetic import ball, balls, largest, log2, matrix, mpfs, working
 from leastaction.precision.equations import Equations
+from leastaction.precision.linear import LinearMechanics, LinearStepper
 from leastaction.precision.mechanics import Mechanics
 from leastaction.precision.newton import Reached, continue_from_rest, solve_step
 from leastaction.stepping.layout import GOING_WELL, NOT_FINITE, ON_THE_BRANCH, SINGULAR, WHOLE_POLYNOMIAL
-from leastaction.stepping.stepper import Failure, Start
+from leastaction.stepping.stepper import Failure, Start, Stepper
 
 Mpfs = NDArray[np.object_]
 Advanced = tuple[int, int, Failure | None]
 
 
-def stepper(mechanics: Mechanics, method: Method, start: Start) -> GalerkinStepper | RK4Stepper:
-    """The stepper of a method on a Lagrangian system."""
+def stepper(mechanics: Mechanics | LinearMechanics, method: Method, start: Start) -> Stepper:
+    """The stepper of a method on a system."""
+    if isinstance(mechanics, LinearMechanics):
+        return LinearStepper(mechanics, method, start)
     if isinstance(method, Galerkin):
         return GalerkinStepper(mechanics, method, start)
     return RK4Stepper(mechanics, method, start)
@@ -70,6 +73,9 @@ class GalerkinStepper:
                 self._most = max(self._most, found.iterations)
                 if found.status != GOING_WELL:
                     failure = Failure(found.status, solution.left, found.iterations, found.fraction)
+                    if k % every:
+                        rows[stored] = mpfs(self._q + self._p)
+                        stored += 1
                     done, self._first = k - self._first, k
                     return done, stored, failure
                 self._floor = max(self._floor, solution.left)
@@ -159,22 +165,29 @@ class RK4Stepper:
 
     def advance(self, steps: int, every: int, last: int, rows: Mpfs) -> Advanced:
         """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""
-        n, h, stored = self.n, self._h, 0
+        h, stored = self._h, 0
         with working(self.mechanics.bits):
             for k in range(self._first, self._first + steps):
                 after = self._step((self._t + k * h).mid())
                 if isinstance(after, int):
+                    if k % every:
+                        rows[stored] = self._state(k)
+                        stored += 1
                     done, self._first = k - self._first, k
                     return done, stored, Failure(after, float("nan"), 0, 0.0)
                 self._y = after
                 if (k + 1) % every == 0 or k + 1 == last:
-                    q, p = self._y[:n], self._y[n:]
-                    if self._form == "lagrange":
-                        p = self.mechanics.momentum_balls((self._t + (k + 1) * h).mid(), q, p)
-                    rows[stored] = mpfs(q + p)
+                    rows[stored] = self._state(k + 1)
                     stored += 1
             self._first += steps
         return steps, stored, None
+
+    def _state(self, k: int) -> Mpfs:
+        """(q, p) after k steps."""
+        q, p = self._y[: self.n], self._y[self.n :]
+        if self._form == "lagrange":
+            p = self.mechanics.momentum_balls((self._t + k * self._h).mid(), q, p)
+        return mpfs(q + p)
 
     def _step(self, t: Any) -> list[Any] | int:
         """y after one step, or the status that ended it."""

@@ -14,6 +14,7 @@ from leastaction.stepping.layout import (
     ITERATIONS,
     LAST,
     MOST,
+    NOT_FINITE,
     ON_THE_BRANCH,
     PREDICTOR,
     RESIDUAL,
@@ -59,6 +60,13 @@ def run(I, R, table, x, carry, stored, memory, pivots):
                 status, more, left = continue_from_rest(I, T, W, R, x)
                 iterations += more
                 I[CONTINUED] += 1
+        impulse = 0.0
+        for j in range(n):
+            impulse += W.out[N + j]
+        if (
+            status == GOING_WELL and impulse - impulse != 0.0
+        ):  # a node that no equation weighs may be outside L's domain
+            status = NOT_FINITE
         I[ITERATIONS] += iterations
         I[MOST] = max(I[MOST], iterations)
         I[STATUS] = status

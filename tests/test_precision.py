@@ -263,7 +263,7 @@ def test_no_hidden_float64_in_functions_and_constants():
     """A motion that is known, in a Lagrangian full of functions: v²/2 − V(q) with V' = −ω² q written in a long way."""
 
     def wordy(q, v, w):
-        third = la.const("1/3")
+        third = la.const("1/3") * np.sqrt(la.const(2)) ** 2 / 2
         x = np.sqrt(q[0] ** 2) ** (3 * third) * np.exp(np.log1p(w)) * (np.tanh(q[0] ** 2) / np.tanh(q[0] ** 2))
         one = np.sin(q[0]) ** 2 + np.cos(q[0]) ** 2 + np.arctan2(q[0], 1.0) - np.arctan(q[0])
         return v[0] ** 2 / 2 - one * x**2 / 2 * la.const("pi") / np.arccos(la.const("-1") * v[0] ** 0)

@@ -14,6 +14,7 @@ from leastaction.stepping.layout import (
     ITERATIONS,
     LAST,
     MOST,
+    NOT_FINITE,
     PREDICTOR,
     RESIDUAL,
     SINGULAR,
@@ -60,6 +61,11 @@ def run(I, R, table, x, carry, stored, memory, pivots):
                 status, more, left = continue_from_rest(I, T, W, R, x)
                 iterations += more
                 I[CONTINUED] += 1
+        impulse = 0.0
+        for j in range(n):
+            impulse += W.out[N + j]
+        if status == GOING_WELL and impulse - impulse != 0.0:  # the end of the step need not enter its equations
+            status = NOT_FINITE
         I[ITERATIONS] += iterations
         I[MOST] = max(I[MOST], iterations)
         I[STATUS] = status

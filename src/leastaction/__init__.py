@@ -9,7 +9,7 @@
 True
 """
 
-from leastaction import linear
+from leastaction import linear, problems
 from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError, UnstableStepError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
@@ -34,5 +34,6 @@ __all__ = [
     "linear",
     "lobatto",
     "method",
+    "problems",
     "rk4",
 ]

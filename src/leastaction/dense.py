@@ -29,7 +29,7 @@ def positions(path: Path, t: FloatArray) -> FloatArray:
     if outside.any():
         raise ValueError(f"the path covers t = {begin:g} … {end:g}; asked for t = {times[outside][0]:g}")
     n = path.system.n
-    if len(path) == 1:
+    if len(path) == 1 or not times.size:
         return np.broadcast_to(path.q[0], (*t.shape, n)).copy()
     steps = round((end - begin) / path.h)
     place = (times - begin) / path.h

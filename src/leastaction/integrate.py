@@ -55,7 +55,7 @@ def integrate(
     steps     how many steps; or
     t_end     until when: then the steps are equal and at most |h|, h = (t_end − t0)/N, and `path.h` tells
     params    values of parameters for this run, in place of the system's defaults
-    every     keep only every so many states (and the last)
+    every     keep only every so many states, and the last
     progress  show a progress bar
 
     For Quadratic systems:
@@ -99,7 +99,7 @@ def integrate(
         "interrupted": run.interrupted,
     }
     rows = states[: run.stored]
-    k = np.minimum(np.arange(run.stored) * every, count)
+    k = np.minimum(np.arange(run.stored) * every, run.done)
     path = Path(
         system=system,
         method=chosen,
@@ -150,6 +150,12 @@ class _Run:
                     return failure
                 spent = max(time.perf_counter() - clock, 1e-6)
                 piece = max(1, int(piece * min(8.0, PIECE_SECONDS / spent)))
+        self.interrupted = self.done < self.count
+        if self.interrupted and self.done % self.every:  # one step more, to keep where the run has come to
+            done, stored, failure = self.solver.advance(1, self.every, self.done + 1, self.states[self.stored :])
+            self.done += done
+            self.stored += stored
+            return failure
         return None
 
     @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
@@ -64,7 +64,8 @@ class Path:
         """q at any time of the run, shape (n,) for one time or (…, n) for an array of times.
 
         Between steps this is the method's own polynomial of degree s, found again by solving the step
-        from the stored state. Its error inside a step is O(h^{s+1}) (O(h^{2s}) or better at the ends of steps); for
+        from the stored state. At the ends of steps its error is that of the run, O(h^order); inside it is
+        O(h^{s+1}), or O(h^s) for the members with u = 2s − 2, whose nodes do not see the highest degree. For
         RK4 it is the cubic through positions and velocities, O(h⁴).
         """
         from leastaction.dense import positions
@@ -127,20 +128,20 @@ class Path:
         if self.output is not None:
             arrays["output"] = self.output
         target = FilePath(file)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+        temporary = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
         try:
-            with os.fdopen(handle, "wb") as stream:
+            with open(temporary, "xb") as stream:
                 np.savez(stream, header=np.array(json.dumps(header)), **arrays)
             os.replace(temporary, target)
         except BaseException:
-            os.unlink(temporary)
+            temporary.unlink(missing_ok=True)
             raise
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Path:
         """Read a path back, with its system: energy, dense output and plots work as before."""
         try:
-            with np.load(file, allow_pickle=False) as data:
+            with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as data:
                 header = json.loads(str(data["header"]))
                 if header.get("format") != _FORMAT:
                     raise ValueError(f"format {header.get('format')!r}, expected {_FORMAT!r}")

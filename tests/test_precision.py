@@ -564,3 +564,13 @@ def test_quadratic_limits():
         la.integrate(la.Quadratic([1], [1], C=[[1]]), "simpson", [1], [0], h="1/10", steps=1, digits=40)
     with pytest.raises(ValueError, match="output= is for float64"):
         la.integrate(QUADRATIC, "simpson", [1, 1], [0, 0], h="1/10", steps=1, digits=40, output=[0])
+
+
+def test_a_momentum_that_no_velocity_has_is_refused():
+    """L = √(1 + v²): |p| < 1."""
+    system = la.Lagrangian(lambda q, v: np.sqrt(1 + v[0] ** 2), n=1)
+    for digits in (None, 40):
+        with pytest.raises(la.DegenerateLagrangianError, match="no velocity"):
+            la.integrate(system, "simpson", [0], [2], h="1/10", steps=1, digits=digits)
+        path = la.integrate(system, "simpson", [0], ["3/5"], h="1/10", steps=1, digits=digits)
+        assert abs(path.velocity()[0, 0] - 0.75) < 1e-15

@@ -19,11 +19,13 @@ from leastaction.precision.equations import Equations
 from leastaction.stepping.layout import (
     ASTRAY,
     BRANCH_ENDS,
+    FASTEST,
     GOING_WELL,
     NOT_CONVERGED,
     NOT_FINITE,
     ON_THE_BRANCH,
     SINGULAR,
+    SLOWEST,
 )
 
 MOST_ITERATIONS = 50
@@ -176,7 +178,7 @@ def continue_from_rest(
     nothing = Solution(SINGULAR, 0, [], [], 1.0, 0.0, 0.0, 0.0)
     if v is None:
         return Reached(nothing, SINGULAR, 0, 0.0)
-    reached, fraction, growth, total = 0.0, 1.0 / 64.0, 2.0, 0
+    reached, fraction, growth, total = 0.0, 1.0 / 64.0, FASTEST, 0
     speed, expected = log2(largest(v)), -math.inf
     last: list[Any] = []
     z: list[Any] | None = None
@@ -193,10 +195,11 @@ def continue_from_rest(
             reached, last = fraction, solution.z
             if fraction == 1.0:
                 return Reached(solution, GOING_WELL, total, reached)
+            growth = min(1.5 * growth, FASTEST)
         elif reached > 0.0:
             fraction = reached
-            growth = 1.0 + 0.5 * (growth - 1.0)
-            if growth < 1.02:
+            growth *= 0.25
+            if growth < SLOWEST:
                 return Reached(solution, BRANCH_ENDS, total, reached)
         else:
             # Not even the smallest step was solved: start from a smaller one.
@@ -206,7 +209,7 @@ def continue_from_rest(
                 status = BRANCH_ENDS if solution.status == GOING_WELL else solution.status
                 return Reached(solution, status, total, reached)
             continue
-        larger = min(1.0, fraction * growth)
+        larger = min(1.0, fraction * (1.0 + growth))
         z = prolonged(d, last, larger / fraction, len(q))
         expected = log2(largest(last)) + math.log2(larger / fraction)
         fraction = larger

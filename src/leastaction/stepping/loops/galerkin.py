@@ -63,9 +63,7 @@ def run(I, R, table, x, carry, stored, memory, pivots):
         impulse = 0.0
         for j in range(n):
             impulse += W.out[N + j]
-        if (
-            status == GOING_WELL and impulse - impulse != 0.0
-        ):  # a node that no equation weighs may be outside L's domain
+        if status == GOING_WELL and impulse - impulse != 0.0:  # the end of the step need not enter its equations
             status = NOT_FINITE
         I[ITERATIONS] += iterations
         I[MOST] = max(I[MOST], iterations)

@@ -7,9 +7,11 @@ x = (t, h, q, p, z, params).
 from __future__ import annotations
 
 from leastaction.stepping.layout import (
+    ASTRAY,
     BRANCH_ENDS,
     DEGREE,
     DOF,
+    FASTEST,
     FUSED,
     GOING_WELL,
     GRADIENT,
@@ -18,8 +20,10 @@ from leastaction.stepping.layout import (
     NODES,
     NOT_CONVERGED,
     NOT_FINITE,
+    ON_THE_BRANCH,
     REACH,
     SINGULAR,
+    SLOWEST,
 )
 from leastaction.stepping.loops.calls import at, call_kernel, native
 from leastaction.stepping.loops.legendre import velocity
@@ -33,14 +37,6 @@ NEGLIGIBLE = 1e-3 * EPS
 ACCEPTABLE = 1e-7
 # A chord iteration is worth going on with while it gains this much each time.
 CHORD_RATE = 0.1
-# If the second increment is at most this part of the first, the root is the only one near the prediction
-# (the affine-invariant Newton–Kantorovich theorem; Deuflhard, Newton Methods for Nonlinear Problems, 2.1).
-ON_THE_BRANCH = 0.25
-ASTRAY = 1.0
-# Continuation: by what part the step grows at a time, at most and at least. Growing twofold lost the branch of a
-# midpoint step of most of a period once in sixteen, growing by a quarter never did.
-FASTEST = 0.25
-SLOWEST = 1e-3
 HUGE = 1e300
 
 

@@ -17,6 +17,7 @@ from leastaction.linear import Quadratic
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
+from leastaction.trace import const
 
 __version__ = "0.1.0"
 
@@ -28,6 +29,7 @@ __all__ = [
     "StepFailed",
     "TraceError",
     "UnstableStepError",
+    "const",
     "galerkin",
     "gauss",
     "integrate",

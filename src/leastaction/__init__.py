@@ -9,6 +9,7 @@
 True
 """
 
+from leastaction import analysis
 from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
@@ -24,6 +25,7 @@ __all__ = [
     "Path",
     "StepFailed",
     "TraceError",
+    "analysis",
     "galerkin",
     "gauss",
     "integrate",

@@ -67,7 +67,7 @@ def test_printed_iteration_matrices(name):
 
 @pytest.mark.parametrize("name", ["P2N2Q4Gau", "P3N3Q6Gau"])
 def test_the_printed_gauss_matrices_cannot_be_right(name):
-    """As h → 0 a step turns (p, ωq) by +x: p loses and ωq gains; the printed ones turn back, or are not of determinant 1."""
+    """As h → 0 a step turns (p, ωq) by +x; the printed ones turn back, or do not turn at all."""
     printed = Matrix(PRINTED[name])
     slope = printed.diff(x).subs(x, 0)
     assert slope != Matrix([[0, -1], [1, 0]])
@@ -88,7 +88,7 @@ def test_printed_eigenvalues():
     assert sympy.cancel(half_trace**2 - 1 - printed) == 0
 
 
-@pytest.mark.parametrize("member", list(family(5, 6)) + [la.method("P9N10Q18Lob"), la.method("rk4")], ids=str)
+@pytest.mark.parametrize("member", [*family(5, 6), la.method("P9N10Q18Lob"), la.method("rk4")], ids=str)
 def test_iteration_matrix_is_what_a_run_does(member):
     """(p, ωq) after one compiled step from two states, for ω = 1.7 and h = 0.9."""
     w, h = 1.7, 0.9

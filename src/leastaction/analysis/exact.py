@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from flint import ctx, fmpq, fmpq_poly
@@ -72,7 +73,7 @@ def positive_roots(f: Rational) -> list[Root]:
                     if root.imag == 0 and root.real > 0:
                         found.append(Root(irreducible, root.real, sign * multiplicity))
         found.sort(key=lambda root: float(root.x2.mid()))
-        for low, high in zip(found, found[1:], strict=False):
+        for low, high in pairwise(found):
             if not low.x2 < high.x2:
                 raise ArithmeticError(f"two roots near x² = {low.x2} could not be told apart with {BITS} bits")
     return found

@@ -6,8 +6,8 @@ Ober-Blöbaum and Saake (2014), section 4.3. In the variables (p, ωq) a step of
         |  a    c |
 
 and conserves p² + ρ (ωq)², ρ = b/a. Where 0 < ρ < ∞ that is an ellipse and M is stable; this includes the points with
-a = b = 0, M = ±1, at which bands touch. Where ρ < 0 the larger eigenvalue is |c| + √(−ρ) |a| > 1, and at a zero or a pole
-of ρ itself M is not diagonalisable: powers grow linearly. So the stable intervals are the intervals of x² > 0 on
+a = b = 0, M = ±1, at which bands touch. Where ρ < 0 the larger eigenvalue is |c| + √(−ρ) |a| > 1, and at a zero or a
+pole of ρ itself M is not diagonalisable: powers grow linearly. So the stable intervals are the intervals of x² > 0 on
 which the rational function ρ is positive and finite. All its zeros and poles are isolated, on the whole half-line,
 hence nothing is missed: neither islands nor thin gaps.
 """
@@ -82,7 +82,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Gap:
-    """An unstable interval of x: the largest |λ| in it (of one step) and where; `at` is inf where it grows without end."""
+    """An unstable interval of x: the largest |λ| of one step in it, and where (inf: as x → ∞)."""
 
     lower: Any
     upper: Any

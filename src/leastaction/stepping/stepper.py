@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.discrete import fusible, newton_program
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin, Method, RungeKutta4
 from leastaction.program import Program
 from leastaction.stepping import layout
 from leastaction.stepping.native import loop
 from leastaction.stepping.workspace import Workspace, workspace
+
+if TYPE_CHECKING:
+    from leastaction.lagrangian import Lagrangian
 
 FloatArray = NDArray[np.float64]
 

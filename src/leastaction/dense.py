@@ -64,7 +64,7 @@ def _states(path: Path, wanted: NDArray[np.int64]) -> FloatArray:
 
 def _stepper_from(path: Path, t: float, q: FloatArray, p: FloatArray) -> Stepper:
     v = path.system.velocity(q[None, :], p[None, :], np.array([t]), path.params)[0]
-    start = Start(t, q, p, v, np.zeros_like(v), path.h, path.system.values(path.params))
+    start = Start(t, q, p, v, path.h, path.system.values(path.params))
     return stepper(path.system, path.method, start)
 
 

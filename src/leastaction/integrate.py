@@ -226,7 +226,7 @@ def _start(
     a = system.acceleration(q, v, t0, values)
     if not np.isfinite(a).all():
         raise ValueError(f"the acceleration is not finite at the start, q = {q}, v = {v}: {a}")
-    return Start(t0, q, p, v, a, h, values)
+    return Start(t0, q, p, v, h, values)
 
 
 def _vector(name: str, value: Any, n: int) -> FloatArray:

@@ -21,7 +21,7 @@ EVERY = 12
 LAST = 13  # the run's last step, stored whatever EVERY says
 FORM = 14  # RK4: 0 Hamilton, 1 Lagrange
 # Integers, in and out.
-STARTED = 15  # 0: the increments in x are a prediction for the first step
+STARTED = 15  # 0: there is no last step to predict from; the first is found by continuation
 PREDICTOR = 16  # degree of the predictor in use
 # Integers, out.
 STATUS = 17

@@ -24,13 +24,12 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run begins: time, position, momentum, velocity, acceleration; its step and parameters."""
+    """Where a run begins: time, position, momentum, velocity; its step and parameters."""
 
     t: float
     q: FloatArray
     p: FloatArray
     v: FloatArray
-    a: FloatArray
     h: float
     params: FloatArray
 
@@ -84,9 +83,7 @@ class GalerkinStepper:
         self._table = np.concatenate([array.ravel() for array in arrays])
         self._reals = np.zeros(layout.REALS)
         self._reals[[layout.START, layout.STEP]] = start.t, start.h
-        ahead = np.outer(table.d[1:], np.full(n, start.h))
-        z = ahead * start.v + 0.5 * ahead**2 * start.a
-        self.x = np.concatenate([[start.t, start.h], start.q, start.p, z.ravel(), start.params])
+        self.x = np.concatenate([[start.t, start.h], start.q, start.p, np.zeros(self.N), start.params])
         self.carry = np.zeros(2 * n)
         self._space.memory[_velocity_place(self._space, n)] = start.v
 

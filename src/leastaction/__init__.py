@@ -10,6 +10,7 @@ True
 """
 
 from leastaction import analysis
+from leastaction.analysis.tangent import tangent
 from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
@@ -32,4 +33,5 @@ __all__ = [
     "lobatto",
     "method",
     "rk4",
+    "tangent",
 ]

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from leastaction.methods import method as method_named
 from leastaction.path import Path
 from leastaction.stepping import layout
 from leastaction.stepping.stepper import Failure, Start, Stepper, stepper
+from leastaction.stepping.tangent import tangent_stepper
 
 FloatArray = NDArray[np.float64]
 
@@ -43,6 +44,7 @@ def integrate(
     params: Mapping[str, Any] | None = None,
     every: int = 1,
     progress: bool = False,
+    tangent: bool | Literal["all"] = False,
 ) -> Path:
     """Integrate a system from (q0, p0) or (q0, v0).
 
@@ -53,6 +55,8 @@ def integrate(
     params    values of parameters for this run, in place of the system's defaults
     every     keep only every so many states (and the last)
     progress  show a progress bar
+    tangent   carry the exact derivative by the initial state along, `path.tangent`; "all": by the parameters and h too,
+              `path.sensitivity`
 
     Raises StepFailed when a step cannot be solved; its `.path` holds everything before. Ctrl-C ends
     the run and returns what there is, with a warning and `stats["interrupted"]` set.
@@ -67,9 +71,12 @@ def integrate(
     start = _start(system, q0, p0, v0, t0, h, values)
 
     clock = time.perf_counter()
-    solver = stepper(system, chosen, start)
-    compiled = time.perf_counter() - clock
     states = _allocate(count, every, system.n)
+    if tangent not in (False, True, "all"):
+        raise ValueError(f"tangent must be True, False or 'all'; got {tangent!r}")
+    varied = tangent_stepper(system, chosen, start, len(states), tangent == "all") if tangent else None
+    solver: Stepper = varied or stepper(system, chosen, start)
+    compiled = time.perf_counter() - clock
     states[0] = np.concatenate([start.q, start.p])
     run = _Run(solver, count, every, states)
     clock = time.perf_counter()
@@ -93,6 +100,8 @@ def integrate(
         every=every,
         params=system.named(values),
         stats=stats,
+        tangent=None if varied is None else varied.by_state(run.stored),
+        sensitivity=None if varied is None else varied.by_parameters(run.stored),
     )
     if failure is not None:
         _fail(path, failure, run.done, t0 + run.done * h)

@@ -115,6 +115,14 @@ class Lagrangian:
         """What the loops read at one point: Lq, Lv, Lqq, Lqv, Lvv, Lvt."""
         return self.hessian.select("Lq", "Lv", "Lqq", "Lqv", "Lvv", "Lvt")
 
+    @cached_property
+    def sensitivity(self) -> Program:
+        """`point` and, behind it, what tells how a step depends on time and the parameters w: Lqt, Lqw, Lvw."""
+        from leastaction.trace import derivatives
+
+        blocks = ("Lq", "Lv", "Lqq", "Lqv", "Lvv", "Lvt", "Lqt", "Lqw", "Lvw")
+        return derivatives(self.program, second=True, parameters=True).select(*blocks)
+
     def values(self, params: Params | None = None) -> FloatArray:
         """The parameters as one flat array, defaults replaced by what `params` brings."""
         if isinstance(params, np.ndarray):

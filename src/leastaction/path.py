@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 _FORMAT = "leastaction path 1"
+_ARRAYS = ("t", "q", "p", "tangent", "sensitivity")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,9 @@ class Path:
     h           the step used
     params      the parameters' values in this run
     stats       Newton iterations, floor, compile and run times, and what else the run counted
+    tangent     ∂(q, p)/∂(q₀, p₀) at every stored time, (K, 2n, 2n), if asked for
+    sensitivity ∂(q, p)/∂(w, h), (K, 2n, P + 1), if asked for: by the P parameters in the order of `system.values()`,
+                with q₀ and p₀ fixed, and by h
     """
 
     system: Lagrangian
@@ -45,6 +49,8 @@ class Path:
     every: int
     params: Mapping[str, Any]
     stats: Mapping[str, Any] = field(default_factory=dict)
+    tangent: FloatArray | None = None
+    sensitivity: FloatArray | None = None
 
     def energy(self) -> FloatArray:
         """E = p·v − L at every stored time, (K,)."""
@@ -110,7 +116,8 @@ class Path:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
         try:
             with os.fdopen(handle, "wb") as stream:
-                np.savez(stream, t=self.t, q=self.q, p=self.p, header=np.array(json.dumps(header)))
+                arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
+                np.savez(stream, header=np.array(json.dumps(header)), **arrays)
             os.replace(temporary, target)
         except BaseException:
             os.unlink(temporary)
@@ -124,7 +131,7 @@ class Path:
                 header = json.loads(str(data["header"]))
                 if header.get("format") != _FORMAT:
                     raise ValueError(f"format {header.get('format')!r}, expected {_FORMAT!r}")
-                arrays = {name: data[name] for name in ("t", "q", "p")}
+                arrays = {name: data[name] for name in _ARRAYS if name in data or name in "tqp"}
         except FileNotFoundError:
             raise
         except Exception as error:

@@ -1,5 +1,30 @@
 """What a numerical analyst asks of an integrator: exact answers where they exist, numbers and pictures elsewhere."""
 
+from leastaction.analysis.lyapunov import Lyapunov, lyapunov
 from leastaction.analysis.stability import Gap, Interval, Stability, iteration_matrix, stability, stable_for_all_h
+from leastaction.analysis.symplectic import (
+    Structure,
+    reversibility_defect,
+    structure,
+    symplectic_defect,
+    symplectic_matrix,
+)
+from leastaction.analysis.tangent import Tangent, tangent
 
-__all__ = ["Gap", "Interval", "Stability", "iteration_matrix", "stability", "stable_for_all_h"]
+__all__ = [
+    "Gap",
+    "Interval",
+    "Lyapunov",
+    "Stability",
+    "Structure",
+    "Tangent",
+    "iteration_matrix",
+    "lyapunov",
+    "reversibility_defect",
+    "stability",
+    "stable_for_all_h",
+    "structure",
+    "symplectic_defect",
+    "symplectic_matrix",
+    "tangent",
+]

@@ -12,7 +12,9 @@ from leastaction.plots import COLOURS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from leastaction.analysis.lyapunov import Lyapunov
     from leastaction.analysis.stability import Stability
+    from leastaction.analysis.symplectic import Structure
 
 
 def axes(ax: Axes | None, width: float = 7.0, height: float = 4.0) -> Axes:
@@ -22,6 +24,21 @@ def axes(ax: Axes | None, width: float = 7.0, height: float = 4.0) -> Axes:
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def outside_legend(ax: Axes) -> None:
+    """A legend beside the axes, where it hides nothing."""
+    ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
+
+
+def step_ticks(ax: Axes, h: Any) -> None:
+    """Ticks of a logarithmic axis at the steps themselves, as far as they fit."""
+    from matplotlib.ticker import NullFormatter
+
+    steps = np.unique(np.asarray(h, float))
+    if len(steps) <= 9:
+        ax.set_xticks(steps, [f"{x:.3g}" for x in steps])
+        ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def plot_stability(result: Stability, ax: Axes | None, x: tuple[float, float] | None) -> Axes:
@@ -52,3 +69,33 @@ def plot_stability(result: Stability, ax: Axes | None, x: tuple[float, float] | 
 
 def _seen(gap: Any, lower: float, upper: float) -> bool:
     return bool(lower <= gap.at <= upper)
+
+
+def plot_structure(result: Structure, ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    floor = np.finfo(float).eps / 16  # where exact zeros are drawn
+    for i, chosen in enumerate(result.methods):
+        colour = COLOURS[i % len(COLOURS)]
+        ax.loglog(result.h, np.maximum(result.symplectic[i], floor), "o-", color=colour, label=chosen.name)
+        ax.loglog(result.h, np.maximum(result.reversibility[i], floor), "s--", color=colour, fillstyle="none")
+    ax.set(xlabel="step $h$", ylabel="defect of one step")
+    ax.set_title(r"symplectic $\Vert\Phi'^TJ\Phi'-J\Vert$ (dots), reversal (squares)", fontsize="medium")
+    step_ticks(ax, result.h)
+    outside_legend(ax)
+    return ax
+
+
+def plot_lyapunov(result: Lyapunov, ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    ax.set_prop_cycle(color=COLOURS)
+    for i, last in enumerate(result.exponents):
+        ax.semilogx(result.t, result.history[:, i], linewidth=1, label=rf"$\lambda_{{{i + 1}}}$ = {last:.4g}")
+    late = result.history[len(result.t) // 10 :]
+    reach = 1.5 * float(np.abs(late).max()) or 1.0
+    ax.set(
+        xlabel="time $t$", ylabel="estimate until $t$", ylim=(-reach, reach), xlim=(result.t[-1] / 500, result.t[-1])
+    )
+    ax.set_title(f"Lyapunov exponents of {result.system.name}, {result.method.name}", fontsize="medium")
+    if len(result.exponents) <= 20:
+        outside_legend(ax)
+    return ax

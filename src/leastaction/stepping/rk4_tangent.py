@@ -11,14 +11,13 @@ L_vv da = g_q dq + g_v dv + g_w dw + g_t dt, and the momenta come in and out by 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.methods import RungeKutta4
-from leastaction.program import Builder, Program
+from leastaction.program import Program
 from leastaction.stepping import pointwise
 
 if TYPE_CHECKING:
@@ -155,25 +154,7 @@ def _lagrange(
     a = system.acceleration(q, v, t, params)
     Lvv = _evaluate(system.point, t, q, v, params)["Lvv"].reshape(K, n, n)
     inputs = np.concatenate([np.broadcast_to(params, (K, len(params))), a], axis=1)
-    slope = [_evaluate(program, t, q, v, inputs) for program in _accelerations(system.hessian, n)]
+    slope = [_evaluate(program, t, q, v, inputs) for program in system.acceleration_gradients]
     by_q, by_v, by_w, by_t = (np.stack([row[name] for row in slope], axis=1) for name in ("Lq", "Lv", "Lw", "Lt"))
     right = by_q @ d[:, :n] + by_v @ d[:, n:] + varied.of(by_w[:, :, : len(params)], by_t[:, :, 0], when)
     return np.concatenate([v, a], axis=1), np.concatenate([d[:, n:], np.linalg.solve(Lvv, right)], axis=1)
-
-
-@lru_cache(maxsize=32)
-def _accelerations(hessian: Program, n: int) -> tuple[Program, ...]:
-    """For each j, the gradient of g_j = (L_q − L_vq v − L_vt − L_vv a)_j; a stands behind the parameters."""
-    from leastaction.trace import derivatives
-
-    count = hessian.inputs[-1][1]
-    programs = []
-    for j in range(n):
-        B = Builder([("t", 1), ("q", n), ("v", n), ("params", count + n)])
-        t, q, v, params = (B.input(name) for name, _ in B.inputs)
-        at = B.inline(hessian, t=t, q=q, v=v, params=params[:count])
-        a = params[count:]
-        moved = B.sum(B.add(B.mul(at["Lqv"][k * n + j], v[k]), B.mul(at["Lvv"][j * n + k], a[k])) for k in range(n))
-        g = B.sub(at["Lq"][j], B.add(moved, at["Lvt"][j]))
-        programs.append(derivatives(B.build(L=[g]), second=False, parameters=True))
-    return tuple(programs)

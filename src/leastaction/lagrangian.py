@@ -135,9 +135,7 @@ class Lagrangian:
             t, q, v, params = (B.input(name) for name, _ in B.inputs)
             at = B.inline(self.hessian, t=t, q=q, v=v, params=params[:count])
             a = params[count:]
-            moved = B.sum(
-                B.add(B.mul(at["Lqv"][k * n + j], v[k]), B.mul(at["Lvv"][j * n + k], a[k])) for k in range(n)
-            )
+            moved = B.sum(B.add(B.mul(at["Lqv"][k * n + j], v[k]), B.mul(at["Lvv"][j * n + k], a[k])) for k in range(n))
             g = B.sub(at["Lq"][j], B.add(moved, at["Lvt"][j]))
             programs.append(derivatives(B.build(L=[g]), second=False, parameters=True))
         return tuple(programs)

@@ -1,7 +1,9 @@
 """What a numerical analyst asks of an integrator: exact answers where they exist, numbers and pictures elsewhere."""
 
+from leastaction.analysis.conservation import Conservation, Kept
 from leastaction.analysis.lyapunov import Lyapunov, lyapunov
 from leastaction.analysis.stability import Gap, Interval, Stability, iteration_matrix, stability, stable_for_all_h
+from leastaction.analysis.symmetries import Symmetries, Symmetry, symmetries
 from leastaction.analysis.symplectic import (
     Structure,
     reversibility_defect,
@@ -12,11 +14,15 @@ from leastaction.analysis.symplectic import (
 from leastaction.analysis.tangent import Tangent, tangent
 
 __all__ = [
+    "Conservation",
     "Gap",
     "Interval",
+    "Kept",
     "Lyapunov",
     "Stability",
     "Structure",
+    "Symmetries",
+    "Symmetry",
     "Tangent",
     "iteration_matrix",
     "lyapunov",
@@ -24,6 +30,7 @@ __all__ = [
     "stability",
     "stable_for_all_h",
     "structure",
+    "symmetries",
     "symplectic_defect",
     "symplectic_matrix",
     "tangent",

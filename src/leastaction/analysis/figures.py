@@ -12,6 +12,7 @@ from leastaction.plots import COLOURS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from leastaction.analysis.conservation import Conservation
     from leastaction.analysis.lyapunov import Lyapunov
     from leastaction.analysis.stability import Stability
     from leastaction.analysis.symplectic import Structure
@@ -98,4 +99,18 @@ def plot_lyapunov(result: Lyapunov, ax: Axes | None) -> Axes:
     ax.set_title(f"Lyapunov exponents of {result.system.name}, {result.method.name}", fontsize="medium")
     if len(result.exponents) <= 20:
         outside_legend(ax)
+    return ax
+
+
+def plot_conservation(result: Conservation, ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    floor = np.finfo(float).eps / 16
+    for i, one in enumerate(result.kept):
+        away = np.abs(one.values - one.values[0]) / (one.size or 1.0)
+        ax.semilogy(
+            result.path.t, np.maximum(away, floor), color=COLOURS[i % len(COLOURS)], linewidth=0.8, label=one.name
+        )
+    ax.set(xlabel="time $t$", ylabel=r"$|J - J_0|$ relative to its terms")
+    ax.set_title(f"{result.path.system.name}, {result.path.method.name}, h = {result.path.h:g}", fontsize="medium")
+    outside_legend(ax)
     return ax

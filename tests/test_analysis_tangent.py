@@ -92,6 +92,23 @@ def test_tangent_survives_a_file(tmp_path):
     assert (again.tangent == path.tangent).all() and (again.sensitivity == path.sensitivity).all()
 
 
+@pytest.mark.parametrize("n", [3, 40])
+def test_tangent_of_a_quadratic_system_is_the_power_of_its_step(n):
+    rng = np.random.default_rng(4)
+    K = rng.standard_normal((n, n))
+    system = la.Quadratic(np.eye(n), K @ K.T / n)
+    q, p = rng.standard_normal((2, n))
+    path = la.integrate(system, "simpson", q, p, h=0.2, steps=25, every=10, tangent=True)
+    assert path.tangent.shape == (4, 2 * n, 2 * n)
+    moved = np.einsum("kij,j->ki", path.tangent, np.concatenate([q, p]))
+    np.testing.assert_allclose(moved, np.concatenate([path.q, path.p], axis=1), rtol=0, atol=1e-12)
+    assert symplectic_defect(system, "simpson", q, p, h=0.2) < 1e-13
+    with pytest.raises(ValueError, match="no parameters"):
+        la.integrate(system, "simpson", q, p, h=0.2, steps=2, tangent="all")
+    with pytest.raises(TypeError, match="tangent=True"):
+        la.tangent(system, "simpson", q, p, 0.1)
+
+
 def test_tangent_argument_is_checked():
     system, q, p = SYSTEMS["double pendulum"]
     with pytest.raises(ValueError, match="tangent must be True, False or 'all'"):

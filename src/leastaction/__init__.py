@@ -9,11 +9,12 @@
 True
 """
 
-from leastaction import analysis
+from leastaction import analysis, linear, problems
 from leastaction.analysis.tangent import tangent
-from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError
+from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError, UnstableStepError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
@@ -24,14 +25,18 @@ __all__ = [
     "DegenerateLagrangianError",
     "Lagrangian",
     "Path",
+    "Quadratic",
     "StepFailed",
     "TraceError",
+    "UnstableStepError",
     "analysis",
     "galerkin",
     "gauss",
     "integrate",
+    "linear",
     "lobatto",
     "method",
+    "problems",
     "rk4",
     "tangent",
 ]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.linear import Quadratic
+from leastaction.linear.stepper import LinearStepper
 from leastaction.methods import Galerkin
 from leastaction.stepping.stepper import GalerkinStepper, Start, Stepper, stepper
 
@@ -27,7 +29,7 @@ def positions(path: Path, t: FloatArray) -> FloatArray:
     if outside.any():
         raise ValueError(f"the path covers t = {begin:g} … {end:g}; asked for t = {times[outside][0]:g}")
     n = path.system.n
-    if len(path) == 1:
+    if len(path) == 1 or not times.size:
         return np.broadcast_to(path.q[0], (*t.shape, n)).copy()
     steps = round((end - begin) / path.h)
     place = (times - begin) / path.h
@@ -63,6 +65,8 @@ def _states(path: Path, wanted: NDArray[np.int64]) -> FloatArray:
 
 
 def _stepper_from(path: Path, t: float, q: FloatArray, p: FloatArray) -> Stepper:
+    if isinstance(path.system, Quadratic):
+        return LinearStepper(path.system, path.method, t, q, p, path.h, allow_unstable=True)
     v = path.system.velocity(q[None, :], p[None, :], np.array([t]), path.params)[0]
     start = Start(t, q, p, v, path.h, path.system.values(path.params))
     return stepper(path.system, path.method, start)
@@ -81,7 +85,7 @@ def _polynomial(
     t = path.t[0] + wanted * path.h
     starts = np.ascontiguousarray(np.concatenate([t[:, None], left], axis=1))
     solver = _stepper_from(path, float(t[0]), left[0, :n], left[0, n:])
-    assert isinstance(solver, GalerkinStepper)
+    assert isinstance(solver, GalerkinStepper | LinearStepper)
     z, solved = solver.polynomials(starts)
     if solved < len(starts):
         raise ArithmeticError(f"the step at t = {t[solved]:g} could not be solved again for dense output")

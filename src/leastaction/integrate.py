@@ -17,12 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.errors import DegenerateLagrangianError, StepFailed
 from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
+from leastaction.linear.stepper import LinearStepper, stored_dofs
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.path import Path
 from leastaction.stepping import layout
 from leastaction.stepping.stepper import Failure, Start, Stepper, stepper
-from leastaction.stepping.tangent import tangent_stepper
+from leastaction.stepping.tangent import WithTangent, tangent_stepper
 
 FloatArray = NDArray[np.float64]
 
@@ -31,7 +33,7 @@ FIRST_PIECE = 64
 
 
 def integrate(
-    system: Lagrangian,
+    system: Lagrangian | Quadratic,
     method: str | Method,
     q0: ArrayLike,
     p0: ArrayLike | None = None,
@@ -44,6 +46,8 @@ def integrate(
     params: Mapping[str, Any] | None = None,
     every: int = 1,
     progress: bool = False,
+    output: ArrayLike | None = None,
+    allow_unstable: bool = False,
     tangent: bool | Literal["all"] = False,
 ) -> Path:
     """Integrate a system from (q0, p0) or (q0, v0).
@@ -53,31 +57,51 @@ def integrate(
     steps     how many steps; or
     t_end     until when: then the steps are equal and at most |h|, h = (t_end − t0)/N, and `path.h` tells
     params    values of parameters for this run, in place of the system's defaults
-    every     keep only every so many states (and the last)
+    every     keep only every so many states, and the last
     progress  show a progress bar
     tangent   carry the exact derivative by the initial state along, `path.tangent`; "all": by the parameters and h too,
               `path.sensitivity`
 
-    Raises StepFailed when a step cannot be solved; its `.path` holds everything before. Ctrl-C ends
+    For Quadratic systems:
+
+    output    degrees of freedom to store, when not all are wanted
+    allow_unstable    run even where the method is not stable for this h
+
+    Raises StepFailed when a step cannot be solved; its `.path` holds everything before; and UnstableStepError before a
+    run on a Quadratic system whose highest frequency the method cannot take with this h. Ctrl-C ends
     the run and returns what there is, with a warning and `stats["interrupted"]` set.
     """
-    if not isinstance(system, Lagrangian):
-        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
+    if not isinstance(system, Lagrangian | Quadratic):
+        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
     chosen = method_named(method)
     t0 = _number("t0", t0)
     count, h = _steps(_number("h", h), steps, t_end, t0)
     every = _count("every", every)
     values = system.values(params)
-    start = _start(system, q0, p0, v0, t0, h, values)
-
     clock = time.perf_counter()
-    states = _allocate(count, every, system.n)
     if tangent not in (False, True, "all"):
         raise ValueError(f"tangent must be True, False or 'all'; got {tangent!r}")
-    varied = tangent_stepper(system, chosen, start, len(states), tangent == "all") if tangent else None
-    solver: Stepper = varied or stepper(system, chosen, start)
+    varied: WithTangent | None = None
+    if isinstance(system, Quadratic):
+        if tangent and (tangent == "all" or output is not None):
+            raise ValueError(
+                "a Quadratic system has no parameters to vary, and its tangent is whole: give tangent=True"
+            )
+        q, p = _phase_point(system, q0, p0, v0)
+        solver: Stepper = LinearStepper(system, chosen, t0, q, p, h, output=output, allow_unstable=allow_unstable)
+        dofs = stored_dofs(output, system.n)
+    elif output is not None or allow_unstable:
+        raise ValueError("output= and allow_unstable= are for Quadratic systems")
+    else:
+        start = _start(system, q0, p0, v0, t0, h, values)
+        q, p, dofs = start.q, start.p, np.arange(system.n)
+        if tangent:
+            solver = varied = tangent_stepper(system, chosen, start, _rows(count, every), tangent == "all")
+        else:
+            solver = stepper(system, chosen, start)
     compiled = time.perf_counter() - clock
-    states[0] = np.concatenate([start.q, start.p])
+    states = _allocate(count, every, len(dofs))
+    states[0] = np.concatenate([q[dofs], p[dofs]])
     run = _Run(solver, count, every, states)
     clock = time.perf_counter()
     failure = run.go(progress)
@@ -89,19 +113,23 @@ def integrate(
         "interrupted": run.interrupted,
     }
     rows = states[: run.stored]
-    k = np.minimum(np.arange(run.stored) * every, count)
+    k = np.minimum(np.arange(run.stored) * every, run.done)
+    derivative = varied.by_state(run.stored) if varied else None
+    if tangent and isinstance(solver, LinearStepper):
+        derivative = solver.propagator.powers(k)
     path = Path(
         system=system,
         method=chosen,
         t=t0 + k * h if t_end is None else t0 + (t_end - t0) * (k / count),
-        q=rows[:, : system.n],
-        p=rows[:, system.n :],
+        q=rows[:, : len(dofs)],
+        p=rows[:, len(dofs) :],
         h=h,
         every=every,
         params=system.named(values),
         stats=stats,
-        tangent=None if varied is None else varied.by_state(run.stored),
-        sensitivity=None if varied is None else varied.by_parameters(run.stored),
+        tangent=derivative,
+        sensitivity=varied.by_parameters(run.stored) if varied else None,
+        output=None if output is None else dofs,
     )
     if failure is not None:
         _fail(path, failure, run.done, t0 + run.done * h)
@@ -141,6 +169,12 @@ class _Run:
                     return failure
                 spent = max(time.perf_counter() - clock, 1e-6)
                 piece = max(1, int(piece * min(8.0, PIECE_SECONDS / spent)))
+        self.interrupted = self.done < self.count
+        if self.interrupted and self.done % self.every:  # one step more, to keep where the run has come to
+            done, stored, failure = self.solver.advance(1, self.every, self.done + 1, self.states[self.stored :])
+            self.done += done
+            self.stored += stored
+            return failure
         return None
 
     @contextmanager
@@ -238,6 +272,16 @@ def _start(
     return Start(t0, q, p, v, h, values)
 
 
+def _phase_point(
+    system: Quadratic, q0: ArrayLike, p0: ArrayLike | None, v0: ArrayLike | None
+) -> tuple[FloatArray, FloatArray]:
+    """Initial (q, p) of a linear system, checked."""
+    if (p0 is None) == (v0 is None):
+        raise ValueError("give either p0= (momenta) or v0= (velocities), not both")
+    q = _vector("q0", q0, system.n)
+    return q, _vector("p0", p0, system.n) if v0 is None else system.momentum(q, _vector("v0", v0, system.n))
+
+
 def _vector(name: str, value: Any, n: int) -> FloatArray:
     try:
         array = np.array(value, dtype=float)
@@ -252,8 +296,13 @@ def _vector(name: str, value: Any, n: int) -> FloatArray:
     return array
 
 
+def _rows(count: int, every: int) -> int:
+    """How many states a run of this many steps stores."""
+    return count // every + 1 + (count % every != 0)
+
+
 def _allocate(count: int, every: int, n: int) -> FloatArray:
-    rows = count // every + 1 + (count % every != 0)
+    rows = _rows(count, every)
     try:
         return np.empty((rows, 2 * n))
     except MemoryError:

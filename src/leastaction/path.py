@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
+from leastaction.linear.archive import from_arrays, to_arrays
 from leastaction.methods import Method, method
 from leastaction.program import Program
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 _FORMAT = "leastaction path 1"
-_ARRAYS = ("t", "q", "p", "tangent", "sensitivity")
+_OPTIONAL = ("output", "tangent", "sensitivity")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +37,13 @@ class Path:
     h           the step used
     params      the parameters' values in this run
     stats       Newton iterations, floor, compile and run times, and what else the run counted
+    output      the degrees of freedom stored, where not all are: then q and p are (K, len(output))
     tangent     ∂(q, p)/∂(q₀, p₀) at every stored time, (K, 2n, 2n), if asked for
     sensitivity ∂(q, p)/∂(w, h), (K, 2n, P + 1), if asked for: by the P parameters in the order of `system.values()`,
                 with q₀ and p₀ fixed, and by h
     """
 
-    system: Lagrangian
+    system: Lagrangian | Quadratic
     method: Method
     t: FloatArray
     q: FloatArray
@@ -49,27 +52,38 @@ class Path:
     every: int
     params: Mapping[str, Any]
     stats: Mapping[str, Any] = field(default_factory=dict)
+    output: NDArray[np.int64] | None = None
     tangent: FloatArray | None = None
     sensitivity: FloatArray | None = None
 
     def energy(self) -> FloatArray:
         """E = p·v − L at every stored time, (K,)."""
-        return self.system.energy(self.q, self.p, self.t, self.params)
+        self._require_whole("the energy")
+        return np.asarray(self.system.energy(self.q, self.p, self.t, self.params))
 
     def velocity(self) -> FloatArray:
         """v at every stored time, (K, n)."""
+        self._require_whole("the velocity")
         return self.system.velocity(self.q, self.p, self.t, self.params)
 
     def __call__(self, t: ArrayLike) -> FloatArray:
         """q at any time of the run, shape (n,) for one time or (…, n) for an array of times.
 
         Between steps this is the method's own polynomial of degree s, found again by solving the step
-        from the stored state. Its error inside a step is O(h^{s+1}) (O(h^{2s}) or better at the ends of steps); for
+        from the stored state. At the ends of steps its error is that of the run, O(h^order); inside it is
+        O(h^{s+1}), or O(h^s) for the members with u = 2s − 2, whose nodes do not see the highest degree. For
         RK4 it is the cubic through positions and velocities, O(h⁴).
         """
         from leastaction.dense import positions
 
+        self._require_whole("dense output")
         return positions(self, np.asarray(t, float))
+
+    def _require_whole(self, what: str) -> None:
+        if self.output is not None:
+            raise ValueError(
+                f"{what} needs the whole state; this path stores {len(self.output)} degrees of freedom only"
+            )
 
     def __len__(self) -> int:
         return len(self.t)
@@ -77,7 +91,7 @@ class Path:
     def __repr__(self) -> str:
         return (
             f"Path({self.system.name}, {self.method.name}, t = {self.t[0]:g} … {self.t[-1]:g}, "
-            f"h = {self.h:g}, {len(self)} states of {self.system.n} degrees of freedom)"
+            f"h = {self.h:g}, {len(self)} states of {self.q.shape[1]} degrees of freedom)"
         )
 
     def plot(self, what: str = "configuration", ax: Axes | None = None) -> Axes:
@@ -92,9 +106,10 @@ class Path:
             import xarray
         except ImportError:
             raise ImportError("to_xarray needs xarray: pip install 'leastaction[xarray]'") from None
+        energy = {"energy": ("t", self.energy())} if self.output is None else {}
         return xarray.Dataset(
-            {"q": (("t", "dof"), self.q), "p": (("t", "dof"), self.p), "energy": ("t", self.energy())},
-            coords={"t": self.t, "dof": np.arange(self.system.n)},
+            {"q": (("t", "dof"), self.q), "p": (("t", "dof"), self.p), **energy},
+            coords={"t": self.t, "dof": np.arange(self.system.n) if self.output is None else self.output},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
 
@@ -108,37 +123,45 @@ class Path:
             "n": self.system.n,
             "name": self.system.name,
             "defaults": {name: np.asarray(value).tolist() for name, value in self.system.params.items()},
-            "program": self.system.program.to_json(),
             "params": {name: np.asarray(value).tolist() for name, value in self.params.items()},
             "stats": dict(self.stats),
         }
+        arrays: dict[str, Any] = {"t": self.t, "q": self.q, "p": self.p}
+        if isinstance(self.system, Quadratic):
+            arrays |= to_arrays(self.system)
+        else:
+            header["program"] = self.system.program.to_json()
+        arrays |= {name: getattr(self, name) for name in _OPTIONAL if getattr(self, name) is not None}
         target = FilePath(file)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+        temporary = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
         try:
-            with os.fdopen(handle, "wb") as stream:
-                arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
+            with open(temporary, "xb") as stream:
                 np.savez(stream, header=np.array(json.dumps(header)), **arrays)
             os.replace(temporary, target)
         except BaseException:
-            os.unlink(temporary)
+            temporary.unlink(missing_ok=True)
             raise
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Path:
         """Read a path back, with its system: energy, dense output and plots work as before."""
         try:
-            with np.load(file, allow_pickle=False) as data:
+            with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as data:
                 header = json.loads(str(data["header"]))
                 if header.get("format") != _FORMAT:
                     raise ValueError(f"format {header.get('format')!r}, expected {_FORMAT!r}")
-                arrays = {name: data[name] for name in _ARRAYS if name in data or name in "tqp"}
+                arrays = {name: data[name] for name in data.files if name != "header"}
         except FileNotFoundError:
             raise
         except Exception as error:
             raise ValueError(f"{os.fspath(file)} is not a path saved by leastaction, or is damaged: {error}") from error
-        system = Lagrangian.from_program(
-            Program.from_json(header["program"]), header["n"], header["defaults"], header["name"]
-        )
+        if "program" in header:
+            program = Program.from_json(header["program"])
+            system: Lagrangian | Quadratic = Lagrangian.from_program(
+                program, header["n"], header["defaults"], header["name"]
+            )
+        else:
+            system = from_arrays(arrays)
         return cls(
             system=system,
             method=method(header["method"]),
@@ -146,5 +169,6 @@ class Path:
             every=int(header["every"]),
             params=system.named(system.values(header["params"])),
             stats=header["stats"],
-            **arrays,
+            **{name: arrays[name] for name in ("t", "q", "p")},
+            **{name: arrays[name] for name in _OPTIONAL if name in arrays},
         )

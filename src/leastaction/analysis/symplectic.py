@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.tables import table
-from leastaction.analysis.tangent import tangent
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 
@@ -32,7 +32,7 @@ def symplectic_matrix(n: int) -> FloatArray:
 
 
 def symplectic_defect(
-    system: Lagrangian,
+    system: Lagrangian | Quadratic,
     method: str | Method,
     q: ArrayLike,
     p: ArrayLike,
@@ -50,13 +50,15 @@ def symplectic_defect(
     >>> symplectic_defect(pendulum, "rk4", [1.0], [0.5], h=0.3) > 1e-6
     True
     """
-    D = tangent(system, method, q, p, h, steps=steps, t=t, params=params).state
+    path = integrate(system, method, q, p, h=h, steps=steps, t0=t, params=params, every=steps, tangent=True)
+    assert path.tangent is not None
+    D = path.tangent[-1]
     J = symplectic_matrix(system.n)
     return float(np.linalg.norm(D.T @ J @ D - J))
 
 
 def reversibility_defect(
-    system: Lagrangian,
+    system: Lagrangian | Quadratic,
     method: str | Method,
     q: ArrayLike,
     p: ArrayLike,
@@ -99,7 +101,7 @@ class Structure:
 
 
 def structure(
-    system: Lagrangian,
+    system: Lagrangian | Quadratic,
     methods: str | Method | Sequence[str | Method],
     q: ArrayLike,
     p: ArrayLike,

@@ -62,6 +62,11 @@ def tangent(
     >>> map.params["m"], map.h
     (array([-0.125,  0.   ]), array([0.5, 0. ]))
     """
+    if not isinstance(system, Lagrangian):
+        raise TypeError(
+            f"expected a la.Lagrangian, whose parameters can be varied; got {system!r}. For the derivative by the state "
+            "alone, la.integrate(..., tangent=True) takes a Quadratic system too"
+        )
     path = integrate(system, method, q, p, h=h, steps=steps, t0=t, params=params, every=steps, tangent="all")
     assert path.tangent is not None and path.sensitivity is not None
     named, column = {}, 0

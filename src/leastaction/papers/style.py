@@ -20,7 +20,7 @@ _KNOWN: dict[str, tuple[str, str, str]] = {
 _MARKERS = "osD^vP*Xh<>p"
 EXACT = {"color": "#444444", "linewidth": 1.0, "linestyle": "-"}
 
-_SETTINGS = {
+_SETTINGS: Any = {
     "figure.constrained_layout.use": True,
     "figure.figsize": (7.0, 4.0),
     "font.size": 10,

@@ -32,7 +32,8 @@ MOST = 21  # largest in a step
 CONTINUED = 22  # steps solved by continuation in h
 TABLE = 23  # offsets of the method's arrays in the table …
 WORK = 32  # … and of the workspace's
-INTEGERS = 56
+COLUMNS = 56  # linear systems: how many of the numbers (q, p) are stored
+INTEGERS = 57
 
 # Integers of the tangent loop, in an array of their own.
 SENSITIVITY = 0  # address of the kernel of second derivatives, or of the whole derivative of a step
@@ -56,7 +57,8 @@ STEP = 1
 FLOOR = 2  # largest increment left undone in a step, relative to the step
 RESIDUAL = 3  # the same of the step that failed
 REACH = 4  # continuation: the largest fraction of h that could be solved
-REALS = 5
+SPENT = 5  # Newton iterations on the step that failed
+REALS = 6
 
 
 def table_sizes(s: int, r: int) -> list[int]:

@@ -7,7 +7,7 @@ derivative of (q_k, p_k) by it.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,11 +53,15 @@ class Carried:
         self.written = 1
 
 
-class WithTangent:
-    """What both steppers tell of the derivative."""
+class WithTangent(Protocol):
+    """A stepper that tells the derivative too."""
 
     n: int
     carried: Carried
+
+    def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, Failure | None]: ...
+
+    def counts(self) -> dict[str, float]: ...
 
     def by_state(self, rows: int) -> FloatArray:
         """∂(q, p)/∂(q₀, p₀), (rows, 2n, 2n)."""
@@ -69,7 +73,7 @@ class WithTangent:
         return by if by.shape[2] else None
 
 
-class GalerkinTangent(WithTangent, GalerkinStepper):
+class GalerkinTangent(GalerkinStepper, WithTangent):
     """A member of the PsNrQu family at work, and its derivative."""
 
     def __init__(self, system: Lagrangian, method: Galerkin, start: Start, rows: int, parameters: bool) -> None:
@@ -94,7 +98,7 @@ class GalerkinTangent(WithTangent, GalerkinStepper):
         return done, stored, failure
 
 
-class RK4Tangent(WithTangent, RK4Stepper):
+class RK4Tangent(RK4Stepper, WithTangent):
     """The classical Runge–Kutta method at work, and its derivative, through the derivatives of the stages."""
 
     def __init__(self, system: Lagrangian, method: RungeKutta4, start: Start, rows: int, parameters: bool) -> None:

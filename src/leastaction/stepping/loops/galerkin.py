@@ -17,6 +17,7 @@ from leastaction.stepping.layout import (
     PREDICTOR,
     RESIDUAL,
     SINGULAR,
+    SPENT,
     START,
     STARTED,
     STATUS,
@@ -64,6 +65,7 @@ def run(I, R, table, x, carry, stored, memory, pivots):
         I[STATUS] = status
         if status != GOING_WELL:
             R[RESIDUAL] = left
+            R[SPENT] = iterations
             return
         R[FLOOR] = max(R[FLOOR], left)
         if I[STARTED] == 1 and s > WHOLE_POLYNOMIAL:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leastaction.methods import Galerkin
 from leastaction.plots import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leastaction.analysis.conservation import Conservation
+    from leastaction.analysis.convergence import Convergence
     from leastaction.analysis.lyapunov import Lyapunov
     from leastaction.analysis.stability import Stability
     from leastaction.analysis.symplectic import Structure
@@ -112,5 +114,25 @@ def plot_conservation(result: Conservation, ax: Axes | None) -> Axes:
         )
     ax.set(xlabel="time $t$", ylabel=r"$|J - J_0|$ relative to its terms")
     ax.set_title(f"{result.path.system.name}, {result.path.method.name}, h = {result.path.h:g}", fontsize="medium")
+    outside_legend(ax)
+    return ax
+
+
+def plot_convergence(results: list[Convergence], ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    for i, result in enumerate(results):
+        chosen, fit = result.method, result.fit
+        colour, mark = COLOURS[i % len(COLOURS)], "o"
+        if len(results) > len(COLOURS) and isinstance(chosen, Galerkin):  # a grid: colours for s, marks for r
+            colour, mark = COLOURS[(chosen.s - 1) % len(COLOURS)], "os^vDPX"[chosen.rule.r % 7]
+        label = f"{result.method.name}, order {fit.order:.2f}"
+        ax.loglog(result.h, result.error, mark, color=colour, fillstyle="none", markersize=5)
+        ax.loglog(result.h[fit.used], result.error[fit.used], mark, color=colour, markersize=5)
+        line = result.h[fit.used][[0, -1]] if fit.used.any() else result.h[:0]
+        ax.loglog(line, fit.constant * line**fit.order, "-", color=colour, linewidth=1, label=label)
+    one = results[0]
+    ax.set(xlabel="step $h$", ylabel="relative error")
+    ax.set_title(f"{one.problem}, $t$ = {one.t_end:g}: fitted where filled", fontsize="medium")
+    step_ticks(ax, np.concatenate([result.h for result in results]))
     outside_legend(ax)
     return ax

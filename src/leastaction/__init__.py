@@ -18,6 +18,7 @@ from leastaction.linear import Quadratic
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
+from leastaction.trace import const
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,7 @@ __all__ = [
     "TraceError",
     "UnstableStepError",
     "analysis",
+    "const",
     "galerkin",
     "gauss",
     "integrate",

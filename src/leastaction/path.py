@@ -7,12 +7,14 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from leastaction.exact import Digits, Reals, reals, to_text
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.archive import from_arrays, to_arrays
@@ -38,6 +40,7 @@ class Path:
     params      the parameters' values in this run
     stats       Newton iterations, floor, compile and run times, and what else the run counted
     output      the degrees of freedom stored, where not all are: then q and p are (K, len(output))
+    digits      None in float64; else t, q, p, h and params are mpmath numbers of so many decimal digits
     tangent     ∂(q, p)/∂(q₀, p₀) at every stored time, (K, 2n, 2n), if asked for
     sensitivity ∂(q, p)/∂(w, h), (K, 2n, P + 1), if asked for: by the P parameters in the order of `system.values()`,
                 with q₀ and p₀ fixed, and by h
@@ -45,28 +48,44 @@ class Path:
 
     system: Lagrangian | Quadratic
     method: Method
-    t: FloatArray
-    q: FloatArray
-    p: FloatArray
-    h: float
+    t: NDArray[Any]
+    q: NDArray[Any]
+    p: NDArray[Any]
+    h: Any
     every: int
     params: Mapping[str, Any]
     stats: Mapping[str, Any] = field(default_factory=dict)
     output: NDArray[np.int64] | None = None
+    digits: int | None = None
     tangent: FloatArray | None = None
     sensitivity: FloatArray | None = None
 
-    def energy(self) -> FloatArray:
+    @property
+    def reals(self) -> Reals:
+        """The arithmetic of the run."""
+        return reals(self.digits)
+
+    @cached_property
+    def mechanics(self) -> Any:
+        """momentum, velocity, energy of the system in the arithmetic of the run: the system itself in float64."""
+        if not isinstance(self.reals, Digits):
+            return self.system
+        from leastaction.precision import mechanics
+
+        return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
+
+    def energy(self) -> NDArray[Any]:
         """E = p·v − L at every stored time, (K,)."""
         self._require_whole("the energy")
-        return np.asarray(self.system.energy(self.q, self.p, self.t, self.params))
+        with self.reals.working():
+            return np.asarray(self.mechanics.energy(self.q, self.p, self.t, self.params))
 
-    def velocity(self) -> FloatArray:
+    def velocity(self) -> NDArray[Any]:
         """v at every stored time, (K, n)."""
         self._require_whole("the velocity")
-        return self.system.velocity(self.q, self.p, self.t, self.params)
+        return self.mechanics.velocity(self.q, self.p, self.t, self.params)
 
-    def __call__(self, t: ArrayLike) -> FloatArray:
+    def __call__(self, t: Any) -> NDArray[Any]:
         """q at any time of the run, shape (n,) for one time or (…, n) for an array of times.
 
         Between steps this is the method's own polynomial of degree s, found again by solving the step
@@ -77,7 +96,8 @@ class Path:
         from leastaction.dense import positions
 
         self._require_whole("dense output")
-        return positions(self, np.asarray(t, float))
+        with self.reals.working():
+            return positions(self, self.reals.array(t))
 
     def _require_whole(self, what: str) -> None:
         if self.output is not None:
@@ -89,9 +109,10 @@ class Path:
         return len(self.t)
 
     def __repr__(self) -> str:
+        digits = "" if self.digits is None else f", {self.digits} digits"
         return (
-            f"Path({self.system.name}, {self.method.name}, t = {self.t[0]:g} … {self.t[-1]:g}, "
-            f"h = {self.h:g}, {len(self)} states of {self.q.shape[1]} degrees of freedom)"
+            f"Path({self.system.name}, {self.method.name}, t = {float(self.t[0]):g} … {float(self.t[-1]):g}, "
+            f"h = {float(self.h):g}, {len(self)} states of {self.q.shape[1]} degrees of freedom{digits})"
         )
 
     def plot(self, what: str = "configuration", ax: Axes | None = None) -> Axes:
@@ -118,15 +139,18 @@ class Path:
         header = {
             "format": _FORMAT,
             "method": self.method.name,
-            "h": float(self.h).hex(),
+            "h": to_text(self.h),
+            "digits": self.digits,
             "every": self.every,
             "n": self.system.n,
             "name": self.system.name,
-            "defaults": {name: np.asarray(value).tolist() for name, value in self.system.params.items()},
-            "params": {name: np.asarray(value).tolist() for name, value in self.params.items()},
+            "defaults": {name: _texts(value) for name, value in self.system.given.items()},
+            "params": {name: _texts(value) for name, value in self.params.items()},
             "stats": dict(self.stats),
         }
         arrays: dict[str, Any] = {"t": self.t, "q": self.q, "p": self.p}
+        if self.digits is not None:
+            arrays = {name: np.array(_texts(array), dtype=str) for name, array in arrays.items()}
         if isinstance(self.system, Quadratic):
             arrays |= to_arrays(self.system)
         else:
@@ -162,13 +186,24 @@ class Path:
             )
         else:
             system = from_arrays(arrays)
+        arithmetic = reals(header["digits"])
         return cls(
             system=system,
             method=method(header["method"]),
-            h=float.fromhex(header["h"]),
+            h=arithmetic.array(header["h"]).item(),
             every=int(header["every"]),
-            params=system.named(system.values(header["params"])),
+            params=system.named(system.values(header["params"], arithmetic)),
             stats=header["stats"],
-            **{name: arrays[name] for name in ("t", "q", "p")},
+            **{name: arithmetic.array(arrays[name]) for name in ("t", "q", "p")},
             **{name: arrays[name] for name in _OPTIONAL if name in arrays},
+            digits=header["digits"],
         )
+
+
+def _texts(value: Any) -> Any:
+    """Numbers and nested lists of them as JSON keeps them without loss: floats and integers, or text."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_texts(entry) for entry in value]
+    return value if isinstance(value, int | float) else to_text(value)

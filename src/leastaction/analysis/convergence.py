@@ -99,8 +99,8 @@ def convergence(
 ) -> Convergence:
     """Errors of a method over steps hs, and the order they show.
 
-    problem   one of the catalogue, la.problems.get(…), or (system, q0, p0) or (system, q0, p0, exact), exact(t) giving q
-              and p at the times t. Without an exact solution a fine reference of high order takes its place
+    problem   one of the catalogue, la.problems.get(…), or (system, q0, p0) or (system, q0, p0, exact), exact(t) giving
+              q and p at the times t. Without an exact solution a fine reference of high order takes its place
     hs        steps; t_end divided by 8, 16, … 512 unless told
     t_end     until when; the problem's period unless told
     at        "nodes": the largest error over the run; "end": that at t_end
@@ -144,7 +144,8 @@ def _errors(
     # Rounding is a random walk over the steps, and no answer is known better than to its last digits.
     steps = round(float((path.t[-1] - path.t[0]) / path.h))
     round_off = epsilon(digits) * np.sqrt(max(steps, 1)) / 4 + known.uncertainty
-    return float(path.h), *away, max(x / y for x, y in zip(away, size, strict=True)), float(round_off)
+    larger = max(x / y for x, y in zip(away, size, strict=True))
+    return float(path.h), away[0], away[1], larger, float(round_off)
 
 
 @dataclass(frozen=True, eq=False)

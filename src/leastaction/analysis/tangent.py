@@ -64,8 +64,8 @@ def tangent(
     """
     if not isinstance(system, Lagrangian):
         raise TypeError(
-            f"expected a la.Lagrangian, whose parameters can be varied; got {system!r}. For the derivative by the state "
-            "alone, la.integrate(..., tangent=True) takes a Quadratic system too"
+            f"expected a la.Lagrangian, whose parameters can be varied; got {system!r}. For the derivative by the "
+            "state alone, la.integrate(..., tangent=True) takes a Quadratic system too"
         )
     path = integrate(system, method, q, p, h=h, steps=steps, t0=t, params=params, every=steps, tangent="all")
     assert path.tangent is not None and path.sensitivity is not None

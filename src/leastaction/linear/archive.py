@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.exact import to_text
 from leastaction.linear.forcing import Rayleigh
 from leastaction.linear.matrices import is_sparse
 from leastaction.linear.system import Quadratic
@@ -28,7 +29,8 @@ def to_arrays(system: Quadratic) -> Arrays:
             arrays |= {f"{name}.data": a.data, f"{name}.indices": a.indices, f"{name}.indptr": a.indptr}
         elif a is not None:
             arrays[name] = a
-    return arrays
+    exact = {name: np.array([to_text(x) for x in a.flat]).reshape(a.shape) for name, a in system.unrounded.items()}
+    return arrays | exact
 
 
 def from_arrays(arrays: Mapping[str, Any]) -> Quadratic:

@@ -3,10 +3,15 @@
 Sparse matrices go to SciPy's SuperLU. Every M − h²γK with γ off the positive real axis has 0 outside its field of
 values, so elimination needs no pivoting, and SuperLU may keep the diagonal (its symmetric mode, ordering
 `MMD_AT_PLUS_A`): about half the fill of its default, which pivots and orders for AᵀA. No inverse is formed.
+
+SuperLU calls BLAS for blocks of a few dozen rows. Threads inside such calls gain nothing, and on a busy machine they
+wait for each other: a complex factorisation was seen to take forty times as long. So sparse work has one BLAS thread.
 """
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +20,19 @@ from numpy.typing import NDArray
 from leastaction.linear.matrices import is_sparse
 
 Array = NDArray[Any]
+
+
+@cache
+def _pools() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """BLAS with one thread inside this."""
+    limited: AbstractContextManager[Any] = _pools().limit(limits=1, user_api="blas")
+    return limited
 
 
 class Factor:
@@ -67,7 +85,8 @@ class SparseLU(Factor):
         if definite:
             options = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
         try:
-            self.lu = splu(a.tocsc(), **options)
+            with one_thread():
+                self.lu = splu(a.tocsc(), **options)
         except RuntimeError as error:  # SuperLU: "Factor is exactly singular"
             raise ArithmeticError(f"a step's matrix of size {a.shape[0]} cannot be factorised: {error}") from error
         self.complex = np.iscomplexobj(a)

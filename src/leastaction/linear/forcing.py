@@ -17,8 +17,8 @@ Load = Callable[[float], ArrayLike]
 class Rayleigh:
     """Proportional damping C = α M + β K: every method then still needs only combinations of M and K.
 
-    >>> Rayleigh.from_ratios((2.0, 0.05), (8.0, 0.05))
-    Rayleigh(alpha=0.16, beta=0.01)
+    >>> Rayleigh.from_ratios((1.0, 0.5), (3.0, 0.5))
+    Rayleigh(alpha=0.75, beta=0.25)
     """
 
     alpha: float = 0.0

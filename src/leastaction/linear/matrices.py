@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.exact import FLOAT64
+
 FloatArray = NDArray[np.float64]
 
 ASYMMETRY = 1e-10  # relative; assembled finite-element matrices are symmetric to a few units of 1e-16
@@ -29,8 +31,10 @@ def symmetric(a: Any, name: str) -> Any:
     """A float64 copy: a dense array, or CSR for sparse input. A vector stands for a diagonal matrix."""
     if not is_sparse(a):
         try:
-            a = np.asarray(a)
-        except ValueError:
+            a = np.asarray(a) if (entries := exact_entries(a)) is None else FLOAT64.array(entries)
+        except ValueError as error:
+            if "inhomogeneous" not in str(error):
+                raise
             raise ValueError(f"{name} must be a matrix; its rows have different lengths") from None
         if a.ndim == 0:
             a = a.reshape(1, 1)
@@ -55,6 +59,15 @@ def symmetric(a: Any, name: str) -> Any:
             f"entry. If the asymmetry is an accident of assembly, pass ({name} + {name}.T)/2."
         )
     return a - difference / 2 if gap > 0 else a
+
+
+def exact_entries(a: Any) -> NDArray[np.object_] | None:
+    """The entries of a dense matrix as given, if some are more than machine numbers: text, Fraction, SymPy."""
+    if is_sparse(a) or (isinstance(a, np.ndarray) and a.dtype.kind not in "OU"):
+        return None
+    entries = np.array(a, dtype=object)
+    machine = (int, float, complex, np.number, list, tuple, np.ndarray)
+    return None if all(isinstance(x, machine) for x in entries.flat) else entries
 
 
 def _largest(a: Any) -> float:

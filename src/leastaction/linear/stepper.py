@@ -7,11 +7,13 @@ in something big. Small dense systems run in the native loop, large ones solve.
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.linear.factor import one_thread
 from leastaction.linear.forcing import Samples
 from leastaction.linear.guard import require_stable
 from leastaction.linear.system import Quadratic
@@ -63,7 +65,11 @@ class LinearStepper:
         f = self.propagator.system.f
         if self.first == 0 and isinstance(f, Samples):  # before the first step, not at the last
             f(self.t + last * self.propagator.h)
-        done, stored, finite = (self._loop if self.propagator.small else self._solve)(steps, every, last, rows)
+        if self.propagator.small:
+            done, stored, finite = self._loop(steps, every, last, rows)
+        else:
+            with one_thread() if self.propagator.system.sparse else nullcontext():
+                done, stored, finite = self._solve(steps, every, last, rows)
         self.first += done
         return done, stored, None if finite else Failure(layout.NOT_FINITE, float("nan"), 0, 0.0)
 

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.exact import FLOAT64, Reals
 from leastaction.linear.factor import Factor, factor
 from leastaction.linear.forcing import Rayleigh, as_load
 from leastaction.linear.matrices import (
     diagonal,
     eliminate,
+    exact_entries,
     free,
     is_sparse,
     require_positive_definite,
@@ -38,7 +40,8 @@ class Quadratic:
     C    viscous damping: a symmetric matrix, or Rayleigh(alpha, beta)
     f    load: a function of t giving n numbers, a pair (times, values) to interpolate, or a constant vector
 
-    Matrices are NumPy or scipy.sparse; if one is sparse, all are.
+    Matrices are NumPy or scipy.sparse; if one is sparse, all are. Dense ones may hold exact numbers, as text ("1/3"),
+    Fraction or SymPy numbers: float64 rounds them, runs with digits= use them as they are.
 
     >>> system = Quadratic([[2.0, 1.0], [1.0, 1.0]], [2.0, 1.0])
     >>> system.n, round(system.omega_max**2, 12)
@@ -59,6 +62,7 @@ class Quadratic:
         self.M, self.K = self._matrix(mass), self._matrix(stiffness)
         self.C = damping if damping is None or isinstance(damping, Rayleigh) else self._matrix(damping)
         self.f = as_load(f, self.n)
+        self.unrounded = {name: a for name, a in (("M", exact_entries(M)), ("K", exact_entries(K))) if a is not None}
         self._last: tuple[tuple[Method, float], Propagator] | None = None
 
     def _matrix(self, a: Any) -> Any:
@@ -136,12 +140,26 @@ class Quadratic:
     def params(self) -> dict[str, Any]:
         return {}
 
-    def values(self, params: Any = None) -> FloatArray:
+    @property
+    def given(self) -> dict[str, Any]:
+        return {}
+
+    def values(self, params: Any = None, reals: Reals = FLOAT64) -> NDArray[Any]:
         if params is not None and len(params):
             raise ValueError(f"a Quadratic system has no parameters; got {params!r}")
-        return np.zeros(0)
+        return reals.array([])
 
-    def named(self, values: FloatArray) -> dict[str, Any]:
+    def exact_matrices(self, reals: Reals) -> tuple[NDArray[Any], NDArray[Any]]:
+        """M and K at another precision, as they were given, written out."""
+        if self.C is not None or self.f is not None:
+            raise ValueError("digits= is for M q̈ + K q = 0; this system has damping or a load")
+        dense = {name: a.toarray() if self.sparse else a for name, a in (("M", self.M), ("K", self.K))}
+        full = [reals.array(self.unrounded.get(name, dense[name])) for name in ("M", "K")]
+        M, K = (a.reshape(1, 1) if a.ndim == 0 else np.diag(a) if a.ndim == 1 else a for a in full)
+        half = reals.array("1/2").item()
+        return half * (M + M.T), half * (K + K.T)
+
+    def named(self, values: NDArray[Any]) -> dict[str, Any]:
         return {}
 
     # Steps, frequencies, stability, exact motion.

@@ -7,7 +7,7 @@ derivative of (q_k, p_k) by it.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,23 +53,18 @@ class Carried:
         self.written = 1
 
 
-class WithTangent(Protocol):
-    """A stepper that tells the derivative too."""
+class WithTangent:
+    """What both steppers tell of the derivative."""
 
-    n: int
     carried: Carried
-
-    def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, Failure | None]: ...
-
-    def counts(self) -> dict[str, float]: ...
 
     def by_state(self, rows: int) -> FloatArray:
         """∂(q, p)/∂(q₀, p₀), (rows, 2n, 2n)."""
-        return self.carried.stored[:rows, : 2 * self.n].transpose(0, 2, 1)
+        return self.carried.stored[:rows, : self.carried.D.shape[1]].transpose(0, 2, 1)
 
     def by_parameters(self, rows: int) -> FloatArray | None:
         """∂(q, p)/∂(w, h), (rows, 2n, P + 1), if it is carried."""
-        by = self.carried.stored[:rows, 2 * self.n :].transpose(0, 2, 1)
+        by = self.carried.stored[:rows, self.carried.D.shape[1] :].transpose(0, 2, 1)
         return by if by.shape[2] else None
 
 

@@ -9,7 +9,7 @@
 True
 """
 
-from leastaction import problems
+from leastaction import analysis, problems
 from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
@@ -25,6 +25,7 @@ __all__ = [
     "Path",
     "StepFailed",
     "TraceError",
+    "analysis",
     "galerkin",
     "gauss",
     "integrate",

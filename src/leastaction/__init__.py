@@ -16,6 +16,7 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
+from leastaction.trace import const
 
 __version__ = "0.1.0"
 
@@ -26,6 +27,7 @@ __all__ = [
     "StepFailed",
     "TraceError",
     "analysis",
+    "const",
     "galerkin",
     "gauss",
     "integrate",

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.errors import DegenerateLagrangianError, StepFailed
+from leastaction.exact import FLOAT64, Digits, Reals, all_finite, reals
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
@@ -36,12 +37,13 @@ def integrate(
     p0: ArrayLike | None = None,
     *,
     v0: ArrayLike | None = None,
-    h: float,
+    h: Any,
     steps: int | None = None,
-    t_end: float | None = None,
-    t0: float = 0.0,
+    t_end: Any = None,
+    t0: Any = 0.0,
     params: Mapping[str, Any] | None = None,
     every: int = 1,
+    digits: int | None = None,
     progress: bool = False,
 ) -> Path:
     """Integrate a system from (q0, p0) or (q0, v0).
@@ -52,24 +54,48 @@ def integrate(
     t_end     until when: then the steps are equal and at most |h|, h = (t_end − t0)/N, and `path.h` tells
     params    values of parameters for this run, in place of the system's defaults
     every     keep only every so many states (and the last)
+    digits    decimal digits of the arithmetic; float64 unless told. The path then holds mpmath numbers
     progress  show a progress bar
+
+    Numbers may be given exactly, as text ("9.81", "1/3", "pi/6"), Fraction, Decimal, mpmath or SymPy numbers; a float
+    means exactly that binary number.
 
     Raises StepFailed when a step cannot be solved; its `.path` holds everything before. Ctrl-C ends
     the run and returns what there is, with a warning and `stats["interrupted"]` set.
     """
     if not isinstance(system, Lagrangian):
         raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
+    arithmetic = reals(digits)
+    with arithmetic.working():
+        return _integrate(arithmetic, system, method, q0, p0, v0, h, steps, t_end, t0, params, every, progress)
+
+
+def _integrate(
+    arithmetic: Reals,
+    system: Lagrangian,
+    method: str | Method,
+    q0: Any,
+    p0: Any,
+    v0: Any,
+    h: Any,
+    steps: int | None,
+    t_end: Any,
+    t0: Any,
+    params: Mapping[str, Any] | None,
+    every: int,
+    progress: bool,
+) -> Path:
     chosen = method_named(method)
-    t0 = _number("t0", t0)
-    count, h = _steps(_number("h", h), steps, t_end, t0)
+    t0 = _number("t0", t0, arithmetic)
+    t_end = None if t_end is None else _number("t_end", t_end, arithmetic)
+    count, h = _steps(_number("h", h, arithmetic), steps, t_end, t0)
     every = _count("every", every)
-    values = system.values(params)
-    start = _start(system, q0, p0, v0, t0, h, values)
+    values = system.values(params, arithmetic)
 
     clock = time.perf_counter()
-    solver = stepper(system, chosen, start)
+    solver, start = _prepare(arithmetic, system, chosen, q0, p0, v0, t0, h, values)
     compiled = time.perf_counter() - clock
-    states = _allocate(count, every, system.n)
+    states = _allocate(count, every, system.n, start.q.dtype)
     states[0] = np.concatenate([start.q, start.p])
     run = _Run(solver, count, every, states)
     clock = time.perf_counter()
@@ -82,7 +108,7 @@ def integrate(
         "interrupted": run.interrupted,
     }
     rows = states[: run.stored]
-    k = np.minimum(np.arange(run.stored) * every, count)
+    k = arithmetic.array(np.minimum(np.arange(run.stored) * every, count))
     path = Path(
         system=system,
         method=chosen,
@@ -93,14 +119,15 @@ def integrate(
         every=every,
         params=system.named(values),
         stats=stats,
+        digits=arithmetic.digits,
     )
     if failure is not None:
-        _fail(path, failure, run.done, t0 + run.done * h)
+        _fail(path, failure, run.done, float(t0 + run.done * h))
     if run.interrupted:
         warnings.warn(
-            f"interrupted after {run.done} of {count} steps; the path ends at t = {path.t[-1]:g}",
+            f"interrupted after {run.done} of {count} steps; the path ends at t = {float(path.t[-1]):g}",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return path
 
@@ -112,7 +139,7 @@ class _Run:
     solver: Stepper
     count: int
     every: int
-    states: FloatArray
+    states: NDArray[Any]
     done: int = 0
     stored: int = 1
     interrupted: bool = False
@@ -161,14 +188,16 @@ def _bar(total: int, wanted: bool) -> Iterator[Any]:
         yield bar
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: Any, arithmetic: Reals = FLOAT64) -> Any:
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number; got {value!r}") from None
-    if not math.isfinite(number):
+        array = arithmetic.array(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a number; got {value!r} ({error})") from None
+    if array.shape != ():
+        raise TypeError(f"{name} must be one number; got {value!r}")
+    if not all_finite(array):
         raise ValueError(f"{name} must be finite; got {value!r}")
-    return number
+    return array.item()
 
 
 def _count(name: str, value: Any) -> int:
@@ -177,7 +206,7 @@ def _count(name: str, value: Any) -> int:
     return int(value)
 
 
-def _steps(h: float, steps: int | None, t_end: float | None, t0: float) -> tuple[int, float]:
+def _steps(h: Any, steps: int | None, t_end: Any, t0: Any) -> tuple[int, Any]:
     """The number of steps and the step, from either way of saying how long."""
     if h == 0:
         raise ValueError("h must not be zero; a negative h goes backward in time")
@@ -185,68 +214,92 @@ def _steps(h: float, steps: int | None, t_end: float | None, t0: float) -> tuple
         raise ValueError("say how long: give either steps= or t_end=, not both")
     if steps is not None:
         return _count("steps", steps), h
-    length = _number("t_end", t_end) - t0
+    length = t_end - t0
     if length == 0:
-        raise ValueError(f"t_end must differ from the start, t0 = {t0:g}")
+        raise ValueError(f"t_end must differ from the start, t0 = {float(t0):g}")
     if (length > 0) != (h > 0):
         raise ValueError(
-            f"h = {h:g} leads away from t_end = {t_end:g} (the run starts at t0 = {t0:g}); give h = {-h:g}"
+            f"h = {float(h):g} leads away from t_end = {float(t_end):g} (the run starts at t0 = {float(t0):g}); "
+            f"give h = {float(-h):g}"
         )
-    count = max(1, math.ceil(length / h * (1 - 1e-9)))
+    count = max(1, math.ceil(float(length / h) * (1 - 1e-9)))
     return count, length / count
 
 
-def _start(
+def _prepare(
+    arithmetic: Reals,
     system: Lagrangian,
-    q0: ArrayLike,
-    p0: ArrayLike | None,
-    v0: ArrayLike | None,
-    t0: float,
-    h: float,
-    values: FloatArray,
+    method: Method,
+    q0: Any,
+    p0: Any,
+    v0: Any,
+    t0: Any,
+    h: Any,
+    values: NDArray[Any],
+) -> tuple[Stepper, Start]:
+    """The stepper in this arithmetic, and where it starts."""
+    if not isinstance(arithmetic, Digits):
+        start = _start(system, q0, p0, v0, t0, h, values)
+        return stepper(system, method, start), start
+    from leastaction import precision
+
+    mechanics = precision.Mechanics(system, values, arithmetic)
+    start = _start(mechanics, q0, p0, v0, t0, h, values, arithmetic)
+    return precision.stepper(mechanics, method, start), start
+
+
+def _start(
+    system: Any,
+    q0: Any,
+    p0: Any,
+    v0: Any,
+    t0: Any,
+    h: Any,
+    values: NDArray[Any],
+    arithmetic: Reals = FLOAT64,
 ) -> Start:
-    """Initial data, checked and completed."""
+    """Initial data, checked and completed; `system` is a Lagrangian, or its Mechanics at another precision."""
     if (p0 is None) == (v0 is None):
         raise ValueError("give either p0= (momenta) or v0= (velocities), not both")
-    q = _vector("q0", q0, system.n)
+    q = _vector("q0", q0, system.n, arithmetic)
     if v0 is not None:
-        v = _vector("v0", v0, system.n)
+        v = _vector("v0", v0, system.n, arithmetic)
         system.check_regular(q, v, t0, values)
         p = system.momentum(q, v, t0, values)
     else:
-        p = _vector("p0", p0, system.n)
+        p = _vector("p0", p0, system.n, arithmetic)
         try:
             v = system.velocity(q, p, t0, values)
         except DegenerateLagrangianError:
-            system.check_regular(q, np.zeros(system.n), t0, values)
+            system.check_regular(q, arithmetic.array(np.zeros(system.n)), t0, values)
             raise
         system.check_regular(q, v, t0, values)
-    if not np.isfinite(p).all():
+    if not all_finite(p):
         raise ValueError(f"the momentum is not finite at the start, q = {q}, v = {v}: p = {p}")
     a = system.acceleration(q, v, t0, values)
-    if not np.isfinite(a).all():
+    if not all_finite(a):
         raise ValueError(f"the acceleration is not finite at the start, q = {q}, v = {v}: {a}")
     return Start(t0, q, p, v, h, values)
 
 
-def _vector(name: str, value: Any, n: int) -> FloatArray:
+def _vector(name: str, value: Any, n: int, arithmetic: Reals = FLOAT64) -> NDArray[Any]:
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be {n} numbers; got {value!r}") from None
+        array = arithmetic.array(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be {n} numbers; got {value!r} ({error})") from None
     if array.shape == () and n == 1:
         array = array.reshape(1)
     if array.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), one entry per degree of freedom; got shape {array.shape}")
-    if not np.isfinite(array).all():
+    if not all_finite(array):
         raise ValueError(f"{name} must be finite; got {array}")
     return array
 
 
-def _allocate(count: int, every: int, n: int) -> FloatArray:
+def _allocate(count: int, every: int, n: int, dtype: Any) -> NDArray[Any]:
     rows = count // every + 1 + (count % every != 0)
     try:
-        return np.empty((rows, 2 * n))
+        return np.empty((rows, 2 * n), dtype)
     except MemoryError:
         raise MemoryError(
             f"{rows} states of {n} degrees of freedom need {rows * 16 * n / 2**30:.1f} GiB; "
@@ -263,14 +316,15 @@ _REASONS = {
 
 
 def _fail(path: Path, failure: Failure, step: int, now: float) -> None:
-    message = f"step {step} at t = {now:.6g} could not be solved with h = {path.h:g}: {_REASONS[failure.status]}"
+    h = float(path.h)
+    message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {_REASONS[failure.status]}"
     if failure.iterations:
         message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
     if 0 < failure.reach < 1:
-        reach = failure.reach * path.h
+        reach = failure.reach * h
         message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {reach:.3g}"
     message += (
-        f". Try a smaller step, h = {path.h / 2:g}, or a method with more nodes; near a singularity of L (a "
+        f". Try a smaller step, h = {h / 2:g}, or a method with more nodes; near a singularity of L (a "
         f"collision, a chart's pole) other coordinates help. The {len(path)} states before are in the exception's .path"
     )
     raise StepFailed(

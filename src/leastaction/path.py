@@ -7,12 +7,14 @@ import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from leastaction.exact import Digits, Reals, reals, to_text
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method, method
 from leastaction.program import Program
@@ -34,27 +36,43 @@ class Path:
     h           the step used
     params      the parameters' values in this run
     stats       Newton iterations, floor, compile and run times, and what else the run counted
+    digits      None in float64; else t, q, p, h and params are mpmath numbers of so many decimal digits
     """
 
     system: Lagrangian
     method: Method
-    t: FloatArray
-    q: FloatArray
-    p: FloatArray
-    h: float
+    t: NDArray[Any]
+    q: NDArray[Any]
+    p: NDArray[Any]
+    h: Any
     every: int
     params: Mapping[str, Any]
     stats: Mapping[str, Any] = field(default_factory=dict)
+    digits: int | None = None
 
-    def energy(self) -> FloatArray:
+    @property
+    def reals(self) -> Reals:
+        """The arithmetic of the run."""
+        return reals(self.digits)
+
+    @cached_property
+    def mechanics(self) -> Any:
+        """momentum, velocity, energy of the system in the arithmetic of the run: the system itself in float64."""
+        if not isinstance(self.reals, Digits):
+            return self.system
+        from leastaction.precision import Mechanics
+
+        return Mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
+
+    def energy(self) -> NDArray[Any]:
         """E = p·v − L at every stored time, (K,)."""
-        return self.system.energy(self.q, self.p, self.t, self.params)
+        return self.mechanics.energy(self.q, self.p, self.t, self.params)
 
-    def velocity(self) -> FloatArray:
+    def velocity(self) -> NDArray[Any]:
         """v at every stored time, (K, n)."""
-        return self.system.velocity(self.q, self.p, self.t, self.params)
+        return self.mechanics.velocity(self.q, self.p, self.t, self.params)
 
-    def __call__(self, t: ArrayLike) -> FloatArray:
+    def __call__(self, t: Any) -> NDArray[Any]:
         """q at any time of the run, shape (n,) for one time or (…, n) for an array of times.
 
         Between steps this is the method's own polynomial of degree s, found again by solving the step
@@ -63,15 +81,17 @@ class Path:
         """
         from leastaction.dense import positions
 
-        return positions(self, np.asarray(t, float))
+        with self.reals.working():
+            return positions(self, self.reals.array(t))
 
     def __len__(self) -> int:
         return len(self.t)
 
     def __repr__(self) -> str:
+        digits = "" if self.digits is None else f", {self.digits} digits"
         return (
-            f"Path({self.system.name}, {self.method.name}, t = {self.t[0]:g} … {self.t[-1]:g}, "
-            f"h = {self.h:g}, {len(self)} states of {self.system.n} degrees of freedom)"
+            f"Path({self.system.name}, {self.method.name}, t = {float(self.t[0]):g} … {float(self.t[-1]):g}, "
+            f"h = {float(self.h):g}, {len(self)} states of {self.system.n} degrees of freedom{digits})"
         )
 
     def plot(self, what: str = "configuration", ax: Axes | None = None) -> Axes:
@@ -97,20 +117,24 @@ class Path:
         header = {
             "format": _FORMAT,
             "method": self.method.name,
-            "h": float(self.h).hex(),
+            "h": to_text(self.h),
+            "digits": self.digits,
             "every": self.every,
             "n": self.system.n,
             "name": self.system.name,
-            "defaults": {name: np.asarray(value).tolist() for name, value in self.system.params.items()},
+            "defaults": {name: _texts(value) for name, value in self.system.given.items()},
             "program": self.system.program.to_json(),
-            "params": {name: np.asarray(value).tolist() for name, value in self.params.items()},
+            "params": {name: _texts(value) for name, value in self.params.items()},
             "stats": dict(self.stats),
         }
+        arrays: dict[str, Any] = {"t": self.t, "q": self.q, "p": self.p}
+        if self.digits is not None:
+            arrays = {name: np.array(_texts(array), dtype=str) for name, array in arrays.items()}
         target = FilePath(file)
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
         try:
             with os.fdopen(handle, "wb") as stream:
-                np.savez(stream, t=self.t, q=self.q, p=self.p, header=np.array(json.dumps(header)))
+                np.savez(stream, **arrays, header=np.array(json.dumps(header)))
             os.replace(temporary, target)
         except BaseException:
             os.unlink(temporary)
@@ -132,12 +156,23 @@ class Path:
         system = Lagrangian.from_program(
             Program.from_json(header["program"]), header["n"], header["defaults"], header["name"]
         )
+        arithmetic = reals(header["digits"])
         return cls(
             system=system,
             method=method(header["method"]),
-            h=float.fromhex(header["h"]),
+            h=arithmetic.array(header["h"]).item(),
             every=int(header["every"]),
-            params=system.named(system.values(header["params"])),
+            params=system.named(system.values(header["params"], arithmetic)),
             stats=header["stats"],
-            **arrays,
+            digits=header["digits"],
+            **{name: arithmetic.array(array) for name, array in arrays.items()},
         )
+
+
+def _texts(value: Any) -> Any:
+    """Numbers and nested lists of them as JSON keeps them without loss: floats and integers, or text."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_texts(entry) for entry in value]
+    return value if isinstance(value, int | float) else to_text(value)

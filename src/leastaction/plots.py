@@ -26,7 +26,7 @@ def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None) -
         _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
     ax.set_prop_cycle(color=COLOURS)
     kinds[what](path, ax)
-    ax.set_title(f"{path.system.name}, {path.method.name}, h = {path.h:g}", fontsize="medium", loc="left")
+    ax.set_title(f"{path.system.name}, {path.method.name}, h = {float(path.h):g}", fontsize="medium", loc="left")
     return ax
 
 

@@ -37,6 +37,13 @@ INTEGERS = 56
 # From this many unknowns on, LAPACK factors faster than plain loops.
 LAPACK_FROM = 32
 
+# If the second Newton increment is at most this part of the first, the root is the only one near the prediction
+# (the affine-invariant Newton–Kantorovich theorem; Deuflhard, Newton Methods for Nonlinear Problems, 2.1).
+ON_THE_BRANCH = 0.25
+ASTRAY = 1.0
+# Up to this degree the last polynomial is extrapolated whole; beyond, its degree is chosen by what predicted best.
+WHOLE_POLYNOMIAL = 3
+
 # Status.
 GOING_WELL = 0
 NOT_CONVERGED = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,17 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run begins: time, position, momentum, velocity; its step and parameters."""
+    """Where a run begins: time, position, momentum, velocity; its step and parameters.
 
-    t: float
-    q: FloatArray
-    p: FloatArray
-    v: FloatArray
-    h: float
-    params: FloatArray
+    Floats, or mpmath numbers for a run at another precision.
+    """
+
+    t: Any
+    q: NDArray[Any]
+    p: NDArray[Any]
+    v: NDArray[Any]
+    h: Any
+    params: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -47,12 +50,20 @@ class Failure:
 class Stepper(Protocol):
     """What `integrate` needs of a method at work."""
 
-    def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, Failure | None]:
+    def advance(self, steps: int, every: int, last: int, rows: NDArray[Any]) -> tuple[int, int, Failure | None]:
         """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""
         ...
 
     def counts(self) -> dict[str, float]:
         """What the solver has to say about the steps so far."""
+        ...
+
+
+class PolynomialStepper(Stepper, Protocol):
+    """A stepper whose steps are polynomials."""
+
+    def polynomials(self, starts: NDArray[Any]) -> tuple[NDArray[Any], int]:
+        """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
         ...
 
 

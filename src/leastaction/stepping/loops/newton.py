@@ -7,6 +7,7 @@ x = (t, h, q, p, z, params).
 from __future__ import annotations
 
 from leastaction.stepping.layout import (
+    ASTRAY,
     BRANCH_ENDS,
     DEGREE,
     DOF,
@@ -18,6 +19,7 @@ from leastaction.stepping.layout import (
     NODES,
     NOT_CONVERGED,
     NOT_FINITE,
+    ON_THE_BRANCH,
     REACH,
     SINGULAR,
 )
@@ -33,10 +35,6 @@ NEGLIGIBLE = 1e-3 * EPS
 ACCEPTABLE = 1e-7
 # A chord iteration is worth going on with while it gains this much each time.
 CHORD_RATE = 0.1
-# If the second increment is at most this part of the first, the root is the only one near the prediction
-# (the affine-invariant Newton–Kantorovich theorem; Deuflhard, Newton Methods for Nonlinear Problems, 2.1).
-ON_THE_BRANCH = 0.25
-ASTRAY = 1.0
 HUGE = 1e300
 
 

@@ -99,7 +99,9 @@ def _table(table: TableOutcome) -> str:
     text = f"<h3>Table {escape(table.number)}. {escape(table.title)}</h3>"
     if table.setting:
         text += f"<p class='setting'>{escape(table.setting)}</p>"
-    text += f"<div class='wide'><table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+    text += (
+        f"<div class='wide'><table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+    )
     if notes:
         items = "".join(
             f"<li>{escape(cell.row)}, {escape(cell.column)}: printed {escape(cell.published)}, computed "

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from leastaction.papers.galerkin2014 import (
+    conservation_figures,
+    convergence_figures,
+    efficiency_figures,
+    stability_figures,
+)
 from leastaction.papers.galerkin2014.tables import TABLES
 from leastaction.papers.model import Paper
 
@@ -11,4 +17,12 @@ PAPER = Paper(
     title="Construction and analysis of higher order Galerkin variational integrators",
     reference="Adv. Comput. Math. 41 (2015) 955–986",
     tables=TABLES,
+    figures=[
+        *stability_figures.FIGURES,
+        *convergence_figures.OSCILLATOR_FIGURES,
+        *conservation_figures.OSCILLATOR_FIGURES,
+        *convergence_figures.KEPLER_FIGURES,
+        *conservation_figures.KEPLER_FIGURES,
+        *efficiency_figures.FIGURES,
+    ],
 )

@@ -36,11 +36,12 @@ def table_2(options: Options) -> list[Cell]:
 
 
 _SETTING = (
-    "Order: slope of log(error) over log(h) by least squares through three steps; error: the larger of those of q and p "
-    "against the exact solution. Oscillator: q(0) = (1, 0), p(0) = (1/2, 1), T = 10 (the paper gives neither initial "
+    "Order: slope of log(error) over log(h) by least squares through three steps; error: the larger of those of q and "
+    "p against the exact solution. Oscillator: q(0) = (1, 0), p(0) = (1/2, 1), T = 10 (the paper gives neither initial "
     "data nor T), largest error over all nodes and components, h = 1/4, 1/8, 1/16. Kepler: the paper's data, error at "
     "T = 25, h = 1/128, 1/256, 1/512 for order 2, 1/32, 1/64, 1/128 for order 4, 1/16, 1/32, 1/64 for order 6, 1/10, "
-    "1/16, 1/32 for orders 8 and 10. Orders 8 and 10 with 32 digits, others in float64; in a full run 50 digits from order 4 on."
+    "1/16, 1/32 for orders 8 and 10. Orders 8 and 10 with 32 digits, the others in float64; a full run takes 50 digits "
+    "from order 4 on."
 )
 
 TABLES = [

@@ -8,6 +8,7 @@ from leastaction.papers.galerkin2014 import (
     efficiency_figures,
     stability_figures,
 )
+from leastaction.papers.galerkin2014.errata import ERRATA
 from leastaction.papers.galerkin2014.tables import TABLES
 from leastaction.papers.model import Paper
 
@@ -25,4 +26,5 @@ PAPER = Paper(
         *conservation_figures.KEPLER_FIGURES,
         *efficiency_figures.FIGURES,
     ],
+    errata=ERRATA,
 )

@@ -27,7 +27,7 @@ def drift(problem: str, method: str, h: float, invariant: str) -> tuple[Any, Any
 
 
 def _look(method: str) -> dict[str, Any]:
-    return line(method) | ({"marker": "none", "linestyle": "-"} if method == "rk4" else {"linestyle": "none"})
+    return line(method) | ({"marker": "none", "linestyle": "-"} if method == "rk4" else {"linestyle": "none", "ms": 3})
 
 
 def _momentum(problem: str, methods: list[str], h: float, unit: float, size: str) -> Drawing:
@@ -120,7 +120,9 @@ def figure_5_12(options: Options) -> Drawing:
 
 
 OSCILLATOR_FIGURES = [
-    FigureSpec("5.5", "Harmonic oscillator: error of the angular momentum, variational h = 0.5, RK4 h = 2⁻⁶", figure_5_5),
+    FigureSpec(
+        "5.5", "Harmonic oscillator: error of the angular momentum, variational h = 0.5, RK4 h = 2⁻⁶", figure_5_5
+    ),
     FigureSpec("5.6", "Harmonic oscillator: error of the energy", figure_5_6),
 ]
 KEPLER_FIGURES = [

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from leastaction.methods import Galerkin
 from leastaction.papers.galerkin2014.runs import (
     KEPLER,
     OSCILLATOR,
@@ -25,15 +26,15 @@ from leastaction.plots import COLOURS
 from leastaction.problems import get
 
 NODES = {"Gau": (2, 3, 4, 5), "Lob": (3, 4, 5, 6)}  # r of the four panels
-FITTED = STEPS[-3:]  # of the paper's steps those in the range of the leading term
-ROUNDING = 1e-15  # float64 errors of the oscillator that are below a few of these are round-off
+FITTED = {OSCILLATOR: STEPS[2:], KEPLER: STEPS[4:]}  # of the paper's steps those in the range of the leading term
+ROUNDING = 3e-14  # errors below this are of float64, not of a method
 
 
-def _all(family: str) -> list[Any]:
+def _all(family: str) -> list[Galerkin]:
     return [member(family, s, r) for r in NODES[family] for s in range(1, r + 1)]
 
 
-def _shown(problem: str, chosen: Any, options: Options) -> list[Errors]:
+def _shown(problem: str, chosen: Galerkin, options: Options) -> list[Errors]:
     """At the paper's steps; the paper's error for Kepler is limited by its data, more digits would not show."""
     digits = precision(chosen, options) if problem == OSCILLATOR else None
     return [errors(problem, chosen, h, digits) for h in STEPS]
@@ -58,10 +59,10 @@ def draw_errors(problem: str, family: str, options: Options) -> Drawing:
                 ax.axhline(value, color="#777777", linewidth=0.9, linestyle=dashes)
         u = member(family, 1, r).rule.order
         ax.set_title(f"{'Gauss' if family == 'Gau' else 'Lobatto'}, r = {r}, order {u}", fontsize="medium")
-        ax.legend(fontsize="small", loc="lower right", handlelength=1.6)
-    figure.supxlabel("step $h$")
-    what = "largest error until $T$" if problem == OSCILLATOR else "distance from the initial point after $T$"
-    figure.supylabel(f"{what} = {T_END[problem]}: $q$ (filled, lines), $p$ (open)")
+        ax.legend(fontsize="small", loc="lower right", handlelength=1.6, frameon=True, framealpha=1, edgecolor="none")
+    figure.supxlabel("step $h$", fontsize="medium")
+    what = "largest error until" if problem == OSCILLATOR else "distance from the initial point after"
+    figure.supylabel(f"{what} $T$ = {T_END[problem]}: $q$ (filled, lines) and $p$ (open)", fontsize="medium")
     return Drawing(figure, [*_error_claims(problem, family, options)])
 
 
@@ -75,61 +76,70 @@ def _floor() -> tuple[float, float]:
 
 def _error_claims(problem: str, family: str, options: Options) -> list[Claim]:
     claims = []
+    if problem == OSCILLATOR:
+        ratios = [e.p / e.q for m in _all(family) for e in _shown(problem, m, options)]
+        claims.append(
+            Claim(
+                "the errors of q and p are superimposed",
+                min(ratios) > 0.5 and max(ratios) < 2,
+                f"the error of p is {min(ratios):.2f} to {max(ratios):.2f} times that of q",
+            )
+        )
     if family == "Lob":
-        pairs = [(member("Lob", s - 1, s), member("Lob", s, s)) for s in NODES["Lob"]]
-        apart = 0.0
-        for low, high in pairs:
-            for a, b in zip(_shown(problem, low, options), _shown(problem, high, options), strict=True):
-                if min(a.q, a.p) > (1e-12 if problem == OSCILLATOR else 1e-9):
-                    apart = max(apart, abs(a.q / b.q - 1), abs(a.p / b.p - 1))
-        claims.append(
-            Claim(
-                "the values of P(s−1)NsQ2s−2Lob and PsNsQ2s−2Lob are superimposed",
-                apart < 1e-2,
-                f"errors above round-off differ by {apart:.0e} of their size at most: for a constant mass the two are "
-                "the same method",
-            )
-        )
+        claims.append(_superimposed(problem, options))
     if problem == KEPLER:
-        unsolved = [(m, h) for m in _all(family) for h in STEPS if np.isnan(errors(KEPLER, m, h).q)]
-        largest = {s: max((h for m, h in unsolved if m.s == s), default=None) for s in (1, 2)}
-        names = ", ".join(sorted({f"P{m.s} at h = {h}" for m, h in unsolved}))
-        claims.append(
-            Claim(
-                "errors for every method at h = 1, 0.5, 0.25, 0.125, 0.1, 0.0625, 0.03125",
-                not unsolved,
-                f"all but {len(unsolved)} of {len(_all(family)) * len(STEPS)}: there (some of {names}) a step has no "
-                "solution that is connected with the motion"
-                if largest
-                else "all",
-            )
-        )
-        best = [errors(KEPLER, m, STEPS[-1]) for m in _all(family) if m.order >= 8]
-        q, p = min(e.q_back for e in best), min(e.p_back for e in best)
-        true_q = max(e.q for e in (errors(KEPLER, m, STEPS[-1]) for m in _all(family) if m.order == 10))
-        floor_q, floor_p = _floor()
-        claims.append(
-            Claim(
-                "errors do not fall far below 10⁻¹⁰",
-                1e-11 < q < 1e-9 and 1e-11 < p < 1e-9,
-                f"smallest {q:.1e} (q) and {p:.1e} (p), where the exact orbit of the printed k is itself {floor_q:.1e} "
-                f"and {floor_p:.1e} off (grey lines: q dotted, p dashed); against the exact solution the error of q at "
-                f"order 10 is {true_q:.0e}, so neither the solver nor float64 is the reason",
-            )
-        )
+        claims += [_solved(family), _limited(family)]
     return claims
 
 
-def _orders(problem: str, chosen: Any, options: Options) -> tuple[float, float]:
-    """Orders of q and p, against the exact solution, from the steps fitted."""
-    steps = FITTED if problem == KEPLER else STEPS[2:]
-    found = [errors(problem, chosen, h, precision(chosen, options)) for h in steps]
-    usable = [i for i, e in enumerate(found) if problem == KEPLER or e.state > 30 * ROUNDING or _precise(chosen, options)]
-    return tuple(order([steps[i] for i in usable], [getattr(found[i], z) for i in usable]) for z in "qp")  # type: ignore
+def _superimposed(problem: str, options: Options) -> Claim:
+    """P(s−1)Ns and PsNs, where the paper's error is above round-off and above what its data limit."""
+    floor = 1e-12 if problem == OSCILLATOR else 1e-9
+    apart = 0.0
+    for s in NODES["Lob"]:
+        low, high = (_shown(problem, member("Lob", degree, s), options) for degree in (s - 1, s))
+        for a, b in zip(low, high, strict=True):
+            if min(a.q, a.p) > floor:
+                apart = max(apart, abs(a.q / b.q - 1), abs(a.p / b.p - 1))
+    return Claim(
+        "the values of P(s−1)NsQ2s−2Lob and PsNsQ2s−2Lob are superimposed",
+        apart < 1e-2,
+        f"errors above round-off differ by {apart:.0e} of their size at most: for a constant mass the two are the same "
+        "method",
+    )
 
 
-def _precise(chosen: Any, options: Options) -> bool:
-    return precision(chosen, options) is not None
+def _solved(family: str) -> Claim:
+    unsolved = [(m, h) for m in _all(family) for h in STEPS if np.isnan(errors(KEPLER, m, h).q)]
+    names = ", ".join(f"{m.name} h = {h}" for m, h in unsolved)
+    return Claim(
+        "errors for every method at h = 1, 0.5, 0.25, 0.125, 0.1, 0.0625, 0.03125",
+        not unsolved,
+        f"{len(_all(family)) * len(STEPS) - len(unsolved)} of {len(_all(family)) * len(STEPS)}; without a solution of "
+        f"some step that is connected with the motion: {names or 'none'}",
+    )
+
+
+def _limited(family: str) -> Claim:
+    """The smallest errors are those of the data, not of the method."""
+    finest = [errors(KEPLER, m, STEPS[-1]) for m in _all(family) if m.order == 10]
+    q, p = min(e.q_back for e in finest), min(e.p_back for e in finest)
+    floor_q, floor_p = _floor()
+    return Claim(
+        "errors do not fall far below 10⁻¹⁰",
+        1e-11 < q < 1e-9 and 1e-11 < p < 1e-9,
+        f"smallest {q:.1e} (q) and {p:.1e} (p), but the exact orbit of the printed k is itself {floor_q:.1e} and "
+        f"{floor_p:.1e} off (grey lines: q dotted, p dashed); against the exact solution the error of q at order 10 is "
+        f"{max(e.q for e in finest):.0e}, so that neither the solver nor float64 is the reason",
+    )
+
+
+def _orders(problem: str, chosen: Galerkin, options: Options) -> tuple[float, float]:
+    """Orders of q and p, against the exact solution, from the steps fitted, without errors that are round-off."""
+    digits = precision(chosen, options)
+    found = {h: errors(problem, chosen, h, digits) for h in FITTED[problem]}
+    used = {h: e for h, e in found.items() if digits is not None or e.state > ROUNDING}
+    return order([*used], [e.q for e in used.values()]), order([*used], [e.p for e in used.values()])
 
 
 def draw_orders(problem: str, family: str, options: Options) -> Drawing:
@@ -149,17 +159,16 @@ def draw_orders(problem: str, family: str, options: Options) -> Drawing:
             ax.plot([s - 1.42, s - 0.58], [chosen.order] * 2, color="#333333", linewidth=1.0)
         if (problem, family, r) == (KEPLER, "Gau", 5):
             six, five = _return_orders(6), _return_orders(5)
-            bars += [("P5, 6 h", six), ("P5*, 5 h", five)]
+            bars += [("P5\n6 h", six), ("P5*\n5 h", five)]
         _bars(ax, bars)
         u = member(family, 1, r).rule.order
         ax.set_title(f"{'Gauss' if family == 'Gau' else 'Lobatto'}, r = {r}, order {u}", fontsize="medium")
-    figure.supylabel("order: $q$ (left, dark), $p$ (right, light); line: min(2s, u)")
-    steps = FITTED if problem == KEPLER else STEPS[2:]
+    figure.supylabel("order of $q$ (left, dark) and $p$ (right, light); lines: min(2s, u)", fontsize="medium")
     claims = [
         Claim(
             "the orders are min(2s, u)",
             worst < 0.5,
-            f"largest difference {worst:.2f} ({where}), fitted over h = {', '.join(str(h) for h in steps)}",
+            f"largest difference {worst:.2f} ({where}), fitted over h = {', '.join(map(str, FITTED[problem]))}",
         )
     ]
     if (problem, family) == (KEPLER, "Gau"):
@@ -186,7 +195,7 @@ def _bars(ax: Any, bars: Sequence[tuple[str, tuple[float, float]]]) -> None:
         heights = [pair[k] for _, pair in bars]
         ax.bar(places, heights, width=0.38, color=colour)
         for x, height in zip(places, heights, strict=True):
-            ax.text(x, height + 0.15, f"{height:.1f}", ha="center", va="bottom", fontsize=7)
+            ax.text(x, height + 0.4, f"{height:.1f}", ha="center", va="bottom", fontsize=7 if len(bars) < 6 else 5.5)
     ax.set_xticks(range(len(bars)), [name for name, _ in bars])
     ax.grid(axis="x", visible=False)
     ax.set_ylim(0, 12)
@@ -197,11 +206,11 @@ def _figure(number: str, title: str, draw: Callable[..., Drawing], problem: str,
 
 
 _HO, _KP = "Harmonic oscillator", "Kepler problem"
-_SUPER = "float64; orders 8 and 10 with 32 digits"
+_ARITHMETIC = "float64; orders 8 and 10 with 32 digits"
 OSCILLATOR_FIGURES = [
-    _figure("5.1", f"{_HO}: errors of PsNrQ2rGau over h ({_SUPER})", draw_errors, OSCILLATOR, "Gau"),
+    _figure("5.1", f"{_HO}: errors of PsNrQ2rGau over h ({_ARITHMETIC})", draw_errors, OSCILLATOR, "Gau"),
     _figure("5.2", f"{_HO}: orders of PsNrQ2rGau", draw_orders, OSCILLATOR, "Gau"),
-    _figure("5.3", f"{_HO}: errors of PsNrQ2r−2Lob over h ({_SUPER})", draw_errors, OSCILLATOR, "Lob"),
+    _figure("5.3", f"{_HO}: errors of PsNrQ2r−2Lob over h ({_ARITHMETIC})", draw_errors, OSCILLATOR, "Lob"),
     _figure("5.4", f"{_HO}: orders of PsNrQ2r−2Lob", draw_orders, OSCILLATOR, "Lob"),
 ]
 KEPLER_FIGURES = [

@@ -104,7 +104,7 @@ def sign(name: str = "P3N3Q6Gau") -> str:
     largest = max(abs(float(value)) for value in M.eigenvals())
     _, slope = _measured_order(iteration_matrix(name))
     return (
-        f"At hω = 1 the printed matrix has determinant {float(M.det()):.4f} and an eigenvalue of modulus {largest:.4f}: "
+        f"At hω = 1 the printed matrix has determinant {float(M.det()):.4f}, an eigenvalue has modulus {largest:.4f}: "
         f"it is neither symplectic nor orthogonal. With the sign the determinant is "
         f"{sp.simplify(iteration_matrix(name).det())} for all hω, and the order {slope:.1f}."
     )

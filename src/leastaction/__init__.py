@@ -9,10 +9,11 @@
 True
 """
 
-from leastaction import analysis, problems
-from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError
+from leastaction import analysis, linear, problems
+from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError, UnstableStepError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
@@ -24,13 +25,16 @@ __all__ = [
     "DegenerateLagrangianError",
     "Lagrangian",
     "Path",
+    "Quadratic",
     "StepFailed",
     "TraceError",
+    "UnstableStepError",
     "analysis",
     "const",
     "galerkin",
     "gauss",
     "integrate",
+    "linear",
     "lobatto",
     "method",
     "problems",

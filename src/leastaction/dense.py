@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.exact import Digits, all_finite
+from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
+from leastaction.linear.stepper import LinearStepper
 from leastaction.methods import Galerkin
 from leastaction.stepping.stepper import PolynomialStepper, Start, Stepper, stepper
 
@@ -30,7 +33,7 @@ def positions(path: Path, t: Reals) -> Reals:
         asked = float(times[outside][0])
         raise ValueError(f"the path covers t = {float(begin):g} … {float(end):g}; asked for t = {asked:g}")
     n = path.system.n
-    if len(path) == 1:
+    if len(path) == 1 or not times.size:
         return np.broadcast_to(path.q[0], (*t.shape, n)).copy()
     steps = round(float((end - begin) / path.h))
     place = (times - begin) / path.h
@@ -72,12 +75,15 @@ def _states(path: Path, wanted: NDArray[np.int64]) -> Reals:
 
 
 def _stepper_from(path: Path, t: Any, q: Reals, p: Reals) -> Stepper:
+    if isinstance(path.system, Quadratic) and path.digits is None:
+        return LinearStepper(path.system, path.method, t, q, p, path.h, allow_unstable=True)
     v = path.mechanics.velocity(q, p, t, path.params)
     start = Start(t, q, p, v, path.h, path.system.values(path.params, path.reals))
     if isinstance(path.reals, Digits):
         from leastaction import precision
 
         return precision.stepper(path.mechanics, path.method, start)
+    assert isinstance(path.system, Lagrangian)
     return stepper(path.system, path.method, start)
 
 

@@ -18,6 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.errors import DegenerateLagrangianError, StepFailed
 from leastaction.exact import FLOAT64, Digits, Reals, all_finite, reals
 from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
+from leastaction.linear.guard import require_stable
+from leastaction.linear.stepper import LinearStepper, stored_dofs
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.path import Path
@@ -27,11 +30,11 @@ from leastaction.stepping.stepper import Failure, Start, Stepper, stepper
 FloatArray = NDArray[np.float64]
 
 PIECE_SECONDS = 0.05  # how long the native loop runs between looks at the keyboard and the progress bar
-FIRST_PIECE = 64
+FIRST_PIECE = 1  # a step may be slow: at 1000 digits, or of a large system
 
 
 def integrate(
-    system: Lagrangian,
+    system: Lagrangian | Quadratic,
     method: str | Method,
     q0: ArrayLike,
     p0: ArrayLike | None = None,
@@ -45,6 +48,8 @@ def integrate(
     every: int = 1,
     digits: int | None = None,
     progress: bool = False,
+    output: ArrayLike | None = None,
+    allow_unstable: bool = False,
 ) -> Path:
     """Integrate a system from (q0, p0) or (q0, v0).
 
@@ -53,30 +58,48 @@ def integrate(
     steps     how many steps; or
     t_end     until when: then the steps are equal and at most |h|, h = (t_end − t0)/N, and `path.h` tells
     params    values of parameters for this run, in place of the system's defaults
-    every     keep only every so many states (and the last)
+    every     keep only every so many states, and the last
     digits    decimal digits of the arithmetic; float64 unless told. The path then holds mpmath numbers
     progress  show a progress bar
 
     Numbers may be given exactly, as text ("9.81", "1/3", "pi/6"), Fraction, Decimal, mpmath or SymPy numbers; a float
     means exactly that binary number.
 
-    Raises StepFailed when a step cannot be solved; its `.path` holds everything before. Ctrl-C ends
+    For Quadratic systems:
+
+    output    degrees of freedom to store, when not all are wanted
+    allow_unstable    run even where the method is not stable for this h
+
+    Raises StepFailed when a step cannot be solved; its `.path` holds everything before; and UnstableStepError before a
+    run on a Quadratic system whose highest frequency the method cannot take with this h. Ctrl-C ends
     the run and returns what there is, with a warning and `stats["interrupted"]` set.
     """
-    if not isinstance(system, Lagrangian):
-        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
+    if not isinstance(system, Lagrangian | Quadratic):
+        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
     arithmetic = reals(digits)
     with arithmetic.working():
-        return _integrate(arithmetic, system, method, q0, p0, v0, h, steps, t_end, t0, params, every, progress)
+        return _integrate(
+            arithmetic,
+            system,
+            method,
+            (q0, p0, v0),
+            h,
+            steps,
+            t_end,
+            t0,
+            params,
+            every,
+            progress,
+            output,
+            allow_unstable,
+        )
 
 
 def _integrate(
     arithmetic: Reals,
-    system: Lagrangian,
+    system: Lagrangian | Quadratic,
     method: str | Method,
-    q0: Any,
-    p0: Any,
-    v0: Any,
+    initial: tuple[Any, Any, Any],
     h: Any,
     steps: int | None,
     t_end: Any,
@@ -84,6 +107,8 @@ def _integrate(
     params: Mapping[str, Any] | None,
     every: int,
     progress: bool,
+    output: ArrayLike | None,
+    allow_unstable: bool,
 ) -> Path:
     chosen = method_named(method)
     t0 = _number("t0", t0, arithmetic)
@@ -91,34 +116,48 @@ def _integrate(
     count, h = _steps(_number("h", h, arithmetic), steps, t_end, t0)
     every = _count("every", every)
     values = system.values(params, arithmetic)
-
+    if isinstance(system, Lagrangian) and (output is not None or allow_unstable):
+        raise ValueError("output= and allow_unstable= are for Quadratic systems")
     clock = time.perf_counter()
-    solver, start = _prepare(arithmetic, system, chosen, q0, p0, v0, t0, h, values)
+    if isinstance(arithmetic, Digits):
+        solver, q, p = _prepare_digits(arithmetic, system, chosen, initial, t0, h, values, output, allow_unstable)
+        dofs = np.arange(system.n)
+    elif isinstance(system, Quadratic):
+        q, p = _phase_point(system, *initial)
+        solver = LinearStepper(system, chosen, t0, q, p, h, output=output, allow_unstable=allow_unstable)
+        dofs = stored_dofs(output, system.n)
+    else:
+        start = _start(system, *initial, t0, h, values)
+        q, p, dofs = start.q, start.p, np.arange(system.n)
+        solver = stepper(system, chosen, start)
     compiled = time.perf_counter() - clock
-    states = _allocate(count, every, system.n, start.q.dtype)
-    states[0] = np.concatenate([start.q, start.p])
+    states = _allocate(count, every, len(dofs), q.dtype)
+    states[0] = np.concatenate([q[dofs], p[dofs]])
     run = _Run(solver, count, every, states)
     clock = time.perf_counter()
     failure = run.go(progress)
+    spent = time.perf_counter() - clock
     stats = {
         "steps": run.done,
         **solver.counts(),
         "compile_time": compiled,
-        "run_time": time.perf_counter() - clock,
+        "run_time": spent,
+        "time_per_step": spent / max(1, run.done),
         "interrupted": run.interrupted,
     }
     rows = states[: run.stored]
-    k = arithmetic.array(np.minimum(np.arange(run.stored) * every, count))
+    k = arithmetic.array(np.minimum(np.arange(run.stored) * every, run.done))
     path = Path(
         system=system,
         method=chosen,
         t=t0 + k * h if t_end is None else t0 + (t_end - t0) * (k / count),
-        q=rows[:, : system.n],
-        p=rows[:, system.n :],
+        q=rows[:, : len(dofs)],
+        p=rows[:, len(dofs) :],
         h=h,
         every=every,
         params=system.named(values),
         stats=stats,
+        output=None if output is None else dofs,
         digits=arithmetic.digits,
     )
     if failure is not None:
@@ -159,6 +198,12 @@ class _Run:
                     return failure
                 spent = max(time.perf_counter() - clock, 1e-6)
                 piece = max(1, int(piece * min(8.0, PIECE_SECONDS / spent)))
+        self.interrupted = self.done < self.count
+        if self.interrupted and self.done % self.every:  # one step more, to keep where the run has come to
+            done, stored, failure = self.solver.advance(1, self.every, self.done + 1, self.states[self.stored :])
+            self.done += done
+            self.stored += stored
+            return failure
         return None
 
     @contextmanager
@@ -226,26 +271,27 @@ def _steps(h: Any, steps: int | None, t_end: Any, t0: Any) -> tuple[int, Any]:
     return count, length / count
 
 
-def _prepare(
-    arithmetic: Reals,
-    system: Lagrangian,
+def _prepare_digits(
+    arithmetic: Digits,
+    system: Lagrangian | Quadratic,
     method: Method,
-    q0: Any,
-    p0: Any,
-    v0: Any,
+    initial: tuple[Any, Any, Any],
     t0: Any,
     h: Any,
     values: NDArray[Any],
-) -> tuple[Stepper, Start]:
-    """The stepper in this arithmetic, and where it starts."""
-    if not isinstance(arithmetic, Digits):
-        start = _start(system, q0, p0, v0, t0, h, values)
-        return stepper(system, method, start), start
+    output: Any,
+    allow_unstable: bool,
+) -> tuple[Stepper, NDArray[Any], NDArray[Any]]:
+    """The stepper at this precision, and q and p where it starts."""
     from leastaction import precision
 
-    mechanics = precision.Mechanics(system, values, arithmetic)
-    start = _start(mechanics, q0, p0, v0, t0, h, values, arithmetic)
-    return precision.stepper(mechanics, method, start), start
+    if output is not None:
+        raise ValueError("output= is for float64 runs of Quadratic systems; with digits= the whole state is stored")
+    if isinstance(system, Quadratic) and not allow_unstable:
+        require_stable(system.propagator(method, float(h)))
+    mechanics = precision.mechanics(system, values, arithmetic)
+    start = _start(mechanics, *initial, t0, h, values, arithmetic)
+    return precision.stepper(mechanics, method, start), start.q, start.p
 
 
 def _start(
@@ -280,6 +326,16 @@ def _start(
     if not all_finite(a):
         raise ValueError(f"the acceleration is not finite at the start, q = {q}, v = {v}: {a}")
     return Start(t0, q, p, v, h, values)
+
+
+def _phase_point(
+    system: Quadratic, q0: ArrayLike, p0: ArrayLike | None, v0: ArrayLike | None
+) -> tuple[FloatArray, FloatArray]:
+    """Initial (q, p) of a linear system, checked."""
+    if (p0 is None) == (v0 is None):
+        raise ValueError("give either p0= (momenta) or v0= (velocities), not both")
+    q = _vector("q0", q0, system.n)
+    return q, _vector("p0", p0, system.n) if v0 is None else system.momentum(q, _vector("v0", v0, system.n))
 
 
 def _vector(name: str, value: Any, n: int, arithmetic: Reals = FLOAT64) -> NDArray[Any]:

@@ -9,6 +9,7 @@ evaluation.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -61,13 +62,13 @@ def mpfs(values: Sequence[Any]) -> NDArray[np.object_]:
     return result
 
 
-def matrix(rows: Sequence[Sequence[Any]]) -> Any:
+def matrix(rows: Any) -> Any:
     """An arb matrix of mpmath numbers."""
     return flint.arb_mat(len(rows), len(rows[0]), [ball(x) for row in rows for x in row])
 
 
 def largest(values: Iterable[Any]) -> Any:
-    """max |x|, with only as many bits as a size needs; NaN if one of them is."""
+    """max |x|; NaN if one of them is."""
     result = flint.arb(0)
     for x in values:
         size = abs(x)
@@ -78,7 +79,7 @@ def largest(values: Iterable[Any]) -> Any:
     return result
 
 
-def exponent(x: Any) -> int:
-    """⌈log₂|x|⌉ of a finite arb; very small for zero."""
+def log2(x: Any) -> float:
+    """log₂|x| of a finite arb; −∞ for zero. A size, unlike a float, may be 10⁻¹⁰⁰⁰."""
     mantissa, power = x.mid().man_exp()
-    return int(power) + int(mantissa).bit_length() if mantissa else -(10**9)
+    return math.log2(abs(int(mantissa))) + int(power) if mantissa else -math.inf

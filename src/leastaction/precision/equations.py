@@ -11,18 +11,35 @@ gives the impulse h Σ_i b_i L_q, another block of rows its derivative.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import flint
 
 from leastaction.precision.arithmetic import ball
-from leastaction.precision.mechanics import Mechanics, identity
+from leastaction.precision.mechanics import identity
+
+
+class PointFunctions(Protocol):
+    """A system as the equations see it, at the point (t, q…, v…)."""
+
+    n: int
+
+    @property
+    def force(self) -> Callable[..., list[Any]]:
+        """L_q, L_v."""
+        ...
+
+    @property
+    def point(self) -> Callable[..., list[Any]]:
+        """L_q, L_v, L_qq, L_qv, L_vq, L_vv."""
+        ...
 
 
 class Equations:
     """A method's table (entries of `Galerkin.exact_table`) at step h on one system."""
 
-    def __init__(self, table: dict[str, Any], h: Any, mechanics: Mechanics) -> None:
+    def __init__(self, table: dict[str, Any], h: Any, mechanics: PointFunctions) -> None:
         n, s, r = mechanics.n, len(table["d"]) - 1, len(table["c"])
         self.n, self.s, self.N, self.h = n, s, n * s, h
         self._mechanics = mechanics
@@ -65,8 +82,6 @@ class Equations:
             (v * s + m) * n * n + j * n + k for v in range(s + 1) for j in range(n) for m in range(s) for k in range(n)
         ]
         self._identity = identity(self.N)
-        # What a new Jacobian costs beyond a residual, in residuals.
-        self.price = max(1, round(len(mechanics.system.point.code) / len(mechanics.system.gradient.code)))
 
     def residual(self, t: Any, q: list[Any], p: list[Any], z: list[Any]) -> list[Any]:
         """R and, behind it, the impulse."""

@@ -66,12 +66,13 @@ def number(x: float | Fraction) -> Any:
 def _source(program: Program, results: tuple[int, ...]) -> Any:
     """The code of `make()`, which computes what does not vary and returns the function."""
     first = program.input_size - program.inputs[-1][1]
-    pairs = _sines_with_cosines(program)
+    needed = _needed(program, results)
+    pairs = _sines_with_cosines(program, needed)
     fixed: list[str] = []
     varying: list[str] = []
     varies = set()
     for k, (op, *args) in enumerate(program.code):
-        if op == "const":
+        if op == "const" or k not in needed:
             continue
         if op == "input":
             if args[0] < first:
@@ -100,11 +101,21 @@ def _source(program: Program, results: tuple[int, ...]) -> Any:
     return compile(body, f"<program {program.digest[:12]}>", "exec")
 
 
-def _sines_with_cosines(program: Program) -> dict[int, tuple[int, int]]:
+def _needed(program: Program, results: Sequence[int]) -> set[int]:
+    """The values that the results depend on."""
+    needed = set(results)
+    for k in range(len(program.code) - 1, -1, -1):
+        op, *args = program.code[k]
+        if k in needed and op not in ("input", "const"):
+            needed.update(args)
+    return needed
+
+
+def _sines_with_cosines(program: Program, needed: set[int]) -> dict[int, tuple[int, int]]:
     """Arguments of which both sine and cosine are wanted, and the values that hold them."""
     found: dict[str, dict[int, int]] = {"sin": {}, "cos": {}}
     for k, (op, *args) in enumerate(program.code):
-        if op in found:
+        if op in found and k in needed:
             found[op][args[0]] = k
     return {a: (k, found["cos"][a]) for a, k in found["sin"].items() if a in found["cos"]}
 

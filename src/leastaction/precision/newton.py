@@ -7,27 +7,30 @@ as many bits as it can get right.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 import flint
 
-from leastaction.precision.arithmetic import exponent, largest
+from leastaction.precision.arithmetic import largest, log2
 from leastaction.precision.equations import Equations
 from leastaction.stepping.layout import (
     ASTRAY,
     BRANCH_ENDS,
+    FASTEST,
     GOING_WELL,
     NOT_CONVERGED,
     NOT_FINITE,
     ON_THE_BRANCH,
     SINGULAR,
+    SLOWEST,
 )
 
 MOST_ITERATIONS = 50
 ROUGH_BITS = 128  # of continuation's steps on the way to h
+JACOBIAN = 1  # what a new one costs beyond a residual, in residuals (measured, double pendulum)
 SPARE_BITS = 40  # of an iteration at reduced precision, beyond those it is expected to get right
 
 
@@ -38,8 +41,7 @@ class Solution:
     left          the increment that would come next, relative to the step
     contraction   the second increment over the first, which tells whether the root belongs to the prediction
     first         log₂ of the first increment relative to the step: how good the prediction was
-    leap          the size of that increment
-    longest       the largest size z had
+    longest       log₂ of the largest size z had
     """
 
     status: int
@@ -48,9 +50,8 @@ class Solution:
     impulse: list[Any]
     left: float
     contraction: float
-    first: int
-    leap: Any
-    longest: Any
+    first: float
+    longest: float
 
 
 def solve_step(
@@ -60,43 +61,44 @@ def solve_step(
     p: list[Any],
     z: list[Any],
     bits: int,
-    reach: Any = None,
-    first: int | None = None,
+    reach: float = math.inf,
+    first: float | None = None,
 ) -> Solution:
     """Newton from the prediction z, to the floor of this many bits.
 
-    The contraction is ASTRAY if already the first increment is longer than `reach`, or the root lies
+    The contraction is ASTRAY if already the first increment is longer than `reach` (log₂), or the root lies
     farther away than twice that. `first` is what the solution of a step like this one said.
     """
     before = flint.ctx.prec
     try:
-        solution = _iterate(E, t, q, p, z, bits, first)
+        solution = _iterate(E, t, q, p, z, bits, reach, first)
     finally:
         flint.ctx.prec = before
-    if reach is not None and (solution.longest > 2 * reach or solution.leap > reach):
+    if solution.longest > 1 + reach:
         solution.contraction = ASTRAY
     return solution
 
 
-def _iterate(E: Equations, t: Any, q: list[Any], p: list[Any], z: list[Any], bits: int, first: int | None) -> Solution:
+def _iterate(
+    E: Equations, t: Any, q: list[Any], p: list[Any], z: list[Any], bits: int, reach: float, first: float | None
+) -> Solution:
     """J is (∂R/∂z)⁻¹ at a point that is as far from the root as the increment found there was large: `away`.
 
-    An iteration with J gains the factor C · away, and two increments tell C. That says what each
-    further iteration will gain with this J or with a new one.
+    An iteration with J gains a factor in proportion to `away`, and two increments tell which: that says what
+    further iterations will gain with this J or with a new one. All sizes and rates are held as their log₂.
     """
     N = E.N
-    negligible = flint.arb((1, -bits - 10))
-    acceptable = flint.arb((1, -(bits // 2)))
-    scale = largest(z)
-    before = away = flint.arb(0)
-    contraction, predicted, leap = 0.0, first or 0, flint.arb(0)
-
-    def report(status: int, impulse: list[Any], left: Any) -> Solution:
-        return Solution(status, iteration, z, impulse, float(left), contraction, predicted, leap, scale)
-
-    fresh, working = True, bits if first is None else min(bits, SPARE_BITS - 2 * first)
+    negligible, acceptable = -bits - 10.0, -bits / 2
+    scale = log2(largest(z))
+    before = away = leap = 0.0
+    contraction = 0.0
+    fresh, working = True, bits if first is None else int(min(bits, max(0, -2 * first) + SPARE_BITS))
     J: Any = None
     slope: Any = None
+
+    def report(status: int, impulse: list[Any], left: float) -> Solution:
+        return Solution(status, iteration, z, impulse, _power(left), contraction, leap, scale)
+
     for iteration in range(1, MOST_ITERATIONS + 1):
         flint.ctx.prec = working
         if fresh:
@@ -108,40 +110,46 @@ def _iterate(E: Equations, t: Any, q: list[Any], p: list[Any], z: list[Any], bit
         flint.ctx.prec = bits
         dz = -(J * flint.arb_mat(N, 1, out[:N])).mid()
         increments = dz.entries()
-        size = largest(increments)
-        if not size.is_finite():
-            return report(NOT_FINITE, [], size)
+        move = largest(increments)
+        if not move.is_finite():
+            return report(NOT_FINITE, [], math.inf)
         z = [(a + b).mid() for a, b in zip(z, increments, strict=True)]
-        scale = max(scale, largest(z))
-        following, rate = flint.arb(0), flint.arb(1)
-        done = bool(size <= negligible * scale)
+        size, scale = log2(move), max(scale, log2(largest(z)))
+        following, gain, constant = -math.inf, 0.0, 0.0
+        done = size <= negligible + scale
         if iteration == 1:
-            predicted, leap = exponent(size) - exponent(scale), size
+            leap = size - scale
+            if size > reach:
+                contraction = ASTRAY
         elif not done:
-            rate = size / before
-            if iteration == 2 and size > acceptable * scale:
-                contraction = float(rate)
-            at_floor = rate > 0.5 and size <= acceptable * scale
-            constant = rate / away
-            if fresh:
-                rate = constant * size
-            following = (size * rate).mid()
-            done = bool(at_floor or (rate < 0.5 and following <= negligible * scale))
+            rate = size - before
+            if iteration == 2 and size > acceptable + scale:
+                contraction = max(contraction, _power(rate))
+            at_floor = rate > -1 and size <= acceptable + scale
+            constant = rate - away
+            gain = -(constant + size) if fresh else -rate
+            following = size - gain
+            done = at_floor or (gain > 1 and following <= negligible + scale)
         if done and working == bits:
             change = (slope * dz).mid().entries()
             impulse = [(a + b).mid() for a, b in zip(out[N:], change, strict=True)]
-            return report(GOING_WELL, impulse, following / scale if scale > 0 else 0.0)
+            return report(GOING_WELL, impulse, following - scale)
         if fresh:
             away = size
         fresh, working = False, bits
         if iteration > 1 and not done:
-            missing = exponent(following) - exponent(scale) + bits + 10
-            gain, gain_of_new = -exponent(rate), -exponent(constant * following)
-            fresh = gain <= 0 or ceil(missing / gain) > E.price + ceil(missing / max(1, gain_of_new))
-            right = exponent(scale) - exponent(following) + (gain_of_new if fresh else gain)
-            working = max(SPARE_BITS, min(bits, right + SPARE_BITS))
+            missing = following - scale - negligible
+            gain_of_new = max(1.0, -(constant + following))
+            fresh = gain <= 1 or math.ceil(missing / gain) > JACOBIAN + math.ceil(missing / gain_of_new)
+            right = scale - following + (gain_of_new if fresh else gain)
+            working = int(min(bits, max(0.0, right) + SPARE_BITS))
         before = size
-    return report(NOT_CONVERGED, [], before / scale)
+    return report(NOT_CONVERGED, [], before - scale)
+
+
+def _power(exponent: float) -> float:
+    """2^exponent; infinite or zero where a float ends."""
+    return math.exp2(exponent) if exponent < 1000 else math.inf
 
 
 @dataclass
@@ -167,11 +175,11 @@ def continue_from_rest(
 
     `equations` gives those of a fraction of h; v is the velocity at the start, or None if there is none.
     """
-    nothing = Solution(SINGULAR, 0, [], [], 1.0, 0.0, 0, flint.arb(0), flint.arb(0))
+    nothing = Solution(SINGULAR, 0, [], [], 1.0, 0.0, 0.0, 0.0)
     if v is None:
         return Reached(nothing, SINGULAR, 0, 0.0)
-    reached, fraction, growth, total = 0.0, 1.0 / 64.0, 2.0, 0
-    speed, expected = largest(v), flint.arb(0)
+    reached, fraction, growth, total = 0.0, 1.0 / 64.0, FASTEST, 0
+    speed, expected = log2(largest(v)), -math.inf
     last: list[Any] = []
     z: list[Any] | None = None
     while True:
@@ -179,7 +187,7 @@ def continue_from_rest(
         if z is None:
             z = [(x * E.h * speed).mid() for x in d[1:] for speed in v]
         # The first is small enough to be judged by its contraction alone.
-        reach = max(3 * expected, speed * abs(E.h)).mid() if reached > 0.0 else None
+        reach = max(math.log2(3) + expected, speed + log2(E.h)) if reached > 0.0 else math.inf
         # Only the last of them needs every digit.
         solution = solve_step(E, t, q, p, z, bits if fraction == 1.0 else min(bits, ROUGH_BITS), reach)
         total += solution.iterations
@@ -187,10 +195,11 @@ def continue_from_rest(
             reached, last = fraction, solution.z
             if fraction == 1.0:
                 return Reached(solution, GOING_WELL, total, reached)
+            growth = min(1.5 * growth, FASTEST)
         elif reached > 0.0:
             fraction = reached
-            growth = 1.0 + 0.5 * (growth - 1.0)
-            if growth < 1.02:
+            growth *= 0.25
+            if growth < SLOWEST:
                 return Reached(solution, BRANCH_ENDS, total, reached)
         else:
             # Not even the smallest step was solved: start from a smaller one.
@@ -200,9 +209,9 @@ def continue_from_rest(
                 status = BRANCH_ENDS if solution.status == GOING_WELL else solution.status
                 return Reached(solution, status, total, reached)
             continue
-        larger = min(1.0, fraction * growth)
+        larger = min(1.0, fraction * (1.0 + growth))
         z = prolonged(d, last, larger / fraction, len(q))
-        expected = largest(last) * (larger / fraction)
+        expected = log2(largest(last)) + math.log2(larger / fraction)
         fraction = larger
 
 

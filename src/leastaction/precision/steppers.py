@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -10,19 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.methods import Galerkin, Method, RungeKutta4
-from leastaction.precision.arithmetic import ball, balls, largest, matrix, mpfs, working
+from leastaction.precision.arithmetic import ball, balls, largest, log2, matrix, mpfs, working
 from leastaction.precision.equations import Equations
+from leastaction.precision.linear import LinearMechanics, LinearStepper
 from leastaction.precision.mechanics import Mechanics
 from leastaction.precision.newton import Reached, continue_from_rest, solve_step
 from leastaction.stepping.layout import GOING_WELL, NOT_FINITE, ON_THE_BRANCH, SINGULAR, WHOLE_POLYNOMIAL
-from leastaction.stepping.stepper import Failure, Start
+from leastaction.stepping.stepper import Failure, Start, Stepper
 
 Mpfs = NDArray[np.object_]
 Advanced = tuple[int, int, Failure | None]
 
 
-def stepper(mechanics: Mechanics, method: Method, start: Start) -> GalerkinStepper | RK4Stepper:
-    """The stepper of a method on a Lagrangian system."""
+def stepper(mechanics: Mechanics | LinearMechanics, method: Method, start: Start) -> Stepper:
+    """The stepper of a method on a system."""
+    if isinstance(mechanics, LinearMechanics):
+        return LinearStepper(mechanics, method, start)
     if isinstance(method, Galerkin):
         return GalerkinStepper(mechanics, method, start)
     return RK4Stepper(mechanics, method, start)
@@ -45,7 +49,7 @@ class GalerkinStepper:
             self._equations = lru_cache(maxsize=64)(self._at_fraction)
         self._z: list[Any] | None = None  # of the last step; the first is found by continuation
         self._degree, self._first = method.s, 0
-        self._prediction: int | None = None
+        self._prediction: float | None = None
         self._iterations = self._most = self._continued = 0
         self._floor = 0.0
 
@@ -62,13 +66,16 @@ class GalerkinStepper:
                 if self._z is None:
                     found = self._continue(t)
                 else:
-                    reach, modes = 3 * largest(self._z), (self._modes * flint.arb_mat(s, n, self._z)).mid()
+                    reach, modes = self._reach(self._z), (self._modes * flint.arb_mat(s, n, self._z)).mid()
                     found = self._solve(t, self._predicted(modes, self._degree), reach)
                 solution = found.solution
                 self._iterations += found.iterations
                 self._most = max(self._most, found.iterations)
                 if found.status != GOING_WELL:
                     failure = Failure(found.status, solution.left, found.iterations, found.fraction)
+                    if k % every:
+                        rows[stored] = mpfs(self._q + self._p)
+                        stored += 1
                     done, self._first = k - self._first, k
                     return done, stored, failure
                 self._floor = max(self._floor, solution.left)
@@ -83,7 +90,11 @@ class GalerkinStepper:
             self._first += steps
         return steps, stored, None
 
-    def _solve(self, t: Any, z: list[Any], reach: Any) -> Reached:
+    def _reach(self, z: list[Any]) -> float:
+        """log₂ of how far a step like this one may go."""
+        return math.log2(3) + log2(largest(z))
+
+    def _solve(self, t: Any, z: list[Any], reach: float) -> Reached:
         """The step from the state at t, predicted by z."""
         solution = solve_step(self._equations(1.0), t, self._q, self._p, z, self.bits, reach, self._prediction)
         self._prediction = solution.first
@@ -127,7 +138,7 @@ class GalerkinStepper:
                     return result, k
                 self._v = v
                 z = [(x * self._h * speed).mid() for x in self._d[1:] for speed in v]
-                found = self._solve(time, z, 3 * largest(z))
+                found = self._solve(time, z, self._reach(z))
                 if found.status != GOING_WELL:
                     return result, k
                 result[k] = mpfs(found.solution.z).reshape(s, n)
@@ -154,22 +165,29 @@ class RK4Stepper:
 
     def advance(self, steps: int, every: int, last: int, rows: Mpfs) -> Advanced:
         """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""
-        n, h, stored = self.n, self._h, 0
+        h, stored = self._h, 0
         with working(self.mechanics.bits):
             for k in range(self._first, self._first + steps):
                 after = self._step((self._t + k * h).mid())
                 if isinstance(after, int):
+                    if k % every:
+                        rows[stored] = self._state(k)
+                        stored += 1
                     done, self._first = k - self._first, k
                     return done, stored, Failure(after, float("nan"), 0, 0.0)
                 self._y = after
                 if (k + 1) % every == 0 or k + 1 == last:
-                    q, p = self._y[:n], self._y[n:]
-                    if self._form == "lagrange":
-                        p = self.mechanics.momentum_balls((self._t + (k + 1) * h).mid(), q, p)
-                    rows[stored] = mpfs(q + p)
+                    rows[stored] = self._state(k + 1)
                     stored += 1
             self._first += steps
         return steps, stored, None
+
+    def _state(self, k: int) -> Mpfs:
+        """(q, p) after k steps."""
+        q, p = self._y[: self.n], self._y[self.n :]
+        if self._form == "lagrange":
+            p = self.mechanics.momentum_balls((self._t + k * self._h).mid(), q, p)
+        return mpfs(q + p)
 
     def _step(self, t: Any) -> list[Any] | int:
         """y after one step, or the status that ended it."""

@@ -144,7 +144,7 @@ def _cells(
 def pendulum_cells(options: Options, lengths: tuple[int, ...] = _lengths(TABLE_2)) -> list[Cell]:
     """Table 2, for these lengths."""
     short, digits = precise(lengths, options)
-    found = {}
+    found: dict[tuple[int, str], tuple[float, ...]] = {}
     for method in (MIDPOINT, RK4, SIMPSON):
         errors = [pendulum_errors(method, h, lengths) for h in PENDULUM_STEPS]
         if short:
@@ -160,7 +160,7 @@ def top_cells(table: str, options: Options, lengths: tuple[int, ...] = _lengths(
     """Table 4 (nutation) or 5 (energy), for these lengths."""
     published, quantity = {"4": (TABLE_4, "nutation"), "5": (TABLE_5, "energy")}[table]
     short, digits = precise(lengths, options)
-    found = {}
+    found: dict[tuple[int, str], tuple[float, ...]] = {}
     for method in (MIDPOINT, RK4, SIMPSON):
         errors = [top_errors(method, mesh, lengths)[quantity] for mesh in TOP_MESHES]
         if short:

@@ -9,6 +9,7 @@ first order system (26); Simpson's integrator against the implicit midpoint meth
 from __future__ import annotations
 
 from leastaction.papers.model import Paper
+from leastaction.papers.top2025 import figures_cusps, figures_loops, figures_pendulum
 from leastaction.papers.top2025.tables import TABLES
 
 PAPER = Paper(
@@ -17,4 +18,5 @@ PAPER = Paper(
     title="Simpson variational integrator for nonlinear systems: a tutorial on the Lagrange top",
     reference="Preprint, 4 December 2025",
     tables=TABLES,
+    figures=[*figures_pendulum.FIGURES, *figures_loops.FIGURES, *figures_cusps.FIGURES],
 )

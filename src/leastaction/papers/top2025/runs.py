@@ -53,7 +53,7 @@ def run(name: str, method: str, h: Any, steps: int, every: int = 1, digits: int 
 def nutation_step(name: str, mesh: int, digits: int | None = None) -> Any:
     """The nutation period divided by `mesh`."""
     if digits is None:
-        return problem(name).period / mesh
+        return float(problem(name).data(PAPER_DIGITS).period) / mesh
     with mpmath.workdps(digits + 10):
         return problem(name).data(digits + 10).period / mesh
 

@@ -9,13 +9,15 @@
 True
 """
 
-from leastaction import problems
-from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError
+from leastaction import linear, problems
+from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError, UnstableStepError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
+from leastaction.trace import const
 
 __version__ = "0.1.0"
 
@@ -23,11 +25,15 @@ __all__ = [
     "DegenerateLagrangianError",
     "Lagrangian",
     "Path",
+    "Quadratic",
     "StepFailed",
     "TraceError",
+    "UnstableStepError",
+    "const",
     "galerkin",
     "gauss",
     "integrate",
+    "linear",
     "lobatto",
     "method",
     "problems",

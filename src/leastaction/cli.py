@@ -14,6 +14,7 @@ EXAMPLES = """examples:
   leastaction methods                                 the methods by name
   leastaction run pendulum --method simpson --h 0.01 --t-end 10 --plot pendulum.png
   leastaction run my_system.py --method P4N4Q8Gau --h 0.05 --t-end 100 --out run.npz
+  leastaction run --mass M.mtx --stiffness K.mtx --q0 bent.txt --method P2N2Q4Gau --h 0.01 --t-end 5 --output 7,8
 """
 
 
@@ -52,12 +53,12 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "run",
         help="integrate a problem, or a system of your own",
-        description="Integrate a problem of the catalogue, or a Python file that defines `system` (a la.Lagrangian), "
-        "`q0`, and `p0` or `v0`.",
+        description="Integrate a problem of the catalogue, a Python file that defines `system` (a la.Lagrangian or a "
+        "la.Quadratic), `q0`, and `p0` or `v0`, or a linear system M q̈ + C q̇ + K q = f(t) from Matrix Market files.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    run.add_argument("system", metavar="PROBLEM|FILE.py")
+    run.add_argument("system", metavar="PROBLEM|FILE.py", nargs="?")
     run.add_argument("--method", default="simpson", help="default: simpson")
     run.add_argument("--h", type=float, required=True, help="step")
     run.add_argument("--t-end", type=float, required=True, help="until when")
@@ -65,6 +66,20 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--plot", type=Path, metavar="FILE", help="draw positions and energy error to this file")
     run.add_argument("--out", type=Path, metavar="FILE", help="save the path to this file")
     run.set_defaults(command=_run)
+    linear = run.add_argument_group("linear systems", "vectors are files (.mtx, .npy, text) or numbers: 0,1.5,2")
+    linear.add_argument("--mass", metavar="M.mtx", help="mass matrix, or its diagonal as an n × 1 array")
+    linear.add_argument("--stiffness", metavar="K.mtx", help="stiffness matrix")
+    damping = linear.add_mutually_exclusive_group()
+    damping.add_argument("--damping", metavar="C.mtx", help="viscous damping matrix")
+    damping.add_argument("--rayleigh", type=float, nargs=2, metavar=("ALPHA", "BETA"), help="damping αM + βK")
+    linear.add_argument("--load", metavar="FILE", help="rows of t, f_1 … f_n, joined by cubic splines")
+    linear.add_argument("--fixed", type=_indices, default=[], metavar="I,J", help="degrees of freedom held at zero")
+    linear.add_argument("--q0", metavar="VECTOR", help="initial positions (default: zero)")
+    velocity = linear.add_mutually_exclusive_group()
+    velocity.add_argument("--v0", metavar="VECTOR", help="initial velocities (default: zero)")
+    velocity.add_argument("--p0", metavar="VECTOR", help="initial momenta")
+    linear.add_argument("--output", type=_indices, metavar="I,J", help="store these degrees of freedom only")
+    linear.add_argument("--allow-unstable", action="store_true", help="run even where the method is not stable")
 
     methods = commands.add_parser("methods", help="list the methods")
     methods.add_argument("--max-s", type=int, default=4, help="largest degree listed (default: 4)")
@@ -122,16 +137,24 @@ def _print_table(header: list[str], rows: list[list[Any]]) -> None:
         print("  ".join(entry.ljust(width) for entry, width in zip(row, widths, strict=True)).rstrip())
 
 
+def _indices(text: str) -> list[int]:
+    return [int(word) for word in text.replace(",", " ").split()]
+
+
 def _run(options: argparse.Namespace) -> int:
     import leastaction as la
 
-    system, start = _system(options.system)
+    matrices = options.mass is not None or options.stiffness is not None
+    if matrices == (options.system is not None):
+        raise ValueError("say what to run: a problem or a file, or --mass and --stiffness")
+    system, start = _linear_system(options) if matrices else _system(options.system)
     path = la.integrate(
         system, options.method, **start, h=options.h, t_end=options.t_end, every=options.every, progress=True
     )
-    energy = path.energy()
     print(path)
-    print(f"energy {energy[0]:.12g}, largest change {abs(energy - energy[0]).max():.2e}")
+    if path.output is None:
+        energy = path.energy()
+        print(f"energy {energy[0]:.12g}, largest change {abs(energy - energy[0]).max():.2e}")
     print(f"last q {path.q[-1]}\nlast p {path.p[-1]}")
     if options.out:
         path.save(options.out)
@@ -148,6 +171,9 @@ def _plot(path: Any, file: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    if path.output is not None:  # no energy without the whole state
+        path.plot("configuration").figure.savefig(file, dpi=160)
+        return
     figure, axes = plt.subplots(2, 1, figsize=(7, 6), layout="constrained", sharex=True)
     path.plot("configuration", axes[0])
     path.plot("energy", axes[1])
@@ -171,6 +197,28 @@ def _system(name: str) -> tuple[Any, dict[str, Any]]:
 
     problem = problems.get(name)
     return problem.system, {"q0": problem.q0, "p0": problem.p0}
+
+
+def _linear_system(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    """A linear system and its start, from files; what is counted is what the files count, fixed or not."""
+    from leastaction.linear.files import from_files, vector
+
+    if options.mass is None or options.stiffness is None:
+        raise ValueError("a linear system needs both --mass and --stiffness")
+    names = ("damping", "rayleigh", "load", "fixed")
+    system, free = from_files(options.mass, options.stiffness, **{name: getattr(options, name) for name in names})
+    n = system.n + len(set(options.fixed))
+    start: dict[str, Any] = {"q0": vector(options.q0, n, "--q0")[free], "allow_unstable": options.allow_unstable}
+    if options.p0 is not None:
+        start["p0"] = vector(options.p0, n, "--p0")[free]
+    else:
+        start["v0"] = vector(options.v0, n, "--v0")[free]
+    if options.output is not None:
+        places = {int(dof): place for place, dof in enumerate(free)}
+        if lost := [dof for dof in options.output if dof not in places]:
+            raise ValueError(f"--output {lost[0]}: there is no such free degree of freedom among the {n}")
+        start["output"] = [places[dof] for dof in options.output]
+    return system, start
 
 
 def _methods(options: argparse.Namespace) -> int:

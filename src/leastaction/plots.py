@@ -26,7 +26,7 @@ def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None) -
         _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
     ax.set_prop_cycle(color=COLOURS)
     kinds[what](path, ax)
-    ax.set_title(f"{path.system.name}, {path.method.name}, h = {path.h:g}", fontsize="medium", loc="left")
+    ax.set_title(f"{path.system.name}, {path.method.name}, h = {float(path.h):g}", fontsize="medium", loc="left")
     return ax
 
 
@@ -36,17 +36,17 @@ def _label(ax: Axes, n: int) -> None:
 
 
 def _configuration(path: Path, ax: Axes) -> None:
-    for j in range(path.system.n):
+    for j in range(path.q.shape[1]):
         ax.plot(path.t, path.q[:, j], label=f"$q_{{{j}}}$", linewidth=1)
     ax.set(xlabel="time $t$", ylabel="position $q$")
-    _label(ax, path.system.n)
+    _label(ax, path.q.shape[1])
 
 
 def _phase(path: Path, ax: Axes) -> None:
-    for j in range(path.system.n):
+    for j in range(path.q.shape[1]):
         ax.plot(path.q[:, j], path.p[:, j], label=f"$(q_{{{j}}}, p_{{{j}}})$", linewidth=1)
     ax.set(xlabel="position $q$", ylabel="momentum $p$")
-    _label(ax, path.system.n)
+    _label(ax, path.q.shape[1])
 
 
 def _energy(path: Path, ax: Axes) -> None:

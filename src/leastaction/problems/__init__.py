@@ -21,9 +21,12 @@ __all__ = ["get", "names"]
 
 # name → module and function; imported only when asked for
 _PROBLEMS = {
+    "charged-particle": ("charged_particle", "charged_particle"),
     "double-pendulum": ("double_pendulum", "double_pendulum"),
+    "driven-oscillator": ("driven_oscillator", "driven_oscillator"),
     "harmonic-oscillator": ("harmonic_oscillator", "harmonic_oscillator"),
     "harmonic-oscillator-2d": ("harmonic_oscillator", "harmonic_oscillator_2d"),
+    "henon-heiles": ("henon_heiles", "henon_heiles"),
     "kepler": ("kepler", "kepler"),
     "kepler-3d": ("kepler", "kepler_3d"),
     "kepler-galerkin": ("kepler", "kepler_galerkin"),

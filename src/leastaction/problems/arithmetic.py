@@ -6,11 +6,12 @@ x.sin and its like act on arrays, x(c) is a constant c, known to many digits, in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from leastaction.problems.reals import to_mpf
 
@@ -40,16 +41,6 @@ class Doubles:
         product, error = _two_product(k, high)
         return k, ((t - product) - error) - k * low
 
-    def elliprf(self, *args: NDArray[Any]) -> NDArray[Any]:
-        from scipy.special import elliprf
-
-        return elliprf(*args)
-
-    def elliprj(self, *args: NDArray[Any]) -> NDArray[Any]:
-        from scipy.special import elliprj
-
-        return elliprj(*args)
-
 
 class Digits:
     """mpmath numbers of the working precision, in object arrays. Use inside mpmath.workdps."""
@@ -57,7 +48,6 @@ class Digits:
     sin, cos, sqrt, rint = (np.frompyfunc(f, 1, 1) for f in (mpmath.sin, mpmath.cos, mpmath.sqrt, mpmath.nint))
     exp = np.frompyfunc(mpmath.exp, 1, 1)
     arctan2 = np.frompyfunc(mpmath.atan2, 2, 1)
-    elliprf, elliprj = np.frompyfunc(mpmath.elliprf, 3, 1), np.frompyfunc(mpmath.elliprj, 4, 1)
     _array = np.frompyfunc(to_mpf, 1, 1)
 
     @property
@@ -65,11 +55,12 @@ class Digits:
         return +mpmath.mp.eps
 
     @property
-    def pi(self) -> Any:
-        return +mpmath.pi
+    def pi(self) -> NDArray[Any]:
+        return self(mpmath.pi)
 
-    def __call__(self, c: Any) -> Any:
-        return +mpmath.mpf(c)
+    def __call__(self, c: Any) -> NDArray[Any]:
+        # An array of one: with a bare number on its left, mpmath would first print the array on its right.
+        return np.array([+mpmath.mpf(c)], object)
 
     def array(self, values: Any) -> NDArray[Any]:
         return np.asarray(self._array(np.asarray(values, object)), object)
@@ -83,6 +74,16 @@ class Digits:
 Arithmetic = Doubles | Digits
 
 DOUBLES, DIGITS = Doubles(), Digits()
+
+
+def by_components(x: Arithmetic, formula: Callable[..., Any], *states: ArrayLike) -> NDArray[Any]:
+    """The formula's value, or values stacked, on states of shape (…, n), each given to it as n arrays of shape (K,)."""
+    arrays = [x.array(state) for state in states]
+    shape = arrays[0].shape[:-1]
+    found = formula(*(tuple(array.reshape(-1, array.shape[-1]).T) for array in arrays))
+    if isinstance(found, tuple):
+        return np.stack(found, axis=-1).reshape(*shape, len(found))
+    return found.reshape(shape)[()]
 
 
 def _two_product(a: NDArray[Any], b: float) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic
+from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic, by_components
 from leastaction.problems.reals import to_float, to_mpf
 
 
@@ -41,7 +41,7 @@ class FirstOrder:
         if digits is None:
             return self._at(DOUBLES, self._doubles, y)
         with mpmath.workdps(digits):
-            c = SimpleNamespace(**{name: to_mpf(value) for name, value in self.exact_params.items()})
+            c = SimpleNamespace(**{name: DIGITS(to_mpf(value)) for name, value in self.exact_params.items()})
             return self._at(DIGITS, c, y)
 
     @cached_property
@@ -49,4 +49,4 @@ class FirstOrder:
         return SimpleNamespace(**{name: to_float(value) for name, value in self.exact_params.items()})
 
     def _at(self, x: Arithmetic, c: Any, y: ArrayLike) -> NDArray[Any]:
-        return np.stack(self.formula(x, c, tuple(np.moveaxis(x.array(y), -1, 0))), axis=-1)
+        return by_components(x, lambda z: self.formula(x, c, z), y)

@@ -90,14 +90,12 @@ def _kepler(name: str, title: str, n: int, e: Any, k: Any, a: Any, inclination: 
 
 
 def _check_bound(k: Any, q0: Any, p0: Any) -> None:
-    with mpmath.workdps(40):
-        q, p, k = [float(x) for x in q0], [float(x) for x in p0], float(k)
-    if not any(q):
+    if not any(q0):
         raise ValueError("q0 must not be the centre of attraction")
-    if np.dot(p, p) / 2 - k / np.linalg.norm(q) >= 0:
-        raise ValueError(f"q0 = {q}, p0 = {p} is not a bound orbit: ½p² − k/r ≥ 0. Take a smaller momentum")
-    if not any(_cross(q, p)):
-        raise ValueError(f"q0 = {q} and p0 = {p} are parallel: the orbit falls into the centre")
+    if _dot(p0, p0) / 2 - k / sp.sqrt(_dot(q0, q0)) >= 0:
+        raise ValueError(f"q0 = {q0}, p0 = {p0} is not a bound orbit: ½p² − k/r ≥ 0. Take a smaller momentum")
+    if not any(sp.simplify(x) for x in _cross(q0, p0)):
+        raise ValueError(f"q0 = {q0} and p0 = {p0} are parallel: the orbit falls into the centre")
 
 
 def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:

@@ -1,7 +1,8 @@
 """Lagrange top with cusps, and its reduction to the nutation alone.
 
-The top of lagrange_top.py released with its axis at rest, φ'(0) = θ'(0) = 0: p_φ = p_ψ cos θ₀, and the axis comes to rest
-again, in a cusp, once in every nutation. With I₃ = 2I = 2, θ₀ = π/6, ψ'(0) = 2π and μ/I = A = 4π²: p_φ = 2π√3, p_ψ = 4π.
+The top of lagrange_top.py released with its axis at rest, φ'(0) = θ'(0) = 0: p_φ = p_ψ cos θ₀, and the axis comes to
+rest again, in a cusp, once in every nutation. With I₃ = 2I = 2, θ₀ = π/6, ψ'(0) = 2π and μ/I = A = 4π², p_φ = 2π√3
+and p_ψ = 4π.
 
 `problem.reduced` is the first order system of (φ, θ, ξ), eqs. (26):
 
@@ -26,10 +27,10 @@ import numpy as np
 import sympy as sp
 
 from leastaction.problems.arithmetic import Arithmetic
-from leastaction.problems.lagrange_top import solution as top_solution
 from leastaction.problems.lagrange_top import top
 from leastaction.problems.problem import Data, Motion, Problem
 from leastaction.problems.reals import exact, positive
+from leastaction.problems.top_solution import find_nutation
 
 SOURCE = "Rojas-Quintero, Dubois and Jourdan 2025, section 4.3, eqs. (21)–(26), Table 6"
 
@@ -84,18 +85,11 @@ def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
 
 
 def solution(d: Data) -> Motion:
-    """The nutation of a top with these momenta; what I₃ is makes no difference to it."""
     c = d.params
-    whole = top_solution(
-        Data(
-            (0 * c["I"], d.q0[0], 0 * c["I"]),
-            (c["p_phi"], d.p0[0], c["p_psi"]),
-            {"I": c["I"], "I3": c["I"], "m": c["I"], "g": c["A"], "l": 1},
-        )
-    )
+    nutation = find_nutation(c["I"], c["I"] * c["A"], d.q0[0], c["p_phi"], d.p0[0], c["p_psi"])
 
     def at(x: Arithmetic, t: Any) -> Any:
-        q, p = whole.at(x, t)
-        return q[1:2], p[1:2]
+        theta, p_theta = nutation.at(x, nutation.phase(x, t)[1])
+        return (theta,), (p_theta,)
 
-    return Motion(at, whole.period)
+    return Motion(at, nutation.period)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.lagrangian import Lagrangian
-from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic
+from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic, by_components
 from leastaction.problems.first_order import FirstOrder
 from leastaction.problems.reals import to_float, to_mpf
 
@@ -59,9 +59,8 @@ class Invariant:
         return _rounded(value, digits)
 
     def _at(self, x: Arithmetic, number: Callable[[Any], Any], q: ArrayLike, p: ArrayLike) -> Any:
-        c = SimpleNamespace(**{name: number(value) for name, value in self.exact_params.items()})
-        Q, P = (tuple(np.moveaxis(x.array(z), -1, 0)) for z in (q, p))
-        return self.formula(x, c, Q, P)
+        c = SimpleNamespace(**{name: x(number(value)) for name, value in self.exact_params.items()})
+        return by_components(x, lambda *qp: self.formula(x, c, *qp), q, p)
 
 
 class Problem:
@@ -105,7 +104,7 @@ class Problem:
         self.exact_q0, self.exact_p0, self.exact_params, self.settings = q0, p0, dict(params), dict(settings)
         self.q0, self.p0 = (np.array([to_float(x) for x in z]) for z in (q0, p0))
         self.params = {key: to_float(value) for key, value in params.items()}
-        self.system = Lagrangian(lagrangian, n=len(q0), params=self.params)
+        self.system = Lagrangian(lagrangian, n=len(q0), params=self.exact_params)
         self.invariants = {key: Invariant(key, formula, self.exact_params) for key, formula in invariants.items()}
         self.matrices = None
         if matrices is not None:
@@ -114,8 +113,8 @@ class Problem:
         self.period_of = period_of
         self._solution, self._period = solution, period
         self._motions: dict[int, Motion] = {}
-        known = self.data(DOUBLE_DIGITS).period
-        self.period = None if known is None else float(known)
+        known = self._motion(DOUBLE_DIGITS).period if period is None and solution is not None else period
+        self.period = None if known is None else to_float(known)
 
     @property
     def has_exact(self) -> bool:
@@ -137,7 +136,9 @@ class Problem:
     def exact(self, t: Any, digits: int | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
         """q and p at the times t by the exact solution, as doubles or, if `digits` is given, as mpmath numbers."""
         if digits is None:
-            return self._at(DOUBLES, self._motion(DOUBLE_DIGITS), t)
+            motion = self._motion(DOUBLE_DIGITS)
+            with mpmath.workdps(2 * (DOUBLE_DIGITS + GUARD)):  # for what is yet computed from the constants
+                return self._at(DOUBLES, motion, t)
         motion = self._motion(digits)
         with mpmath.workdps(digits + GUARD):
             q, p = self._at(DIGITS, motion, t)
@@ -146,7 +147,7 @@ class Problem:
     def _at(self, x: Arithmetic, motion: Motion, t: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         times = x.array(t)
         q, p = (np.stack([*components], axis=-1) for components in motion.at(x, times.reshape(-1)))
-        return q.reshape(*times.shape, -1), p.reshape(*times.shape, -1)
+        return q.reshape(*times.shape, self.system.n), p.reshape(*times.shape, self.system.n)
 
     def _motion(self, digits: int) -> Motion:
         """The solution's constants, found once with twice the digits, since some come from nearly double roots."""

@@ -99,7 +99,8 @@ def _table(table: TableOutcome) -> str:
     text = f"<h3>Table {escape(table.number)}. {escape(table.title)}</h3>"
     if table.setting:
         text += f"<p class='setting'>{escape(table.setting)}</p>"
-    text += f"<div class='wide'><table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+    body = "".join(lines)
+    text += f"<div class='wide'><table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     if notes:
         items = "".join(
             f"<li>{escape(cell.row)}, {escape(cell.column)}: printed {escape(cell.published)}, computed "
@@ -140,5 +141,6 @@ def _errata(errata: Sequence[ErratumOutcome]) -> str:
     )
     return (
         "<h3>Errata</h3><div class='wide'><table><thead><tr><th class='text'>where</th><th class='text'>printed</th>"
-        f"<th class='text'>should be</th><th class='text'>evidence, computed</th></tr></thead><tbody>{rows}</tbody></table></div>"
+        "<th class='text'>should be</th><th class='text'>evidence, computed</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>"
     )

@@ -32,10 +32,22 @@ MOST = 21  # largest in a step
 CONTINUED = 22  # steps solved by continuation in h
 TABLE = 23  # offsets of the method's arrays in the table …
 WORK = 32  # … and of the workspace's
-INTEGERS = 56
+COLUMNS = 56  # linear systems: how many of the numbers (q, p) are stored
+INTEGERS = 57
 
 # From this many unknowns on, LAPACK factors faster than plain loops.
 LAPACK_FROM = 32
+
+# If the second Newton increment is at most this part of the first, the root is the only one near the prediction
+# (the affine-invariant Newton–Kantorovich theorem; Deuflhard, Newton Methods for Nonlinear Problems, 2.1).
+ON_THE_BRANCH = 0.25
+ASTRAY = 1.0
+# Continuation: by what part the step grows at a time, at most and at least. Growing twofold lost the branch of a
+# midpoint step of most of a period once in sixteen, growing by a quarter never did.
+FASTEST = 0.25
+SLOWEST = 1e-3
+# Up to this degree the last polynomial is extrapolated whole; beyond, its degree is chosen by what predicted best.
+WHOLE_POLYNOMIAL = 3
 
 # Status.
 GOING_WELL = 0
@@ -50,7 +62,8 @@ STEP = 1
 FLOOR = 2  # largest increment left undone in a step, relative to the step
 RESIDUAL = 3  # the same of the step that failed
 REACH = 4  # continuation: the largest fraction of h that could be solved
-REALS = 5
+SPENT = 5  # Newton iterations on the step that failed
+REALS = 6
 
 
 def table_sizes(s: int, r: int) -> list[int]:

@@ -24,6 +24,7 @@ LOOPS = {
     "galerkin.run": "iddddddp",
     "galerkin.polynomials": "iddddddp",
     "rk4.run": "idddddp",
+    "linear.run": "idddddddid",
     "pointwise.evaluate": "iddd",
     "pointwise.velocities": "idddddp",
 }

@@ -31,15 +31,15 @@ def points(method: str, name: str, **changes: Any) -> dict[str, Any]:
     return mark(method, name, linestyle="none", markerfacecolor="none", **changes)
 
 
-def slopes(h: FloatArray, error: FloatArray) -> FloatArray:
+def slopes(h: FloatArray, error: FloatArray) -> list[float]:
     """The order between neighbouring steps."""
-    return np.log(error[1:] / error[:-1]) / np.log(h[1:] / h[:-1])
+    return [float(order) for order in np.diff(np.log(error)) / np.diff(np.log(h))]
 
 
-def listed(orders: FloatArray) -> str:
+def listed(orders: Sequence[float]) -> str:
     """Orders as words, in the sequence of the steps.
 
-    >>> listed(np.array([1.98, 2.0]))
+    >>> listed([1.98, 2.0])
     '1.98, 2.00'
     """
     return ", ".join(f"{order:.2f}" for order in orders)

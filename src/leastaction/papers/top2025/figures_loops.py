@@ -63,7 +63,7 @@ def figure_7(options: Options) -> Drawing:
     """Five periods of the exact motion."""
     top = problem(NAME)
     periods = np.linspace(0, 5, 2001)
-    q, p = top.exact(periods * nutation_step(NAME, 1))
+    q, p = top.exact(periods * float(nutation_step(NAME, 1)))
     phi, theta = q[:, 0], q[:, 1]
     rate = top.system.velocity(q, p)[:, 0]
     figure = axis_path(periods, phi, theta, top.params["l"])
@@ -90,7 +90,7 @@ def figure_8(options: Options) -> Drawing:
     import matplotlib.pyplot as plt
 
     top = problem(NAME)
-    period = nutation_step(NAME, 1)
+    period = float(nutation_step(NAME, 1))
     fine = np.linspace(0, 1, 1001)
     exact = top.exact(fine * period)[0][:, 1]
     figure, ax = plt.subplots(figsize=(7, 4.2))
@@ -116,7 +116,7 @@ def figure_9(options: Options) -> Drawing:
     """The energy error over ten periods; the step of Figure 8, since the paper does not tell."""
     import matplotlib.pyplot as plt
 
-    period = nutation_step(NAME, 1)
+    period = float(nutation_step(NAME, 1))
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
     largest, later = {}, {}
     for method in METHODS:
@@ -139,7 +139,7 @@ def figure_10(options: Options) -> Drawing:
     """Relative errors of both conserved momenta over ten periods."""
     import matplotlib.pyplot as plt
 
-    period = nutation_step(NAME, 1)
+    period = float(nutation_step(NAME, 1))
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
     largest: dict[str, list[float]] = {}
     for method in METHODS:

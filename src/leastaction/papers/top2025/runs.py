@@ -43,33 +43,35 @@ def library_name(method: str, name: str) -> str:
 
 def run(name: str, method: str, h: Any, steps: int, every: int = 1, digits: int | None = None) -> Path:
     """One run from the problem's own data, in float64 or with so many digits."""
-    data, chosen = problem(name), library_name(method, name)
-    if digits is None:
-        return integrate(data.system, chosen, data.q0, data.p0, h=float(h), steps=steps, every=every)
-    exact: dict[str, Any] = {"digits": digits, "params": data.exact_params}
-    return integrate(data.system, chosen, data.exact_q0, data.exact_p0, h=h, steps=steps, every=every, **exact)
+    data = problem(name)
+    return integrate(
+        data.system,
+        library_name(method, name),
+        data.exact_q0,
+        data.exact_p0,
+        h=h,
+        steps=steps,
+        params=data.exact_params,
+        every=every,
+        digits=digits,
+    )
 
 
-def nutation_step(name: str, mesh: int, digits: int | None = None) -> Any:
-    """The nutation period divided by `mesh`."""
-    if digits is None:
-        return float(problem(name).data(PAPER_DIGITS).period) / mesh
-    with mpmath.workdps(digits + 10):
-        return problem(name).data(digits + 10).period / mesh
+def nutation_step(name: str, mesh: int) -> Any:
+    """The nutation period divided by `mesh`, to more digits than any run has."""
+    with mpmath.workdps(2 * PAPER_DIGITS):
+        return problem(name).data(2 * PAPER_DIGITS).period / mesh
 
 
 def energy_error(path: Path) -> NDArray[Any]:
     """e_H = (H − H₀)/H₀ at every stored time."""
     H = path.energy()
-    with mpmath.workdps(getattr(path, "digits", None) or PAPER_DIGITS):
+    with path.reals.working():
         return np.asarray((H - H[0]) / H[0], float)
 
 
-def nutation_error(path: Path, name: str, digits: int | None = None) -> NDArray[Any]:
+def nutation_error(path: Path, name: str) -> NDArray[Any]:
     """e_θ = (θ − θ_ex)/θ_ex at every stored time, θ_ex by the exact solution."""
-    if digits is None:
-        exact = problem(name).exact(path.t)[0][:, 1]
-        return path.q[:, 1] / exact - 1
-    exact = problem(name).exact(path.t, digits=digits)[0][:, 1]
-    with mpmath.workdps(digits):
+    exact = problem(name).exact(path.t, digits=path.digits)[0][:, 1]
+    with path.reals.working():
         return np.asarray((path.q[:, 1] - exact) / exact, float)

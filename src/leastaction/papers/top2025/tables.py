@@ -104,9 +104,9 @@ def top_errors(
 ) -> dict[str, dict[int, float]]:
     """‖e_θ‖∞ and ‖e_H‖∞ of the top with loops, by length in nutation periods; one run serves all lengths."""
     steps = {length: length * mesh for length in lengths}
-    path = run("lagrange-top", method, nutation_step("lagrange-top", mesh, digits), max(steps.values()), digits=digits)
+    path = run("lagrange-top", method, nutation_step("lagrange-top", mesh), max(steps.values()), digits=digits)
     return {
-        "nutation": _largest(nutation_error(path, "lagrange-top", digits), steps),
+        "nutation": _largest(nutation_error(path, "lagrange-top"), steps),
         "energy": _largest(energy_error(path), steps),
     }
 

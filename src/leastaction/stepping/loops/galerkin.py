@@ -14,23 +14,24 @@ from leastaction.stepping.layout import (
     ITERATIONS,
     LAST,
     MOST,
+    NOT_FINITE,
+    ON_THE_BRANCH,
     PREDICTOR,
     RESIDUAL,
     SINGULAR,
+    SPENT,
     START,
     STARTED,
     STATUS,
     STEP,
     STEPS,
     STORED,
+    WHOLE_POLYNOMIAL,
 )
 from leastaction.stepping.loops.calls import at, native
 from leastaction.stepping.loops.legendre import velocity
-from leastaction.stepping.loops.newton import ON_THE_BRANCH, continue_from_rest, length, solve_step
+from leastaction.stepping.loops.newton import continue_from_rest, length, solve_step
 from leastaction.stepping.loops.workspace import give_parameters, tables, workspace
-
-# Up to this degree the last polynomial is extrapolated whole; beyond, its degree is chosen by what predicted best.
-WHOLE_POLYNOMIAL = 3
 
 
 @native
@@ -59,11 +60,17 @@ def run(I, R, table, x, carry, stored, memory, pivots):
                 status, more, left = continue_from_rest(I, T, W, R, x)
                 iterations += more
                 I[CONTINUED] += 1
+        impulse = 0.0
+        for j in range(n):
+            impulse += W.out[N + j]
+        if status == GOING_WELL and impulse - impulse != 0.0:  # the end of the step need not enter its equations
+            status = NOT_FINITE
         I[ITERATIONS] += iterations
         I[MOST] = max(I[MOST], iterations)
         I[STATUS] = status
         if status != GOING_WELL:
             R[RESIDUAL] = left
+            R[SPENT] = iterations
             return
         R[FLOOR] = max(R[FLOOR], left)
         if I[STARTED] == 1 and s > WHOLE_POLYNOMIAL:

@@ -7,9 +7,11 @@ x = (t, h, q, p, z, params).
 from __future__ import annotations
 
 from leastaction.stepping.layout import (
+    ASTRAY,
     BRANCH_ENDS,
     DEGREE,
     DOF,
+    FASTEST,
     FUSED,
     GOING_WELL,
     GRADIENT,
@@ -18,8 +20,10 @@ from leastaction.stepping.layout import (
     NODES,
     NOT_CONVERGED,
     NOT_FINITE,
+    ON_THE_BRANCH,
     REACH,
     SINGULAR,
+    SLOWEST,
 )
 from leastaction.stepping.loops.calls import at, call_kernel, native
 from leastaction.stepping.loops.legendre import velocity
@@ -33,10 +37,6 @@ NEGLIGIBLE = 1e-3 * EPS
 ACCEPTABLE = 1e-7
 # A chord iteration is worth going on with while it gains this much each time.
 CHORD_RATE = 0.1
-# If the second increment is at most this part of the first, the root is the only one near the prediction
-# (the affine-invariant Newton–Kantorovich theorem; Deuflhard, Newton Methods for Nonlinear Problems, 2.1).
-ON_THE_BRANCH = 0.25
-ASTRAY = 1.0
 HUGE = 1e300
 
 
@@ -216,15 +216,16 @@ def continue_from_rest(I, T, W, R, x):
     """The root at step h that is connected with the solution at h → 0, by continuation in h.
 
     From a small fraction of h, where the velocity alone predicts the step, the polynomial solved at
-    one step is prolonged to predict the next larger one. The growth is cut when Newton does not
-    contract at once or leads astray, and the branch is taken to end where it would have to be cut below 2 %.
+    one step is prolonged to predict the next larger one. The growth is cut when Newton does not contract
+    at once or leads astray, and comes back slowly; where it would have to be less than SLOWEST the branch is
+    taken to end.
     """
     n, s, h = I[DOF], I[DEGREE], x[1]
     N, z = n * s, at(x, 2 + 2 * n)
     R[REACH] = 0.0
     if not velocity(I, W, x):
         return SINGULAR, 0, 1.0
-    fraction, growth, total = 1.0 / 64.0, 2.0, 0
+    fraction, growth, total = 1.0 / 64.0, FASTEST, 0
     speed, longest, expected = 0.0, 0.0, 0.0
     for j in range(n):
         speed = max(speed, abs(W.v[j]))
@@ -245,10 +246,11 @@ def continue_from_rest(I, T, W, R, x):
             longest = length(I, x)
             for j in range(N):
                 W.last[j] = z[j]
+            growth = min(1.5 * growth, FASTEST)
         elif R[REACH] > 0.0:
             fraction = R[REACH]
-            growth = 1.0 + 0.5 * (growth - 1.0)
-            if growth < 1.02:
+            growth *= 0.25
+            if growth < SLOWEST:
                 return BRANCH_ENDS, total, left
         else:
             # Not even the smallest step was solved: start from a smaller one.
@@ -259,7 +261,7 @@ def continue_from_rest(I, T, W, R, x):
                 for j in range(n):
                     z[m * n + j] = fraction * T.d[m + 1] * h * W.v[j]
             continue
-        larger = min(1.0, fraction * growth)
+        larger = min(1.0, fraction * (1.0 + growth))
         _prolong(T.d, n, s, W.last, larger / fraction, z)
         expected = longest * larger / fraction
         fraction = larger

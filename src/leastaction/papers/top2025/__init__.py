@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from leastaction.papers.model import Paper
 from leastaction.papers.top2025 import figures_cusps, figures_loops, figures_pendulum
+from leastaction.papers.top2025.errata import ERRATA
 from leastaction.papers.top2025.tables import TABLES
 
 PAPER = Paper(
@@ -19,4 +20,5 @@ PAPER = Paper(
     reference="Preprint, 4 December 2025",
     tables=TABLES,
     figures=[*figures_pendulum.FIGURES, *figures_loops.FIGURES, *figures_cusps.FIGURES],
+    errata=ERRATA,
 )

@@ -87,8 +87,8 @@ def _along_a_path() -> str:
 
     return (
         f"On two steps of Simpson's integrator the left side of (9) and (12) is {_size(D(0, 0) + D(0, 1)):.2f} as "
-        f"printed and {_size(D(2, 0) + D(0, 1)):.0e} with ∂L_d/∂q_r in the first term; p₁ differs from the printed (14) by "
-        f"{_size(path.p[1] - D(0, 0)):.2f} and from ∂L_d/∂q_r by {_size(path.p[1] - D(2, 0)):.0e}."
+        f"printed and {_size(D(2, 0) + D(0, 1)):.0e} with ∂L_d/∂q_r in the first term; p₁ differs from the printed "
+        f"(14) by {_size(path.p[1] - D(0, 0)):.2f} and from ∂L_d/∂q_r by {_size(path.p[1] - D(2, 0)):.0e}."
     )
 
 
@@ -214,8 +214,8 @@ def mislabelled_column() -> str:
     orders = [cell.agrees for cell in cells if cell.column == "order"]
     return (
         f"Simpson's nutation error over one period is {at[20]:.2e} with h = 0.05 and {at[50]:.2e} with h = 0.02; "
-        f"printed {TABLE_4[1, SIMPSON][0]}. With h = 0.02 {sum(first)} of the {len(first)} errors of that column agree, "
-        f"and {sum(orders)} of the {len(orders)} printed orders are ½ log₂(e₁/e₃), as for a step halved twice."
+        f"printed {TABLE_4[1, SIMPSON][0]}. With h = 0.02 {sum(first)} of the {len(first)} errors of that column "
+        f"agree, and {sum(orders)} of the {len(orders)} printed orders are ½ log₂(e₁/e₃), as for a step halved twice."
     )
 
 
@@ -270,7 +270,8 @@ def named_angles() -> str:
     q, _ = data.exact(np.linspace(0, 10 * data.period, 4001))
     return (
         f"Over ten periods of the motion of Table 3 θ swings between {q[:, 1].min():.3f} and {q[:, 1].max():.3f} rad, "
-        f"while φ advances, by {np.diff(q[:, 0]).min():.4f} rad or more per 1/400 of a period, to {q[-1, 0]:.1f} rad: θ is the nutation, φ the precession."
+        f"while φ advances, by {np.diff(q[:, 0]).min():.4f} rad or more per 1/400 of a period, to "
+        f"{q[-1, 0]:.1f} rad: θ is the nutation, φ the precession."
     )
 
 

@@ -574,3 +574,12 @@ def test_a_momentum_that_no_velocity_has_is_refused():
             la.integrate(system, "simpson", [0], [2], h="1/10", steps=1, digits=digits)
         path = la.integrate(system, "simpson", [0], ["3/5"], h="1/10", steps=1, digits=digits)
         assert abs(path.velocity()[0, 0] - 0.75) < 1e-15
+
+
+@pytest.mark.parametrize("digits", [None, 40])
+@pytest.mark.parametrize("wrong", [{"q0": [0, float("nan")]}, {"h": float("inf")}, {"params": {"k": -np.inf}}])
+def test_what_is_not_finite_is_named(digits, wrong):
+    with pytest.raises(
+        ValueError, match=f"{'parameter .k.' if 'params' in wrong else next(iter(wrong))} must be finite"
+    ):
+        la.integrate(SPRING, "simpson", **{**START, "h": "1/10", "steps": 1, "digits": digits, **wrong})

@@ -9,7 +9,8 @@
 True
 """
 
-from leastaction import linear, problems
+from leastaction import analysis, linear, problems
+from leastaction.analysis.tangent import tangent
 from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError, UnstableStepError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
@@ -29,6 +30,7 @@ __all__ = [
     "StepFailed",
     "TraceError",
     "UnstableStepError",
+    "analysis",
     "const",
     "galerkin",
     "gauss",
@@ -38,4 +40,5 @@ __all__ = [
     "method",
     "problems",
     "rk4",
+    "tangent",
 ]

@@ -25,6 +25,7 @@ LOOPS = {
     "galerkin.polynomials": "iddddddp",
     "rk4.run": "idddddp",
     "linear.run": "idddddddid",
+    "tangent.run": "iddddddpiddd",
     "pointwise.evaluate": "iddd",
     "pointwise.velocities": "idddddp",
 }

@@ -43,7 +43,7 @@ def _effort(length: int) -> Effort:
 
 _lock = threading.Lock()
 _libraries: list[Any] = []  # the machine code lives as long as the process
-_programs: dict[str, Native] = {}
+_programs: dict[tuple[str, int], Native] = {}
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ def _fingerprint() -> str:
     return f"{llvmlite.__version__} {version} {llvm.get_process_triple()} {llvm.get_host_cpu_name()} {features}"
 
 
-def compile_program(program: Program) -> Native:
-    """The program as a native function; equal programs are compiled once."""
-    native = _programs.get(program.digest)
+def compile_program(program: Program, lanes: int = 1) -> Native:
+    """The program as a native function of one or several lanes; equal programs are compiled once."""
+    native = _programs.get((program.digest, lanes))
     if native is None:
-        lowered = lower(program, "kernel")
+        lowered = lower(program, "kernel", lanes)
         address = compile_ir(lambda: lowered.text, "kernel", key=lowered.text, effort=_effort(len(program.code)))
         native = Native(address, program.input_size, program.output_size, max(1, lowered.work))
-        _programs[program.digest] = native
+        _programs[program.digest, lanes] = native
     return native
 
 

@@ -12,6 +12,7 @@ True
 from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
+from leastaction.many import Crossings, EnergyRange, FirstCrossing, Paths, ensemble
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
@@ -19,11 +20,16 @@ from leastaction.quadrature import gauss, lobatto
 __version__ = "0.1.0"
 
 __all__ = [
+    "Crossings",
     "DegenerateLagrangianError",
+    "EnergyRange",
+    "FirstCrossing",
     "Lagrangian",
     "Path",
+    "Paths",
     "StepFailed",
     "TraceError",
+    "ensemble",
     "galerkin",
     "gauss",
     "integrate",

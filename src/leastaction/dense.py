@@ -85,11 +85,11 @@ def _polynomial(
     z, solved = solver.polynomials(starts)
     if solved < len(starts):
         raise ArithmeticError(f"the step at t = {t[solved]:g} could not be solved again for dense output")
-    basis = _lagrange(method.table.d, tau)[:, 1:]
+    basis = lagrange(method.table.d, tau)[:, 1:]
     return left[inverse, :n] + np.einsum("kv,kvi->ki", basis, z[inverse])
 
 
-def _lagrange(d: FloatArray, x: FloatArray) -> FloatArray:
+def lagrange(d: FloatArray, x: FloatArray) -> FloatArray:
     """l_ν(x) for every x, (len(x), len(d))."""
     columns = []
     for v in range(len(d)):

@@ -52,9 +52,12 @@ class Lowered:
     work: int
 
 
-def lower(program: Program, name: str, lanes: int = 1) -> Lowered:
-    """The program as LLVM IR defining `void @name(ptr in, ptr out, ptr work)`."""
-    target = _Lanes(lanes, {**vector_math.symbols(lanes), **_OWN} if lanes > 1 else {})
+def lower(program: Program, name: str, lanes: int = 1, bounded: bool = False) -> Lowered:
+    """The program as LLVM IR defining `void @name(ptr in, ptr out, ptr work)`.
+
+    With several lanes and `bounded`, sin x and cos x are NaN for |x| ≥ 2³⁰.
+    """
+    target = _Lanes(lanes, bounded, {**vector_math.symbols(lanes), **_OWN} if lanes > 1 else {})
     pieces = list(_pieces(program))
     slots = _crossing_slots(program, pieces)
     outputs: dict[int, list[int]] = {}
@@ -101,6 +104,7 @@ class _Lanes:
     """How many lanes, and the library functions that take them all at once."""
 
     count: int
+    bounded: bool
     functions: dict[str, str]
 
     @property
@@ -150,7 +154,7 @@ def _declarations(target: _Lanes) -> str:
         arguments = f"{kind}, {kind}" if binary else kind
         lines.append(f"declare {kind} @{symbol}({arguments}){'' if symbol.startswith('llvm.') else pure}")
     if target.count > 1:
-        lines.append(trigonometry.definitions(target.count))
+        lines.append(trigonometry.definitions(target.count, target.bounded))
     return "\n".join(lines) + "\n"
 
 

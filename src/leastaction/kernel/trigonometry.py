@@ -7,7 +7,8 @@ between sin x and cos x, and give the same bits at any number of lanes. With n t
 
 is found by fused multiply-adds with π/2 in three parts (Cody and Waite), the first exact, as a number and
 its tail; sin r and cos r are the polynomials of fdlibm's k_sin.c and k_cos.c (Sun Microsystems, 1993). Lanes with
-|x| ≥ 2³⁰, or not finite, call the scalar function.
+|x| ≥ 2³⁰, or not finite, call the scalar function. The branch to it costs a tenth of a kernel's time, so there
+is a bounded variant that gives NaN there, for callers that have another way for such lanes.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class _Writer:
         return value
 
 
-def _function(op: str, lanes: int) -> str:
+def _function(op: str, lanes: int, bounded: bool) -> str:
     w = _Writer(lanes)
     T, J, N = w.type, f"<{lanes} x i64>", w.number
     high, middle, low = _half_pi()
@@ -125,6 +126,10 @@ def _function(op: str, lanes: int) -> str:
     fast = w.new(f"bitcast {J} {signed} to {T}")
     size = w.new(f"call {T} @llvm.fabs.v{lanes}f64({T} %x)")
     far = w.new(f"fcmp uge {T} {size}, {N(_LARGEST)}")
+    if bounded:
+        w.new(f"select <{lanes} x i1> {far}, {T} {N(float('nan'))}, {T} {fast}")
+        body = "\n".join(w.lines)
+        return f"define internal {T} @la.{op}({T} %x) alwaysinline memory(none) {{\n{body}\n  ret {T} %r{w.count}\n}}\n"
     some = w.new(f"call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> {far})")
     body = "\n".join(w.lines)
     slow, held = [], "%fast"
@@ -157,12 +162,12 @@ done:
 
 
 @cache
-def definitions(lanes: int) -> str:
+def definitions(lanes: int, bounded: bool) -> str:
     """IR of @la.sin and @la.cos on <lanes x double>, with what they call."""
     T = f"<{lanes} x double>"
     return (
         f"declare {T} @llvm.fma.v{lanes}f64({T}, {T}, {T})\n"
         f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)\n"
-        + _function("sin", lanes)
-        + _function("cos", lanes)
+        + _function("sin", lanes, bounded)
+        + _function("cos", lanes, bounded)
     )

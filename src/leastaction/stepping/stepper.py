@@ -74,12 +74,8 @@ class GalerkinStepper:
         table = method.table
         self.n, self.N = n, n * s
         self._run = loop("galerkin.run")
-        self._space = _galerkin_workspace(system, method)
-        places = layout.offsets(layout.table_sizes(s, method.rule.r))
-        self._space.integers[layout.TABLE : layout.TABLE + len(places)] = places
-        self._space.integers[[layout.NODES, layout.PREDICTOR]] = method.rule.r, s
-        arrays = (table.c, table.b, table.d, table.l, table.dl, table.slope, table.modes, table.growth)
-        self._table = np.concatenate([array.ravel() for array in arrays])
+        self._space = galerkin_workspace(system, method)
+        self._table = method_table(self._space, method)
         self._reals = np.zeros(layout.REALS)
         self._reals[[layout.START, layout.STEP]] = start.t, start.h
         ahead = np.outer(table.d[1:], np.full(n, start.h))
@@ -166,7 +162,18 @@ def _velocity_place(space: Workspace, n: int) -> slice:
     return slice(place, place + n)
 
 
-def _galerkin_workspace(system: Lagrangian, method: Galerkin) -> Workspace:
+def method_table(space: Workspace, method: Galerkin) -> FloatArray:
+    """The method's table in one array, its places entered in the workspace."""
+    table = method.table
+    places = layout.offsets(layout.table_sizes(method.s, method.rule.r))
+    space.integers[layout.TABLE : layout.TABLE + len(places)] = places
+    space.integers[[layout.NODES, layout.PREDICTOR]] = method.rule.r, method.s
+    arrays = (table.c, table.b, table.d, table.l, table.dl, table.slope, table.modes, table.growth)
+    return np.concatenate([array.ravel() for array in arrays])
+
+
+def galerkin_workspace(system: Lagrangian, method: Galerkin) -> Workspace:
+    """Memory for a member of the family on a system, its kernels compiled."""
     newton = _newton_program(system.point, method, system.n)
     gradient = system.gradient.select("Lq", "Lv") if newton is None else None
     count = system.point.inputs[-1][1]

@@ -14,6 +14,7 @@ from leastaction.stepping.layout import (
     ITERATIONS,
     LAST,
     MOST,
+    ON_THE_BRANCH,
     PREDICTOR,
     RESIDUAL,
     SINGULAR,
@@ -23,14 +24,12 @@ from leastaction.stepping.layout import (
     STEP,
     STEPS,
     STORED,
+    WHOLE_POLYNOMIAL,
 )
 from leastaction.stepping.loops.calls import at, native
 from leastaction.stepping.loops.legendre import velocity
-from leastaction.stepping.loops.newton import ON_THE_BRANCH, continue_from_rest, solve_step
+from leastaction.stepping.loops.newton import continue_from_rest, solve_step
 from leastaction.stepping.loops.workspace import give_parameters, tables, workspace
-
-# Up to this degree the last polynomial is extrapolated whole; beyond, its degree is chosen by what predicted best.
-WHOLE_POLYNOMIAL = 3
 
 
 @native

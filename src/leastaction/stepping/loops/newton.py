@@ -7,6 +7,7 @@ x = (t, h, q, p, z, params).
 from __future__ import annotations
 
 from leastaction.stepping.layout import (
+    ACCEPTABLE,
     BRANCH_ENDS,
     DEGREE,
     DOF,
@@ -14,10 +15,13 @@ from leastaction.stepping.layout import (
     GOING_WELL,
     GRADIENT,
     HESSIAN,
+    MOST_ITERATIONS,
+    NEGLIGIBLE,
     NEWTON,
     NODES,
     NOT_CONVERGED,
     NOT_FINITE,
+    ON_THE_BRANCH,
     REACH,
     SINGULAR,
 )
@@ -25,17 +29,8 @@ from leastaction.stepping.loops.calls import at, call_kernel, native
 from leastaction.stepping.loops.legendre import velocity
 from leastaction.stepping.loops.linear_algebra import factor, solve
 
-EPS = 2.220446049250313e-16
-MOST_ITERATIONS = 50
-# An increment is at the floor when the next one would change nothing …
-NEGLIGIBLE = 1e-3 * EPS
-# … or when it has stopped shrinking and is this small; the floor actually reached is reported.
-ACCEPTABLE = 1e-7
 # A chord iteration is worth going on with while it gains this much each time.
 CHORD_RATE = 0.1
-# If the second increment is at most this part of the first, the root is the only one near the prediction
-# (the affine-invariant Newton–Kantorovich theorem; Deuflhard, Newton Methods for Nonlinear Problems, 2.1).
-ON_THE_BRANCH = 0.25
 
 
 @native

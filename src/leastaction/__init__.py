@@ -16,6 +16,7 @@ from leastaction.many import Crossings, EnergyRange, FirstCrossing, Paths, ensem
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
+from leastaction.store import StoreError, open, resume
 
 __version__ = "0.1.0"
 
@@ -28,6 +29,7 @@ __all__ = [
     "Path",
     "Paths",
     "StepFailed",
+    "StoreError",
     "TraceError",
     "ensemble",
     "galerkin",
@@ -35,5 +37,7 @@ __all__ = [
     "integrate",
     "lobatto",
     "method",
+    "open",
+    "resume",
     "rk4",
 ]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
+import os
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.errors import DegenerateLagrangianError, StepFailed
+from leastaction.interrupt import interruptible
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
@@ -43,6 +43,7 @@ def integrate(
     params: Mapping[str, Any] | None = None,
     every: int = 1,
     progress: bool = False,
+    store: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Integrate a system from (q0, p0) or (q0, v0).
 
@@ -53,6 +54,8 @@ def integrate(
     params    values of parameters for this run, in place of the system's defaults
     every     keep only every so many states (and the last)
     progress  show a progress bar
+    store     write the states to this Zarr archive while running, instead of keeping them in memory; `la.resume`
+              continues it, also after it was killed (needs the extra `leastaction[zarr]`)
 
     Raises StepFailed when a step cannot be solved; its `.path` holds everything before. Ctrl-C ends
     the run and returns what there is, with a warning and `stats["interrupted"]` set.
@@ -65,6 +68,10 @@ def integrate(
     every = _count("every", every)
     values = system.values(params)
     start = _start(system, q0, p0, v0, t0, h, values)
+    if store is not None:
+        from leastaction.store import store_run
+
+        return store_run(store, system, chosen, start, count, every, progress)
 
     clock = time.perf_counter()
     solver = stepper(system, chosen, start)
@@ -120,7 +127,7 @@ class _Run:
     def go(self, progress: bool) -> Failure | None:
         """Until the end, a failure, or an interrupt."""
         piece = FIRST_PIECE
-        with _bar(self.count, progress) as bar, self._interruptible():
+        with _bar(self.count, progress) as bar, interruptible(self.stop):
             while self.done < self.count and not self.interrupted:
                 clock = time.perf_counter()
                 todo = min(piece, self.count - self.done)
@@ -134,23 +141,8 @@ class _Run:
                 piece = max(1, int(piece * min(8.0, PIECE_SECONDS / spent)))
         return None
 
-    @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C, in the main thread, ends the run between two pieces; a second one is an ordinary interrupt."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = signal.getsignal(signal.SIGINT)
-
-        def stop(number: int, frame: Any) -> None:
-            self.interrupted = True
-            signal.signal(signal.SIGINT, before)
-
-        signal.signal(signal.SIGINT, stop)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
+    def stop(self) -> None:
+        self.interrupted = True
 
 
 @contextmanager

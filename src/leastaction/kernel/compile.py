@@ -84,7 +84,7 @@ def native_lanes() -> int:
     return 8 if llvm.get_host_cpu_features().get("avx512f") else 4
 
 
-def _fingerprint() -> str:
+def fingerprint() -> str:
     """What else decides the machine code: compiler and processor."""
     version = ".".join(map(str, llvm.llvm_version_info))
     features = llvm.get_host_cpu_features().flatten()
@@ -108,7 +108,7 @@ def compile_ir(text: Callable[[], str], symbol: str, key: str, effort: Effort) -
     `key` must decide the IR: with an entry in the cache the IR is not made at all.
     """
     _target()
-    name = cache.key("object", _fingerprint(), repr(effort), symbol, key)
+    name = cache.key("object", fingerprint(), repr(effort), symbol, key)
     code = cache.load(name)
     if code is None:
         code = _object_code(text(), symbol, effort)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from leastaction.integrate import _bar, _count, _number, _steps
+from leastaction.interrupt import interruptible
 from leastaction.lagrangian import Lagrangian
 from leastaction.many import lanes, singles
 from leastaction.many.job import Job, Result, Start, Status, Tick
@@ -148,7 +147,7 @@ def _on_threads(job: Job, start: Start, workers: int, report: Callable[[int], An
         run_chunk(job, start.part(begin, end), part, tick)
 
     parts = chunks(job, len(start), workers)
-    with _interruptible(stop), ThreadPoolExecutor(workers) as pool:
+    with interruptible(stop.set), ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work, begin, end) for begin, end in parts]
         done, _ = wait(futures, return_when=FIRST_EXCEPTION)
         if any(future.exception() for future in done):
@@ -157,25 +156,6 @@ def _on_threads(job: Job, start: Start, workers: int, report: Callable[[int], An
         for future in done:
             future.result()
     return result
-
-
-@contextmanager
-def _interruptible(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C, in the main thread, ends the run between two pieces; a second one is an ordinary interrupt."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def ask(number: int, frame: Any) -> None:
-        stop.set()
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, ask)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _cores() -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,14 @@ class Stepper(Protocol):
         """What the solver has to say about the steps so far."""
         ...
 
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Copies of everything that the steps to come depend on."""
+        ...
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from such copies, to the last bit as if there had been no pause."""
+        ...
+
 
 def stepper(system: Lagrangian, method: Method, start: Start) -> Stepper:
     """The stepper of a method on a Lagrangian system."""
@@ -65,9 +74,11 @@ def stepper(system: Lagrangian, method: Method, start: Start) -> Stepper:
 class GalerkinStepper:
     """A member of the PsNrQu family at work.
 
-    `x` = (t, h, q, p, z, params) is the kernel's input and, with `carry`, two integers and the number
-    of steps done, the whole state: a run continued from a copy of them goes on to the last bit.
+    `x` = (t, h, q, p, z, params) is the kernel's input and, with `carry`, two integers, the number of steps
+    done and the last velocity found, the whole state: a run continued from a copy of them goes on to the last bit.
     """
+
+    _KEPT = (layout.STARTED, layout.PREDICTOR, layout.FIRST, layout.ITERATIONS, layout.MOST, layout.CONTINUED)
 
     def __init__(self, system: Lagrangian, method: Galerkin, start: Start) -> None:
         n, s = system.n, method.s
@@ -117,6 +128,21 @@ class GalerkinStepper:
             "continued": int(I[layout.CONTINUED]),
         }
 
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {
+            "x": self.x.copy(),
+            "carry": self.carry.copy(),
+            "velocity": self._space.memory[_velocity_place(self._space, self.n)].copy(),
+            "integers": self._space.integers[list(self._KEPT)],
+            "floor": self._reals[[layout.FLOOR]],
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self.x[:], self.carry[:] = state["x"], state["carry"]
+        self._space.memory[_velocity_place(self._space, self.n)] = state["velocity"]
+        self._space.integers[list(self._KEPT)] = state["integers"]
+        self._reals[layout.FLOOR] = state["floor"][0]
+
 
 class RK4Stepper:
     """The classical Runge–Kutta method at work, on (q, p) or (q, v)."""
@@ -154,6 +180,18 @@ class RK4Stepper:
 
     def counts(self) -> dict[str, float]:
         return {}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {
+            "y": self.y.copy(),
+            "velocity": self._space.memory[_velocity_place(self._space, self._system.n)].copy(),
+            "integers": self._space.integers[[layout.FIRST]],
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self.y[:] = state["y"]
+        self._space.memory[_velocity_place(self._space, self._system.n)] = state["velocity"]
+        self._space.integers[[layout.FIRST]] = state["integers"]
 
 
 def _velocity_place(space: Workspace, n: int) -> slice:

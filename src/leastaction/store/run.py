@@ -25,6 +25,7 @@ from leastaction.store.stored import StoredPath, stored_path, system_of
 FloatArray = NDArray[np.float64]
 
 PIECE_SECONDS = 0.05  # how long the native loop runs between looks at the keyboard and the progress bar
+SMALLEST_PIECE = 16
 CHECKPOINT_SECONDS = 2.0  # at most so much of a run is lost when it is killed
 
 
@@ -123,7 +124,7 @@ class _Stream:
 
         failure = None
         self.commit("running", count)
-        committed, piece = time.perf_counter(), 64
+        committed, piece = time.perf_counter(), SMALLEST_PIECE
         with _bar(count, progress) as bar, interruptible(self.stop):
             bar.update(self.done)
             while self.done < count and not self.interrupted and failure is None:
@@ -132,7 +133,9 @@ class _Stream:
                 failure = self.advance(piece, count)
                 bar.update(self.done - before)
                 now = time.perf_counter()
-                piece = max(1, int(piece * min(8.0, PIECE_SECONDS / max(now - clock, 1e-6))))
+                piece = max(
+                    SMALLEST_PIECE, int((self.done - before) * min(8.0, PIECE_SECONDS / max(now - clock, 1e-6)))
+                )
                 # Rows of this run's own rhythm: the last state may be one more.
                 if self.done // self.every + 1 - self.whole >= self.archive.chunk:
                     self.flush()

@@ -128,7 +128,8 @@ def test_a_system_defined_in_main(tmp_path):
 
         if __name__ == "__main__":
             system = la.Lagrangian(L, n=2, params={"k": 1.0})
-            with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster, Client(cluster) as client:
+            cluster = LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None)
+            with cluster, Client(cluster) as client:
                 paths = la.ensemble(system, "simpson", [1.0, 0.0], [0.0, 0.5], params={"k": np.arange(1.0, 31.0)},
                                     h=0.01, steps=200, client=client, reduce={"x": la.FirstCrossing(g)})
             assert np.allclose(paths.reduced["x"], np.pi / 2 / np.sqrt(np.arange(1.0, 31.0)), atol=1e-6)

@@ -9,14 +9,17 @@
 True
 """
 
-from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError
+from leastaction import linear, problems
+from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError, UnstableStepError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
 from leastaction.many import Crossings, EnergyRange, FirstCrossing, Paths, ensemble
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
 from leastaction.store import StoreError, open, resume
+from leastaction.trace import const
 
 __version__ = "0.1.0"
 
@@ -28,16 +31,21 @@ __all__ = [
     "Lagrangian",
     "Path",
     "Paths",
+    "Quadratic",
     "StepFailed",
     "StoreError",
     "TraceError",
+    "UnstableStepError",
+    "const",
     "ensemble",
     "galerkin",
     "gauss",
     "integrate",
+    "linear",
     "lobatto",
     "method",
     "open",
+    "problems",
     "resume",
     "rk4",
 ]

@@ -35,3 +35,7 @@ class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
         self.h = h
         self.residual = residual
         self.iterations = iterations
+
+
+class UnstableStepError(ValueError):
+    """The step h lies outside the method's stable intervals for this system; the message names ω_max and the limit."""

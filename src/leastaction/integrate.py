@@ -15,8 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.errors import DegenerateLagrangianError, StepFailed
+from leastaction.exact import FLOAT64, Digits, Reals, all_finite, reals
 from leastaction.interrupt import interruptible
 from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
+from leastaction.linear.guard import require_stable
+from leastaction.linear.stepper import LinearStepper, stored_dofs
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.path import Path
@@ -26,23 +30,26 @@ from leastaction.stepping.stepper import Failure, Start, Stepper, stepper
 FloatArray = NDArray[np.float64]
 
 PIECE_SECONDS = 0.05  # how long the native loop runs between looks at the keyboard and the progress bar
-FIRST_PIECE = 64
+FIRST_PIECE = 1  # a step may be slow: at 1000 digits, or of a large system
 
 
 def integrate(
-    system: Lagrangian,
+    system: Lagrangian | Quadratic,
     method: str | Method,
     q0: ArrayLike,
     p0: ArrayLike | None = None,
     *,
     v0: ArrayLike | None = None,
-    h: float,
+    h: Any,
     steps: int | None = None,
-    t_end: float | None = None,
-    t0: float = 0.0,
+    t_end: Any = None,
+    t0: Any = 0.0,
     params: Mapping[str, Any] | None = None,
     every: int = 1,
+    digits: int | None = None,
     progress: bool = False,
+    output: ArrayLike | None = None,
+    allow_unstable: bool = False,
     store: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Integrate a system from (q0, p0) or (q0, v0).
@@ -52,62 +59,126 @@ def integrate(
     steps     how many steps; or
     t_end     until when: then the steps are equal and at most |h|, h = (t_end − t0)/N, and `path.h` tells
     params    values of parameters for this run, in place of the system's defaults
-    every     keep only every so many states (and the last)
+    every     keep only every so many states, and the last
+    digits    decimal digits of the arithmetic; float64 unless told. The path then holds mpmath numbers
     progress  show a progress bar
     store     write the states to this Zarr archive while running, instead of keeping them in memory; `la.resume`
               continues it, also after it was killed (needs the extra `leastaction[zarr]`)
 
-    Raises StepFailed when a step cannot be solved; its `.path` holds everything before. Ctrl-C ends
+    Numbers may be given exactly, as text ("9.81", "1/3", "pi/6"), Fraction, Decimal, mpmath or SymPy numbers; a float
+    means exactly that binary number.
+
+    For Quadratic systems:
+
+    output    degrees of freedom to store, when not all are wanted
+    allow_unstable    run even where the method is not stable for this h
+
+    Raises StepFailed when a step cannot be solved; its `.path` holds everything before; and UnstableStepError before a
+    run on a Quadratic system whose highest frequency the method cannot take with this h. Ctrl-C ends
     the run and returns what there is, with a warning and `stats["interrupted"]` set.
     """
-    if not isinstance(system, Lagrangian):
-        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
+    if not isinstance(system, Lagrangian | Quadratic):
+        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
+    arithmetic = reals(digits)
+    with arithmetic.working():
+        return _integrate(
+            arithmetic,
+            system,
+            method,
+            (q0, p0, v0),
+            h,
+            steps,
+            t_end,
+            t0,
+            params,
+            every,
+            progress,
+            output,
+            allow_unstable,
+            store,
+        )
+
+
+def _integrate(
+    arithmetic: Reals,
+    system: Lagrangian | Quadratic,
+    method: str | Method,
+    initial: tuple[Any, Any, Any],
+    h: Any,
+    steps: int | None,
+    t_end: Any,
+    t0: Any,
+    params: Mapping[str, Any] | None,
+    every: int,
+    progress: bool,
+    output: ArrayLike | None,
+    allow_unstable: bool,
+    store: str | os.PathLike[str] | None,
+) -> Path:
     chosen = method_named(method)
-    t0 = _number("t0", t0)
-    count, h = _steps(_number("h", h), steps, t_end, t0)
+    t0 = _number("t0", t0, arithmetic)
+    t_end = None if t_end is None else _number("t_end", t_end, arithmetic)
+    count, h = _steps(_number("h", h, arithmetic), steps, t_end, t0)
     every = _count("every", every)
-    values = system.values(params)
-    start = _start(system, q0, p0, v0, t0, h, values)
+    values = system.values(params, arithmetic)
+    if isinstance(system, Lagrangian) and (output is not None or allow_unstable):
+        raise ValueError("output= and allow_unstable= are for Quadratic systems")
     if store is not None:
         from leastaction.store import store_run
 
-        return store_run(store, system, chosen, start, count, every, progress)
-
+        if isinstance(arithmetic, Digits) or isinstance(system, Quadratic):
+            raise ValueError("store= is for runs of Lagrangian systems in float64; keep other paths with path.save")
+        begin = _start(system, *initial, t0, h, values)
+        return store_run(store, system, chosen, begin, count, every, progress)
     clock = time.perf_counter()
-    solver = stepper(system, chosen, start)
+    if isinstance(arithmetic, Digits):
+        solver, q, p = _prepare_digits(arithmetic, system, chosen, initial, t0, h, values, output, allow_unstable)
+        dofs = np.arange(system.n)
+    elif isinstance(system, Quadratic):
+        q, p = _phase_point(system, *initial)
+        solver = LinearStepper(system, chosen, t0, q, p, h, output=output, allow_unstable=allow_unstable)
+        dofs = stored_dofs(output, system.n)
+    else:
+        start = _start(system, *initial, t0, h, values)
+        q, p, dofs = start.q, start.p, np.arange(system.n)
+        solver = stepper(system, chosen, start)
     compiled = time.perf_counter() - clock
-    states = _allocate(count, every, system.n)
-    states[0] = np.concatenate([start.q, start.p])
+    states = _allocate(count, every, len(dofs), q.dtype)
+    states[0] = np.concatenate([q[dofs], p[dofs]])
     run = _Run(solver, count, every, states)
     clock = time.perf_counter()
     failure = run.go(progress)
+    spent = time.perf_counter() - clock
     stats = {
         "steps": run.done,
         **solver.counts(),
         "compile_time": compiled,
-        "run_time": time.perf_counter() - clock,
+        "run_time": spent,
+        "time_per_step": spent / max(1, run.done),
         "interrupted": run.interrupted,
     }
     rows = states[: run.stored]
-    k = np.minimum(np.arange(run.stored) * every, count)
+    k = arithmetic.array(np.minimum(np.arange(run.stored) * every, run.done))
     path = Path(
         system=system,
         method=chosen,
         t=t0 + k * h if t_end is None else t0 + (t_end - t0) * (k / count),
-        q=rows[:, : system.n],
-        p=rows[:, system.n :],
+        q=rows[:, : len(dofs)],
+        p=rows[:, len(dofs) :],
         h=h,
         every=every,
         params=system.named(values),
         stats=stats,
+        output=None if output is None else dofs,
+        digits=arithmetic.digits,
     )
     if failure is not None:
-        _fail(path, failure, run.done, t0 + run.done * h)
+        _fail(path, failure, run.done, float(t0 + run.done * h))
     if run.interrupted:
         warnings.warn(
-            f"interrupted after {run.done} of {count} steps; the path ends at t = {path.t[-1]:g}",
+            f"interrupted after {run.done} of {count} steps; the path ends at t = {float(path.t[-1]):g}",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return path
 
@@ -119,7 +190,7 @@ class _Run:
     solver: Stepper
     count: int
     every: int
-    states: FloatArray
+    states: NDArray[Any]
     done: int = 0
     stored: int = 1
     interrupted: bool = False
@@ -139,6 +210,12 @@ class _Run:
                     return failure
                 spent = max(time.perf_counter() - clock, 1e-6)
                 piece = max(1, int(piece * min(8.0, PIECE_SECONDS / spent)))
+        self.interrupted = self.done < self.count
+        if self.interrupted and self.done % self.every:  # one step more, to keep where the run has come to
+            done, stored, failure = self.solver.advance(1, self.every, self.done + 1, self.states[self.stored :])
+            self.done += done
+            self.stored += stored
+            return failure
         return None
 
     def stop(self) -> None:
@@ -153,14 +230,16 @@ def _bar(total: int, wanted: bool) -> Iterator[Any]:
         yield bar
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: Any, arithmetic: Reals = FLOAT64) -> Any:
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number; got {value!r}") from None
-    if not math.isfinite(number):
+        array = arithmetic.array(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a number; got {value!r} ({error})") from None
+    if array.shape != ():
+        raise TypeError(f"{name} must be one number; got {value!r}")
+    if not all_finite(array):
         raise ValueError(f"{name} must be finite; got {value!r}")
-    return number
+    return array.item()
 
 
 def _count(name: str, value: Any) -> int:
@@ -169,7 +248,7 @@ def _count(name: str, value: Any) -> int:
     return int(value)
 
 
-def _steps(h: float, steps: int | None, t_end: float | None, t0: float) -> tuple[int, float]:
+def _steps(h: Any, steps: int | None, t_end: Any, t0: Any) -> tuple[int, Any]:
     """The number of steps and the step, from either way of saying how long."""
     if h == 0:
         raise ValueError("h must not be zero; a negative h goes backward in time")
@@ -177,68 +256,103 @@ def _steps(h: float, steps: int | None, t_end: float | None, t0: float) -> tuple
         raise ValueError("say how long: give either steps= or t_end=, not both")
     if steps is not None:
         return _count("steps", steps), h
-    length = _number("t_end", t_end) - t0
+    length = t_end - t0
     if length == 0:
-        raise ValueError(f"t_end must differ from the start, t0 = {t0:g}")
+        raise ValueError(f"t_end must differ from the start, t0 = {float(t0):g}")
     if (length > 0) != (h > 0):
         raise ValueError(
-            f"h = {h:g} leads away from t_end = {t_end:g} (the run starts at t0 = {t0:g}); give h = {-h:g}"
+            f"h = {float(h):g} leads away from t_end = {float(t_end):g} (the run starts at t0 = {float(t0):g}); "
+            f"give h = {float(-h):g}"
         )
-    count = max(1, math.ceil(length / h * (1 - 1e-9)))
+    count = max(1, math.ceil(float(length / h) * (1 - 1e-9)))
     return count, length / count
 
 
+def _prepare_digits(
+    arithmetic: Digits,
+    system: Lagrangian | Quadratic,
+    method: Method,
+    initial: tuple[Any, Any, Any],
+    t0: Any,
+    h: Any,
+    values: NDArray[Any],
+    output: Any,
+    allow_unstable: bool,
+) -> tuple[Stepper, NDArray[Any], NDArray[Any]]:
+    """The stepper at this precision, and q and p where it starts."""
+    from leastaction import precision
+
+    if output is not None:
+        raise ValueError("output= is for float64 runs of Quadratic systems; with digits= the whole state is stored")
+    if isinstance(system, Quadratic) and not allow_unstable:
+        require_stable(system.propagator(method, float(h)))
+    mechanics = precision.mechanics(system, values, arithmetic)
+    start = _start(mechanics, *initial, t0, h, values, arithmetic)
+    return precision.stepper(mechanics, method, start), start.q, start.p
+
+
 def _start(
-    system: Lagrangian,
-    q0: ArrayLike,
-    p0: ArrayLike | None,
-    v0: ArrayLike | None,
-    t0: float,
-    h: float,
-    values: FloatArray,
+    system: Any,
+    q0: Any,
+    p0: Any,
+    v0: Any,
+    t0: Any,
+    h: Any,
+    values: NDArray[Any],
+    arithmetic: Reals = FLOAT64,
 ) -> Start:
-    """Initial data, checked and completed."""
+    """Initial data, checked and completed; `system` is a Lagrangian, or its Mechanics at another precision."""
     if (p0 is None) == (v0 is None):
         raise ValueError("give either p0= (momenta) or v0= (velocities), not both")
-    q = _vector("q0", q0, system.n)
+    q = _vector("q0", q0, system.n, arithmetic)
     if v0 is not None:
-        v = _vector("v0", v0, system.n)
+        v = _vector("v0", v0, system.n, arithmetic)
         system.check_regular(q, v, t0, values)
         p = system.momentum(q, v, t0, values)
     else:
-        p = _vector("p0", p0, system.n)
+        p = _vector("p0", p0, system.n, arithmetic)
         try:
             v = system.velocity(q, p, t0, values)
         except DegenerateLagrangianError:
-            system.check_regular(q, np.zeros(system.n), t0, values)
+            system.check_regular(q, arithmetic.array(np.zeros(system.n)), t0, values)
             raise
         system.check_regular(q, v, t0, values)
-    if not np.isfinite(p).all():
+    if not all_finite(p):
         raise ValueError(f"the momentum is not finite at the start, q = {q}, v = {v}: p = {p}")
     a = system.acceleration(q, v, t0, values)
-    if not np.isfinite(a).all():
+    if not all_finite(a):
         raise ValueError(f"the acceleration is not finite at the start, q = {q}, v = {v}: {a}")
-    return Start(t0, q, p, v, a, h, values)
+    return Start(t0, q, p, v, h, values)
 
 
-def _vector(name: str, value: Any, n: int) -> FloatArray:
+def _phase_point(
+    system: Quadratic, q0: ArrayLike, p0: ArrayLike | None, v0: ArrayLike | None
+) -> tuple[FloatArray, FloatArray]:
+    """Initial (q, p) of a linear system, checked."""
+    if (p0 is None) == (v0 is None):
+        raise ValueError("give either p0= (momenta) or v0= (velocities), not both")
+    q = _vector("q0", q0, system.n)
+    return q, _vector("p0", p0, system.n) if v0 is None else system.momentum(q, _vector("v0", v0, system.n))
+
+
+def _vector(name: str, value: Any, n: int, arithmetic: Reals = FLOAT64) -> NDArray[Any]:
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be {n} numbers; got {value!r}") from None
+        array = arithmetic.array(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be {n} numbers; got {value!r} ({error})") from None
     if array.shape == () and n == 1:
         array = array.reshape(1)
     if array.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), one entry per degree of freedom; got shape {array.shape}")
-    if not np.isfinite(array).all():
+    if not all_finite(array):
         raise ValueError(f"{name} must be finite; got {array}")
     return array
 
 
-def _allocate(count: int, every: int, n: int) -> FloatArray:
+def _allocate(count: int, every: int, n: int, dtype: Any) -> NDArray[Any]:
     rows = count // every + 1 + (count % every != 0)
     try:
-        return np.empty((rows, 2 * n))
+        return np.empty((rows, 2 * n), dtype)
     except MemoryError:
         raise MemoryError(
             f"{rows} states of {n} degrees of freedom need {rows * 16 * n / 2**30:.1f} GiB; "
@@ -255,14 +369,15 @@ _REASONS = {
 
 
 def _fail(path: Path, failure: Failure, step: int, now: float) -> None:
-    message = f"step {step} at t = {now:.6g} could not be solved with h = {path.h:g}: {_REASONS[failure.status]}"
+    h = float(path.h)
+    message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {_REASONS[failure.status]}"
     if failure.iterations:
         message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
     if 0 < failure.reach < 1:
-        reach = failure.reach * path.h
+        reach = failure.reach * h
         message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {reach:.3g}"
     message += (
-        f". Try a smaller step, h = {path.h / 2:g}, or a method with more nodes; near a singularity of L (a "
+        f". Try a smaller step, h = {h / 2:g}, or a method with more nodes; near a singularity of L (a "
         f"collision, a chart's pole) other coordinates help. The {len(path)} states before are in the exception's .path"
     )
     raise StepFailed(

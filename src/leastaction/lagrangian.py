@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.errors import DegenerateLagrangianError
+from leastaction.exact import FLOAT64, Reals, all_finite
 from leastaction.program import Program
 from leastaction.stepping import pointwise
 
@@ -30,7 +32,8 @@ class Lagrangian:
     fn      a plain NumPy function `fn(q, v, **params)` or `fn(t, q, v, **params)` that returns a number
     n       degrees of freedom
     params  names and default values; numbers or arrays. Their values are inputs of the compiled
-            code: other values never recompile it, and every run may bring its own.
+            code: other values never recompile it, and every run may bring its own. Text ("9.81", "pi/6") and
+            exact numbers (Fraction, SymPy) are kept as they are: float64 rounds them, other precisions too.
 
     >>> def pendulum(q, v, m, l, g):
     ...     return 0.5 * m * l**2 * v[0] ** 2 + m * g * l * np.cos(q[0])
@@ -45,7 +48,7 @@ class Lagrangian:
         if not callable(fn):
             raise TypeError(f"expected a function fn(q, v, **params) that returns L; got {fn!r}")
         self.n = _degrees(n)
-        self._defaults = _values(params or {})
+        self._given, self._defaults = deepcopy(dict(params or {})), _values(params or {})
         self.fn: Callable[..., Any] | None = fn
         self.name = getattr(fn, "__name__", type(fn).__name__)
         shapes = {name: value.shape for name, value in self._defaults.items()}
@@ -58,7 +61,7 @@ class Lagrangian:
         """A system from the Program of L, as read back from a file."""
         system = cls.__new__(cls)
         system.n, system.program, system.name, system.fn = _degrees(n), program, name, None
-        system._defaults = _values(params or {})
+        system._given, system._defaults = deepcopy(dict(params or {})), _values(params or {})
         return system
 
     @classmethod
@@ -84,14 +87,22 @@ class Lagrangian:
 
     def __getstate__(self) -> dict[str, Any]:
         """What travels to other processes: the Program, not the function, which may live in a notebook."""
-        return {"n": self.n, "program": self.program, "name": self.name, "fn": None, "_defaults": self._defaults}
+        return {"n": self.n, "program": self.program, "name": self.name, "fn": None} | {
+            "_given": self._given,
+            "_defaults": self._defaults,
+        }
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Names and default values of the parameters, as they were given."""
+        return dict(self._given)
 
     @property
     def params(self) -> dict[str, Any]:
         """Names and default values of the parameters."""
         return self.named(self.values())
 
-    def named(self, values: FloatArray) -> dict[str, Any]:
+    def named(self, values: NDArray[Any]) -> dict[str, Any]:
         """The flat array of `values`, by name."""
         named, start = {}, 0
         for name, default in self._defaults.items():
@@ -119,18 +130,18 @@ class Lagrangian:
         """What the loops read at one point: Lq, Lv, Lqq, Lqv, Lvv, Lvt."""
         return self.hessian.select("Lq", "Lv", "Lqq", "Lqv", "Lvv", "Lvt")
 
-    def values(self, params: Params | None = None) -> FloatArray:
+    def values(self, params: Params | None = None, reals: Reals = FLOAT64) -> NDArray[Any]:
         """The parameters as one flat array, defaults replaced by what `params` brings."""
         if isinstance(params, np.ndarray):
             return params
-        merged = dict(self._defaults)
-        for name, value in _values(params or {}).items():
+        merged = dict(self._defaults) if reals is FLOAT64 else _values(self._given, reals)
+        for name, value in _values(params or {}, reals).items():
             if name not in merged:
                 raise ValueError(f"{self.name} has no parameter {name!r}; it has {sorted(merged) or 'none'}")
             if value.shape != merged[name].shape:
                 raise ValueError(f"parameter {name!r} has shape {merged[name].shape}, got {value.shape}")
             merged[name] = value
-        return np.concatenate([np.zeros(0), *(value.ravel() for value in merged.values())])
+        return np.concatenate([reals.array([]), *(value.ravel() for value in merged.values())])
 
     def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
         """p = ∂L/∂v at one point (n,) or many (K, n)."""
@@ -225,15 +236,17 @@ def _degrees(n: int) -> int:
     return int(n)
 
 
-def _values(params: Mapping[str, Any]) -> dict[str, FloatArray]:
-    """Parameters as float arrays, checked."""
+def _values(params: Mapping[str, Any], reals: Reals = FLOAT64) -> dict[str, NDArray[Any]]:
+    """Parameters as arrays of numbers, checked."""
     checked = {}
     for name, value in params.items():
         try:
-            array = np.array(value, dtype=float)
-        except (TypeError, ValueError):
-            raise TypeError(f"parameter {name!r} must be a number or an array of numbers; got {value!r}") from None
-        if not np.isfinite(array).all():
+            array = reals.array(value)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"parameter {name!r} must be a number or an array of numbers; got {value!r} ({error})"
+            ) from None
+        if not all_finite(array):
             raise ValueError(f"parameter {name!r} must be finite; got {value!r}")
         checked[name] = array
     return checked

@@ -26,7 +26,7 @@ def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None) -
         _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
     ax.set_prop_cycle(color=COLOURS)
     kinds[what](path, ax)
-    ax.set_title(f"{path.system.name}, {path.method.name}, h = {path.h:g}", fontsize="medium")
+    ax.set_title(f"{path.system.name}, {path.method.name}, h = {float(path.h):g}", fontsize="medium", loc="left")
     return ax
 
 
@@ -36,17 +36,17 @@ def _label(ax: Axes, n: int) -> None:
 
 
 def _configuration(path: Path, ax: Axes) -> None:
-    for j in range(path.system.n):
+    for j in range(path.q.shape[1]):
         ax.plot(path.t, path.q[:, j], label=f"$q_{{{j}}}$", linewidth=1)
     ax.set(xlabel="time $t$", ylabel="position $q$")
-    _label(ax, path.system.n)
+    _label(ax, path.q.shape[1])
 
 
 def _phase(path: Path, ax: Axes) -> None:
-    for j in range(path.system.n):
+    for j in range(path.q.shape[1]):
         ax.plot(path.q[:, j], path.p[:, j], label=f"$(q_{{{j}}}, p_{{{j}}})$", linewidth=1)
     ax.set(xlabel="position $q$", ylabel="momentum $p$")
-    _label(ax, path.system.n)
+    _label(ax, path.q.shape[1])
 
 
 def _energy(path: Path, ax: Axes) -> None:
@@ -55,4 +55,4 @@ def _energy(path: Path, ax: Axes) -> None:
     ax.plot(path.t, (energy - energy[0]) / scale, linewidth=1)
     largest = float(np.abs(energy - energy[0]).max() / scale)
     ax.set(xlabel="time $t$", ylabel="energy error" if energy[0] == 0 else "relative energy error")
-    ax.annotate(f"largest {largest:.1e}", (0.99, 0.97), xycoords="axes fraction", ha="right", va="top")
+    ax.set_title(f"largest {largest:.1e}", fontsize="medium", loc="right")

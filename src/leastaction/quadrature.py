@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 GUARD_DIGITS = 20  # lost to cancellation in the basis tables, with room to spare up to r = 64
 FLOAT64_DIGITS = 17
+ZERO = 1e-30
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,12 @@ def lagrange_basis(
 
 
 def rounded(table: Any) -> NDArray[np.float64]:
-    """mpmath numbers to float64, each rounded once; read-only, since tables are shared."""
+    """mpmath numbers to float64, each rounded once; read-only, since tables are shared.
+
+    What cancels in exact arithmetic, such as l_ν′(d_ν) at an inner Lobatto point, leaves a remainder of
+    about 10⁻³⁷ behind: no other entry is anywhere near as small, so that is a zero.
+    """
     array = np.array(table, dtype=object)
-    result = np.array([float(x) for x in array.flat]).reshape(array.shape)
+    result = np.array([float(x) if abs(x) > ZERO else 0.0 for x in array.flat]).reshape(array.shape)
     result.flags.writeable = False
     return result

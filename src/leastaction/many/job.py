@@ -50,12 +50,11 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where trajectories begin: q, p, v, a (B, n), parameters (B, …), and a status: some cannot begin at all."""
+    """Where trajectories begin: q, p, v (B, n), parameters (B, …), and a status: some cannot begin at all."""
 
     q: FloatArray
     p: FloatArray
     v: FloatArray
-    a: FloatArray
     params: FloatArray
     status: NDArray[np.int8]
 

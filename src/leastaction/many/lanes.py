@@ -127,24 +127,19 @@ class _Batch:
 
     def _begin(self) -> None:
         """The lanes' state before the first step; lanes beyond the last trajectory repeat it and are not alive."""
-        job, start = self.job, self.start
-        table, n, size = self.method.table, job.system.n, len(start)
+        job, start, n, size = self.job, self.start, self.job.system.n, len(self.start)
         values = np.zeros((self.groups * self.lanes, self.states.shape[1]))
         row = values[:size]
 
         def put(name: str, value: ArrayLike) -> None:
             row[:, self.places[name]] = np.asarray(value, float)
 
-        ahead = (table.d[1:] * job.h)[None, :, None]
-        z = (ahead * start.v[:, None, :] + 0.5 * ahead**2 * start.a[:, None, :]).reshape(size, -1)
         alive = (start.status == Status.COMPLETE).astype(float)[:, None]
         put("t", job.t0)
         put("h", job.h)
         put("params", start.params)
         put("q", start.q)
         put("p", start.p)
-        put("z", z)
-        put("scale", np.abs(z).max(axis=1, initial=0.0)[:, None])
         put("degree", [float(self.method.s), 0.0])
         put("alive", alive)
         put("active", alive)

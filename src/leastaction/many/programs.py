@@ -42,7 +42,7 @@ def lane_programs(
         ("t", 1), ("h", 1), ("params", count), ("alive", 1), ("directions", event.output_size if event else 0),
         ("q", n), ("p", n), ("carry", 2 * n), ("modes", n * s), ("degree", 2),
         ("g", event.output_size if event else 0), ("lowest", int(energy)), ("highest", int(energy)),
-        ("z", n * s), ("impulse", n), ("scale", 1), ("before", 1), ("contraction", 1), ("active", 1),
+        ("z", n * s), ("impulse", n), ("reach", 1), ("scale", 1), ("before", 1), ("contraction", 1), ("active", 1),
         ("status", 1), ("left", 1), ("iterations", 1), ("trouble", 1),
     ]  # fmt: skip
     return LanePrograms(_solve(system, method, blocks), _advance(system, method, blocks, event, energy))
@@ -62,6 +62,7 @@ def _solve(system: Lagrangian, method: Galerkin, blocks: Sequence[tuple[str, int
     total = B.sum(step["dz"])
     finite = B.op("eq", B.sub(total, total), B.const(0.0))
     iteration = B.add(iterations, B.const(1.0))
+    first = B.op("eq", iterations, B.const(0.0))
     rate = B.div(size, before)
     following = B.mul(size, B.op("sq", rate))
     floor, tiny = B.scale(layout.ACCEPTABLE, scale), B.scale(layout.NEGLIGIBLE, scale)
@@ -74,9 +75,16 @@ def _solve(system: Lagrangian, method: Galerkin, blocks: Sequence[tuple[str, int
     last = B.op("le", B.const(float(layout.MOST_ITERATIONS)), iteration)
     exhausted = B.op("and", finite, B.op("and", last, B.op("not", done)))
     ended = B.op("or", B.op("not", finite), B.op("or", done, last))
-    status = B.select(finite, _if(B, exhausted, layout.NOT_CONVERGED), B.const(float(layout.NOT_FINITE)))
-    ratio = B.select(second, rate, contraction)
+    momentum = B.sum(step["impulse"])
+    sound = B.op("and", finite, B.op("or", B.op("not", done), B.op("eq", B.sub(momentum, momentum), B.const(0.0))))
+    status = B.select(sound, _if(B, exhausted, layout.NOT_CONVERGED), B.const(float(layout.NOT_FINITE)))
+    # Astray: the first increment is longer than thrice the last step's, or the root is twice as far as that.
+    reach = x["reach"][0]
+    off = B.op("and", first, B.op("lt", reach, size))
+    ratio = B.select(off, B.const(layout.ASTRAY), B.select(second, B.op("max", contraction, rate), contraction))
+    far = B.op("lt", B.scale(2.0, reach), scale)
     lost = B.op("or", B.op("not", B.op("le", ratio, B.const(layout.ON_THE_BRANCH))), B.op("ne", status, B.const(0.0)))
+    lost = B.op("or", far, lost)
     left = B.select(exhausted, B.div(size, scale), B.op("if", B.op("not", nothing), B.div(following, scale)))
 
     def where_active(values: Sequence[int], name: str) -> list[int]:
@@ -85,6 +93,7 @@ def _solve(system: Lagrangian, method: Galerkin, blocks: Sequence[tuple[str, int
     return B.build(
         z=where_active(new, "z"),
         impulse=where_active(step["impulse"], "impulse"),
+        reach=[reach],
         scale=where_active([scale], "scale"),
         before=where_active([size], "before"),
         contraction=where_active([ratio], "contraction"),
@@ -143,6 +152,7 @@ def _advance(
     outputs |= {
         "z": start,
         "impulse": x["impulse"],
+        "reach": [B.select(ok, B.scale(3.0, _largest(B, z)), x["reach"][0])],
         "scale": [_largest(B, start)],
         "before": [zero],
         "contraction": [zero],

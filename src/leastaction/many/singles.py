@@ -39,7 +39,7 @@ class _Single:
         self.job, self.i, self.result = job, i, result
         self.params = start.params[i]
         self.state = np.concatenate([start.q[i], start.p[i]])
-        begin = stepper.Start(job.t0, start.q[i], start.p[i], start.v[i], start.a[i], job.h, self.params)
+        begin = stepper.Start(job.t0, start.q[i], start.p[i], start.v[i], job.h, self.params)
         self.solver = stepper.stepper(job.system, job.method, begin)
         self.begin = begin
         self.observed = bool(job.plan.kinds)
@@ -53,6 +53,8 @@ class _Single:
             todo = min(BLOCK, job.steps - self.done)
             rows = np.zeros((todo // self.every + 2, 2 * n))
             done, stored, failure = self.solver.advance(todo, self.every, job.steps, rows)
+            if failure is not None and (self.done + done) % self.every:
+                stored -= 1  # the state before the step that failed has no place among the others
             first, rows = self.done, rows[:stored]
             stopped = self._observe(first, done, rows) if self.observed else None
             if stopped is not None:

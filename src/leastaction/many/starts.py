@@ -24,7 +24,7 @@ def starts(
     t0: float,
     params: Mapping[str, Any] | None,
 ) -> Start:
-    """All trajectories' q, p, v, a and parameters; one that cannot begin is marked by its status."""
+    """All trajectories' q, p, v and parameters; one that cannot begin is marked by its status."""
     if (p0 is None) == (v0 is None):
         raise ValueError("give either p0= (momenta) or v0= (velocities), not both")
     n = system.n
@@ -58,7 +58,7 @@ def starts(
             f"no trajectory of the ensemble can begin: ∂²L/∂v² is singular, or L or its derivatives are not finite, "
             f"at every initial state (the first is q = {q[0]}, p = {p[0]}). la.integrate on one of them says more."
         )
-    return Start(q, p, v, a, table, status)
+    return Start(q, p, v, table, status)
 
 
 def velocities(

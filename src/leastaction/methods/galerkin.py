@@ -124,11 +124,9 @@ def _exact_table(s: int, rule: Quadrature, digits: int) -> dict[str, Any]:
         # h q̇(τ) = Σ_j w_j P_j(2τ − 1); Gauss with s points integrates the products exactly.
         x, w = gauss(s).points(digits)
         dl_at_x = lagrange_basis(d, x, digits)[1]
+        P = [[mpmath.legendre(j, 2 * at - 1) for at in x] for j in range(s)]
         modes = [
-            [
-                (2 * j + 1) * mpmath.fsum(w[i] * mpmath.legendre(j, 2 * x[i] - 1) * dl_at_x[i][v] for i in range(s))
-                for v in range(1, s + 1)
-            ]
+            [(2 * j + 1) * mpmath.fsum(w[i] * P[j][i] * dl_at_x[i][v] for i in range(s)) for v in range(1, s + 1)]
             for j in range(s)
         ]
         growth = [[_legendre_integral(j, 2 * d[m] + 1) for j in range(s)] for m in range(1, s + 1)]

@@ -21,7 +21,7 @@ EVERY = 12
 LAST = 13  # the run's last step, stored whatever EVERY says
 FORM = 14  # RK4: 0 Hamilton, 1 Lagrange
 # Integers, in and out.
-STARTED = 15  # 0: the increments in x are a prediction for the first step
+STARTED = 15  # 0: there is no last step to predict from; the first is found by continuation
 PREDICTOR = 16  # degree of the predictor in use
 # Integers, out.
 STATUS = 17
@@ -33,7 +33,8 @@ CONTINUED = 22  # steps solved by continuation in h
 TABLE = 23  # offsets of the method's arrays in the table …
 WORK = 32  # … and of the workspace's
 ROWS = 48  # pointwise: 0 if all points share one set of parameters, else 1
-INTEGERS = 56
+COLUMNS = 56  # linear systems: how many of the numbers (q, p) are stored
+INTEGERS = 57
 
 # From this many unknowns on, LAPACK factors faster than plain loops.
 LAPACK_FROM = 32
@@ -44,9 +45,14 @@ NEGLIGIBLE = 1e-3 * EPS
 # … or when it has stopped shrinking and is this small; the floor actually reached is reported.
 ACCEPTABLE = 1e-7
 MOST_ITERATIONS = 50
-# If the second increment is at most this part of the first, the root is the only one near the prediction
+# If the second Newton increment is at most this part of the first, the root is the only one near the prediction
 # (the affine-invariant Newton–Kantorovich theorem; Deuflhard, Newton Methods for Nonlinear Problems, 2.1).
 ON_THE_BRANCH = 0.25
+ASTRAY = 1.0
+# Continuation: by what part the step grows at a time, at most and at least. Growing twofold lost the branch of a
+# midpoint step of most of a period once in sixteen, growing by a quarter never did.
+FASTEST = 0.25
+SLOWEST = 1e-3
 # Up to this degree the last polynomial is extrapolated whole; beyond, its degree is chosen by what predicted best.
 WHOLE_POLYNOMIAL = 3
 
@@ -64,7 +70,8 @@ STEP = 1
 FLOOR = 2  # largest increment left undone in a step, relative to the step
 RESIDUAL = 3  # the same of the step that failed
 REACH = 4  # continuation: the largest fraction of h that could be solved
-REALS = 5
+SPENT = 5  # Newton iterations on the step that failed
+REALS = 6
 
 
 def table_sizes(s: int, r: int) -> list[int]:

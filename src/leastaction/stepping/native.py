@@ -25,6 +25,7 @@ LOOPS = {
     "galerkin.polynomials": "iddddddp",
     "lanes.run": "ididddidddddp",
     "rk4.run": "idddddp",
+    "linear.run": "idddddddid",
     "pointwise.evaluate": "iddd",
     "pointwise.velocities": "idddddp",
 }

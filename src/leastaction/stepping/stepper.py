@@ -5,33 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.discrete import fusible, newton_program
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin, Method, RungeKutta4
 from leastaction.program import Program
 from leastaction.stepping import layout
 from leastaction.stepping.native import loop
 from leastaction.stepping.workspace import Workspace, workspace
 
+if TYPE_CHECKING:
+    from leastaction.lagrangian import Lagrangian
+
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run begins: time, position, momentum, velocity, acceleration; its step and parameters."""
+    """Where a run begins: time, position, momentum, velocity; its step and parameters.
 
-    t: float
-    q: FloatArray
-    p: FloatArray
-    v: FloatArray
-    a: FloatArray
-    h: float
-    params: FloatArray
+    Floats, or mpmath numbers for a run at another precision.
+    """
+
+    t: Any
+    q: NDArray[Any]
+    p: NDArray[Any]
+    v: NDArray[Any]
+    h: Any
+    params: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -47,13 +51,20 @@ class Failure:
 class Stepper(Protocol):
     """What `integrate` needs of a method at work."""
 
-    def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, Failure | None]:
-        """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""
+    def advance(self, steps: int, every: int, last: int, rows: NDArray[Any]) -> tuple[int, int, Failure | None]:
+        """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure.
+
+        With a failure, the state before the step that failed is stored too.
+        """
         ...
 
     def counts(self) -> dict[str, float]:
         """What the solver has to say about the steps so far."""
         ...
+
+
+class ResumableStepper(Stepper, Protocol):
+    """A stepper that can be taken down and set up again."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Copies of everything that the steps to come depend on."""
@@ -64,7 +75,15 @@ class Stepper(Protocol):
         ...
 
 
-def stepper(system: Lagrangian, method: Method, start: Start) -> Stepper:
+class PolynomialStepper(Stepper, Protocol):
+    """A stepper whose steps are polynomials."""
+
+    def polynomials(self, starts: NDArray[Any]) -> tuple[NDArray[Any], int]:
+        """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
+        ...
+
+
+def stepper(system: Lagrangian, method: Method, start: Start) -> ResumableStepper:
     """The stepper of a method on a Lagrangian system."""
     if isinstance(method, Galerkin):
         return GalerkinStepper(system, method, start)
@@ -82,33 +101,30 @@ class GalerkinStepper:
 
     def __init__(self, system: Lagrangian, method: Galerkin, start: Start) -> None:
         n, s = system.n, method.s
-        table = method.table
         self.n, self.N = n, n * s
         self._run = loop("galerkin.run")
         self._space = galerkin_workspace(system, method)
         self._table = method_table(self._space, method)
         self._reals = np.zeros(layout.REALS)
         self._reals[[layout.START, layout.STEP]] = start.t, start.h
-        ahead = np.outer(table.d[1:], np.full(n, start.h))
-        z = ahead * start.v + 0.5 * ahead**2 * start.a
-        self.x = np.concatenate([[start.t, start.h], start.q, start.p, z.ravel(), start.params])
+        self.x = np.concatenate([[start.t, start.h], start.q, start.p, np.zeros(self.N), start.params])
         self.carry = np.zeros(2 * n)
         self._space.memory[_velocity_place(self._space, n)] = start.v
 
     def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, Failure | None]:
         I = self._space.integers
-        before = int(I[layout.ITERATIONS])
         I[[layout.STEPS, layout.EVERY, layout.LAST, layout.DONE, layout.STORED]] = steps, every, last, 0, 0
         self._run(I, self._reals, self._table, self.x, self.carry, rows, self._space.memory, self._space.pivots)
-        done = int(I[layout.DONE])
+        done, stored = int(I[layout.DONE]), int(I[layout.STORED])
         I[layout.FIRST] += done
         failure = None
         if I[layout.STATUS] != layout.GOING_WELL:
-            spent = int(I[layout.ITERATIONS]) - before if done == 0 else int(I[layout.MOST])
-            failure = Failure(
-                int(I[layout.STATUS]), float(self._reals[layout.RESIDUAL]), spent, float(self._reals[layout.REACH])
-            )
-        return done, int(I[layout.STORED]), failure
+            residual, reach, spent = self._reals[[layout.RESIDUAL, layout.REACH, layout.SPENT]].tolist()
+            failure = Failure(int(I[layout.STATUS]), residual, int(spent), reach)
+            if I[layout.FIRST] % every:
+                rows[stored] = self.x[2 : 2 + 2 * self.n]
+                stored += 1
+        return done, stored, failure
 
     def polynomials(self, starts: FloatArray) -> tuple[FloatArray, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
@@ -164,17 +180,21 @@ class RK4Stepper:
         self._run(I, self._reals, self.y, self._params, rows, self._space.memory, self._space.pivots)
         done, stored = int(I[layout.DONE]), int(I[layout.STORED])
         I[layout.FIRST] += done
-        if self._method.form == "lagrange" and stored:
-            self._to_momenta(rows[:stored], first, done, every, last)
-        status = int(I[layout.STATUS])
-        failure = None if status == layout.GOING_WELL else Failure(status, float("nan"), 0, 0.0)
-        return done, stored, failure
-
-    def _to_momenta(self, rows: FloatArray, first: int, done: int, every: int, last: int) -> None:
-        """Replace the velocities that were stored by momenta."""
-        n = self._system.n
         k = np.arange(first + 1, first + done + 1)
         k = k[(k % every == 0) | (k == last)]
+        failure = None
+        if I[layout.STATUS] != layout.GOING_WELL:
+            failure = Failure(int(I[layout.STATUS]), float("nan"), 0, 0.0)
+            if (first + done) % every:
+                rows[stored] = self.y
+                k, stored = np.append(k, first + done), stored + 1
+        if self._method.form == "lagrange" and stored:
+            self._to_momenta(rows[:stored], k)
+        return done, stored, failure
+
+    def _to_momenta(self, rows: FloatArray, k: NDArray[np.int64]) -> None:
+        """Replace the velocities that were stored after k steps by momenta."""
+        n = self._system.n
         t = self._reals[layout.START] + k * self._reals[layout.STEP]
         rows[:, n:] = self._system.momentum(rows[:, :n], rows[:, n:], t, self._params)
 

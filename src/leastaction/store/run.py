@@ -16,7 +16,7 @@ from leastaction.interrupt import interruptible
 from leastaction.kernel import fingerprint
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method, method
-from leastaction.stepping.stepper import Failure, Start, Stepper, stepper
+from leastaction.stepping.stepper import Failure, ResumableStepper, Start, stepper
 from leastaction.store.archive import Archive, to_json
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
@@ -86,7 +86,7 @@ def resume(path: str | os.PathLike[str], steps: int | None = None, *, progress: 
         system = system_of(header)
         n, t0, h = system.n, float.fromhex(header["t0"]), float.fromhex(header["h"])
         nothing = np.zeros(n)
-        start = Start(t0, nothing, nothing, nothing, nothing, h, system.values(header["params"]))
+        start = Start(t0, nothing, nothing, nothing, h, system.values(header["params"]))
         solver = stepper(system, method(header["method"]), start)
         solver.restore(checkpoint.state)
         # A last state that `every` would not have kept belongs to the end of the run, which this no longer is.
@@ -109,7 +109,7 @@ def _compare(header: Mapping[str, Any], path: object) -> None:
 class _Stream:
     """The rows on their way to the disk: `whole` are there, those in `buffer` are in the checkpoints only."""
 
-    def __init__(self, archive: Archive, solver: Stepper, tail: FloatArray, whole: int, done: int) -> None:
+    def __init__(self, archive: Archive, solver: ResumableStepper, tail: FloatArray, whole: int, done: int) -> None:
         self.archive, self.solver = archive, solver
         self.every = int(archive.header["every"])
         self.t0, self.h = float.fromhex(archive.header["t0"]), float.fromhex(archive.header["h"])

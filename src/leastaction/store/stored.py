@@ -111,9 +111,16 @@ class StoredPath(Path):
     def part(self, begin: int, end: int) -> Path:
         """The stored states begin … end as a Path in memory."""
         return Path(
-            self.system, self.method, self.t[begin:end], self.q[begin:end], self.p[begin:end], self.h, self.every,
-            self.params, self.stats,
-        )  # fmt: skip
+            system=self.system,
+            method=self.method,
+            t=self.t[begin:end],
+            q=self.q[begin:end],
+            p=self.p[begin:end],
+            h=self.h,
+            every=self.every,
+            params=self.params,
+            stats=self.stats,
+        )
 
     def in_memory(self) -> Path:
         """The whole path, in memory."""

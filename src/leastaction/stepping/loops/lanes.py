@@ -36,6 +36,7 @@ from leastaction.stepping.layout import (
     LANES,
     LAST,
     LEFT_PLACE,
+    NOT_FINITE,
     PARAMS,
     PARAMS_PLACE,
     Q_PLACE,
@@ -91,16 +92,19 @@ def _run_group(I, R, A, T, W, X, Y, lane, counts, stored, records, x, scratch):
             return
         for i in range(L):
             X[i] = R[START] + k * R[STEP]
-        while True:
+        if k == 0:
+            # The first step has no last one to be predicted from: each lane finds it by continuation, alone.
+            for i in range(L):
+                trouble[i] = alive[i]
+                active[i] = 0.0
+        while _sum(active, L) != 0.0:
             call_kernel(A[SOLVE], X, Y, scratch)
             for i in range(in_iteration):
                 solved[i] = Y[i]
-            if _sum(active, L) == 0.0:
-                break
         if _sum(trouble, L) != 0.0:
             for i in range(L):
                 if trouble[i] != 0.0:
-                    _continue_lane(I, R, A, T, W, X, i, at(counts, (lane + i) * LANE_COUNTS), x)
+                    _continue_lane(I, R, A, T, W, X, i, k, at(counts, (lane + i) * LANE_COUNTS), x)
         for i in range(L):
             if alive[i] != 0.0:
                 count = at(counts, (lane + i) * LANE_COUNTS)
@@ -131,8 +135,8 @@ def _run_group(I, R, A, T, W, X, Y, lane, counts, stored, records, x, scratch):
 
 
 @native
-def _continue_lane(I, R, A, T, W, X, i, count, x):
-    """Solve lane i's step alone, by continuation in h; a lane where that fails is alive no more."""
+def _continue_lane(I, R, A, T, W, X, i, k, count, x):
+    """Solve lane i's step k alone, by continuation in h; a lane where that fails is alive no more."""
     n, N, L = I[DOF], I[DOF] * I[DEGREE], A[LANES]
     x[0], x[1] = X[i], R[STEP]
     for j in range(2 * n):
@@ -143,7 +147,13 @@ def _continue_lane(I, R, A, T, W, X, i, count, x):
         W.v[j] = 0.0
     give_parameters(I, W, at(x, 2 + 2 * n + N))
     status, more, left = continue_from_rest(I, T, W, R, x)
-    count[LANE_CONTINUED] += 1
+    impulse = 0.0
+    for j in range(n):
+        impulse += W.out[N + j]
+    if status == GOING_WELL and impulse - impulse != 0.0:
+        status = NOT_FINITE
+    if k > 0:
+        count[LANE_CONTINUED] += 1
     count[LANE_ITERATIONS] += more
     X[A[STATUS_PLACE] * L + i] = status
     X[A[LEFT_PLACE] * L + i] = left

@@ -7,7 +7,10 @@ from leastaction.stepping.loops.calls import at, call_kernel, native
 from leastaction.stepping.loops.linear_algebra import factor, solve
 
 MOST_ITERATIONS = 100
-ACCEPTABLE = 1e-12  # relative to v: a step as small as this need not bring the momentum nearer
+SHORTEST = 1e-12  # relative to v: where a step as short as this does not bring the momentum nearer, none will …
+ACCEPTABLE = (
+    1e-7  # … and that is rounding if the whole Newton step was as short as this, else there is no such velocity
+)
 EPS = 2.220446049250313e-16
 OUTSIDE = 1e300  # a miss that is infinite or not a number
 
@@ -54,15 +57,15 @@ def invert(I, W, p):
             size = max(size, abs(W.step[j]))
             scale = max(scale, abs(W.v[j]) + abs(W.step[j]))
             W.v[j] += W.step[j]
-        miss = _miss(I, W, p, n)
-        while not miss < before and size > ACCEPTABLE * scale:
+        miss, whole = _miss(I, W, p, n), size
+        while not miss < before and size > SHORTEST * scale:
             for j in range(n):
                 W.step[j] *= 0.5
                 W.v[j] -= W.step[j]
             size *= 0.5
             miss = _miss(I, W, p, n)
         if not miss < before:
-            return size <= ACCEPTABLE * scale
+            return whole <= ACCEPTABLE * scale
     return False
 
 

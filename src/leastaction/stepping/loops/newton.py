@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from leastaction.stepping.layout import (
     ACCEPTABLE,
+    ASTRAY,
     BRANCH_ENDS,
     DEGREE,
     DOF,
+    FASTEST,
     FUSED,
     GOING_WELL,
     GRADIENT,
@@ -24,6 +26,7 @@ from leastaction.stepping.layout import (
     ON_THE_BRANCH,
     REACH,
     SINGULAR,
+    SLOWEST,
 )
 from leastaction.stepping.loops.calls import at, call_kernel, native
 from leastaction.stepping.loops.legendre import velocity
@@ -31,21 +34,34 @@ from leastaction.stepping.loops.linear_algebra import factor, solve
 
 # A chord iteration is worth going on with while it gains this much each time.
 CHORD_RATE = 0.1
+HUGE = 1e300
 
 
 @native
-def solve_step(I, T, W, x):
+def length(I, x):
+    """The largest increment in x, at any control point."""
+    longest = 0.0
+    for j in range(I[DOF] * I[DEGREE]):
+        longest = max(longest, abs(x[2 + 2 * I[DOF] + j]))
+    return longest
+
+
+@native
+def solve_step(I, T, W, x, reach):
     """Newton from the prediction in x. Returns (status, iterations, what is left, contraction).
 
-    What is left is the increment that would come next, relative to the step; the contraction is the
-    second increment over the first, which tells whether the root belongs to the prediction.
+    What is left is the increment that would come next, relative to the step. The contraction is the
+    second increment over the first, which tells whether the root belongs to the prediction; it is
+    ASTRAY if already the first is longer than `reach`, or the root lies farther away than twice that.
     """
-    scale = 0.0
-    for j in range(I[DOF] * I[DEGREE]):
-        scale = max(scale, abs(x[2 + 2 * I[DOF] + j]))
+    scale = length(I, x)
     if I[FUSED] == 1:
-        return _newton(I, W, x, scale)
-    return _chord(I, T, W, x, scale)
+        status, iterations, left, contraction, scale = _newton(I, W, x, scale, reach)
+    else:
+        status, iterations, left, contraction, scale = _chord(I, T, W, x, scale, reach)
+    if scale > 2.0 * reach:
+        contraction = ASTRAY
+    return status, iterations, left, contraction
 
 
 @native
@@ -63,7 +79,7 @@ def _move(W, z, N, scale):
 
 
 @native
-def _newton(I, W, x, scale):
+def _newton(I, W, x, scale, reach):
     """Full Newton by the fused kernel, which leaves the impulse in W.out behind the increment."""
     N, z = I[DOF] * I[DEGREE], at(x, 2 + 2 * I[DOF])
     before, contraction, following = 0.0, 0.0, 0.0
@@ -71,23 +87,25 @@ def _newton(I, W, x, scale):
         call_kernel(I[NEWTON], x, W.out, W.kernel)
         size, scale, finite = _move(W, z, N, scale)
         if finite != 0.0:
-            return NOT_FINITE, iteration, size, contraction
+            return NOT_FINITE, iteration, size, contraction, scale
+        if iteration == 1 and size > reach:
+            contraction = ASTRAY
         if size <= NEGLIGIBLE * scale:
-            return GOING_WELL, iteration, 0.0, contraction
+            return GOING_WELL, iteration, 0.0, contraction, scale
         if iteration > 1:
             rate = size / before
             if iteration == 2 and size > ACCEPTABLE * scale:
-                contraction = rate
+                contraction = max(contraction, rate)
             # Quadratic convergence, d_{k+1} ≈ C d_k², with C from the last two increments.
             following = size * rate * rate
             if following <= NEGLIGIBLE * scale or (rate > 0.5 and size <= ACCEPTABLE * scale):
-                return GOING_WELL, iteration, following / scale, contraction
+                return GOING_WELL, iteration, following / scale, contraction, scale
         before = size
-    return NOT_CONVERGED, MOST_ITERATIONS, before / scale, contraction
+    return NOT_CONVERGED, MOST_ITERATIONS, before / scale, contraction, scale
 
 
 @native
-def _chord(I, T, W, x, scale):
+def _chord(I, T, W, x, scale, reach):
     """Newton by loops over the nodes, keeping the Jacobian while the iteration contracts well."""
     n, N, z = I[DOF], I[DOF] * I[DEGREE], at(x, 2 + 2 * I[DOF])
     before, contraction = 0.0, 0.0
@@ -95,19 +113,21 @@ def _chord(I, T, W, x, scale):
     for iteration in range(1, MOST_ITERATIONS + 1):
         residual(I, T, W, x, fresh)
         if fresh and not factor(I, W.A, W.pivots, W.size, N):
-            return SINGULAR, iteration, before, contraction
+            return SINGULAR, iteration, before, contraction, scale
         for j in range(N):
             W.out[j] = -W.out[j]
         solve(I, W.A, W.pivots, W.size, W.out, N)
         size, scale, finite = _move(W, z, N, scale)
         if finite != 0.0:
-            return NOT_FINITE, iteration, size, contraction
+            return NOT_FINITE, iteration, size, contraction, scale
+        if iteration == 1 and size > reach:
+            contraction = ASTRAY
         following = 0.0
         done = size <= NEGLIGIBLE * scale
         if iteration > 1 and not done:
             rate = size / before
             if iteration == 2 and size > ACCEPTABLE * scale:
-                contraction = rate
+                contraction = max(contraction, rate)
             following = size * rate
             # Linear convergence at the rate seen, or the floor.
             done = (rate < 0.5 and following <= NEGLIGIBLE * scale) or (rate > 0.5 and size <= ACCEPTABLE * scale)
@@ -118,9 +138,9 @@ def _chord(I, T, W, x, scale):
             for i in range(n):
                 for j in range(N):
                     W.out[N + i] += W.G[i * N + j] * W.out[j]
-            return GOING_WELL, iteration, following / scale if scale > 0.0 else 0.0, contraction
+            return GOING_WELL, iteration, following / scale if scale > 0.0 else 0.0, contraction, scale
         before = size
-    return NOT_CONVERGED, MOST_ITERATIONS, before / scale, contraction
+    return NOT_CONVERGED, MOST_ITERATIONS, before / scale, contraction, scale
 
 
 @native
@@ -193,33 +213,41 @@ def continue_from_rest(I, T, W, R, x):
     """The root at step h that is connected with the solution at h → 0, by continuation in h.
 
     From a small fraction of h, where the velocity alone predicts the step, the polynomial solved at
-    one step is prolonged to predict the next larger one. The growth is cut when Newton does not
-    contract at once, and the branch is taken to end where it would have to be cut below 2 %.
+    one step is prolonged to predict the next larger one. The growth is cut when Newton does not contract
+    at once or leads astray, and comes back slowly; where it would have to be less than SLOWEST the branch is
+    taken to end.
     """
     n, s, h = I[DOF], I[DEGREE], x[1]
     N, z = n * s, at(x, 2 + 2 * n)
     R[REACH] = 0.0
     if not velocity(I, W, x):
         return SINGULAR, 0, 1.0
-    fraction, growth, total = 1.0 / 64.0, 2.0, 0
+    fraction, growth, total = 1.0 / 64.0, FASTEST, 0
+    speed, longest, expected = 0.0, 0.0, 0.0
+    for j in range(n):
+        speed = max(speed, abs(W.v[j]))
     for m in range(s):
         for j in range(n):
             z[m * n + j] = fraction * T.d[m + 1] * h * W.v[j]
     while True:
         x[1] = fraction * h
-        status, iterations, left, contraction = solve_step(I, T, W, x)
+        # The first is small enough to be judged by its contraction alone.
+        reach = max(3.0 * expected, speed * abs(x[1])) if R[REACH] > 0.0 else HUGE
+        status, iterations, left, contraction = solve_step(I, T, W, x, reach)
         x[1] = h
         total += iterations
         if status == GOING_WELL and contraction <= ON_THE_BRANCH:
             R[REACH] = fraction
             if fraction == 1.0:
                 return GOING_WELL, total, left
+            longest = length(I, x)
             for j in range(N):
                 W.last[j] = z[j]
+            growth = min(1.5 * growth, FASTEST)
         elif R[REACH] > 0.0:
             fraction = R[REACH]
-            growth = 1.0 + 0.5 * (growth - 1.0)
-            if growth < 1.02:
+            growth *= 0.25
+            if growth < SLOWEST:
                 return BRANCH_ENDS, total, left
         else:
             # Not even the smallest step was solved: start from a smaller one.
@@ -230,8 +258,9 @@ def continue_from_rest(I, T, W, R, x):
                 for j in range(n):
                     z[m * n + j] = fraction * T.d[m + 1] * h * W.v[j]
             continue
-        larger = min(1.0, fraction * growth)
+        larger = min(1.0, fraction * (1.0 + growth))
         _prolong(T.d, n, s, W.last, larger / fraction, z)
+        expected = longest * larger / fraction
         fraction = larger
 
 

@@ -1,0 +1,253 @@
+"""Speed and size of the core, every figure from one run: `make bench`.
+
+Side by side, repeats interleaved and the best of each taken, since machines are noisy. Prints
+tables in Markdown; `--quick` does fewer repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import leastaction as la
+
+HERE = Path(__file__).parent
+START = {"q0": [np.pi / 4, np.pi / 3], "v0": [0.0, 0.0], "h": 0.01}
+
+
+def double_pendulum(q, v, m, l, g):
+    T = m * l**2 * (v[0] ** 2 + 0.5 * v[1] ** 2 + v[0] * v[1] * np.cos(q[0] - q[1]))
+    V = -m * g * l * (2 * np.cos(q[0]) + np.cos(q[1]))
+    return T - V
+
+
+def chain(q, v, g):
+    """n equal links with a mass at each joint: positions are running sums along the chain."""
+    x, y = np.cumsum(np.cos(q) * v), np.cumsum(np.sin(q) * v)
+    return 0.5 * np.sum(x**2 + y**2) + g * np.sum(np.cumsum(np.cos(q)))
+
+
+SYSTEM = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "l": 0.25, "g": 9.81})
+
+
+def best(repeats: int, **runs: Callable[[], float]) -> dict[str, float]:
+    """The least time of each run, the runs taking turns."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            times[name].append(run())
+    return {name: min(values) for name, values in times.items()}
+
+
+def table(title: str, header: list[str], rows: list[list[str]]) -> None:
+    print(f"\n### {title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |", flush=True)
+
+
+def single_trajectory(repeats: int) -> None:
+    """Simpson on the double pendulum against C by hand and against JAX, the same Newton iterations."""
+    steps = 200_000
+    reference = la.integrate(SYSTEM, "simpson", **START, steps=steps)
+    iterations = reference.stats["newton_iterations"] / steps
+    with tempfile.TemporaryDirectory() as folder:
+
+        def native(name: str, *flags: str) -> Callable[[], float]:
+            program = Path(folder) / name
+            source = HERE / "double_pendulum.c"
+            subprocess.run(["gcc", "-O3", "-march=native", *flags, "-o", program, source, "-lm"], check=True)
+
+            def run() -> float:
+                out = subprocess.run([program, str(steps), "0.01"], check=True, capture_output=True, text=True).stdout
+                seconds, q0, q1, count = out.split()
+                if not flags:  # without -ffast-math it is the same computation up to round-off
+                    same = np.allclose([float(q0), float(q1)], reference.q[-1], rtol=0, atol=1e-6)
+                    assert same and abs(int(count) / steps - iterations) < 0.01, out
+                return float(seconds)
+
+            return run
+
+        runs: dict[str, Callable[[], float]] = {
+            "leastaction": lambda: la.integrate(SYSTEM, "simpson", **START, steps=steps).stats["run_time"],
+            "C": native("plain"),
+            "C -ffast-math": native("fast", "-ffast-math"),
+        }
+        try:
+            runs["JAX lax.scan"] = jax_scan(20_000, scale=steps / 20_000, like=reference)
+        except ImportError:
+            print("(JAX is not installed: `make bench` installs it)")
+        times = best(repeats, **runs)
+    rows = [[name, f"{t / steps * 1e6:.3f}", f"{t / times['leastaction']:.2f}"] for name, t in times.items()]
+    title = f"One trajectory: double pendulum, Simpson, h = 0.01, {iterations:.2f} Newton iterations per step"
+    table(title, ["program", "µs per step", "time / leastaction"], rows)
+
+
+def jax_scan(steps: int, scale: float, like: la.Path) -> Callable[[], float]:
+    """The same scheme in JAX: derivatives of the discrete Lagrangian, three Newton iterations, one scan."""
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+    h = START["h"]
+
+    def lagrangian(q, v):
+        T = 0.25**2 * (v[0] ** 2 + 0.5 * v[1] ** 2 + v[0] * v[1] * jnp.cos(q[0] - q[1]))
+        return T + 9.81 * 0.25 * (2 * jnp.cos(q[0]) + jnp.cos(q[1]))
+
+    def discrete(q, a, b):
+        left = lagrangian(q, (-3 * q + 4 * a - b) / h)
+        middle, right = lagrangian(a, (b - q) / h), lagrangian(b, (q - 4 * a + 3 * b) / h)
+        return h * (left + 4 * middle + right) / 6
+
+    def residual(z, q, p):
+        d_left, d_middle = jax.grad(discrete, (0, 1))(q, q + z[:2], q + z[2:])
+        return jnp.concatenate([p + d_left, d_middle])
+
+    def step(state, _):
+        q, p, z = state
+        z = jnp.concatenate([-3 * z[:2] + 2 * z[2:], -8 * z[:2] + 5 * z[2:]])
+        for _ in range(3):
+            z = z - jnp.linalg.solve(jax.jacfwd(residual)(z, q, p), residual(z, q, p))
+        right = jax.grad(discrete, 2)(q, q + z[:2], q + z[2:])
+        return (q + z[2:], right, z), (q + z[2:], right)
+
+    run = jax.jit(lambda state: jax.lax.scan(step, state, length=steps))
+    state = (jnp.array(START["q0"]), jnp.zeros(2), jnp.zeros(4))
+    (q, _, _), _ = jax.block_until_ready(run(state))
+    assert np.allclose(q, like.q[steps], rtol=0, atol=1e-6), "JAX computes something else"
+
+    def timed() -> float:
+        clock = time.perf_counter()
+        jax.block_until_ready(run(state))
+        return (time.perf_counter() - clock) * scale
+
+    return timed
+
+
+def cost_against_degree(repeats: int) -> None:
+    """The family on the double pendulum."""
+    names = ["midpoint", "stormer-verlet", "simpson", *(f"P{s}N{s}Q{2 * s}Gau" for s in range(2, 9)), "P12N12Q24Gau"]
+    names += ["rk4", "rk4-lagrange"]
+    steps = 20_000
+    paths = {name: la.integrate(SYSTEM, name, **START, steps=steps) for name in names}
+    times = best(
+        repeats,
+        **{name: lambda n=name: la.integrate(SYSTEM, n, **START, steps=steps).stats["run_time"] for name in names},
+    )
+    rows = []
+    for name, path in paths.items():
+        energy = path.energy()
+        iterations = path.stats.get("newton_iterations")
+        rows.append(
+            [
+                name,
+                str(path.method.order),
+                f"{times[name] / steps * 1e6:.2f}",
+                "" if iterations is None else f"{iterations / steps:.2f}",
+                f"{np.abs(energy / energy[0] - 1).max():.1e}",
+            ]
+        )
+    header = ["method", "order", "µs per step", "iterations", "energy error, t ≤ 200"]
+    table("Cost against degree: double pendulum, h = 0.01", header, rows)
+
+
+def chain_child(n: int) -> None:
+    """In a process of its own: from definition to first step, and the cost of a step."""
+    clock = time.perf_counter()
+    system = la.Lagrangian(chain, n=n, params={"g": 9.81})
+    start = {"q0": np.linspace(0.5, 1.0, n), "v0": np.zeros(n), "h": 1e-3}
+    la.integrate(system, "simpson", **start, steps=1)
+    first = time.perf_counter() - clock
+    path = la.integrate(system, "simpson", **start, steps=300)
+    print(first, path.stats["run_time"] / 300 * 1e6, len(system.point.code), peak_memory())
+
+
+def peak_memory() -> float:
+    """MB this process has needed at most, in physical memory (Linux)."""
+    status = Path("/proc/self/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
+
+
+def child(*arguments: str, cache: str) -> str:
+    environment = {**os.environ, "LEASTACTION_CACHE": cache}
+    command = [sys.executable, __file__, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+
+
+def cost_against_size() -> None:
+    """Chains of pendulums, each with a cache that holds the loops but not the chain."""
+    rows = []
+    for n in (2, 5, 10, 20, 50):
+        with tempfile.TemporaryDirectory() as cache:
+            child("--chain", "1", cache=cache)
+            first, step, code, size = map(float, child("--chain", str(n), cache=cache).split())
+            rows.append([str(n), f"{first:.2f}", f"{step:.1f}", f"{code:.0f}", f"{size:.0f}"])
+    header = ["links", "definition to first step, s", "µs per step", "instructions at a point", "peak memory, MB"]
+    table("Chains of pendulums, Simpson", header, rows)
+
+
+def startup_child() -> None:
+    path = la.integrate(SYSTEM, "simpson", **START, steps=1000)
+    print(len(path))
+
+
+def startup(repeats: int) -> None:
+    """Import, and a first trajectory of 1,000 steps in a new process, whole."""
+
+    def process(*arguments: str, cache: str) -> Callable[[], float]:
+        def run() -> float:
+            clock = time.perf_counter()
+            subprocess.run(
+                [sys.executable, *arguments],
+                check=True,
+                capture_output=True,
+                env={**os.environ, "LEASTACTION_CACHE": cache},
+            )
+            return time.perf_counter() - clock
+
+        return run
+
+    with tempfile.TemporaryDirectory() as warm:
+        child("--startup", cache=warm)
+        times = best(
+            repeats,
+            **{
+                "python alone": process("-c", "pass", cache=warm),
+                "import numpy": process("-c", "import numpy", cache=warm),
+                "import leastaction": process("-c", "import leastaction", cache=warm),
+                "first 1,000 steps, warm cache": process(__file__, "--startup", cache=warm),
+            },
+        )
+    with tempfile.TemporaryDirectory() as cold:
+        times["first 1,000 steps, empty cache"] = process(__file__, "--startup", cache=cold)()
+    table("Start-up, seconds, whole processes", ["what", "s"], [[name, f"{t:.2f}"] for name, t in times.items()])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer repeats")
+    parser.add_argument("--chain", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--startup", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.chain:
+        chain_child(options.chain)
+    elif options.startup:
+        startup_child()
+    else:
+        repeats = 3 if options.quick else 9
+        single_trajectory(repeats)
+        cost_against_degree(min(repeats, 5))
+        cost_against_size()
+        startup(min(repeats, 5))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""Figures of the linear systems: small steps, cost, memory, and a finite-element mast against Newmark and OpenSees.
+
+    python -m benchmarks.quadratic [--coarse] [--only small cost memory accuracy opensees] [--stretch 1500]
+
+Run from the root of the repository; needs scikit-fem, and openseespy for the peer. Seconds are CPU seconds of one
+thread (wall-clock time is printed beside them), so that other work on the machine disturbs the ratios little. The whole
+takes about half an hour, nearly all of it Newmark's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from examples.cantilever_fem import FULL, SMALL, Cantilever, Reference, cantilever, reference
+
+import leastaction as la
+from leastaction.linear.stability import step_functions
+
+PARTS = ("small", "cost", "memory", "accuracy", "opensees")
+PERIODS, TOLERANCE = 10, 1e-3
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
+    """The result, CPU seconds and wall-clock seconds."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    result = work()
+    return result, time.process_time() - cpu, time.perf_counter() - wall
+
+
+def small_systems() -> None:
+    """Steps of a system with n = 2."""
+    print("\n# n = 2, one million steps, all stored: µs per step, best of three")
+    system = la.Quadratic([[2.0, 1.0], [1.0, 1.0]], [2.0, 1.0])
+    for name in ("newmark", "simpson", "P2N2Q4Gau", "P4N4Q8Gau", "P8N8Q16Gau", "rk4"):
+        runs = [la.integrate(system, name, [0.0, 0.5], [0.0, 0.0], h=0.1, steps=10**6) for _ in range(3)]
+        print(f"{name:12} {min(path.stats['run_time'] for path in runs):.3f}", flush=True)
+
+
+def cost(full: tuple[int, int], steps: int = 20) -> None:
+    """One step of each method, side by side, on meshes of growing size."""
+    names = ("newmark", "simpson", "P2N2Q4Gau", "P3N3Q6Gau", "P4N4Q8Gau", "P3N4Q6Lob")
+    print("\n# CPU ms per step, lumped mass; in brackets ns per entry of the factors")
+    print("unknowns " + "".join(f"{name:>17}" for name in names))
+    for along, across in [(full[0] // 16, full[1]), (full[0] // 4, full[1]), (full[0] // 8, 2 * full[1]), full]:
+        model = cantilever(along, across)
+        system = la.Quadratic(model.lumped, model.K)
+        h = 0.5 * system.stable_step("simpson")
+        zero = np.zeros_like(model.bent)
+        best: dict[str, float] = {}
+        entries: dict[str, int] = {}
+        steppers = {name: la.linear.Propagator(system, name, h) for name in names}
+        for name, stepper in steppers.items():
+            entries[name] = sum(stepper.counts()["factor_entries"])
+        for _ in range(steps):  # turn and turn about, so that a busy moment of the machine meets all of them
+            for name, stepper in steppers.items():
+                clock = time.process_time()
+                stepper.increments(model.bent, zero)
+                best[name] = min(time.process_time() - clock, best.get(name, np.inf))
+        cells = "".join(f"{1e3 * best[n]:10.1f} ({1e9 * best[n] / entries[n]:4.1f})" for n in names)
+        print(f"{system.n:8,} {cells}   Simpson/Newmark {best['simpson'] / best['newmark']:.2f}", flush=True)
+
+
+def memory(size: tuple[int, int]) -> None:
+    """Peak memory of a run, beyond what the system itself takes, over the bytes of its factors; a process each."""
+    print("\n# Memory of a run: peak above the system, over the factors")
+    for name in ("newmark", "simpson", "P2N2Q4Gau", "P4N4Q8Gau"):
+        code = f"from benchmarks.quadratic import memory_of; memory_of({name!r}, {size!r})"
+        print(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout, end="")
+
+
+def memory_of(name: str, size: tuple[int, int]) -> None:
+    """One method in a fresh process; the peak is sampled from the start of the run."""
+    model = cantilever(*size)
+    system = la.Quadratic(model.lumped, model.K)
+    h = 0.5 * system.stable_step("simpson")
+    before = _resident()
+    Path("/proc/self/clear_refs").write_text("5")  # start counting the peak anew
+    path = la.integrate(system, name, model.bent, np.zeros_like(model.bent), h=h, steps=5, output=[model.tip])
+    peak, factors = _resident(peak=True) - before, path.stats["factor_bytes"]
+    print(f"{name:12} factors {factors / 2**20:6.0f} MiB, peak {peak / 2**20:6.0f} MiB, ratio {peak / factors:.2f}")
+
+
+def _resident(peak: bool = False) -> int:
+    """Bytes in memory now, or at most."""
+    name = "VmHWM" if peak else "VmRSS"
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1]) * 1024
+
+
+def steps_needed(method: Any, exact: Reference) -> int:
+    """Fewest steps per period for TOLERANCE over PERIODS, from the modes alone.
+
+    Each mode of a motion from rest is a cos(kθ) after k steps, tan²(θ/2) = Y/X.
+    """
+    X, Y = step_functions(method)
+    parts = [
+        [int(c.p) / int(c.q) for c in reversed(polynomial.coeffs())]
+        for polynomial in (Y.numerator, X.denominator, Y.denominator, X.numerator)
+    ]
+
+    def error(count: int) -> float:
+        h = exact.period / count
+        a, b, c, d = (np.polyval(part, (h * exact.omega) ** 2) for part in parts)
+        k = np.arange(PERIODS * count + 1)
+        tip = np.cos(np.outer(k, 2 * np.arctan(np.sqrt(a * b / (c * d))))) @ exact.amplitude
+        return float(np.abs(tip - exact.tip(k * h)).max() / np.abs(exact.amplitude.sum()))
+
+    low, high = 1, 2
+    while error(high) > TOLERANCE:
+        low, high = high, 2 * high
+    while high - low > max(1, high // 200):
+        middle = (low + high) // 2
+        low, high = (low, middle) if error(middle) <= TOLERANCE else (middle, high)
+    return high
+
+
+def accuracy(model: Cantilever, exact: Reference, system: la.Quadratic, stretch: int | None) -> None:
+    """Time to follow the tip for ten periods to 10⁻³, method by method; of Newmark perhaps only a stretch of it."""
+    scale, rest = abs(model.bent[model.tip]), np.zeros_like(model.bent)
+    print(f"\n# {system.n:,} degrees of freedom, tip to {TOLERANCE:g} over {PERIODS} periods of {exact.period:.4f} s")
+    print(f"reference: the lowest {len(exact.omega)} modes; the others make {exact.missing:.1e} of the tip")
+    print("method        steps tip error  setup s    CPU s   wall s  CPU ms/step")
+    seconds = {}
+    for name in ("P2N2Q4Gau", "P3N3Q6Gau", "P4N4Q8Gau", "P5N5Q10Gau", "P6N6Q12Gau", "newmark"):
+        count = steps_needed(la.method(name), exact)
+        steps, h = PERIODS * count, exact.period / count
+        done = min(steps, stretch) if stretch and name == "newmark" else steps
+        _, setup, _ = timed(system.propagator(name, h).prepare)
+        path, cpu, wall = timed(
+            lambda name=name, h=h, done=done: la.integrate(
+                system, name, model.bent, rest, h=h, steps=done, output=[model.tip]
+            )
+        )
+        seconds[name] = setup + cpu * steps / done
+        error = np.abs(path.q[:, 0] - exact.tip(path.t)).max() / scale
+        print(
+            f"{name:12} {steps:6} {error:9.2e} {setup:8.1f} {seconds[name]:8.1f} {wall:8.1f} {1e3 * cpu / done:8.1f}"
+            + (f"   ({done} steps done, CPU seconds scaled)" if done < steps else ""),
+            flush=True,
+        )
+    print(
+        "CPU time of Newmark over theirs: " + ", ".join(f"{n} {seconds['newmark'] / s:.1f}" for n, s in seconds.items())
+    )
+    print(f"peak memory of the process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
+
+
+def opensees(size: tuple[int, int], exact: Reference, steps: int = 20) -> None:
+    """The same mesh and Newmark's method in OpenSees, a few steps in a process of its own."""
+    count = steps_needed(la.method("newmark"), exact)
+    command = [sys.executable, "benchmarks/opensees_mast.py", *map(str, size), str(exact.period / count), str(steps)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode:
+        print(f"\n# OpenSees did not run: {(result.stderr.strip() or 'no message').splitlines()[-1]}")
+        return
+    freedoms, milliseconds = result.stdout.split()[:2]
+    total = float(milliseconds) * count * PERIODS / 1e3
+    print(f"\n# OpenSees, Newmark, SparseSYM factorised once: {int(freedoms):,} degrees of freedom")
+    print(f"{float(milliseconds):.1f} CPU ms per step; {count * PERIODS} steps, as needed, take {total:.0f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--coarse", action="store_true", help=f"the mesh {SMALL}, to try the script")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help="some of %(choices)s")
+    parser.add_argument("--stretch", type=int, metavar="N", help="of Newmark's steps do only N, and scale its time")
+    args = parser.parse_args()
+    size = SMALL if args.coarse else FULL
+    if "small" in args.only:
+        small_systems()
+    if "cost" in args.only:
+        cost(size)
+    if "memory" in args.only:
+        memory(size)
+    if "accuracy" in args.only or "opensees" in args.only:
+        model = cantilever(*size)
+        system = la.Quadratic(model.lumped, model.K)
+        exact = reference(model, system.M)
+        if "opensees" in args.only:
+            opensees(size, exact)
+        if "accuracy" in args.only:
+            accuracy(model, exact, system, args.stretch)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""The command line: `leastaction reproduce | run | methods | problems`."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+EXAMPLES = """examples:
+  leastaction reproduce                               recompute the papers, write report/index.html
+  leastaction methods                                 the methods by name
+  leastaction run pendulum --method simpson --h 0.01 --t-end 10 --plot pendulum.png
+  leastaction run my_system.py --method P4N4Q8Gau --h 0.05 --t-end 100 --out run.npz
+  leastaction run --mass M.mtx --stiffness K.mtx --q0 bent.txt --method P2N2Q4Gau --h 0.01 --t-end 5 --output 7,8
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command. Exit codes: 0 done, 1 the computation failed, 2 the call was wrong, 130 interrupted."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except (ValueError, TypeError, FileNotFoundError, ImportError) as error:
+        print(f"leastaction: {error}", file=sys.stderr)
+        return 2
+    except ArithmeticError as error:
+        print(f"leastaction: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="leastaction",
+        description="Write the Lagrangian, get the motion.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    reproduce = commands.add_parser("reproduce", help="recompute what the papers publish and write a report")
+    reproduce.add_argument("papers", nargs="*", metavar="PAPER", help="only these (default: all)")
+    reproduce.add_argument("--full", action="store_true", help="also the long runs")
+    reproduce.add_argument("--digits", type=int, help="precision of the runs that have one")
+    reproduce.add_argument("--out", type=Path, default=Path("report"), help="folder of the report (default: report)")
+    reproduce.set_defaults(command=_reproduce)
+
+    run = commands.add_parser(
+        "run",
+        help="integrate a problem, or a system of your own",
+        description="Integrate a problem of the catalogue, a Python file that defines `system` (a la.Lagrangian or a "
+        "la.Quadratic), `q0`, and `p0` or `v0`, or a linear system M q̈ + C q̇ + K q = f(t) from Matrix Market files.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    run.add_argument("system", metavar="PROBLEM|FILE.py", nargs="?")
+    run.add_argument("--method", default="simpson", help="default: simpson")
+    run.add_argument("--h", type=float, required=True, help="step")
+    run.add_argument("--t-end", type=float, required=True, help="until when")
+    run.add_argument("--every", type=int, default=1, help="keep only every so many states")
+    run.add_argument("--plot", type=Path, metavar="FILE", help="draw positions and energy error to this file")
+    run.add_argument("--out", type=Path, metavar="FILE", help="save the path to this file")
+    run.set_defaults(command=_run)
+    linear = run.add_argument_group("linear systems", "vectors are files (.mtx, .npy, text) or numbers: 0,1.5,2")
+    linear.add_argument("--mass", metavar="M.mtx", help="mass matrix, or its diagonal as an n × 1 array")
+    linear.add_argument("--stiffness", metavar="K.mtx", help="stiffness matrix")
+    damping = linear.add_mutually_exclusive_group()
+    damping.add_argument("--damping", metavar="C.mtx", help="viscous damping matrix")
+    damping.add_argument("--rayleigh", type=float, nargs=2, metavar=("ALPHA", "BETA"), help="damping αM + βK")
+    linear.add_argument("--load", metavar="FILE", help="rows of t, f_1 … f_n, joined by cubic splines")
+    linear.add_argument("--fixed", type=_indices, default=[], metavar="I,J", help="degrees of freedom held at zero")
+    linear.add_argument("--q0", metavar="VECTOR", help="initial positions (default: zero)")
+    velocity = linear.add_mutually_exclusive_group()
+    velocity.add_argument("--v0", metavar="VECTOR", help="initial velocities (default: zero)")
+    velocity.add_argument("--p0", metavar="VECTOR", help="initial momenta")
+    linear.add_argument("--output", type=_indices, metavar="I,J", help="store these degrees of freedom only")
+    linear.add_argument("--allow-unstable", action="store_true", help="run even where the method is not stable")
+
+    methods = commands.add_parser("methods", help="list the methods")
+    methods.add_argument("--max-s", type=int, default=4, help="largest degree listed (default: 4)")
+    methods.set_defaults(command=_methods)
+
+    problems = commands.add_parser("problems", help="list the problems")
+    problems.set_defaults(command=_problems)
+    return parser
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
+    from leastaction.papers import papers
+    from leastaction.papers.model import Options
+    from leastaction.report import reproduce
+
+    known = papers()
+    unknown = [key for key in options.papers if key not in known]
+    if unknown:
+        raise ValueError(f"no paper {unknown[0]!r}; there are {', '.join(known)}")
+    chosen = [known[key] for key in options.papers or known]
+    with tqdm(total=1, unit="part", bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} {elapsed}") as bar:
+
+        def progress(what: str, done: int, total: int) -> None:
+            bar.total = total
+            bar.n = done
+            bar.set_description(what)
+
+        outcomes = reproduce(chosen, options.out, Options(options.full, options.digits), progress)
+    rows = []
+    for outcome in outcomes:
+        agree, hold = sum(cell.agrees for cell in outcome.cells), sum(claim.holds for claim in outcome.claims)
+        claims = f"{hold} of {len(outcome.claims)}"
+        rows.append(
+            [outcome.paper.key, len(outcome.cells), agree, len(outcome.cells) - agree, len(outcome.figures), claims]
+        )
+    _print_table(["paper", "published", "reproduced", "different", "figures", "claims hold"], rows)
+    for outcome in outcomes:
+        for cell in outcome.cells:
+            if not cell.agrees:
+                why = cell.note or "not explained"
+                print(
+                    f"  {outcome.paper.key}, Table {cell.table}, {cell.row}, {cell.column}: "
+                    f"printed {cell.published}, computed {cell.shown()}: {why}"
+                )
+    print(f"report: {options.out / 'index.html'}")
+    return 0
+
+
+def _print_table(header: list[str], rows: list[list[Any]]) -> None:
+    text = [header, *([str(entry) for entry in row] for row in rows)]
+    widths = [max(len(row[i]) for row in text) for i in range(len(header))]
+    for row in text:
+        print("  ".join(entry.ljust(width) for entry, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _indices(text: str) -> list[int]:
+    return [int(word) for word in text.replace(",", " ").split()]
+
+
+def _run(options: argparse.Namespace) -> int:
+    import leastaction as la
+
+    matrices = options.mass is not None or options.stiffness is not None
+    if matrices == (options.system is not None):
+        raise ValueError("say what to run: a problem or a file, or --mass and --stiffness")
+    system, start = _linear_system(options) if matrices else _system(options.system)
+    path = la.integrate(
+        system, options.method, **start, h=options.h, t_end=options.t_end, every=options.every, progress=True
+    )
+    print(path)
+    if path.output is None:
+        energy = path.energy()
+        print(f"energy {energy[0]:.12g}, largest change {abs(energy - energy[0]).max():.2e}")
+    print(f"last q {path.q[-1]}\nlast p {path.p[-1]}")
+    if options.out:
+        path.save(options.out)
+        print(f"saved: {options.out}")
+    if options.plot:
+        _plot(path, options.plot)
+        print(f"drawn: {options.plot}")
+    return 0
+
+
+def _plot(path: Any, file: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    if path.output is not None:  # no energy without the whole state
+        path.plot("configuration").figure.savefig(file, dpi=160)
+        return
+    figure, axes = plt.subplots(2, 1, figsize=(7, 6), layout="constrained", sharex=True)
+    path.plot("configuration", axes[0])
+    path.plot("energy", axes[1])
+    axes[1].set_title("")
+    axes[0].set_xlabel("")
+    figure.savefig(file, dpi=160)
+
+
+def _system(name: str) -> tuple[Any, dict[str, Any]]:
+    """A system and its start, from a file of the user's or the catalogue."""
+    if name.endswith(".py"):
+        if not Path(name).is_file():
+            raise FileNotFoundError(f"there is no file {name}")
+        found = runpy.run_path(name)
+        missing = [word for word in ("system", "q0") if word not in found]
+        if missing or ("p0" in found) == ("v0" in found):
+            raise ValueError(f"{name} must define system, q0, and either p0 or v0; it lacks {missing or 'p0 or v0'}")
+        momentum = "p0" if "p0" in found else "v0"
+        return found["system"], {"q0": found["q0"], momentum: found[momentum]}
+    from leastaction import problems
+
+    problem = problems.get(name)
+    return problem.system, {"q0": problem.q0, "p0": problem.p0}
+
+
+def _linear_system(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    """A linear system and its start, from files; what is counted is what the files count, fixed or not."""
+    from leastaction.linear.files import from_files, vector
+
+    if options.mass is None or options.stiffness is None:
+        raise ValueError("a linear system needs both --mass and --stiffness")
+    names = ("damping", "rayleigh", "load", "fixed")
+    system, free = from_files(options.mass, options.stiffness, **{name: getattr(options, name) for name in names})
+    n = system.n + len(set(options.fixed))
+    start: dict[str, Any] = {"q0": vector(options.q0, n, "--q0")[free], "allow_unstable": options.allow_unstable}
+    if options.p0 is not None:
+        start["p0"] = vector(options.p0, n, "--p0")[free]
+    else:
+        start["v0"] = vector(options.v0, n, "--v0")[free]
+    if options.output is not None:
+        places = {int(dof): place for place, dof in enumerate(free)}
+        if lost := [dof for dof in options.output if dof not in places]:
+            raise ValueError(f"--output {lost[0]}: there is no such free degree of freedom among the {n}")
+        start["output"] = [places[dof] for dof in options.output]
+    return system, start
+
+
+def _methods(options: argparse.Namespace) -> int:
+    from leastaction.methods import ALIASES, family
+
+    names: dict[str, list[str]] = {}
+    for alias, chosen in ALIASES.items():
+        names.setdefault(chosen.name, []).append(alias)
+    rows = []
+    for member in family(options.max_s):
+        rows.append([member.name, ", ".join(names.get(member.name, [])), member.order, "symplectic, symmetric"])
+    rows.append(["rk4", "rk4-hamilton", 4, "explicit; neither symplectic nor symmetric"])
+    rows.append(["rk4-lagrange", "", 4, "the same on the state (q, v)"])
+    _print_table(["method", "also called", "order", "properties"], rows)
+    return 0
+
+
+def _problems(options: argparse.Namespace) -> int:
+    from leastaction import problems
+
+    found = [problems.get(name) for name in problems.names()]
+    _print_table(
+        ["problem", "n", "exact", "what"],
+        [[p.name, p.system.n, "yes" if p.has_exact else "", p.title] for p in found],
+    )
+    return 0

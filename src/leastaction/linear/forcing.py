@@ -1,0 +1,93 @@
+"""Damping and load: the forces of M q̈ + C q̇ + K q = f(t) that do not come from the Lagrangian."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+Load = Callable[[float], ArrayLike]
+
+
+@dataclass(frozen=True)
+class Rayleigh:
+    """Proportional damping C = α M + β K: every method then still needs only combinations of M and K.
+
+    >>> Rayleigh.from_ratios((1.0, 0.5), (3.0, 0.5))
+    Rayleigh(alpha=0.75, beta=0.25)
+    """
+
+    alpha: float = 0.0
+    beta: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
+            if not (np.isfinite(value) and value >= 0):
+                raise ValueError(f"Rayleigh damping needs a finite {name} ≥ 0; got {value!r}")
+
+    @classmethod
+    def from_ratios(cls, first: tuple[float, float], second: tuple[float, float]) -> Rayleigh:
+        """The α and β that give the damping ratio ζ = (α/ω + β ω)/2 at two (ω, ζ)."""
+        (w1, z1), (w2, z2) = first, second
+        if not (w1 > 0 and w2 > 0 and w1 != w2):
+            raise ValueError(f"two different positive frequencies are needed; got {w1!r} and {w2!r}")
+        beta = 2 * (w2 * z2 - w1 * z1) / (w2**2 - w1**2)
+        return cls(alpha=float(2 * z1 * w1 - beta * w1**2), beta=float(beta))
+
+
+class Samples:
+    """A load known at some times, f(t_j) = values[j], joined by a spline (`degree` 1: straight lines, 3: cubic).
+
+    A spline of degree k has k − 1 continuous derivatives: a method of order above k + 1 sees its kinks, unless the
+    samples fall on the steps.
+    """
+
+    def __init__(self, times: ArrayLike, values: ArrayLike, degree: int = 3) -> None:
+        from scipy.interpolate import make_interp_spline
+
+        t, f = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+        if t.ndim != 1 or len(t) < 2 or not (np.diff(t) > 0).all():
+            raise ValueError("sample times must be at least two, in one dimension, and ascending")
+        if f.ndim != 2 or len(f) != len(t):
+            raise ValueError(f"samples of the load must have shape ({len(t)}, n), a row for each time; got {f.shape}")
+        if not np.isfinite(f).all():
+            raise ValueError("samples of the load must be finite; some are NaN or infinite")
+        if not 0 < degree < len(t):
+            raise ValueError(f"the spline's degree must be at least 1 and below the {len(t)} samples; got {degree}")
+        self.start, self.end, self.shape = float(t[0]), float(t[-1]), f.shape[1:]
+        self._spline = make_interp_spline(t, f, k=degree)
+
+    def __call__(self, t: float) -> FloatArray:
+        slack = 1e-9 * (self.end - self.start)
+        if not self.start - slack <= t <= self.end + slack:
+            raise ValueError(f"the load is known from t = {self.start:g} to {self.end:g}; the run asks for t = {t:g}")
+        return np.asarray(self._spline(min(max(t, self.start), self.end)))
+
+
+def as_load(f: Any, n: int) -> Load | None:
+    """A function of time, samples (times, values), a constant vector, or nothing."""
+    if f is None or callable(f):
+        load = f
+    elif isinstance(f, tuple) and len(f) == 2:
+        load = Samples(*f)
+    else:
+        constant = np.array(f, dtype=float)
+        load = lambda t: constant  # noqa: E731
+    if load is not None:
+        start = load.start if isinstance(load, Samples) else 0.0
+        checked(load(start), n, start)
+    return load
+
+
+def checked(value: ArrayLike, n: int, t: float) -> FloatArray:
+    """The load at one time: n finite real numbers."""
+    f = np.asarray(value)
+    if f.dtype.kind not in "iufb" or f.shape != (n,):
+        raise ValueError(f"the load f(t) must give {n} real numbers; at t = {t:g} it gave {f.dtype} of shape {f.shape}")
+    if not np.isfinite(f).all():
+        raise ValueError(f"the load f(t) is not finite at t = {t:g}")
+    return f.astype(float)

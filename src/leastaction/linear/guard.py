@@ -1,0 +1,78 @@
+"""Is this h stable for this system? Asked before the run, answered with ω_max, the limit and an alternative."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.errors import UnstableStepError
+from leastaction.linear.forcing import Rayleigh
+from leastaction.linear.propagator import Propagator
+from leastaction.linear.stability import stable_alternative, stable_intervals
+from leastaction.linear.system import ALL_MODES
+from leastaction.linear.weak import weak
+from leastaction.methods import Galerkin
+
+FloatArray = NDArray[np.float64]
+
+SCAN = 4000  # frequencies tried between 0 and ω_max where not all are known
+GROWTH = 1e-7  # per step; a free body's double eigenvalue 1 is computed to half the digits
+
+
+def require_stable(propagator: Propagator) -> None:
+    """Raise UnstableStepError if a motion of the system would grow.
+
+    Undamped, every frequency must lie in a stable interval (for large systems: ω_max in the first one). With Rayleigh
+    damping each mode's own 2 × 2 step decides, and for small systems with any damping the spectral radius of the step.
+    Of a large system with general damping the undamped part is judged.
+    """
+    system, method, h = propagator.system, propagator.method, propagator.h
+    if h < 0:  # backward a damped motion must grow: judge the same steps forward
+        return require_stable(Propagator(system, method, -h))
+    intervals = stable_intervals(method)
+    if intervals[0][1] == np.inf:
+        return
+    if propagator.small and system.C is not None:
+        radius = float(np.abs(np.linalg.eigvals(np.eye(2 * system.n) + propagator.operator.W)).max())
+        if radius > 1 + GROWTH:
+            raise _error(propagator, f"a step multiplies some motion by {radius:.6g}")
+        return
+    known = system.n <= ALL_MODES
+    if isinstance(system.C, Rayleigh) and isinstance(method, Galerkin):
+        omega = system.modes.omega if known else np.linspace(0, system.omega_max, SCAN + 1)
+        unstable = omega[~_damped_modes_stable(method, h, omega, system.C)]
+    else:
+        omega = system.modes.omega if known else np.array([system.omega_max])
+        x = h * omega[omega > 0]
+        bounded = np.any([(lo < x) & (x < hi) for lo, hi in intervals[: None if known else 1]], axis=0)
+        unstable = omega[omega > 0][~bounded]
+    if unstable.size:
+        which = f"{unstable.size} of the {system.n} modes grow, the first" if known else "modes grow, such as the one"
+        raise _error(propagator, f"{which} at ω = {unstable[0]:.6g}")
+
+
+def _error(propagator: Propagator, finding: str) -> UnstableStepError:
+    system, method, h = propagator.system, propagator.method, propagator.h
+    intervals = " ∪ ".join(f"({lo:.6g}, {hi:.6g})" for lo, hi in stable_intervals(method))
+    return UnstableStepError(
+        f"{method.name} is not stable with h = {h:.6g} on this system: {finding}. The highest frequency is ω_max = "
+        f"{system.omega_max:.6g}, h ω_max = {h * system.omega_max:.6g}; without damping the method is stable for h ω "
+        f"in {intervals}. Use h < {system.stable_step(method):.6g}, or {stable_alternative(method).name}, which is "
+        "stable for every h, or insist with allow_unstable=True."
+    )
+
+
+def _damped_modes_stable(method: Galerkin, h: float, omega: FloatArray, damping: Rayleigh) -> NDArray[np.bool_]:
+    """For each ω: are both eigenvalues of one mode's step inside the unit circle? |trace| ≤ 1 + det and det ≤ 1."""
+    small = weak(method)
+    x2, c = (h * omega) ** 2, h * (damping.alpha + damping.beta * omega**2)
+    N = small.A - c[:, None, None] * small.D - x2[:, None, None] * small.B
+    right = np.zeros((len(omega), method.s, 2))  # unit mass; from q = 1, and from h p = 1
+    right[:, :, 0] = x2[:, None] * small.beta[:-1]
+    right[:, 0, 1] = -1.0
+    z = np.linalg.solve(N, right)
+    dp = -x2[:, None] * (np.array([1.0, 0.0]) + small.beta[1:] @ z) - c[:, None] * z[:, -1]
+    trace = 2 + z[:, -1, 0] + dp[:, 1]
+    determinant = (1 + z[:, -1, 0]) * (1 + dp[:, 1]) - z[:, -1, 1] * dp[:, 0]
+    slack = 1e-12
+    return np.asarray((np.abs(trace) <= 1 + determinant + slack) & (determinant <= 1 + slack))

@@ -1,0 +1,179 @@
+"""What a user hands in as M, K or C, checked: real, square, symmetric, finite, positive (semi)definite.
+
+Small matrices are decided by their eigenvalues. A large sparse one is decided by the extreme Ritz values of a Lanczos
+process: that costs a few dozen products, and finds every negative eigenvalue that is not tiny beside the largest.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.exact import FLOAT64
+
+FloatArray = NDArray[np.float64]
+
+ASYMMETRY = 1e-10  # relative; assembled finite-element matrices are symmetric to a few units of 1e-16
+DENSE_CHECK = 1500  # up to this size eigenvalues are computed from the full matrix
+LANCZOS_STEPS = 60
+
+
+def is_sparse(a: Any) -> bool:
+    """scipy.sparse matrix or array, without importing scipy.sparse (whoever made one has imported it)."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(a))
+
+
+def symmetric(a: Any, name: str) -> Any:
+    """A float64 copy: a dense array, or CSR for sparse input. A vector stands for a diagonal matrix."""
+    if not is_sparse(a):
+        try:
+            a = np.asarray(a) if (entries := exact_entries(a)) is None else FLOAT64.array(entries)
+        except ValueError as error:
+            if "inhomogeneous" not in str(error):
+                raise
+            raise ValueError(f"{name} must be a matrix; its rows have different lengths") from None
+        if a.ndim == 0:
+            a = a.reshape(1, 1)
+    if a.dtype.kind not in "iufb":
+        kind = "complex entries" if a.dtype.kind == "c" else f"entries of type {a.dtype}"
+        raise TypeError(f"{name} must be real; got {kind}. Pass {name}.real if the imaginary part is zero by design.")
+    if a.ndim > 2 or (a.ndim == 2 and a.shape[0] != a.shape[1]):
+        raise ValueError(f"{name} must be square (or a vector, for a diagonal matrix); got shape {a.shape}")
+    if a.shape[0] == 0:
+        raise ValueError(f"{name} is empty; a system needs at least one degree of freedom")
+    a = a.astype(np.float64).tocsr() if is_sparse(a) else np.array(a, dtype=np.float64)
+    entries = a.data if is_sparse(a) else a
+    if not np.isfinite(entries).all():
+        raise ValueError(f"{name} has {np.count_nonzero(~np.isfinite(entries))} entries that are NaN or infinite")
+    if a.ndim == 1:
+        return a
+    difference = a - a.T
+    gap, size = (_largest(x) for x in (difference, a))
+    if gap > ASYMMETRY * size:
+        raise ValueError(
+            f"{name} must be symmetric; the largest |{name} − {name}ᵀ| is {gap:.3g}, {gap / size:.2g} of its largest "
+            f"entry. If the asymmetry is an accident of assembly, pass ({name} + {name}.T)/2."
+        )
+    return a - difference / 2 if gap > 0 else a
+
+
+def exact_entries(a: Any) -> NDArray[np.object_] | None:
+    """The entries of a dense matrix as given, if some are more than machine numbers: text, Fraction, SymPy."""
+    if is_sparse(a) or (isinstance(a, np.ndarray) and a.dtype.kind not in "OU"):
+        return None
+    entries = np.array(a, dtype=object)
+    machine = (int, float, complex, np.number, list, tuple, np.ndarray)
+    return None if all(isinstance(x, machine) for x in entries.flat) else entries
+
+
+def _largest(a: Any) -> float:
+    entries = a.data if is_sparse(a) else a
+    return float(np.abs(entries).max(initial=0.0))
+
+
+def diagonal(a: Any) -> FloatArray | None:
+    """The diagonal, when there is nothing else."""
+    if a.ndim == 1:
+        return np.asarray(a)
+    off = a.copy() if is_sparse(a) else a
+    d = np.asarray(a.diagonal())
+    if is_sparse(off):
+        off.eliminate_zeros()
+        return d if off.nnz == np.count_nonzero(d) else None
+    return d if np.count_nonzero(a) == np.count_nonzero(d) else None
+
+
+def require_positive_definite(a: Any, name: str) -> None:
+    """Raise unless a (or the diagonal matrix of a vector) is positive definite to working precision."""
+    d = np.asarray(a if a.ndim == 1 else a.diagonal())
+    if d.min() <= 0:
+        i = int(d.argmin())
+        what = "singular" if d[i] == 0 else "indefinite"
+        raise ValueError(
+            f"{name} must be positive definite; it is {what}: entry ({i}, {i}) is {d[i]:.3g}. "
+            "A degree of freedom without inertia has no momentum: condense it statically, or give it a small mass."
+        )
+    if a.ndim == 1:
+        return
+    scale = 1 / np.sqrt(d)  # rotations and displacements have different units
+    smallest, largest = _extremes(a, scale)
+    n = len(d)
+    if smallest <= 4 * n * np.finfo(float).eps * largest and (n <= DENSE_CHECK or smallest < 0):
+        what = "indefinite" if smallest < -4 * n * np.finfo(float).eps * largest else "singular to working precision"
+        raise ValueError(
+            f"{name} must be positive definite; it is {what}: scaled to a unit diagonal its smallest eigenvalue is "
+            f"{smallest:.3g}, its largest {largest:.3g}."
+        )
+
+
+def require_positive_semidefinite(a: Any, name: str) -> None:
+    """Raise if a has an eigenvalue below zero by more than round-off."""
+    d = np.asarray(a if a.ndim == 1 else a.diagonal())
+    if d.min() < 0:
+        i = int(d.argmin())
+        raise ValueError(f"{name} must not be indefinite: entry ({i}, {i}) is {d[i]:.3g}, below zero")
+    if a.ndim == 1:
+        return
+    smallest, largest = _extremes(a, np.ones(len(d)))
+    if smallest < -max(1e-12, 4 * len(d) * np.finfo(float).eps) * largest:
+        raise ValueError(
+            f"{name} must not be indefinite: its smallest eigenvalue is {smallest:.3g}, its largest {largest:.3g}. "
+            "Zero eigenvalues (free-floating structures) are legal, negative ones are not."
+        )
+
+
+def _extremes(a: Any, scale: FloatArray) -> tuple[float, float]:
+    """Smallest and largest eigenvalue of diag(scale) a diag(scale), or Ritz values between them for large sparse a."""
+    n = len(scale)
+    if not is_sparse(a) or n <= DENSE_CHECK:
+        dense = a.toarray() if is_sparse(a) else a
+        eigenvalues = np.linalg.eigvalsh(scale[:, None] * dense * scale)
+        return float(eigenvalues[0]), float(eigenvalues[-1])
+    v = np.random.default_rng(0).standard_normal(n)
+    v /= np.linalg.norm(v)
+    before, beta = np.zeros(n), 0.0
+    alphas, betas = [], []
+    for _ in range(LANCZOS_STEPS):
+        w = scale * (a @ (scale * v)) - beta * before
+        alphas.append(float(w @ v))
+        w -= alphas[-1] * v
+        beta = float(np.linalg.norm(w))
+        if beta == 0.0:
+            break
+        betas.append(beta)
+        before, v = v, w / beta
+    off = betas[: len(alphas) - 1]
+    ritz = np.linalg.eigvalsh(np.diag(alphas) + np.diag(off, 1) + np.diag(off, -1))
+    return float(ritz[0]), float(ritz[-1])
+
+
+def eliminate(a: Any, fixed: Any) -> Any:
+    """The matrix without the rows and columns of fixed degrees of freedom (indices, or a mask)."""
+    keep = free(np.shape(a)[0], fixed)
+    if np.ndim(a) == 1 and not is_sparse(a):
+        return np.asarray(a)[keep]
+    return a.tocsr()[keep][:, keep] if is_sparse(a) else np.asarray(a)[np.ix_(keep, keep)]
+
+
+def free(n: int, fixed: Any) -> NDArray[np.intp]:
+    """The degrees of freedom that are not fixed, ascending.
+
+    >>> free(5, [0, 3])
+    array([1, 2, 4])
+    """
+    fixed = np.asarray(fixed)
+    if fixed.dtype != bool:
+        fixed = fixed.astype(np.intp)
+        if fixed.size and (fixed.min() < -n or fixed.max() >= n):
+            raise ValueError(f"fixed degrees of freedom are indices below n = {n}; got {fixed.min()} … {fixed.max()}")
+    elif fixed.shape != (n,):
+        raise ValueError(f"a mask of fixed degrees of freedom must have shape ({n},); got {fixed.shape}")
+    mask = np.ones(n, dtype=bool)
+    mask[fixed] = False
+    if not mask.any():
+        raise ValueError("every degree of freedom is fixed; nothing is left to move")
+    return np.flatnonzero(mask)

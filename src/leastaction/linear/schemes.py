@@ -1,0 +1,131 @@
+"""The paper's schemes as matrices: Newmark, Simpson's two variants, and their kin.
+
+Rojas-Quintero, Dubois and Cabrera-Díaz (2024). With η = (p, q) a step is A η_{j+1} = B η_j,
+
+    A = | I  −X |     B = | −I  −X |                                                          (34)
+        | I   Y |         |  I  −Y |
+
+for symmetric X and Y: Newmark's are X = 2M/h, Y = hK/2 (11); Simpson's X = 2M/h − hK/6, Y = (h/3)(K L⁻¹ + K/2) (31)
+with L = I − (h²/8) M⁻¹K (26). Every symmetric method has the form: `members` gives the X and Y of any PsNrQu.
+
+These functions are for reading, checking and small systems; integration never forms an inverse (see `stepper`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.methods import Galerkin, Method
+from leastaction.methods import method as by_name
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Scheme:
+    """X and Y of the form (34), and what follows from them."""
+
+    X: FloatArray
+    Y: FloatArray
+
+    @property
+    def A(self) -> FloatArray:
+        I = np.eye(len(self.X))
+        return np.block([[I, -self.X], [I, self.Y]])
+
+    @property
+    def B(self) -> FloatArray:
+        I = np.eye(len(self.X))
+        return np.block([[-I, -self.X], [I, -self.Y]])
+
+    @property
+    def Phi(self) -> FloatArray:
+        """Φ = A⁻¹B: η_{j+1} = Φ η_j, η = (p, q); equations (12) and (32)."""
+        return np.linalg.solve(self.A, self.B)
+
+    @property
+    def xi(self) -> FloatArray:
+        """ξ = (X + Y)⁻¹, Proposition 7."""
+        return np.linalg.inv(self.X + self.Y)
+
+    @property
+    def zeta(self) -> FloatArray:
+        """ζ = (X⁻¹ + Y⁻¹)⁻¹, written X ξ Y so that a singular Y (a free structure) is no exception."""
+        zeta = self.X @ np.linalg.solve(self.X + self.Y, self.Y)
+        return (zeta + zeta.T) / 2
+
+    def phi(self, p: FloatArray, q: FloatArray) -> float:
+        """φ(p, q) = ½ pᵀξp + ½ qᵀζq, conserved by every step (42)."""
+        return float(p @ self.xi @ p + q @ self.zeta @ q) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class SimpsonWithMiddle:
+    """Simpson's first variant (26)–(29): A (q_{j+1/2}, p_{j+1}, q_{j+1}) = B (p_j, q_j)."""
+
+    L: FloatArray
+    A: FloatArray
+    B: FloatArray
+
+    @property
+    def Phi(self) -> FloatArray:
+        """A⁻¹B (29), of shape (3n, 2n): its first n rows give the middle, the others η_{j+1}."""
+        return np.linalg.solve(self.A, self.B)
+
+
+def newmark(M: FloatArray, K: FloatArray, h: float) -> Scheme:
+    """Newmark's scheme (γ = ½, β = ¼), equations (11) and (12): X = 2M/h, Y = hK/2.
+
+    >>> newmark(np.eye(1), 4 * np.eye(1), 0.5).Phi
+    array([[ 0.6, -1.6],
+           [ 0.4,  0.6]])
+    """
+    return Scheme(2 / h * np.asarray(M), h / 2 * np.asarray(K))
+
+
+def simpson_L(M: FloatArray, K: FloatArray, h: float) -> FloatArray:
+    """L = I − (h²/8) M⁻¹K, below equation (26): q_{j+1/2} = ½ L⁻¹ (q_j + q_{j+1})."""
+    return np.eye(len(M)) - h**2 / 8 * np.linalg.solve(M, K)
+
+
+def simpson_first(M: FloatArray, K: FloatArray, h: float) -> SimpsonWithMiddle:
+    """Simpson's first variant, with the middle: equations (26) to (28)."""
+    I = np.eye(len(M))
+    O = np.zeros_like(I)
+    L, X = simpson_L(M, K, h), 2 / h * M - h / 6 * K
+    A = np.block([[L, O, -I / 2], [O, I, -X], [2 * h / 3 * K, I, h / 6 * K]])
+    B = np.block([[O, I / 2], [-I, -X], [I, -h / 6 * K]])
+    return SimpsonWithMiddle(L, A, B)
+
+
+def simpson_second(M: FloatArray, K: FloatArray, h: float) -> Scheme:
+    """Simpson's second variant, without the middle: equations (30) to (32)."""
+    KL_inverse = np.linalg.solve(simpson_L(M, K, h).T, K).T
+    Y = h / 3 * (KL_inverse + K / 2)
+    return Scheme(2 / h * M - h / 6 * K, (Y + Y.T) / 2)
+
+
+def members(method: Method | str, M: FloatArray, K: FloatArray, h: float) -> Scheme:
+    """X and Y of any member PsNrQu: p₁ + p₀ = X (q₁ − q₀), p₁ − p₀ = −Y (q₁ + q₀).
+
+    The derivatives of L_d(q^0, …, q^s) are N = Â⊗M/h − h B̂⊗K times the q^ν. Eliminating the inner ones leaves
+    p₀ = −(N₀₀ q₀ + N₀₁ q₁) and p₁ = N₁₀ q₀ + N₁₁ q₁ with N₀₀ = N₁₁, N₀₁ = N₁₀ by symmetry; so X = N₁₁ − N₁₀ and
+    Y = −(N₁₁ + N₁₀).
+    """
+    method = by_name(method)
+    if not isinstance(method, Galerkin):
+        raise ValueError(f"{method.name} is not symmetric and has no X and Y; take a member PsNrQu")
+    table, n, s = method.table, len(M), method.s
+    bl, bdl = table.b[:, None] * table.l, table.b[:, None] * table.dl
+    N = np.kron(bdl.T @ table.dl / h, M) - np.kron(h * bl.T @ table.l, K)
+    ends, inner = np.r_[0:n, s * n : (s + 1) * n], np.r_[n : s * n]
+    S = N[np.ix_(ends, ends)]
+    if inner.size:
+        S = S - N[np.ix_(ends, inner)] @ np.linalg.solve(N[np.ix_(inner, inner)], N[np.ix_(inner, ends)])
+    same, other = (S[:n, :n] + S[n:, n:]) / 2, (S[:n, n:] + S[n:, :n]) / 2
+    X, Y = same - other, -(same + other)
+    return Scheme((X + X.T) / 2, (Y + Y.T) / 2)

@@ -1,0 +1,221 @@
+"""Quadratic(M, K): L = ½ vᵀMv − ½ qᵀKq, with damping C and load f(t) if there are any."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.exact import FLOAT64, Reals
+from leastaction.linear.factor import Factor, factor
+from leastaction.linear.forcing import Rayleigh, as_load
+from leastaction.linear.matrices import (
+    diagonal,
+    eliminate,
+    exact_entries,
+    free,
+    is_sparse,
+    require_positive_definite,
+    require_positive_semidefinite,
+    symmetric,
+)
+from leastaction.linear.modal import Modes, modes
+from leastaction.linear.propagator import Propagator
+from leastaction.linear.stability import stable_intervals
+from leastaction.methods import Method
+from leastaction.methods import method as by_name
+
+FloatArray = NDArray[np.float64]
+
+ALL_MODES = 1500  # up to this size frequencies come from a full eigenvalue decomposition
+
+
+class Quadratic:
+    """M q̈ + C q̇ + K q = f(t): the motion of L = ½ vᵀMv − ½ qᵀKq, equation (3) of the Simpson paper.
+
+    M    mass: symmetric positive definite; a vector is a lumped (diagonal) mass
+    K    stiffness: symmetric positive semidefinite (a structure may float freely)
+    C    viscous damping: a symmetric matrix, or Rayleigh(alpha, beta)
+    f    load: a function of t giving n numbers, a pair (times, values) to interpolate, or a constant vector
+
+    Matrices are NumPy or scipy.sparse; if one is sparse, all are. Dense ones may hold exact numbers, as text ("1/3"),
+    Fraction or SymPy numbers: float64 rounds them, runs with digits= use them as they are.
+
+    >>> system = Quadratic([[2.0, 1.0], [1.0, 1.0]], [2.0, 1.0])
+    >>> system.n, round(system.omega_max**2, 12)
+    (2, 3.414213562373)
+    """
+
+    def __init__(self, M: Any, K: Any, *, C: Any = None, f: Any = None) -> None:
+        mass, stiffness = symmetric(M, "M"), symmetric(K, "K")
+        damping = C if C is None or isinstance(C, Rayleigh) else symmetric(C, "C")
+        self.n: int = mass.shape[0]
+        for name, a in (("K", stiffness), ("C", damping)):
+            if a is not None and not isinstance(a, Rayleigh) and a.shape[0] != self.n:
+                raise ValueError(f"M and {name} must have the same size; got {mass.shape} and {a.shape}")
+        self.mass_diagonal = diagonal(mass)
+        require_positive_definite(mass if self.mass_diagonal is None else self.mass_diagonal, "M")
+        require_positive_semidefinite(stiffness, "K")
+        self.sparse: bool = is_sparse(mass) or is_sparse(stiffness) or is_sparse(damping)
+        self.M, self.K = self._matrix(mass), self._matrix(stiffness)
+        self.C = damping if damping is None or isinstance(damping, Rayleigh) else self._matrix(damping)
+        self.f = as_load(f, self.n)
+        self.unrounded = {name: a for name, a in (("M", exact_entries(M)), ("K", exact_entries(K))) if a is not None}
+        self._last: tuple[tuple[Method, float], Propagator] | None = None
+
+    def _matrix(self, a: Any) -> Any:
+        """Dense or CSR, as the others are."""
+        if not self.sparse:
+            return np.diag(a) if a.ndim == 1 else a
+        from scipy.sparse import csr_array, diags_array
+
+        return csr_array(diags_array(a) if a.ndim == 1 else a)
+
+    @classmethod
+    def without(cls, fixed: Any, M: Any, K: Any, *, C: Any = None, f: Any = None) -> Quadratic:
+        """The system left when the degrees of freedom `fixed` (indices, or a mask) are held at zero."""
+        keep = free(np.shape(K)[0], fixed)
+        damping = C if C is None or isinstance(C, Rayleigh) else eliminate(C, fixed)
+        load = (lambda t: np.asarray(f(t))[keep]) if callable(f) else f
+        if isinstance(f, tuple):
+            load = (f[0], np.asarray(f[1])[:, keep])
+        elif f is not None and not callable(f):
+            load = np.asarray(f)[keep]
+        return cls(eliminate(M, fixed), eliminate(K, fixed), C=damping, f=load)
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self.sparse else "dense"
+        extras = [name for name, x in (("damping", self.C), ("load", self.f)) if x is not None]
+        return f"Quadratic({kind}, n={self.n}{', with ' + ' and '.join(extras) if extras else ''})"
+
+    # Energy and momentum: q, p, v may carry leading axes, one state per row.
+
+    def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> Any:
+        """H = ½ pᵀM⁻¹p + ½ qᵀKq, for one state or a row of them (t and params, as Lagrangian has them, say nothing)."""
+        q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
+        H = 0.5 * (p * self.velocity(q, p)).sum(axis=-1) + 0.5 * (q * _rows(self.K, q)).sum(axis=-1)
+        return float(H) if H.ndim == 0 else H
+
+    def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
+        """p = M v."""
+        return _rows(self.M, np.asarray(v, dtype=float))
+
+    def velocity(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
+        """v = M⁻¹ p."""
+        p = np.asarray(p, dtype=float)
+        return np.asarray(self.mass_factor.solve(p.reshape(-1, self.n).T).T.reshape(p.shape))
+
+    def damping_force(self, v: FloatArray) -> Any:
+        """C v."""
+        if self.C is None:
+            return 0.0
+        if isinstance(self.C, Rayleigh):
+            return self.C.alpha * (self.M @ v) + self.C.beta * (self.K @ v)
+        return self.C @ v
+
+    def damping_matrix(self) -> FloatArray | None:
+        """C of a dense system, written out."""
+        if isinstance(self.C, Rayleigh):
+            return np.asarray(self.C.alpha * self.M + self.C.beta * self.K)
+        return self.C
+
+    @cached_property
+    def mass_factor(self) -> Factor:
+        """M, factorised once."""
+        return factor(self.M if self.mass_diagonal is None else self.mass_diagonal)
+
+    @cached_property
+    def stiffness_diagonal(self) -> FloatArray | None:
+        return diagonal(self.K)
+
+    # A system has parameters by name; this one keeps all of its numbers in M, K, C and f.
+
+    @property
+    def name(self) -> str:
+        return "quadratic"
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return {}
+
+    def values(self, params: Any = None, reals: Reals = FLOAT64) -> NDArray[Any]:
+        if params is not None and len(params):
+            raise ValueError(f"a Quadratic system has no parameters; got {params!r}")
+        return reals.array([])
+
+    def exact_matrices(self, reals: Reals) -> tuple[NDArray[Any], NDArray[Any]]:
+        """M and K at another precision, as they were given, written out."""
+        if self.C is not None or self.f is not None:
+            raise ValueError("digits= is for M q̈ + K q = 0; this system has damping or a load")
+        dense = {name: a.toarray() if self.sparse else a for name, a in (("M", self.M), ("K", self.K))}
+        full = [reals.array(self.unrounded.get(name, dense[name])) for name in ("M", "K")]
+        M, K = (a.reshape(1, 1) if a.ndim == 0 else np.diag(a) if a.ndim == 1 else a for a in full)
+        half = reals.array("1/2").item()
+        return half * (M + M.T), half * (K + K.T)
+
+    def named(self, values: NDArray[Any]) -> dict[str, Any]:
+        return {}
+
+    # Steps, frequencies, stability, exact motion.
+
+    def propagator(self, method: Method | str, h: float) -> Propagator:
+        """One method at one h, ready to step; the last one asked for is kept, with its factors."""
+        key = (by_name(method), float(h))
+        if self._last is None or self._last[0] != key:
+            self._last = None  # let go of the old factors before the new ones are made
+            self._last = (key, Propagator(self, *key))
+        return self._last[1]
+
+    def conserved(self, q: ArrayLike, p: ArrayLike, method: Method | str, h: float) -> float:
+        """φ(p, q), the quadratic form that the method's steps of size h conserve (Proposition 7)."""
+        return self.propagator(method, h).conserved(q, p)
+
+    @cached_property
+    def modes(self) -> Modes:
+        """All ω_i and shapes φ_i. For dense systems; sparse ones of moderate size are made dense."""
+        if self.sparse and self.n > ALL_MODES:
+            raise ValueError(f"all modes of a sparse system with n = {self.n} > {ALL_MODES} are not computed")
+        return modes(self.M, self.K)
+
+    @cached_property
+    def omega_max(self) -> float:
+        """The highest frequency: from all of them, or by Lanczos iteration on K x = ω² M x for large systems."""
+        if self.n <= ALL_MODES:
+            return float(self.modes.omega[-1])
+        from scipy.sparse.linalg import LinearOperator, eigsh
+
+        shape = (self.n, self.n)
+        start = np.random.default_rng(0).standard_normal(self.n)
+        if self.mass_diagonal is not None:
+            root = np.sqrt(self.mass_diagonal)
+            scaled = LinearOperator(shape, matvec=lambda x: self.K @ (x.ravel() / root) / root, dtype=float)
+            top = eigsh(scaled, k=1, which="LA", tol=1e-8, v0=start, return_eigenvectors=False)
+        else:
+            inverse = LinearOperator(shape, matvec=self.mass_factor.solve, dtype=float)
+            top = eigsh(self.K, k=1, M=self.M, Minv=inverse, which="LA", tol=1e-8, v0=start, return_eigenvectors=False)
+        return float(np.sqrt(max(top[0], 0.0)))
+
+    def stable_step(self, method: Method | str) -> float:
+        """The h below which every step of the method is stable on the undamped system; inf if all are."""
+        limit = stable_intervals(by_name(method))[0][1]
+        return limit / self.omega_max if np.isfinite(limit) and self.omega_max > 0 else float("inf")
+
+    def exact(self, q0: ArrayLike, p0: ArrayLike, t: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """q(t), p(t) of the undamped, unloaded system; t is one time or an array of them, see `modal`."""
+        if self.C is not None or self.f is not None:
+            raise ValueError("the exact motion is known for M q̈ + K q = 0 only; this system has damping or a load")
+        q0, p0 = (np.asarray(x, dtype=float) for x in (q0, p0))
+        if q0.shape != (self.n,) or p0.shape != (self.n,):
+            raise ValueError(f"q0 and p0 must have shape ({self.n},); got {q0.shape} and {p0.shape}")
+        return self.modes.motion(q0, p0, t)
+
+
+def _rows(a: Any, x: FloatArray) -> FloatArray:
+    """a @ x for each row of x."""
+    return np.asarray((a @ x.reshape(-1, a.shape[0]).T).T.reshape(x.shape))

@@ -1,0 +1,129 @@
+"""A Program → a Python function on flint numbers.
+
+The Program is written out once as straight-line Python, a local variable per value, and compiled by
+Python itself. What depends on parameters and constants only is computed once, when the function is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import flint
+
+from leastaction.program import OPERATIONS, Program
+
+Function = Callable[..., list[Any]]
+
+# Where a function's domain ends or a decision is taken, the midpoint speaks for the ball.
+_TEMPLATES = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}",
+    "neg": "-{0}", "sq": "{0} * {0}", "pow": "{0}.mid() ** {1}.mid()",
+    "abs": "abs({0}.mid())", "sign": "{0}.mid().sgn()",
+    "atan2": "arb.atan2({0}.mid(), {1}.mid())", "hypot": "({0} * {0} + {1} * {1}).mid().sqrt()",
+    "fmod": "fmod({0}.mid(), {1}.mid())", "copysign": "copysign({0}.mid(), {1}.mid())",
+    "min": "{1} if {1}.mid() < {0}.mid() else {0}", "max": "{1} if {1}.mid() > {0}.mid() else {0}",
+    "lt": "one if {0}.mid() < {1}.mid() else zero", "le": "one if {0}.mid() <= {1}.mid() else zero",
+    "eq": "one if {0}.mid() == {1}.mid() else zero", "ne": "zero if {0}.mid() == {1}.mid() else one",
+    "and": "zero if {0}.is_zero() or {1}.is_zero() else one", "or": "zero if {0}.is_zero() and {1}.is_zero() else one",
+    "not": "one if {0}.is_zero() else zero",
+    "if": "zero if {0}.is_zero() else {1}", "select": "{2} if {0}.is_zero() else {1}",
+    **{f: "{0}." + f + "()" for f in ("sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh")},
+    **{f: "{0}." + f + "()" for f in ("exp", "expm1", "erf")},
+    **{f: "{0}.mid()." + f + "()" for f in ("sqrt", "log", "log1p", "asin", "acos", "acosh", "atanh", "floor", "ceil")},
+}  # fmt: skip
+assert _TEMPLATES.keys() == OPERATIONS
+
+
+def function(program: Program, results: Sequence[int], params: Sequence[Any]) -> Function:
+    """f(t, q…, v…) ↦ the values `results` of a point program, with these parameters, at the working precision."""
+    names: dict[str, Any] = {
+        "arb": flint.arb,
+        "zero": flint.arb(0),
+        "one": flint.arb(1),
+        "fmod": _fmod,
+        "copysign": _copysign,
+    }
+    for k, (op, *args) in enumerate(program.code):
+        if op == "const":
+            names[f"x{k}"] = number(args[0])
+    for i, value in enumerate(params):
+        names[f"p{i}"] = value
+    exec(_source(program, tuple(results)), names)
+    return names["make"]()
+
+
+def number(x: float | Fraction) -> Any:
+    """A Program's constant, rounded once."""
+    if isinstance(x, Fraction):
+        return (flint.arb(x.numerator) / flint.arb(x.denominator)).mid()
+    return flint.arb(x)
+
+
+@lru_cache(maxsize=256)
+def _source(program: Program, results: tuple[int, ...]) -> Any:
+    """The code of `make()`, which computes what does not vary and returns the function."""
+    first = program.input_size - program.inputs[-1][1]
+    needed = _needed(program, results)
+    pairs = _sines_with_cosines(program, needed)
+    fixed: list[str] = []
+    varying: list[str] = []
+    varies = set()
+    for k, (op, *args) in enumerate(program.code):
+        if op == "const" or k not in needed:
+            continue
+        if op == "input":
+            if args[0] < first:
+                varies.add(k)
+            lines, text = (varying, f"i{args[0]}") if k in varies else (fixed, f"p{args[0] - first}")
+        else:
+            if varies.intersection(args):
+                varies.add(k)
+            lines, text = varying if k in varies else fixed, _TEMPLATES[op].format(*(f"x{a}" for a in args))
+        if op in ("sin", "cos") and args[0] in pairs:
+            sine, cosine = pairs[args[0]]
+            if k == min(sine, cosine):
+                lines.append(f"x{sine}, x{cosine} = x{args[0]}.sin_cos()")
+        else:
+            lines.append(f"x{k} = {text}")
+    body = "\n".join(
+        [
+            "def make():",
+            *(f"    {line}" for line in fixed),
+            f"    def f({', '.join(f'i{i}' for i in range(first))}):",
+            *(f"        {line}" for line in varying),
+            f"        return [{', '.join(f'x{k}' for k in results)}]",
+            "    return f",
+        ]
+    )
+    return compile(body, f"<program {program.digest[:12]}>", "exec")
+
+
+def _needed(program: Program, results: Sequence[int]) -> set[int]:
+    """The values that the results depend on."""
+    needed = set(results)
+    for k in range(len(program.code) - 1, -1, -1):
+        op, *args = program.code[k]
+        if k in needed and op not in ("input", "const"):
+            needed.update(args)
+    return needed
+
+
+def _sines_with_cosines(program: Program, needed: set[int]) -> dict[int, tuple[int, int]]:
+    """Arguments of which both sine and cosine are wanted, and the values that hold them."""
+    found: dict[str, dict[int, int]] = {"sin": {}, "cos": {}}
+    for k, (op, *args) in enumerate(program.code):
+        if op in found and k in needed:
+            found[op][args[0]] = k
+    return {a: (k, found["cos"][a]) for a, k in found["sin"].items() if a in found["cos"]}
+
+
+def _fmod(x: Any, y: Any) -> Any:
+    quotient = (x / y).mid()
+    return (x - y * (quotient.floor() if quotient >= 0 else quotient.ceil())).mid()
+
+
+def _copysign(x: Any, y: Any) -> Any:
+    return -abs(x) if y < 0 else abs(x)

@@ -1,0 +1,68 @@
+"""Problems with answers: systems, their data, invariants and exact solutions, by name.
+
+>>> from leastaction import problems
+>>> kepler = problems.get("kepler", eccentricity="0.9")
+>>> q, p = kepler.exact(kepler.period / 2)  # half a turn later, at the far end of the ellipse
+>>> q.round(12), (1 + kepler.settings["eccentricity"]) * -1
+(array([-1.9,  0. ]), -19/10)
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from leastaction.problems.problem import Problem
+
+__all__ = ["get", "names"]
+
+# name → module and function; imported only when asked for
+_PROBLEMS = {
+    "charged-particle": ("charged_particle", "charged_particle"),
+    "double-pendulum": ("double_pendulum", "double_pendulum"),
+    "driven-oscillator": ("driven_oscillator", "driven_oscillator"),
+    "harmonic-oscillator": ("harmonic_oscillator", "harmonic_oscillator"),
+    "harmonic-oscillator-2d": ("harmonic_oscillator", "harmonic_oscillator_2d"),
+    "henon-heiles": ("henon_heiles", "henon_heiles"),
+    "kepler": ("kepler", "kepler"),
+    "kepler-3d": ("kepler", "kepler_3d"),
+    "kepler-galerkin": ("kepler", "kepler_galerkin"),
+    "lagrange-top": ("lagrange_top", "lagrange_top"),
+    "lagrange-top-cusps": ("lagrange_top_cusps", "lagrange_top_cusps"),
+    "lagrange-top-cusps-reduced": ("lagrange_top_cusps", "lagrange_top_cusps_reduced"),
+    "linear-double-pendulum": ("linear_double_pendulum", "linear_double_pendulum"),
+    "pendulum": ("pendulum", "pendulum"),
+}
+
+
+def names() -> tuple[str, ...]:
+    """The names of all problems, in alphabetical order."""
+    return tuple(sorted(_PROBLEMS))
+
+
+def get(name: str, **settings: Any) -> Problem:
+    """The problem of this name, with its usual data or, by keyword, with others.
+
+    A setting is a number: int, float (its binary value, exactly), Fraction, mpf, SymPy number, or a string such as
+    "9.81" or "pi/2"; or a sequence of them, as for q0=. Strings are exact: "0.1" is one tenth at any precision.
+    The answer's `.settings` tells them all, exactly.
+
+    >>> get("pendulum", theta0="pi/3").q0
+    array([1.04719755])
+    """
+    if not isinstance(name, str) or name not in _PROBLEMS:
+        near = difflib.get_close_matches(str(name).lower().replace("_", "-").replace(" ", "-"), _PROBLEMS, 3, 0.4)
+        raise ValueError(
+            f"no problem is called {name!r}; "
+            + (f"did you mean {' or '.join(map(repr, near))}? " if near else "")
+            + f"There are {', '.join(names())}"
+        )
+    module, function = _PROBLEMS[name]
+    make = getattr(importlib.import_module(f"leastaction.problems.{module}"), function)
+    known = tuple(inspect.signature(make).parameters)
+    if unknown := [setting for setting in settings if setting not in known]:
+        raise ValueError(f"{name} has no setting {unknown[0]!r}; it has {', '.join(known)}")
+    return make(**settings)

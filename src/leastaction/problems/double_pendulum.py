@@ -1,0 +1,80 @@
+"""Double pendulum: point masses m₁, m₂ on rigid rods l₁, l₂, angles q from the vertical.
+
+    L = ½(m₁ + m₂) l₁² v₁² + ½ m₂ l₂² v₂² + m₂ l₁ l₂ v₁ v₂ cos(q₁ − q₂) + (m₁ + m₂) g l₁ cos q₁ + m₂ g l₂ cos q₂
+    H = ½ p·M(q)⁻¹p − (m₁ + m₂) g l₁ cos q₁ − m₂ g l₂ cos q₂
+
+Chaotic; only the energy is conserved, and no exact solution is known.
+
+Source: J. A. Rojas-Quintero, F. Dubois, F. Jourdan, Simpson variational integrator for nonlinear systems: a tutorial on
+the Lagrange top, 2025, section 3, eq. (15), Table 1: m₁ = m₂ = 1, ω₀ = 2π, q(0) = (π/4, π/3), p(0) = 0, g = 9.81 and
+l₁ = l₂ = g/ω₀² (printed as g/ω₀).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from leastaction.problems.arithmetic import Arithmetic
+from leastaction.problems.problem import Problem
+from leastaction.problems.reals import exact_vector, positive
+
+
+def lagrangian(q: Any, v: Any, m1: Any, m2: Any, l1: Any, l2: Any, g: Any) -> Any:
+    kinetic = (
+        0.5 * (m1 + m2) * (l1 * v[0]) ** 2
+        + 0.5 * m2 * (l2 * v[1]) ** 2
+        + m2 * l1 * l2 * v[0] * v[1] * np.cos(q[0] - q[1])
+    )
+    return kinetic + (m1 + m2) * g * l1 * np.cos(q[0]) + m2 * g * l2 * np.cos(q[1])
+
+
+def double_pendulum(
+    m1: Any = 1,
+    m2: Any = 1,
+    g: Any = "9.81",
+    omega0: Any = "2*pi",
+    l1: Any = None,
+    l2: Any = None,
+    q0: Any = ("pi/4", "pi/3"),
+    p0: Any = (0, 0),
+) -> Problem:
+    """Rods of length g/omega0², unless l1 and l2 say otherwise."""
+    m1, m2, g = positive(m1, "m1"), positive(m2, "m2"), positive(g, "g")
+    l1, l2, omega0 = lengths(g, omega0, l1, l2)
+    q0, p0 = exact_vector(q0, 2, "q0"), exact_vector(p0, 2, "p0")
+    params = {"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g}
+    return Problem(
+        name="double-pendulum",
+        title="Double pendulum",
+        description="Two pendulums, one hanging from the other; chaotic.",
+        source="Rojas-Quintero, Dubois and Jourdan 2025, section 3, eq. (15), Table 1",
+        lagrangian=lagrangian,
+        q0=q0,
+        p0=p0,
+        params=params,
+        settings={**params, "omega0": omega0, "q0": q0, "p0": p0},
+        invariants={"energy": energy},
+        period=2 * sp.pi / omega0,
+        period_of="small swings of the upper pendulum alone, 2π/ω₀ with ω₀² = g/l₁; the motion has none",
+    )
+
+
+def lengths(g: Any, omega0: Any, l1: Any, l2: Any) -> tuple[Any, Any, Any]:
+    """l₁, l₂ and ω₀ = √(g/l₁): lengths not given are g/ω₀²."""
+    omega0 = positive(omega0, "omega0")
+    l1 = g / omega0**2 if l1 is None else positive(l1, "l1")
+    l2 = g / omega0**2 if l2 is None else positive(l2, "l2")
+    return l1, l2, sp.sqrt(g / l1)
+
+
+def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
+    delta = q[0] - q[1]
+    # ½ p·M⁻¹p with det M = m₂ l₁² l₂² (m₁ + m₂ sin²δ)
+    a, b = p[0] / c.l1, p[1] / c.l2
+    kinetic = (c.m2 * a**2 + (c.m1 + c.m2) * b**2 - 2 * c.m2 * a * b * x.cos(delta)) / (
+        2 * c.m2 * (c.m1 + c.m2 * x.sin(delta) ** 2)
+    )
+    return kinetic - (c.m1 + c.m2) * c.g * c.l1 * x.cos(q[0]) - c.m2 * c.g * c.l2 * x.cos(q[1])

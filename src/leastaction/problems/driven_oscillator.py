@@ -1,0 +1,65 @@
+"""Driven harmonic oscillator: a Lagrangian that depends on time.
+
+    L(t, q, v) = ½ m v² − ½ m ω² q² + f q cos νt
+    q(t) = A cos ωt + B sin ωt + C cos νt,    C = f/(m(ω² − ν²)),    A = q₀ − C,    B = p₀/(mω),    p = m q'
+
+ν ≠ ω. Nothing is conserved. Source: L. D. Landau, E. M. Lifshitz, Mechanics, §22.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy as sp
+
+from leastaction.problems.arithmetic import Arithmetic
+from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.reals import exact, positive
+
+
+def lagrangian(t: Any, q: Any, v: Any, m: Any, omega: Any, f: Any, nu: Any) -> Any:
+    return 0.5 * m * v[0] ** 2 - 0.5 * m * omega**2 * q[0] ** 2 + f * q[0] * np.cos(nu * t)
+
+
+def driven_oscillator(
+    m: Any = 1, omega: Any = 1, f: Any = "1/2", nu: Any = "sqrt(2)", q0: Any = 1, p0: Any = 0
+) -> Problem:
+    """Driven with the frequency nu by a force of amplitude f."""
+    m, omega, nu = positive(m, "m"), positive(omega, "omega"), positive(nu, "nu")
+    f, q0, p0 = exact(f, "f"), exact(q0, "q0"), exact(p0, "p0")
+    if not sp.Abs(nu - omega) > 0:
+        raise ValueError(f"nu must differ from omega = {omega}: at resonance the amplitude grows without bound")
+    params = {"m": m, "omega": omega, "f": f, "nu": nu}
+    return Problem(
+        name="driven-oscillator",
+        title="Driven harmonic oscillator",
+        description="A mass on a spring under a periodic force: L depends on time.",
+        source="Landau and Lifshitz, Mechanics, §22",
+        lagrangian=lagrangian,
+        q0=(q0,),
+        p0=(p0,),
+        params=params,
+        settings={**params, "q0": q0, "p0": p0},
+        invariants={},
+        solution=solution,
+        period=2 * sp.pi / omega,
+        period_of="the free oscillator",
+    )
+
+
+def solution(d: Data) -> Motion:
+    m, omega, f, nu = (d.params[name] for name in ("m", "omega", "f", "nu"))
+    C = f / (m * (omega - nu) * (omega + nu))
+    A, B = d.q0[0] - C, d.p0[0] / (m * omega)
+
+    def at(x: Arithmetic, t: Any) -> Any:
+        (c, s), (cn, sn) = (
+            (x.cos(x(w) * r), x.sin(x(w) * r)) for w in (omega, nu) for _, r in (x.turns(t, 2 * mpmath.pi / w),)
+        )
+        q = x(A) * c + x(B) * s + x(C) * cn
+        p = x(m * omega * B) * c - x(m * omega * A) * s - x(m * nu * C) * sn
+        return (q,), (p,)
+
+    return Motion(at)

@@ -1,0 +1,82 @@
+"""Harmonic oscillator.
+
+    L = ½ m v·v − ½ m ω² q·q,    H = p·p/(2m) + ½ m ω² q·q
+    q(t) = q₀ cos ωt + p₀/(mω) sin ωt,    p(t) = p₀ cos ωt − mω q₀ sin ωt,    period 2π/ω
+
+In the plane the angular momentum q₁p₂ − q₂p₁ is conserved too.
+
+Source: S. Ober-Blöbaum, N. Saake, Construction and analysis of higher order Galerkin variational integrators, 2014,
+section 5.1, two dimensions, m = ω = 1. It gives no initial data: those here are chosen for a full ellipse.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from leastaction.problems.arithmetic import Arithmetic
+from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.reals import exact_vector, positive
+
+SOURCE = "Ober-Blöbaum and Saake 2014, section 5.1, eq. (5.1)"
+
+
+def lagrangian(q: Any, v: Any, m: Any, omega: Any) -> Any:
+    return 0.5 * m * np.sum(v**2) - 0.5 * m * omega**2 * np.sum(q**2)
+
+
+def harmonic_oscillator(m: Any = 1, omega: Any = 1, q0: Any = 1, p0: Any = 0) -> Problem:
+    """One degree of freedom."""
+    return _oscillator("harmonic-oscillator", "Harmonic oscillator", 1, m, omega, q0, p0)
+
+
+def harmonic_oscillator_2d(m: Any = 1, omega: Any = 1, q0: Any = (1, 0), p0: Any = ("1/2", 1)) -> Problem:
+    """Two degrees of freedom, isotropic."""
+    return _oscillator("harmonic-oscillator-2d", "Harmonic oscillator in the plane", 2, m, omega, q0, p0)
+
+
+def _oscillator(name: str, title: str, n: int, m: Any, omega: Any, q0: Any, p0: Any) -> Problem:
+    m, omega = positive(m, "m"), positive(omega, "omega")
+    q0, p0 = exact_vector(q0, n, "q0"), exact_vector(p0, n, "p0")
+    invariants = {"energy": energy}
+    if n == 2:
+        invariants["angular-momentum"] = angular_momentum
+    return Problem(
+        name=name,
+        title=title,
+        description="A mass on a linear spring, the same in every direction.",
+        source=SOURCE,
+        lagrangian=lagrangian,
+        q0=q0,
+        p0=p0,
+        params={"m": m, "omega": omega},
+        settings={"m": m, "omega": omega, "q0": q0, "p0": p0},
+        invariants=invariants,
+        solution=solution,
+        matrices=lambda c: (c.m * np.eye(n), c.m * c.omega**2 * np.eye(n)),
+    )
+
+
+def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
+    return sum(pi**2 for pi in p) / (2 * c.m) + c.m * c.omega**2 * sum(qi**2 for qi in q) / 2
+
+
+def angular_momentum(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
+    return q[0] * p[1] - q[1] * p[0]
+
+
+def solution(d: Data) -> Motion:
+    m, omega = d.params["m"], d.params["omega"]
+    period = 2 * mpmath.pi / omega
+
+    def at(x: Arithmetic, t: Any) -> Any:
+        _, r = x.turns(t, period)
+        c, s = x.cos(x(omega) * r), x.sin(x(omega) * r)
+        pairs = tuple(zip(d.q0, d.p0, strict=True))
+        q = tuple(x(q0) * c + x(p0 / (m * omega)) * s for q0, p0 in pairs)
+        p = tuple(x(p0) * c - x(m * omega * q0) * s for q0, p0 in pairs)
+        return q, p
+
+    return Motion(at, period)

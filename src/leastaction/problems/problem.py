@@ -1,0 +1,179 @@
+"""Problem: a system with data, invariants and, where one is known, its exact solution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import mpmath
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.lagrangian import Lagrangian
+from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic, by_components
+from leastaction.problems.first_order import FirstOrder
+from leastaction.problems.reals import to_float, to_mpf
+
+GUARD = 20  # digits beyond those asked for, in the evaluation of formulas
+DOUBLE_DIGITS = 17
+
+Components = tuple[Any, ...]  # one array of shape (K,) per degree of freedom
+
+
+@dataclass(frozen=True)
+class Data:
+    """A problem's numbers as mpf: initial values, parameters by name, period (or None)."""
+
+    q0: Components
+    p0: Components
+    params: dict[str, Any]
+    period: Any = None
+
+
+@dataclass(frozen=True)
+class Motion:
+    """An exact solution, its constants found: at(x, t) gives the components of q and of p at the times t, (K,)."""
+
+    at: Callable[[Arithmetic, NDArray[Any]], tuple[Components, Components]]
+    period: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Invariant:
+    """A constant of the motion as a function of the state: f(q, p), q and p of shape (n,) or (K, n).
+
+    f(q, p, digits=N) takes and gives mpmath numbers of N digits, in object arrays.
+    """
+
+    name: str
+    formula: Callable[[Arithmetic, Any, Components, Components], Any] = field(repr=False)
+    exact_params: Mapping[str, Any] = field(repr=False)
+
+    def __call__(self, q: ArrayLike, p: ArrayLike, digits: int | None = None) -> Any:
+        if digits is None:
+            return self._at(DOUBLES, to_float, q, p)
+        with mpmath.workdps(digits + GUARD):
+            value = self._at(DIGITS, to_mpf, q, p)
+        return _rounded(value, digits)
+
+    def _at(self, x: Arithmetic, number: Callable[[Any], Any], q: ArrayLike, p: ArrayLike) -> Any:
+        c = SimpleNamespace(**{name: x(number(value)) for name, value in self.exact_params.items()})
+        return by_components(x, lambda *qp: self.formula(x, c, *qp), q, p)
+
+
+class Problem:
+    """A system with data, invariants and, where one is known, its exact solution.
+
+    system                  la.Lagrangian, its defaults the parameters of this problem
+    q0, p0, params, period  data as doubles, correctly rounded
+    period_of               what has this period: "the motion"; or, where the motion as a whole has none, a part
+                            of it or the time unit of its source. period is inf on a separatrix
+    exact_q0, exact_p0,     the same data exactly, as SymPy numbers; `data(digits)` gives them as mpf.
+    exact_params            la.integrate(..., digits=N) takes either
+    settings                what `get` was told, or its defaults, exactly
+    invariants              constants of the motion by name, each f(q, p), (K, n) → (K,); f(q, p, digits=N) too
+    exact(t)                q, p at the times t, shape (n,) for one time, (K, n) for K times
+    exact(t, digits=N)      the same as mpmath numbers with N digits; t may then hold exact numbers
+    matrices                M, K of L = ½ v·Mv − ½ q·Kq, when L is of that form (else None)
+    reduced                 the first order system that is left when conserved momenta are eliminated (else None)
+    name, title, description, source
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        title: str,
+        description: str,
+        source: str,
+        lagrangian: Callable[..., Any],
+        q0: tuple[Any, ...],
+        p0: tuple[Any, ...],
+        params: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        invariants: Mapping[str, Callable[[Arithmetic, Any, Components, Components], Any]],
+        solution: Callable[[Data], Motion] | None = None,
+        period: Any = None,
+        period_of: str = "the motion",
+        matrices: Callable[[Any], tuple[Any, Any]] | None = None,
+        reduced: Callable[[Problem], FirstOrder] | None = None,
+    ) -> None:
+        self.name, self.title, self.description, self.source = name, title, description, source
+        self.exact_q0, self.exact_p0, self.exact_params, self.settings = q0, p0, dict(params), dict(settings)
+        self.q0, self.p0 = (np.array([to_float(x) for x in z]) for z in (q0, p0))
+        self.params = {key: to_float(value) for key, value in params.items()}
+        self.system = Lagrangian(lagrangian, n=len(q0), params=self.exact_params)
+        self.invariants = {key: Invariant(key, formula, self.exact_params) for key, formula in invariants.items()}
+        self.matrices = None
+        if matrices is not None:
+            self.matrices = tuple(np.array(Z, float) for Z in matrices(SimpleNamespace(**self.params)))
+        self.reduced = None if reduced is None else reduced(self)
+        self.period_of = period_of
+        self._solution, self._period = solution, period
+        self._motions: dict[int, Motion] = {}
+        known = self._motion(DOUBLE_DIGITS).period if period is None and solution is not None else period
+        self.period = None if known is None else to_float(known)
+
+    @property
+    def has_exact(self) -> bool:
+        """Whether an exact solution is known."""
+        return self._solution is not None
+
+    def data(self, digits: int) -> Data:
+        """Initial values, parameters and period as mpf with so many digits."""
+        with mpmath.workdps(digits + GUARD):
+            period = self._motion(digits).period if self._period is None and self.has_exact else self._period
+            found = self._data(None if period is None else to_mpf(period))
+        return Data(
+            q0=tuple(_rounded(x, digits) for x in found.q0),
+            p0=tuple(_rounded(x, digits) for x in found.p0),
+            params={name: _rounded(value, digits) for name, value in found.params.items()},
+            period=None if found.period is None else _rounded(found.period, digits),
+        )
+
+    def exact(self, t: Any, digits: int | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+        """q and p at the times t by the exact solution, as doubles or, if `digits` is given, as mpmath numbers."""
+        if digits is None:
+            motion = self._motion(DOUBLE_DIGITS)
+            with mpmath.workdps(2 * (DOUBLE_DIGITS + GUARD)):  # for what is yet computed from the constants
+                return self._at(DOUBLES, motion, t)
+        motion = self._motion(digits)
+        with mpmath.workdps(digits + GUARD):
+            q, p = self._at(DIGITS, motion, t)
+        return _rounded(q, digits), _rounded(p, digits)
+
+    def _at(self, x: Arithmetic, motion: Motion, t: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        times = x.array(t)
+        q, p = (np.stack([*components], axis=-1) for components in motion.at(x, times.reshape(-1)))
+        return q.reshape(*times.shape, self.system.n), p.reshape(*times.shape, self.system.n)
+
+    def _motion(self, digits: int) -> Motion:
+        """The solution's constants, found once with twice the digits, since some come from nearly double roots."""
+        if self._solution is None:
+            raise ValueError(
+                f"{self.name} has no exact solution in closed form; for a reference, integrate it with a method of "
+                "high order and a small step"
+            )
+        if digits not in self._motions:
+            with mpmath.workdps(2 * (digits + GUARD)):
+                self._motions[digits] = self._solution(self._data(None))
+        return self._motions[digits]
+
+    def _data(self, period: Any) -> Data:
+        return Data(
+            tuple(to_mpf(x) for x in self.exact_q0),
+            tuple(to_mpf(x) for x in self.exact_p0),
+            {name: to_mpf(value) for name, value in self.exact_params.items()},
+            period,
+        )
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value}" for name, value in self.settings.items())
+        return f"Problem({self.name!r}{', ' if inside else ''}{inside})"
+
+
+def _rounded(value: Any, digits: int) -> Any:
+    with mpmath.workdps(digits):
+        return +value

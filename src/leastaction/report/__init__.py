@@ -1,0 +1,5 @@
+"""Tables and figures → one self-contained page, and the same as data."""
+
+from leastaction.report.build import Outcome, reproduce
+
+__all__ = ["Outcome", "reproduce"]

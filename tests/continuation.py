@@ -1,0 +1,35 @@
+"""The root of one step's equations that belongs to the motion, followed in small steps from h = 0. Plain NumPy.
+
+For L = v²/2 − V(q), one degree of freedom, the equations are, with x_i = q + Σ_m l_m(c_i) z^m,
+
+    R_ν = δ_ν0 p + Σ_i b_i (−h l_ν(c_i) V′(x_i) + l_ν′(c_i) (1/h) Σ_m l_m′(c_i) z^m) = 0,   ν = 0 … s−1.
+"""
+
+import numpy as np
+
+
+def follow(table, slope, curvature, q, p, h, parts=4000):
+    """(z, distance): the root at h, or None if the branch folds before; and how near to a fold it came.
+
+    h R is affine in V′, so its Jacobian at h → 0 is a constant matrix S; det(J S⁻¹) is 1 there and 0 at a fold.
+    """
+    b, l, dl = table.b, table.l, table.dl
+    S = dl[:, :-1].T @ (b[:, None] * dl[:, 1:])
+    z, nearest = table.d[1:] * 0.0, 1.0
+    for k in range(1, parts + 1):
+        now = h * k / parts
+        z = z * (k / (k - 1)) if k > 1 else table.d[1:] * now * p
+        for _ in range(30):
+            x = q + l[:, 1:] @ z
+            R = -(now**2) * l[:, :-1].T @ (b * slope(x)) + S @ z
+            R[0] += now * p
+            J = -(now**2) * l[:, :-1].T @ ((b * curvature(x))[:, None] * l[:, 1:]) + S
+            determinant = np.linalg.det(J) / np.linalg.det(S)
+            if determinant <= 0:
+                return None, 0.0
+            dz = np.linalg.solve(J, -R)
+            z = z + dz
+            if abs(dz).max() < 1e-15 * (1 + abs(z).max()):
+                break
+        nearest = min(nearest, determinant)
+    return z, nearest

@@ -1,0 +1,317 @@
+"""Every way a run can fail: the message says what was expected, what came and what to do, and nothing is lost."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import leastaction as la
+from continuation import follow
+from systems import case, pendulum
+
+SYSTEM = case("double-pendulum").system
+GOOD = {"q0": [0.1, 0.2], "p0": [0.0, 0.0], "h": 0.1, "steps": 3}
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"q0": [0.1]}, ValueError, r"q0 must have shape \(2,\), one entry per degree of freedom; got shape \(1,\)"),
+        ({"q0": 0.1}, ValueError, r"q0 must have shape \(2,\).*got shape \(\)"),
+        ({"p0": [[0, 0]]}, ValueError, r"p0 must have shape \(2,\).*got shape \(1, 2\)"),
+        ({"p0": None, "v0": [0, 0, 0]}, ValueError, r"v0 must have shape \(2,\).*got shape \(3,\)"),
+        ({"q0": "ab"}, TypeError, "q0 must be 2 numbers; got 'ab'"),
+        ({"q0": [0, None]}, ValueError, "q0 must be finite"),
+        ({"q0": [0, math.nan]}, ValueError, r"q0 must be finite; got \[ 0. nan\]"),
+        ({"p0": [0, math.inf]}, ValueError, r"p0 must be finite; got \[ 0. inf\]"),
+        ({"p0": None, "v0": [0, -math.inf]}, ValueError, "v0 must be finite"),
+        ({"p0": None}, ValueError, "give either p0= .momenta. or v0= .velocities., not both"),
+        ({"v0": [0, 0]}, ValueError, "give either p0= .momenta. or v0= .velocities., not both"),
+        ({"h": 0}, ValueError, "h must not be zero; a negative h goes backward in time"),
+        ({"h": math.nan}, ValueError, "h must be finite; got nan"),
+        ({"h": math.inf}, ValueError, "h must be finite; got inf"),
+        ({"h": "fast"}, TypeError, "h must be a number; got 'fast'"),
+        ({"t0": math.nan}, ValueError, "t0 must be finite; got nan"),
+        ({"steps": None}, ValueError, "give either steps= or t_end=, not both"),
+        ({"t_end": 1.0}, ValueError, "give either steps= or t_end=, not both"),
+        ({"steps": 0}, ValueError, "steps must be a positive integer; got 0"),
+        ({"steps": -3}, ValueError, "steps must be a positive integer; got -3"),
+        ({"steps": 2.5}, ValueError, "steps must be a positive integer; got 2.5"),
+        ({"steps": True}, ValueError, "steps must be a positive integer; got True"),
+        ({"steps": None, "t_end": -1.0}, ValueError, r"h = 0.1 leads away from t_end = -1.*t0 = 0.*give h = -0.1"),
+        ({"steps": None, "t_end": 1.0, "h": -0.1}, ValueError, r"h = -0.1 leads away from t_end = 1 .*give h = 0.1"),
+        ({"steps": None, "t_end": 0.0}, ValueError, "t_end must differ from the start, t0 = 0"),
+        ({"steps": None, "t_end": math.inf}, ValueError, "t_end must be finite; got inf"),
+        ({"every": 0}, ValueError, "every must be a positive integer; got 0"),
+        ({"method": "simpsn"}, ValueError, "unknown method 'simpsn'. Did you mean 'simpson'"),
+        ({"method": "P3N2Q4Gau"}, ValueError, r"r = 2 < s = 3.*Use r ≥ 3"),
+        ({"method": 4}, TypeError, "expected a method or its name"),
+        ({"params": {"mass": 1.0}}, ValueError, r"no parameter 'mass'; it has \['g', 'l', 'm'\]"),
+        ({"params": {"m": [1.0, 2.0]}}, ValueError, r"parameter 'm' has shape \(\), got \(2,\)"),
+        ({"params": {"m": math.nan}}, ValueError, "parameter 'm' must be finite; got nan"),
+        ({"params": {"m": "heavy"}}, TypeError, "parameter 'm' must be a number or an array of numbers; got 'heavy'"),
+        ({"params": {"m": 0.0}}, la.DegenerateLagrangianError, r"double_pendulum is degenerate at q = "),
+    ],
+)  # fmt: skip
+def test_wrong_input(change, error, message):
+    arguments = {"method": "simpson", **GOOD, **change}
+    method = arguments.pop("method")
+    with pytest.raises(error, match=message):
+        la.integrate(SYSTEM, method, **arguments)
+
+
+def test_not_a_system():
+    with pytest.raises(TypeError, match=r"expected a system, as from la\.Lagrangian\(fn, n=…\)"):
+        la.integrate(pendulum, "simpson", [0.0], [0.0], h=0.1, steps=1)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "2", True])
+def test_wrong_degrees_of_freedom(n):
+    with pytest.raises(ValueError, match="n, the number of degrees of freedom, must be a positive integer; got"):
+        la.Lagrangian(pendulum, n=n, params={"g": 1.0})
+
+
+def branch(q, v):
+    return v[0] ** 2 if q[0] > 0 else 2 * v[0] ** 2
+
+
+def not_scalar(q, v):
+    return v**2
+
+
+def nothing(q, v):
+    v[0] ** 2
+
+
+def foreign(q, v):
+    return v[0] ** 2 * math.gamma(q[0])
+
+
+def too_many(q, v):
+    return v[2] ** 2
+
+
+@pytest.mark.parametrize(
+    ("fn", "message"),
+    [
+        (branch, r"np\.where"),
+        (not_scalar, r"shape \(2,\)"),
+        (nothing, "None"),
+        (foreign, r"math\.gamma|gamma"),
+        (too_many, "index"),
+        (lambda q, v, m: v[0] ** 2, r"called as fn\(q, v\)"),
+    ],
+)
+def test_functions_that_cannot_be_traced(fn, message):
+    """A branch on a traced value, a result that is not a number, a function that does not go through NumPy."""
+    with pytest.raises((la.TraceError, IndexError), match=message):
+        la.Lagrangian(fn, n=2)
+
+
+def test_not_a_function():
+    with pytest.raises(TypeError, match=r"expected a function fn\(q, v, \*\*params\) that returns L; got 3"):
+        la.Lagrangian(3, n=1)
+
+
+class TestDegenerate:
+    """L_vv singular at the start, by every road that leads there."""
+
+    ADVICE = "Give every coordinate a kinetic term, or eliminate the ones without"
+
+    @pytest.mark.parametrize("data", [{"v0": [0.1, 0.2]}, {"p0": [0.1, 0.2]}])
+    @pytest.mark.parametrize("method", ["simpson", "rk4"])
+    def test_missing_velocity(self, data, method):
+        system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - q @ q, n=2)
+        with pytest.raises(la.DegenerateLagrangianError, match=rf"L does not depend on v\[.*1.*\].*{self.ADVICE}"):
+            la.integrate(system, method, [0.1, 0.2], h=0.1, steps=1, **data)
+
+    @pytest.mark.parametrize("data", [{"v0": [0.1, 0.2]}, {"p0": [0.3, 0.3]}])
+    def test_singular_matrix(self, data):
+        system = la.Lagrangian(lambda q, v: 0.5 * (v[0] + v[1]) ** 2 - q @ q, n=2)
+        with pytest.raises(
+            la.DegenerateLagrangianError, match=rf"∂²L/∂v² = \[\[1.0, 1.0\], \[1.0, 1.0\]\].*{self.ADVICE}"
+        ):
+            la.integrate(system, "simpson", [0.1, 0.2], h=0.1, steps=1, **data)
+
+    def test_linear_in_v(self):
+        system = la.Lagrangian(lambda q, v: q[0] * v[1] - q @ q, n=2)
+        with pytest.raises(la.DegenerateLagrangianError, match="degenerate at q"):
+            la.integrate(system, "simpson", [0.1, 0.2], v0=[0.0, 0.0], h=0.1, steps=1)
+
+    def test_units_do_not_make_it_singular(self):
+        """Masses of 10⁻¹⁵ and 10¹⁵ side by side are regular."""
+        system = la.Lagrangian(lambda q, v: 0.5e-15 * v[0] ** 2 + 0.5e15 * v[1] ** 2 - 1e-15 * q[0] ** 2, n=2)
+        assert len(la.integrate(system, "simpson", [0.1, 0.2], v0=[1.0, 1.0], h=0.1, steps=3)) == 4
+
+    def test_momentum_out_of_range(self):
+        """√(1 + v²) has momenta below one only."""
+        system = la.Lagrangian(lambda q, v: np.sqrt(1 + v[0] ** 2), n=1)
+        assert system.velocity([0.0], [0.6]) == pytest.approx([0.75], abs=1e-15)
+        with pytest.raises(la.DegenerateLagrangianError, match=r"no velocity of .* has the momentum p = \[1.5\]"):
+            la.integrate(system, "simpson", [0.0], [1.5], h=0.1, steps=1)
+
+    def test_infinite_at_the_start(self):
+        with pytest.raises(ValueError, match="not finite"):
+            la.integrate(case("kepler").system, "simpson", [0.0, 0.0], v0=[0.0, 1.0], h=0.1, steps=1)
+        with pytest.raises(ValueError, match="not finite"):
+            la.integrate(case("relativistic").system, "simpson", [0.0, 0.0], v0=[0.0, 2.0], h=0.1, steps=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: SYSTEM.energy([0.1], [0.2]), r"q must have shape \(2,\) or \(K, 2\); got \(1,\)"),
+        (lambda: SYSTEM.momentum([0.1, 0], np.zeros((3, 2))), r"the same shape; got \(2,\) and \(3, 2\)"),
+        (lambda: SYSTEM.velocity(np.zeros((2, 2, 2)), np.zeros((2, 2, 2))), r"got \(2, 2, 2\)"),
+    ],
+)  # fmt: skip
+def test_wrong_shapes_of_points(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def cubic(q, v):
+    """q̈ = q²: runs away in finite time, and a midpoint step has a root only up to a fold."""
+    return 0.5 * v[0] ** 2 + q[0] ** 3 / 3
+
+
+CUBIC = la.Lagrangian(cubic, n=1)
+
+
+def failed(system, method, q0, p0, **how) -> la.StepFailed:
+    with pytest.raises(la.StepFailed) as caught:
+        la.integrate(system, method, q0, p0, **how)
+    return caught.value
+
+
+def check_report(error, system, method, q0, p0, **how):
+    """What StepFailed carries: the step, its time, advice, and every state before, to the bit."""
+    path, every = error.path, how.get("every", 1)
+    assert error.h == how["h"] == path.h
+    assert error.time == pytest.approx(error.step * error.h, abs=1e-12)
+    assert path.stats["steps"] == error.step
+    assert path.t[-1] == pytest.approx(error.time, abs=1e-12)
+    message = str(error)
+    assert message.startswith(f"step {error.step} at t = {error.time:.6g} could not be solved with h = {error.h:g}: ")
+    assert f"Try a smaller step, h = {error.h / 2:g}, or a method with more nodes" in message
+    assert f"The {len(path)} states before are in the exception's .path" in message
+    assert np.isfinite(path.q).all() and np.isfinite(path.p).all() and np.isfinite(path.energy()).all()
+    if error.step:
+        before = la.integrate(system, method, q0, p0, **{**how, "steps": error.step})
+        assert (before.q == path.q).all() and (before.p == path.p).all() and (before.t == path.t).all()
+        assert len(path) == 1 + math.ceil(error.step / every)
+
+
+class TestFold:
+    """The midpoint rule on q̈ = q²: the middle w solves w − h²w²/4 = q + hp/2 =: a, so w = 2(1 − √(1 − h²a))/h².
+
+    The branch that begins at h = 0 has the minus sign and ends in a fold where h²a = 1.
+    """
+
+    @pytest.mark.parametrize("h", [0.01, 0.5, 0.9, 0.99, 0.999, -0.9])
+    def test_before_the_fold_the_root_is_the_connected_one(self, h):
+        path = la.integrate(CUBIC, "midpoint", [1.0], [0.0], h=h, steps=1)
+        middle = 2 / (1 + math.sqrt(1 - h * h))
+        # Near the fold the root is ill-conditioned like 1/√(1 − h²).
+        assert path.q[1, 0] == pytest.approx(2 * middle - 1, rel=1e-14 / math.sqrt(1 - h * h))
+
+    @pytest.mark.parametrize("h", [1.001, 1.1, 2.0, 10.0, -1.5])
+    def test_beyond_the_fold_there_is_none(self, h):
+        error = failed(CUBIC, "midpoint", [1.0], [0.0], h=h, steps=5)
+        check_report(error, CUBIC, "midpoint", [1.0], [0.0], h=h, steps=5)
+        assert error.step == 0 and error.iterations > 0 and len(error.path) == 1
+        assert "no solution of this size of step is connected with the motion" in str(error)
+        # the message says how far the branch goes: to |h| = 1, here followed to within 2 %
+        reach = float(str(error).split("up to about h = ")[1].split(". Try")[0])
+        assert 0.98 < abs(reach) <= 1.0
+
+    @pytest.mark.parametrize("every", [1, 4, 1000])
+    @pytest.mark.parametrize("method", ["midpoint", "simpson", "P5N5Q10Gau"])
+    def test_running_into_it(self, method, every):
+        """The motion reaches infinity in finite time; every step before the last possible one is kept."""
+        how = {"h": 0.1, "steps": 1000, "every": every}
+        error = failed(CUBIC, method, [1.0], [0.0], **how)
+        check_report(error, CUBIC, method, [1.0], [0.0], **how)
+        assert 10 < error.step < 60 and 0 < error.iterations < 5000
+
+
+@pytest.mark.parametrize("method", ["midpoint", "simpson", "P3N3Q6Gau"])
+def test_root_is_the_continued_one(method):
+    """Steps of up to most of a period, where the equations have many roots: the one found, if any, is the one that a
+    fine continuation in h from rest arrives at; none is found only where that comes near a fold."""
+    system = la.Lagrangian(pendulum, n=1, params={"g": 1.0})
+    table = la.method(method).table
+
+    @settings(max_examples=25, deadline=None)
+    @given(q=st.floats(-3, 3), p=st.floats(-2, 2), h=st.floats(0.5, 5))
+    def check(q, p, h):
+        z, nearest = follow(table, np.sin, np.cos, q, p, h, parts=200)
+        try:
+            path = la.integrate(system, method, [q], [p], h=h, steps=1)
+        except la.StepFailed:
+            assert nearest < 0.1
+        else:
+            assert z is not None
+            assert path.q[1, 0] - q == pytest.approx(z[-1], abs=1e-9)
+
+    check()
+
+
+def test_every_root_of_a_coarse_run_is_the_continued_one():
+    """Predicted by extrapolation, steps of a third of a period stay on the branch, or the run stops."""
+    system = la.Lagrangian(pendulum, n=1, params={"g": 1.0})
+    for method, h in (("midpoint", 1.8), ("simpson", 2.5)):
+        table = la.method(method).table
+        path = la.integrate(system, method, [2.0], [0.5], h=h, steps=40)
+        for k in range(40):
+            z, _ = follow(table, np.sin, np.cos, path.q[k, 0], path.p[k, 0], h, parts=200)
+            assert path.q[k + 1, 0] - path.q[k, 0] == pytest.approx(z[-1], abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["simpson", "P4N4Q8Gau", "rk4", "rk4-lagrange"])
+def test_collision(method):
+    """A planet that falls into the sun: the run stops there, or has passed it with finite numbers only."""
+    system = case("kepler").system
+    how = {"h": 0.05, "steps": 200}
+    try:
+        path = la.integrate(system, method, [1.0, 0.0], [0.0, 0.0], **how)
+    except la.StepFailed as error:
+        check_report(error, system, method, [1.0, 0.0], [0.0, 0.0], **how)
+    else:
+        assert np.isfinite(path.q).all() and np.isfinite(path.p).all()
+
+
+def well(q, v):
+    """√(1 − q²): real only inside |q| ≤ 1."""
+    return 0.5 * v[0] ** 2 + np.sqrt(1 - q[0] ** 2)
+
+
+@pytest.mark.parametrize("every", [1, 7])
+@pytest.mark.parametrize("method", ["simpson", "P3N3Q6Gau", "P5N5Q10Gau", "rk4", "rk4-lagrange"])
+def test_not_a_number_during_a_run(method, every):
+    """The motion leaves the domain of L: StepFailed says so and keeps what was before."""
+    system = la.Lagrangian(well, n=1)
+    how = {"h": 0.05, "steps": 500, "every": every}
+    error = failed(system, method, [0.0], [2.0], **how)
+    check_report(error, system, method, [0.0], [2.0], **how)
+    assert "became infinite or not a number" in str(error) or "connected with the motion" in str(error)
+    assert abs(error.path.q).max() <= 1 and 5 < error.step < 30
+
+
+def test_iterations_are_those_of_the_failed_step():
+    """Not those of an earlier step, nor of the whole run."""
+    how = {"h": 0.1, "steps": 1000}
+    error = failed(CUBIC, "simpson", [1.0], [0.0], **how)
+    alone = failed(CUBIC, "simpson", error.path.q[-1], error.path.p[-1], h=0.1, steps=1)
+    assert alone.step == 0
+    assert error.iterations - alone.iterations < 60  # the first try from the prediction, before continuation
+    assert error.path.stats["newton_iterations"] > error.iterations
+
+
+def test_energy_outside_the_domain():
+    """A path whose momenta have no velocity says so."""
+    system = la.Lagrangian(lambda q, v: np.sqrt(1 + v[0] ** 2), n=1)
+    with pytest.raises(la.DegenerateLagrangianError, match=r"no velocity of .* has the momentum p = \[2.\]"):
+        system.energy([[0.0], [0.0]], [[0.5], [2.0]])

@@ -1,0 +1,145 @@
+"""Members of the family that are known methods under other names, step for step to round-off."""
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from classical import gradient, hamilton, integrals, legendre, partitioned_runge_kutta
+from leastaction import discrete
+from leastaction.stepping import stepper
+from systems import NAMES, case, double_pendulum, inseparable, pendulum, separable, step
+
+STEPS = 5
+TIGHT = {"rtol": 0, "atol": 1e-14}  # of states of size one, after STEPS steps
+
+
+def start(name):
+    system, q0, v0 = case(name)
+    return system, np.array(q0), system.momentum(q0, v0)
+
+
+def plain(name):
+    """The Lagrangian as a function of (q, v)."""
+    params = case(name).system.params
+    fn = {"inseparable": inseparable, "separable": separable, "double-pendulum": double_pendulum}[name]
+    return lambda q, v: fn(q, v, **params)
+
+
+@pytest.mark.parametrize("name", ["inseparable", "double-pendulum"])
+def test_gradient_of_the_comparison_is_the_library(name):
+    """The complex step and the traced derivative agree, so what follows compares methods."""
+    _, q, p = start(name)
+    L, v = plain(name), np.array(case(name).v0)
+    assert gradient(lambda x: L(q, x), v) == pytest.approx(p, abs=1e-15)
+    assert hamilton(L)[0](q, p) == pytest.approx(v, abs=1e-15)
+    M, _ = legendre(L, q)
+    np.testing.assert_allclose(M, M.T, **TIGHT)
+
+
+@pytest.mark.parametrize("name", ["inseparable", "double-pendulum", "separable"])
+def test_p1n1q2gau_is_the_implicit_midpoint_rule(name):
+    """(q, p)₁ = (q, p)₀ + h J∇H((q, p)₀ + (q, p)₁)/2)."""
+    system, q, p = start(name)
+    h = 0.1
+    q_dot, p_dot = hamilton(plain(name))
+    path = la.integrate(system, "midpoint", q, p, h=h, steps=STEPS)
+    for k in range(STEPS):
+        q_new, p_new = q, p
+        for _ in range(100):
+            middle = (q + q_new) / 2, (p + p_new) / 2
+            q_new, p_new = q + h * q_dot(*middle), p + h * p_dot(*middle)
+        q, p = q_new, p_new
+        np.testing.assert_allclose(path.q[k + 1], q, **TIGHT)
+        np.testing.assert_allclose(path.p[k + 1], p, **TIGHT)
+
+
+def test_p1n2q2lob_is_stormer_verlet():
+    """p½ = p₀ − h/2 V′(q₀), q₁ = q₀ + h M⁻¹ p½, p₁ = p½ − h/2 V′(q₁)."""
+    system, q, p = start("separable")
+    L = plain("separable")
+    h, M, zero = 0.1, legendre(L, q)[0], np.zeros(2)
+
+    def force(x):
+        return gradient(lambda y: L(y, zero), x)
+
+    path = la.integrate(system, "stormer-verlet", q, p, h=h, steps=STEPS)
+    for k in range(STEPS):
+        p_half = p + h / 2 * force(q)
+        q = q + h * np.linalg.solve(M, p_half)
+        p = p_half + h / 2 * force(q)
+        np.testing.assert_allclose(path.q[k + 1], q, **TIGHT)
+        np.testing.assert_allclose(path.p[k + 1], p, **TIGHT)
+
+
+@pytest.mark.parametrize("name", ["inseparable", "double-pendulum"])
+@pytest.mark.parametrize("s", [1, 2, 3, 4])
+def test_psnsq2sgau_is_gauss_collocation(s, name):
+    """PsNsQ2sGau is the s-stage Gauss Runge–Kutta method on Hamilton's equations, for any regular L."""
+    system, q, p = start(name)
+    rule = la.gauss(s)
+    a = integrals(rule.points(40)[0])
+    path = la.integrate(system, la.galerkin(s, rule), q, p, h=0.1, steps=STEPS)
+    for k in range(STEPS):
+        q, p = partitioned_runge_kutta(plain(name), a, a, rule.b, q, p, 0.1)
+        np.testing.assert_allclose(path.q[k + 1], q, **TIGHT)
+        np.testing.assert_allclose(path.p[k + 1], p, **TIGHT)
+
+
+@pytest.mark.parametrize("s", [2, 3, 4, 5])
+def test_psnsq2s_2lob_is_lobatto_3a_3b_for_constant_mass(s):
+    """PsNsQ(2s−2)Lob and P(s−1)NsQ(2s−2)Lob are both Lobatto IIIA–IIIB, â_ij = b_j (1 − a_ji/b_i)."""
+    system, q, p = start("separable")
+    rule = la.lobatto(s)
+    a, b = integrals(rule.points(40)[0]), rule.b
+    a_hat = b * (1 - a.T / b[:, None])
+    paths = [la.integrate(system, la.galerkin(degree, rule), q, p, h=0.1, steps=STEPS) for degree in (s - 1, s)]
+    for k in range(STEPS):
+        q, p = partitioned_runge_kutta(plain("separable"), a, a_hat, b, q, p, 0.1)
+        for path in paths:
+            np.testing.assert_allclose(path.q[k + 1], q, **TIGHT)
+            np.testing.assert_allclose(path.p[k + 1], p, **TIGHT)
+
+
+def test_lobatto_members_differ_when_the_mass_depends_on_q():
+    """For an inseparable L the degrees s − 1 and s on the same rule are different methods."""
+    system, q, p = start("inseparable")
+    low, high = (step(system, la.galerkin(degree, la.lobatto(3)), q, p, 0.5) for degree in (2, 3))
+    assert abs(low[0] - high[0]).max() > 1e-6
+
+
+@pytest.mark.parametrize("h", [0.1, 0.5])
+def test_simpson_of_the_pendulum_paper(h):
+    """Equations (17) and (21) of Dubois and Rojas-Quintero (2023), with m = 1 and V = −g cos q."""
+    system = la.Lagrangian(pendulum, n=1, params={"g": 2.0})
+    path = la.integrate(system, "simpson", [1.5], [0.3], h=h, steps=20)
+    middle = path(path.t[:-1] + h / 2)
+
+    def slope(q):
+        return 2.0 * np.sin(q)
+
+    q0, q1, p0, p1 = path.q[:-1], path.q[1:], path.p[:-1], path.p[1:]
+    np.testing.assert_allclose(middle - h**2 / 8 * slope(middle), (q0 + q1) / 2, **TIGHT)
+    np.testing.assert_allclose(p1 - p0, -h / 6 * (slope(q0) + 4 * slope(middle) + slope(q1)), **TIGHT)
+    np.testing.assert_allclose(q1 - q0, h**2 / 12 * (slope(q1) - slope(q0)) + h / 2 * (p0 + p1), **TIGHT)
+
+
+@pytest.fixture
+def loops_over_nodes(monkeypatch):
+    """Let nothing be fused."""
+    stepper._newton_program.cache_clear()
+    monkeypatch.setattr(discrete, "FUSED_UNKNOWNS", 0)
+    yield
+    stepper._newton_program.cache_clear()
+
+
+@pytest.mark.parametrize("method", ["midpoint", "stormer-verlet", "simpson", "P3N3Q6Gau", "P3N4Q6Lob"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "chain-4"])
+def test_fused_step_is_the_step_by_loops_over_the_nodes(name, method, request):
+    """One Program for a whole Newton step, and loops over the nodes, solve the same equations."""
+    system, q0, v0 = case(name)
+    assert discrete.fusible(system.point, la.method(method).table, system.n) or system.n * la.method(method).s > 8
+    fused = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
+    request.getfixturevalue("loops_over_nodes")
+    loops = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
+    np.testing.assert_allclose(loops.q, fused.q, **TIGHT)
+    np.testing.assert_allclose(loops.p, fused.p, **TIGHT)

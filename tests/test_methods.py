@@ -1,0 +1,179 @@
+"""Methods as data: names, orders, tables to the last bit, and what is refused."""
+
+import re
+
+import mpmath
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction.methods import ALIASES, Galerkin, family
+
+TABLES = [*family(5), la.galerkin(10, la.gauss(10)), la.galerkin(16, la.gauss(16)), la.galerkin(16, la.lobatto(17))]
+
+
+@pytest.mark.parametrize("member", [*family(16)], ids=repr)
+def test_name_order_and_rebuilding(member):
+    """The name says s, r, u and the rule, finds the same method again, and the order is min(2s, u)."""
+    s, r, u, rule = re.fullmatch(r"P(\d+)N(\d+)Q(\d+)(Gau|Lob)", member.name).groups()
+    assert (int(s), int(r), int(u), rule) == (member.s, member.rule.r, member.rule.order, member.rule.family)
+    assert int(u) == (2 * int(r) if rule == "Gau" else 2 * int(r) - 2)
+    assert la.method(member.name) == member == la.galerkin(member.s, member.rule)
+    assert la.method(member.name.lower()) == member
+    assert la.method(f"P{s}N{r}Q{u}") == member  # u alone tells Gauss from Lobatto
+    assert member.order == min(2 * int(s), int(u))
+    assert la.method(member) is member
+
+
+def test_family_is_complete():
+    """Every s ≤ r ≤ s + 1 with both rules; Lobatto needs two points."""
+    assert len({m.name for m in family(5)}) == len(list(family(5))) == 19
+    assert {m.name for m in family(2, 3)} >= {"P1N3Q6Gau", "P1N3Q4Lob", "P2N2Q2Lob"}
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("midpoint", "P1N1Q2Gau"),
+        ("newmark", "P1N1Q2Gau"),
+        ("stormer-verlet", "P1N2Q2Lob"),
+        ("Störmer-Verlet", "P1N2Q2Lob"),
+        ("stormer_verlet", "P1N2Q2Lob"),
+        ("Simpson", "P2N3Q4Lob"),
+        (" simpson ", "P2N3Q4Lob"),
+        ("rk4", "rk4"),
+        ("RK4", "rk4"),
+        ("rk4-lagrange", "rk4-lagrange"),
+    ],
+)
+def test_aliases(alias, name):
+    assert la.method(alias).name == name
+    assert la.method(name) == la.method(alias)
+
+
+def test_rk4():
+    assert la.rk4() == la.rk4(form="hamilton") == la.method("rk4")
+    assert la.rk4(form="lagrange") == la.method("rk4-lagrange") != la.rk4()
+    assert la.rk4().order == 4
+
+
+@pytest.mark.parametrize("member", TABLES, ids=repr)
+def test_tables_are_correct_to_the_last_bit(member: Galerkin):
+    """l and dl solve Σ_ν d_ν^k l_ν(x) = x^k and Σ_ν d_ν^k l_ν′(x) = k x^{k−1}, k ≤ s, here in 150 digits."""
+    s, table = member.s, member.table
+    with mpmath.workdps(150):
+        d = la.lobatto(s + 1).points(140)[0]
+        c = member.rule.points(140)[0]
+        V = mpmath.matrix(s + 1, s + 1)
+        for k in range(s + 1):
+            for v in range(s + 1):
+                V[k, v] = d[v] ** k
+        inverse = V**-1
+
+        def basis(x):
+            return [float(y) for y in inverse * mpmath.matrix([x**k for k in range(s + 1)])]
+
+        def slopes(x):
+            return [float(y) for y in inverse * mpmath.matrix([k * x ** (k - 1) if k else 0 for k in range(s + 1)])]
+
+        def same(mine, exact):
+            # A basis function is zero at the other points: there high precision leaves its own tiny remainder.
+            return all(a == b or (a == 0 and abs(b) < 1e-100) for a, b in zip(mine, exact, strict=True))
+
+        for i, x in enumerate(c):
+            assert same(table.l[i], basis(x))
+            assert same(table.dl[i], slopes(x))
+        assert same(table.slope, slopes(mpmath.mpf(1)))
+    assert table.d.tolist() == la.lobatto(s + 1).c.tolist()
+    assert table.c.tolist() == member.rule.c.tolist() and table.b.tolist() == member.rule.b.tolist()
+
+
+@pytest.mark.parametrize("member", TABLES, ids=repr)
+def test_predictor_prolongs_polynomials(member: Galerkin):
+    """growth · modes takes a polynomial's increments q(d) − q(0) to those over the next step, q(1+d) − q(1)."""
+    s = member.s
+    exact = member.exact_table(40)
+    with mpmath.workdps(60):
+        modes, growth = mpmath.matrix(exact["modes"]), mpmath.matrix(exact["growth"])
+        d = exact["d"][1:]
+        for k in range(1, s + 1):
+            z = mpmath.matrix([x**k for x in d])
+            ahead = mpmath.matrix([(1 + x) ** k - 1 for x in d])
+            assert mpmath.norm(growth * (modes * z) - ahead, mpmath.inf) < mpmath.mpf(10) ** -25 * 4**s
+        # the modes are Legendre coefficients: q̇ = 1 is the first alone
+        assert mpmath.norm(modes * mpmath.matrix(d) - mpmath.matrix([1] + [0] * (s - 1)), mpmath.inf) < 1e-30
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("simpsom", "'simpson'"),
+        ("mid-point", "'midpoint'"),
+        ("P3N4Q6Lobb", "'P3N4Q6Lob'"),
+        ("verlet", "stormer-verlet"),
+    ],
+)
+def test_unknown_name_suggests_the_nearest(name, near):
+    with pytest.raises(ValueError, match=rf"unknown method '{name}'\. Did you mean .*{near}.*Known are midpoint") as e:
+        la.method(name)
+    assert all(alias in str(e.value) for alias in ALIASES)
+
+
+def test_unknown_name_with_nothing_near():
+    with pytest.raises(ValueError, match=r"unknown method 'qqqqqqqq'\. Known are"):
+        la.method("qqqqqqqq")
+
+
+@pytest.mark.parametrize("bad", [3, None, 1.5, object()])
+def test_method_must_be_named(bad):
+    with pytest.raises(TypeError, match=r"expected a method or its name, such as 'simpson'.*got"):
+        la.method(bad)
+
+
+@pytest.mark.parametrize("build", [lambda: la.galerkin(3, la.gauss(2)), lambda: la.method("P3N2Q4Gau")])
+def test_fewer_nodes_than_degree_is_refused_with_the_reason(build):
+    """r < s leaves velocity unknowns outside the action."""
+    with pytest.raises(ValueError, match=r"r = 2 < s = 3.*no unique solution\. Use r ≥ 3, for example P3N3Q6Gau"):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("name", "offer"),
+    [
+        ("P2N3Q5Lob", "did you mean P2N3Q4Lob"),
+        ("P2N3Q5", "did you mean P2N3Q6Gau or P2N3Q4Lob"),
+        ("P2N3Q4Gau", "did you mean P2N3Q6Gau"),
+        ("P1N1Q0Lob", "r ≥ 2"),
+        ("P1N0Q0Gau", "a rule of 0 points"),
+    ],
+)
+def test_orders_that_no_rule_has(name, offer):
+    with pytest.raises(ValueError, match=f"'{name}' does not exist.*{offer}"):
+        la.method(name)
+
+
+@pytest.mark.parametrize("s", [0, -2, 1.0, "2", True, None])
+def test_wrong_degree(s):
+    with pytest.raises(ValueError, match="the degree s must be an integer, at least 1; got"):
+        la.galerkin(s, la.gauss(4))
+
+
+def test_wrong_rule():
+    with pytest.raises(
+        TypeError, match=r"expected a quadrature rule, as from la\.gauss\(r\) or la\.lobatto\(r\); got 3"
+    ):
+        la.galerkin(2, 3)
+    with pytest.raises(ValueError, match="form must be 'hamilton' or 'lagrange'; got 'euler'"):
+        la.rk4(form="euler")
+
+
+def test_a_wrong_table_does_not_pass():
+    """Tables check themselves when built."""
+    from dataclasses import replace
+
+    table = la.method("simpson").table
+    for name in ("b", "c", "l", "dl", "d"):
+        array = np.array(getattr(table, name))
+        array.flat[0] += 1e-10
+        with pytest.raises(ArithmeticError, match="it is not true that the"):
+            replace(table, **{name: array})

@@ -1,0 +1,171 @@
+"""Path: saved and loaded to the bit, refused when damaged, converted and drawn."""
+
+import os
+import subprocess
+import sys
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import leastaction as la
+from systems import case
+
+
+@pytest.fixture(scope="module", params=["P3N4Q6Lob", "rk4-lagrange"])
+def path(request):
+    system, q0, v0 = case("driven-pendulum")
+    return la.integrate(system, request.param, q0, v0=v0, h=0.1, steps=25, t0=0.3, every=4, params={"a": 0.1 + 0.2})
+
+
+TIMES = np.linspace(0.3, 2.8, 40)
+
+
+def test_round_trip(path, tmp_path):
+    """Every array, the parameters and the system come back to the bit; energy and dense output work as before."""
+    path.save(tmp_path / "run.path")
+    back = la.Path.load(tmp_path / "run.path")
+    for name in ("t", "q", "p"):
+        assert getattr(back, name).tobytes() == getattr(path, name).tobytes()
+    assert (back.h, back.every, back.params, back.method) == (path.h, path.every, path.params, path.method)
+    assert dict(back.stats) == dict(path.stats)
+    assert back.system.program == path.system.program and back.system.params == path.system.params
+    assert (back.energy() == path.energy()).all() and (back(TIMES) == path(TIMES)).all()
+    assert repr(back) == repr(path)
+
+
+def test_load_in_a_fresh_process(path, tmp_path):
+    """One file is all another process needs: no function, the same bits."""
+    path.save(tmp_path / "run.path")
+    code = (
+        "import sys, numpy as np, leastaction as la\n"
+        "p = la.Path.load(sys.argv[1])\n"
+        "print(p.energy().tobytes().hex(), p(np.linspace(0.3, 2.8, 40)).tobytes().hex())"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "run.path")]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.split()
+    assert printed == [path.energy().tobytes().hex(), path(TIMES).tobytes().hex()]
+
+
+def test_array_parameters_and_fractions_survive(tmp_path):
+    """Arrays keep their shapes, exact constants stay exact."""
+
+    def fn(q, v, k):
+        return 0.5 * v @ v / 3 - 0.5 * q @ k @ q
+
+    system = la.Lagrangian(fn, n=2, params={"k": [[2.0, 0.1], [0.1, 1.0]]})
+    path = la.integrate(system, "simpson", [1.0, 0.0], [0.0, 0.1], h=0.1, steps=3)
+    path.save(tmp_path / "a.path")
+    back = la.Path.load(tmp_path / "a.path")
+    assert (back.params["k"] == path.params["k"]).all() and back.params["k"].shape == (2, 2)
+    assert back.system.program == system.program
+
+
+def broken_copies(data):
+    """Files that are not whole: cut short, empty, text, and with bits flipped all along."""
+    yield b""
+    yield b"not a path at all"
+    for cut in (10, len(data) // 2, len(data) - 1):
+        yield data[:cut]
+    for place in np.linspace(0, len(data) - 1, 60).astype(int):
+        flipped = bytearray(data)
+        flipped[place] ^= 0x10
+        yield bytes(flipped)
+
+
+def test_damaged_files_are_refused_or_whole(path, tmp_path):
+    """A damaged file gives an error that names it, or, where only idle bytes of the archive changed, the same path."""
+    file = tmp_path / "run.path"
+    path.save(file)
+    whole, refused = file.read_bytes(), 0
+    for data in broken_copies(whole):
+        file.write_bytes(data)
+        try:
+            back = la.Path.load(file)
+        except ValueError as error:
+            assert "run.path is not a path saved by leastaction, or is damaged: " in str(error)
+            refused += 1
+        else:
+            assert all((getattr(back, name) == getattr(path, name)).all() for name in ("t", "q", "p"))
+            assert (back.energy() == path.energy()).all()
+    assert refused > 50
+
+
+def test_other_files_are_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", t=np.zeros(3))
+    np.save(tmp_path / "other.npy", np.zeros(3))
+    for name in ("other.npz", "other.npy"):
+        with pytest.raises(ValueError, match=f"{name} is not a path saved by leastaction, or is damaged"):
+            la.Path.load(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        la.Path.load(tmp_path / "nothing.path")
+
+
+def test_failed_save_leaves_the_old_file(path, tmp_path, monkeypatch):
+    """A file is replaced only by a whole one, and nothing else is left behind."""
+    file = tmp_path / "run.path"
+    path.save(file)
+    before = file.read_bytes()
+
+    def disk_full(stream, **arrays):
+        stream.write(b"half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(np, "savez", disk_full)
+    with pytest.raises(OSError, match="No space left"):
+        path.save(file)
+    assert file.read_bytes() == before
+    assert os.listdir(tmp_path) == ["run.path"]
+
+
+def test_saved_file_has_ordinary_permissions(path, tmp_path):
+    (tmp_path / "plain").write_text("")
+    path.save(tmp_path / "run.path")
+    assert (tmp_path / "run.path").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_to_xarray(path):
+    data = path.to_xarray()
+    assert data.q.dims == ("t", "dof") and data.energy.dims == ("t",)
+    assert (data.q.values == path.q).all() and (data.p.values == path.p).all()
+    assert (data.energy.values == path.energy()).all() and (data.t.values == path.t).all()
+    assert data.attrs["method"] == path.method.name and data.attrs["h"] == path.h
+    assert float(data.q.sel(t=path.t[3], dof=0)) == path.q[3, 0]
+
+
+@pytest.mark.parametrize("name", ["driven-pendulum", "kepler-3d"])
+@pytest.mark.parametrize(
+    ("what", "x", "y"),
+    [("configuration", "time", "position"), ("phase", "position", "momentum"), ("energy", "time", "energy")],
+)
+def test_plot(name, what, x, y):
+    """Each kind draws its curves, labels its axes, and takes an axis to draw on."""
+    system, q0, v0 = case(name)
+    path = la.integrate(system, "simpson", q0, v0=v0, h=0.05, steps=40)
+    ax = path.plot(what)
+    lines = ax.get_lines()
+    assert len(lines) == (1 if what == "energy" else system.n)
+    assert x in ax.get_xlabel() and y in ax.get_ylabel() and "P2N3Q4Lob" in ax.get_title(loc="left")
+    curves = {"configuration": path.q[:, 0], "phase": path.p[:, 0], "energy": path.energy() / abs(path.energy()[0])}
+    drawn = lines[0].get_ydata() + (np.sign(path.energy()[0]) if what == "energy" else 0)
+    np.testing.assert_allclose(drawn, curves[what], atol=1e-15)
+    _, mine = plt.subplots()
+    assert path.plot(what, ax=mine) is mine
+    plt.close("all")
+
+
+def test_unknown_plot(path):
+    with pytest.raises(ValueError, match="expected one of 'configuration', 'phase', 'energy'; got 'torus'"):
+        path.plot("torus")
+
+
+def test_repr_and_length(path):
+    assert len(path) == 8  # 0, 4, …, 24 and 25
+    assert (
+        repr(path)
+        == f"Path(driven_pendulum, {path.method.name}, t = 0.3 … 2.8, h = 0.1, 8 states of 1 degrees of freedom)"
+    )

@@ -1,0 +1,357 @@
+"""Every exact solution against its own Lagrangian in 100 digits, the integrator, and the formulas in print."""
+
+import subprocess
+import sys
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+import sympy as sp
+
+import leastaction as la
+from reference import evaluate
+
+# Motions that differ in kind: name and settings
+MOTIONS = [(name, {}) for name in la.problems.names() if la.problems.get(name).has_exact] + [
+    ("harmonic-oscillator", {"m": 2, "omega": "0.3", "q0": "-1/3", "p0": 0.25}),
+    ("kepler", {"eccentricity": 0}),
+    ("kepler", {"eccentricity": "0.99", "k": 3, "a": "0.7"}),
+    ("kepler", {"k": 2, "q0": (1, 2), "p0": ("0.3", "-0.4")}),  # clockwise
+    ("kepler-3d", {"k": 2, "q0": (1, 2, 3), "p0": ("0.3", "-0.4", "0.1")}),
+    ("pendulum", {"theta0": "1e-5"}),
+    ("pendulum", {"theta0": "3.14159"}),
+    ("pendulum", {"theta0": 7, "p0": -3, "m": "0.7", "omega": 2}),  # swings about 2π
+    ("pendulum", {"theta0": 1, "p0": -20}),  # turns
+    ("pendulum", {"theta0": 7, "p0": "4*pi"}),
+    ("pendulum", {"theta0": 0, "p0": "12.566370614359"}),  # just inside the separatrix, on it, just outside
+    ("pendulum", {"theta0": "1/3", "p0": "-4*pi*cos(1/6)"}),
+    ("pendulum", {"theta0": 0, "p0": "12.5663706144"}),
+    ("pendulum", {"theta0": 0}),
+    ("pendulum", {"theta0": "-pi"}),
+    ("linear-double-pendulum", {"m1": 2, "m2": "0.01", "l1": "1.1", "l2": 3, "p0": (1, 2)}),
+    ("lagrange-top", {"v0": (-5, 1, 100)}),
+    ("lagrange-top", {"q0": (1, 2, "0.5"), "v0": (3, -2, 10)}),
+    ("lagrange-top", {"q0": (0, "0.01", 0)}),
+    ("lagrange-top", {"v0": (5, 0, "13977/50")}),  # steady precession
+    ("lagrange-top-cusps", {"I3": 1, "spin": "-7*pi"}),
+    ("charged-particle", {"m": 2, "b": "0.3", "q0": (1, -2), "p0": (0, "1/3")}),
+]
+
+
+@pytest.fixture(params=MOTIONS, ids=lambda motion: "-".join(map(str, (motion[0], *motion[1].values()))))
+def problem(request):
+    name, settings = request.param
+    return la.problems.get(name, **settings)
+
+
+def unit(problem):
+    return problem.period if problem.period and np.isfinite(problem.period) else 1.0
+
+
+def relative(error, values):
+    """The largest error of each component, relative to its largest value (absolute where that is zero)."""
+    size = np.abs(values).reshape(-1, values.shape[-1]).max(axis=0)
+    return max(float(x) for x in np.abs(error).reshape(-1, values.shape[-1]).max(axis=0) / np.where(size == 0, 1, size))
+
+
+def test_satisfies_its_lagrangian_to_50_digits(problem):
+    """p = ∂L/∂v(q, q') and p' = ∂L/∂q(q, q'), with the traced L in mpmath and q', p' by differences of fourth order."""
+    digits = 100
+    with mpmath.workdps(digits):
+        params = list(problem.data(digits).params.values())
+        h = mpmath.mpf(10) ** -18 * unit(problem)
+        for fraction in ("0.37", "-1.21"):
+            t = mpmath.mpf(fraction) * unit(problem)
+            Q, P = problem.exact([t - 2 * h, t - h, t, t + h, t + 2 * h], digits=digits)
+            v, force = ((8 * (z[3] - z[1]) - (z[4] - z[0])) / (12 * h) for z in (Q, P))
+            n = problem.system.n
+            _, *gradient = evaluate(problem.system.gradient, [t], Q[2], v, params)
+            tolerance = mpmath.mpf(10) ** -50 * max(map(abs, gradient)) + mpmath.mpf(10) ** -95  # sin π is not quite 0
+            assert max(abs(x - y) for x, y in zip(gradient[n:], P[2], strict=True)) < tolerance
+            assert max(abs(x - y) for x, y in zip(gradient[:n], force, strict=True)) < tolerance
+
+
+def test_starts_from_its_data(problem):
+    q, p = problem.exact(0)
+    assert relative(q - problem.q0, problem.q0[None]) < 1e-13
+    scale = np.abs(problem.exact(np.linspace(0, 1, 9) * unit(problem))[1]).max()
+    assert np.abs(p - problem.p0).max() <= 1e-13 * scale
+    data = problem.data(50)
+    q, p = problem.exact(0, digits=50)
+    assert max(abs(x - y) for x, y in zip((*q, *p), (*data.q0, *data.p0), strict=True)) < 1e-48
+
+
+def test_doubles_agree_with_digits(problem):
+    """Also after a thousand periods, where ωt alone has lost four digits; 50 digits are the first of 100."""
+    t = np.array([-1.3, 0.01, 0.25, 0.5, 0.77, 2.6, 1000.37, 123456.7]) * unit(problem)
+    for double, digits, more in zip(
+        problem.exact(t), problem.exact(t, digits=50), problem.exact(t, digits=100), strict=True
+    ):
+        assert double.dtype == float and relative(double - digits, digits) < 1e-13
+        assert isinstance(digits.flat[0], mpmath.mpf)
+        with mpmath.workdps(100):
+            assert relative(digits - more, more) < 1e-49
+
+
+def test_invariants_are_constant(problem):
+    t = np.linspace(-1, 2, 7) * unit(problem)
+    q, p = problem.exact(t)
+    Q, P = problem.exact(t, digits=50)
+    for name, invariant in problem.invariants.items():
+        values = invariant(Q, P, digits=50)
+        scale = max(1, float(np.abs(P).max()) ** 2, float(np.abs(Q).max()))
+        assert values.shape == t.shape and max(abs(values - values[0])) < 1e-46 * scale, name
+        doubles = invariant(q, p)
+        assert doubles.shape == t.shape and np.abs(doubles - doubles[0]).max() < 1e-12 * scale, name
+        assert abs(invariant(q[0], p[0]) - float(values[0])) < 1e-12 * scale, name
+
+
+@pytest.mark.parametrize("name", la.problems.names())
+def test_energy_is_the_systems(name):
+    problem = la.problems.get(name)
+    rng = np.random.default_rng(7)
+    q, p = (z + 0.2 * rng.normal(size=(5, problem.system.n)) * (np.abs(z) + 0.1) for z in (problem.q0, problem.p0))
+    if "energy" in problem.invariants:
+        assert problem.invariants["energy"](q, p) == pytest.approx(problem.system.energy(q, p), rel=1e-12, abs=1e-12)
+
+
+def test_period(problem):
+    if problem.period is None or not np.isfinite(problem.period) or problem.period_of not in ("the motion", "nutation"):
+        return
+    period = problem.data(80).period
+    assert float(period) == problem.period
+    with mpmath.workdps(80):
+        (q, p), (q0, p0) = problem.exact(period, digits=50), problem.exact(0, digits=50)
+        moved = q - q0
+        if problem.name == "pendulum":  # turning, one period is one turn
+            moved = [x - 2 * mpmath.pi * mpmath.nint(x / (2 * mpmath.pi)) for x in moved]
+        if problem.period_of == "nutation":
+            moved = moved[1:2]
+        assert max(map(abs, (*moved, *(p - p0)))) < 1e-46
+
+
+@pytest.mark.parametrize("name, steps", [(name, 40) for name, settings in MOTIONS if not settings])
+def test_agrees_with_the_integrator(name, steps):
+    problem = la.problems.get(name)
+    path = la.integrate(problem.system, "P8N8Q16Gau", q0=problem.q0, p0=problem.p0, h=unit(problem) / 40, steps=steps)
+    q, p = problem.exact(path.t)
+    assert relative(path.q - q, q) < 1e-11 and relative(path.p - p, p) < 1e-11
+
+
+@pytest.mark.parametrize("name", la.problems.names())
+def test_data_are_exact_and_rounded_once(name):
+    problem = la.problems.get(name)
+    assert problem.name == name and problem.title and problem.description and problem.source
+    pairs = [*zip(problem.exact_q0, problem.q0, strict=True), *zip(problem.exact_p0, problem.p0, strict=True)]
+    pairs += [(problem.exact_params[key], problem.system.params[key]) for key in problem.params]
+    for exact, double in pairs:
+        assert isinstance(exact, sp.Expr)
+        error = abs(sp.N(exact - sp.Rational(Fraction(float(double))), 30))
+        assert error <= sp.Rational(Fraction(float(np.spacing(abs(double))))) / 2
+    data = problem.data(64)
+    with mpmath.workdps(64):
+        for exact, number in zip(problem.exact_q0 + problem.exact_p0, data.q0 + data.p0, strict=True):
+            assert abs(mpmath.mpf(sp.N(exact, 80)._to_mpmath(300)) - number) <= abs(number) * 10 * mpmath.mp.eps
+
+
+def test_times_of_every_shape():
+    problem = la.problems.get("kepler")
+    for t, shape in ((0.5, (2,)), ([0.5], (1, 2)), (np.zeros((3, 4)), (3, 4, 2)), ([], (0, 2))):
+        q, p = problem.exact(t)
+        assert q.shape == p.shape == shape
+        assert problem.exact(t, digits=20)[0].shape == shape
+    exact_times = ["1/3", Fraction(1, 3), sp.Rational(1, 3)]
+    q, _ = problem.exact(exact_times, digits=60)
+    assert (q[0] == q[1]).all() and (q[0] == q[2]).all()
+    assert abs(problem.exact(1 / 3, digits=60)[0] - q[0]).max() > 1e-20  # the double 1/3 is another number
+    before = mpmath.mp.dps
+    problem.exact(0.1, digits=200)
+    assert mpmath.mp.dps == before
+
+
+def weierstrass(z, g2, g3):
+    """℘(z) from its Laurent series near 0 and the duplication formula."""
+    halvings = 8
+    c = [0, 0, g2 / 20, g3 / 28]
+    for k in range(4, 40):
+        c.append(mpmath.mpf(3) / ((2 * k + 1) * (k - 3)) * sum(c[m] * c[k - m] for m in range(2, k - 1)))
+    z = z / 2**halvings
+    value = 1 / z**2 + sum(ck * z ** (2 * k - 2) for k, ck in enumerate(c) if k > 1)
+    for _ in range(halvings):
+        value = (6 * value**2 - g2 / 2) ** 2 / (4 * (4 * value**3 - g2 * value - g3)) - 2 * value
+    return value
+
+
+@pytest.mark.parametrize("name", ["lagrange-top", "lagrange-top-cusps"])
+def test_nutation_is_weierstrass(name):
+    """cos θ = (2/m)℘(t + ω₃) + (2Ic + p_ψ²)/(6I²m), (20) of the paper with the misprint corrected, m = μ/I.
+
+    It starts where the nutation is greatest, as loops do; cusps start half a period from there.
+    """
+    problem = la.problems.get(name)
+    with mpmath.workdps(120):
+        data = problem.data(120)
+        I, m = data.params["I"], data.params["m"] * data.params["g"] * data.params["l"] / data.params["I"]
+        p_phi, _, p_psi = data.p0
+        x0 = mpmath.cos(data.q0[1])
+        c = (p_phi - p_psi * x0) ** 2 / (2 * I * (1 - x0**2)) + I * m * x0
+        shift = (2 * I * c + p_psi**2) / (6 * I**2 * m)
+        # x'² = 2m(x − x₁)(x − x₂)(x − x₃), x = (2/m)℘ + shift turns into ℘'² = 4(℘ − e₁)(℘ − e₂)(℘ − e₃).
+        cubic = [2 * m, -2 * c / I - (p_psi / I) ** 2, 2 * p_phi * p_psi / I**2 - 2 * m, 2 * c / I - (p_phi / I) ** 2]
+        e3, e2, e1 = sorted((x.real - shift) * m / 2 for x in mpmath.polyroots(cubic, maxsteps=400, extraprec=400))
+        assert abs(e1 + e2 + e3) < 1e-100
+        g2, g3 = -4 * (e1 * e2 + e1 * e3 + e2 * e3), 4 * e1 * e2 * e3
+        omega3 = 1j * mpmath.ellipk((e1 - e2) / (e1 - e3)) / mpmath.sqrt(e1 - e3)
+        start = 0 if name == "lagrange-top" else data.period / 2
+        for fraction in (0.1, 0.3, 0.5, 0.9):
+            t = fraction * data.period
+            x = 2 / m * weierstrass(t + start + omega3, g2, g3) + shift
+            theta = problem.exact(t, digits=50)[0][1]
+            assert abs(x.imag) < 1e-55 and abs(mpmath.acos(x.real) - theta) < 1e-49
+
+
+@pytest.mark.parametrize("settings", [{}, {"v0": (1, 2, -50)}])
+def test_precession_and_spin_are_quadratures(settings):
+    problem = la.problems.get("lagrange-top", **settings)
+    (p_phi, _, p_psi), I, I3 = problem.p0, problem.params["I"], problem.params["I3"]
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    panel = 0.05 * problem.period  # 24 of them, over 1.2 nutations
+    t = (np.arange(24)[:, None] + (nodes + 1) / 2) * panel
+    theta = problem.exact(t)[0][..., 1]
+    phi_dot = (p_phi - p_psi * np.cos(theta)) / (I * np.sin(theta) ** 2)
+    psi_dot = p_psi / I3 - np.cos(theta) * phi_dot
+    phi, _, psi = problem.exact(24 * panel)[0]
+    assert (phi_dot @ weights).sum() * panel / 2 == pytest.approx(phi, rel=1e-12)
+    assert (psi_dot @ weights).sum() * panel / 2 == pytest.approx(psi, rel=1e-12)
+
+
+def test_printed_numbers_and_formulas():
+    top = la.problems.get("lagrange-top")
+    assert f"{top.period:.5f}" == "1.84671"  # below (20)
+    cusps = la.problems.get("lagrange-top-cusps")
+    assert cusps.exact_p0 == (2 * sp.pi * sp.sqrt(3), 0, 4 * sp.pi)  # (21)
+    galerkin = la.problems.get("kepler-galerkin")
+    assert galerkin.period == pytest.approx(5.0, rel=1e-12)
+
+    pendulum = la.problems.get("pendulum")  # the Annex: sin(q/2) = k sn(K − ωt), q' = −2ωk cn(K − ωt)
+    with mpmath.workdps(50):
+        k2, t = mpmath.mpf(1) / 2, mpmath.mpf("0.3")
+        u = mpmath.ellipk(k2) - 2 * mpmath.pi * t
+        (q,), (p,) = pendulum.exact(t, digits=50)
+        assert abs(mpmath.sin(q / 2) - mpmath.sqrt(k2) * mpmath.ellipfun("sn", u, m=k2)) < 1e-48
+        assert abs(p + 4 * mpmath.pi * mpmath.sqrt(k2) * mpmath.ellipfun("cn", u, m=k2)) < 1e-47
+
+    t = np.linspace(0, 3, 50)
+    fast, slow = (np.cos(2 * np.pi * np.sqrt(2 + sign * np.sqrt(2)) * t) for sign in (1, -1))
+    printed = np.pi / 12 * np.stack([(slow - fast) / np.sqrt(2), slow + fast], axis=-1)
+    linear = la.problems.get("linear-double-pendulum")
+    assert np.abs(linear.exact(t)[0] - printed).max() < 1e-14
+    assert linear.period == la.problems.get("double-pendulum").period == 1.0
+    assert linear.params["l1"] == pytest.approx(9.81 / (2 * np.pi) ** 2, rel=1e-15)
+
+
+@pytest.mark.parametrize("name", ["harmonic-oscillator", "harmonic-oscillator-2d", "linear-double-pendulum"])
+def test_matrices(name):
+    problem = la.problems.get(name)
+    M, K = problem.matrices
+    q, v = np.random.default_rng(3).normal(size=(2, 4, problem.system.n))
+    assert problem.system.momentum(q, v) == pytest.approx(v @ M, rel=1e-14)
+    assert problem.system.acceleration(q, v) == pytest.approx(-np.linalg.solve(M, (q @ K).T).T, rel=1e-12)
+    assert la.problems.get("pendulum").matrices is None
+
+
+def test_reduced_top():
+    problem = la.problems.get("lagrange-top-cusps")
+    reduced = problem.reduced
+    y = reduced.exact(np.array([0.1, 0.4]))
+    _, theta, xi = y.T
+    phi_dot = 2 * np.pi * (np.sqrt(3) - 2 * np.cos(theta)) / np.sin(theta) ** 2  # (26)
+    xi_dot = (4 * np.pi**2 + phi_dot**2 * np.cos(theta) - 4 * np.pi * phi_dot) * np.sin(theta)
+    assert reduced.rhs(y) == pytest.approx(np.stack([phi_dot, xi, xi_dot], axis=-1), rel=1e-13)
+    assert reduced.y0 == pytest.approx([0, np.pi / 6, 0], rel=1e-15)
+    with mpmath.workdps(80):
+        t, h = mpmath.mpf("0.3"), mpmath.mpf(10) ** -14
+        before, at, after = reduced.exact([t - h, t, t + h], digits=80)
+        assert max(abs((after - before) / (2 * h) - reduced.rhs(at, digits=80))) < 1e-23
+
+
+def test_reduced_top_as_a_lagrangian():
+    """RK4 on Routh's system gives the nutation of RK4 on the first order system."""
+    problem, routh = la.problems.get("lagrange-top-cusps"), la.problems.get("lagrange-top-cusps-reduced")
+    t = np.linspace(0, 2, 11)
+    assert routh.exact(t)[0][:, 0] == pytest.approx(problem.exact(t)[0][:, 1], rel=1e-14)
+    h, rhs = 0.01, problem.reduced.rhs
+    y = [problem.reduced.y0]
+    for _ in range(100):
+        k1 = rhs(y[-1])
+        k2 = rhs(y[-1] + h / 2 * k1)
+        k3 = rhs(y[-1] + h / 2 * k2)
+        y.append(y[-1] + h / 6 * (k1 + 2 * k2 + 2 * k3 + rhs(y[-1] + h * k3)))
+    path = la.integrate(routh.system, la.rk4(form="lagrange"), q0=routh.q0, p0=routh.p0, h=h, steps=100)
+    assert path.q[:, 0] == pytest.approx(np.array(y)[:, 1], abs=1e-12)
+
+
+def test_lagrangians_hold_no_rounded_constants():
+    for name in la.problems.names():
+        for op, *args in la.problems.get(name).system.program.code:
+            if op == "const":
+                assert Fraction(args[0]).limit_denominator(8) == args[0], name
+
+
+def test_settings_are_exact():
+    pendulum = la.problems.get("pendulum", theta0="pi/3", omega=0.1, m=np.float64(2), p0=Fraction(1, 3))
+    assert pendulum.settings == {
+        "theta0": sp.pi / 3,
+        "omega": sp.Rational(*(0.1).as_integer_ratio()),
+        "m": 2,
+        "p0": sp.Rational(1, 3),
+    }
+    with mpmath.workdps(30):
+        assert la.problems.get("pendulum", p0=mpmath.mpf("0.1")).settings["p0"] != sp.Rational(1, 10)
+    assert "pendulum" in repr(pendulum)
+
+
+@pytest.mark.parametrize(
+    "name, settings, message",
+    [
+        ("keppler", {}, "no problem is called 'keppler'; did you mean 'kepler'"),
+        ("Lagrange_Top", {}, "did you mean 'lagrange-top'"),
+        ("zzz", {}, "There are charged-particle"),
+        (None, {}, "no problem is called None"),
+        ("kepler", {"ecc": 1}, "no setting 'ecc'; it has eccentricity"),
+        ("kepler", {"eccentricity": 1}, r"eccentricity must be in \[0, 1\)"),
+        ("kepler", {"q0": (1, 0)}, "q0 and p0 belong together"),
+        ("kepler", {"q0": (1, 0), "p0": (0, 2)}, "not a bound orbit"),
+        ("kepler", {"q0": (1, 0), "p0": (1, 0)}, "parallel"),
+        ("kepler", {"q0": (0, 0), "p0": (1, 0)}, "centre"),
+        ("kepler", {"q0": (1, 0, 0), "p0": (1, 0)}, "q0 must be 2 numbers.*got 3"),
+        ("kepler", {"q0": 1, "p0": (1, 0)}, "q0 must be 2 numbers; got 1"),
+        ("pendulum", {"m": 0}, "m must be positive; got 0"),
+        ("pendulum", {"theta0": "half"}, "theta0 must be a finite real number.*got 'half'"),
+        ("pendulum", {"theta0": "__import__('os')"}, "finite real number"),
+        ("pendulum", {"theta0": float("nan")}, "finite real number"),
+        ("pendulum", {"theta0": True}, "finite real number"),
+        ("pendulum", {"theta0": "sqrt(-1)"}, "finite real number"),
+        ("lagrange-top", {"q0": (0, 0, 0)}, "between 0 and pi"),
+        ("lagrange-top", {"v0": (0, 1, 0)}, "passes through the vertical"),
+        ("lagrange-top-cusps-reduced", {"theta0": 4}, "between 0 and pi"),
+        ("henon-heiles", {"energy": "1e-6"}, "too small"),
+        ("driven-oscillator", {"nu": 1}, "must differ from omega"),
+    ],
+)
+def test_mistakes_are_explained(name, settings, message):
+    with pytest.raises(ValueError, match=message):
+        la.problems.get(name, **settings)
+
+
+def test_no_exact_solution():
+    problem = la.problems.get("double-pendulum")
+    assert not problem.has_exact
+    with pytest.raises(ValueError, match=r"double-pendulum has no exact solution"):
+        problem.exact(1.0)
+
+
+def test_importing_leastaction_does_not_import_sympy():
+    code = "import sys, leastaction; leastaction.problems.names(); sys.exit('sympy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

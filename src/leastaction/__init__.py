@@ -20,8 +20,7 @@ from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
 from leastaction.store import StoreError, open, resume
 from leastaction.trace import const
-
-__version__ = "0.1.0"
+from leastaction.version import __version__
 
 __all__ = [
     "Crossings",
@@ -36,6 +35,7 @@ __all__ = [
     "StoreError",
     "TraceError",
     "UnstableStepError",
+    "__version__",
     "const",
     "ensemble",
     "galerkin",

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leastaction.integrate import _bar, _count, _number, _steps
-from leastaction.interrupt import interruptible
+from leastaction.integrate import _number, _steps
 from leastaction.lagrangian import Lagrangian
 from leastaction.many import lanes, singles
 from leastaction.many.job import Job, Result, Start, Status, Tick
@@ -23,6 +22,7 @@ from leastaction.many.reductions import Plan, Reduction, Section, plan
 from leastaction.many.starts import starts
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
+from leastaction.running import interruptible, positive, progress_bar
 from leastaction.stepping import stepper
 
 CHUNKS_PER_THREAD = 8  # so that cores that finish early find more to do
@@ -74,7 +74,7 @@ def ensemble(
     chosen = method_named(method)
     t0 = _number("t0", t0)
     count, h = _steps(_number("h", h), steps, t_end, t0)
-    every = 0 if final_only else _count("every", every)
+    every = 0 if final_only else positive("every", every)
     job = Job(system, chosen, t0, h, count, every, plan(reduce, system))
     start = starts(system, q0, p0, v0, t0, params)
 
@@ -82,9 +82,9 @@ def ensemble(
     prepare(job)
     compiled = time.perf_counter() - clock
     clock = time.perf_counter()
-    with _bar(count * len(start), progress) as bar:
+    with progress_bar(count * len(start), progress) as bar:
         if client is None:
-            workers = _count("threads", threads) if threads is not None else _cores()
+            workers = positive("threads", threads) if threads is not None else _cores()
             result = _on_threads(job, start, workers, bar.update)
         else:
             from leastaction.many.cluster import on_cluster

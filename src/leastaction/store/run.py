@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.interrupt import interruptible
 from leastaction.kernel import fingerprint
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method, method
+from leastaction.running import interruptible, positive, progress_bar, raise_failure
 from leastaction.stepping.stepper import Failure, ResumableStepper, Start, stepper
 from leastaction.store.archive import Archive, to_json
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
 from leastaction.store.stored import StoredPath, stored_path, system_of
+from leastaction.version import __version__
 
 FloatArray = NDArray[np.float64]
 
@@ -39,8 +40,6 @@ def store_run(
     progress: bool,
 ) -> StoredPath:
     """Integrate into a new archive."""
-    from leastaction import __version__
-
     header = {
         "version": __version__,
         "machine": fingerprint(),
@@ -66,8 +65,6 @@ def resume(path: str | os.PathLike[str], steps: int | None = None, *, progress: 
 
     A run that was interrupted or killed goes on from its last checkpoint; what it had written after that is dropped.
     """
-    from leastaction.integrate import _count
-
     archive = Archive.open(FilePath(path), write=True)
     with archive.writing():
         checkpoint = archive.checkpoint()
@@ -78,7 +75,7 @@ def resume(path: str | os.PathLike[str], steps: int | None = None, *, progress: 
                 f"the run in {path} ended with step {done}, which could not be solved; going on would fail in "
                 "the same way. Start anew with a smaller step"
             )
-        count = int(facts["planned"]) if steps is None else done + _count("steps", steps)
+        count = int(facts["planned"]) if steps is None else done + positive("steps", steps)
         if count <= done:
             raise ValueError(f"the run in {path} has done all of its {done} steps; say how many more with steps=")
         _compare(header, path)
@@ -95,8 +92,6 @@ def resume(path: str | os.PathLike[str], steps: int | None = None, *, progress: 
 
 
 def _compare(header: Mapping[str, Any], path: object) -> None:
-    from leastaction import __version__
-
     if (header["version"], header["machine"]) != (__version__, fingerprint()):
         warnings.warn(
             f"{path} was begun by leastaction {header['version']} on '{header['machine'][:60]} …' and goes on with "
@@ -120,12 +115,10 @@ class _Stream:
 
     def go(self, count: int, progress: bool) -> StoredPath:
         """To the end, a failure, or an interrupt."""
-        from leastaction.integrate import _bar, _fail
-
         failure = None
         self.commit("running", count)
         committed, piece = time.perf_counter(), SMALLEST_PIECE
-        with _bar(count, progress) as bar, interruptible(self.stop):
+        with progress_bar(count, progress) as bar, interruptible(self.stop):
             bar.update(self.done)
             while self.done < count and not self.interrupted and failure is None:
                 clock = time.perf_counter()
@@ -148,7 +141,7 @@ class _Stream:
         self.archive.append(self.buffer[: self.held], self.whole, self.times(self.held))
         path = stored_path(self.archive, self.commit(standing, count))
         if failure is not None:
-            _fail(path, failure, self.done, self.t0 + self.done * self.h)
+            raise_failure(path, failure, self.done, self.t0 + self.done * self.h)
         if standing == "interrupted":
             warnings.warn(
                 f"interrupted after {self.done} of {count} steps; la.resume({str(self.archive.path)!r}) goes on",

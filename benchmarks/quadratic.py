@@ -22,7 +22,7 @@ import numpy as np
 from examples.cantilever_fem import FULL, SMALL, Cantilever, Reference, cantilever, reference
 
 import leastaction as la
-from leastaction.linear.stability import step_functions
+from leastaction.oscillator import exact_step
 
 PARTS = ("small", "cost", "memory", "accuracy", "opensees")
 PERIODS, TOLERANCE = 10, 1e-3
@@ -104,7 +104,7 @@ def steps_needed(method: Any, exact: Reference) -> int:
 
     Each mode of a motion from rest is a cos(kθ) after k steps, tan²(θ/2) = Y/X.
     """
-    X, Y = step_functions(method)
+    X, Y = exact_step(method).X, exact_step(method).Y
     parts = [
         [int(c.p) / int(c.q) for c in reversed(polynomial.coeffs())]
         for polynomial in (Y.numerator, X.denominator, Y.denominator, X.numerator)

@@ -8,7 +8,8 @@ and the equations p_k + ∂L_d/∂q^0 = 0, ∂L_d/∂q^ν = 0 (0 < ν < s) read,
 
     R_ν = δ_ν0 p_k + Σ_i b_i ( h l_ν(c_i) L_q(q_i, v_i) + l_ν′(c_i) L_v(q_i, v_i) ) = 0.
 
-Adding ∂L_d/∂q^s = p_{k+1} to their sum leaves the impulse: p_{k+1} = p_k + h Σ_i b_i L_q(q_i, v_i).
+Adding ∂L_d/∂q^s = p_{k+1} to their sum leaves the impulse: p_{k+1} = p_k + h Σ_i b_i L_q(q_i, v_i). The sum of
+all R_ν may stand for R_0, with 1 − l_s and −l_s′ for l_0 and l_0′ (`Table.equations`).
 
 For a small system the whole Newton step is fused into one Program: nodes, residual, Jacobian and the
 solution of the linear system. It gives the increment dz = −(∂R/∂z)⁻¹ R, and the impulse after that
@@ -53,6 +54,7 @@ def newton_program(point: Program, table: Table, n: int) -> Program:
     impulse_slope = [[B.const(0.0)] * (s * n) for _ in range(n)]  # h ∂(impulse)/∂z
     for i in range(r):
         l, dl, b = table.l[i], table.dl[i], float(table.b[i])
+        weight, slope = (array[i] for array in table.equations)  # of L_q and L_v in the equation ν
         along = [z[j::n] for j in range(n)]  # the increments of coordinate j
         at = B.inline(
             point,
@@ -69,7 +71,7 @@ def newton_program(point: Program, table: Table, n: int) -> Program:
         impulse = [B.add(impulse[j], Lq[j]) for j in range(n)]
         for j in range(n):
             for v in range(s):
-                residual[v][j] = B.sum([residual[v][j], B.scale(l[v], Lq[j]), B.scale(dl[v], Lv[j])])
+                residual[v][j] = B.sum([residual[v][j], B.scale(weight[v], Lq[j]), B.scale(slope[v], Lv[j])])
             for m in range(1, s + 1):
                 for k in range(n):
                     # Derivatives of h b L_q and b L_v at this node by the k-th coordinate of z^m, times h.
@@ -79,7 +81,7 @@ def newton_program(point: Program, table: Table, n: int) -> Program:
                     impulse_slope[j][column] = B.add(impulse_slope[j][column], d_Lq)
                     for v in range(s):
                         row = jacobian[v * n + j]
-                        row[column] = B.sum([row[column], B.scale(l[v], d_Lq), B.scale(dl[v], d_Lv)])
+                        row[column] = B.sum([row[column], B.scale(weight[v], d_Lq), B.scale(slope[v], d_Lv)])
     minus_h = B.op("neg", h)
     dz = solve(B, jacobian, [B.mul(minus_h, x) for block in residual for x in block])
     correction = [B.mul(inverse_h, B.sum(B.mul(a, x) for a, x in zip(row, dz, strict=True))) for row in impulse_slope]

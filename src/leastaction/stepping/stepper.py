@@ -93,7 +93,7 @@ class GalerkinStepper:
         places = layout.offsets(layout.table_sizes(s, method.rule.r))
         self._space.integers[layout.TABLE : layout.TABLE + len(places)] = places
         self._space.integers[[layout.NODES, layout.PREDICTOR]] = method.rule.r, s
-        arrays = (table.c, table.b, table.d, table.l, table.dl, table.slope, table.modes, table.growth)
+        arrays = (table.c, table.b, table.d, *table.equations, table.slope, table.modes, table.growth)
         self._table = np.concatenate([array.ravel() for array in arrays])
         self._reals = np.zeros(layout.REALS)
         self._reals[[layout.START, layout.STEP]] = start.t, start.h

@@ -41,6 +41,7 @@ SENSITIVITY = 0  # address of the kernel of second derivatives, or of the whole 
 SENSITIVITY_EXTRA = 1  # columns beyond those of the state: 0, or one for each parameter and one for h
 SENSITIVITY_VALUES = 2  # how many values the kernel gives
 SENSITIVITY_FUSED = 3  # 1: the kernel gives Φ' of the whole step
+RUN = 4  # address of galerkin.run
 
 # From this many unknowns on, LAPACK factors faster than plain loops.
 LAPACK_FROM = 32

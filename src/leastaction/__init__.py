@@ -10,6 +10,7 @@ True
 """
 
 from leastaction import linear, problems
+from leastaction.archives import open, resume
 from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError, UnstableStepError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
@@ -18,7 +19,7 @@ from leastaction.many import Crossings, EnergyRange, FirstCrossing, Paths, ensem
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
-from leastaction.store import StoreError, open, resume
+from leastaction.store import StoreError
 from leastaction.trace import const
 from leastaction.version import __version__
 

@@ -57,7 +57,7 @@ drift = np.abs(energy - energy[:, :1]).max()
 print(f"largest distance from the exact solution {distance.max():.1e}, largest energy error {drift:.1e}")
 
 when = [0, revolutions // 100, revolutions // 10, revolutions]
-figure, axes = plt.subplots(1, len(when), figsize=(12, 3.2), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, len(when), figsize=(12, 3.6), layout="constrained", sharey=True)
 for ax, k in zip(axes, when, strict=True):
     row = int(np.argmin(np.abs(paths.t - 2 * np.pi * k)))
     ax.plot(0, 0, "o", color="#E69F00", markersize=7)

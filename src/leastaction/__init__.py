@@ -9,7 +9,8 @@
 True
 """
 
-from leastaction import linear, problems
+from leastaction import analysis, linear, problems
+from leastaction.analysis.tangent import tangent
 from leastaction.archives import open, resume
 from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError, UnstableStepError
 from leastaction.integrate import integrate
@@ -37,6 +38,7 @@ __all__ = [
     "TraceError",
     "UnstableStepError",
     "__version__",
+    "analysis",
     "const",
     "ensemble",
     "galerkin",
@@ -49,4 +51,5 @@ __all__ = [
     "problems",
     "resume",
     "rk4",
+    "tangent",
 ]

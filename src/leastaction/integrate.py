@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ from leastaction.methods import method as method_named
 from leastaction.path import Path
 from leastaction.running import interruptible, positive, progress_bar, raise_failure
 from leastaction.stepping.stepper import Failure, Start, Stepper, stepper
+from leastaction.stepping.tangent import WithTangent, tangent_stepper
 
 FloatArray = NDArray[np.float64]
 
@@ -48,6 +49,7 @@ def integrate(
     progress: bool = False,
     output: ArrayLike | None = None,
     allow_unstable: bool = False,
+    tangent: bool | Literal["all"] = False,
     store: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Integrate a system from (q0, p0) or (q0, v0).
@@ -60,6 +62,8 @@ def integrate(
     every     keep only every so many states, and the last
     digits    decimal digits of the arithmetic; float64 unless told. The path then holds mpmath numbers
     progress  show a progress bar
+    tangent   carry the exact derivative by the initial state along, `path.tangent`; "all": by the parameters and h too,
+              `path.sensitivity`
     store     write the states to this Zarr archive while running, instead of keeping them in memory; `la.resume`
               continues it, also after it was killed (needs the extra `leastaction[zarr]`)
 
@@ -93,6 +97,7 @@ def integrate(
             progress,
             output,
             allow_unstable,
+            tangent,
             store,
         )
 
@@ -111,6 +116,7 @@ def _integrate(
     progress: bool,
     output: ArrayLike | None,
     allow_unstable: bool,
+    tangent: bool | Literal["all"],
     store: str | os.PathLike[str] | None,
 ) -> Path:
     chosen = method_named(method)
@@ -121,11 +127,15 @@ def _integrate(
     values = system.values(params, arithmetic)
     if isinstance(system, Lagrangian) and (output is not None or allow_unstable):
         raise ValueError("output= and allow_unstable= are for Quadratic systems")
+    _check_tangent(tangent, arithmetic, system, output)
+    varied: WithTangent | None = None
     if store is not None:
         from leastaction.store import store_run
 
         if isinstance(arithmetic, Digits) or isinstance(system, Quadratic):
             raise ValueError("store= is for runs of Lagrangian systems in float64; keep other paths with path.save")
+        if tangent:
+            raise ValueError("store= does not keep the tangent map; run without tangent=")
         begin = _start(system, *initial, t0, h, values)
         return store_run(store, system, chosen, begin, count, every, progress)
     clock = time.perf_counter()
@@ -139,7 +149,10 @@ def _integrate(
     else:
         start = _start(system, *initial, t0, h, values)
         q, p, dofs = start.q, start.p, np.arange(system.n)
-        solver = stepper(system, chosen, start)
+        if tangent:
+            solver = varied = tangent_stepper(system, chosen, start, _rows(count, every), tangent == "all")
+        else:
+            solver = stepper(system, chosen, start)
     compiled = time.perf_counter() - clock
     states = _allocate(count, every, len(dofs), q.dtype)
     states[0] = np.concatenate([q[dofs], p[dofs]])
@@ -157,6 +170,9 @@ def _integrate(
     }
     rows = states[: run.stored]
     k = arithmetic.array(np.minimum(np.arange(run.stored) * every, run.done))
+    derivative = varied.by_state(run.stored) if varied else None
+    if tangent and isinstance(solver, LinearStepper):
+        derivative = solver.propagator.powers(np.minimum(np.arange(run.stored) * every, run.done))
     path = Path(
         system=system,
         method=chosen,
@@ -167,6 +183,8 @@ def _integrate(
         every=every,
         params=system.named(values),
         stats=stats,
+        tangent=derivative,
+        sensitivity=varied.by_parameters(run.stored) if varied else None,
         output=None if output is None else dofs,
         digits=arithmetic.digits,
     )
@@ -333,8 +351,22 @@ def _vector(name: str, value: Any, n: int, arithmetic: Reals = FLOAT64) -> NDArr
     return array
 
 
+def _check_tangent(tangent: Any, arithmetic: Reals, system: Lagrangian | Quadratic, output: ArrayLike | None) -> None:
+    if tangent not in (False, True, "all"):
+        raise ValueError(f"tangent must be True, False or 'all'; got {tangent!r}")
+    if tangent and arithmetic.digits is not None:
+        raise ValueError("the tangent map is computed in float64: give tangent= or digits=, not both")
+    if isinstance(system, Quadratic) and tangent and (tangent == "all" or output is not None):
+        raise ValueError("a Quadratic system has no parameters to vary, and its tangent is whole: give tangent=True")
+
+
+def _rows(count: int, every: int) -> int:
+    """How many states a run of this many steps stores."""
+    return count // every + 1 + (count % every != 0)
+
+
 def _allocate(count: int, every: int, n: int, dtype: Any) -> NDArray[Any]:
-    rows = count // every + 1 + (count % every != 0)
+    rows = _rows(count, every)
     try:
         return np.empty((rows, 2 * n), dtype)
     except MemoryError:

@@ -36,6 +36,12 @@ ROWS = 48  # pointwise: 0 if all points share one set of parameters, else 1
 COLUMNS = 56  # linear systems: how many of the numbers (q, p) are stored
 INTEGERS = 57
 
+# Integers of the tangent loop, in an array of their own.
+SENSITIVITY = 0  # address of the kernel of second derivatives, or of the whole derivative of a step
+SENSITIVITY_EXTRA = 1  # columns beyond those of the state: 0, or one for each parameter and one for h
+SENSITIVITY_VALUES = 2  # how many values the kernel gives
+SENSITIVITY_FUSED = 3  # 1: the kernel gives Φ' of the whole step
+
 # From this many unknowns on, LAPACK factors faster than plain loops.
 LAPACK_FROM = 32
 

@@ -26,6 +26,7 @@ LOOPS = {
     "lanes.run": "ididddidddddp",
     "rk4.run": "idddddp",
     "linear.run": "idddddddid",
+    "tangent.run": "iddddddpiddd",
     "pointwise.evaluate": "iddd",
     "pointwise.velocities": "idddddp",
 }

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
+import os
 import time
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.errors import DegenerateLagrangianError, StepFailed
+from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import FLOAT64, Digits, Reals, all_finite, reals
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
@@ -24,7 +22,7 @@ from leastaction.linear.stepper import LinearStepper, stored_dofs
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.path import Path
-from leastaction.stepping import layout
+from leastaction.running import interruptible, positive, progress_bar, raise_failure
 from leastaction.stepping.stepper import Failure, Start, Stepper, stepper
 from leastaction.stepping.tangent import WithTangent, tangent_stepper
 
@@ -52,6 +50,7 @@ def integrate(
     output: ArrayLike | None = None,
     allow_unstable: bool = False,
     tangent: bool | Literal["all"] = False,
+    store: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Integrate a system from (q0, p0) or (q0, v0).
 
@@ -65,6 +64,8 @@ def integrate(
     progress  show a progress bar
     tangent   carry the exact derivative by the initial state along, `path.tangent`; "all": by the parameters and h too,
               `path.sensitivity`
+    store     write the states to this Zarr archive while running, instead of keeping them in memory; `la.resume`
+              continues it, also after it was killed (needs the extra `leastaction[zarr]`)
 
     Numbers may be given exactly, as text ("9.81", "1/3", "pi/6"), Fraction, Decimal, mpmath or SymPy numbers; a float
     means exactly that binary number.
@@ -97,6 +98,7 @@ def integrate(
             output,
             allow_unstable,
             tangent,
+            store,
         )
 
 
@@ -115,17 +117,27 @@ def _integrate(
     output: ArrayLike | None,
     allow_unstable: bool,
     tangent: bool | Literal["all"],
+    store: str | os.PathLike[str] | None,
 ) -> Path:
     chosen = method_named(method)
     t0 = _number("t0", t0, arithmetic)
     t_end = None if t_end is None else _number("t_end", t_end, arithmetic)
     count, h = _steps(_number("h", h, arithmetic), steps, t_end, t0)
-    every = _count("every", every)
+    every = positive("every", every)
     values = system.values(params, arithmetic)
     if isinstance(system, Lagrangian) and (output is not None or allow_unstable):
         raise ValueError("output= and allow_unstable= are for Quadratic systems")
     _check_tangent(tangent, arithmetic, system, output)
     varied: WithTangent | None = None
+    if store is not None:
+        from leastaction.store import store_run
+
+        if isinstance(arithmetic, Digits) or isinstance(system, Quadratic):
+            raise ValueError("store= is for runs of Lagrangian systems in float64; keep other paths with path.save")
+        if tangent:
+            raise ValueError("store= does not keep the tangent map; run without tangent=")
+        begin = _start(system, *initial, t0, h, values)
+        return store_run(store, system, chosen, begin, count, every, progress)
     clock = time.perf_counter()
     if isinstance(arithmetic, Digits):
         solver, q, p = _prepare_digits(arithmetic, system, chosen, initial, t0, h, values, output, allow_unstable)
@@ -177,7 +189,7 @@ def _integrate(
         digits=arithmetic.digits,
     )
     if failure is not None:
-        _fail(path, failure, run.done, float(t0 + run.done * h))
+        raise_failure(path, failure, run.done, float(t0 + run.done * h))
     if run.interrupted:
         warnings.warn(
             f"interrupted after {run.done} of {count} steps; the path ends at t = {float(path.t[-1]):g}",
@@ -202,7 +214,7 @@ class _Run:
     def go(self, progress: bool) -> Failure | None:
         """Until the end, a failure, or an interrupt."""
         piece = FIRST_PIECE
-        with _bar(self.count, progress) as bar, self._interruptible():
+        with progress_bar(self.count, progress) as bar, interruptible(self.stop):
             while self.done < self.count and not self.interrupted:
                 clock = time.perf_counter()
                 todo = min(piece, self.count - self.done)
@@ -222,31 +234,8 @@ class _Run:
             return failure
         return None
 
-    @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C, in the main thread, ends the run between two pieces; a second one is an ordinary interrupt."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = signal.getsignal(signal.SIGINT)
-
-        def stop(number: int, frame: Any) -> None:
-            self.interrupted = True
-            signal.signal(signal.SIGINT, before)
-
-        signal.signal(signal.SIGINT, stop)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _bar(total: int, wanted: bool) -> Iterator[Any]:
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=" steps", unit_scale=True, disable=not wanted) as bar:
-        yield bar
+    def stop(self) -> None:
+        self.interrupted = True
 
 
 def _number(name: str, value: Any, arithmetic: Reals = FLOAT64) -> Any:
@@ -261,12 +250,6 @@ def _number(name: str, value: Any, arithmetic: Reals = FLOAT64) -> Any:
     return array.item()
 
 
-def _count(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be a positive integer; got {value!r}")
-    return int(value)
-
-
 def _steps(h: Any, steps: int | None, t_end: Any, t0: Any) -> tuple[int, Any]:
     """The number of steps and the step, from either way of saying how long."""
     if h == 0:
@@ -274,7 +257,7 @@ def _steps(h: Any, steps: int | None, t_end: Any, t0: Any) -> tuple[int, Any]:
     if (steps is None) == (t_end is None):
         raise ValueError("say how long: give either steps= or t_end=, not both")
     if steps is not None:
-        return _count("steps", steps), h
+        return positive("steps", steps), h
     length = t_end - t0
     if length == 0:
         raise ValueError(f"t_end must differ from the start, t0 = {float(t0):g}")
@@ -391,34 +374,3 @@ def _allocate(count: int, every: int, n: int, dtype: Any) -> NDArray[Any]:
             f"{rows} states of {n} degrees of freedom need {rows * 16 * n / 2**30:.1f} GiB; "
             f"keep fewer with every= (now {every})"
         ) from None
-
-
-_REASONS = {
-    layout.NOT_CONVERGED: "Newton's iteration did not converge",
-    layout.NOT_FINITE: "the Lagrangian or a derivative became infinite or not a number",
-    layout.BRANCH_ENDS: "no solution of this size of step is connected with the motion",
-    layout.SINGULAR: "the equations became singular",
-}
-
-
-def _fail(path: Path, failure: Failure, step: int, now: float) -> None:
-    h = float(path.h)
-    message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {_REASONS[failure.status]}"
-    if failure.iterations:
-        message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
-    if 0 < failure.reach < 1:
-        reach = failure.reach * h
-        message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {reach:.3g}"
-    message += (
-        f". Try a smaller step, h = {h / 2:g}, or a method with more nodes; near a singularity of L (a "
-        f"collision, a chart's pole) other coordinates help. The {len(path)} states before are in the exception's .path"
-    )
-    raise StepFailed(
-        message,
-        path=path,
-        step=step,
-        time=now,
-        h=path.h,
-        residual=failure.residual,
-        iterations=failure.iterations,
-    )

@@ -85,6 +85,13 @@ class Lagrangian:
             )
         return cls.from_program(program, len(q), {name: given[name] for name in names}, name="L")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to other processes: the Program, not the function, which may live in a notebook."""
+        return {"n": self.n, "program": self.program, "name": self.name, "fn": None} | {
+            "_given": self._given,
+            "_defaults": self._defaults,
+        }
+
     @property
     def given(self) -> dict[str, Any]:
         """Names and default values of the parameters, as they were given."""

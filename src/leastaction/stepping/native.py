@@ -23,6 +23,7 @@ from leastaction.kernel import BEST, compile_ir
 LOOPS = {
     "galerkin.run": "iddddddp",
     "galerkin.polynomials": "iddddddp",
+    "lanes.run": "ididddidddddp",
     "rk4.run": "idddddp",
     "linear.run": "idddddddid",
     "tangent.run": "iddddddpiddd",

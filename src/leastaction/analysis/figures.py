@@ -143,8 +143,6 @@ def plot_convergence(results: list[Convergence], ax: Axes | None) -> Axes:
 
 
 def plot_dispersion(result: Dispersion, ax: Axes | None) -> Axes:
-    import sympy
-
     ax = axes(ax)
     x = np.geomspace(0.02, 3.0, 400)
     phase = np.abs(result.frequency_ratio(x) - 1)
@@ -158,8 +156,9 @@ def plot_dispersion(result: Dispersion, ax: Axes | None) -> Axes:
         shown = values > 100 * np.finfo(float).eps  # below, the difference is round-off
         ax.loglog(x[shown], values[shown], color=colour, linewidth=1.5, label=label)
         size = abs(float(first.coefficient))
-        term = sympy.latex(abs(first.coefficient) * sympy.Symbol("x") ** first.power)
-        ax.loglog(x, size * x**first.power, ":", color=colour, linewidth=1, label=f"${term}$")
+        top, bottom = abs(first.coefficient).as_numer_denom()
+        term = f"${'' if top == 1 else top}x^{{{first.power}}}/{bottom}$"
+        ax.loglog(x, size * x**first.power, ":", color=colour, linewidth=1, label=term)
     ax.set(xlabel=r"$x = h\omega$", ylabel="relative error")
     ax.set_title(f"{result.method.name} on the harmonic oscillator", fontsize="medium")
     outside_legend(ax)

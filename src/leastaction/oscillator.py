@@ -14,18 +14,27 @@ exactly. So X and Y have rational coefficients whatever the degree and the rule,
 
     M = |  c   −b |     c = (X − Y)/(X + Y),   a = 2x / h(X + Y),   b = 2 h²XY / (x h(X + Y)),   c² + a b = 1.
         |  a    c |
+
+M conserves p² + ρ (ωq)², ρ = b/a. Where 0 < ρ < ∞ that is an ellipse and M is stable; this includes the points with
+a = b = 0, M = ±1, at which bands touch. Where ρ < 0 an eigenvalue has modulus |c| + √(−ρ) |a| > 1, and at a zero or a
+pole of ρ itself M is not diagonalisable: powers grow linearly. So the stable intervals are the intervals of x² > 0 on
+which the rational function ρ is positive and finite. All its zeros and poles are isolated, on the whole half-line,
+hence nothing is missed: neither islands nor thin gaps.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
-from flint import fmpq, fmpq_mat, fmpq_poly
+from flint import ctx, fmpq, fmpq_mat, fmpq_poly
 
 from leastaction.methods import Galerkin
 from leastaction.quadrature import Quadrature
+
+BITS = 256  # of the enclosures of roots: they are far narrower than the spacing of floats
 
 
 @dataclass(frozen=True)
@@ -147,3 +156,45 @@ def _end_value_form(powers: range, mu: list[Any]) -> Rational:
         return result
 
     return Rational.of(determinant(0), determinant(1))
+
+
+@dataclass(frozen=True)
+class Root:
+    """A positive x with f(x²) = 0 for an irreducible polynomial f, enclosed: `x2` is the ball that holds x²."""
+
+    polynomial: Any
+    x2: Any
+    order: int  # as a zero (positive) or a pole (negative)
+
+    def __float__(self) -> float:
+        """The float nearest to x: the enclosure decides it."""
+        with ctx.workprec(BITS):
+            root = self.x2.sqrt()
+            lower, upper = float(root.lower()), float(root.upper())
+        return (lower + upper) / 2
+
+
+def positive_roots(f: Rational) -> list[Root]:
+    """Every zero and pole of f at x² > 0, in ascending order; complete, by isolation of all complex roots."""
+    found = []
+    with ctx.workprec(BITS):
+        for polynomial, sign in ((f.numerator, 1), (f.denominator, -1)):
+            for factor, multiplicity in polynomial.factor()[1]:
+                irreducible = fmpq_poly(factor.coeffs())
+                roots: Any = irreducible.complex_roots()
+                for root, _ in roots:
+                    if root.imag == 0 and root.real > 0:
+                        found.append(Root(irreducible, root.real, sign * multiplicity))
+        found.sort(key=lambda root: float(root.x2.mid()))
+        for low, high in pairwise(found):
+            if not low.x2 < high.x2:
+                raise ArithmeticError(f"two roots near x² = {low.x2} could not be told apart with {BITS} bits")
+    return found
+
+
+def bands(rho: Rational) -> tuple[list[Root], list[bool]]:
+    """The zeros and poles of ρ at x² > 0, and of each interval before, between and after them whether ρ > 0 there."""
+    roots, positive = positive_roots(rho), [True]  # ρ → 1 as x → 0
+    for root in roots:
+        positive.append(positive[-1] ^ (root.order % 2 == 1))
+    return roots, positive

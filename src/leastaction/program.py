@@ -185,12 +185,21 @@ def _evaluate(op: str, *args: float) -> float:
             if args[0] == 0 or math.isnan(args[0])
             else math.copysign(math.inf, args[0] * math.copysign(1, args[1]))
         )
-    except OverflowError:
-        return math.inf
-    except ValueError:
-        if op == "pow" and args[0] == 0:
-            return math.inf
-        return -math.inf if op == "log" and args[0] == 0 else math.nan
+    except (OverflowError, ValueError):
+        return _edge(op, *args)
+
+
+def _edge(op: str, x: float, y: float = 0.0) -> float:
+    """The value where Python's functions raise: at infinity, at a pole, beyond the largest number, or NaN."""
+    if op in ("floor", "ceil"):
+        return x
+    if op == "pow" and (x >= 0 or y == math.floor(y)):
+        return math.copysign(math.inf, x) if abs(math.fmod(y, 2)) == 1 else math.inf
+    if op in ("sinh", "atanh") and (op == "sinh" or abs(x) == 1):
+        return math.copysign(math.inf, x)
+    if (op, x) in (("log", 0.0), ("log1p", -1.0)):
+        return -math.inf
+    return math.inf if op in ("exp", "expm1", "cosh", "hypot") else math.nan
 
 
 class Builder:

@@ -5,11 +5,7 @@ Ober-Blöbaum and Saake (2014), section 4.3. In the variables (p, ωq) a step of
     M = |  c   −b |     with rational c, a, b and c² + a b = 1 (see `leastaction.oscillator`),
         |  a    c |
 
-and conserves p² + ρ (ωq)², ρ = b/a. Where 0 < ρ < ∞ that is an ellipse and M is stable; this includes the points with
-a = b = 0, M = ±1, at which bands touch. Where ρ < 0 the larger eigenvalue is |c| + √(−ρ) |a| > 1, and at a zero or a
-pole of ρ itself M is not diagonalisable: powers grow linearly. So the stable intervals are the intervals of x² > 0 on
-which the rational function ρ is positive and finite. All its zeros and poles are isolated, on the whole half-line,
-hence nothing is missed: neither islands nor thin gaps.
+and is stable where ρ = b/a is positive and finite, as is explained there.
 """
 
 from __future__ import annotations
@@ -24,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.analysis.exact import Root, positive_roots, quotient, value
+from leastaction.analysis.exact import algebraic, quotient, value
 from leastaction.methods import Galerkin, Method, RungeKutta4, family, method
-from leastaction.oscillator import Rational, exact_step
+from leastaction.oscillator import Rational, Root, bands, exact_step, positive_roots
 
 if TYPE_CHECKING:
     import sympy
@@ -160,16 +156,13 @@ def stability(method: str | Method) -> Stability:
     if isinstance(chosen, RungeKutta4):
         return _rk4(chosen)
     step = exact_step(chosen)
-    roots = positive_roots(step.rho)
+    roots, positive = bands(step.rho)
     ends = [_end(root, chosen) for root in roots]
     bounds = [0 if chosen.s <= EXACT_DEGREE else 0.0, *ends, math.inf]
     places = [0.0, *(float(root) for root in roots), math.inf]
     intervals, gaps = [], []
-    positive = True  # ρ → 1 as x → 0
-    for k in range(len(bounds) - 1):
-        if k:
-            positive ^= roots[k - 1].order % 2 == 1
-        if positive:
+    for k, stable in enumerate(positive):
+        if stable:
             intervals.append(Interval(_plain(bounds[k], chosen), _plain(bounds[k + 1], chosen)))
             if k and roots[k - 1].order % 2 == 0:
                 gaps.append(Gap(bounds[k], bounds[k], 1.0, places[k]))
@@ -201,7 +194,7 @@ def _method(name: str | Method) -> Method:
 
 
 def _end(root: Root, chosen: Galerkin) -> Any:
-    return root.exact() if chosen.s <= EXACT_DEGREE else float(root)
+    return algebraic(root) if chosen.s <= EXACT_DEGREE else float(root)
 
 
 def _plain(end: Any, chosen: Galerkin) -> Any:

@@ -1,0 +1,231 @@
+"""Programs and their compiled form: the machine code means what `Program.__call__` says, operation by operation."""
+
+import importlib
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leastaction.kernel.compile import compile_program
+from leastaction.kernel.lower import lower
+from leastaction.program import BINARY, OPERATIONS, UNARY, Builder, Program
+from leastaction.stepping.pointwise import evaluate
+
+lowering = importlib.import_module("leastaction.kernel.lower")  # the package names its function like the module
+
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    2.0,
+    -3.0,
+    1e-300,
+    1e300,
+    -1e300,
+    1001.0,
+    -1000.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+]
+EXACT = {
+    "neg", "sq", "sqrt", "abs", "sign", "floor", "ceil", "not", "add", "sub", "mul", "div", "fmod", "copysign", "min",
+    "max", "lt", "le", "eq", "ne", "and", "or", "if", "select",
+}  # fmt: skip
+
+
+def one_operation(op):
+    """A program of that operation alone, on inputs."""
+    count = 1 if op in UNARY else 3 if op == "select" else 2
+    code = (*(("input", i) for i in range(count)), (op, *range(count)))
+    return Program((("x", count),), (("y", 1),), code, (count,))
+
+
+def same(mine, exact, ulps):
+    if math.isnan(exact) or math.isinf(exact) or exact == 0:
+        return (math.isnan(mine) and math.isnan(exact)) or mine == exact
+    return abs(mine - exact) <= ulps * math.ulp(exact)
+
+
+@pytest.mark.parametrize("op", sorted(OPERATIONS))
+def test_every_operation_compiled(op):
+    """Correctly rounded operations agree to the bit, functions to four units in the last place, NaN and ∞ included."""
+    program = one_operation(op)
+    rng = np.random.default_rng(7)
+    rows = rng.normal(size=(200, program.input_size)) * 10.0 ** rng.integers(-3, 3, (200, program.input_size))
+    pairs = np.array(np.meshgrid(*[SPECIAL] * min(2, program.input_size))).reshape(min(2, program.input_size), -1).T
+    special = np.ones((len(pairs), program.input_size))
+    special[:, : pairs.shape[1]] = pairs
+    rows = np.concatenate([rows, abs(rows), special])
+    compiled = evaluate(program, rows)[:, 0]
+    for row, mine in zip(rows, compiled, strict=True):
+        exact = program(row)["y"][0]
+        if op in ("min", "max") and np.isnan(row).any():
+            continue  # which of a number and NaN is the smaller is left open
+        assert same(mine, exact, 0 if op in EXACT else 4), (op, row, mine, exact)
+
+
+def test_every_operation_is_tested_and_meant():
+    assert EXACT <= OPERATIONS
+    assert {*UNARY, *BINARY, "select"} == OPERATIONS
+
+
+def test_unknown_operation_is_refused():
+    with pytest.raises(ValueError, match=r"instruction 1 is not valid: \('gamma', 0\)"):
+        Program((("x", 1),), (("y", 1),), (("input", 0), ("gamma", 0)), (1,))
+    with pytest.raises(ValueError, match="instruction 0 reads input 3 of 1"):
+        Program((("x", 1),), (("y", 1),), (("input", 3),), (0,))
+    with pytest.raises(ValueError, match="not valid"):
+        Program((("x", 1),), (("y", 1),), (("input", 0), ("neg", 1)), (1,))
+    with pytest.raises(ValueError, match="declare a size other than the 1 results"):
+        Program((("x", 1),), (("y", 2),), (("input", 0),), (0,))
+
+
+def random_program(seed, length, inputs=5, outputs=4):
+    """A random straight-line program that stays of moderate size."""
+    rng = np.random.default_rng(seed)
+    code = [("input", i) for i in range(inputs)] + [("const", float(rng.normal()))]
+    for _ in range(length):
+        a, b, c = (int(rng.integers(max(0, len(code) - 40), len(code))) for _ in range(3))
+        code.append(
+            [("sin", a), ("cos", a), ("tanh", a), ("neg", a), ("lt", a, b), ("select", a, b, c), ("if", a, b),
+             ("min", a, b), ("abs", a), ("sub", a, b)][rng.integers(10)]
+        )  # fmt: skip
+    results = (*(int(k) for k in rng.integers(0, len(code), outputs - 1)), len(code) - 1)
+    return Program((("x", inputs),), (("y", outputs),), tuple(code), results)
+
+
+@pytest.mark.parametrize("piece", [1, 3, 50, 10**6])
+def test_programs_cut_in_pieces(piece, monkeypatch):
+    """Where a long program is cut changes nothing; values cross the cuts through the workspace."""
+    monkeypatch.setattr(lowering, "PIECE", piece)
+    for seed in range(3):
+        program = random_program(seed + 10 * piece % 97, 300)
+        lowered = lower(program, "kernel")
+        assert lowered.text.count("define ") == (1 if piece > 300 else -(-len(program.code) // piece) + 1)
+        assert (lowered.work > 0) == (piece <= 300)
+        rows = np.random.default_rng(seed).normal(size=(20, 5))
+        np.testing.assert_allclose(evaluate(program, rows), [program(row)["y"] for row in rows], rtol=0, atol=1e-11)
+
+
+def test_equal_programs_are_compiled_once():
+    a, b = random_program(5, 50), random_program(5, 50)
+    assert a == b and a is not b and a.digest == b.digest
+    assert compile_program(a) is compile_program(b)
+    assert random_program(6, 50).digest != a.digest
+
+
+def test_digest_tells_zeros_apart():
+    """0.0 and −0.0 are equal numbers but different programs: 1/x."""
+    plus, minus = (Program((), (("y", 1),), (("const", x),), (0,)) for x in (0.0, -0.0))
+    assert plus.digest != minus.digest
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_json_round_trip(seed):
+    program = random_program(seed, 60)
+    back = Program.from_json(json.loads(json.dumps(program.to_json())))
+    assert back == program and back.digest == program.digest
+
+
+@pytest.mark.parametrize(
+    "x", [0.1, -0.0, 1e-310, 1e308, math.inf, -math.inf, Fraction(1, 3), Fraction(-22, 7), Fraction(10**40 + 1, 3)]
+)  # fmt: skip
+def test_constants_survive_json(x):
+    """Floats to the bit, Fractions exactly."""
+    program = Program((), (("y", 1),), (("const", x),), (0,))
+    back = Program.from_json(json.loads(json.dumps(program.to_json())))
+    assert repr(back.code) == repr(program.code)
+
+
+def test_json_of_a_damaged_program_is_refused():
+    data = random_program(1, 20).to_json()
+    data["code"][-1] = ["sin", 10**6]
+    with pytest.raises(ValueError, match="is not valid"):
+        Program.from_json(json.loads(json.dumps(data)))
+
+
+class TestBuilder:
+    """Simplification that is exact at every precision."""
+
+    def setup_method(self):
+        self.B = Builder([("x", 3)])
+        self.x, self.y, self.z = self.B.input("x")
+
+    def value(self, k):
+        return self.B.constant(k)
+
+    def test_constants_fold_exactly(self):
+        B = self.B
+        tenth = B.div(B.const(1.0), B.const(10.0))
+        assert self.value(tenth) == Fraction(1, 10) != 0.1
+        assert self.value(B.mul(tenth, B.const(10.0))) == 1.0
+        assert self.value(B.sum([tenth] * 10)) == 1.0
+        assert self.value(B.op("sqrt", B.const(2.0))) is None  # left to the backend and its precision
+        assert self.value(B.div(B.const(1.0), B.const(0.0))) is None
+
+    def test_neutral_elements(self):
+        B, x, y = self.B, self.x, self.y
+        zero, one, minus = B.const(0.0), B.const(1.0), B.const(-1.0)
+        assert (
+            B.add(x, zero) == x == B.add(zero, x) == B.sub(x, zero) == B.mul(one, x) == B.mul(x, one) == B.div(x, one)
+        )
+        assert self.value(B.mul(zero, x)) == 0 == self.value(B.div(zero, x))
+        assert B.mul(minus, x) == B.op("neg", x) == B.sub(zero, x)
+        assert B.op("neg", B.op("neg", x)) == x
+        assert B.add(x, B.op("neg", y)) == B.sub(x, y) and B.sub(x, B.op("neg", y)) == B.add(x, y)
+        assert B.select(x, y, y) == y
+
+    def test_nothing_is_computed_twice(self):
+        B, x, y = self.B, self.x, self.y
+        assert B.add(x, y) == B.add(y, x) and B.mul(x, y) == B.mul(y, x)
+        assert B.sub(x, y) != B.sub(y, x)
+        assert B.op("sin", x) == B.op("sin", x)
+
+    def test_condition_times_nan_is_zero(self):
+        """(x < y) · z is an `if`, so a NaN in the branch not taken does not leak."""
+        B = self.B
+        program = B.build(r=[B.mul(B.op("lt", self.x, self.y), self.z)])
+        assert program([2.0, 1.0, math.nan])["r"] == [0.0]
+        assert math.isnan(program([1.0, 2.0, math.nan])["r"][0])
+
+    def test_unneeded_values_are_dropped(self):
+        B = self.B
+        B.op("sin", self.y)
+        assert len(B.build(r=[B.op("cos", self.x)]).code) == 2
+
+    def test_inline(self):
+        inner = random_program(3, 40, inputs=3)
+        B = self.B
+        program = B.build(y=B.inline(inner, x=[self.z, self.x, self.y])["y"])
+        assert program([1.0, 2.0, 3.0])["y"] == pytest.approx(inner([3.0, 1.0, 2.0])["y"])
+        with pytest.raises(ValueError, match="block 'x' has 3 scalars, got 1"):
+            B.inline(inner, x=[self.x])
+
+    @settings(max_examples=50, deadline=None)
+    @given(st.integers(0, 10**6))
+    def test_simplified_programs_mean_the_same(self, seed):
+        """Inlining runs every instruction through the simplifier."""
+        inner = random_program(seed, 80)
+        B = Builder([("x", 5)])
+        program = B.build(y=B.inline(inner, x=B.input("x"))["y"])
+        assert len(program.code) <= len(inner.code)
+        x = np.random.default_rng(seed).normal(size=5)
+        assert program(x)["y"] == pytest.approx(inner(x)["y"], abs=1e-12, nan_ok=True)
+
+
+def test_select_keeps_what_an_output_needs():
+    program = random_program(2, 100)
+    double = Program(program.inputs, (("a", 2), ("b", 2)), program.code, program.results)
+    b = double.select("b")
+    x = np.linspace(-1, 1, 5)
+    assert b(x)["b"] == double(x)["b"] and len(b.code) <= len(double.code)
+    with pytest.raises(KeyError, match=r"no block 'c'; there are \['a', 'b'\]"):
+        double.select("c")

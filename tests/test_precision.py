@@ -498,6 +498,16 @@ def test_a_step_that_has_no_solution_fails_as_in_float64():
     assert isinstance(b.path.q[0, 0], mpmath.mpf)
 
 
+@pytest.mark.parametrize("method", ["P2N3Q6Gau", "P2N5Q8Lob", "P2N6Q10Lob"])
+def test_a_step_beyond_a_fold_fails_within_a_run(method):
+    """Five steps in a revolution: the branch of the fifth ends just before h = 1, where a wrong root is near."""
+    kepler = problems.get("kepler-galerkin")
+    for digits in (None, 40):
+        with pytest.raises(la.StepFailed, match="connected with the motion") as caught:
+            la.integrate(kepler.system, method, kepler.q0, kepler.p0, h=1, steps=25, digits=digits)
+        assert caught.value.step == 4
+
+
 @pytest.mark.parametrize("method", ["rk4", "rk4-lagrange", "simpson"])
 def test_leaving_the_domain_of_the_lagrangian_fails(method):
     system = la.Lagrangian(lambda q, v: v[0] ** 2 / 2 - q[0] ** la.const("3/2"), n=1)

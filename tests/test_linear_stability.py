@@ -5,12 +5,14 @@ import math
 
 import numpy as np
 import pytest
+from flint import fmpq
 from scipy.sparse import csr_array
 
 import leastaction as la
 from leastaction.linear import Rayleigh, members, stable_intervals
-from leastaction.linear.stability import moments, stable_alternative, step_functions
+from leastaction.linear.stability import stable_alternative
 from leastaction.methods import family
+from leastaction.oscillator import exact_step, moments
 from linear_systems import chain, definite, semidefinite, sparse, state
 
 FAMILY = [m.name for m in family(4, 5)]
@@ -59,11 +61,11 @@ def test_a_sufficient_bound_is_not_the_limit():
 @pytest.mark.parametrize("name", ["P1N1Q2Gau", "P2N3Q4Lob", "P3N3Q6Gau", "P4N5Q8Lob", "P5N6Q12Gau"])
 def test_exact_functions_agree_with_the_matrices(name):
     """h X and h Y as rational functions of x² against the blocks of the scheme with M = K = 1."""
-    X, Y = step_functions(la.method(name))
+    step = exact_step(la.method(name))
     for h in (0.3, 1.1, 2.5):
         scheme = members(name, np.eye(1), np.eye(1), h)
-        x2 = la.linear.stability.fmpq(*float(h).as_integer_ratio()) ** 2
-        for function, block in ((X, scheme.X), (Y, scheme.Y)):
+        x2 = fmpq(*float(h).as_integer_ratio()) ** 2
+        for function, block in ((step.X, scheme.X), (step.Y, scheme.Y)):
             value = function(x2)
             assert int(value.p) / int(value.q) == pytest.approx(h * block[0, 0], rel=1e-10)
 

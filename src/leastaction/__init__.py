@@ -9,33 +9,47 @@
 True
 """
 
-from leastaction import linear, problems
+from leastaction import analysis, linear, problems
+from leastaction.analysis.tangent import tangent
+from leastaction.archives import open, resume
 from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError, UnstableStepError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
+from leastaction.many import Crossings, EnergyRange, FirstCrossing, Paths, ensemble
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
+from leastaction.store import StoreError
 from leastaction.trace import const
-
-__version__ = "0.1.0"
+from leastaction.version import __version__
 
 __all__ = [
+    "Crossings",
     "DegenerateLagrangianError",
+    "EnergyRange",
+    "FirstCrossing",
     "Lagrangian",
     "Path",
+    "Paths",
     "Quadratic",
     "StepFailed",
+    "StoreError",
     "TraceError",
     "UnstableStepError",
+    "__version__",
+    "analysis",
     "const",
+    "ensemble",
     "galerkin",
     "gauss",
     "integrate",
     "linear",
     "lobatto",
     "method",
+    "open",
     "problems",
+    "resume",
     "rk4",
+    "tangent",
 ]

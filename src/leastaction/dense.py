@@ -104,11 +104,11 @@ def _polynomial(
     if solved < len(starts):
         raise ArithmeticError(f"the step at t = {float(t[solved]):g} could not be solved again for dense output")
     d = method.table.d if path.digits is None else np.array(method.exact_table(path.digits)["d"], dtype=object)
-    basis = _lagrange(d, tau)[:, 1:]
+    basis = lagrange(d, tau)[:, 1:]
     return left[inverse, :n] + np.einsum("kv,kvi->ki", basis, z[inverse])
 
 
-def _lagrange(d: Reals, x: Reals) -> Reals:
+def lagrange(d: Reals, x: Reals) -> Reals:
     """l_ν(x) for every x, (len(x), len(d))."""
     columns = []
     for v in range(len(d)):

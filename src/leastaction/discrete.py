@@ -19,6 +19,7 @@ increment to first order in dz, so that a step that has converged needs no furth
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from leastaction.methods import Table
 from leastaction.program import Builder, Program
@@ -39,6 +40,55 @@ def newton_program(point: Program, table: Table, n: int) -> Program:
 
     `point` gives Lq, Lv, Lqq, Lqv, Lvv at one (t, q, v, params).
     """
+    E = _equations(point, table, n)
+    B = E.B
+    minus_h, inverse_h = B.op("neg", E.h), B.div(B.const(1.0), E.h)
+    (dz,) = solve(B, E.jacobian, [[B.mul(minus_h, x) for x in E.residual]])
+    correction = [B.mul(inverse_h, _dot(B, row, dz)) for row in E.impulse_slope]
+    return B.build(dz=dz, impulse=[B.add(x, y) for x, y in zip(E.impulse, correction, strict=True)])
+
+
+def tangent_program(point: Program, table: Table, n: int) -> Program:
+    """(t, h, q, p, z, params) ↦ Φ' = ∂(q⁺, p⁺)/∂(q, p), row-major, where z solves the step.
+
+    dz = −(∂R/∂z)⁻¹ (∂R/∂q dq + ∂R/∂p dp),   dq⁺ = dq + dz^s,   dp⁺ = dp + ∂I/∂q dq + ∂I/∂z dz,   I the impulse.
+    """
+    E = _equations(point, table, n)
+    B, N = E.B, len(E.residual)
+    zero, inverse_h = B.const(0.0), B.div(B.const(1.0), E.h)
+    by_q = [[B.op("neg", row[k]) for row in E.slope_by_q] for k in range(n)]
+    by_p = [[B.op("neg", E.h) if i == k else zero for i in range(N)] for k in range(n)]
+    dz = solve(B, E.jacobian, by_q + by_p)
+    state = []
+    for i in range(2 * n):
+        for k in range(2 * n):
+            term = dz[k][N - n + i] if i < n else _dot(B, E.impulse_slope[i - n], dz[k])
+            if i >= n:
+                term = B.mul(inverse_h, B.add(term, E.impulse_by_q[i - n][k]) if k < n else term)
+            state.append(B.add(B.const(1.0), term) if i == k else term)
+    return B.build(state=state)
+
+
+@dataclass(frozen=True)
+class _Equations:
+    """Values of a Builder: R and the impulse, and h times their derivatives by z and by q."""
+
+    B: Builder
+    h: int
+    residual: list[int]
+    impulse: list[int]
+    jacobian: list[list[int]]
+    impulse_slope: list[list[int]]
+    slope_by_q: list[list[int]]
+    impulse_by_q: list[list[int]]
+
+
+def _dot(B: Builder, row: Sequence[int], x: Sequence[int]) -> int:
+    return B.sum(B.mul(a, y) for a, y in zip(row, x, strict=True))
+
+
+def _equations(point: Program, table: Table, n: int) -> _Equations:
+    """The equations of a step and their derivatives as values of a Builder with inputs (t, h, q, p, z, params)."""
     s, r = len(table.d) - 1, len(table.c)
     count = point.inputs[-1][1]
     B = Builder([("t", 1), ("h", 1), ("q", n), ("p", n), ("z", s * n), ("params", count)])
@@ -52,6 +102,8 @@ def newton_program(point: Program, table: Table, n: int) -> Program:
     jacobian = [[B.const(0.0)] * (s * n) for _ in range(s * n)]  # h ∂R/∂z
     impulse = [B.const(0.0)] * n
     impulse_slope = [[B.const(0.0)] * (s * n) for _ in range(n)]  # h ∂(impulse)/∂z
+    slope_by_q = [[B.const(0.0)] * n for _ in range(s * n)]
+    impulse_by_q = [[B.const(0.0)] * n for _ in range(n)]
     for i in range(r):
         l, dl, b = table.l[i], table.dl[i], float(table.b[i])
         weight, slope = (array[i] for array in table.equations)  # of L_q and L_v in the equation ν
@@ -72,6 +124,12 @@ def newton_program(point: Program, table: Table, n: int) -> Program:
         for j in range(n):
             for v in range(s):
                 residual[v][j] = B.sum([residual[v][j], B.scale(weight[v], Lq[j]), B.scale(slope[v], Lv[j])])
+            for k in range(n):
+                qq, vq = Lqq[j * n + k], Lqv[k * n + j]
+                impulse_by_q[j][k] = B.add(impulse_by_q[j][k], qq)
+                for v in range(s):
+                    row = slope_by_q[v * n + j]
+                    row[k] = B.sum([row[k], B.scale(weight[v], qq), B.scale(slope[v], vq)])
             for m in range(1, s + 1):
                 for k in range(n):
                     # Derivatives of h b L_q and b L_v at this node by the k-th coordinate of z^m, times h.
@@ -82,36 +140,40 @@ def newton_program(point: Program, table: Table, n: int) -> Program:
                     for v in range(s):
                         row = jacobian[v * n + j]
                         row[column] = B.sum([row[column], B.scale(weight[v], d_Lq), B.scale(slope[v], d_Lv)])
-    minus_h = B.op("neg", h)
-    dz = solve(B, jacobian, [B.mul(minus_h, x) for block in residual for x in block])
-    correction = [B.mul(inverse_h, B.sum(B.mul(a, x) for a, x in zip(row, dz, strict=True))) for row in impulse_slope]
-    return B.build(dz=dz, impulse=[B.add(x, y) for x, y in zip(impulse, correction, strict=True)])
+    flat = [x for block in residual for x in block]
+    return _Equations(B, h, flat, impulse, jacobian, impulse_slope, slope_by_q, impulse_by_q)
 
 
-def solve(B: Builder, matrix: Sequence[Sequence[int]], right: Sequence[int]) -> list[int]:
+def solve(B: Builder, matrix: Sequence[Sequence[int]], rights: Sequence[Sequence[int]]) -> list[list[int]]:
     """Gaussian elimination with partial pivoting, without branches: rows are exchanged by selection.
+
+    One solution for each right-hand side.
 
     An entry that is zero by structure stays so, and costs nothing.
     """
-    N = len(right)
-    rows = [[*row, x] for row, x in zip(matrix, right, strict=True)]
+    N = len(matrix)
+    rows = [[*row, *(right[i] for right in rights)] for i, row in enumerate(matrix)]
+    width = N + len(rights)
     for k in range(N):
         for i in range(k + 1, N):
             if B.constant(rows[i][k]) == 0:
                 continue
             larger = B.op("lt", B.op("abs", rows[k][k]), B.op("abs", rows[i][k]))
-            for j in range(k, N + 1):
+            for j in range(k, width):
                 upper, lower = rows[k][j], rows[i][j]
                 rows[k][j] = B.select(larger, lower, upper)
                 rows[i][j] = B.select(larger, upper, lower)
         inverse = B.div(B.const(1.0), rows[k][k])
-        for j in range(k + 1, N + 1):
+        for j in range(k + 1, width):
             rows[k][j] = B.mul(inverse, rows[k][j])
         for i in range(k + 1, N):
-            for j in range(k + 1, N + 1):
+            for j in range(k + 1, width):
                 rows[i][j] = B.sub(rows[i][j], B.mul(rows[i][k], rows[k][j]))
-    x: list[int] = [rows[k][N] for k in range(N)]
-    for k in range(N - 1, -1, -1):
-        for i in range(k):
-            x[i] = B.sub(x[i], B.mul(rows[i][k], x[k]))
-    return x
+    solutions = []
+    for column in range(N, width):
+        x: list[int] = [rows[k][column] for k in range(N)]
+        for k in range(N - 1, -1, -1):
+            for i in range(k):
+                x[i] = B.sub(x[i], B.mul(rows[i][k], x[k]))
+        solutions.append(x)
+    return solutions

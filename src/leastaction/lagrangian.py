@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import FLOAT64, Reals, all_finite
-from leastaction.program import Program
+from leastaction.program import Builder, Program
 from leastaction.stepping import pointwise
 
 FloatArray = NDArray[np.float64]
@@ -85,6 +85,13 @@ class Lagrangian:
             )
         return cls.from_program(program, len(q), {name: given[name] for name in names}, name="L")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to other processes: the Program, not the function, which may live in a notebook."""
+        return {"n": self.n, "program": self.program, "name": self.name, "fn": None} | {
+            "_given": self._given,
+            "_defaults": self._defaults,
+        }
+
     @property
     def given(self) -> dict[str, Any]:
         """Names and default values of the parameters, as they were given."""
@@ -122,6 +129,31 @@ class Lagrangian:
     def point(self) -> Program:
         """What the loops read at one point: Lq, Lv, Lqq, Lqv, Lvv, Lvt."""
         return self.hessian.select("Lq", "Lv", "Lqq", "Lqv", "Lvv", "Lvt")
+
+    @cached_property
+    def sensitivity(self) -> Program:
+        """`point` and, behind it, what tells how a step depends on time and the parameters w: Lqt, Lqw, Lvw."""
+        from leastaction.trace import derivatives
+
+        blocks = ("Lq", "Lv", "Lqq", "Lqv", "Lvv", "Lvt", "Lqt", "Lqw", "Lvw")
+        return derivatives(self.program, second=True, parameters=True).select(*blocks)
+
+    @cached_property
+    def acceleration_gradients(self) -> tuple[Program, ...]:
+        """For each j the gradient of g_j = (L_q − L_vq v − L_vt − L_vv a)_j; a stands behind the parameters."""
+        from leastaction.trace import derivatives
+
+        n, count = self.n, self.hessian.inputs[-1][1]
+        programs = []
+        for j in range(n):
+            B = Builder([("t", 1), ("q", n), ("v", n), ("params", count + n)])
+            t, q, v, params = (B.input(name) for name, _ in B.inputs)
+            at = B.inline(self.hessian, t=t, q=q, v=v, params=params[:count])
+            a = params[count:]
+            moved = B.sum(B.add(B.mul(at["Lqv"][k * n + j], v[k]), B.mul(at["Lvv"][j * n + k], a[k])) for k in range(n))
+            g = B.sub(at["Lq"][j], B.add(moved, at["Lvt"][j]))
+            programs.append(derivatives(B.build(L=[g]), second=False, parameters=True))
+        return tuple(programs)
 
     def values(self, params: Params | None = None, reals: Reals = FLOAT64) -> NDArray[Any]:
         """The parameters as one flat array, defaults replaced by what `params` brings."""

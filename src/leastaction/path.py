@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 _FORMAT = "leastaction path 1"
+_OPTIONAL = ("output", "tangent", "sensitivity")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,9 @@ class Path:
     stats       Newton iterations, floor, compile and run times, and what else the run counted
     output      the degrees of freedom stored, where not all are: then q and p are (K, len(output))
     digits      None in float64; else t, q, p, h and params are mpmath numbers of so many decimal digits
+    tangent     ∂(q, p)/∂(q₀, p₀) at every stored time, (K, 2n, 2n), if asked for
+    sensitivity ∂(q, p)/∂(w, h), (K, 2n, P + 1), if asked for: by the P parameters in the order of `system.values()`,
+                with q₀ and p₀ fixed, and by h
     """
 
     system: Lagrangian | Quadratic
@@ -53,6 +57,8 @@ class Path:
     stats: Mapping[str, Any] = field(default_factory=dict)
     output: NDArray[np.int64] | None = None
     digits: int | None = None
+    tangent: FloatArray | None = None
+    sensitivity: FloatArray | None = None
 
     @property
     def reals(self) -> Reals:
@@ -149,8 +155,7 @@ class Path:
             arrays |= to_arrays(self.system)
         else:
             header["program"] = self.system.program.to_json()
-        if self.output is not None:
-            arrays["output"] = self.output
+        arrays |= {name: getattr(self, name) for name in _OPTIONAL if getattr(self, name) is not None}
         target = FilePath(file)
         temporary = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
         try:
@@ -190,7 +195,7 @@ class Path:
             params=system.named(system.values(header["params"], arithmetic)),
             stats=header["stats"],
             **{name: arithmetic.array(arrays[name]) for name in ("t", "q", "p")},
-            output=arrays.get("output"),
+            **{name: arrays[name] for name in _OPTIONAL if name in arrays},
             digits=header["digits"],
         )
 

@@ -43,7 +43,7 @@ def _effort(length: int) -> Effort:
 
 _lock = threading.Lock()
 _libraries: list[Any] = []  # the machine code lives as long as the process
-_programs: dict[str, Native] = {}
+_programs: dict[tuple[str, int, bool], Native] = {}
 
 
 @dataclass(frozen=True)
@@ -78,21 +78,27 @@ def _machine(level: int) -> Any:
     )
 
 
-def _fingerprint() -> str:
+@lru_cache(maxsize=1)
+def native_lanes() -> int:
+    """How many doubles this processor's vectors hold: 8 with AVX-512, else 4, which LLVM splits where it must."""
+    return 8 if llvm.get_host_cpu_features().get("avx512f") else 4
+
+
+def fingerprint() -> str:
     """What else decides the machine code: compiler and processor."""
     version = ".".join(map(str, llvm.llvm_version_info))
     features = llvm.get_host_cpu_features().flatten()
     return f"{llvmlite.__version__} {version} {llvm.get_process_triple()} {llvm.get_host_cpu_name()} {features}"
 
 
-def compile_program(program: Program) -> Native:
-    """The program as a native function; equal programs are compiled once."""
-    native = _programs.get(program.digest)
+def compile_program(program: Program, lanes: int = 1, bounded: bool = False) -> Native:
+    """The program as a native function of one or several lanes (see `lower`); equal programs are compiled once."""
+    native = _programs.get((program.digest, lanes, bounded))
     if native is None:
-        lowered = lower(program, "kernel")
+        lowered = lower(program, "kernel", lanes, bounded)
         address = compile_ir(lambda: lowered.text, "kernel", key=lowered.text, effort=_effort(len(program.code)))
         native = Native(address, program.input_size, program.output_size, max(1, lowered.work))
-        _programs[program.digest] = native
+        _programs[program.digest, lanes, bounded] = native
     return native
 
 
@@ -102,7 +108,7 @@ def compile_ir(text: Callable[[], str], symbol: str, key: str, effort: Effort) -
     `key` must decide the IR: with an entry in the cache the IR is not made at all.
     """
     _target()
-    name = cache.key("object", _fingerprint(), repr(effort), symbol, key)
+    name = cache.key("object", fingerprint(), repr(effort), symbol, key)
     code = cache.load(name)
     if code is None:
         code = _object_code(text(), symbol, effort)

@@ -8,6 +8,11 @@ address:
 `in` and `out` hold the program's input and output blocks one after the other. A long program is
 cut into functions of at most `PIECE` instructions, since LLVM's passes cost more than
 proportionally in the length of a function; values that cross a cut go through `work`.
+
+With several lanes every double becomes a vector of that many: scalar i of lane k is at [i · lanes + k] of the
+arrays, and all lanes go through the same instructions, so that a lane's result does not depend on its
+neighbours or its place. Sines and cosines are written out (`trigonometry`); other functions that LLVM has no
+vector code for come from a library where there is one (`vector_math`); elsewhere each lane calls the scalar function.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from leastaction.kernel import trigonometry, vector_math
 from leastaction.program import Instruction, Program
 
 PIECE = 2000
@@ -34,6 +40,8 @@ _LIBM = (
 )  # fmt: skip
 _BINARY_CALLS = {"pow", "copysign", "min", "max", "atan2", "hypot"}
 _CALLS = {**_INTRINSICS, **{op: op for op in _LIBM}}
+_VECTOR_INTRINSICS = {"sqrt", "floor", "ceil", "copysign", "abs", "min", "max"}  # a few instructions, for all lanes
+_OWN = {"sin": "la.sin", "cos": "la.cos"}
 
 
 @dataclass(frozen=True)
@@ -44,24 +52,28 @@ class Lowered:
     work: int
 
 
-def lower(program: Program, name: str) -> Lowered:
-    """The program as LLVM IR defining `void @name(ptr in, ptr out, ptr work)`."""
+def lower(program: Program, name: str, lanes: int = 1, bounded: bool = False) -> Lowered:
+    """The program as LLVM IR defining `void @name(ptr in, ptr out, ptr work)`.
+
+    With several lanes and `bounded`, sin x and cos x are NaN for |x| ≥ 2³⁰.
+    """
+    target = _Lanes(lanes, bounded, {**vector_math.symbols(lanes), **_OWN} if lanes > 1 else {})
     pieces = list(_pieces(program))
     slots = _crossing_slots(program, pieces)
     outputs: dict[int, list[int]] = {}
     for place, k in enumerate(program.results):
         outputs.setdefault(k, []).append(place)
-    text = [_declarations()]
+    text = [_declarations(target)]
     if len(pieces) == 1:
-        text.append(_function(program, pieces[0], f"@{name}", "", slots, outputs))
+        text.append(_function(program, pieces[0], f"@{name}", "", slots, outputs, target))
     else:
         for i, piece in enumerate(pieces):
-            text.append(_function(program, piece, f"@{name}.{i}", "internal ", slots, outputs))
+            text.append(_function(program, piece, f"@{name}.{i}", "internal ", slots, outputs, target))
         calls = "\n".join(f"  call void @{name}.{i}(ptr %in, ptr %out, ptr %work)" for i in range(len(pieces)))
         text.append(
             f"define void @{name}(ptr noalias %in, ptr noalias %out, ptr noalias %work) {{\n{calls}\n  ret void\n}}\n"
         )
-    return Lowered("\n".join(text), len(slots))
+    return Lowered("\n".join(text), len(slots) * lanes)
 
 
 def _pieces(program: Program) -> Iterator[range]:
@@ -87,19 +99,75 @@ def _operands(instruction: Instruction) -> tuple[int, ...]:
     return () if instruction[0] in ("input", "const") else instruction[1:]
 
 
-def _declarations() -> str:
+@dataclass(frozen=True)
+class _Lanes:
+    """How many lanes, and the library functions that take them all at once."""
+
+    count: int
+    bounded: bool
+    functions: dict[str, str]
+
+    @property
+    def type(self) -> str:
+        return "double" if self.count == 1 else f"<{self.count} x double>"
+
+    @property
+    def bits(self) -> str:
+        return "i1" if self.count == 1 else f"<{self.count} x i1>"
+
+    def literal(self, x: float) -> str:
+        number = f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+        return number if self.count == 1 else f"<{', '.join([f'double {number}'] * self.count)}>"
+
+    def intrinsic(self, op: str) -> str:
+        symbol = _INTRINSICS[op]
+        return symbol if self.count == 1 else symbol.replace(".f64", f".v{self.count}f64")
+
+    def call(self, v: str, op: str, x: Sequence[str]) -> list[str]:
+        """v = op(x …), for all lanes at once where there is such a function, else lane by lane."""
+        if self.count == 1 or op in _VECTOR_INTRINSICS or op in self.functions:
+            symbol = self.functions.get(op) or (self.intrinsic(op) if op in _INTRINSICS else op)
+            return [f"  {v} = call {self.type} @{symbol}({', '.join(f'{self.type} {a}' for a in x)})"]
+        lines = []
+        held = "poison"
+        part = v.replace("%v", "%e")
+        for k in range(self.count):
+            for i, a in enumerate(x):
+                lines.append(f"  {part}.{k}.{i} = extractelement {self.type} {a}, i32 {k}")
+            arguments = ", ".join(f"double {part}.{k}.{i}" for i in range(len(x)))
+            lines.append(f"  {part}.{k} = call double @{_CALLS[op]}({arguments})")
+            into = v if k == self.count - 1 else f"{part}.{k}.r"
+            lines.append(f"  {into} = insertelement {self.type} {held}, double {part}.{k}, i32 {k}")
+            held = into
+        return lines
+
+
+def _declarations(target: _Lanes) -> str:
+    pure = " nounwind willreturn memory(none)"
+    functions = {symbol: ("double", op in _BINARY_CALLS) for op, symbol in _CALLS.items()}
+    if target.count > 1:
+        functions |= {target.intrinsic(op): (target.type, op in _BINARY_CALLS) for op in _VECTOR_INTRINSICS}
+        functions |= {symbol: (target.type, op in _BINARY_CALLS) for op, symbol in target.functions.items()}
+        functions = {symbol: kind for symbol, kind in functions.items() if symbol not in _OWN.values()}
     lines = []
-    for op, symbol in _CALLS.items():
-        arguments = "double, double" if op in _BINARY_CALLS else "double"
-        attributes = "" if symbol.startswith("llvm.") else " nounwind willreturn memory(none)"
-        lines.append(f"declare double @{symbol}({arguments}){attributes}")
+    for symbol, (kind, binary) in functions.items():
+        arguments = f"{kind}, {kind}" if binary else kind
+        lines.append(f"declare {kind} @{symbol}({arguments}){'' if symbol.startswith('llvm.') else pure}")
+    if target.count > 1:
+        lines.append(trigonometry.definitions(target.count, target.bounded))
     return "\n".join(lines) + "\n"
 
 
 def _function(
-    program: Program, piece: range, symbol: str, linkage: str, slots: dict[int, int], outputs: dict[int, list[int]]
+    program: Program,
+    piece: range,
+    symbol: str,
+    linkage: str,
+    slots: dict[int, int],
+    outputs: dict[int, list[int]],
+    target: _Lanes,
 ) -> str:
-    code = program.code
+    code, kind = program.code, target.type
     body: list[str] = []
     known: dict[int, str] = {}
 
@@ -108,68 +176,65 @@ def _function(
         if k not in known:
             op, argument = code[k][0], code[k][1]
             if op == "const":
-                known[k] = _literal(float(argument))
+                known[k] = target.literal(float(argument))
             else:
                 known[k] = f"%v{k}"
                 source, place = ("in", argument) if op == "input" else ("work", slots[k])
-                body.append(f"  %a{k} = getelementptr double, ptr %{source}, i64 {place}")
-                body.append(f"  %v{k} = load double, ptr %a{k}")
+                body.append(f"  %a{k} = getelementptr {kind}, ptr %{source}, i64 {place}")
+                body.append(f"  %v{k} = load {kind}, ptr %a{k}, align 8")
         return known[k]
 
     for k in piece:
         op = code[k][0]
         if op not in ("input", "const"):
             operands = [value(a) for a in code[k][1:]]
-            body.extend(_instruction(f"%v{k}", op, operands))
+            body.extend(_instruction(target, f"%v{k}", op, operands))
             known[k] = f"%v{k}"
             if k in slots:
-                body.append(f"  %s{k} = getelementptr double, ptr %work, i64 {slots[k]}")
-                body.append(f"  store double %v{k}, ptr %s{k}")
+                body.append(f"  %s{k} = getelementptr {kind}, ptr %work, i64 {slots[k]}")
+                body.append(f"  store {kind} %v{k}, ptr %s{k}, align 8")
         for place in outputs.get(k, ()):
             held = value(k)
-            body.append(f"  %o{place} = getelementptr double, ptr %out, i64 {place}")
-            body.append(f"  store double {held}, ptr %o{place}")
+            body.append(f"  %o{place} = getelementptr {kind}, ptr %out, i64 {place}")
+            body.append(f"  store {kind} {held}, ptr %o{place}, align 8")
     kept_apart = " noinline" if linkage else ""
     head = f"define {linkage}void {symbol}({_ARGUMENTS}){kept_apart} {{"
     return "\n".join([head, *body, "  ret void", "}", ""])
 
 
-def _literal(x: float) -> str:
-    return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
-
-
-def _instruction(v: str, op: str, x: Sequence[str]) -> list[str]:
+def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]:
     """IR lines that define v. Products and sums may be contracted to fused multiply-adds, nothing more."""
+    T, bits = target.type, target.bits
     if op in _ARITHMETIC:
-        return [f"  {v} = {_ARITHMETIC[op]} contract double {x[0]}, {x[1]}"]
+        return [f"  {v} = {_ARITHMETIC[op]} contract {T} {x[0]}, {x[1]}"]
     if op == "neg":
-        return [f"  {v} = fneg double {x[0]}"]
+        return [f"  {v} = fneg {T} {x[0]}"]
     if op == "sq":
-        return [f"  {v} = fmul contract double {x[0]}, {x[0]}"]
+        return [f"  {v} = fmul contract {T} {x[0]}, {x[0]}"]
     if op in _CALLS:
-        return [f"  {v} = call double @{_CALLS[op]}({', '.join(f'double {a}' for a in x)})"]
+        return target.call(v, op, x)
     c = v.replace("%v", "%c")
-    zero = _literal(0.0)
+    zero = target.literal(0.0)
     if op in _COMPARE:
-        return [f"  {c} = fcmp {_COMPARE[op]} double {x[0]}, {x[1]}", f"  {v} = uitofp i1 {c} to double"]
+        return [f"  {c} = fcmp {_COMPARE[op]} {T} {x[0]}, {x[1]}", f"  {v} = uitofp {bits} {c} to {T}"]
     if op == "not":
-        return [f"  {c} = fcmp oeq double {x[0]}, {zero}", f"  {v} = uitofp i1 {c} to double"]
+        return [f"  {c} = fcmp oeq {T} {x[0]}, {zero}", f"  {v} = uitofp {bits} {c} to {T}"]
     if op in ("and", "or"):
         return [
-            f"  {c}a = fcmp une double {x[0]}, {zero}",
-            f"  {c}b = fcmp une double {x[1]}, {zero}",
-            f"  {c} = {op} i1 {c}a, {c}b",
-            f"  {v} = uitofp i1 {c} to double",
+            f"  {c}a = fcmp une {T} {x[0]}, {zero}",
+            f"  {c}b = fcmp une {T} {x[1]}, {zero}",
+            f"  {c} = {op} {bits} {c}a, {c}b",
+            f"  {v} = uitofp {bits} {c} to {T}",
         ]
     if op in ("if", "select"):
         return [
-            f"  {c} = fcmp une double {x[0]}, {zero}",
-            f"  {v} = select i1 {c}, double {x[1]}, double {x[2] if op == 'select' else zero}",
+            f"  {c} = fcmp une {T} {x[0]}, {zero}",
+            f"  {v} = select {bits} {c}, {T} {x[1]}, {T} {x[2] if op == 'select' else zero}",
         ]
     if op == "sign":
         return [
-            f"  {c} = fcmp oeq double {x[0]}, {zero}",
-            f"  {c}s = call double @llvm.copysign.f64(double {_literal(1.0)}, double {x[0]})",
-            f"  {v} = select i1 {c}, double {zero}, double {c}s",
+            f"  {c} = fcmp oeq {T} {x[0]}, {zero}",
+            f"  {c}s = call {T} @{target.intrinsic('copysign')}({T} {target.literal(1.0)}, {T} {x[0]})",
+            f"  {v} = select {bits} {c}, {T} {zero}, {T} {c}s",
         ]
     raise ValueError(f"no lowering for operation {op!r}")

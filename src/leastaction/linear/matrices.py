@@ -30,11 +30,16 @@ def is_sparse(a: Any) -> bool:
 def symmetric(a: Any, name: str) -> Any:
     """A float64 copy: a dense array, or CSR for sparse input. A vector stands for a diagonal matrix."""
     if not is_sparse(a):
+        if (entries := exact_entries(a)) is not None:
+            try:
+                a = FLOAT64.array(entries)
+            except (TypeError, ValueError) as error:
+                raise TypeError(
+                    f"{name} must be real; got entries of type {entries.flat[0].__class__}: {error}"
+                ) from None
         try:
-            a = np.asarray(a) if (entries := exact_entries(a)) is None else FLOAT64.array(entries)
-        except ValueError as error:
-            if "inhomogeneous" not in str(error):
-                raise
+            a = np.asarray(a)
+        except ValueError:
             raise ValueError(f"{name} must be a matrix; its rows have different lengths") from None
         if a.ndim == 0:
             a = a.reshape(1, 1)

@@ -41,6 +41,19 @@ class Propagator:
     def solves(self) -> Solves:
         return solves(self.system, self.method, self.h)
 
+    def powers(self, k: NDArray[np.int64]) -> FloatArray:
+        """Φᵏ for ascending k, (K, 2n, 2n): the derivative of k steps by the state they began with."""
+        n = self.system.n
+        if self.small:
+            step = np.eye(2 * n) + self.operator.W + self.operator.W_low
+        else:
+            columns = [np.concatenate(self._increments(e[:n], e[n:], None)) for e in np.eye(2 * n)]
+            step = np.eye(2 * n) + np.array(columns).T
+        powers = [np.linalg.matrix_power(step, int(k[0]))]
+        for gap in np.diff(k):
+            powers.append(np.linalg.matrix_power(step, int(gap)) @ powers[-1])
+        return np.array(powers)
+
     def prepare(self) -> None:
         """Make the matrix or the factors now, not at the first step."""
         _ = self.operator if self.small else self.solves

@@ -7,7 +7,7 @@ from importlib import import_module
 from leastaction.papers.model import Paper
 
 # In the order in which a report shows them.
-_MODULES = ("pendulum2023", "quadratic2024")
+_MODULES = ("galerkin2014", "pendulum2023", "quadratic2024", "top2025")
 
 
 def papers() -> dict[str, Paper]:

@@ -59,8 +59,8 @@ TABLE_2: dict[tuple[int, str, str], tuple[str, str, str, str]] = {
 
 _CUT = "cut to four decimals and padded with zeros"
 _SPOILED = (
-    "no setting reproduces it: a longer run cannot have a smaller maximum, yet p at 100 t̄ is printed as 6.40e-3, below "
-    "the 1.37e-2 printed here; and p/q of RK4's errors is 0.29 at this length, not 0.87"
+    "no setting tried reproduces it: a longer run cannot have a smaller maximum, yet p at 100 t̄ is printed as 6.40e-3, "
+    "below the 1.37e-2 printed here; and p/q of RK4's errors is 0.29 at this length, not 0.87"
 )
 _FOLLOWS = "computed from the wrong error with 40 steps per t̄"
 

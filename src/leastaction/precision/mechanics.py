@@ -162,12 +162,11 @@ class Mechanics:
 
 
 def solve(A: Any, b: Any) -> list[Any] | None:
-    """A⁻¹ b in floating point, without error bounds; None where A is singular or not finite."""
+    """A⁻¹ b in floating point, without error bounds; None where A is singular."""
     try:
-        x = A.mid().solve(b.mid(), algorithm="approx").mid().entries()
+        return list(A.mid().solve(b.mid(), algorithm="approx").mid().entries())
     except ZeroDivisionError:
         return None
-    return x if all(entry.is_finite() for entry in x) else None
 
 
 def _regular(A: Any, n: int, bits: int) -> bool:

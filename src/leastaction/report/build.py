@@ -142,6 +142,6 @@ def records(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:
                 }
             )
         for figure in outcome.figures:
-            claims = [{"text": c.text, "holds": c.holds, "measured": c.measured} for c in figure.claims]
+            claims = [{"text": c.text, "holds": bool(c.holds), "measured": c.measured} for c in figure.claims]
             rows.append({"paper": key, "figure": figure.number, "file": figure.file, "claims": claims})
     return rows

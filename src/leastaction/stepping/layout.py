@@ -32,12 +32,26 @@ MOST = 21  # largest in a step
 CONTINUED = 22  # steps solved by continuation in h
 TABLE = 23  # offsets of the method's arrays in the table …
 WORK = 32  # … and of the workspace's
+ROWS = 48  # pointwise: 0 if all points share one set of parameters, else 1
 COLUMNS = 56  # linear systems: how many of the numbers (q, p) are stored
 INTEGERS = 57
+
+# Integers of the tangent loop, in an array of their own.
+SENSITIVITY = 0  # address of the kernel of second derivatives, or of the whole derivative of a step
+SENSITIVITY_EXTRA = 1  # columns beyond those of the state: 0, or one for each parameter and one for h
+SENSITIVITY_VALUES = 2  # how many values the kernel gives
+SENSITIVITY_FUSED = 3  # 1: the kernel gives Φ' of the whole step
+RUN = 4  # address of galerkin.run
 
 # From this many unknowns on, LAPACK factors faster than plain loops.
 LAPACK_FROM = 32
 
+# Newton's iteration ends when the next increment would change nothing …
+EPS = 2.220446049250313e-16
+NEGLIGIBLE = 1e-3 * EPS
+# … or when it has stopped shrinking and is this small; the floor actually reached is reported.
+ACCEPTABLE = 1e-7
+MOST_ITERATIONS = 50
 # If the second Newton increment is at most this part of the first, the root is the only one near the prediction
 # (the affine-invariant Newton–Kantorovich theorem; Deuflhard, Newton Methods for Nonlinear Problems, 2.1).
 ON_THE_BRANCH = 0.25
@@ -55,6 +69,7 @@ NOT_CONVERGED = 1
 NOT_FINITE = 2
 BRANCH_ENDS = 3
 SINGULAR = 4
+STOPPED = 5  # of a lane: by an event, as asked
 
 # Reals that travel with the state: start time, step, and what the last piece measured.
 START = 0
@@ -81,3 +96,40 @@ def work_sizes(n: int, s: int, params: int, kernel: int) -> list[int]:
 def offsets(sizes: list[int]) -> list[int]:
     """Where each array begins, and where the last one ends."""
     return [0, *accumulate(sizes)]
+
+
+# Lanes: integers, in. Addresses of the lanes' kernels …
+SOLVE = 0
+ADVANCE = 1
+LANES = 2  # lanes in a group, groups in a batch
+GROUPS = 3
+INPUTS = 4  # vectors in a group's state …
+CHANGED = 5  # … of which those from here on change in a step …
+SOLVED = 6  # … and those from here on in a Newton iteration; all these are offsets in vectors
+HELD = 7  # vectors that change in a step
+Q_PLACE = 8
+Z_PLACE = 9
+IMPULSE_PLACE = 10
+ACTIVE_PLACE = 11
+STATUS_PLACE = 12
+TROUBLE_PLACE = 13
+CONTRACTION_PLACE = 14
+ITERATIONS_PLACE = 15
+LEFT_PLACE = 16
+PARAMS_PLACE = 17
+ALIVE_PLACE = 18
+EVENTS_PLACE = 19
+EVENTS = 20  # how many event functions
+SKIPPED = 21  # stored rows to leave out at the start: 1 if only the last state is wanted
+KEPT = 22  # rows stored per lane
+RECORDS = 23  # crossings recorded per lane, of all events
+EVENT = 24  # of each event: direction, how many to record, where its records begin, whether it stops the lane
+LANE_INTEGERS = EVENT + 4 * 16
+# Per lane: integers, out.
+LANE_STATUS = 0
+LANE_STEPS = 1
+LANE_ITERATIONS = 2
+LANE_CONTINUED = 3
+LANE_CROSSINGS = 4  # one for each event
+LANE_COUNTS = LANE_CROSSINGS + 16
+MOST_EVENTS = 16

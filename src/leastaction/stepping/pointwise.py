@@ -32,9 +32,9 @@ def evaluate(program: Program, rows: FloatArray) -> FloatArray:
 def velocities(
     point: Program, n: int, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
 ) -> tuple[FloatArray, int | None]:
-    """v(t, q, p) at K points, and the index of the first that has none."""
-    space = workspace(n, 1, len(params), hessian=point)
-    space.integers[layout.STEPS] = len(q)
+    """v(t, q, p) at K points, and the index of the first that has none; `params` is one set, or (K, …) sets."""
+    space = workspace(n, 1, params.shape[-1], hessian=point)
+    space.integers[[layout.STEPS, layout.ROWS]] = len(q), params.ndim - 1
     v = np.zeros((len(q), n))
     points = np.ascontiguousarray(np.concatenate([q, p], axis=1))
     loop("pointwise.velocities")(space.integers, t, points, v, params, space.memory, space.pivots)

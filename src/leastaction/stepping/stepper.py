@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -62,6 +63,18 @@ class Stepper(Protocol):
         ...
 
 
+class ResumableStepper(Stepper, Protocol):
+    """A stepper that can be taken down and set up again."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Copies of everything that the steps to come depend on."""
+        ...
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from such copies, to the last bit as if there had been no pause."""
+        ...
+
+
 class PolynomialStepper(Stepper, Protocol):
     """A stepper whose steps are polynomials."""
 
@@ -70,7 +83,7 @@ class PolynomialStepper(Stepper, Protocol):
         ...
 
 
-def stepper(system: Lagrangian, method: Method, start: Start) -> Stepper:
+def stepper(system: Lagrangian, method: Method, start: Start) -> ResumableStepper:
     """The stepper of a method on a Lagrangian system."""
     if isinstance(method, Galerkin):
         return GalerkinStepper(system, method, start)
@@ -80,21 +93,18 @@ def stepper(system: Lagrangian, method: Method, start: Start) -> Stepper:
 class GalerkinStepper:
     """A member of the PsNrQu family at work.
 
-    `x` = (t, h, q, p, z, params) is the kernel's input and, with `carry`, two integers and the number
-    of steps done, the whole state: a run continued from a copy of them goes on to the last bit.
+    `x` = (t, h, q, p, z, params) is the kernel's input and, with `carry`, two integers, the number of steps
+    done and the last velocity found, the whole state: a run continued from a copy of them goes on to the last bit.
     """
+
+    _KEPT = (layout.STARTED, layout.PREDICTOR, layout.FIRST, layout.ITERATIONS, layout.MOST, layout.CONTINUED)
 
     def __init__(self, system: Lagrangian, method: Galerkin, start: Start) -> None:
         n, s = system.n, method.s
-        table = method.table
         self.n, self.N = n, n * s
         self._run = loop("galerkin.run")
-        self._space = _galerkin_workspace(system, method)
-        places = layout.offsets(layout.table_sizes(s, method.rule.r))
-        self._space.integers[layout.TABLE : layout.TABLE + len(places)] = places
-        self._space.integers[[layout.NODES, layout.PREDICTOR]] = method.rule.r, s
-        arrays = (table.c, table.b, table.d, *table.equations, table.slope, table.modes, table.growth)
-        self._table = np.concatenate([array.ravel() for array in arrays])
+        self._space = galerkin_workspace(system, method)
+        self._table = method_table(self._space, method)
         self._reals = np.zeros(layout.REALS)
         self._reals[[layout.START, layout.STEP]] = start.t, start.h
         self.x = np.concatenate([[start.t, start.h], start.q, start.p, np.zeros(self.N), start.params])
@@ -133,6 +143,21 @@ class GalerkinStepper:
             "floor": float(self._reals[layout.FLOOR]),
             "continued": int(I[layout.CONTINUED]),
         }
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {
+            "x": self.x.copy(),
+            "carry": self.carry.copy(),
+            "velocity": self._space.memory[_velocity_place(self._space, self.n)].copy(),
+            "integers": self._space.integers[list(self._KEPT)],
+            "floor": self._reals[[layout.FLOOR]],
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self.x[:], self.carry[:] = state["x"], state["carry"]
+        self._space.memory[_velocity_place(self._space, self.n)] = state["velocity"]
+        self._space.integers[list(self._KEPT)] = state["integers"]
+        self._reals[layout.FLOOR] = state["floor"][0]
 
 
 class RK4Stepper:
@@ -176,6 +201,18 @@ class RK4Stepper:
     def counts(self) -> dict[str, float]:
         return {}
 
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {
+            "y": self.y.copy(),
+            "velocity": self._space.memory[_velocity_place(self._space, self._system.n)].copy(),
+            "integers": self._space.integers[[layout.FIRST]],
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self.y[:] = state["y"]
+        self._space.memory[_velocity_place(self._space, self._system.n)] = state["velocity"]
+        self._space.integers[[layout.FIRST]] = state["integers"]
+
 
 def _velocity_place(space: Workspace, n: int) -> slice:
     """Where the loops look for their first guess of the velocity."""
@@ -183,7 +220,18 @@ def _velocity_place(space: Workspace, n: int) -> slice:
     return slice(place, place + n)
 
 
-def _galerkin_workspace(system: Lagrangian, method: Galerkin) -> Workspace:
+def method_table(space: Workspace, method: Galerkin) -> FloatArray:
+    """The method's table in one array, its places entered in the workspace."""
+    table = method.table
+    places = layout.offsets(layout.table_sizes(method.s, method.rule.r))
+    space.integers[layout.TABLE : layout.TABLE + len(places)] = places
+    space.integers[[layout.NODES, layout.PREDICTOR]] = method.rule.r, method.s
+    arrays = (table.c, table.b, table.d, *table.equations, table.slope, table.modes, table.growth)
+    return np.concatenate([array.ravel() for array in arrays])
+
+
+def galerkin_workspace(system: Lagrangian, method: Galerkin) -> Workspace:
+    """Memory for a member of the family on a system, its kernels compiled."""
     newton = _newton_program(system.point, method, system.n)
     gradient = system.gradient.select("Lq", "Lv") if newton is None else None
     count = system.point.inputs[-1][1]

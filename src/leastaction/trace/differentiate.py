@@ -28,37 +28,43 @@ FLAT = LOGICAL | {"sign", "floor", "ceil"}
 PAIRS = {1: [(0, 0)], 2: [(0, 0), (0, 1), (1, 1)]}
 
 
-def derivatives(program: Program, second: bool) -> Program:
+def derivatives(program: Program, second: bool, parameters: bool = False) -> Program:
     """L, Lq, Lv and, if `second`, Lqq, Lqv, Lvv (row-major) and Lvt, from the Program of L(t, q, v, params).
 
-    Lqv[i n + j] = ∂²L/∂q_i∂v_j.
+    Lqv[i n + j] = ∂²L/∂q_i∂v_j. With `parameters` also Lt and Lw and, if `second`, Lqt, Lqw and Lvw, where w are the
+    parameters.
     """
-    sweep = _Sweep(program.select("L"), second)
+    sweep = _Sweep(program.select("L"), second, parameters)
     L, q, v = sweep.program.output("L")[0], sweep.reads("q"), sweep.reads("v")
     sweep.run(L)
     outputs = {"L": [sweep.value[L]], "Lq": sweep.gradient(q), "Lv": sweep.gradient(v)}
     if second:
         outputs |= {"Lqq": sweep.hessian(q, q), "Lqv": sweep.hessian(q, v), "Lvv": sweep.hessian(v, v)}
         outputs["Lvt"] = sweep.hessian(v, sweep.reads("t"))
+    if parameters:
+        t, w = sweep.reads("t"), sweep.reads("params")
+        outputs |= {"Lt": sweep.gradient(t), "Lw": sweep.gradient(w)}
+        if second:
+            outputs |= {"Lqt": sweep.hessian(q, t), "Lqw": sweep.hessian(q, w), "Lvw": sweep.hessian(v, w)}
     return sweep.build(**outputs)
 
 
 class _Sweep(Algebra):
     """The backward sweep: `value`, `adjoint` and `edges` are indexed by the instructions of the program."""
 
-    def __init__(self, program: Program, second: bool) -> None:
+    def __init__(self, program: Program, second: bool, parameters: bool) -> None:
         super().__init__(program.inputs)
         self.program, self.second = program, second
         self.value: list[int] = []
         self.adjoint: dict[int, int] = {}
         # edges[k][l] = edges[l][k] = ∂²L/∂w_k∂w_l
         self.edges: dict[int, dict[int, int]] = {}
-        parameters = range(*program.input_slice("params").indices(program.input_size))
+        constant = range(0 if parameters else program.input_size)[program.input_slice("params")]
         self.active: list[bool] = []
         for op, *args in program.code:
             if op == "input":
                 self.value.append(self._emit("input", args[0]))
-                self.active.append(args[0] not in parameters)
+                self.active.append(args[0] not in constant)
             elif op == "const":
                 self.value.append(self.const(args[0]))
                 self.active.append(False)

@@ -7,6 +7,7 @@ x = (t, h, q, p, z, params).
 from __future__ import annotations
 
 from leastaction.stepping.layout import (
+    ACCEPTABLE,
     ASTRAY,
     BRANCH_ENDS,
     DEGREE,
@@ -16,6 +17,8 @@ from leastaction.stepping.layout import (
     GOING_WELL,
     GRADIENT,
     HESSIAN,
+    MOST_ITERATIONS,
+    NEGLIGIBLE,
     NEWTON,
     NODES,
     NOT_CONVERGED,
@@ -29,12 +32,6 @@ from leastaction.stepping.loops.calls import at, call_kernel, native
 from leastaction.stepping.loops.legendre import velocity
 from leastaction.stepping.loops.linear_algebra import factor, solve
 
-EPS = 2.220446049250313e-16
-MOST_ITERATIONS = 50
-# An increment is at the floor when the next one would change nothing …
-NEGLIGIBLE = 1e-3 * EPS
-# … or when it has stopped shrinking and is this small; the floor actually reached is reported.
-ACCEPTABLE = 1e-7
 # A chord iteration is worth going on with while it gains this much each time.
 CHORD_RATE = 0.1
 HUGE = 1e300

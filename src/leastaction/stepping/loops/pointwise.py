@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leastaction.stepping.layout import DOF, DONE, GOING_WELL, HESSIAN, PARAMS, SINGULAR, STATUS, STEPS
+from leastaction.stepping.layout import DOF, DONE, GOING_WELL, HESSIAN, PARAMS, ROWS, SINGULAR, STATUS, STEPS
 from leastaction.stepping.loops.calls import at, call_kernel, native
 from leastaction.stepping.loops.legendre import invert
 from leastaction.stepping.loops.workspace import give_parameters, workspace
@@ -17,13 +17,17 @@ def evaluate(I, inputs, outputs, memory):
 
 @native
 def velocities(I, t, points, v, params, memory, pivots):
-    """For each row (q, p) of `points`: v(t, q, p); each starts from the one before."""
+    """For each row (q, p) of `points`: v(t, q, p), found from v = 0 so that it depends on nothing else.
+
+    `params` holds one set for all points, or with I[ROWS] = 1 a row for each.
+    """
     W = workspace(I, memory, pivots)
     n = I[DOF]
-    give_parameters(I, W, params)
     for k in range(I[STEPS]):
+        give_parameters(I, W, at(params, k * I[ROWS] * I[PARAMS]))
         W.point[0] = t[k]
         for j in range(n):
+            W.v[j] = 0.0
             W.point[1 + j] = points[k * 2 * n + j]
         if not invert(I, W, at(points, k * 2 * n + n)):
             I[STATUS] = SINGULAR

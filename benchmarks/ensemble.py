@@ -1,0 +1,281 @@
+"""Speed of ensembles and of stored runs, every figure from one run: `python benchmarks/ensemble.py`.
+
+Side by side, repeats interleaved and the best of each taken, since machines are noisy. What runs on one core is
+compared by the processor time it takes, threads and clusters by the clock. Prints tables in Markdown; `--quick` does
+fewer repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+
+import numpy as np
+from core import best, table
+
+import leastaction as la
+
+
+def double_pendulum(q, v, m, l, g):
+    T = m * l**2 * (v[0] ** 2 + 0.5 * v[1] ** 2 + v[0] * v[1] * np.cos(q[0] - q[1]))
+    V = -m * g * l * (2 * np.cos(q[0]) + np.cos(q[1]))
+    return T - V
+
+
+SYSTEM = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "l": 0.25, "g": 9.81})
+B = 64
+Q = np.random.default_rng(0).uniform(-1.2, 1.2, (B, 2))
+REST = np.zeros((B, 2))
+
+
+def cpu(run: Callable[[], object]) -> Callable[[], float]:
+    def timed() -> float:
+        clock = time.process_time()
+        run()
+        return time.process_time() - clock
+
+    return timed
+
+
+def wall(run: Callable[[], object]) -> Callable[[], float]:
+    def timed() -> float:
+        clock = time.perf_counter()
+        run()
+        return time.perf_counter() - clock
+
+    return timed
+
+
+def one_core(repeats: int) -> None:
+    """Simpson on the double pendulum, per trajectory and step: lanes, one trajectory, JAX's vmap."""
+    steps, h = 4000, 0.01
+    paths = la.ensemble(SYSTEM, "simpson", Q, REST, h=h, steps=steps, final_only=True, threads=1)
+
+    def ensemble(**options) -> Callable[[], float]:
+        return cpu(
+            lambda: la.ensemble(SYSTEM, "simpson", Q, REST, h=h, steps=steps, final_only=True, threads=1, **options)
+        )
+
+    def single() -> None:
+        for q in Q[:8]:
+            la.integrate(SYSTEM, "simpson", q, [0, 0], h=h, steps=steps, every=steps)
+
+    flip = la.FirstCrossing(lambda q, p: np.cos(q[1] / 2))
+    runs = {
+        "one trajectory": (cpu(single), 8 * steps),
+        f"ensemble, {paths.stats['lanes']} lanes": (ensemble(), B * steps),
+        "… with the energy's range": (ensemble(reduce={"E": la.EnergyRange()}), B * steps),
+        "… with an event function": (ensemble(reduce={"flip": flip}), B * steps),
+    }
+    try:
+        few, times_over = 200, 16  # JAX likes large batches better
+        runs["JAX vmap"] = (jax_vmap(few, h, np.tile(Q, (times_over, 1))), times_over * B * few)
+    except ImportError:
+        print("(JAX is not installed: pip install --group bench)")
+    times = best(repeats, **{name: run for name, (run, _) in runs.items()})
+    cost = {name: times[name] / count * 1e6 for name, (_, count) in runs.items()}
+    base = cost["one trajectory"]
+    rows = [[name, f"{c:.3f}", f"{base / c:.1f}"] for name, c in cost.items()]
+    table(
+        "One core: double pendulum, Simpson, h = 0.01",
+        ["run", "µs per step and trajectory", "one trajectory / it"],
+        rows,
+    )
+
+
+def jax_vmap(steps: int, h: float, start: np.ndarray) -> Callable[[], float]:
+    """The same scheme in JAX: derivatives of the discrete Lagrangian, three Newton iterations, one scan of vmaps."""
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+
+    def lagrangian(q, v):
+        T = 0.25**2 * (v[0] ** 2 + 0.5 * v[1] ** 2 + v[0] * v[1] * jnp.cos(q[0] - q[1]))
+        return T + 9.81 * 0.25 * (2 * jnp.cos(q[0]) + jnp.cos(q[1]))
+
+    def discrete(q, a, b):
+        left = lagrangian(q, (-3 * q + 4 * a - b) / h)
+        middle, right = lagrangian(a, (b - q) / h), lagrangian(b, (q - 4 * a + 3 * b) / h)
+        return h * (left + 4 * middle + right) / 6
+
+    def residual(z, q, p):
+        d_left, d_middle = jax.grad(discrete, (0, 1))(q, q + z[:2], q + z[2:])
+        return jnp.concatenate([p + d_left, d_middle])
+
+    def solve(A, b):
+        """Gaussian elimination, written out: faster here than jnp.linalg.solve on many small matrices."""
+        rows = [[*(A[i, j] for j in range(4)), b[i]] for i in range(4)]
+        for k in range(4):
+            rows[k] = [x / rows[k][k] for x in rows[k]]
+            for i in range(4):
+                if i != k:
+                    rows[i] = [x - rows[i][k] * y for x, y in zip(rows[i], rows[k], strict=True)]
+        return jnp.stack([row[4] for row in rows])
+
+    def step(q, p, z):
+        z = jnp.concatenate([-3 * z[:2] + 2 * z[2:], -8 * z[:2] + 5 * z[2:]])
+        for _ in range(3):
+            z = z - solve(jax.jacfwd(residual)(z, q, p), residual(z, q, p))
+        return q + z[2:], jax.grad(discrete, 2)(q, q + z[:2], q + z[2:]), z
+
+    many = jax.vmap(step)
+    run = jax.jit(lambda state: jax.lax.fori_loop(0, steps, lambda _, s: many(*s), state))
+    state = (jnp.array(start), jnp.zeros((len(start), 2)), jnp.zeros((len(start), 4)))
+    found = np.asarray(jax.block_until_ready(run(state))[0])
+    ours = la.ensemble(SYSTEM, "simpson", start, [0, 0], h=h, steps=steps, final_only=True).q[:, 0]
+    assert np.allclose(found, ours, rtol=0, atol=1e-6), "JAX computes something else"
+    return cpu(lambda: jax.block_until_ready(run(state)))
+
+
+def against_heyoka(repeats: int) -> None:
+    """Processor time against the energy error at t = 1000, one core, many trajectories."""
+    t_end = 1000.0
+    small = 0.4 * Q  # regular motion, so that errors measure the method
+    runs: dict[str, Callable[[], np.ndarray]] = {}
+
+    def ours(name: str, h: float) -> Callable[[], np.ndarray]:
+        def run() -> np.ndarray:
+            paths = la.ensemble(SYSTEM, name, small, REST, h=h, t_end=t_end, every=10**9, threads=1)
+            E = paths.energy()
+            return np.abs(E[:, -1] / E[:, 0] - 1)
+
+        return run
+
+    for name, h in (
+        ("simpson", 0.01),
+        ("P3N3Q6Gau", 0.05),
+        ("P4N4Q8Gau", 0.1),
+        ("P4N4Q8Gau", 0.05),
+        ("P4N4Q8Gau", 0.02),
+    ):
+        runs[f"{name}, h = {h}"] = ours(name, h)
+    try:
+        import heyoka
+
+        width = heyoka.recommended_simd_size()
+        for tolerance in (1e-6, 1e-9, 1e-12, 1e-15):
+            runs[f"heyoka, batches of {width}, tolerance {tolerance:.0e}"] = heyoka_batch(
+                small, t_end, width, tolerance
+            )
+    except ImportError:
+        print("(heyoka is not installed: pip install --group bench)")
+    errors = {name: np.median(run()) for name, run in runs.items()}
+    times = best(repeats, **{name: cpu(run) for name, run in runs.items()})
+    rows = [[name, f"{times[name] / (B * t_end) * 1e6:.2f}", f"{errors[name]:.1e}"] for name in runs]
+    header = ["method", "µs per unit of time and trajectory", "median relative energy error at t = 1000"]
+    table("One core, 64 double pendulums over 1000 s", header, rows)
+
+
+def heyoka_batch(start: np.ndarray, t_end: float, width: int, tolerance: float) -> Callable[[], np.ndarray]:
+    """Taylor integration of Hamilton's equations, in batches."""
+    import heyoka as hy
+
+    q0, q1, p0, p1 = hy.make_vars("q0", "q1", "p0", "p1")
+    m, l, g = 1.0, 0.25, 9.81
+    c = hy.cos(q0 - q1)
+    det = m * l**2 * (2.0 - c * c)
+    v0, v1 = (p0 - c * p1) / det, (2.0 * p1 - c * p0) / det
+    s = m * l**2 * v0 * v1 * hy.sin(q0 - q1)
+    equations = [
+        (q0, v0),
+        (q1, v1),
+        (p0, -s - 2 * m * g * l * hy.sin(q0)),
+        (p1, s - m * g * l * hy.sin(q1)),
+    ]
+    integrator = hy.taylor_adaptive_batch(equations, np.zeros((4, width)), tol=tolerance, compact_mode=False)
+
+    def run() -> np.ndarray:
+        errors = []
+        for begin in range(0, B, width):
+            q = start[begin : begin + width].T
+            integrator.set_time(0.0)
+            integrator.state[:2], integrator.state[2:] = q, 0.0
+            integrator.propagate_until(t_end)
+            y = integrator.state
+            first = SYSTEM.energy(q.T.copy(), np.zeros_like(q.T))
+            errors.append(np.abs(SYSTEM.energy(y[:2].T.copy(), y[2:].T.copy()) / first - 1))
+        return np.concatenate(errors)
+
+    return run
+
+
+def cores(repeats: int) -> None:
+    """Threads and a Dask cluster on this machine, by the clock."""
+    steps, size = 4000, 2048
+    many = np.random.default_rng(1).uniform(-1.2, 1.2, (size, 2))
+
+    def run(**options) -> Callable[[], float]:
+        return wall(
+            lambda: la.ensemble(SYSTEM, "simpson", many, [0, 0], h=0.01, steps=steps, final_only=True, **options)
+        )
+
+    runs = {"1 thread": run(threads=1), "2 threads": run(threads=2)}
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        print("(distributed is not installed: pip install 'leastaction[dask]')")
+        times = best(repeats, **runs)
+    else:
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+            Client(cluster) as client,
+        ):
+            runs["Dask, 2 workers"] = run(client=client)
+            runs["Dask, 2 workers"]()  # compiled there
+            times = best(repeats, **runs)
+    rows = [[name, f"{t:.2f}", f"{times['1 thread'] / t:.2f}"] for name, t in times.items()]
+    title = f"Cores: {size} double pendulums, {steps} steps, {os.cpu_count()} cores here, load {os.getloadavg()[0]:.1f}"
+    table(title, ["run", "seconds", "one thread / it"], rows)
+
+
+def storing(repeats: int) -> None:
+    """What streaming to Zarr costs a run that keeps every 100th step, and its memory."""
+    steps = 1_000_000
+    with tempfile.TemporaryDirectory() as folder:
+        names = iter(range(10**6))
+
+        def stored(count: int = steps) -> la.Path:
+            file = Path(folder) / f"{next(names)}.zarr"
+            return la.integrate(SYSTEM, "simpson", Q[0], [0, 0], h=0.01, steps=count, every=100, store=file)
+
+        stored(1000)
+        times = best(
+            repeats,
+            memory=cpu(lambda: la.integrate(SYSTEM, "simpson", Q[0], [0, 0], h=0.01, steps=steps, every=100)),
+            zarr=cpu(stored),
+        )
+        peaks = []
+        for count in (10**6, 10**7):
+            tracemalloc.start()
+            stored(count)
+            peaks.append(tracemalloc.get_traced_memory()[1] / 1e6)
+            tracemalloc.stop()
+    rows = [
+        ["in memory", f"{times['memory']:.2f}", "1.00", ""],
+        ["store=", f"{times['zarr']:.2f}", f"{times['zarr'] / times['memory']:.2f}", f"{peaks[0]:.1f}, {peaks[1]:.1f}"],
+    ]
+    header = ["run", "processor seconds", "ratio", "MB at most, 10⁶ and 10⁷ steps"]
+    table("Storing every 100th of 10⁶ steps", header, rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer repeats")
+    parser.add_argument("only", nargs="*", help="parts: one_core, against_heyoka, cores, storing")
+    options = parser.parse_args()
+    repeats = 2 if options.quick else 5
+    for part in (one_core, against_heyoka, cores, storing):
+        if not options.only or part.__name__ in options.only:
+            part(repeats)
+
+
+if __name__ == "__main__":
+    main()

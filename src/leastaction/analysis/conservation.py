@@ -1,0 +1,103 @@
+"""What a run preserved of the constants its system has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.analysis.tables import table
+from leastaction.path import Path
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from leastaction.analysis.symmetries import Symmetries
+
+FloatArray = NDArray[np.float64]
+
+ROUND_OFF = 16 * np.finfo(float).eps  # times the root of the number of steps: what a sum of roundings may reach
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """One constant of the motion along a run.
+
+    values     J at the stored times, (K,)
+    size       how large its terms are: max Σ |p_i (A q + b)_i|, or of the energy max |p · v| + |L|
+    drift      max |J − J₀| / size
+    exactly    whether that is round-off
+    """
+
+    name: str
+    values: FloatArray
+    size: float
+    drift: float
+    exactly: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Conservation:
+    """Which constants of the motion a run preserved, and how well. Iterates over them."""
+
+    path: Path
+    kept: tuple[Kept, ...]
+
+    def __iter__(self) -> Iterator[Kept]:
+        return iter(self.kept)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def __getitem__(self, index: int | str) -> Kept:
+        """By place or by name."""
+        if isinstance(index, int):
+            return self.kept[index]
+        for one in self.kept:
+            if one.name == index:
+                return one
+        raise KeyError(f"no constant is called {index!r}; there are {[one.name for one in self.kept]}")
+
+    def __repr__(self) -> str:
+        rows = [
+            [one.name, f"{one.values[0]:.6g}", f"{one.drift:.1e}", "to round-off" if one.exactly else "no"]
+            for one in self.kept
+        ]
+        path = self.path
+        head = f"{path.method.name} on {path.system.name}, h = {path.h:g}, t = {path.t[0]:g} … {path.t[-1]:g}"
+        return f"{head}\n" + table(["constant of the motion", "J₀", "drift", "preserved"], rows)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """|J − J₀| / size over time."""
+        from leastaction.analysis.figures import plot_conservation
+
+        return plot_conservation(self, ax)
+
+
+def check(found: Symmetries, path: Path) -> Conservation:
+    """Every symmetry's momentum map, and the energy if L does not depend on time, along a run."""
+    if path.system.n != found.system.n:
+        raise ValueError(
+            f"the path belongs to another system: it has {path.system.n} degrees of freedom, "
+            f"{found.system.name} has {found.system.n}"
+        )
+    kept = []
+    for symmetry in found:
+        moved = path.q @ symmetry.A.T + symmetry.b
+        kept.append(_kept(symmetry.name, symmetry.momentum(path.q, path.p), np.abs(path.p * moved).sum(axis=1), path))
+    if found.energy:
+        energy = path.energy()
+        kinetic = np.einsum("ki,ki->k", path.p, path.velocity())
+        kept.append(_kept("energy", energy, np.abs(kinetic) + np.abs(kinetic - energy), path))
+    return Conservation(path, tuple(kept))
+
+
+def _kept(name: str, values: FloatArray, sizes: FloatArray, path: Path) -> Kept:
+    size = float(sizes.max())
+    away = float(np.abs(values - values[0]).max())
+    drift = away / size if size > 0 else away
+    steps = max(1, round((path.t[-1] - path.t[0]) / path.h))
+    return Kept(name, values, size, drift, drift <= ROUND_OFF * np.sqrt(steps))

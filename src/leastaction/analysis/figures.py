@@ -1,0 +1,219 @@
+"""The pictures of the analysis; each belongs to a result and is drawn by its `plot()`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leastaction.methods import Galerkin
+from leastaction.plots import COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from leastaction.analysis.conservation import Conservation
+    from leastaction.analysis.convergence import Convergence
+    from leastaction.analysis.dispersion import Dispersion
+    from leastaction.analysis.efficiency import Efficiency
+    from leastaction.analysis.equivalence import SameMap
+    from leastaction.analysis.lyapunov import Lyapunov
+    from leastaction.analysis.resonance import Resonance
+    from leastaction.analysis.stability import Stability
+    from leastaction.analysis.symplectic import Structure
+
+
+def axes(ax: Axes | None, width: float = 7.0, height: float = 4.0) -> Axes:
+    """The axes given, or new ones."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def outside_legend(ax: Axes) -> None:
+    """A legend beside the axes, where it hides nothing."""
+    ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
+
+
+def step_ticks(ax: Axes, h: Any) -> None:
+    """Ticks of a logarithmic axis at the steps themselves, as far as they fit."""
+    from matplotlib.ticker import NullFormatter
+
+    steps = np.unique(np.asarray(h, float))
+    if len(steps) <= 9:
+        ax.set_xticks(steps, [f"{x:.3g}" for x in steps])
+        ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def plot_stability(result: Stability, ax: Axes | None, x: tuple[float, float] | None) -> Axes:
+    ax = axes(ax)
+    ends = [end for interval in result for end in interval.floats if math.isfinite(end)]
+    lower, upper = x if x is not None else (0.0, 1.15 * max(ends) if max(ends) > 0 else 20.0)
+    # Thin gaps get points of their own, or they would be drawn as nothing.
+    places = [np.linspace(lower, upper, 1500)]
+    for gap in result.gaps:
+        left, right = max(float(gap.lower), lower), min(float(gap.upper), upper)
+        if left < right:
+            places.append(np.linspace(left, right, 200))
+            ax.axvspan(left, right, color=COLOURS[4], alpha=0.15, linewidth=0)
+    points = np.unique(np.concatenate(places))
+    large = result.growth(points)
+    small = large if result.method.name.startswith("rk4") else 1 / large
+    ax.plot(points, large, color=COLOURS[0], linewidth=1.2, label=r"$|\lambda_1|$")
+    ax.plot(points, small, color=COLOURS[1], linewidth=1.2, linestyle="--", label=r"$|\lambda_2|$")
+    top = max([gap.growth for gap in result.gaps if gap.growth < math.inf and _seen(gap, lower, upper)], default=2.0)
+    highest = max(top - 1, 0.0) * 1.3 or 0.5
+    ax.set(xlabel=r"$x = h\omega$", ylabel="modulus of the eigenvalues", xlim=(lower, upper))
+    ax.set_ylim(max(0.0, 1 - highest), 1 + highest)
+    verdict = "stable for every $h$" if result.for_all_h else "unstable where shaded"
+    ax.set_title(f"{result.method.name}: {verdict}", fontsize="medium")
+    ax.legend(frameon=False, loc="upper left")
+    return ax
+
+
+def _seen(gap: Any, lower: float, upper: float) -> bool:
+    return bool(lower <= gap.at <= upper)
+
+
+def plot_structure(result: Structure, ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    floor = np.finfo(float).eps / 16  # where exact zeros are drawn
+    for i, chosen in enumerate(result.methods):
+        colour = COLOURS[i % len(COLOURS)]
+        ax.loglog(result.h, np.maximum(result.symplectic[i], floor), "o-", color=colour, label=chosen.name)
+        ax.loglog(result.h, np.maximum(result.reversibility[i], floor), "s--", color=colour, fillstyle="none")
+    ax.set(xlabel="step $h$", ylabel="defect of one step")
+    ax.set_title(r"symplectic $\Vert\Phi'^TJ\Phi'-J\Vert$ (dots), reversal (squares)", fontsize="medium")
+    step_ticks(ax, result.h)
+    outside_legend(ax)
+    return ax
+
+
+def plot_lyapunov(result: Lyapunov, ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    ax.set_prop_cycle(color=COLOURS)
+    for i, last in enumerate(result.exponents):
+        ax.semilogx(result.t, result.history[:, i], linewidth=1, label=rf"$\lambda_{{{i + 1}}}$ = {last:.4g}")
+    late = result.history[len(result.t) // 10 :]
+    reach = 1.5 * float(np.abs(late).max()) or 1.0
+    ax.set(
+        xlabel="time $t$", ylabel="estimate until $t$", ylim=(-reach, reach), xlim=(result.t[-1] / 500, result.t[-1])
+    )
+    ax.set_title(f"Lyapunov exponents of {result.system.name}, {result.method.name}", fontsize="medium")
+    if len(result.exponents) <= 20:
+        outside_legend(ax)
+    return ax
+
+
+def plot_conservation(result: Conservation, ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    floor = np.finfo(float).eps / 16
+    for i, one in enumerate(result.kept):
+        away = np.abs(one.values - one.values[0]) / (one.size or 1.0)
+        ax.semilogy(
+            result.path.t, np.maximum(away, floor), color=COLOURS[i % len(COLOURS)], linewidth=0.8, label=one.name
+        )
+    ax.set(xlabel="time $t$", ylabel=r"$|J - J_0|$ relative to its terms")
+    ax.set_title(f"{result.path.system.name}, {result.path.method.name}, h = {result.path.h:g}", fontsize="medium")
+    outside_legend(ax)
+    return ax
+
+
+def plot_convergence(results: list[Convergence], ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    for i, result in enumerate(results):
+        chosen, fit = result.method, result.fit
+        colour, mark = COLOURS[i % len(COLOURS)], "o"
+        if len(results) > len(COLOURS) and isinstance(chosen, Galerkin):  # a grid: colours for s, marks for r
+            colour, mark = COLOURS[(chosen.s - 1) % len(COLOURS)], "os^vDPX"[chosen.rule.r % 7]
+        label = f"{result.method.name}, order {fit.order:.2f}"
+        ax.loglog(result.h, result.error, mark, color=colour, fillstyle="none", markersize=5)
+        ax.loglog(result.h[fit.used], result.error[fit.used], mark, color=colour, markersize=5)
+        line = result.h[fit.used][[0, -1]] if fit.used.any() else result.h[:0]
+        ax.loglog(line, fit.constant * line**fit.order, "-", color=colour, linewidth=1, label=label)
+    one = results[0]
+    ax.set(xlabel="step $h$", ylabel="relative error")
+    ax.set_title(f"{one.problem}, $t$ = {one.t_end:g}: fitted where filled", fontsize="medium")
+    step_ticks(ax, np.concatenate([result.h for result in results]))
+    outside_legend(ax)
+    return ax
+
+
+def plot_dispersion(result: Dispersion, ax: Axes | None) -> Axes:
+    import sympy
+
+    ax = axes(ax)
+    x = np.geomspace(0.02, 3.0, 400)
+    phase = np.abs(result.frequency_ratio(x) - 1)
+    energy = np.array([_energy_error(result, float(y)) for y in x])
+    for values, first, colour, label in (
+        (phase, result.phase_error, COLOURS[0], r"$|\omega_h/\omega - 1|$"),
+        (energy, result.energy_error, COLOURS[1], "energy"),
+    ):
+        if first.coefficient == 0:
+            continue
+        shown = values > 100 * np.finfo(float).eps  # below, the difference is round-off
+        ax.loglog(x[shown], values[shown], color=colour, linewidth=1.5, label=label)
+        size = abs(float(first.coefficient))
+        term = sympy.latex(abs(first.coefficient) * sympy.Symbol("x") ** first.power)
+        ax.loglog(x, size * x**first.power, ":", color=colour, linewidth=1, label=f"${term}$")
+    ax.set(xlabel=r"$x = h\omega$", ylabel="relative error")
+    ax.set_title(f"{result.method.name} on the harmonic oscillator", fontsize="medium")
+    outside_legend(ax)
+    return ax
+
+
+def _energy_error(result: Dispersion, x: float) -> float:
+    """|ρ − 1|, or of RK4 the loss in a step; nan where the method is unstable."""
+    try:
+        low, high = result.energy_bounds(x)
+    except ValueError:
+        return abs(float(result.energy(x, 1)) / 0.5 - 1) if result.method.name.startswith("rk4") else math.nan
+    return (high - low) / high
+
+
+def plot_same_map(result: SameMap, ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    for values, mark, label in (
+        (result.difference, "o-", "mass depends on $q$"),
+        (result.constant_mass_difference, "s--", "constant mass"),
+    ):
+        ax.loglog(result.h, np.maximum(values, 1e-40), mark, label=label)
+    ax.set(xlabel="step $h$", ylabel="distance after one step")
+    ax.set_title(f"{result.first.name} and {result.second.name}", fontsize="medium")
+    step_ticks(ax, result.h)
+    outside_legend(ax)
+    return ax
+
+
+def plot_efficiency(result: Efficiency, ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    for i, chosen in enumerate(result.methods):
+        dashed = isinstance(chosen, Galerkin) and chosen.rule.family == "Gau"
+        colour, mark = COLOURS[i % len(COLOURS)], "os^vD"[(i // len(COLOURS)) % 5]
+        line = mark + (":" if dashed else "-")
+        ax.loglog(result.time[i], result.error[i], line, color=colour, markersize=4, linewidth=1, label=chosen.name)
+    ax.set(xlabel="run time (s)", ylabel="relative error")
+    ax.set_title(f"{result.problem}: error against run time (Gauss dotted)", fontsize="medium")
+    outside_legend(ax)
+    return ax
+
+
+def plot_resonance(result: Resonance, ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    wrong = np.array([bool(remark) for remark in result.remark])
+    failed = np.isinf(result.error)
+    ax.semilogy(result.h[~failed], result.error[~failed], "-", color="0.6", linewidth=0.8)
+    ax.semilogy(result.h[~wrong], result.error[~wrong], ".", color=COLOURS[0], label="as expected")
+    shown = wrong & ~failed
+    if shown.any():
+        ax.semilogy(result.h[shown], result.error[shown], "o", color=COLOURS[1], markersize=4, label="degraded")
+    for k, h in enumerate(result.h[failed]):
+        ax.axvline(h, color=COLOURS[3], linewidth=0.8, alpha=0.6, label="a step failed" if k == 0 else None)
+    ax.set(xlabel="step $h$", ylabel="largest relative energy error")
+    ax.set_title(f"{result.system.name}, {result.method.name}, $t$ = {result.t_end:g}", fontsize="medium")
+    ax.legend(frameon=False, fontsize="small")
+    return ax

@@ -1,0 +1,79 @@
+"""The order of convergence from errors over h, fitted where it shows.
+
+log e = log C + p log h holds between two ends: for large h higher terms still matter, for small h round-off does. What
+is fitted is the finest run of points, above the round-off, whose slopes agree with one another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+AGREE = 0.15  # slopes between neighbours that differ from the fitted one by less than this agree with it
+ABOVE = 30.0  # times the round-off: below, an error is not the method's alone
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The fitted order.
+
+    order      the slope; nan where no two errors stand above the round-off
+    constant   C of e = C h^p
+    used       which points were fitted, (K,)
+    slopes     between each point and the next coarser one, (K,); nan for the first
+    settled    whether three points at least, down to the finest but one above the round-off, agree; else the order is a
+               guess from the finest three
+    """
+
+    order: float
+    constant: float
+    used: NDArray[np.bool_]
+    slopes: FloatArray
+    settled: bool
+
+
+def fit_order(h: Any, errors: Any, round_off: Any) -> Fit:
+    """Fit e = C h^p to errors at steps h in descending order, with this much round-off in each."""
+    x, e = np.log(np.asarray(h, float)), np.asarray(errors, float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y = np.log(e)
+        slopes = np.concatenate([[np.nan], np.diff(y) / np.diff(x)])
+    good = np.isfinite(y) & (e > ABOVE * np.asarray(round_off, float))
+    below = np.isfinite(e) & (e <= ABOVE * np.asarray(round_off, float))
+    if below.any():  # once the round-off is reached, finer steps have nothing to say
+        good[int(np.flatnonzero(below)[0]) :] = False
+    best: tuple[int, int] | None = None
+    finest = int(np.flatnonzero(good)[-1]) if good.any() else -1
+    # The finest point above the round-off may yet feel it; a window that ends before the one before shows nothing.
+    for last in range(finest, max(1, finest - 2), -1):
+        for first in range(last - 1):
+            window = slice(first, last + 1)
+            if good[window].all() and _agree(x[window], y[window], slopes[first + 1 : last + 1]):
+                best = (first, last)
+                break
+        if best is not None:
+            break
+    used = np.zeros(len(x), bool)
+    settled = best is not None
+    if best is None:
+        first = finest
+        while first > max(0, finest - 2) and good[first - 1]:
+            first -= 1
+        if finest - first < 1:
+            return Fit(float("nan"), float("nan"), used, slopes, False)
+        best = (first, finest)
+    window = slice(best[0], best[1] + 1)
+    used[window] = True
+    order, offset = np.polyfit(x[window], y[window], 1)
+    return Fit(float(order), float(np.exp(offset)), used, slopes, settled)
+
+
+def _agree(x: FloatArray, y: FloatArray, slopes: FloatArray) -> bool:
+    order = np.polyfit(x, y, 1)[0]
+    # An error that does not shrink shows no order.
+    return bool(order > 0.5 and np.abs(slopes - order).max() <= AGREE)

@@ -1,0 +1,186 @@
+"""A space of affine maps q ↦ A q + b, given by any basis, in a basis that people can read, and its names."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+ROUND = 1e-7  # entries this near to a simple fraction are that fraction; symmetries are verified afterwards
+LARGEST_DENOMINATOR = 12
+
+
+def readable_basis(null: FloatArray, n: int) -> list[tuple[FloatArray, FloatArray]]:
+    """Pure translations; generators with few entries, by the reduced row echelon form; those of the centre alone.
+
+    The last move q along translations, by an amount that depends on q: bodies that only attract each other can be
+    turned about their centre of mass, and apart from that the centre can be turned about the origin.
+
+    null   rows (A, b), A row-major, of length n² + n
+    """
+    translations = _rational(_echelon(_pure(null, n)[:, n * n :]))
+    order = [*_off_diagonal(n), *(i * n + i for i in range(n)), *_off_diagonal(n, below=True)]
+    arranged = _echelon(np.concatenate([null[:, order], null[:, n * n :]], axis=1), columns=n * n)
+    rest = np.zeros_like(arranged)
+    rest[:, order], rest[:, n * n :] = arranged[:, : n * n], arranged[:, n * n :]
+    if len(translations):  # b is determined up to translations, of which none is kept
+        T = translations.T
+        rest[:, n * n :] -= (T @ np.linalg.lstsq(T, rest[:, n * n :].T, rcond=None)[0]).T
+    central = _of_the_centre(rest, translations, n)
+    chosen = list(central)
+    for row in sorted(rest, key=lambda row: (np.abs(row) > ROUND).sum()):
+        if np.linalg.matrix_rank(np.array([*chosen, row]), tol=1e-8) > len(chosen):
+            chosen.append(row)
+    maps = [*chosen[len(central) :], *central]
+    first_pivots = sorted(
+        range(len(maps) - len(central)), key=lambda i: int(np.flatnonzero(np.abs(maps[i]) > ROUND)[0])
+    )
+    maps = [*(maps[i] for i in first_pivots), *central]
+    return [(np.zeros((n, n)), b) for b in translations] + [_oriented(row, n) for row in maps]
+
+
+def _oriented(row: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+    """A and b, rounded; a rotation turns the first coordinate towards the second, A_10 > 0."""
+    A, b = _rational(row[: n * n]).reshape(n, n), _rational(row[n * n :])
+    below = A.T.ravel()
+    sign = np.sign(below[np.flatnonzero(below)[0]])
+    return A * sign + 0.0, b * sign + 0.0
+
+
+def _of_the_centre(rest: FloatArray, translations: FloatArray, n: int) -> FloatArray:
+    """The generators with A = T Ω W: their range lies in the translations T. Ω = T⁺ A T is brought to echelon form."""
+    k = len(translations)
+    if not len(rest) or not 0 < k < n:
+        return np.zeros((0, n * n + n))
+    T = translations.T
+    inverse = np.linalg.pinv(T)
+    A = rest[:, : n * n].reshape(-1, n, n)
+    outside = (A - T @ inverse @ A).reshape(len(rest), -1)
+    left, values, _ = np.linalg.svd(outside)
+    rank = int((values > 1e-8).sum())
+    inside = left[:, rank:].T @ rest
+    omega = (inverse @ inside[:, : n * n].reshape(-1, n, n) @ T).reshape(len(inside), k * k)
+    order = [*_off_diagonal(k), *(i * k + i for i in range(k)), *_off_diagonal(k, below=True)]
+    return _echelon(np.concatenate([omega[:, order], inside], axis=1), columns=k * k)[:, k * k :]
+
+
+def describe(A: FloatArray, b: FloatArray, translations: FloatArray) -> str:
+    """What q ↦ q + ε (A q + b) does, in words; `translations` (k, n) are those that are symmetries themselves."""
+    if not A.any():
+        return _translation(b)
+    name = _central(A, translations) or _linear(A)
+    if not b.any():
+        return name
+    centre = np.linalg.lstsq(A, -b, rcond=None)[0]
+    left = b + A @ centre
+    used = np.flatnonzero(A.any(axis=0))
+    if np.abs(centre).max() > 1e-9:
+        name += " about (" + ", ".join(f"q{j} = {number(centre[j])}" for j in used) + ")"
+    if np.abs(left).max() > 1e-9 * np.abs(b).max():
+        name += " with " + _translation(_rational(left), keep=True)
+    return name
+
+
+def number(x: float) -> str:
+    """A number, as a fraction where it is a simple one."""
+    near = Fraction(float(x)).limit_denominator(LARGEST_DENOMINATOR)
+    return str(near) if abs(float(near) - x) <= 1e-12 * max(1.0, abs(x)) else f"{round(x, 10):.6g}"
+
+
+def _pure(null: FloatArray, n: int) -> FloatArray:
+    """The combinations of rows with A = 0."""
+    if not len(null):
+        return null
+    left, values, _ = np.linalg.svd(null[:, : n * n])
+    rank = int((values > 1e-8).sum())
+    return left[:, rank:].T @ null
+
+
+def _echelon(rows: FloatArray, columns: int | None = None) -> FloatArray:
+    """The reduced row echelon form by the first `columns` columns, without rows that vanish there."""
+    R = np.array(rows, float)
+    rank = 0
+    for j in range(R.shape[1] if columns is None else columns):
+        if rank == len(R):
+            break
+        best = rank + int(np.abs(R[rank:, j]).argmax())
+        if abs(R[best, j]) < 1e-8:
+            continue
+        R[[rank, best]] = R[[best, rank]]
+        R[rank] /= R[rank, j]
+        for i in range(len(R)):
+            if i != rank:
+                R[i] -= R[i, j] * R[rank]
+        rank += 1
+    return R[:rank]
+
+
+def _rational(x: FloatArray) -> FloatArray:
+    """Entries near simple fractions become them."""
+    simple = np.array([float(Fraction(float(y)).limit_denominator(LARGEST_DENOMINATOR)) for y in x.ravel()])
+    simple = simple.reshape(x.shape)
+    return np.where(np.abs(simple - x) <= ROUND * np.maximum(1.0, np.abs(x)), simple, x) + 0.0
+
+
+def _off_diagonal(n: int, below: bool = False) -> list[int]:
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    return [j * n + i if below else i * n + j for i, j in pairs]
+
+
+def _translation(b: FloatArray, keep: bool = False) -> str:
+    """In words; a multiple of a translation is as good as itself, unless `keep`."""
+    used = np.flatnonzero(b)
+    names = ", ".join(f"q{j}" for j in used)
+    if len(used) == 1:
+        return f"translation of {names}" + (f" by {number(b[used[0]])}" if keep else "")
+    if not keep and (b[used] == b[used][0]).all():
+        return f"joint translation of {names}"
+    return "translation along (" + ", ".join(number(x) for x in b) + ")"
+
+
+def _central(A: FloatArray, translations: FloatArray) -> str | None:
+    """The name of a rotation of the centre alone, A = T Ω W with Ω a rotation in one plane of the translations T."""
+    if not 0 < len(translations) < len(A):
+        return None
+    T = translations.T
+    inverse = np.linalg.pinv(T)
+    omega = _rational(inverse @ A @ T)
+    planes = np.argwhere(np.triu(omega, 1))
+    if len(planes) != 1 or (omega != -omega.T).any() or np.abs(A - T @ inverse @ A).max() > 1e-9:
+        return None
+    i, j = ("(" + ", ".join(f"q{m}" for m in np.flatnonzero(translations[row])) + ")" for row in planes[0])
+    return f"rotation of the centre alone in the plane of {i} and {j}"
+
+
+def _linear(A: FloatArray) -> str:
+    planes = [(i, j) for i in range(len(A)) for j in range(i + 1, len(A)) if A[i, j] or A[j, i]]
+    diagonal = np.flatnonzero(np.diag(A))
+    if diagonal.size and not planes:
+        rates = np.diag(A)[diagonal]
+        names = ", ".join(f"q{j}" for j in diagonal)
+        if (rates == rates[0]).all():
+            return f"{'joint ' if len(rates) > 1 else ''}scaling of {names}"
+        return f"scaling of {names} at the rates {', '.join(number(x) for x in rates)}"
+    separate = len({i for plane in planes for i in plane}) == 2 * len(planes)
+    if not diagonal.size and separate:
+        turns = [-A[i, j] * A[j, i] for i, j in planes]
+        names = ", ".join(f"(q{i}, q{j})" for i, j in planes)
+        where = f"in the plane{'s' if len(planes) > 1 else ''} {names}"
+        if (A == -A.T).all():
+            pace = [A[j, i] for i, j in planes]
+            if len(set(pace)) == 1:
+                return f"{'joint ' if len(planes) > 1 else ''}rotation {where}"
+            return f"rotation {where} at the rates {', '.join(number(x) for x in pace)}"
+        if all(turn > 0 for turn in turns):
+            return f"elliptic rotation {where}"
+        if all(turn < 0 for turn in turns):
+            return f"hyperbolic rotation {where}"
+    kind = "rotation" if (A == -A.T).all() else "linear map"
+    rows = []
+    for i in np.flatnonzero(A.any(axis=1)):
+        terms = [f"{'-' if A[i, j] < 0 else '+'} {number(abs(A[i, j]))} q{j}" for j in np.flatnonzero(A[i])]
+        rows.append(f"δq{i} = {' '.join(terms).removeprefix('+ ')}")
+    return f"{kind} {', '.join(rows)}"

@@ -1,0 +1,131 @@
+"""Lyapunov exponents: the growth rates of small differences, from the tangent map, by QR.
+
+With D the derivative of the run, D Q_k = Q_{k+1} R_{k+1} after every few steps, the exponents are
+
+    λ_i = lim (1/t) Σ_k log |R_k,ii|
+
+(Benettin, Galgani, Giorgilli and Strelcyn, Meccanica 15, 1980). The tangent map of a symplectic step is symplectic, so
+they come in pairs ±λ; how well the computed ones do is a check of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.integrate import integrate
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Method
+from leastaction.stepping.stepper import Start
+from leastaction.stepping.tangent import tangent_stepper
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+
+MOST_GROWTH = 30.0  # of a column between two QR steps: the smallest exponent loses its square in round-off
+
+
+@dataclass(frozen=True, eq=False)
+class Lyapunov:
+    """Lyapunov exponents, largest first, and how they settled.
+
+    exponents   (2n,), per unit of time
+    t, history  times (K,) and the estimates until then, (K, 2n)
+    """
+
+    system: Lagrangian
+    method: Method
+    exponents: FloatArray
+    t: FloatArray
+    history: FloatArray
+
+    @property
+    def largest(self) -> float:
+        return float(self.exponents[0])
+
+    @property
+    def pairing(self) -> float:
+        """max |λ_i + λ_{2n+1−i}|: zero for a symplectic step and exact arithmetic."""
+        return float(np.abs(self.exponents + self.exponents[::-1]).max())
+
+    @property
+    def spread(self) -> float:
+        """How much the largest exponent still moved over the second half of the run."""
+        late = self.history[len(self.history) // 2 :, 0]
+        return float(np.ptp(late))
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{x:.5g}" for x in self.exponents)
+        return (
+            f"Lyapunov exponents of {self.system.name} by {self.method.name} over t = {self.t[-1]:g}: {values}\n"
+            f"(the largest moved by {self.spread:.2g} over the second half; pairs sum to zero to {self.pairing:.1e})"
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The estimates over time."""
+        from leastaction.analysis.figures import plot_lyapunov
+
+        return plot_lyapunov(self, ax)
+
+
+def lyapunov(
+    system: Lagrangian,
+    method: str | Method,
+    q0: ArrayLike,
+    p0: ArrayLike | None = None,
+    *,
+    v0: ArrayLike | None = None,
+    h: float,
+    steps: int,
+    discard: int = 0,
+    params: Mapping[str, Any] | None = None,
+) -> Lyapunov:
+    """All Lyapunov exponents of the motion from (q0, p0), by the tangent map of `steps` steps of size h.
+
+    discard   steps at the beginning that turn the directions but do not count
+    """
+    if not 0 <= discard < steps:
+        raise ValueError(f"discard must be at least 0 and below steps = {steps}; got {discard!r}")
+    first = integrate(system, method, q0, p0, v0=v0, h=h, steps=1, params=params)  # checks everything given
+    values = system.values(params)
+    q, p = first.q[0], first.p[0]
+    start = Start(0.0, q, p, system.velocity(q, p, 0.0, values), first.h, values)
+    solver = tangent_stepper(system, first.method, start, rows=2)
+    n, piece, done = system.n, 1, 0
+    rows = np.zeros((1, 2 * n))
+    Q, total = np.eye(2 * n), np.zeros(2 * n)
+    times, history = [], []
+    while done < steps:
+        target = discard if done < discard else steps
+        count = min(piece, target - done)
+        solver.carried.D[...] = Q.T
+        solver.carried.written = 1
+        made, _, failure = solver.advance(count, steps + 1, done + count, rows)
+        if failure is not None:
+            # Meet it again where it is explained.
+            integrate(system, method, q0, p0, v0=v0, h=h, steps=steps, params=params, every=steps)
+            raise ArithmeticError(f"the step at t = {(done + made) * h:g} could not be solved")
+        D = solver.carried.D.T
+        Q, R = np.linalg.qr(D)
+        growth = np.abs(np.diag(R))
+        if not (np.isfinite(growth).all() and (growth > 0).all()):
+            raise ArithmeticError(
+                f"the tangent map lost rank near t = {done * h:g}: differences grow too fast for h = {h:g}"
+            )
+        done += count
+        if done > discard:
+            total += np.log(growth)
+            times.append((done - discard) * h)
+            history.append(total / times[-1])
+        # As long a piece as keeps the columns independent.
+        most = max(growth.max(), 1 / growth.min())
+        piece = max(1, min(64, count * 2 if most < MOST_GROWTH**0.5 else count // 2 if most > MOST_GROWTH else count))
+    order = np.argsort(total)[::-1]
+    kept = np.array(history)[:, order]
+    return Lyapunov(system, first.method, kept[-1], np.array(times), kept)

@@ -1,0 +1,255 @@
+"""Linear stability: where in x = hω the powers of a step on the oscillator stay bounded, exactly.
+
+Ober-Blöbaum and Saake (2014), section 4.3. In the variables (p, ωq) a step of a member of the family is
+
+    M = |  c   −b |     with rational c, a, b and c² + a b = 1 (see `leastaction.oscillator`),
+        |  a    c |
+
+and is stable where ρ = b/a is positive and finite, as is explained there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.analysis.exact import algebraic, quotient, value
+from leastaction.methods import Galerkin, Method, RungeKutta4, family, method
+from leastaction.oscillator import Rational, Root, bands, exact_step, positive_roots
+
+if TYPE_CHECKING:
+    import sympy
+    from matplotlib.axes import Axes
+
+EXACT_DEGREE = 5  # up to this s the ends of intervals are algebraic numbers, beyond floats
+
+
+def iteration_matrix(method: str | Method) -> sympy.Matrix:
+    """M with (p, ωq)_{k+1} = M (p, ωq)_k on L = ½ v² − ½ ω² q², as a SymPy matrix in x = hω.
+
+    >>> iteration_matrix("stormer-verlet")
+    Matrix([
+    [1 - x**2/2, x*(x - 2)*(x + 2)/4],
+    [         x,          1 - x**2/2]])
+    """
+    import sympy
+
+    chosen = _method(method)
+    x = sympy.Symbol("x")
+    if isinstance(chosen, RungeKutta4):
+        c, s = 1 - x**2 / 2 + x**4 / 24, x - x**3 / 6
+        return sympy.Matrix([[c, -s], [s, c]])
+    step = exact_step(chosen)
+    c, a, b = quotient(step.c, x), x * quotient(step.a_by_x, x), x * quotient(step.b_by_x, x)
+    return sympy.Matrix([[c, sympy.factor(-b)], [sympy.factor(a), c]])
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A stable interval of x = hω; unpacks into its ends. They are exact (SymPy) for s ≤ 5, else the nearest floats."""
+
+    lower: Any
+    upper: Any
+    closed: bool = False  # whether the upper end is stable too
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.lower, self.upper))
+
+    def __contains__(self, x: float) -> bool:
+        return float(self.lower) < x < float(self.upper) or (self.closed and x == float(self.upper))
+
+    @property
+    def floats(self) -> tuple[float, float]:
+        return float(self.lower), float(self.upper)
+
+    def __repr__(self) -> str:
+        lower, upper = self.floats
+        return f"({_text(self.lower)}, {_text(self.upper)}{']' if self.closed else ')'}" + (
+            "" if upper == math.inf or isinstance(self.upper, float) else f" ≈ ({lower:.10g}, {upper:.10g})"
+        )
+
+
+@dataclass(frozen=True)
+class Gap:
+    """An unstable interval of x: the largest |λ| of one step in it, and where (inf: as x → ∞)."""
+
+    lower: Any
+    upper: Any
+    growth: float
+    at: float
+
+    def __repr__(self) -> str:
+        lower, upper = float(self.lower), float(self.upper)
+        if lower == upper:
+            return f"x = {lower:.10g}: powers grow linearly"
+        end = "∞" if upper == math.inf else f"{upper:.10g}"
+        largest = "without bound"
+        if self.growth < math.inf:
+            amount = f"{self.growth:.6g}" if self.growth > 1.01 else f"1 + {self.growth - 1:.3g}"
+            largest = f"up to {amount}, " + (f"at x = {self.at:.6g}" if self.at < math.inf else "as x → ∞")
+        return f"({lower:.10g}, {end}) |λ| {largest}"
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Every stable interval of x = hω of a method, and the gaps between them. Iterates over the intervals."""
+
+    method: Method
+    intervals: tuple[Interval, ...]
+    gaps: tuple[Gap, ...]
+
+    @property
+    def for_all_h(self) -> bool:
+        """Whether every step is stable: ρ has no zero and no pole in x > 0 at all."""
+        return not self.gaps
+
+    def __iter__(self) -> Iterator[Interval]:
+        return iter(self.intervals)
+
+    def __len__(self) -> int:
+        return len(self.intervals)
+
+    def __getitem__(self, index: int) -> Interval:
+        return self.intervals[index]
+
+    def stable(self, x: float) -> bool:
+        """Whether the method is stable at this x = hω."""
+        return any(abs(x) in interval for interval in self.intervals)
+
+    def growth(self, x: ArrayLike) -> NDArray[np.float64]:
+        """The largest |λ| of one step at each x = hω."""
+        values = np.asarray(x, float)
+        return np.array([_growth(self.method, abs(float(y))) for y in values.ravel()]).reshape(values.shape)
+
+    def __repr__(self) -> str:
+        if self.for_all_h:
+            return f"{self.method.name} is stable for every x = hω > 0"
+        stable = "\n".join(f"  stable    {interval!r}" for interval in self.intervals)
+        return f"{self.method.name}, x = hω\n{stable}\n" + "\n".join(f"  unstable  {gap!r}" for gap in self.gaps)
+
+    def plot(self, ax: Axes | None = None, x: tuple[float, float] | None = None) -> Axes:
+        """The moduli of both eigenvalues over x = hω (the paper's Figures 4.1 to 4.3); `x` chooses the window."""
+        from leastaction.analysis.figures import plot_stability
+
+        return plot_stability(self, ax, x)
+
+
+@lru_cache(maxsize=256)
+def stability(method: str | Method) -> Stability:
+    """Every interval of x = hω in which the method is stable, and how fast powers grow in the gaps.
+
+    >>> stability("simpson")
+    P2N3Q4Lob, x = hω
+      stable    (0, 2*sqrt(2)) ≈ (0, 2.828427125)
+      stable    (2*sqrt(3), 2*sqrt(6)) ≈ (3.464101615, 4.898979486)
+      unstable  (2.828427125, 3.464101615) |λ| up to 1.40703, at x = 3.15296
+      unstable  (4.898979486, ∞) |λ| without bound
+    """
+    chosen = _method(method)
+    if isinstance(chosen, RungeKutta4):
+        return _rk4(chosen)
+    step = exact_step(chosen)
+    roots, positive = bands(step.rho)
+    ends = [_end(root, chosen) for root in roots]
+    bounds = [0 if chosen.s <= EXACT_DEGREE else 0.0, *ends, math.inf]
+    places = [0.0, *(float(root) for root in roots), math.inf]
+    intervals, gaps = [], []
+    for k, stable in enumerate(positive):
+        if stable:
+            intervals.append(Interval(_plain(bounds[k], chosen), _plain(bounds[k + 1], chosen)))
+            if k and roots[k - 1].order % 2 == 0:
+                gaps.append(Gap(bounds[k], bounds[k], 1.0, places[k]))
+        else:
+            gaps.append(Gap(_plain(bounds[k], chosen), _plain(bounds[k + 1], chosen), *_largest(step.c, places, k)))
+    return Stability(chosen, tuple(intervals), tuple(gaps))
+
+
+def stable_for_all_h(max_s: int = 8, max_r: int | None = None) -> tuple[Galerkin, ...]:
+    """The members with s ≤ max_s and r ≤ max_r (s + 2 unless told) that are stable for every h.
+
+    Proved, not sampled: on the whole half-line x² > 0 their ρ has no zero and no pole, as the isolation of all complex
+    roots of its numerator and denominator shows, and ρ(0) = 1.
+
+    >>> stable_for_all_h(3)
+    (P1N1Q2Gau, P2N2Q4Gau, P3N3Q6Gau)
+    """
+    members = {
+        member
+        for s in range(1, max_s + 1)
+        for member in family(s, s + 2 if max_r is None else max_r)
+        if member.s == s and stability(member).for_all_h
+    }
+    return tuple(sorted(members, key=lambda m: (m.s, m.rule.r, m.rule.family)))
+
+
+def _method(name: str | Method) -> Method:
+    return method(name)
+
+
+def _end(root: Root, chosen: Galerkin) -> Any:
+    return algebraic(root) if chosen.s <= EXACT_DEGREE else float(root)
+
+
+def _plain(end: Any, chosen: Galerkin) -> Any:
+    """0 and ∞ as SymPy writes them where the other ends are SymPy's."""
+    if chosen.s > EXACT_DEGREE:
+        return float(end)
+    import sympy
+
+    return sympy.oo if end == math.inf else sympy.sympify(end)
+
+
+def _largest(c: Rational, places: list[float], k: int) -> tuple[float, float]:
+    """The largest |λ| with x between places k and k + 1, and where: |λ| grows with |c|."""
+    lower, upper = places[k], places[k + 1]
+    for pole in positive_roots(Rational(c.denominator, c.denominator**0)):
+        if lower < float(pole) < upper:
+            return math.inf, float(pole)
+    if upper == math.inf and c.numerator.degree() > c.denominator.degree():
+        return math.inf, math.inf
+    slope = c.numerator.derivative() * c.denominator - c.numerator * c.denominator.derivative()
+    turns = [float(root) for root in positive_roots(Rational(slope, slope**0)) if lower < float(root) < upper]
+    candidates = [(_modulus(value(c, x)), x) for x in turns]
+    if upper == math.inf:
+        limit = c.numerator.leading_coefficient() / c.denominator.leading_coefficient()
+        same_degree = c.numerator.degree() == c.denominator.degree()
+        candidates.append((_modulus(Fraction(int(limit.p), int(limit.q)) if same_degree else Fraction(0)), math.inf))
+    return max(candidates)
+
+
+def _modulus(c: Fraction | None) -> float:
+    """The larger |λ| of a matrix with determinant one and half trace c."""
+    if c is None:
+        return math.inf
+    return 1.0 if abs(c) <= 1 else float(abs(c)) + math.sqrt(c * c - 1)
+
+
+def _growth(chosen: Method, x: float) -> float:
+    if isinstance(chosen, RungeKutta4):
+        return math.sqrt(1 - x**6 / 72 + x**8 / 576)
+    return _modulus(value(exact_step(chosen).c, x))
+
+
+def _rk4(chosen: RungeKutta4) -> Stability:
+    """|λ|² = 1 − x⁶/72 + x⁸/576 ≤ 1 up to x = 2√2."""
+    import sympy
+
+    limit = 2 * sympy.sqrt(2)
+    return Stability(
+        chosen,
+        (Interval(sympy.Integer(0), limit, closed=True),),
+        (Gap(limit, sympy.oo, math.inf, math.inf),),
+    )
+
+
+def _text(end: Any) -> str:
+    if isinstance(end, float):
+        return "∞" if end == math.inf else f"{end:.16g}"
+    return "∞" if end == math.inf else str(end)

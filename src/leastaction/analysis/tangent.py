@@ -1,0 +1,78 @@
+"""The tangent map: the exact derivative of one step or many, by the state, the parameters and h.
+
+Φ' comes from the linearised discrete equations (`leastaction.stepping.loops.tangent`), not from differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.integrate import integrate
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Method
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Tangent:
+    """Where some steps lead, and the derivative of that.
+
+    q, p     the state they lead to, (n,)
+    state    Φ' = ∂(q, p)_after / ∂(q, p)_before, (2n, 2n)
+    params   for each parameter by name ∂(q, p)_after / ∂w, (2n,) + the parameter's shape; q and p before stay the same
+    h        ∂(q, p)_after / ∂h, (2n,): every step grows
+    """
+
+    q: FloatArray
+    p: FloatArray
+    state: FloatArray
+    params: Mapping[str, FloatArray]
+    h: FloatArray
+
+    def __repr__(self) -> str:
+        names = "".join(f", {name}" for name in self.params)
+        with np.printoptions(precision=6, suppress=True):
+            return f"Tangent of {len(self.q)} degrees of freedom, by the state{names} and h\n{self.state}"
+
+
+def tangent(
+    system: Lagrangian,
+    method: str | Method,
+    q: ArrayLike,
+    p: ArrayLike,
+    h: float,
+    *,
+    steps: int = 1,
+    t: float = 0.0,
+    params: Mapping[str, Any] | None = None,
+) -> Tangent:
+    """The derivative of `steps` steps of the method from (q, p).
+
+    >>> free = Lagrangian(lambda q, v, m: 0.5 * m * v[0] ** 2, n=1, params={"m": 2.0})
+    >>> map = tangent(free, "midpoint", [0.0], [1.0], h=0.5)
+    >>> map.state
+    array([[1.  , 0.25],
+           [0.  , 1.  ]])
+    >>> map.params["m"], map.h
+    (array([-0.125,  0.   ]), array([0.5, 0. ]))
+    """
+    if not isinstance(system, Lagrangian):
+        raise TypeError(
+            f"expected a la.Lagrangian, whose parameters can be varied; got {system!r}. For the derivative by the "
+            "state alone, la.integrate(..., tangent=True) takes a Quadratic system too"
+        )
+    path = integrate(system, method, q, p, h=h, steps=steps, t0=t, params=params, every=steps, tangent="all")
+    assert path.tangent is not None and path.sensitivity is not None
+    named, column = {}, 0
+    for name, value in system.params.items():
+        shape = np.shape(value)
+        size = int(np.prod(shape, dtype=int))
+        named[name] = path.sensitivity[-1, :, column : column + size].reshape(2 * system.n, *shape)
+        column += size
+    return Tangent(path.q[-1], path.p[-1], path.tangent[-1], named, path.sensitivity[-1, :, -1])

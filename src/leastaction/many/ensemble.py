@@ -1,0 +1,165 @@
+"""la.ensemble: many trajectories of one system, in SIMD lanes, on all cores, or on a cluster."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leastaction.border import count_steps, number
+from leastaction.lagrangian import Lagrangian
+from leastaction.many import lanes
+from leastaction.many.archive import Disk, times
+from leastaction.many.execute import Memory, Sink, chunks, execute, prepare
+from leastaction.many.job import Job, Result, Start, Status
+from leastaction.many.paths import Paths
+from leastaction.many.reductions import Plan, Reduction, Section, plan
+from leastaction.many.starts import starts
+from leastaction.methods import Method
+from leastaction.methods import method as method_named
+from leastaction.running import positive, progress_bar
+from leastaction.store.archive import Archive
+from leastaction.store.stored import compare
+
+
+def ensemble(
+    system: Lagrangian,
+    method: str | Method,
+    q0: ArrayLike,
+    p0: ArrayLike | None = None,
+    *,
+    v0: ArrayLike | None = None,
+    h: float,
+    steps: int | None = None,
+    t_end: float | None = None,
+    t0: float = 0.0,
+    params: Mapping[str, Any] | None = None,
+    every: int = 1,
+    final_only: bool = False,
+    reduce: Mapping[str, Reduction] | None = None,
+    client: Any = None,
+    threads: int | None = None,
+    progress: bool = False,
+    store: str | os.PathLike[str] | None = None,
+) -> Paths:
+    """Integrate B trajectories of a system from (q0, p0) or (q0, v0).
+
+    q0, p0, v0   (B, n) each, or (n,) where all trajectories share it
+    params       parameters of the run; an array with one more axis, B, in front gives each trajectory its own
+    h, steps, t_end, t0, every, progress: as for `la.integrate`
+    final_only   keep only the last state
+    reduce       what to compute on the way, by name: {"E": la.EnergyRange(), "flip": la.FirstCrossing(g)}
+    client       a `dask.distributed.Client`, to run on its cluster
+    threads      how many cores to use here; all, unless told
+    store        write the results to this Zarr archive, a chunk of trajectories at a time; `la.resume` runs those that
+                 are missing, and q and p of the result stay on disk until they are asked for
+
+    A trajectory with a step that cannot be solved is marked in `.status` and ends there (NaN after); the others go on.
+    The result does not depend on the order of the trajectories, nor on `threads` or `client`.
+
+    >>> def pendulum(q, v, g):
+    ...     return 0.5 * v[0] ** 2 + g * np.cos(q[0])
+    >>> system = Lagrangian(pendulum, n=1, params={"g": 9.81})
+    >>> paths = ensemble(system, "simpson", [1.0], [0.0], params={"g": [1.0, 4.0, 9.0]}, h=0.01, steps=100, every=50)
+    >>> paths.q.shape
+    (3, 3, 1)
+    """
+    if not isinstance(system, Lagrangian):
+        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
+    chosen = method_named(method)
+    t0 = number("t0", t0)
+    t_end = None if t_end is None else number("t_end", t_end)
+    count, h = count_steps(number("h", h), steps, t_end, t0)
+    every = 0 if final_only else positive("every", every)
+    job = Job(system, chosen, t0, h, count, every, plan(reduce, system), t_end)
+    start = starts(system, q0, p0, v0, t0, params)
+
+    if threads is not None:
+        positive("threads", threads)
+        if client is not None:
+            raise ValueError("threads= is for runs on this machine; with client= the cluster's workers decide")
+    if store is None:
+        memory = Memory(job, len(start))
+        stats = _run(job, start, memory, client, threads, progress)
+        q, p = memory.result.states[..., : system.n], memory.result.states[..., system.n :]
+        return _paths(job, start, memory.result, q, p, stats)
+    disk = Disk.create(FilePath(store), job, start, chunks(job, len(start), 1))
+    with disk.archive.writing():
+        return stored_paths(disk, _run(job, start, disk, client, threads, progress))
+
+
+def resume_ensemble(archive: Archive, client: Any, threads: int | None, progress: bool) -> Paths:
+    """Run the trajectories that an archive lacks."""
+    with archive.writing():
+        compare(archive.header, archive.path)
+        archive.tidy()
+        disk = Disk.open(archive)
+        return stored_paths(disk, _run(disk.job, disk.start(), disk, client, threads, progress))
+
+
+def stored_paths(disk: Disk, stats: dict[str, Any]) -> Paths:
+    """An archive's trajectories, their states on disk until they are asked for."""
+    return _paths(disk.job, disk.start(), disk.result(), *disk.states(), stats)
+
+
+def _run(job: Job, start: Start, sink: Sink, client: Any, threads: int | None, progress: bool) -> dict[str, Any]:
+    """Do what the sink lacks; what there is to say about it."""
+    clock = time.perf_counter()
+    prepare(job)
+    compiled = time.perf_counter() - clock
+    clock = time.perf_counter()
+    with progress_bar(job.steps * len(start), progress) as bar:
+        execute(job, start, sink, client, threads, bar.update)
+    return {"lanes": lanes.width(job), "compile_time": compiled, "run_time": time.perf_counter() - clock}
+
+
+def _paths(job: Job, start: Start, result: Result, q: Any, p: Any, stats: dict[str, Any]) -> Paths:
+    unfinished = int(np.isin(result.status, (Status.INTERRUPTED, Status.PENDING)).sum())
+    if unfinished and stats:
+        warnings.warn(
+            f"interrupted; {unfinished} of {len(start)} trajectories are unfinished", RuntimeWarning, stacklevel=3
+        )
+    stats = stats | {
+        "newton_iterations": int(result.iterations.sum()),
+        "continued": int(result.continued.sum()),
+        "interrupted": unfinished > 0,
+    }
+    return Paths(
+        system=job.system,
+        method=job.method,
+        t=times(job),
+        q=q,
+        p=p,
+        h=job.h,
+        t0=job.t0,
+        every=job.every,
+        values=start.params,
+        status=result.status,
+        steps=result.steps,
+        reduced=_reduced(job.plan, result, job.system.n),
+        stats=stats,
+    )
+
+
+def _reduced(asked: Plan, result: Result, n: int) -> dict[str, Any]:
+    """The results of the reductions, by name."""
+    reduced: dict[str, Any] = {}
+    e = place = 0
+    for name, kind in asked.kinds:
+        if kind == "energy":
+            reduced[name] = result.energy
+            continue
+        most = asked.events[e].most
+        found = result.crossings[:, place : place + most]
+        if kind == "first":
+            reduced[name] = found[:, 0, 0]
+        else:
+            reduced[name] = Section(result.counts[:, e], found[..., 0], found[..., 1 : 1 + n], found[..., 1 + n :])
+        e, place = e + 1, place + most
+    return reduced

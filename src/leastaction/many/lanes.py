@@ -1,0 +1,214 @@
+"""Trajectories in SIMD lanes: for systems and methods whose Newton step is one fused Program."""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.discrete import fusible
+from leastaction.kernel import Native, compile_program, native_lanes
+from leastaction.lagrangian import Lagrangian
+from leastaction.many.job import Job, Result, Start, Status, Tick
+from leastaction.many.programs import LanePrograms, lane_programs
+from leastaction.many.refine import galerkin_curve, roots
+from leastaction.methods import Galerkin
+from leastaction.program import Program
+from leastaction.stepping import layout, pointwise
+from leastaction.stepping.native import loop
+from leastaction.stepping.stepper import galerkin_workspace, method_table
+
+FloatArray = NDArray[np.float64]
+
+PIECE_SECONDS = 0.1  # how long the native loop runs between looks at the keyboard and the progress bar
+
+
+def fits(job: Job) -> bool:
+    """Whether the run can go in lanes."""
+    if not isinstance(job.method, Galerkin):
+        return False
+    return fusible(job.system.point.select("Lq", "Lv", "Lqq", "Lqv", "Lvv"), job.method.table, job.system.n)
+
+
+def width(job: Job) -> int:
+    """Trajectories that go side by side: the lanes, or one."""
+    return native_lanes() if fits(job) else 1
+
+
+def _programs(job: Job) -> LanePrograms:
+    assert isinstance(job.method, Galerkin)
+    return _cached(job.system, job.method, job.plan.program, job.plan.energy)
+
+
+@lru_cache(maxsize=32)
+def _cached(system: Lagrangian, method: Galerkin, event: Program | None, energy: bool) -> LanePrograms:
+    return lane_programs(system, method, event, energy)
+
+
+def compiled(job: Job) -> tuple[Native, Native]:
+    """The kernels of a run."""
+    programs = _programs(job)
+    loop("lanes.run")
+    # A lane whose angles are out of the bounded sine's range gets a NaN, and has its step solved alone.
+    solve = compile_program(programs.solve, native_lanes(), bounded=True)
+    return solve, compile_program(programs.advance, native_lanes())
+
+
+def run(job: Job, start: Start, result: Result, tick: Tick) -> None:
+    """All steps of all these trajectories, in pieces."""
+    batch = _Batch(job, start, result)
+    done, piece = 0, 16
+    while done < job.steps and batch.alive:
+        clock = time.perf_counter()
+        todo = min(piece, job.steps - done)
+        batch.advance(done, todo)
+        done += todo
+        if not tick(todo * len(start)):
+            batch.interrupt(done)
+            break
+        spent = max(time.perf_counter() - clock, 1e-6)
+        piece = max(1, int(piece * min(8.0, PIECE_SECONDS / spent)))
+    tick((job.steps - done) * len(start))
+    batch.finish()
+
+
+class _Batch:
+    """Groups of lanes with their state, between pieces."""
+
+    def __init__(self, job: Job, start: Start, result: Result) -> None:
+        assert isinstance(job.method, Galerkin)
+        self.job, self.start, self.result = job, start, result
+        self.method = job.method
+        n, s, L = job.system.n, job.method.s, native_lanes()
+        self.lanes = L
+        self.groups = -(-len(start) // L)
+        programs = _programs(job)
+        self.places = {name: programs.solve.input_slice(name) for name, _ in programs.solve.inputs}
+        solve, advance = compiled(job)
+        self._run = loop("lanes.run")
+        self._space = galerkin_workspace(job.system, job.method)
+        self._table = method_table(self._space, job.method)
+        self._reals = np.zeros(layout.REALS)
+        self._reals[[layout.START, layout.STEP]] = job.t0, job.h
+        I = self._space.integers
+        I[[layout.EVERY, layout.LAST]] = job.every or job.steps, job.steps
+        self._A = self._integers(solve.address, advance.address)
+        self.states = np.zeros((self.groups, programs.solve.input_size, L))
+        self._Y = np.zeros((programs.advance.output_size, L))
+        self._counts = np.zeros((self.groups * L, layout.LANE_COUNTS), np.int64)
+        self._records = np.full((self.groups * L, job.plan.records, 1 + 2 * n + n * s), np.nan)
+        self._x = np.zeros(2 + 2 * n + n * s + start.params.shape[1])
+        self._scratch = np.zeros(max(solve.work, advance.work))
+        self._begin()
+
+    def _integers(self, solve: int, advance: int) -> NDArray[np.int64]:
+        """What the loop needs to know of the lanes."""
+        plan, at = self.job.plan, {name: place.start for name, place in self.places.items()}
+        size = self.places["trouble"].stop
+        A = np.zeros(layout.LANE_INTEGERS, np.int64)
+        values = {
+            layout.SOLVE: solve, layout.ADVANCE: advance, layout.LANES: self.lanes, layout.GROUPS: self.groups,
+            layout.INPUTS: size, layout.CHANGED: at["q"], layout.SOLVED: at["z"], layout.HELD: size - at["q"],
+            layout.Q_PLACE: at["q"], layout.Z_PLACE: at["z"], layout.IMPULSE_PLACE: at["impulse"],
+            layout.ACTIVE_PLACE: at["active"], layout.STATUS_PLACE: at["status"], layout.TROUBLE_PLACE: at["trouble"],
+            layout.CONTRACTION_PLACE: at["contraction"], layout.ITERATIONS_PLACE: at["iterations"],
+            layout.LEFT_PLACE: at["left"], layout.PARAMS_PLACE: at["params"], layout.ALIVE_PLACE: at["alive"],
+            layout.EVENTS_PLACE: at["g"], layout.EVENTS: len(plan.events), layout.SKIPPED: int(self.job.every == 0),
+            layout.KEPT: self.job.kept, layout.RECORDS: plan.records,
+        }  # fmt: skip
+        A[list(values)] = list(values.values())
+        first = 0
+        for e, event in enumerate(plan.events):
+            A[layout.EVENT + 4 * e : layout.EVENT + 4 * e + 4] = event.direction, event.most, first, event.stop
+            first += event.most
+        return A
+
+    def _begin(self) -> None:
+        """The lanes' state before the first step; lanes beyond the last trajectory repeat it and are not alive."""
+        job, start, n, size = self.job, self.start, self.job.system.n, len(self.start)
+        values = np.zeros((self.groups * self.lanes, self.states.shape[1]))
+        row = values[:size]
+
+        def put(name: str, value: ArrayLike) -> None:
+            row[:, self.places[name]] = np.asarray(value, float)
+
+        alive = (start.status == Status.COMPLETE).astype(float)[:, None]
+        put("t", job.t0)
+        put("h", job.h)
+        put("params", start.params)
+        put("q", start.q)
+        put("p", start.p)
+        put("degree", [float(self.method.s), 0.0])
+        put("alive", alive)
+        put("active", alive)
+        points = np.concatenate([np.full((size, 1), job.t0), start.q, start.p, start.params], axis=1)
+        if job.plan.program is not None:
+            put("directions", [float(event.direction) for event in job.plan.events])
+            put("g", pointwise.evaluate(job.plan.program, points))
+        if job.plan.energy:
+            points[:, 1 + n : 1 + 2 * n] = start.v
+            L = pointwise.evaluate(job.system.program, points)[:, 0]
+            E = (np.einsum("ki,ki->k", start.p, start.v) - L)[:, None]
+            put("lowest", E)
+            put("highest", E)
+        values[size:] = row[-1]
+        values[size:, self.places["alive"]] = values[size:, self.places["active"]] = 0.0
+        self.states[...] = values.reshape(self.groups, self.lanes, -1).transpose(0, 2, 1)
+        self._counts[:size, layout.LANE_STATUS] = start.status
+        if job.every:
+            self.result.states[:, 0] = np.concatenate([start.q, start.p], axis=1)
+
+    @property
+    def alive(self) -> bool:
+        return bool(self.states[:, self.places["alive"]].any())
+
+    def advance(self, first: int, steps: int) -> None:
+        I = self._space.integers
+        I[[layout.FIRST, layout.STEPS]] = first, steps
+        self._run(
+            I, self._reals, self._A, self._table, self.states, self._Y, self._counts, self.result.states,
+            self._records, self._x, self._scratch, self._space.memory, self._space.pivots,
+        )  # fmt: skip
+
+    def interrupt(self, done: int) -> None:
+        counts = self._counts[: len(self.start)]
+        if done < self.job.steps:
+            counts[counts[:, layout.LANE_STATUS] == Status.COMPLETE, layout.LANE_STATUS] = Status.INTERRUPTED
+
+    def finish(self) -> None:
+        """Counts, energies and refined crossings into the result."""
+        result, size = self.result, len(self.start)
+        counts = self._counts[:size]
+        result.status[:] = counts[:, layout.LANE_STATUS]
+        result.steps[:] = counts[:, layout.LANE_STEPS]
+        result.iterations[:] = counts[:, layout.LANE_ITERATIONS]
+        result.continued[:] = counts[:, layout.LANE_CONTINUED]
+        final = self.states.transpose(0, 2, 1).reshape(-1, self.states.shape[1])[:size]
+        if self.job.plan.energy:
+            result.energy[:, 0] = final[:, self.places["lowest"]][:, 0]
+            result.energy[:, 1] = final[:, self.places["highest"]][:, 0]
+        if self.job.every == 0:
+            result.states[:, 0] = final[:, self.places["q"].start : self.places["p"].stop]
+        events = len(self.job.plan.events)
+        result.counts[:] = counts[:, layout.LANE_CROSSINGS : layout.LANE_CROSSINGS + events]
+        if events:
+            self._refine()
+
+    def _refine(self) -> None:
+        job, n = self.job, self.job.system.n
+        assert job.plan.program is not None
+        records = self._records[: len(self.start)]
+        lane, place = np.nonzero(np.isfinite(records[:, :, 0]))
+        if not len(lane):
+            return
+        found = records[lane, place]
+        t = job.t0 + found[:, 0] * job.h
+        q, p = found[:, 1 : 1 + n], found[:, 1 + n : 1 + 2 * n]
+        z = found[:, 1 + 2 * n :].reshape(len(found), -1, n)
+        params = self.start.params[lane]
+        event = np.repeat(np.arange(len(job.plan.events)), [event.most for event in job.plan.events])[place]
+        curve = galerkin_curve(job.system, self.method, job.h, t, q, p, z, params)
+        when, q, p = roots(job.plan.program, event, curve, job.h, t, params)
+        self.result.crossings[lane, place] = np.concatenate([when[:, None], q, p], axis=1)

@@ -1,0 +1,160 @@
+"""Trajectories one after the other, for systems too large for the lanes and for methods outside the family.
+
+Where something is to be computed on the way, every step's state is looked at, a block of steps at a time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.many.job import Job, Result, Start, Status, Tick
+from leastaction.many.refine import Curve, galerkin_curve, hermite_curve, roots
+from leastaction.many.starts import energies, velocities
+from leastaction.stepping import pointwise, stepper
+from leastaction.stepping.stepper import GalerkinStepper
+
+FloatArray = NDArray[np.float64]
+
+BLOCK = 4096  # steps
+
+
+def run(job: Job, start: Start, result: Result, tick: Tick) -> None:
+    """All steps of all these trajectories."""
+    for i in range(len(start)):
+        result.status[i] = start.status[i]
+        if job.every:
+            result.states[i, 0] = np.concatenate([start.q[i], start.p[i]])
+        if start.status[i] == Status.COMPLETE and not _Single(job, start, result, i).go(tick):
+            unfinished = result.status[i:] == Status.COMPLETE
+            unfinished[0] &= result.steps[i] < job.steps
+            result.status[i:][unfinished] = Status.INTERRUPTED
+            return
+
+
+class _Single:
+    """One trajectory and where its results go."""
+
+    def __init__(self, job: Job, start: Start, result: Result, i: int) -> None:
+        self.job, self.i, self.result = job, i, result
+        self.params = start.params[i]
+        self.state = np.concatenate([start.q[i], start.p[i]])
+        begin = stepper.Start(job.t0, start.q[i], start.p[i], start.v[i], job.h, self.params)
+        self.solver = stepper.stepper(job.system, job.method, begin)
+        self.begin = begin
+        self.observed = bool(job.plan.kinds)
+        self.every = 1 if self.observed else job.every or job.steps
+        self.done = 0
+
+    def go(self, tick: Tick) -> bool:
+        """To the end; False if the run was interrupted."""
+        job, n = self.job, self.job.system.n
+        while self.done < job.steps:
+            todo = min(BLOCK, job.steps - self.done)
+            rows = np.zeros((todo // self.every + 2, 2 * n))
+            done, stored, failure = self.solver.advance(todo, self.every, job.steps, rows)
+            if failure is not None and (self.done + done) % self.every:
+                stored -= 1  # the state before the step that failed has no place among the others
+            first, rows = self.done, rows[:stored]
+            stopped = self._observe(first, done, rows) if self.observed else None
+            if stopped is not None:
+                done, rows = stopped - first, rows[: stopped - first]
+            self.done += done
+            self._store(first, rows)
+            if len(rows):
+                self.state = rows[-1]
+            self.result.steps[self.i] = self.done
+            if failure is not None and stopped is None:
+                self.result.status[self.i] = failure.status
+                break
+            if stopped is not None:
+                self.result.status[self.i] = Status.STOPPED
+                break
+            if not tick(done):
+                return False
+        tick(job.steps - self.done)
+        counts = self.solver.counts()
+        self.result.iterations[self.i] = counts.get("newton_iterations", 0)
+        self.result.continued[self.i] = counts.get("continued", 0)
+        if job.every == 0:
+            self.result.states[self.i, 0] = self.state
+        return True
+
+    def _store(self, first: int, rows: FloatArray) -> None:
+        """The rows that are to be kept, out of those the stepper gave."""
+        job = self.job
+        if job.every == 0:
+            return
+        if self.every == 1:
+            k = np.arange(first + 1, first + len(rows) + 1)
+        else:
+            k = np.arange(first // self.every + 1, first // self.every + len(rows) + 1) * self.every
+            k = np.minimum(k, job.steps)
+        wanted = (k % job.every == 0) | (k == job.steps)
+        place = np.where(k % job.every == 0, k // job.every, job.kept - 1)
+        self.result.states[self.i, place[wanted]] = rows[wanted]
+
+    def _observe(self, first: int, done: int, rows: FloatArray) -> int | None:
+        """Energy and events over the steps first … first + done; the step after which to stop, if any."""
+        job, plan, n, i = self.job, self.job.plan, self.job.system.n, self.i
+        states = np.concatenate([self.state[None], rows])
+        k = np.arange(first, first + done + 1)
+        t = np.asarray(job.t0 + k * job.h, float)
+        params = np.broadcast_to(self.params, (len(k), len(self.params)))
+        stop = None
+        if plan.program is not None:
+            g = pointwise.evaluate(plan.program, np.concatenate([t[:, None], states, params], axis=1))
+            stop = self._events(first, g, states)
+        if plan.energy:
+            last = None if stop is None else stop - first + 1
+            part = slice(last)
+            E = energies(job.system, t[part], states[part, :n], states[part, n:], np.ascontiguousarray(params[part]))
+            low, high = self.result.energy[i]
+            self.result.energy[i] = np.fmin(low, E.min()), np.fmax(high, E.max())
+        return stop
+
+    def _events(self, first: int, g: FloatArray, states: FloatArray) -> int | None:
+        plan, i = self.job.plan, self.i
+        old, new = g[:-1], g[1:]
+        direction = np.array([event.direction for event in plan.events])
+        up, down = (old < 0) & (new >= 0), (old > 0) & (new <= 0)
+        crossed = (up & (direction >= 0)) | (down & (direction <= 0))
+        stops = np.array([event.stop for event in plan.events])
+        ending = np.flatnonzero((crossed & stops).any(axis=1))
+        stop = int(ending[0]) + 1 if len(ending) else None
+        crossed = crossed[:stop]
+        place = 0
+        for e, event in enumerate(plan.events):
+            k = np.flatnonzero(crossed[:, e])
+            kept = int(min(self.result.counts[i, e], event.most))
+            self.result.counts[i, e] += len(k)
+            k = k[: event.most - kept]
+            if len(k):
+                found = self._refined(e, first + k, states[k], states[k + 1])
+                self.result.crossings[i, place + kept : place + kept + len(k)] = found
+            place += event.most
+        return None if stop is None else first + stop
+
+    def _refined(self, e: int, k: NDArray[np.int64], left: FloatArray, right: FloatArray) -> FloatArray:
+        """(t, q, p) at the crossings of event e in steps k."""
+        job = self.job
+        assert job.plan.program is not None
+        t = np.asarray(job.t0 + k * job.h, float)
+        params = np.ascontiguousarray(np.broadcast_to(self.params, (len(k), len(self.params))))
+        curve = self._curve(t, left, right, params)
+        when, q, p = roots(job.plan.program, np.full(len(k), e), curve, job.h, t, params)
+        return np.concatenate([when[:, None], q, p], axis=1)
+
+    def _curve(self, t: FloatArray, left: FloatArray, right: FloatArray, params: FloatArray) -> Curve:
+        job, n = self.job, self.job.system.n
+        if isinstance(job.method, stepper.Galerkin):
+            # Solved again by a stepper of its own, so that the run's goes on undisturbed.
+            solver = GalerkinStepper(job.system, job.method, self.begin)
+            z, _ = solver.polynomials(np.ascontiguousarray(np.concatenate([t[:, None], left], axis=1)))
+            return galerkin_curve(job.system, job.method, job.h, t, left[:, :n], left[:, n:], z, params)
+        rates = []
+        for when, state in ((t, left), (t + job.h, right)):
+            v, _ = velocities(job.system, when, state[:, :n].copy(), state[:, n:].copy(), params)
+            points = np.concatenate([when[:, None], state[:, :n], v, params], axis=1)
+            rates.append(np.concatenate([v, pointwise.evaluate(job.system.gradient.select("Lq"), points)], axis=1))
+        return hermite_curve(job.h, left, right, rates[0], rates[1])

@@ -1,0 +1,30 @@
+"""Ober-Blöbaum and Saake (2015): the Galerkin family PsNrQu, its stability and its orders."""
+
+from __future__ import annotations
+
+from leastaction.papers.galerkin2014 import (
+    conservation_figures,
+    convergence_figures,
+    efficiency_figures,
+    stability_figures,
+)
+from leastaction.papers.galerkin2014.errata import ERRATA
+from leastaction.papers.galerkin2014.tables import TABLES
+from leastaction.papers.model import Paper
+
+PAPER = Paper(
+    key="galerkin",
+    authors="S. Ober-Blöbaum, N. Saake",
+    title="Construction and analysis of higher order Galerkin variational integrators",
+    reference="Adv. Comput. Math. 41 (2015) 955–986",
+    tables=TABLES,
+    figures=[
+        *stability_figures.FIGURES,
+        *convergence_figures.OSCILLATOR_FIGURES,
+        *conservation_figures.OSCILLATOR_FIGURES,
+        *convergence_figures.KEPLER_FIGURES,
+        *conservation_figures.KEPLER_FIGURES,
+        *efficiency_figures.FIGURES,
+    ],
+    errata=ERRATA,
+)

@@ -1,0 +1,203 @@
+"""What is wrong in print, with evidence computed from the formulas as printed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy as sp
+
+from leastaction.analysis import iteration_matrix, stability
+from leastaction.integrate import integrate
+from leastaction.methods import Galerkin
+from leastaction.methods import method as method_named
+from leastaction.papers.galerkin2014.runs import KEPLER, T_END, order
+from leastaction.papers.model import Erratum
+from leastaction.problems import get
+
+x = sp.Symbol("x")
+
+# Section 4.3, items 1 to 6, as printed, with x = hω: (p, ωq) ↦ (p, ωq).
+PRINTED = {
+    "P1N1Q2Gau": sp.Matrix([[-(x**2 - 4), -4 * x], [4 * x, -(x**2 - 4)]]) / (x**2 + 4),
+    "P1N2Q2Lob": sp.Matrix([[1 - x**2 / 2, x**3 / 4 - x], [x, 1 - x**2 / 2]]),
+    "P2N2Q4Gau": sp.Matrix(
+        [
+            [x**4 - 60 * x**2 + 144, -12 * x * (x**2 - 12)],
+            [12 * x * (x**2 - 12), x**4 - 60 * x**2 + 144],
+        ]
+    )
+    / (x**4 + 12 * x**2 + 144),
+    "P2N3Q4Lob": sp.Matrix(
+        [
+            [(x**4 - 22 * x**2 + 48) / (2 * x**2 + 48), (24 * x - 3 * x**3) / (x**2 + 24)],
+            [
+                -x * (x**4 - 36 * x**2 + 288) / (12 * x**2 + 288),
+                (x**4 - 22 * x**2 + 48) / (2 * x**2 + 48),
+            ],
+        ]
+    ),
+    "P3N3Q6Gau": sp.Matrix(
+        [
+            [-(x**6 - 264 * x**4 + 6480 * x**2 - 14400), 24 * x * (x**4 - 70 * x**2 + 600)],
+            [24 * x * (x**4 - 70 * x**2 + 600), -(x**6 - 264 * x**4 + 6480 * x**2 - 14400)],
+        ]
+    )
+    / (x**6 + 24 * x**4 + 720 * x**2 + 14400),
+    "P3N4Q6Lob": sp.Matrix(
+        [
+            [-(x**6 / 2 - 46 * x**4 + 840 * x**2 - 1800), 6 * x * (x**4 - 40 * x**2 + 300)],
+            [
+                x * (x**6 - 144 * x**4 + 5760 * x**2 - 43200) / 24,
+                -(x**6 - 92 * x**4 + 1680 * x**2 - 3600) / 2,
+            ],
+        ]
+    )
+    / (x**4 + 60 * x**2 + 1800),
+}
+SWAP = sp.Matrix([[0, 1], [1, 0]])
+
+
+def is_printed_right(name: str) -> bool:
+    """Whether the printed matrix is the method's."""
+    return _equal(PRINTED[name], iteration_matrix(name))
+
+
+def _equal(A: Any, B: Any) -> bool:
+    return bool((A - B).applyfunc(sp.simplify).is_zero_matrix)
+
+
+def global_error(M: Any, h: Fraction) -> float:
+    """The largest entry of Mᴺ minus the exact rotation by t = 1, N = 1/h, ω = 1, to 30 digits."""
+    with mpmath.workdps(30):
+        step = mpmath.matrix(M.subs(x, sp.Rational(h)).evalf(40).tolist())
+        c, s = mpmath.cos(1), mpmath.sin(1)
+        off = step ** int(1 / h) - mpmath.matrix([[c, -s], [s, c]])
+        return float(max(abs(e) for e in off))
+
+
+def _measured_order(M: Any) -> tuple[float, float]:
+    """The error at t = 1 with the smallest step, and the order."""
+    steps = [Fraction(1, n) for n in (8, 16, 32)]
+    found = [global_error(M, h) for h in steps]
+    return found[-1], order(steps, found)
+
+
+def swapped(name: str) -> str:
+    """Printed for (ωq, p) where (p, ωq) is announced."""
+    M = PRINTED[name]
+    error, slope = _measured_order(M)
+    good_error, good_slope = _measured_order(SWAP * M * SWAP)
+    same = "equals" if _equal(SWAP * M * SWAP, iteration_matrix(name)) else "differs from"
+    return (
+        f"As printed, the error at t = 1 is {error:.2f} with h = 1/32, order {abs(slope):.1f}: the motion runs "
+        f"backward in time. With rows and columns exchanged it is {good_error:.0e}, order {good_slope:.1f}, and the "
+        f"matrix {same} the one derived from the discrete Lagrangian, exactly."
+    )
+
+
+def sign(name: str = "P3N3Q6Gau") -> str:
+    """Both off-diagonal entries with the same sign."""
+    M = PRINTED[name].subs(x, 1)
+    largest = max(abs(float(value)) for value in M.eigenvals())
+    _, slope = _measured_order(iteration_matrix(name))
+    return (
+        f"At hω = 1 the printed matrix has determinant {float(M.det()):.4f}, an eigenvalue has modulus {largest:.4f}: "
+        f"it is neither symplectic nor orthogonal. With the sign the determinant is "
+        f"{sp.simplify(iteration_matrix(name).det())} for all hω, and the order {slope:.1f}."
+    )
+
+
+def velocity() -> str:
+    """q̇_d by the basis itself instead of its derivative: for a particle at rest."""
+    h = 0.1
+    chosen = method_named("simpson")
+    assert isinstance(chosen, Galerkin)
+    table = chosen.table
+    at_rest = np.ones(chosen.s + 1)
+    printed, right = (float(np.abs(basis @ at_rest).max()) / h for basis in (table.l, table.dl))
+    return (
+        f"For a particle at rest at q = 1, with h = {h}, the formula gives q̇_d = {printed:g}; with l′ it is {right:g}."
+    )
+
+
+def island() -> str:
+    """P2N3Q4Lob is stable again beyond its first interval."""
+    found = stability("P2N3Q4Lob")
+    inside, gap = 4.0, 3.2
+    return (
+        f"Stable intervals, exactly: {', '.join(f'({i.lower}, {i.upper})' for i in found)}. The larger |λ| is "
+        f"{float(found.growth(gap)):.3f} at hω = {gap} and {float(found.growth(inside)):g} at hω = {inside:g}."
+    )
+
+
+def period() -> str:
+    """The printed k has not the period 5, and that limits the errors."""
+    given = get(KEPLER)
+    T = given.data(40).period
+    with mpmath.workdps(40):
+        r, v = mpmath.mpf(5), mpmath.mpf(17)
+        k = mpmath.findroot(lambda k: 2 * mpmath.pi * mpmath.sqrt((2 / r - v**2 / k) ** -3 / k) - 5, given.params["k"])
+        text = mpmath.nstr(k, 18)
+    q, _ = given.exact(T_END[KEPLER], digits=40)
+    off = float(max(abs(q - np.array(given.data(40).q0))))
+    better = get(KEPLER, k=text)
+    back = []
+    for problem in (given, better):
+        path = integrate(problem.system, "P5N6Q10Lob", problem.q0, problem.p0, h=1 / 32, t_end=T_END[KEPLER])
+        back.append(float(np.abs(path.q[-1] - path.q[0]).max()))
+    return (
+        f"The printed k has the period 5 + {float(T - 5):.2e}; its exact orbit misses the initial point by {off:.2e} "
+        f"at t = 25. P5N6Q10Lob with h = 1/32 in float64 comes back to {back[0]:.1e} with the printed k, to "
+        f"{back[1]:.0e} with k = {text}."
+    )
+
+
+ERRATA = [
+    Erratum(
+        "section 3.1, definition of q̇_d",
+        "q̇_d(t) = (1/h) Σ q^ν l_ν(t/h)",
+        "q̇_d(t) = (1/h) Σ q^ν l_ν′(t/h)",
+        velocity,
+    ),
+    Erratum(
+        "section 4.3, item 3, iteration matrix of P2N2Q4Gau",
+        "off-diagonal entries −12x(x² − 12)/D above, 12x(x² − 12)/D below, for the order (p, ωq)",
+        "12x(x² − 12)/D above, −12x(x² − 12)/D below; the printed one is for the order (ωq, p)",
+        lambda: swapped("P2N2Q4Gau"),
+    ),
+    Erratum(
+        "section 4.3, item 4, iteration matrix of P2N3Q4Lob",
+        "off-diagonal entries (24x − 3x³)/(x² + 24) above, −x(x⁴ − 36x² + 288)/(12x² + 288) below, for the order "
+        "(p, ωq)",
+        "the two exchanged; the printed one is for the order (ωq, p)",
+        lambda: swapped("P2N3Q4Lob"),
+    ),
+    Erratum(
+        "section 4.3, item 4, and Figure 4.1, stability of P2N3Q4Lob",
+        "stable for |hω| < 2√2 (true, but not all)",
+        "stable for |hω| < 2√2 and for 2√3 < |hω| < 2√6",
+        island,
+    ),
+    Erratum(
+        "section 4.3, item 5, iteration matrix of P3N3Q6Gau",
+        "both off-diagonal entries 24x(x⁴ − 70x² + 600)/D",
+        "the upper one with a minus sign",
+        sign,
+    ),
+    Erratum(
+        "section 4.3, item 6, iteration matrix of P3N4Q6Lob",
+        "off-diagonal entries 6x(x⁴ − 40x² + 300)/D above, x(x⁶ − 144x⁴ + 5760x² − 43200)/(24D) below, for the order "
+        "(p, ωq)",
+        "the two exchanged; the printed one is for the order (ωq, p)",
+        lambda: swapped("P3N4Q6Lob"),
+    ),
+    Erratum(
+        "section 5.2, k of the Kepler problem, and the explanation of the smallest errors in 5.2.1",
+        "k = 1016.895192894334 for the period 5; errors stop near 10⁻¹⁰ because of machine precision and the solver",
+        "k = 1016.895192894441; errors stop there because after 25 the exact orbit of the printed k is not yet back",
+        period,
+    ),
+]

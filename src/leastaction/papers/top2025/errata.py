@@ -1,0 +1,348 @@
+"""What is wrong in print, with evidence computed anew each time.
+
+Formulas are checked on the double pendulum, whose mass depends on q, at a point of no special kind or along the
+library's own steps.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.integrate import integrate
+from leastaction.papers.model import Erratum, Options
+from leastaction.papers.top2025.drawing import listed
+from leastaction.papers.top2025.formulas import (
+    Scheme,
+    derivative,
+    discrete_lagrangian,
+    double_pendulum,
+    equation_8,
+    equation_10,
+    jacobian_blocks,
+    midpoint_lagrangian,
+    midpoint_second_row,
+    momentum_sum,
+)
+from leastaction.papers.top2025.runs import MIDPOINT, RK4, SIMPSON, problem, run
+from leastaction.papers.top2025.tables import (
+    PENDULUM_STEPS,
+    TABLE_2,
+    TABLE_4,
+    TOP_COLUMNS,
+    TOP_MESHES,
+    order,
+    pendulum_errors,
+    top_cells,
+    top_errors,
+)
+from leastaction.problems import get
+
+Array = NDArray[Any]
+
+H = 0.1
+POINT = (np.array([0.3, -0.7]), np.array([0.35, -0.6]), np.array([0.42, -0.52]))  # q_l, q_m, q
+MOMENTA = (np.array([0.11, 0.05]), np.array([0.13, 0.08]))  # p_l, p
+
+
+def _size(array: Any) -> float:
+    return float(np.abs(array).max())
+
+
+def _slot(i: int) -> Array:
+    """∂L_d/∂q_l, ∂q_m or ∂q_r of (6) at POINT, i = 0, 1, 2."""
+    s = double_pendulum()
+    return derivative(lambda q: discrete_lagrangian(s, H, *(q if k == i else POINT[k] for k in range(3))), POINT[i])
+
+
+def half_derivative() -> str:
+    ratio = equation_8(double_pendulum(), H, *POINT) / _slot(1)
+    return (
+        f"At a point of no special kind the printed expression is {ratio[0]:.12f} and {ratio[1]:.12f} times ∂L_d/∂q_m."
+    )
+
+
+def right_end() -> str:
+    printed = equation_10(double_pendulum(), H, *POINT)
+    return (
+        f"The right hand side of (10) differs from ∂L_d/∂q_r by {_size(printed - _slot(2)):.0e}, from the printed "
+        f"∂L_d/∂q_ℓ by {_size(printed - _slot(0)):.2f}. {_along_a_path()}"
+    )
+
+
+def _along_a_path() -> str:
+    """The discrete Euler–Lagrange equations at the middle node of two steps of the library's."""
+    s = double_pendulum()
+    path = run("double-pendulum", SIMPSON, H, 2)
+    q, mid = path.q, path(path.t[:-1] + H / 2)
+
+    def D(i: int, k: int) -> Array:
+        ends = [q[k], mid[k], q[k + 1]]
+        return derivative(lambda z: discrete_lagrangian(s, H, *(z if j == i else ends[j] for j in range(3))), ends[i])
+
+    return (
+        f"On two steps of Simpson's integrator the left side of (9) and (12) is {_size(D(0, 0) + D(0, 1)):.2f} as "
+        f"printed and {_size(D(2, 0) + D(0, 1)):.0e} with ∂L_d/∂q_r in the first term; p₁ differs from the printed "
+        f"(14) by {_size(path.p[1] - D(0, 0)):.2f} and from ∂L_d/∂q_r by {_size(path.p[1] - D(2, 0)):.0e}."
+    )
+
+
+def sum_of_momenta() -> str:
+    s, true = double_pendulum(), _slot(2) - _slot(0)
+    printed = momentum_sum(s, H, *POINT, weights=(2 / 3, 4 / 3, 2 / 3))
+    right = momentum_sum(s, H, *POINT, weights=(1 / 3, 4 / 3, 1 / 3))
+    return (
+        f"∂L_d/∂q_r − ∂L_d/∂q_ℓ = ({true[0]:.4f}, {true[1]:.4f}); as printed ({printed[0]:.4f}, {printed[1]:.4f}); "
+        f"with 1/3, 4/3, 1/3 off by {_size(right - true):.0e}."
+    )
+
+
+@lru_cache(maxsize=1)
+def _end_of_a_second() -> Array:
+    """q of the double pendulum at t = 1, to round-off."""
+    data = problem("double-pendulum")
+    return integrate(data.system, "P6N6Q12Gau", data.q0, data.p0, h=0.01, steps=100).q[-1]
+
+
+def scheme_27c() -> str:
+    data, s = problem("double-pendulum"), double_pendulum()
+    steps = (25, 50, 100)
+    errors: dict[bool, list[float]] = {}
+    off = 0.0
+    for printed in (True, False):
+        errors[printed] = []
+        for n in steps:
+            scheme = Scheme(s, 1 / n, 1 / 12, 1 / 6) if printed else Scheme(s, 1 / n)
+            q, p = data.q0, data.p0
+            for _ in range(n):
+                q, p, _ = scheme.step(q, p)
+            errors[printed].append(_size(q - _end_of_a_second()))
+            if not printed:
+                off = max(off, _size(q - run("double-pendulum", SIMPSON, 1 / n, n).q[-1]))
+    slopes = {k: [math.log2(a / b) for a, b in pairwise(e)] for k, e in errors.items()}
+    return (
+        f"Stepped over one second with h = 1/25, 1/50, 1/100, the printed (27) has the orders {listed(slopes[True])} "
+        f"(error of q {errors[True][-1]:.1e} at the last); with h/24 and h/12, {listed(slopes[False])} "
+        f"({errors[False][-1]:.1e}), and it is the library's Simpson to {off:.0e}."
+    )
+
+
+def newton_factor() -> str:
+    s, data = double_pendulum(), problem("double-pendulum")
+    scheme = Scheme(s, H)
+    x = np.concatenate([POINT[1], MOMENTA[1], POINT[2]])
+    block = derivative(lambda z: scheme.residual(POINT[0], MOMENTA[0], z), x)[4:, 2:4]
+    *_, good = scheme.step(data.q0, data.p0)
+    *_, bad = scheme.step(data.q0, data.p0, scale_of_p=1 / H)
+    count = f"{bad} iterations" if bad < 60 else "more than 60 iterations"
+    return (
+        f"With h = {H:g} the derivative of F_q is {block[0, 0]:.4f} δ. Newton's first step of the double pendulum "
+        f"takes {good} iterations with −(h/2)δ, {count} with −½δ."
+    )
+
+
+def jacobian() -> str:
+    s = double_pendulum()
+    x = np.concatenate([POINT[1], MOMENTA[1], POINT[2]])
+    J = derivative(lambda z: Scheme(s, H).residual(POINT[0], MOMENTA[0], z), x)
+    true = {"∂F_qm/∂q": J[:2, 4:], "∂F_q/∂q_m": J[4:, :2], "∂F_q/∂q": J[4:, 4:]}
+    printed, right = (jacobian_blocks(s, H, *POINT, printed=choice) for choice in (True, False))
+    wrong = ", ".join(f"{name} {_size(printed[name] - true[name]) / _size(true[name]):.1e}" for name in true)
+    return (
+        f"Relative distance from the derivatives of F: {wrong}; with the indices put right at most "
+        f"{max(_size(right[name] - true[name]) / _size(true[name]) for name in true):.0e}."
+    )
+
+
+def _midpoint_step() -> tuple[Array, Array, Array, Array]:
+    path = run("double-pendulum", MIDPOINT, H, 2)
+    return path.q[1], path.p[1], path.q[2], path.p[2]
+
+
+def midpoint_row() -> str:
+    s = double_pendulum()
+    left, p_left, right, p = _midpoint_step()
+    printed, whole = (midpoint_second_row(s, H, left, p_left, right, p, M) for M in (False, True))
+    return (
+        f"As printed F_q does not depend on q at all, and after a step of the midpoint method it is "
+        f"{_size(printed):.1e}, not zero; with M(q_m)(q − q_j) it is {_size(whole):.0e}."
+    )
+
+
+def midpoint_sign() -> str:
+    s = double_pendulum()
+    left, _, right, p = _midpoint_step()
+    slope = derivative(lambda z: midpoint_lagrangian(s, H, left, z), right)
+    return f"After a step p = ({p[0]:.4f}, {p[1]:.4f}) and ∂L_d/∂q_r = ({slope[0]:.4f}, {slope[1]:.4f})."
+
+
+def rod_length() -> str:
+    data = problem("double-pendulum")
+    long = get("double-pendulum", l1="9.81/(2*pi)", l2="9.81/(2*pi)")
+    wrong = []
+    for h in PENDULUM_STEPS:
+        path = integrate(long.system, "simpson", long.q0, long.p0, h=h, steps=round(1 / h))
+        energy = path.energy()
+        wrong.append(_size(energy / energy[0] - 1))
+    right = [pendulum_errors(SIMPSON, h, (1,))[1] for h in PENDULUM_STEPS]
+    return (
+        f"Simpson's energy errors over 1 s are {', '.join(f'{e:.2e}' for e in right)} with ℓ = g/ω₀² = "
+        f"{data.params['l1']:.4f} m, as in Table 2 ({', '.join(TABLE_2[1, SIMPSON][:3])}), but "
+        f"{', '.join(f'{e:.2e}' for e in wrong)} with ℓ = g/ω₀ = {long.params['l1']:.4f} m."
+    )
+
+
+def copied_row() -> str:
+    found = tuple(pendulum_errors(RK4, h, (1, 10, 100, 1000))[1000] for h in PENDULUM_STEPS)
+    printed = tuple(float(e) for e in TABLE_2[1000, RK4][:3])
+    same = "are" if TABLE_2[1000, RK4][:3] == TABLE_2[1, RK4][:3] else "are not"
+    return (
+        f"Computed: {', '.join(f'{e:.2e}' for e in found)}, of order {order(found):.2f}, the one printed "
+        f"({TABLE_2[1000, RK4][3]}). The errors printed {same} those printed for T = 1 s; their order would be "
+        f"{order(printed):.2f}."
+    )
+
+
+def mislabelled_column() -> str:
+    at = {mesh: top_errors(SIMPSON, mesh, (1,))["nutation"][1] for mesh in (20, TOP_MESHES[0])}
+    cells = [cell for table in ("4", "5") for cell in top_cells(table, Options())]
+    first = [cell.agrees for cell in cells if cell.column == TOP_COLUMNS[0]]
+    orders = [cell.agrees for cell in cells if cell.column == "order"]
+    return (
+        f"Simpson's nutation error over one period is {at[20]:.2e} with h = 0.05 and {at[50]:.2e} with h = 0.02; "
+        f"printed {TABLE_4[1, SIMPSON][0]}. At h = 0.02, {sum(first)} of the {len(first)} errors of that column "
+        f"agree, and {sum(orders)} of the {len(orders)} printed orders are ½ log₂(e₁/e₃), as for a step halved twice."
+    )
+
+
+def shift() -> str:
+    """(20) at t = 0, where ℘(ω₃) = e₃, the least of the roots of 4z³ − g₂z − g₃."""
+    data = problem("lagrange-top")
+    c = data.params
+    p_phi, _, p_psi = data.p0
+    I, m, x0 = c["I"], c["m"] * c["g"] * c["l"] / c["I"], math.cos(data.q0[1])
+    energy = (p_phi - p_psi * x0) ** 2 / (2 * I * (1 - x0**2)) + I * m * x0
+    # x'² = f(x), x = cos θ; x = 2z/m + shift turns f into the cubic of ℘
+    f = np.array([2 * m, -2 * energy / I - (p_psi / I) ** 2, -2 * m + 2 * p_phi * p_psi / I**2, 0.0])
+    f[3] = 2 * energy / I - (p_phi / I) ** 2
+    right = (2 * I * energy + p_psi**2) / (6 * I**2 * m)
+    printed = (2 * I * energy + p_psi**2) / (6 * I * m)
+    e3 = (min(np.roots(f).real) - right) * m / 2
+    return (
+        f"At t = 0 the printed (20) gives cos θ = {2 / m * e3 + printed:.4f}, with 6I²m it gives "
+        f"{2 / m * e3 + right:.12f}; cos θ₀ = {x0:g}."
+    )
+
+
+def frequency() -> str:
+    """The same motion, twice as slow: t̄ = 2, all angular velocities halved."""
+    name = "lagrange-top-cusps-reduced"
+    t = np.linspace(0, 1, 101)
+    fast = problem(name).exact(t)[0]
+    slow = {A: get(name, A=A, spin="pi").exact(2 * t)[0] for A in ("4*pi**2/2", "4*pi**2/4")}
+    printed, right = (_size(q - fast) for q in slow.values())
+    return (
+        f"With t̄ = 2 s and the spin halved the motion should be the same, half as fast. With A = (2π)²/t̄ the nutation "
+        f"is off by {printed:.2f} rad, with (2π)²/t̄² by {right:.0e}. (For t̄ = 1 s both give 4π²; the nutation takes "
+        f"{problem(name).period:.4f} s, so t̄ is not its period.)"
+    )
+
+
+def which_equation() -> str:
+    data = problem("lagrange-top-cusps")
+    assert data.reduced is not None
+    q, p = data.exact(0.3)
+    v = data.system.velocity(q, p)
+    printed = data.reduced.rhs(np.array([q[0], q[1], v[1]]))[2]
+    a = data.system.acceleration(q, v)[1]
+    return (
+        f"At t = 0.3 s on the motion of Table 6, (22) gives {printed:.10f} and (18b) {a:.10f} rad/s²; (18c) has no θ̈."
+    )
+
+
+def named_angles() -> str:
+    data = problem("lagrange-top")
+    assert data.period is not None
+    q, _ = data.exact(np.linspace(0, 10 * data.period, 4001))
+    return (
+        f"Over ten periods of the motion of Table 3 θ swings between {q[:, 1].min():.3f} and {q[:, 1].max():.3f} rad, "
+        f"while φ advances, by {np.diff(q[:, 0]).min():.4f} rad or more per 1/400 of a period, to "
+        f"{q[-1, 0]:.1f} rad: θ is the nutation, φ the precession."
+    )
+
+
+def not_loops() -> str:
+    data = problem("lagrange-top")
+    assert data.period is not None
+    q, p = data.exact(np.linspace(0, data.period, 2001))
+    rate = data.system.velocity(q, p)[:, 0]
+    return (
+        f"φ̇ = (p_φ − p_ψ cos θ)/(I sin²θ) changes its sign only if p_φ/p_ψ is a cosine between the turning points; "
+        f"here p_φ/p_ψ = {p[0, 0] / p[0, 2]:.6f}, and φ̇ stays between {rate.min():.2f} and {rate.max():.2f} rad/s."
+    )
+
+
+def rate_of_rk4() -> str:
+    steps = [PENDULUM_STEPS[2] / 2**k for k in range(4)]
+    e = [pendulum_errors(RK4, h, (10, 100)) for h in steps]
+    slopes = [math.log2(a[10] / b[10]) for a, b in pairwise(e)]
+    return (
+        f"For the double pendulum over 10 s the orders are {listed(slopes)} from h = 0.01 to {float(steps[-1]):g}, "
+        f"where the error is {e[-1][10]:.0e}; and over 100 s the error is {e[-1][100] / e[-1][10]:.1f} times that over "
+        "10 s: energy drifts in proportion to h⁵t, and the drift outgrows the part in h⁴ that does not add up."
+    )
+
+
+def growing_norms() -> str:
+    ratios = {}
+    for method in (MIDPOINT, RK4, SIMPSON):
+        e = top_errors(method, TOP_MESHES[2], (1, 10, 100, 1000))["energy"]
+        ratios[method] = e[1000] / e[1]
+    listing = ", ".join(f"{method} {ratio:.4f}" for method, ratio in ratios.items())
+    return f"‖e_H‖∞ over 1000 periods divided by that over one, h = 0.005: {listing}."
+
+
+ERRATA = [
+    Erratum("Section 3.2, link lengths", "ℓ = g/ω₀", "ℓ = g/ω₀²", rod_length),
+    Erratum("Table 2, T = 10³, RK4", "7.28·10⁻⁵, 2.11·10⁻⁶, 6.25·10⁻⁸", "7.42·10⁻², 3.22·10⁻³, 1.03·10⁻⁴", copied_row),
+    Erratum("Tables 4 and 5, first column", "h = 0.05", "h = 0.02", mislabelled_column),
+    Erratum("Equation (8)", "∂L_d/∂q_m = ⅓M(q_ℓ)g_ℓ − …", "twice that, ⅔M(q_ℓ)g_ℓ − …", half_derivative),
+    Erratum(
+        "Equations (9), (10), (12), (14)", "∂L_d/∂q_ℓ", "∂L_d/∂q_r where the momentum on the right is meant", right_end
+    ),
+    Erratum("Equation (20)", "(2Ic + p_ψ²)/(6Im)", "(2Ic + p_ψ²)/(6I²m)", shift),
+    Erratum("Section 4.3, before (22)", "equation (18c)", "equation (18b)", which_equation),
+    Erratum("Equation (24)", "A = (2π)²/t̄", "A = (2π)²/t̄²", frequency),
+    Erratum("Appendix A, the sum", "weights 2/3, 4/3, 2/3", "weights 1/3, 4/3, 1/3", sum_of_momenta),
+    Erratum(
+        "Appendix A, (27c) and F_q", "h/12 and h/6 (h²/12 and h²/6)", "h/24 and h/12 (h²/24 and h²/12)", scheme_27c
+    ),
+    Erratum("Appendix A, ∂F_q/∂p", "−½ δ", "−(h/2) δ", newton_factor),
+    Erratum(
+        "Appendix A, Jacobian",
+        "h ∂_δM_γβ(q_m) g_m^β in ∂F_qm/∂q; ∂_δM_αδ g^β in ∂F_q/∂q_m and ∂F_q/∂q",
+        "h ∂_δM_γβ(q) g^β; ∂_γM_αδ g^α",
+        jacobian,
+    ),
+    Erratum("Appendix B, F", "second row −(h/2)(p + p_j)", "M(q_m)(q − q_j) − (h/2)(p + p_j)", midpoint_row),
+    Erratum("Appendix B, momenta", "p_{j+1} = −∂L_d/∂q_r", "p_{j+1} = +∂L_d/∂q_r", midpoint_sign),
+    Erratum("Figure 6, caption", "θ the precession, φ the nutation", "θ the nutation, φ the precession", named_angles),
+    Erratum(
+        "Figure 7, caption",
+        "a motion of the looping class",
+        "a motion whose precession never turns back; it winds around the pole",
+        not_loops,
+    ),
+    Erratum(
+        "Figure 4, caption; section 4.2.2 on energy",
+        "RK4's rate exceeds four because errors are high at large steps",
+        "because its energy drifts in proportion to h⁵t",
+        rate_of_rk4,
+    ),
+    Erratum("Table 5, caption", "‖e_H‖∞ increases with T", "it does for RK4 alone", growing_norms),
+]

@@ -1,0 +1,85 @@
+"""What all runs need: a progress bar, Ctrl-C, checked counts, and the words for a step that failed."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from leastaction.errors import StepFailed
+from leastaction.stepping import layout
+from leastaction.stepping.stepper import Failure
+
+if TYPE_CHECKING:
+    from leastaction.path import Path
+
+
+@contextmanager
+def interruptible(stop: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C, in the main thread, asks the run to stop between two pieces; a second one is an ordinary interrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def ask(number: int, frame: Any) -> None:
+        stop()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def progress_bar(total: int, wanted: bool) -> Iterator[Any]:
+    """A bar with the rate and the time left, if wanted."""
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=" steps", unit_scale=True, disable=not wanted) as bar:
+        yield bar
+
+
+def positive(name: str, value: Any) -> int:
+    """A positive integer, checked."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be a positive integer; got {value!r}")
+    return int(value)
+
+
+_REASONS = {
+    layout.NOT_CONVERGED: "Newton's iteration did not converge",
+    layout.NOT_FINITE: "the Lagrangian or a derivative became infinite or not a number",
+    layout.BRANCH_ENDS: "no solution of this size of step is connected with the motion",
+    layout.SINGULAR: "the equations became singular",
+}
+
+
+def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoReturn:
+    """StepFailed, with what is known of it and what to try."""
+    h = float(path.h)
+    message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {_REASONS[failure.status]}"
+    if failure.iterations:
+        message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
+    if 0 < failure.reach < 1:
+        reach = failure.reach * h
+        message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {reach:.3g}"
+    message += (
+        f". Try a smaller step, h = {h / 2:g}, or a method with more nodes; near a singularity of L (a "
+        f"collision, a chart's pole) other coordinates help. The {len(path)} states before are in the exception's .path"
+    )
+    raise StepFailed(
+        message,
+        path=path,
+        step=step,
+        time=now,
+        h=path.h,
+        residual=failure.residual,
+        iterations=failure.iterations,
+    )

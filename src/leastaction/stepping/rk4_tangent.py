@@ -1,0 +1,160 @@
+"""The derivative of single steps of RK4, many at once, by differentiating its stages.
+
+A stage k = f(t, y, w) and its argument y = y₀ + a h k_before vary together:
+
+    dk = f_y dy + f_w dw + f_t dt,     dy = dy₀ + a h dk_before + a k_before dh.
+
+On Hamilton's equations f = (v, L_q) with v = v(t, q, p), and dv = L_vv⁻¹ (dp − L_vq dq − L_vw dw − L_vt dt); on the
+Euler–Lagrange equations f = (v, a), where a solves g(t, q, v, w; a) = L_q − L_vq v − L_vt − L_vv a = 0, so that
+L_vv da = g_q dq + g_v dv + g_w dw + g_t dt, and the momenta come in and out by p = L_v.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.methods import RungeKutta4
+from leastaction.program import Program
+from leastaction.stepping import pointwise
+
+if TYPE_CHECKING:
+    from leastaction.lagrangian import Lagrangian
+
+FloatArray = NDArray[np.float64]
+
+STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))  # c_i = a_{i,i−1}, b_i
+
+
+def one_steps(
+    system: Lagrangian,
+    method: RungeKutta4,
+    t: FloatArray,
+    states: FloatArray,
+    h: float,
+    params: FloatArray,
+    index: NDArray[np.int64] | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Derivatives of K single steps from rows (q, p) at times t: by the state, (K, 2n, 2n), and by w and h, (K, 2n, E).
+
+    index   the number of each step in its run, on which dt/dh depends; None: no derivatives by w and h, E = 0
+    """
+    n, K = system.n, len(states)
+    P = len(params) if index is not None else -1
+    C = 2 * n + P + 1
+    varied = _Varied(n, P, C)
+    d = np.zeros((K, 2 * n, C))
+    d[:, :, : 2 * n] = np.eye(2 * n)
+    q, v = states[:, :n], system.velocity(states[:, :n], states[:, n:], t, params)
+    hamilton = method.form == "hamilton"
+    y = states.copy() if hamilton else np.concatenate([q, v], axis=1)
+    k_number = np.zeros(K) if index is None else index.astype(float)
+    if not hamilton:
+        d[:, n:] = _velocity_variation(system, t, q, v, params, d, k_number, varied)
+    total, d_total = np.zeros_like(y), np.zeros_like(d)
+    rate, d_rate = np.zeros_like(y), np.zeros_like(d)
+    field = _hamilton if hamilton else _lagrange
+    for c, b in STAGES:
+        d_y = d + c * h * d_rate
+        if P >= 0:
+            d_y[:, :, -1] += c * rate
+        rate, d_rate = field(system, t + c * h, y + c * h * rate, params, d_y, k_number + c, varied)
+        total += b * rate
+        d_total += b * d_rate
+    after, d_after = y + h * total, d + h * d_total
+    if P >= 0:
+        d_after[:, :, -1] += total
+    if not hamilton:
+        end = t + h
+        at = _Second(system, end, after[:, :n], after[:, n:], params)
+        d_after[:, n:] = at.Lvq @ d_after[:, :n] + at.Lvv @ d_after[:, n:] + varied.of(at.Lvw, at.Lvt, k_number + 1)
+    return d_after[:, :, : 2 * n], d_after[:, :, 2 * n :]
+
+
+class _Varied:
+    """Where the columns of the parameters and of h are."""
+
+    def __init__(self, n: int, P: int, C: int) -> None:
+        self.n, self.P, self.C = n, P, C
+
+    def of(self, by_w: FloatArray, by_t: FloatArray, when: FloatArray) -> FloatArray:
+        """by_w dw + by_t dt, (K, n, C): dt = when · dh."""
+        result = np.zeros((len(by_t), self.n, self.C))
+        if self.P >= 0:
+            result[:, :, 2 * self.n : 2 * self.n + self.P] = by_w
+            result[:, :, -1] = by_t * when[:, None]
+        return result
+
+
+class _Second:
+    """Second derivatives of L at K points, as arrays of matrices."""
+
+    def __init__(self, system: Lagrangian, t: FloatArray, q: FloatArray, v: FloatArray, params: FloatArray) -> None:
+        n, K = system.n, len(q)
+        at = _evaluate(system.sensitivity, t, q, v, params)
+        self.Lq, self.Lvt, self.Lqt = at["Lq"], at["Lvt"], at["Lqt"]
+        self.Lqq, self.Lqv, self.Lvv = (at[name].reshape(K, n, n) for name in ("Lqq", "Lqv", "Lvv"))
+        self.Lvq = self.Lqv.transpose(0, 2, 1)
+        self.Lqw, self.Lvw = (at[name].reshape(K, n, len(params)) for name in ("Lqw", "Lvw"))
+
+
+def _evaluate(program: Program, t: FloatArray, q: FloatArray, v: FloatArray, params: FloatArray) -> dict[str, Any]:
+    """The program at K points; `params` are the same for all, or a row for each."""
+    rows = np.broadcast_to(params, (len(q), params.shape[-1]))
+    result = pointwise.evaluate(program, np.concatenate([t[:, None], q, v, rows], axis=1))
+    return {name: result[:, program.output_slice(name)] for name, _ in program.outputs}
+
+
+def _velocity_variation(
+    system: Lagrangian,
+    t: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    params: FloatArray,
+    d: FloatArray,
+    when: FloatArray,
+    varied: _Varied,
+) -> FloatArray:
+    """dv of v(t, q, p) for d = (dq, dp)."""
+    n, at = system.n, _Second(system, t, q, v, params)
+    return np.linalg.solve(at.Lvv, d[:, n:] - at.Lvq @ d[:, :n] - varied.of(at.Lvw, at.Lvt, when))
+
+
+def _hamilton(
+    system: Lagrangian,
+    t: FloatArray,
+    y: FloatArray,
+    params: FloatArray,
+    d: FloatArray,
+    when: FloatArray,
+    varied: _Varied,
+) -> tuple[FloatArray, FloatArray]:
+    n = system.n
+    q = y[:, :n]
+    v = system.velocity(q, y[:, n:], t, params)
+    at = _Second(system, t, q, v, params)
+    dv = np.linalg.solve(at.Lvv, d[:, n:] - at.Lvq @ d[:, :n] - varied.of(at.Lvw, at.Lvt, when))
+    dp = at.Lqq @ d[:, :n] + at.Lqv @ dv + varied.of(at.Lqw, at.Lqt, when)
+    return np.concatenate([v, at.Lq], axis=1), np.concatenate([dv, dp], axis=1)
+
+
+def _lagrange(
+    system: Lagrangian,
+    t: FloatArray,
+    y: FloatArray,
+    params: FloatArray,
+    d: FloatArray,
+    when: FloatArray,
+    varied: _Varied,
+) -> tuple[FloatArray, FloatArray]:
+    n, K = system.n, len(y)
+    q, v = y[:, :n], y[:, n:]
+    a = system.acceleration(q, v, t, params)
+    Lvv = _evaluate(system.point, t, q, v, params)["Lvv"].reshape(K, n, n)
+    inputs = np.concatenate([np.broadcast_to(params, (K, len(params))), a], axis=1)
+    slope = [_evaluate(program, t, q, v, inputs) for program in system.acceleration_gradients]
+    by_q, by_v, by_w, by_t = (np.stack([row[name] for row in slope], axis=1) for name in ("Lq", "Lv", "Lw", "Lt"))
+    right = by_q @ d[:, :n] + by_v @ d[:, n:] + varied.of(by_w[:, :, : len(params)], by_t[:, :, 0], when)
+    return np.concatenate([v, a], axis=1), np.concatenate([d[:, n:], np.linalg.solve(Lvv, right)], axis=1)

@@ -1,0 +1,220 @@
+"""A run on disk: a Zarr group that only grows, and its checkpoint (only here: zarr).
+
+    run.zarr/t, q, p       arrays (K,), (K, n), (K, n) in compressed chunks of `CHUNK_BYTES`, each with a checksum
+    run.zarr/zarr.json     what the run is: format, system as a Program, method, step, parameters
+    run.zarr/checkpoint/   `state`: how far it has come, with the rows that do not fill a chunk yet; `lock`
+
+Whole chunks are written first, then the checkpoint that counts them. Rows that no checkpoint counts, after a run was
+killed, do not exist: reading ignores them and resuming writes over them. No counted chunk is ever written again.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.store.checkpoint import Checkpoint, lock
+from leastaction.store.errors import StoreError
+
+FloatArray = NDArray[np.float64]
+
+FORMAT = 1
+CHUNK_BYTES = 2**19  # of q; its compression and its file cost less than one percent of making it
+NAMES = ("t", "q", "p")
+SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from there"
+
+
+class Archive:
+    """The files of one run."""
+
+    def __init__(self, path: Path, group: Any, header: Mapping[str, Any]) -> None:
+        self.path, self._group, self.header = path, group, header
+
+    @classmethod
+    def create(cls, path: Path, header: Mapping[str, Any], arrays: Mapping[str, tuple[int, ...]]) -> Archive:
+        """A new archive with these arrays, of shapes that grow in t; one that exists is left alone."""
+        zarr = _zarr()
+        if path.exists():
+            raise StoreError(
+                errno.EEXIST, f"{path} exists; la.resume continues a run, another name or removing it starts a new one"
+            )
+        with _explained(path, "nothing was written"):
+            attributes = {"leastaction": dict(header), "format": FORMAT}
+            group = zarr.create_group(zarr.storage.LocalStore(path), attributes=attributes)
+            group.create_group("checkpoint")
+        archive = cls(path, group, header)
+        for name, shape in arrays.items():
+            length = max(64, CHUNK_BYTES // (8 * int(header["n"])))
+            archive.add(name, shape, length, np.dtype(float), ("t", "dof")[: len(shape)], np.nan)
+        return archive
+
+    def add(
+        self, name: str, shape: tuple[int, ...], length: int, dtype: np.dtype[Any], dims: tuple[str, ...], fill: Any
+    ) -> None:
+        """A new array, cut into chunks of so many rows, each compressed and with a checksum."""
+        codecs = _zarr().codecs
+        size = dtype.itemsize
+        blosc = codecs.BloscCodec(cname="zstd", clevel=3, shuffle="shuffle" if size > 1 else "noshuffle", typesize=size)
+        with _explained(self.path, "nothing else was changed"):
+            self._group.create_array(
+                name,
+                shape=shape,
+                chunks=(length, *shape[1:]),
+                dtype=dtype,
+                compressors=[blosc, codecs.Crc32cCodec()],
+                fill_value=fill,
+                dimension_names=dims,
+            )
+
+    @classmethod
+    def open(cls, path: Path, write: bool = False) -> Archive:
+        """An existing archive, its format checked."""
+        zarr = _zarr()
+        if not path.exists():
+            raise FileNotFoundError(errno.ENOENT, "no such archive", str(path))
+        try:
+            group = zarr.open_group(zarr.storage.LocalStore(path, read_only=not write), mode="r+" if write else "r")
+            attributes = dict(group.attrs)
+        except Exception as error:
+            raise StoreError(f"{path} is not a Zarr archive, or its zarr.json is damaged: {error}") from error
+        if "leastaction" not in attributes:
+            raise StoreError(f"{path} is a Zarr archive, but not of a run of leastaction")
+        if attributes.get("format") != FORMAT:
+            raise StoreError(
+                f"{path} has format {attributes.get('format')}, this version of leastaction reads and writes format "
+                f"{FORMAT}; use the version that wrote it. Nothing was changed"
+            )
+        return cls(path, group, attributes["leastaction"])
+
+    @property
+    def chunk(self) -> int:
+        """Rows in a whole chunk."""
+        return int(self._group["q"].chunks[0])
+
+    def rows(self, name: str) -> int:
+        """Rows in a chunk of an array."""
+        return int(self._group[name].chunks[0])
+
+    def checkpoint(self) -> Checkpoint:
+        return Checkpoint.read(self._folder / "state")
+
+    @property
+    def _folder(self) -> Path:
+        return self.path / "checkpoint"
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the lock while writing."""
+        with _explained(self.path, "nothing was changed"):
+            held = lock(self._folder / "lock", self.path)
+            held.__enter__()
+        try:
+            yield
+        finally:
+            held.__exit__(None, None, None)
+
+    def append(self, rows: FloatArray, first: int, t: FloatArray) -> None:
+        """Write rows (q, p) from row number `first` on, a multiple of the chunk, and cut the arrays after them."""
+        n = rows.shape[1] // 2
+        end = first + len(rows)
+        with _explained(self.path, SAFE):
+            for name, values in zip(NAMES, (t, rows[:, :n], rows[:, n:]), strict=True):
+                array = self._group[name]
+                array.resize((end, *array.shape[1:]))
+                if len(rows):
+                    self.put(name, first, values)
+
+    def put(self, name: str, first: int, values: NDArray[Any]) -> None:
+        """Write rows of an array from row number `first` on, a multiple of its chunk, and see them onto the disk."""
+        with _explained(self.path, SAFE):
+            array = self._group[name]
+            array[first : first + len(values)] = values
+            for number in range(first // array.chunks[0], -(-(first + len(values)) // array.chunks[0])):
+                file = self.path.joinpath(name, "c", str(number), *["0"] * (array.ndim - 1))
+                if file.exists():  # a chunk of fill values alone has no file
+                    handle = os.open(file, os.O_RDONLY)
+                    try:
+                        os.fsync(handle)
+                    finally:
+                        os.close(handle)
+
+    def has(self, name: str) -> bool:
+        return name in self._group
+
+    def mark(self, name: str) -> None:
+        """A file that says that something is there, whole."""
+        with _explained(self.path, SAFE), open(self._folder / name, "wb") as file:
+            os.fsync(file.fileno())
+
+    def marks(self, prefix: str) -> set[str]:
+        return {file.name for file in self._folder.glob(f"{prefix}*")}
+
+    def require(self, name: str) -> None:
+        if not self.marks(name):
+            raise StoreError(f"{self.path} was not finished being made; remove it and start again")
+
+    def commit(self, checkpoint: Checkpoint) -> None:
+        with _explained(self.path, SAFE):
+            checkpoint.write(self._folder / "state")
+
+    def tidy(self) -> None:
+        """Remove temporary files that a killed run has left."""
+        for file in [*self._folder.glob(".new-*"), *self.path.rglob("*.partial")]:
+            file.unlink(missing_ok=True)
+
+    def read(self, name: str, begin: int, end: int, sparse: bool = False) -> NDArray[Any]:
+        """Rows of one array, checked; a sparse one may have rows that were not written."""
+        try:
+            values = np.asarray(self._group[name][begin:end])
+        except Exception as error:
+            raise StoreError(
+                f"rows {begin} … {end} of {self.path}/{name} are damaged: {error}. "
+                "The rest of the archive can still be read"
+            ) from error
+        missing = not sparse and not np.isfinite(values).all()
+        if missing or len(values) != end - begin:
+            raise StoreError(f"rows {begin} … {end} of {self.path}/{name} are missing: a chunk's file is not there")
+        return values
+
+
+@contextmanager
+def _explained(path: Path, safe: str) -> Iterator[None]:
+    """Errors of the system, said clearly."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except OSError as error:
+        reasons = {
+            errno.ENOSPC: "the disk is full",
+            errno.EDQUOT: "the disk quota is used up",
+            errno.EFBIG: "a file would be too large",
+            errno.EROFS: "the disk is read-only",
+            errno.EACCES: "no permission to write",
+            errno.EPERM: "no permission to write",
+        }
+        reason = reasons.get(error.errno or 0, str(error))
+        raise StoreError(error.errno, f"cannot write {path}: {reason}; {safe}") from error
+
+
+def to_json(value: Any) -> Any:
+    """Plain data, as JSON reads it back."""
+    return json.loads(json.dumps(value))
+
+
+def _zarr() -> Any:
+    try:
+        import zarr
+        import zarr.codecs
+        import zarr.storage
+    except ImportError:
+        raise ImportError("stored runs need zarr: pip install 'leastaction[zarr]'") from None
+    return zarr

@@ -1,0 +1,102 @@
+"""The checkpoint of a stored run: one file that is always whole, and a lock that dies with its holder.
+
+It begins with the checksum of what follows, and is replaced by renaming a complete new one over it, so that a run
+killed at any moment leaves the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.store.errors import StoreError
+
+_MAGIC = b"leastaction checkpoint\n"
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """Where a run stands.
+
+    facts    steps done and planned, rows in whole chunks, how the run stands, what the solver counted
+    tail     rows (q, p) after the last whole chunk
+    state    the stepper's arrays, with which the run goes on to the last bit
+    """
+
+    facts: Mapping[str, Any]
+    tail: NDArray[np.float64]
+    state: Mapping[str, NDArray[Any]]
+
+    def write(self, file: Path) -> None:
+        stream = io.BytesIO()
+        arrays: dict[str, Any] = {f"state_{name}": value for name, value in self.state.items()}
+        np.savez(stream, facts=np.array(json.dumps(dict(self.facts))), tail=self.tail, **arrays)
+        payload = stream.getvalue()
+        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".new-")
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(temporary, file)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+    @classmethod
+    def read(cls, file: Path) -> Checkpoint:
+        try:
+            data = file.read_bytes()
+        except FileNotFoundError:
+            raise StoreError(f"{file.parent.parent} has no checkpoint: it is not a run stored by leastaction") from None
+        head = len(_MAGIC) + 32
+        payload = data[head:]
+        if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(payload).digest() != data[len(_MAGIC) : head]:
+            raise StoreError(f"the checkpoint {file} is damaged: its checksum does not fit")
+        with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
+            facts = json.loads(str(arrays["facts"]))
+            state = {name[6:]: arrays[name] for name in arrays.files if name.startswith("state_")}
+            return cls(facts, arrays["tail"], state)
+
+
+@contextlib.contextmanager
+def lock(file: Path, run: Path) -> Iterator[None]:
+    """Hold the run's lock, or say who else is writing; the system frees it when the process ends, however it ends."""
+    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            _lock(handle)
+        except OSError:
+            holder = os.pread(handle, 64, 0).decode(errors="replace").strip() if hasattr(os, "pread") else ""
+            raise StoreError(
+                f"{run} is being written by another process{f' (number {holder})' if holder else ''}; "
+                "one run at a time can write to an archive, while la.open may read it"
+            ) from None
+        os.ftruncate(handle, 0)
+        os.write(handle, str(os.getpid()).encode())
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    try:
+        import fcntl
+    except ImportError:
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        return
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

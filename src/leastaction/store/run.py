@@ -1,0 +1,163 @@
+"""A run streamed to its archive, from the start or from a checkpoint."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from pathlib import Path as FilePath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Method, method
+from leastaction.running import interruptible, positive, progress_bar, raise_failure
+from leastaction.stepping.stepper import Failure, ResumableStepper, Start, stepper
+from leastaction.store.archive import Archive, to_json
+from leastaction.store.checkpoint import Checkpoint
+from leastaction.store.errors import StoreError
+from leastaction.store.stored import StoredPath, compare, description, stored_path, system_of
+
+FloatArray = NDArray[np.float64]
+
+KIND = "path"
+PIECE_SECONDS = 0.05  # how long the native loop runs between looks at the keyboard and the progress bar
+SMALLEST_PIECE = 16
+CHECKPOINT_SECONDS = 2.0  # at most so much of a run is lost when it is killed
+
+
+def store_run(
+    path: str | os.PathLike[str],
+    system: Lagrangian,
+    chosen: Method,
+    start: Start,
+    count: int,
+    every: int,
+    progress: bool,
+) -> StoredPath:
+    """Integrate into a new archive."""
+    header = {
+        "kind": KIND,
+        **description(system, chosen, start.t, start.h, every),
+        "params": {name: np.asarray(value).tolist() for name, value in system.named(start.params).items()},
+    }
+    solver = stepper(system, chosen, start)
+    shapes = {"t": (0,), "q": (0, system.n), "p": (0, system.n)}
+    archive = Archive.create(FilePath(path), to_json(header), shapes)
+    with archive.writing():
+        first = np.concatenate([start.q, start.p])[None]
+        return _Stream(archive, solver, first, 0, 0).go(count, progress)
+
+
+def resume_run(archive: Archive, steps: int | None, progress: bool) -> StoredPath:
+    """Go on from the last checkpoint; what was written after that is dropped."""
+    path = archive.path
+    with archive.writing():
+        checkpoint = archive.checkpoint()
+        facts, header = checkpoint.facts, archive.header
+        done, whole = int(facts["done"]), int(facts["whole"])
+        if facts["standing"] == "failed":
+            raise StoreError(
+                f"the run in {path} ended with step {done}, which could not be solved; going on would fail in "
+                "the same way. Start anew with a smaller step"
+            )
+        count = int(facts["planned"]) if steps is None else done + positive("steps", steps)
+        if count <= done:
+            raise ValueError(f"the run in {path} has done all of its {done} steps; say how many more with steps=")
+        compare(header, path)
+        archive.tidy()
+        system = system_of(header)
+        n, t0, h = system.n, float.fromhex(header["t0"]), float.fromhex(header["h"])
+        nothing = np.zeros(n)
+        start = Start(t0, nothing, nothing, nothing, h, system.values(header["params"]))
+        solver = stepper(system, method(header["method"]), start)
+        solver.restore(checkpoint.state)
+        # A last state that `every` would not have kept belongs to the end of the run, which this no longer is.
+        tail = checkpoint.tail[: done // int(header["every"]) + 1 - whole]
+        return _Stream(archive, solver, tail, whole, done).go(count, progress)
+
+
+class _Stream:
+    """The rows on their way to the disk: `whole` are there, those in `buffer` are in the checkpoints only."""
+
+    def __init__(self, archive: Archive, solver: ResumableStepper, tail: FloatArray, whole: int, done: int) -> None:
+        self.archive, self.solver = archive, solver
+        self.every = int(archive.header["every"])
+        self.t0, self.h = float.fromhex(archive.header["t0"]), float.fromhex(archive.header["h"])
+        self.buffer = np.zeros((archive.chunk + 2, tail.shape[1]))
+        self.buffer[: len(tail)] = tail
+        self.held, self.whole, self.done = len(tail), whole, done
+        self.interrupted = False
+
+    def go(self, count: int, progress: bool) -> StoredPath:
+        """To the end, a failure, or an interrupt."""
+        failure = None
+        self.commit("running", count)
+        committed, piece = time.perf_counter(), SMALLEST_PIECE
+        with progress_bar(count, progress) as bar, interruptible(self.stop):
+            bar.update(self.done)
+            while self.done < count and not self.interrupted and failure is None:
+                clock = time.perf_counter()
+                before = self.done
+                failure = self.advance(piece, count)
+                bar.update(self.done - before)
+                now = time.perf_counter()
+                piece = max(
+                    SMALLEST_PIECE, int((self.done - before) * min(8.0, PIECE_SECONDS / max(now - clock, 1e-6)))
+                )
+                # Rows of this run's own rhythm: the last state may be one more.
+                if self.done // self.every + 1 - self.whole >= self.archive.chunk:
+                    self.flush()
+                    self.commit("running", count)
+                    committed = time.perf_counter()
+                elif now - committed > CHECKPOINT_SECONDS:
+                    self.commit("running", count)
+                    committed = time.perf_counter()
+        standing = "failed" if failure else "interrupted" if self.done < count else "complete"
+        self.archive.append(self.buffer[: self.held], self.whole, self.times(self.held))
+        path = stored_path(self.archive, self.commit(standing, count))
+        if failure is not None:
+            raise_failure(path, failure, self.done, self.t0 + self.done * self.h)
+        if standing == "interrupted":
+            warnings.warn(
+                f"interrupted after {self.done} of {count} steps; la.resume({str(self.archive.path)!r}) goes on",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+        return path
+
+    def stop(self) -> None:
+        self.interrupted = True
+
+    def advance(self, piece: int, count: int) -> Failure | None:
+        """Some steps, no more than fill a chunk."""
+        room = self.archive.chunk - (self.done // self.every + 1 - self.whole)
+        todo = min(piece, count - self.done, max(1, room * self.every - self.done % self.every))
+        done, stored, failure = self.solver.advance(todo, self.every, count, self.buffer[self.held :])
+        self.done += done
+        self.held += stored
+        return failure
+
+    def times(self, rows: int) -> FloatArray:
+        k = np.minimum((self.whole + np.arange(rows)) * self.every, self.done)
+        return np.asarray(self.t0 + k * self.h, float)
+
+    def flush(self) -> None:
+        """A whole chunk to the disk."""
+        chunk = self.archive.chunk
+        self.archive.append(self.buffer[:chunk], self.whole, self.times(chunk))
+        self.buffer[: self.held - chunk] = self.buffer[chunk : self.held].copy()
+        self.whole, self.held = self.whole + chunk, self.held - chunk
+
+    def commit(self, standing: str, count: int) -> Checkpoint:
+        facts = {
+            "done": self.done,
+            "planned": count,
+            "whole": self.whole,
+            "standing": standing,
+            "counts": self.solver.counts(),
+        }
+        checkpoint = Checkpoint(facts, self.buffer[: self.held].copy(), self.solver.state())
+        self.archive.commit(checkpoint)
+        return checkpoint

@@ -1,0 +1,199 @@
+"""Symmetries found from L: known ones by name, momenta, and what runs preserve of them."""
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction.analysis import symmetries
+
+
+def kepler(q, v):
+    return 0.5 * (v @ v) + 1 / np.sqrt(q @ q)
+
+
+def bodies(dimension, count):
+    def gravity(q, v, m):
+        x, w = q.reshape(count, dimension), v.reshape(count, dimension)
+        kinetic = 0.5 * sum(m[i] * (w[i] @ w[i]) for i in range(count))
+        pairs = [(i, j) for i in range(count) for j in range(i)]
+        return kinetic + sum(m[i] * m[j] / np.sqrt((x[i] - x[j]) @ (x[i] - x[j])) for i, j in pairs)
+
+    masses = [1.0, 0.4, 2.5, 0.7][:count]
+    return la.Lagrangian(gravity, n=dimension * count, params={"m": masses})
+
+
+def top(q, v, A, C, k):
+    spin = v[2] + v[1] * np.cos(q[0])
+    return 0.5 * A * (v[0] ** 2 + (v[1] * np.sin(q[0])) ** 2) + 0.5 * C * spin**2 - k * np.cos(q[0])
+
+
+def test_kepler_in_the_plane():
+    found = symmetries(la.Lagrangian(kepler, n=2))
+    assert found.names == ("rotation in the plane (q0, q1)",) and found.energy
+    rng = np.random.default_rng(2)
+    q, p = rng.standard_normal((2, 5, 2))
+    np.testing.assert_allclose(found[0].momentum(q, p), q[:, 0] * p[:, 1] - q[:, 1] * p[:, 0], rtol=1e-14)
+    assert found[0].formula == "q0 p1 − q1 p0"
+
+
+def test_kepler_in_space():
+    found = symmetries(la.Lagrangian(kepler, n=3))
+    assert found.names == tuple(f"rotation in the plane (q{i}, q{j})" for i, j in ((0, 1), (0, 2), (1, 2)))
+
+
+def test_bodies_in_space():
+    """Three translations and three rotations; and, since only differences of positions matter, the motion of the centre
+    of mass can be turned apart from the motion about it, which makes three more."""
+    found = symmetries(bodies(3, 3))
+    assert found.names[:3] == tuple(f"joint translation of q{i}, q{i + 3}, q{i + 6}" for i in range(3))
+    planes = ((0, 1), (0, 2), (1, 2))
+    assert found.names[3:6] == tuple(
+        f"joint rotation in the planes (q{i}, q{j}), (q{i + 3}, q{j + 3}), (q{i + 6}, q{j + 6})" for i, j in planes
+    )
+    assert len(found) == 9 and all(name.startswith("rotation of the centre alone") for name in found.names[6:])
+    m = np.array([1.0, 0.4, 2.5])
+    rng = np.random.default_rng(3)
+    q, p = rng.standard_normal((2, 9))
+    centre, total = m @ q.reshape(3, 3) / m.sum(), p.reshape(3, 3).sum(axis=0)
+    for symmetry, (i, j) in zip(found.generators[6:], planes, strict=True):
+        assert symmetry.momentum(q, p) == pytest.approx(centre[i] * total[j] - centre[j] * total[i], rel=1e-9)
+
+
+def test_bodies_in_the_plane():
+    assert len(symmetries(bodies(2, 4))) == 2 + 1 + 1
+
+
+def test_the_top_has_two_cyclic_angles():
+    found = symmetries(la.Lagrangian(top, n=3, params={"A": 1.0, "C": 0.5, "k": 2.0}))
+    assert found.names == ("translation of q1", "translation of q2")
+    assert found[1].formula == "p2"
+
+
+def test_the_parameters_decide():
+    """An isotropic oscillator turns, an anisotropic one does not."""
+    oscillator = la.Lagrangian(
+        lambda q, v, k: 0.5 * (v @ v) - 0.5 * (q[0] ** 2 + k * q[1] ** 2), n=2, params={"k": 2.0}
+    )
+    assert len(symmetries(oscillator)) == 0
+    assert "no affine point symmetry" in repr(symmetries(oscillator))
+    assert symmetries(oscillator, params={"k": 1.0}).names == ("rotation in the plane (q0, q1)",)
+
+
+@pytest.mark.parametrize(
+    "L, n, name, formula",
+    [
+        (
+            lambda q, v: 0.5 * (v[0] ** 2 + 2.5 * v[1] ** 2) + 1 / np.sqrt(q[0] ** 2 + 2.5 * q[1] ** 2),
+            2,
+            "elliptic rotation in the plane (q0, q1)",
+            "2/5 q0 p1 − q1 p0",
+        ),
+        (
+            lambda q, v: 0.5 * (v @ v) + 1 / np.sqrt((q[0] - 1.5) ** 2 + (q[1] + 2) ** 2),
+            2,
+            "rotation in the plane (q0, q1) about (q0 = 3/2, q1 = -2)",
+            "(−q1 − 2) p0 + (q0 − 3/2) p1",
+        ),
+        (
+            lambda q, v: 0.5 * (v @ v) - np.cos(2 * q[2] - 3 * np.arctan2(q[1], q[0])) * (q[0] ** 2 + q[1] ** 2),
+            3,
+            "rotation in the plane (q0, q1) with translation of q2 by 3/2",
+            "q0 p1 + 3/2 p2 − q1 p0",
+        ),
+        (lambda q, v: v[0] ** 2 / q[0] ** 2 + q[1] ** 2 - v[1] ** 2, 2, "scaling of q0", "q0 p0"),
+        (
+            lambda q, v: 0.5 * (v[0] ** 2 - v[1] ** 2) - 0.3 * (q[0] ** 2 - q[1] ** 2) ** 2,
+            2,
+            "hyperbolic rotation in the plane (q0, q1)",
+            "q1 p0 + q0 p1",
+        ),
+        (lambda q, v: 0.5 * (v @ v) - np.cos(q[0] - 2 * q[1]), 2, "translation along (1, 1/2)", "p0 + 1/2 p1"),
+    ],
+)
+def test_other_kinds(L, n, name, formula):
+    found = symmetries(la.Lagrangian(L, n=n))
+    assert [(one.name, one.formula) for one in found] == [(name, formula)]
+
+
+def test_units_do_not_matter():
+    """The Earth's attraction in SI units: potential and kinetic terms differ by 14 orders at unit points."""
+
+    def satellite(q, v, mu):
+        return 0.5 * (v @ v) + mu / np.sqrt(q @ q)
+
+    assert len(symmetries(la.Lagrangian(satellite, n=3, params={"mu": 3.986e14}))) == 3
+
+    def stretched(q, v, mu):
+        return 0.5 * (v[0] ** 2 + 1.01 * v[1] ** 2) + mu / np.sqrt(q @ q)
+
+    assert len(symmetries(la.Lagrangian(stretched, n=2, params={"mu": 3.986e14}))) == 0
+
+
+def test_time_dependence_is_seen():
+    assert not symmetries(la.Lagrangian(lambda t, q, v: 0.5 * v[0] ** 2 + np.sin(t) * q[0], n=1)).energy
+    # t that cancels is no dependence
+    assert symmetries(la.Lagrangian(lambda t, q, v: 0.5 * v[0] ** 2 + (q[0] + t) - t, n=1)).energy
+
+
+def test_domains():
+    well = la.Lagrangian(lambda q, v: 0.5 * (v @ v) + np.log(q[0] - 200), n=2)
+    with pytest.raises(ValueError, match="around="):
+        symmetries(well)
+    assert symmetries(well, around=[210.0, 0.0]).names == ("translation of q1",)
+    with pytest.raises(ValueError, match="shape"):
+        symmetries(well, around=[1.0])
+    with pytest.raises(TypeError, match="Lagrangian"):
+        symmetries("kepler")
+
+
+def test_a_broken_symmetry_is_not_taken_for_one():
+    """By one part in a million: told apart; by one in 10¹⁰: said to be undecidable."""
+
+    def flattened(q, v, e):
+        return 0.5 * (v @ v) + 1 / np.sqrt(q[0] ** 2 + (1 + e) * q[1] ** 2)
+
+    system = la.Lagrangian(flattened, n=2, params={"e": 1e-6})
+    assert len(symmetries(system)) == 0
+    with pytest.raises(ArithmeticError, match="cannot be told"):
+        symmetries(system, params={"e": 3e-10})
+
+
+def triangle(dimension):
+    """Three bodies far from collisions: on a turning triangle, a little disturbed, and moving as a whole."""
+    angle = np.array([0.1, 2.2, 4.1])
+    m = np.array([1.0, 0.4, 2.5])
+    x, w = np.zeros((2, 3, dimension))
+    x[:, :2] = 2.0 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    w[:, :2] = 0.75 * np.stack([-np.sin(angle), np.cos(angle)], axis=1) + [0.1, 0.2]
+    w[:, -1] += [0.05, -0.1, 0.02]
+    return x.ravel(), (m[:, None] * w).ravel()
+
+
+@pytest.mark.parametrize("name", ["midpoint", "stormer-verlet", "simpson", "P3N3Q6Gau", "P3N3Q4Lob"])
+def test_variational_integrators_preserve_every_momentum(name):
+    system = bodies(3, 3)
+    path = la.integrate(system, name, *triangle(3), h=0.2, steps=100)
+    result = symmetries(system).check(path)
+    assert len(result) == 10 and all(one.exactly for one in result.kept[:9])
+    assert not result["energy"].exactly
+    assert "to round-off" in repr(result)
+    with pytest.raises(KeyError, match="there are"):
+        result["spin"]
+
+
+def test_rk4_preserves_the_linear_momentum_only():
+    system = bodies(2, 3)
+    path = la.integrate(system, "rk4", *triangle(2), h=0.02, steps=1000)
+    result = symmetries(system).check(path)
+    assert [one.exactly for one in result] == [True, True, False, True, False]
+    with pytest.raises(ValueError, match="another system"):
+        symmetries(la.Lagrangian(kepler, n=2)).check(path)
+
+
+def test_figure():
+    import matplotlib.pyplot as plt
+
+    system = la.Lagrangian(kepler, n=2)
+    path = la.integrate(system, "simpson", [1.0, 0.0], [0.0, 1.1], h=0.05, steps=100)
+    assert len(symmetries(system).check(path).plot().lines) == 2
+    plt.close("all")

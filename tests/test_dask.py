@@ -1,0 +1,151 @@
+"""Ensembles on a Dask cluster: the local result bit for bit, also when workers die."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import leastaction as la
+
+distributed = pytest.importorskip("distributed")
+
+
+def double_pendulum(q, v, m, g):
+    T = 0.5 * (1 + m) * v[0] ** 2 + 0.5 * m * v[1] ** 2 + m * v[0] * v[1] * np.cos(q[0] - q[1])
+    return T + (1 + m) * g * np.cos(q[0]) + m * g * np.cos(q[1])
+
+
+PENDULUM = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "g": 9.81})
+REDUCE = {"E": la.EnergyRange(), "x": la.Crossings(lambda q, p: np.sin(q[1]), +1, most=4)}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def random_starts(size):
+    rng = np.random.default_rng(9)
+    return rng.uniform(-2, 2, (size, 2)), rng.normal(size=(size, 2)), rng.uniform(0.5, 2, size)
+
+
+def same(one, other):
+    np.testing.assert_array_equal(one.q, other.q)
+    np.testing.assert_array_equal(one.p, other.p)
+    np.testing.assert_array_equal(one.status, other.status)
+    np.testing.assert_array_equal(one.steps, other.steps)
+    for name in one.reduced:
+        if name == "E":
+            np.testing.assert_array_equal(one.reduced["E"], other.reduced["E"])
+        else:
+            for part in ("count", "t", "q", "p"):
+                np.testing.assert_array_equal(getattr(one.reduced[name], part), getattr(other.reduced[name], part))
+
+
+@pytest.mark.parametrize("method", ["simpson", "rk4"])
+def test_a_cluster_gives_the_local_result(client, method):
+    Q, P, m = random_starts(100)
+    options = {"params": {"m": m}, "h": 0.02, "steps": 200, "every": 50, "reduce": REDUCE}
+    local = la.ensemble(PENDULUM, method, Q, P, **options)
+    same(la.ensemble(PENDULUM, method, Q, P, client=client, **options), local)
+
+
+def test_failures_come_back_as_marks(client):
+    system = la.Lagrangian(lambda q, v: 0.5 * (v @ v) + 1 / np.sqrt(q @ q), n=2)
+    Q = np.tile([1.0, 0.0], (40, 1))
+    V = np.tile([0.0, 1.0], (40, 1))
+    V[17] = 0.0
+    paths = la.ensemble(system, "simpson", Q, v0=V, h=0.05, steps=100, client=client)
+    assert list(np.flatnonzero(paths.failed)) == [17]
+
+
+def test_a_worker_killed_in_the_middle(client):
+    Q, P, m = random_starts(512)
+    options = {"params": {"m": m}, "h": 0.01, "steps": 20_000, "final_only": True}
+    la.ensemble(PENDULUM, "simpson", Q[:16], P[:16], params={"m": m[:16]}, h=0.01, steps=10, client=client)  # compiled
+    before = {worker["id"]: worker["pid"] for worker in _workers(client)}
+    killed = []
+
+    def kill():
+        # The first worker that is seen at work.
+        deadline = time.monotonic() + 30
+        while not killed and time.monotonic() < deadline:
+            busy = [address for address, tasks in client.processing().items() if tasks]
+            for address in busy[:1]:
+                pid = client.scheduler_info(n_workers=-1)["workers"][address]["id"]
+                os.kill(before[pid], signal.SIGKILL)
+                killed.append(before[pid])
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    paths = la.ensemble(PENDULUM, "simpson", Q, P, client=client, **options)
+    thread.join()
+    assert killed
+    same(paths, la.ensemble(PENDULUM, "simpson", Q, P, **options))
+
+
+def _workers(client):
+    pids = client.run(os.getpid)
+    information = client.scheduler_info(n_workers=-1)["workers"]
+    return [{"id": information[address]["id"], "pid": pid} for address, pid in pids.items()]
+
+
+def test_systems_travel_without_their_function():
+    system = la.Lagrangian(lambda q, v, k: 0.5 * (v @ v) - 0.5 * k * (q @ q), n=2, params={"k": 2.0})
+    assert system.hessian
+    copy = pickle.loads(pickle.dumps(system))
+    assert copy.program == system.program and copy.params == system.params and copy.fn is None
+    assert copy.energy([1.0, 0.0], [0.0, 1.0]) == system.energy([1.0, 0.0], [0.0, 1.0])
+
+
+def test_a_system_defined_in_main(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+        import numpy as np
+        import leastaction as la
+        from distributed import Client, LocalCluster
+
+        def L(q, v, k):
+            return 0.5 * (v @ v) - 0.5 * k * (q @ q)
+
+        def g(q, p):
+            return q[0]
+
+        if __name__ == "__main__":
+            system = la.Lagrangian(L, n=2, params={"k": 1.0})
+            cluster = LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None)
+            with cluster, Client(cluster) as client:
+                paths = la.ensemble(system, "simpson", [1.0, 0.0], [0.0, 0.5], params={"k": np.arange(1.0, 31.0)},
+                                    h=0.01, steps=200, client=client, reduce={"x": la.FirstCrossing(g)})
+            assert np.allclose(paths.reduced["x"], np.pi / 2 / np.sqrt(np.arange(1.0, 31.0)), atol=1e-6)
+            print("done")
+    """)
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "done", done.stderr
+
+
+def test_clients_are_checked(client, monkeypatch):
+    start = {"q0": [1.0, 0.0], "p0": [0.0, 0.0], "h": 0.1, "steps": 1}
+    with pytest.raises(TypeError, match="distributed"):
+        la.ensemble(PENDULUM, "simpson", client="tcp://somewhere", **start)
+    with pytest.raises(ValueError, match="threads="):
+        la.ensemble(PENDULUM, "simpson", client=client, threads=2, **start)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"leastaction\[dask\]"):
+        la.ensemble(PENDULUM, "simpson", client=client, **start)

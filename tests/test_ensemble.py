@@ -1,0 +1,480 @@
+"""Ensembles: lanes against single runs, isolation, independence of order and threads, reductions."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import signal
+import threading
+
+import mpmath
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction.kernel import compile_program, vector_math
+from leastaction.kernel import lower as lower_program
+from leastaction.many import Status
+from leastaction.program import BINARY, OPERATIONS, UNARY, Builder
+
+
+def double_pendulum(q, v, m, g):
+    T = 0.5 * (1 + m) * v[0] ** 2 + 0.5 * m * v[1] ** 2 + m * v[0] * v[1] * np.cos(q[0] - q[1])
+    return T + (1 + m) * g * np.cos(q[0]) + m * g * np.cos(q[1])
+
+
+def kepler(q, v, k):
+    return 0.5 * (v @ v) + k / np.sqrt(q @ q)
+
+
+PENDULUM = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "g": 9.81})
+KEPLER = la.Lagrangian(kepler, n=2, params={"k": 1.0})
+
+
+def call(program, lanes, x):
+    """The compiled program on rows of inputs, (K, inputs) ↦ (K, outputs), so many lanes at a time."""
+    native = compile_program(program, lanes)
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(native.address)
+    groups = np.ascontiguousarray(np.asarray(x, float).reshape(-1, lanes, native.inputs).transpose(0, 2, 1))
+    out, work = np.zeros((len(groups), native.outputs, lanes)), np.zeros(native.work)
+    for group, result in zip(groups, out, strict=True):
+        function(group.ctypes.data, result.ctypes.data, work.ctypes.data)
+    return out.transpose(0, 2, 1).reshape(-1, native.outputs)
+
+
+def all_operations():
+    """Every operation of Programs on inputs x, y in (0, 1), moved into the operation's domain."""
+    B = Builder([("x", 2)])
+    x, y = B.input("x")
+    shifted = {"acosh": B.add(x, B.const(1.0)), "log": B.add(x, B.const(0.1))}
+    results = []
+    for op in sorted(OPERATIONS):
+        if op in UNARY:
+            results.append(B.op(op, shifted.get(op, x)))
+        elif op in BINARY:
+            results.append(B.op(op, x, y))
+        else:
+            results.append(B.op(op, B.op("lt", x, y), x, y))
+    return B.build(y=results)
+
+
+# ------------------------------------------------------------------------------------------------- lanes
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+def test_every_operation_in_lanes(lanes):
+    program = all_operations()
+    x = np.random.default_rng(0).uniform(0, 1, (64, 2))
+    x[3, 1] = x[3, 0]
+    found = call(program, lanes, x)
+    for row, values in zip(x, found, strict=True):
+        expected = np.array(program(row)["y"])
+        np.testing.assert_allclose(values, expected, rtol=4 * 2**-52, atol=0)
+
+
+@pytest.mark.parametrize("lanes", [4, 8])
+def test_without_a_vector_library_lanes_call_the_scalar_functions(monkeypatch, lanes):
+    monkeypatch.setattr(vector_math, "symbols", lambda lanes: {})
+    monkeypatch.setattr("leastaction.kernel.compile._programs", {})
+    program = all_operations()
+    assert "_ZGV" not in lower_program(program, "kernel", lanes).text
+    x = np.random.default_rng(1).uniform(0, 1, (64, 2))
+    ours = [place for place, op in enumerate(sorted(OPERATIONS)) if op not in ("sin", "cos")]
+    np.testing.assert_array_equal(call(program, lanes, x)[:, ours], call(program, 1, x)[:, ours])
+
+
+def test_sine_and_cosine_are_within_one_ulp_and_the_same_at_any_width():
+    B = Builder([("x", 1)])
+    (x,) = B.input("x")
+    program = B.build(y=[B.op("sin", x), B.op("cos", x)])
+    rng = np.random.default_rng(2)
+    points = np.concatenate(
+        [
+            rng.uniform(-4, 4, 1004),
+            rng.uniform(-1e6, 1e6, 500),
+            np.arange(-250, 250) * (np.pi / 2),  # where the difference x − n π/2 cancels
+            10.0 ** rng.uniform(-12, 15, 500),
+            [0.0, 5e-324, 1e-310, 2.0**30, 1e22, 1e300, 3.0, 4.0],
+        ]
+    )
+    values = {lanes: call(program, lanes, points) for lanes in (2, 4, 8)}
+    np.testing.assert_array_equal(values[2], values[8])
+    np.testing.assert_array_equal(values[4], values[8])
+    with mpmath.workprec(1200):
+        for point, (sine, cosine) in zip(points, values[8], strict=True):
+            for value, exact in ((sine, mpmath.sin(point)), (cosine, mpmath.cos(point))):
+                assert abs(value - exact) <= math.ulp(value)
+    assert np.isnan(call(program, 4, np.array([np.inf, -np.inf, np.nan, np.nan]))).all()
+
+
+def test_a_long_program_in_lanes_is_cut_into_pieces():
+    B = Builder([("x", 1)])
+    (x,) = B.input("x")
+    value = x
+    for k in range(5000):
+        value = B.op("sub", B.mul(value, B.const(0.5)), B.scale(1e-4 * k, x))
+    program = B.build(y=[value])
+    points = np.linspace(0, 1, 16)
+    np.testing.assert_array_equal(call(program, 8, points), call(program, 1, points))
+
+
+# ------------------------------------------------------------------------------- against single runs
+
+
+def random_system(seed):
+    """½ v·M(q)v + b(q)·v − V(q) with random smooth M, b, V: no symmetry, no structure but regularity."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 3))
+    A, b, K = rng.normal(size=(n, n)) / 3, rng.normal(size=n) / 3, rng.normal(size=(n, n))
+    w = rng.normal(size=n)
+
+    def L(q, v, mass, strength):
+        u = v + A @ v * np.sin(q.sum()) / 2
+        return (
+            0.5 * mass * (v @ v + u @ u)
+            + (b * np.cos(q)) @ v
+            - strength * (q @ q + np.exp(-((K @ q) @ (K @ q))) + np.cos(w @ q))
+        )
+
+    return la.Lagrangian(L, n=n, params={"mass": 1.0, "strength": 1.0}), rng
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("method", ["simpson", "midpoint", "P3N3Q6Gau", "P4N4Q8Gau"])
+def test_lanes_equal_single_runs_to_round_off(seed, method):
+    system, rng = random_system(seed)
+    B = 11
+    Q, P = rng.normal(size=(B, system.n)), rng.normal(size=(B, system.n))
+    mass = rng.uniform(0.5, 2, B)
+    paths = la.ensemble(system, method, Q, P, params={"mass": mass}, h=0.05, steps=60, every=7)
+    assert paths.stats["lanes"] > 1
+    assert not paths.failed.any()
+    for i in range(B):
+        single = la.integrate(system, method, Q[i], P[i], params={"mass": mass[i]}, h=0.05, steps=60, every=7)
+        np.testing.assert_allclose(paths.q[i], single.q, rtol=0, atol=2e-12)
+        np.testing.assert_allclose(paths.p[i], single.p, rtol=0, atol=2e-12)
+        np.testing.assert_array_equal(paths.t, single.t)
+        assert paths[i].params == single.params
+
+
+def test_lanes_continue_on_the_branch_as_single_runs_do():
+    """A step so large that the prediction does not do: both go by continuation in h."""
+    Q = np.array([[1.0, 0.5], [2.0, 2.5], [3.0, -1.0]])
+    paths = la.ensemble(PENDULUM, "simpson", Q, np.zeros((3, 2)), h=0.18, steps=40)
+    singles = []
+    for i in range(3):
+        try:
+            singles.append(la.integrate(PENDULUM, "simpson", Q[i], [0.0, 0.0], h=0.18, steps=40))
+        except la.StepFailed as failure:
+            singles.append(failure.path)
+    assert paths.stats["continued"] > 0
+    for i, single in enumerate(singles):
+        assert len(paths[i]) == len(single)
+        np.testing.assert_allclose(paths[i].q, single.q, rtol=1e-9, atol=1e-9)
+
+
+def test_results_depend_neither_on_order_nor_lane_nor_threads():
+    rng = np.random.default_rng(3)
+    B = 37
+    Q, P, m = rng.uniform(-2, 2, (B, 2)), rng.normal(size=(B, 2)), rng.uniform(0.5, 2, B)
+    g = {"E": la.EnergyRange(), "x": la.Crossings(lambda q, p: np.sin(q[1]), most=3)}
+
+    def run(order, **options):
+        return la.ensemble(
+            PENDULUM, "simpson", Q[order], P[order], params={"m": m[order]}, h=0.02, steps=150, reduce=g, **options
+        )
+
+    base = run(np.arange(B), threads=1)
+    for order, options in (
+        (np.arange(B), {"threads": 3}),
+        (rng.permutation(B), {"threads": 2}),
+        (np.array([5]), {}),
+        (np.array([5, 5, 30]), {}),
+    ):
+        other = run(order, **options)
+        np.testing.assert_array_equal(other.q, base.q[order])
+        np.testing.assert_array_equal(other.p, base.p[order])
+        np.testing.assert_array_equal(other.reduced["E"], base.reduced["E"][order])
+        np.testing.assert_array_equal(other.reduced["x"].t, base.reduced["x"].t[order])
+        np.testing.assert_array_equal(other.reduced["x"].p, base.reduced["x"].p[order])
+
+
+def test_a_failing_lane_is_marked_and_disturbs_nobody():
+    """A radial orbit falls into the centre; its neighbours are round."""
+    B, bad = 9, 4
+    phase = np.linspace(0, 2, B)
+    Q = np.stack([np.cos(phase), np.sin(phase)], axis=1)
+    V = np.stack([-np.sin(phase), np.cos(phase)], axis=1)
+    V[bad] = 0.0
+    paths = la.ensemble(KEPLER, "simpson", Q, v0=V, h=0.05, steps=100)
+    with pytest.raises(la.StepFailed) as caught:
+        la.integrate(KEPLER, "simpson", Q[bad], v0=V[bad], h=0.05, steps=100)
+    assert list(np.flatnonzero(paths.failed)) == [bad]
+    assert paths.steps[bad] == caught.value.step
+    assert paths.end_time[bad] == pytest.approx(caught.value.time)
+    assert Status(paths.status[bad]) not in (Status.COMPLETE, Status.STOPPED)
+    assert len(paths[bad]) == len(caught.value.path)
+    np.testing.assert_allclose(paths[bad].q, caught.value.path.q, rtol=1e-9)
+    assert np.isnan(paths.q[bad, caught.value.step + 1 :]).all()
+    others = np.arange(B) != bad
+    without = la.ensemble(KEPLER, "simpson", Q[others], v0=V[others], h=0.05, steps=100)
+    np.testing.assert_array_equal(paths.q[others], without.q)
+    np.testing.assert_array_equal(paths.p[others], without.p)
+
+
+def test_a_trajectory_that_cannot_begin_is_marked():
+    Q = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
+    paths = la.ensemble(KEPLER, "simpson", Q, [0.1, 0.2], h=0.01, steps=10)
+    assert list(paths.status) == [Status.COMPLETE, Status.NOT_FINITE, Status.COMPLETE]
+    assert paths.steps[1] == 0
+    assert np.isnan(paths.q[1, 1:]).all()
+    with pytest.raises(la.DegenerateLagrangianError, match="no trajectory"):
+        la.ensemble(KEPLER, "simpson", [0.0, 0.0], [0.1, 0.2], h=0.01, steps=10)
+
+
+def chain(q, v):
+    d = q[1:] - q[:-1]
+    return 0.5 * (v @ v) - 0.5 * (d @ d) - 0.25 * (d**2 @ d**2) - 0.5 * q[0] ** 2
+
+
+@pytest.mark.parametrize(
+    ("system", "method"),
+    [(la.Lagrangian(chain, n=12), "simpson"), (PENDULUM, "rk4"), (PENDULUM, "rk4-lagrange")],
+    ids=["large", "rk4", "rk4-lagrange"],
+)
+def test_what_does_not_fit_the_lanes_goes_one_by_one(system, method):
+    rng = np.random.default_rng(4)
+    Q, P = rng.normal(size=(5, system.n)), rng.normal(size=(5, system.n))
+    reduce = {
+        "E": la.EnergyRange(),
+        "x": la.Crossings(lambda q, p: q[0], +1, most=2),
+        "f": la.FirstCrossing(lambda q, p: p[1], stop=False),
+    }
+    paths = la.ensemble(system, method, Q, P, h=0.02, steps=300, every=70, reduce=reduce)
+    last = la.ensemble(system, method, Q, P, h=0.02, steps=300, final_only=True)
+    plain = la.ensemble(system, method, Q, P, h=0.02, steps=300, every=70)
+    assert paths.stats["lanes"] == 1
+    np.testing.assert_array_equal(paths.q, plain.q)
+    np.testing.assert_array_equal(paths.q[:, -1:], last.q)
+    for i in range(5):
+        single = la.integrate(system, method, Q[i], P[i], h=0.02, steps=300)
+        np.testing.assert_array_equal(paths.q[i], single.q[[0, 70, 140, 210, 280, 300]])
+        E = single.energy()
+        np.testing.assert_allclose(paths.reduced["E"][i], [E.min(), E.max()], rtol=1e-13)
+        x = single.q[:, 0]
+        assert paths.reduced["x"].count[i] == ((x[:-1] < 0) & (x[1:] >= 0)).sum()
+        times = paths.reduced["x"].t[i]
+        times = times[np.isfinite(times)]
+        np.testing.assert_allclose(single(times)[:, 0], 0, atol=1e-9)
+
+
+def test_a_large_system_that_fails_or_stops_is_marked():
+    def wells(q, v):
+        return 0.5 * (v @ v) + 0.01 / np.sqrt(q[0] ** 2) - 0.5 * (q[1:] @ q[1:])
+
+    system = la.Lagrangian(wells, n=9)
+    Q = np.ones((3, 9))
+    V = np.zeros((3, 9))
+    V[1, 0] = -1.0
+    paths = la.ensemble(
+        system, "simpson", Q, v0=V, h=0.1, steps=40, reduce={"x": la.FirstCrossing(lambda q, p: q[8], stop=True)}
+    )
+    assert paths.stats["lanes"] == 1
+    assert list(paths.status[[0, 2]]) == [Status.STOPPED] * 2
+    assert paths.failed[1]
+    np.testing.assert_allclose(paths.reduced["x"][[0, 2]], np.pi / 2, atol=1e-4)
+    assert list(paths.steps[[0, 2]]) == [16, 16]
+    assert len(paths[0]) == 17
+
+
+# ----------------------------------------------------------------------------------------- reductions
+
+
+def test_energy_range_is_that_of_the_stored_states():
+    Q = np.random.default_rng(5).uniform(-1, 1, (10, 2))
+    paths = la.ensemble(PENDULUM, "simpson", Q, [0.0, 0.0], h=0.02, steps=200, reduce={"E": la.EnergyRange()})
+    E = paths.energy()
+    np.testing.assert_allclose(paths.reduced["E"][:, 0], E.min(axis=1), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(paths.reduced["E"][:, 1], E.max(axis=1), rtol=0, atol=1e-13)
+
+
+def test_energy_range_where_the_momentum_is_not_linear_in_the_velocity():
+    def relativistic(q, v):
+        return -np.sqrt(1 - v @ v) - 0.5 * (q @ q)
+
+    system = la.Lagrangian(relativistic, n=2)
+    Q = np.random.default_rng(6).normal(size=(8, 2))
+    paths = la.ensemble(system, "simpson", Q, [0.5, 0.0], h=0.02, steps=200, reduce={"E": la.EnergyRange()})
+    E = paths.energy()
+    np.testing.assert_allclose(paths.reduced["E"][:, 0], E.min(axis=1), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(paths.reduced["E"][:, 1], E.max(axis=1), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(("method", "s"), [("simpson", 2), ("P3N3Q6Gau", 3), ("P4N4Q8Gau", 4)])
+def test_event_times_and_states_have_the_order_of_the_dense_output(method, s):
+    """Against P6N6Q12Gau with small steps, whose own error is round-off."""
+    Q, P = np.array([[0.7, -0.4], [0.4, -0.6], [-0.3, 0.8]]), np.array([0.3, 0.1])
+    events = {
+        "q": la.Crossings(lambda q, p: q[1] - 0.2 * q[0], +1, most=1),
+        "p": la.Crossings(lambda t, q, p, m: p[0] - m * q[1] + 0.1 * np.sin(t), -1, most=1),
+    }
+
+    def run(name, h):
+        reduced = la.ensemble(PENDULUM, name, Q, P, h=h, t_end=1.6, final_only=True, reduce=events).reduced
+        return np.concatenate([np.concatenate([x.t[:, :1], x.q[:, 0], x.p[:, 0]], axis=1) for x in reduced.values()])
+
+    exact = run("P6N6Q12Gau", 0.01)
+    assert np.isfinite(exact).all()
+    hs = 0.16 / 2.0 ** np.arange(4)
+    errors = np.array([np.abs(run(method, h) - exact).max() for h in hs])
+    slope = np.polyfit(np.log(hs), np.log(errors), 1)[0]
+    assert slope > s + 1 - 0.35, errors
+
+
+def test_crossings_of_an_oscillator():
+    system = la.Lagrangian(lambda q, v, w: 0.5 * v[0] ** 2 - 0.5 * w**2 * q[0] ** 2, n=1, params={"w": 1.0})
+    w = np.array([1.0, 2.0, 3.0])
+    reduce = {
+        "all": la.Crossings(lambda q, p: q[0], most=4),
+        "up": la.Crossings(lambda q, p: q[0], +1, most=2),
+        "down": la.FirstCrossing(lambda q, p: q[0], -1),
+        "never": la.FirstCrossing(lambda q, p: q[0] - 2),
+    }
+    paths = la.ensemble(
+        system, "P4N4Q8Gau", [1.0], [0.0], params={"w": w}, h=0.05, t_end=10, final_only=True, reduce=reduce
+    )
+    zeros = (np.arange(40) + 0.5) * np.pi
+    for i in range(3):
+        t = zeros / w[i]
+        assert paths.reduced["all"].count[i] == (t < 10).sum()
+        np.testing.assert_allclose(paths.reduced["all"].t[i][:4], np.where(t[:4] < 10, t[:4], np.nan), rtol=1e-8)
+        np.testing.assert_allclose(paths.reduced["up"].t[i], np.where(t[1:5:2] < 10, t[1:5:2], np.nan), rtol=1e-8)
+    np.testing.assert_allclose(paths.reduced["down"], np.pi / 2 / w, rtol=1e-8)
+    assert np.isnan(paths.reduced["never"]).all()
+
+
+def test_stopping_at_the_first_crossing():
+    Q = np.array([[3.0, 3.0], [0.1, 0.1], [2.5, 2.9]])
+    event = {"flip": la.FirstCrossing(lambda q, p: np.cos(q[1] / 2), stop=True)}
+    free = la.ensemble(
+        PENDULUM, "simpson", Q, [0.0, 0.0], h=0.01, steps=500, reduce={"flip": la.FirstCrossing(event["flip"].g)}
+    )
+    paths = la.ensemble(PENDULUM, "simpson", Q, [0.0, 0.0], h=0.01, steps=500, reduce=event)
+    np.testing.assert_array_equal(paths.reduced["flip"], free.reduced["flip"])
+    for i in range(3):
+        t = free.reduced["flip"][i]
+        if np.isnan(t):
+            assert paths.status[i] == Status.COMPLETE
+            continue
+        assert paths.status[i] == Status.STOPPED
+        assert not paths.failed[i]
+        last = math.ceil(t / 0.01)
+        assert paths.steps[i] == last
+        np.testing.assert_array_equal(paths.q[i, : last + 1], free.q[i, : last + 1])
+        assert np.isnan(paths.q[i, last + 1 :]).all()
+    assert (paths.status == Status.STOPPED).sum() >= 1
+
+
+def test_reductions_are_checked():
+    arguments = {"q0": [1.0, 0.0], "p0": [0.0, 1.0], "h": 0.1, "steps": 1}
+    for reduce, message in (
+        ({"E": 3}, "la.EnergyRange"),
+        ([la.EnergyRange()], "mapping"),
+        ({"x": la.Crossings(lambda q, p: q[0], 2)}, "direction"),
+        ({"x": la.Crossings(lambda q, p: q[0], most=0)}, "most"),
+        ({"x": la.FirstCrossing(3)}, "must be a function"),
+        ({f"x{i}": la.FirstCrossing(lambda q, p: q[0]) for i in range(17)}, "at most 16"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            la.ensemble(KEPLER, "simpson", reduce=reduce, **arguments)
+    with pytest.raises(la.TraceError, match="event function of 'x'"):
+        la.ensemble(KEPLER, "simpson", reduce={"x": la.FirstCrossing(lambda q, p: q)}, **arguments)
+
+
+# ---------------------------------------------------------------------------------------- the interface
+
+
+def test_broadcasting_shapes_and_indexing():
+    k = np.array([1.0, 1.1, 1.2])
+    paths = la.ensemble(KEPLER, "simpson", [1.0, 0.0], [0.0, 1.0], params={"k": k}, h=0.1, steps=25, every=10)
+    assert paths.q.shape == paths.p.shape == (3, 4, 2)
+    np.testing.assert_allclose(paths.t, [0, 1, 2, 2.5])
+    assert paths.energy().shape == (3, 4)
+    np.testing.assert_allclose(paths.energy(), (0.5 - k)[:, None] * np.ones(4), atol=1e-4)
+    path = paths[1]
+    assert path.params["k"] == 1.1
+    np.testing.assert_array_equal(path.energy(), paths.energy()[1])
+    single = la.integrate(KEPLER, "simpson", [1.0, 0.0], [0.0, 1.0], params={"k": 1.1}, h=0.1, steps=25)
+    np.testing.assert_allclose(path(1.234), single(1.234), atol=1e-12)
+    assert len(list(paths)) == len(paths) == 3
+    np.testing.assert_array_equal(paths[-1].q, paths[2].q)
+    with pytest.raises(IndexError, match="3 trajectories"):
+        paths[3]
+    assert "3 × kepler" in repr(paths)
+    assert paths.to_xarray().sizes == {"trajectory": 3, "t": 4, "dof": 2}
+
+
+def test_the_last_state_alone_and_other_ways_to_say_how_long():
+    Q = np.array([[1.0, 0.0], [0.9, 0.1]])
+    full = la.ensemble(KEPLER, "simpson", Q, [0.0, 1.0], h=-0.1, t_end=-2.55, t0=0.5)
+    last = la.ensemble(KEPLER, "simpson", Q, [0.0, 1.0], h=-0.1, t_end=-2.55, t0=0.5, final_only=True)
+    assert last.q.shape == (2, 1, 2)
+    assert last.t[0] == full.t[-1] == -2.55
+    np.testing.assert_array_equal(last.q[:, 0], full.q[:, -1])
+
+
+def test_one_degree_of_freedom_takes_a_plain_list_of_numbers():
+    system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    paths = la.ensemble(system, "simpson", [0.1, 0.2, 0.3], [0.0], h=0.1, steps=3)
+    assert paths.q.shape == (3, 4, 1)
+
+
+def test_arguments_are_checked():
+    for change, error, message in (
+        ({"q0": np.ones((3, 3))}, ValueError, r"q0 must have shape \(2,\)"),
+        ({"q0": np.ones((3, 2)), "p0": np.ones((4, 2))}, ValueError, "batch sizes differ"),
+        ({"q0": [[np.nan, 1.0]]}, ValueError, "finite"),
+        ({"q0": "no"}, TypeError, "q0 must be numbers"),
+        ({"params": {"mass": 1.0}}, ValueError, "no parameter 'mass'"),
+        ({"params": {"k": np.ones((2, 2))}}, ValueError, "k must have shape"),
+        ({"v0": [1.0, 0.0]}, ValueError, "either p0"),
+        ({"threads": 0}, ValueError, "threads must be a positive integer"),
+        ({"steps": None}, ValueError, "say how long"),
+        ({"system": 3}, TypeError, "expected a system"),
+    ):
+        arguments = {"system": KEPLER, "method": "simpson", "q0": [1.0, 0.0], "p0": [0.0, 1.0], "h": 0.1, "steps": 3}
+        with pytest.raises(error, match=message):
+            la.ensemble(**{**arguments, **change})
+
+
+@pytest.mark.parametrize("method", ["simpson", "rk4"])
+def test_interrupt_returns_what_there_is(method):
+    ready = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    Q = np.random.default_rng(7).uniform(-1, 1, (64, 2))
+    la.ensemble(PENDULUM, method, Q, [0.0, 0.0], h=0.01, steps=2, final_only=True)  # compiled
+    ready.start()
+    with pytest.warns(RuntimeWarning, match="interrupted"):
+        paths = la.ensemble(PENDULUM, method, Q, [0.0, 0.0], h=0.01, steps=3_000_000, every=1_000_000)
+    assert paths.stats["interrupted"]
+    assert (paths.status == Status.INTERRUPTED).any()
+    assert not paths.failed.any()
+
+
+def test_progress_counts_all_steps(capsys):
+    la.ensemble(KEPLER, "simpson", np.eye(2), [0.3, 0.4], h=0.1, steps=50, progress=True)
+    assert "100%" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_energy_over_long_times_is_as_good_as_in_single_runs():
+    """Gauss with s = 4 at a step where its own error is round-off: what is left is rounding, compensated."""
+    Q = np.random.default_rng(8).uniform(-0.5, 0.5, (16, 2))
+    reduce = {"E": la.EnergyRange()}
+    paths = la.ensemble(PENDULUM, "P4N4Q8Gau", Q, [0.0, 0.0], h=0.01, steps=200_000, every=1000, reduce=reduce)
+    lanes = np.abs(paths.energy() - paths.energy()[:, :1]).max(axis=1)
+    single = []
+    for q in Q[:4]:
+        E = la.integrate(PENDULUM, "P4N4Q8Gau", q, [0.0, 0.0], h=0.01, steps=200_000, every=1000).energy()
+        single.append(np.abs(E - E[0]).max())
+    assert np.median(lanes) < 4 * np.median(single)

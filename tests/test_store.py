@@ -1,0 +1,558 @@
+"""Stored runs: bit for bit through kills and resumes; damage, locks and full disks."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction.many import Status
+from leastaction.store import archive as archive_module
+from leastaction.store import stored as stored_module
+
+pytest.importorskip("zarr")
+
+
+def double_pendulum(q, v, m, g):
+    T = 0.5 * (1 + m) * v[0] ** 2 + 0.5 * m * v[1] ** 2 + m * v[0] * v[1] * np.cos(q[0] - q[1])
+    return T + (1 + m) * g * np.cos(q[0]) + m * g * np.cos(q[1])
+
+
+def chain(q, v):
+    d = q[1:] - q[:-1]
+    return 0.5 * (v @ v) - 0.5 * (d @ d) - 0.25 * (d**2 @ d**2) - 0.5 * q[0] ** 2
+
+
+def kepler(q, v):
+    return 0.5 * (v @ v) + 1 / np.sqrt(q @ q)
+
+
+PENDULUM = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "g": 9.81})
+BEGIN = {"q0": [1.0, 2.0], "p0": [0.0, 0.0], "h": 0.01}
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    """Chunks of 64 rows, so that short runs have many."""
+    monkeypatch.setattr(archive_module, "CHUNK_BYTES", 16)
+
+
+def same(stored, path):
+    for name in ("q", "p"):
+        np.testing.assert_array_equal(np.asarray(getattr(stored, name)), getattr(path, name))
+    np.testing.assert_allclose(np.asarray(stored.t), path.t, rtol=1e-15)
+    assert len(stored) == len(path)
+
+
+# ------------------------------------------------------------------------------------------ resuming
+
+
+@pytest.mark.parametrize("method", ["simpson", "midpoint", "P4N4Q8Gau", "rk4", "rk4-lagrange"])
+@pytest.mark.parametrize(("every", "parts"), [(1, (64, 63, 300)), (3, (100, 1, 55, 300))])
+def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, small_chunks, method, every, parts):
+    whole = la.integrate(PENDULUM, method, **BEGIN, steps=sum(parts), every=every)
+    file = tmp_path / "run.zarr"
+    stored = la.integrate(PENDULUM, method, **BEGIN, steps=parts[0], every=every, store=file)
+    assert stored.standing == "complete"
+    for steps in parts[1:]:
+        stored = la.resume(file, steps=steps)
+    same(stored, whole)
+    same(la.open(file), whole)
+    assert {k: v for k, v in stored.stats.items() if k in whole.stats} == {k: whole.stats[k] for k in stored.stats}
+
+
+def test_large_systems_and_steps_by_continuation_resume_too(tmp_path, small_chunks):
+    system = la.Lagrangian(chain, n=12)
+    q0, p0 = np.linspace(-1, 1, 12), np.cos(np.arange(12.0))
+    whole = la.integrate(system, "simpson", q0, p0, h=0.05, steps=200)
+    la.integrate(system, "simpson", q0, p0, h=0.05, steps=77, store=tmp_path / "chain.zarr")
+    same(la.resume(tmp_path / "chain.zarr", steps=123), whole)
+
+    far = {"q0": [2.0, 2.5], "p0": [0.0, 0.0], "h": 0.12}
+    whole = la.integrate(PENDULUM, "simpson", **far, steps=60)
+    assert whole.stats["continued"] > 0
+    la.integrate(PENDULUM, "simpson", **far, steps=15, store=tmp_path / "far.zarr")
+    same(la.resume(tmp_path / "far.zarr", steps=45), whole)
+
+
+SCRIPT = """
+import sys
+import numpy as np
+import leastaction as la
+from leastaction.store import archive, run
+
+def double_pendulum(q, v, m, g):
+    T = 0.5 * (1 + m) * v[0] ** 2 + 0.5 * m * v[1] ** 2 + m * v[0] * v[1] * np.cos(q[0] - q[1])
+    return T + (1 + m) * g * np.cos(q[0]) + m * g * np.cos(q[1])
+
+archive.CHUNK_BYTES = 2**14
+run.CHECKPOINT_SECONDS = 0.02
+file, steps, every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+print("ready", flush=True)
+if sys.argv[4] == "new":
+    system = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "g": 9.81})
+    la.integrate(system, "simpson", [1.0, 2.0], [0.0, 0.0], h=0.01, steps=steps, every=every, store=file)
+else:
+    la.resume(file)
+"""
+
+
+def start(file, steps, every, how):
+    """The run in a process of its own, waited for until it has a checkpoint."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(file), str(steps), str(every), how], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    deadline = time.monotonic() + 60
+    while not (file / "checkpoint" / "state").exists() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return process
+
+
+def test_killed_at_random_moments_and_resumed_bit_for_bit(tmp_path):
+    rng = np.random.default_rng()
+    file, steps, every = tmp_path / "run.zarr", 600_000, 10
+    kills = 0
+    process = start(file, steps, every, "new")
+    for _ in range(4):
+        time.sleep(rng.uniform(0.0, 0.15))
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+        done = la.open(file).stats["steps"]
+        if done == steps:
+            break
+        process = start(file, steps, every, "more")
+    process.kill()
+    process.wait()
+    assert kills >= 1
+    if la.open(file).stats["steps"] < steps:
+        la.resume(file)
+    whole = la.integrate(PENDULUM, "simpson", **BEGIN, steps=steps, every=every)
+    stored = la.open(file)
+    assert stored.standing == "complete"
+    same(stored, whole)
+
+
+def test_what_no_checkpoint_counts_is_dropped(tmp_path, small_chunks):
+    """As if killed after a chunk was half written and before it was counted."""
+    file = tmp_path / "run.zarr"
+    la.integrate(PENDULUM, "simpson", **BEGIN, steps=100, store=file)
+    for name in ("q", "p"):
+        folder = file / name / "c" / "2"
+        folder.mkdir()
+        (folder / "0").write_bytes(b"half a chunk")
+        (folder / "0.123.partial").write_bytes(b"and a temporary file")
+    (file / "checkpoint" / ".new-abc").write_bytes(b"half a checkpoint")
+    assert len(la.open(file)) == 101
+    same(la.resume(file, steps=200), la.integrate(PENDULUM, "simpson", **BEGIN, steps=300))
+    assert not list(file.rglob("*.partial")) and not list(file.rglob(".new-*"))
+
+
+def test_interrupted_by_the_keyboard(tmp_path):
+    file = tmp_path / "run.zarr"
+    la.integrate(PENDULUM, "simpson", **BEGIN, steps=1)  # compiled
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.warns(RuntimeWarning, match=r"la\.resume"):
+        stored = la.integrate(PENDULUM, "simpson", **BEGIN, steps=100_000_000, every=1000, store=file)
+    assert stored.standing == "interrupted"
+    done = stored.stats["steps"]
+    stored = la.resume(file, steps=2000 - done % 1000)
+    assert stored.standing == "complete"
+    same(stored, la.integrate(PENDULUM, "simpson", **BEGIN, steps=done + 2000 - done % 1000, every=1000))
+
+
+def test_resume_says_what_it_cannot_do(tmp_path):
+    file = tmp_path / "run.zarr"
+    la.integrate(PENDULUM, "simpson", **BEGIN, steps=10, store=file)
+    with pytest.raises(ValueError, match="say how many more"):
+        la.resume(file)
+    with pytest.raises(ValueError, match="positive integer"):
+        la.resume(file, steps=0)
+    with pytest.raises(FileNotFoundError):
+        la.resume(tmp_path / "nothing.zarr")
+    with pytest.raises(la.StoreError, match=r"exists; la\.resume"):
+        la.integrate(PENDULUM, "simpson", **BEGIN, steps=10, store=file)
+    (tmp_path / "empty.zarr").mkdir()
+    with pytest.raises(la.StoreError, match="not a Zarr archive"):
+        la.open(tmp_path / "empty.zarr")
+
+
+def test_a_step_that_fails_ends_the_run_and_its_archive(tmp_path):
+    file = tmp_path / "fall.zarr"
+    fall = {"q0": [1.0, 0.0], "v0": [0.0, 0.0], "h": 0.05, "steps": 100}
+    system = la.Lagrangian(kepler, n=2)
+    with pytest.raises(la.StepFailed) as plain:
+        la.integrate(system, "simpson", **fall)
+    with pytest.raises(la.StepFailed) as stored:
+        la.integrate(system, "simpson", **fall, store=file)
+    assert stored.value.step == plain.value.step
+    same(stored.value.path, plain.value.path)
+    same(la.open(file), plain.value.path)
+    assert la.open(file).standing == "failed"
+    with pytest.raises(la.StoreError, match="could not be solved"):
+        la.resume(file, steps=10)
+
+
+# ------------------------------------------------------------------------------- damage and mismatch
+
+
+@pytest.fixture
+def finished(tmp_path, small_chunks):
+    file = tmp_path / "run.zarr"
+    la.integrate(PENDULUM, "simpson", **BEGIN, steps=300, store=file)
+    return file
+
+
+@pytest.mark.parametrize("how", ["changed", "cut", "removed"])
+def test_a_damaged_chunk_is_noticed_and_the_rest_is_readable(finished, how):
+    chunk = finished / "q" / "c" / "1" / "0"
+    data = bytearray(chunk.read_bytes())
+    if how == "changed":
+        data[len(data) // 2] ^= 1
+        chunk.write_bytes(data)
+    elif how == "cut":
+        chunk.write_bytes(data[: len(data) // 2])
+    else:
+        chunk.unlink()
+    stored = la.open(finished)
+    with pytest.raises(la.StoreError, match=r"damaged|missing"):
+        np.asarray(stored.q)
+    whole = la.integrate(PENDULUM, "simpson", **BEGIN, steps=300)
+    np.testing.assert_array_equal(stored.q[:64], whole.q[:64])
+    np.testing.assert_array_equal(stored.q[128:], whole.q[128:])
+    np.testing.assert_array_equal(np.asarray(stored.p), whole.p)
+
+
+def test_a_damaged_checkpoint_or_description_is_noticed(finished):
+    state = finished / "checkpoint" / "state"
+    data = bytearray(state.read_bytes())
+    data[-20] ^= 1
+    state.write_bytes(data)
+    with pytest.raises(la.StoreError, match="checksum"):
+        la.open(finished)
+    with pytest.raises(la.StoreError, match="checksum"):
+        la.resume(finished, steps=1)
+    state.unlink()
+    with pytest.raises(la.StoreError, match="no checkpoint"):
+        la.open(finished)
+    (finished / "zarr.json").write_text("{")
+    with pytest.raises(la.StoreError, match="damaged"):
+        la.open(finished)
+
+
+def contents(file):
+    return {path: path.read_bytes() for path in sorted(file.rglob("*")) if path.is_file() and path.name != "lock"}
+
+
+def test_another_format_is_refused_and_left_alone(finished):
+    description = json.loads((finished / "zarr.json").read_text())
+    description["attributes"]["format"] = 99
+    (finished / "zarr.json").write_text(json.dumps(description))
+    before = contents(finished)
+    for use in (la.open, la.resume):
+        with pytest.raises(la.StoreError, match="format 99"):
+            use(finished)
+    assert contents(finished) == before
+    del description["attributes"]["leastaction"]
+    (finished / "zarr.json").write_text(json.dumps(description))
+    with pytest.raises(la.StoreError, match="not of a run"):
+        la.open(finished)
+
+
+def test_another_machine_goes_on_with_a_warning(finished, monkeypatch):
+    monkeypatch.setattr(stored_module, "fingerprint", lambda: "another processor")
+    with pytest.warns(RuntimeWarning, match="last digits may differ"):
+        la.resume(finished, steps=1)
+
+
+# ------------------------------------------------------------------------------------------- sharing
+
+
+def test_opened_while_running_and_closed_to_a_second_writer(tmp_path):
+    file = tmp_path / "run.zarr"
+    process = start(file, 10**9, 10, "new")
+    try:
+        first = la.open(file)
+        assert first.standing == "running"
+        deadline = time.monotonic() + 30
+        while len(la.open(file)) == len(first) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        later = la.open(file)
+        assert len(later) > len(first)
+        rows = min(len(later), 3000)
+        whole = la.integrate(PENDULUM, "simpson", **BEGIN, steps=10 * (rows - 1), every=10)
+        np.testing.assert_array_equal(later.q[:rows], whole.q)
+        np.testing.assert_array_equal(
+            first.p[:], whole.p[: len(first)] if len(first) <= rows else later.p[: len(first)]
+        )
+        with pytest.raises(la.StoreError, match=f"another process .number {process.pid}"):
+            la.resume(file, steps=1)
+    finally:
+        process.kill()
+        process.wait()
+    la.resume(file, steps=1)
+
+
+# --------------------------------------------------------------------------------- disks that refuse
+
+
+def test_a_disk_that_refuses_costs_nothing_that_was_counted(tmp_path, small_chunks, monkeypatch):
+    file = tmp_path / "run.zarr"
+    la.integrate(PENDULUM, "simpson", **BEGIN, steps=100, store=file)
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(la.StoreError, match=r"disk is full.*up to its last checkpoint is safe") as caught:
+            la.resume(file, steps=200)
+    assert caught.value.errno == errno.ENOSPC
+    assert len(la.open(file)) == 101
+    same(la.resume(file, steps=200), la.integrate(PENDULUM, "simpson", **BEGIN, steps=300))
+
+
+def test_files_that_may_not_grow(tmp_path):
+    """The system itself refuses: no file may be larger than 20 kB."""
+    file = tmp_path / "run.zarr"
+    script = """
+        import resource, signal, sys
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        sys.argv[1:] = sys.argv[1:]
+        import leastaction as la
+        la.integrate
+        limit = 20_000
+        system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
+        la.integrate(system, "simpson", [1.0], [0.0], h=0.1, steps=1)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        la.integrate(system, "simpson", [1.0], [0.0], h=0.1, steps=100_000, store=sys.argv[1])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), str(file)], capture_output=True, text=True, check=False
+    )
+    assert "StoreError" in done.stderr
+    assert "too large" in done.stderr
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+    stored = la.resume(file, steps=100)
+    assert len(stored) == 101
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a directory that nobody may write to")
+def test_a_place_that_cannot_be_written():
+    with pytest.raises(la.StoreError, match="cannot write"):
+        la.integrate(PENDULUM, "simpson", **BEGIN, steps=10, store="/proc/run.zarr")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_archive_can_be_opened_but_not_resumed(finished):
+    before = contents(finished)
+    for path in [finished, *finished.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        assert len(la.open(finished)) == 301
+        with pytest.raises(la.StoreError, match="no permission"):
+            la.resume(finished, steps=10)
+        assert contents(finished) == before
+    finally:
+        for path in [finished, *finished.rglob("*")]:
+            path.chmod(0o755)
+
+
+def test_without_zarr_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    with pytest.raises(ImportError, match=r"leastaction\[zarr\]"):
+        la.integrate(PENDULUM, "simpson", **BEGIN, steps=1, store=tmp_path / "x.zarr")
+
+
+# --------------------------------------------------------------------------------------- lazy arrays
+
+
+def test_lazy_arrays_index_as_arrays_do(finished):
+    stored, whole = la.open(finished), la.integrate(PENDULUM, "simpson", **BEGIN, steps=300)
+    assert stored.q.shape == (301, 2) and stored.q.ndim == 2 and stored.t.shape == (301,)
+    assert stored.q.dtype == np.float64 and stored.q.size == 602 and len(stored.p) == 301
+    keys = [
+        0, -1, 150, slice(None), slice(60, 70), slice(250, 301), slice(10, 290, 37), slice(None, None, -5), slice(5, 5),
+        (3, 1), (slice(None), 0), (slice(60, 200, 3), slice(0, 1)), [1, 5, 299], np.array([0, 300]),
+    ]  # fmt: skip
+    for key in keys:
+        np.testing.assert_array_equal(stored.q[key], whole.q[key])
+    with pytest.raises(IndexError):
+        stored.q[301]
+    np.testing.assert_array_equal(stored.q - 2 * stored.p, whole.q - 2 * whole.p)
+    np.testing.assert_array_equal(np.sin(stored.q), np.sin(whole.q))
+    assert "run.zarr" in repr(stored) and "LazyArray" in repr(stored.q)
+
+
+def test_a_stored_path_does_what_a_path_does(finished):
+    stored, whole = la.open(finished), la.integrate(PENDULUM, "simpson", **BEGIN, steps=300)
+    assert isinstance(stored, la.Path)
+    np.testing.assert_array_equal(stored.energy(), whole.energy())
+    np.testing.assert_array_equal(stored.velocity(), whole.velocity())
+    for t in (0.0, 1.234, 3.0, np.array([0.005, 2.991]), np.linspace(0, 3, 50)):
+        np.testing.assert_allclose(stored(t), whole(t), rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match="the path covers"):
+        stored(3.5)
+    np.testing.assert_array_equal(stored.in_memory().q, whole.q)
+    stored.in_memory().save(finished.parent / "copy.npz")
+
+
+def test_xarray_reads_what_it_needs(finished):
+    xarray = pytest.importorskip("xarray")
+    whole = la.integrate(PENDULUM, "simpson", **BEGIN, steps=300)
+    shutil.rmtree(finished / "p" / "c" / "3")
+    data = la.open(finished).to_xarray()
+    np.testing.assert_array_equal(data.q.sel(t=slice(1.0, 1.5)).values, whole.q[100:151])
+    np.testing.assert_array_equal(data.p.isel(t=[3, 70], dof=0).values, whole.p[[3, 70], 0])
+    with pytest.raises(la.StoreError):
+        data.p.load()
+    with xarray.open_zarr(finished, consolidated=False, chunks=None) as plain:
+        np.testing.assert_array_equal(plain.q.values, whole.q)
+        np.testing.assert_array_equal(plain.t.values, whole.t)
+
+
+def test_memory_does_not_grow_with_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive_module, "CHUNK_BYTES", 2**15)
+
+    def peak(steps):
+        tracemalloc.start()
+        la.integrate(PENDULUM, "simpson", **BEGIN, steps=steps, store=tmp_path / f"{steps}.zarr")
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    peak(10_000)  # imports
+    assert peak(100_000) < peak(20_000) + 100_000 * 4 * 8 / 5  # a fifth of the states
+
+
+# ---------------------------------------------------------------------------------------- ensembles
+
+
+def sweep(**options):
+    rng = np.random.default_rng(10)
+    V = np.full((200, 2), 0.5)
+    V[17] = 0.0  # that one falls into the centre
+    reduce = {
+        "E": la.EnergyRange(),
+        "x": la.Crossings(lambda q, p: q[0], most=3),
+        "y": la.FirstCrossing(lambda q, p: q[1]),
+    }
+    return la.ensemble(
+        la.Lagrangian(lambda q, v, k: 0.5 * (v @ v) + k / np.sqrt(q @ q), n=2, params={"k": 1.0}),
+        "simpson",
+        rng.normal(size=(200, 2)),
+        v0=V,
+        params={"k": rng.uniform(0.1, 1, 200)},
+        h=0.02,
+        reduce=reduce,
+        **{"steps": 300, "every": 100, **options},
+    )
+
+
+def same_ensemble(stored, paths):
+    np.testing.assert_array_equal(stored.q[:], paths.q)
+    np.testing.assert_array_equal(stored.p[:], paths.p)
+    np.testing.assert_array_equal(stored.t, paths.t)
+    np.testing.assert_array_equal(stored.status, paths.status)
+    np.testing.assert_array_equal(stored.steps, paths.steps)
+    np.testing.assert_array_equal(stored.values, paths.values)
+    for name in ("E", "y"):
+        np.testing.assert_array_equal(stored.reduced[name], paths.reduced[name])
+    for part in ("count", "t", "q", "p"):
+        np.testing.assert_array_equal(getattr(stored.reduced["x"], part), getattr(paths.reduced["x"], part))
+
+
+@pytest.mark.parametrize("how", [{}, {"final_only": True}, {"steps": None, "t_end": 5.99, "every": 70}])
+def test_a_stored_ensemble_is_the_one_in_memory(tmp_path, how):
+    file = tmp_path / "sweep.zarr"
+    paths = sweep(**how)
+    assert paths.failed[17]
+    same_ensemble(sweep(**how, store=file), paths)
+    stored = la.open(file)
+    same_ensemble(stored, paths)
+    same_ensemble(la.resume(file), paths)
+    np.testing.assert_array_equal(stored.energy(), paths.energy())
+    np.testing.assert_array_equal(stored[5].q, paths[5].q)
+    assert stored[5].params == paths[5].params
+    assert stored.to_xarray().q.shape == paths.q.shape
+
+
+def test_an_ensemble_lacking_chunks_is_completed(tmp_path):
+    file = tmp_path / "sweep.zarr"
+    sweep(store=file)
+    marks = sorted((file / "checkpoint").glob("done-*"))
+    assert len(marks) > 2
+    marks[1].unlink()  # as if killed before this chunk was counted, and while it was written
+    chunk = file / "q" / "c" / marks[1].name.removeprefix("done-") / "0" / "0"
+    chunk.write_bytes(chunk.read_bytes()[:20])
+    with pytest.raises(ValueError, match="steps= continues a path"):
+        la.resume(file, steps=3)
+    same_ensemble(la.resume(file), sweep())
+
+
+def test_a_damaged_ensemble_is_noticed(tmp_path):
+    file = tmp_path / "sweep.zarr"
+    sweep(store=file)
+    chunk = file / "p" / "c" / "0" / "0" / "0"
+    data = bytearray(chunk.read_bytes())
+    data[len(data) // 2] ^= 1
+    chunk.write_bytes(data)
+    stored = la.open(file)
+    with pytest.raises(la.StoreError, match="damaged"):
+        stored.p[0]
+    assert np.isfinite(stored.p[199]).all()
+    (file / "checkpoint" / "begun").unlink()
+    with pytest.raises(la.StoreError, match="not finished being made"):
+        la.open(file)
+
+
+SWEEP = """
+import sys
+import numpy as np
+import leastaction as la
+
+def L(q, v, w):
+    return 0.5 * v[0] ** 2 + w * np.cos(q[0])
+
+if __name__ == "__main__":
+    system = la.Lagrangian(L, n=1, params={"w": 1.0})
+    la.ensemble(system, "simpson", [1.0], [0.0], params={"w": np.linspace(1, 4, 400)}, h=0.01, steps=int(sys.argv[2]),
+                every=1000, store=sys.argv[1], threads=1)
+"""
+
+
+def test_a_killed_ensemble_is_resumed_bit_for_bit(tmp_path):
+    file, steps = tmp_path / "sweep.zarr", 20_000
+    process = subprocess.Popen([sys.executable, "-c", SWEEP, str(file), str(steps)])
+    deadline = time.monotonic() + 60
+    while not list(file.glob("checkpoint/done-*")) and time.monotonic() < deadline:
+        time.sleep(0.002)
+    with pytest.raises(la.StoreError, match="another process"):
+        la.resume(file)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    partial = la.open(file)
+    assert (partial.status == Status.PENDING).any() and (partial.status == Status.COMPLETE).any()
+    stored = la.resume(file)
+    system = la.Lagrangian(lambda q, v, w: 0.5 * v[0] ** 2 + w * np.cos(q[0]), n=1, params={"w": 1.0})
+    paths = la.ensemble(
+        system, "simpson", [1.0], [0.0], params={"w": np.linspace(1, 4, 400)}, h=0.01, steps=steps, every=1000
+    )
+    np.testing.assert_array_equal(stored.q[:], paths.q)
+    np.testing.assert_array_equal(stored.p[:], paths.p)
+    assert not stored.stats["interrupted"]

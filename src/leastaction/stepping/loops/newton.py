@@ -56,7 +56,7 @@ def solve_step(I, T, W, x, reach):
     second increment over the first, which tells whether the root belongs to the prediction; it is
     ASTRAY if already the first is longer than `reach`, or the root lies farther away than twice that.
     """
-    scale = max(length(I, x), TINY)
+    scale, reach = max(length(I, x), TINY), max(reach, TINY)
     if I[FUSED] == 1:
         status, iterations, left, contraction, scale = _newton(I, W, x, scale, reach)
     else:

@@ -23,6 +23,7 @@ from leastaction.stepping.layout import (
     NODES,
     NOT_CONVERGED,
     NOT_FINITE,
+    OF_A_CHORD,
     ON_THE_BRANCH,
     REACH,
     SINGULAR,
@@ -127,7 +128,7 @@ def _chord(I, T, W, x, scale, reach):
         if iteration > 1 and not done:
             rate = size / before
             if iteration == 2 and size > ACCEPTABLE * scale:
-                contraction = max(contraction, rate)
+                contraction = max(contraction, OF_A_CHORD * rate)
             following = size * rate
             # Linear convergence at the rate seen, or the floor.
             done = (rate < 0.5 and following <= NEGLIGIBLE * scale) or (rate > 0.5 and size <= ACCEPTABLE * scale)

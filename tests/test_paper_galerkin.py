@@ -52,8 +52,7 @@ DISAGREEING: list[tuple[str, str, str]] = []
 
 # Where no solution of a step of the Kepler problem is connected with the motion.
 UNSOLVED = {
-    "Gau": {"P1N2Q4Gau": 2, "P2N2Q4Gau": 1, "P1N3Q6Gau": 2, "P2N3Q6Gau": 1, "P1N4Q8Gau": 2, "P1N5Q10Gau": 2}
-    | {"P2N5Q10Gau": 1},
+    "Gau": {"P1N2Q4Gau": 2, "P1N3Q6Gau": 2, "P2N3Q6Gau": 1, "P1N4Q8Gau": 2, "P1N5Q10Gau": 2} | {"P2N5Q10Gau": 1},
     "Lob": {"P1N3Q4Lob": 2, "P2N3Q4Lob": 1, "P3N3Q4Lob": 1, "P1N4Q6Lob": 2, "P1N5Q8Lob": 2, "P2N5Q8Lob": 1}
     | {"P1N6Q10Lob": 2, "P2N6Q10Lob": 1},
 }

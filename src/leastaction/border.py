@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.errors import DegenerateLagrangianError
-from leastaction.exact import FLOAT64, Reals, all_finite
+from leastaction.exact import FLOAT64, NotFiniteError, Reals, all_finite
 from leastaction.linear import Quadratic
 from leastaction.running import positive
 from leastaction.stepping.stepper import Start
@@ -52,6 +52,8 @@ def count_steps(h: Any, steps: int | None, t_end: Any, t0: Any) -> tuple[int, An
 def vector(name: str, value: Any, n: int, arithmetic: Reals = FLOAT64) -> NDArray[Any]:
     try:
         array = arithmetic.array(value)
+    except NotFiniteError:
+        raise ValueError(f"{name} must be finite; got {value!r}") from None
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be {n} numbers; got {value!r} ({error})") from None
     if array.shape == () and n == 1:

@@ -169,8 +169,12 @@ def _binary(parts: Any, x: Any) -> Fraction:
     return (-1 if sign else 1) * Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
-def _not_finite(x: Any) -> ValueError:
-    return ValueError(f"expected a finite number; got {x!r}")
+class NotFiniteError(ValueError):
+    """Infinite, or not a number."""
+
+
+def _not_finite(x: Any) -> NotFiniteError:
+    return NotFiniteError(f"expected a finite number; got {x!r}")
 
 
 def _from_sympy(x: Any) -> Any:

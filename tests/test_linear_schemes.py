@@ -11,7 +11,7 @@ from leastaction.linear import members, newmark, simpson_first, simpson_L, simps
 from leastaction.linear.shifts import shifts
 from leastaction.linear.weak import weak
 from leastaction.methods import family
-from leastaction.papers import quadratic2024 as pendulum
+from leastaction.papers.quadratic2024 import tables as pendulum
 from linear_systems import definite, matrices, semidefinite, sparse, state
 
 MEMBERS = [m.name for m in family(3, 4)] + ["P4N4Q8Gau", "P5N5Q10Gau", "P5N6Q10Lob", "P8N8Q16Gau", "P8N9Q16Lob"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leastaction.integrate import _number, _steps
+from leastaction.border import count_steps, number
 from leastaction.lagrangian import Lagrangian
 from leastaction.many import lanes
 from leastaction.many.archive import Disk, times
@@ -73,9 +73,9 @@ def ensemble(
     if not isinstance(system, Lagrangian):
         raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
     chosen = method_named(method)
-    t0 = _number("t0", t0)
-    t_end = None if t_end is None else _number("t_end", t_end)
-    count, h = _steps(_number("h", h), steps, t_end, t0)
+    t0 = number("t0", t0)
+    t_end = None if t_end is None else number("t_end", t_end)
+    count, h = count_steps(number("h", h), steps, t_end, t0)
     every = 0 if final_only else positive("every", every)
     job = Job(system, chosen, t0, h, count, every, plan(reduce, system), t_end)
     start = starts(system, q0, p0, v0, t0, params)

@@ -50,11 +50,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Claim:
-    """A quantitative statement of a caption, and whether it holds here."""
+    """A quantitative statement of a caption, and whether it holds here; if it does not, `note` says why."""
 
     text: str
     holds: bool
     measured: str
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from leastaction.analysis.exact import (
 from leastaction.analysis.stability import Stability, stability
 from leastaction.methods import Galerkin, Method, RungeKutta4
 from leastaction.methods import method as method_named
-from leastaction.oscillator import Rational, exact_step, positive_roots
+from leastaction.oscillator import exact_step, positive_roots
 
 if TYPE_CHECKING:
     import sympy

@@ -18,14 +18,22 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from flint import ctx, fmpq, fmpq_series
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.analysis.exact import quotient, value
+from leastaction.analysis.exact import (
+    ONE,
+    TRUNCATED_COSINE,
+    TRUNCATED_SINE,
+    phase_series,
+    quotient,
+    series,
+    to_sympy,
+    value,
+)
 from leastaction.analysis.stability import Stability, stability
 from leastaction.methods import Galerkin, Method, RungeKutta4
 from leastaction.methods import method as method_named
-from leastaction.oscillator import Rational, exact_step, positive_roots
+from leastaction.oscillator import exact_step, positive_roots
 
 if TYPE_CHECKING:
     import sympy
@@ -85,8 +93,8 @@ class Dispersion:
         count = 4
         while len(found) < terms + 1 and count < 200:
             count *= 2
-            numbers = _phase_series(self.method, count)
-            found = [_sympy(a) * x ** (2 * k) for k, a in enumerate(numbers) if a != 0]
+            numbers = _phase_terms(self.method, count)
+            found = [to_sympy(a) * x ** (2 * k) for k, a in enumerate(numbers) if a != 0]
         return sympy.Add(*found[: terms + 1])
 
     def phase(self, x: ArrayLike) -> FloatArray:
@@ -147,14 +155,16 @@ def dispersion(method: str | Method) -> Dispersion:
       ω_h/ω − 1 = 1/2880 x^4 + …
       relative oscillation of the energy = 1/288 x^4 + …
     """
+    import sympy
+
     chosen = method_named(method)
-    phase = _first(lambda count: [a - (k == 0) for k, a in enumerate(_phase_series(chosen, count))])
+    phase = _first(lambda count: [a - (k == 0) for k, a in enumerate(_phase_terms(chosen, count))])
     if isinstance(chosen, RungeKutta4):
-        return Dispersion(chosen, phase, Leading(_sympy(fmpq(-1, 72)), 6))
+        return Dispersion(chosen, phase, Leading(sympy.Rational(-1, 72), 6))
     rho = exact_step(chosen).rho
-    energy = _first(lambda count: [a - (k == 0) for k, a in enumerate(_expand(rho, count))])
+    energy = _first(lambda count: [a - (k == 0) for k, a in enumerate(series(rho, count))])
     if rho.numerator == rho.denominator:
-        energy = Leading(_sympy(fmpq(0)), 0)
+        energy = Leading(sympy.Integer(0), 0)
     return Dispersion(chosen, phase, energy)
 
 
@@ -164,48 +174,19 @@ def _first(series: Any) -> Leading:
     while count < 200:
         for k, a in enumerate(series(count)):
             if a != 0:
-                return Leading(_sympy(a), 2 * k)
+                return Leading(to_sympy(a), 2 * k)
         count *= 2
-    return Leading(_sympy(fmpq(0)), 0)
-
-
-def _expand(f: Rational, count: int) -> list[Any]:
-    before, ctx.cap = ctx.cap, count
-    try:
-        quotient_series = fmpq_series(f.numerator.coeffs()) / fmpq_series(f.denominator.coeffs())
-        return [quotient_series[k] for k in range(count)]
-    finally:
-        ctx.cap = before
-
-
-def _phase_series(chosen: Method, count: int) -> list[Any]:
-    """Coefficients of θ/x in powers of x²: tan θ = x T(x²), θ/x = Σ_k (−1)^k x^{2k} T^{2k+1} / (2k + 1)."""
-    before, ctx.cap = ctx.cap, count
-    try:
-        if isinstance(chosen, RungeKutta4):
-            sine, cosine = fmpq_series([1, fmpq(-1, 6)]), fmpq_series([1, fmpq(-1, 2), fmpq(1, 24)])
-        else:
-            step = exact_step(chosen)
-            series = [
-                fmpq_series(f.numerator.coeffs()) / fmpq_series(f.denominator.coeffs())
-                for f in (step.a_by_x, step.rho, step.c)
-            ]
-            sine, cosine = series[0] * series[1].sqrt(), series[2]
-        T: Any = sine / cosine
-        w = fmpq_series([0, 1])
-        total, power = T * 0, T
-        for k in range(count):
-            total = total + power * fmpq(1, 2 * k + 1)
-            power = -power * w * T * T
-        return [total[k] for k in range(count)]
-    finally:
-        ctx.cap = before
-
-
-def _sympy(a: Any) -> Any:
     import sympy
 
-    return sympy.Rational(int(a.p), int(a.q))
+    return Leading(sympy.Integer(0), 0)
+
+
+def _phase_terms(chosen: Method, count: int) -> list[Any]:
+    """Coefficients of θ/x in powers of x²."""
+    if isinstance(chosen, RungeKutta4):
+        return phase_series(TRUNCATED_SINE, TRUNCATED_COSINE, ONE, count)
+    step = exact_step(chosen)
+    return phase_series(step.a_by_x, step.c, step.rho, count)
 
 
 @lru_cache(maxsize=128)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from flint import fmpq
+from flint import ctx, fmpq, fmpq_poly, fmpq_series
 
 from leastaction.oscillator import Rational, Root
 
 if TYPE_CHECKING:
     import sympy
 
+# RK4's step on the oscillator: the exponential series of a rotation, cut after x⁴.
+ONE = Rational(fmpq_poly([1]), fmpq_poly([1]))
+TRUNCATED_SINE = Rational(fmpq_poly([1, fmpq(-1, 6)]), fmpq_poly([1]))  # sin θ / x, in powers of x²
+TRUNCATED_COSINE = Rational(fmpq_poly([1, fmpq(-1, 2), fmpq(1, 24)]), fmpq_poly([1]))
+
 
 def in_x(polynomial: Any, x: sympy.Symbol) -> sympy.Expr:
     """A polynomial in x², as a SymPy expression in x."""
     import sympy
 
-    return sympy.Add(*(sympy.Rational(int(a.p), int(a.q)) * x ** (2 * k) for k, a in enumerate(polynomial.coeffs())))
+    return sympy.Add(*(to_sympy(a) * x ** (2 * k) for k, a in enumerate(polynomial.coeffs())))
 
 
 def quotient(f: Rational, x: sympy.Symbol) -> sympy.Expr:
@@ -32,7 +39,7 @@ def algebraic(root: Root) -> sympy.Expr:
     import sympy
 
     w = sympy.Symbol("w")
-    poly = sympy.Poly([sympy.Rational(int(a.p), int(a.q)) for a in reversed(root.polynomial.coeffs())], w)
+    poly = sympy.Poly([to_sympy(a) for a in reversed(root.polynomial.coeffs())], w)
     if poly.degree() <= 2:
         candidates = [sympy.sqrt(x2) for x2 in sympy.roots(poly)]
         return sympy.sqrtdenest(min(candidates, key=lambda x: abs(float(x) - float(root))))
@@ -51,3 +58,47 @@ def value(f: Rational, x: float) -> Fraction | None:
         return None
     exact = f.numerator(x2) / bottom
     return Fraction(int(exact.p), int(exact.q))
+
+
+def series(f: Rational, count: int) -> list[Any]:
+    """The first coefficients of f in powers of x²."""
+    with _terms(count):
+        return _coefficients(_series(f), count)
+
+
+def phase_series(sine_by_x: Rational, cosine: Rational, rho: Rational, count: int) -> list[Any]:
+    """Coefficients of θ/x in powers of x², where sin θ = x sine_by_x √ρ: with tan θ = x T(x²),
+
+    θ/x = Σ_k (−1)^k x^{2k} T^{2k+1} / (2k + 1).
+    """
+    with _terms(count):
+        T: Any = _series(sine_by_x) * _series(rho).sqrt() / _series(cosine)
+        total, power = T * 0, T
+        for k in range(count):
+            total = total + power * fmpq(1, 2 * k + 1)
+            power = -power * fmpq_series([0, 1]) * T * T
+        return _coefficients(total, count)
+
+
+def to_sympy(a: Any) -> sympy.Rational:
+    import sympy
+
+    return sympy.Rational(int(a.p), int(a.q))
+
+
+@contextmanager
+def _terms(count: int) -> Iterator[None]:
+    """Series in flint are cut after so many terms."""
+    before, ctx.cap = ctx.cap, count
+    try:
+        yield
+    finally:
+        ctx.cap = before
+
+
+def _series(f: Rational) -> Any:
+    return fmpq_series(f.numerator.coeffs()) / fmpq_series(f.denominator.coeffs())
+
+
+def _coefficients(found: Any, count: int) -> list[Any]:
+    return [found[k] for k in range(count)]

@@ -36,6 +36,7 @@ from leastaction.stepping.loops.linear_algebra import factor, solve
 # A chord iteration is worth going on with while it gains this much each time.
 CHORD_RATE = 0.1
 HUGE = 1e300
+TINY = 1e-280  # increments that small are no motion, and have no digits left to compare
 
 
 @native
@@ -55,7 +56,7 @@ def solve_step(I, T, W, x, reach):
     second increment over the first, which tells whether the root belongs to the prediction; it is
     ASTRAY if already the first is longer than `reach`, or the root lies farther away than twice that.
     """
-    scale = length(I, x)
+    scale, reach = max(length(I, x), TINY), max(reach, TINY)
     if I[FUSED] == 1:
         status, iterations, left, contraction, scale = _newton(I, W, x, scale, reach)
     else:
@@ -139,7 +140,7 @@ def _chord(I, T, W, x, scale, reach):
             for i in range(n):
                 for j in range(N):
                     W.out[N + i] += W.G[i * N + j] * W.out[j]
-            return GOING_WELL, iteration, following / scale if scale > 0.0 else 0.0, contraction, scale
+            return GOING_WELL, iteration, following / scale, contraction, scale
         before = size
     return NOT_CONVERGED, MOST_ITERATIONS, before / scale, contraction, scale
 

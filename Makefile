@@ -30,6 +30,7 @@ lint: setup
 bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/ensemble.py
 
 clean:
 	rm -rf .venv report

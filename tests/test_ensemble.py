@@ -240,6 +240,15 @@ def test_angles_beyond_the_vector_sine_are_solved_alone():
         np.testing.assert_allclose(paths.reduced["E"][i], [E.min(), E.max()], rtol=1e-13)
 
 
+def test_lanes_at_rest_stay_there():
+    """At an equilibrium, and so near to it that the increments have no digits."""
+    Q = np.array([[0.0, 0.0], [1e-300, 0.0], [5e-324, 1e-310], [0.1, 0.0]])
+    paths = la.ensemble(PENDULUM, "simpson", Q, [0.0, 0.0], h=0.01, steps=200)
+    assert not paths.failed.any()
+    assert (np.abs(paths.q[:3]) < 1e-299).all()
+    np.testing.assert_array_equal(paths.q[0], 0.0)
+
+
 def test_a_failing_lane_is_marked_and_disturbs_nobody():
     """A radial orbit falls into the centre; its neighbours are round."""
     B, bad = 9, 4

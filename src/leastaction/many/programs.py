@@ -148,12 +148,12 @@ def _advance(
         E = _energy(B, system, table, t, q, p, z, x["h"][0], x["params"])
         outputs["lowest"] = where_ok([B.op("min", x["lowest"][0], E)], "lowest")
         outputs["highest"] = where_ok([B.op("max", x["highest"][0], E)], "highest")
-    start = where_ok(predicted, "z")
+    start, tiny = where_ok(predicted, "z"), B.const(layout.TINY)
     outputs |= {
         "z": start,
         "impulse": x["impulse"],
-        "reach": [B.select(ok, B.scale(3.0, _largest(B, z)), x["reach"][0])],
-        "scale": [_largest(B, start)],
+        "reach": [B.select(ok, _largest(B, [B.scale(3.0, value) for value in z], tiny), x["reach"][0])],
+        "scale": [_largest(B, start, tiny)],
         "before": [zero],
         "contraction": [zero],
         "active": [ok],

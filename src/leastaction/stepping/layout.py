@@ -52,6 +52,8 @@ NEGLIGIBLE = 1e-3 * EPS
 # … or when it has stopped shrinking and is this small; the floor actually reached is reported.
 ACCEPTABLE = 1e-7
 MOST_ITERATIONS = 50
+# Increments that small are no motion, and have no digits left to compare.
+TINY = 1e-280
 # If the second Newton increment is at most this part of the first, the root is the only one near the prediction
 # (the affine-invariant Newton–Kantorovich theorem; Deuflhard, Newton Methods for Nonlinear Problems, 2.1).
 ON_THE_BRANCH = 0.25

@@ -46,7 +46,7 @@ class Archive:
             raise StoreError(
                 errno.EEXIST, f"{path} exists; la.resume continues a run, another name or removing it starts a new one"
             )
-        with _explained(path, "nothing was written"):
+        with _explained(path, "the run did not begin"):
             attributes = {"leastaction": dict(header), "format": FORMAT}
             group = zarr.create_group(zarr.storage.LocalStore(path), attributes=attributes)
             group.create_group("checkpoint")
@@ -140,7 +140,7 @@ class Archive:
             for number in range(first // array.chunks[0], -(-(first + len(values)) // array.chunks[0])):
                 file = self.path.joinpath(name, "c", str(number), *["0"] * (array.ndim - 1))
                 if file.exists():  # a chunk of fill values alone has no file
-                    handle = os.open(file, os.O_RDONLY)
+                    handle = os.open(file, os.O_RDWR)
                     try:
                         os.fsync(handle)
                     finally:

@@ -60,7 +60,9 @@ class Checkpoint:
         try:
             data = file.read_bytes()
         except FileNotFoundError:
-            raise StoreError(f"{file.parent.parent} has no checkpoint: it is not a run stored by leastaction") from None
+            raise StoreError(
+                f"{file.parent.parent} has no checkpoint: its run was ended before the first; remove it and start again"
+            ) from None
         head = len(_MAGIC) + 32
         payload = data[head:]
         if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(payload).digest() != data[len(_MAGIC) : head]:

@@ -28,6 +28,7 @@ from leastaction.stepping.layout import (
     REACH,
     SINGULAR,
     SLOWEST,
+    TINY,
 )
 from leastaction.stepping.loops.calls import at, call_kernel, native
 from leastaction.stepping.loops.legendre import velocity
@@ -36,7 +37,6 @@ from leastaction.stepping.loops.linear_algebra import factor, solve
 # A chord iteration is worth going on with while it gains this much each time.
 CHORD_RATE = 0.1
 HUGE = 1e300
-TINY = 1e-280  # increments that small are no motion, and have no digits left to compare
 
 
 @native

@@ -231,9 +231,14 @@ def cores(repeats: int) -> None:
             runs["Dask, 2 workers"] = run(client=client)
             runs["Dask, 2 workers"]()  # compiled there
             times = best(repeats, **runs)
-    rows = [[name, f"{t:.2f}", f"{times['1 thread'] / t:.2f}"] for name, t in times.items()]
+    spent = {}
+    for threads in (1, 2):
+        clock = time.process_time()
+        run(threads=threads)()
+        spent[f"{threads} thread{'s' if threads > 1 else ''}"] = f"{time.process_time() - clock:.2f}"
+    rows = [[name, f"{t:.2f}", f"{times['1 thread'] / t:.2f}", spent.get(name, "")] for name, t in times.items()]
     title = f"Cores: {size} double pendulums, {steps} steps, {os.cpu_count()} cores here, load {os.getloadavg()[0]:.1f}"
-    table(title, ["run", "seconds", "one thread / it"], rows)
+    table(title, ["run", "seconds", "one thread / it", "processor seconds"], rows)
 
 
 def storing(repeats: int) -> None:

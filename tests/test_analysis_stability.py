@@ -117,6 +117,8 @@ def test_exact_stable_intervals():
         (2 * sqrt(15), sqrt(42 + 6 * sqrt(29))),
     ]
     assert ends("rk4") == [(0, 2 * sqrt(2))]
+    assert stability("simpson")[1][0] == 2 * sqrt(3)
+    assert sympy.cancel(stability("simpson").trace - iteration_matrix("simpson").trace()) == 0
     assert stability("rk4")[0].closed and not stability("simpson")[0].closed
 
 

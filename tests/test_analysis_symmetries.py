@@ -22,6 +22,12 @@ def bodies(dimension, count):
     return la.Lagrangian(gravity, n=dimension * count, params={"m": masses})
 
 
+@pytest.fixture(scope="module")
+def three_bodies():
+    system = bodies(3, 3)
+    return system, symmetries(system)
+
+
 def top(q, v, A, C, k):
     spin = v[2] + v[1] * np.cos(q[0])
     return 0.5 * A * (v[0] ** 2 + (v[1] * np.sin(q[0])) ** 2) + 0.5 * C * spin**2 - k * np.cos(q[0])
@@ -41,10 +47,10 @@ def test_kepler_in_space():
     assert found.names == tuple(f"rotation in the plane (q{i}, q{j})" for i, j in ((0, 1), (0, 2), (1, 2)))
 
 
-def test_bodies_in_space():
+def test_bodies_in_space(three_bodies):
     """Three translations and three rotations; and, since only differences of positions matter, the motion of the centre
     of mass can be turned apart from the motion about it, which makes three more."""
-    found = symmetries(bodies(3, 3))
+    _, found = three_bodies
     assert found.names[:3] == tuple(f"joint translation of q{i}, q{i + 3}, q{i + 6}" for i in range(3))
     planes = ((0, 1), (0, 2), (1, 2))
     assert found.names[3:6] == tuple(
@@ -170,10 +176,10 @@ def triangle(dimension):
 
 
 @pytest.mark.parametrize("name", ["midpoint", "stormer-verlet", "simpson", "P3N3Q6Gau", "P3N3Q4Lob"])
-def test_variational_integrators_preserve_every_momentum(name):
-    system = bodies(3, 3)
+def test_variational_integrators_preserve_every_momentum(name, three_bodies):
+    system, found = three_bodies
     path = la.integrate(system, name, *triangle(3), h=0.2, steps=100)
-    result = symmetries(system).check(path)
+    result = found.check(path)
     assert len(result) == 10 and all(one.exactly for one in result.kept[:9])
     assert not result["energy"].exactly
     assert "to round-off" in repr(result)

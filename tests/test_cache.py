@@ -194,12 +194,12 @@ def test_kernels_of_another_processor_are_not_used(monkeypatch):
     """Compiler and processor are part of a kernel's key."""
     from leastaction.kernel import compile as kernel_compile
 
-    assert kernel_compile.llvm.get_host_cpu_name() in kernel_compile._fingerprint()
+    assert kernel_compile.llvm.get_host_cpu_name() in kernel_compile.fingerprint()
     names = []
     monkeypatch.setattr(cache, "load", lambda name: names.append(name))
     monkeypatch.setattr(cache, "store", lambda name, payload: None)
     text = "define void @kernel(ptr %in, ptr %out, ptr %work) { ret void }"
     for processor in ("one", "another"):
-        monkeypatch.setattr(kernel_compile, "_fingerprint", lambda processor=processor: processor)
+        monkeypatch.setattr(kernel_compile, "fingerprint", lambda processor=processor: processor)
         kernel_compile.compile_ir(lambda: text, "kernel", key="k", effort=kernel_compile.BEST)
     assert len(set(names)) == 2

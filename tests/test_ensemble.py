@@ -6,7 +6,10 @@ import ctypes
 import math
 import os
 import signal
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -14,7 +17,6 @@ import pytest
 
 import leastaction as la
 from leastaction.kernel import compile_program, vector_math
-from leastaction.kernel import lower as lower_program
 from leastaction.many import Status
 from leastaction.program import BINARY, OPERATIONS, UNARY, Builder
 
@@ -75,13 +77,23 @@ def test_every_operation_in_lanes(lanes):
 
 @pytest.mark.parametrize("lanes", [4, 8])
 def test_without_a_vector_library_lanes_call_the_scalar_functions(monkeypatch, lanes):
-    monkeypatch.setattr(vector_math, "symbols", lambda lanes: {})
+    monkeypatch.setattr(vector_math, "functions", lambda lanes, features: {})
     monkeypatch.setattr("leastaction.kernel.compile._programs", {})
     program = all_operations()
-    assert "_ZGV" not in lower_program(program, "kernel", lanes).text
     x = np.random.default_rng(1).uniform(0, 1, (64, 2))
     ours = [place for place, op in enumerate(sorted(OPERATIONS)) if op not in ("sin", "cos")]
     np.testing.assert_array_equal(call(program, lanes, x)[:, ours], call(program, 1, x)[:, ours])
+
+
+def test_library_functions_of_half_the_lanes_are_called_twice(monkeypatch):
+    """As on a processor with AVX2 and no more."""
+    program = all_operations()
+    x = np.random.default_rng(1).uniform(0, 1, (64, 2))
+    four = call(program, 4, x)
+    real = vector_math.functions
+    monkeypatch.setattr(vector_math, "functions", lambda lanes, features: real(lanes, features - {"avx512f"}))
+    monkeypatch.setattr("leastaction.kernel.compile._programs", {})
+    np.testing.assert_array_equal(call(program, 8, x), four)
 
 
 def test_sine_and_cosine_are_within_one_ulp_and_the_same_at_any_width():
@@ -198,6 +210,34 @@ def test_results_depend_neither_on_order_nor_lane_nor_threads():
         np.testing.assert_array_equal(other.reduced["E"], base.reduced["E"][order])
         np.testing.assert_array_equal(other.reduced["x"].t, base.reduced["x"].t[order])
         np.testing.assert_array_equal(other.reduced["x"].p, base.reduced["x"].p[order])
+
+
+@pytest.mark.parametrize("width", [2, 4])
+def test_narrower_vectors_give_the_same_result(monkeypatch, width):
+    """As on processors with fewer lanes: the instructions of a lane are the same."""
+    Q = np.random.default_rng(11).uniform(-2, 2, (19, 2))
+    reduce = {"E": la.EnergyRange(), "x": la.Crossings(lambda q, p: np.sin(q[1]), most=3)}
+    here = la.ensemble(PENDULUM, "simpson", Q, [0.1, 0.2], h=0.02, steps=100, reduce=reduce)
+    monkeypatch.setattr("leastaction.many.lanes.native_lanes", lambda: width)
+    there = la.ensemble(PENDULUM, "simpson", Q, [0.1, 0.2], h=0.02, steps=100, reduce=reduce)
+    assert there.stats["lanes"] == width
+    np.testing.assert_allclose(there.q, here.q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(there.reduced["E"], here.reduced["E"], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(there.reduced["x"].t, here.reduced["x"].t, rtol=0, atol=1e-11)
+
+
+def test_angles_beyond_the_vector_sine_are_solved_alone():
+    """At 2³⁰ full turns and more the lanes' sine gives up, and single steps take over."""
+    turns = np.array([0.0, 2.0**30, -(2.0**31)]) * 2 * np.pi
+    Q = np.stack([0.3 + turns, np.full(3, 0.4)], axis=1)
+    paths = la.ensemble(PENDULUM, "simpson", Q, [0.0, 0.0], h=0.01, steps=50, reduce={"E": la.EnergyRange()})
+    assert not paths.failed.any()
+    assert paths.stats["continued"] > 0
+    for i in range(3):
+        single = la.integrate(PENDULUM, "simpson", Q[i], [0.0, 0.0], h=0.01, steps=50)
+        np.testing.assert_allclose(paths.p[i], single.p, rtol=0, atol=1e-12)
+        E = single.energy()
+        np.testing.assert_allclose(paths.reduced["E"][i], [E.min(), E.max()], rtol=1e-13)
 
 
 def test_a_failing_lane_is_marked_and_disturbs_nobody():
@@ -478,3 +518,22 @@ def test_energy_over_long_times_is_as_good_as_in_single_runs():
         E = la.integrate(PENDULUM, "P4N4Q8Gau", q, [0.0, 0.0], h=0.01, steps=200_000, every=1000).energy()
         single.append(np.abs(E - E[0]).max())
     assert np.median(lanes) < 4 * np.median(single)
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("flip_times", "48"), ("kepler_spread", "100"), ("henon_heiles_section", "")]
+)
+def test_examples_run(tmp_path, name, size):
+    script = Path(__file__).parent.parent / "examples" / f"{name}.py"
+    figure = tmp_path / "figure.png"
+    arguments = [str(figure), size] if size else [str(figure)]
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    assert figure.stat().st_size > 10_000

@@ -23,7 +23,7 @@ GOOD = {"q0": [0.1, 0.2], "p0": [0.0, 0.0], "h": 0.1, "steps": 3}
         ({"p0": [[0, 0]]}, ValueError, r"p0 must have shape \(2,\).*got shape \(1, 2\)"),
         ({"p0": None, "v0": [0, 0, 0]}, ValueError, r"v0 must have shape \(2,\).*got shape \(3,\)"),
         ({"q0": "ab"}, TypeError, "q0 must be 2 numbers; got 'ab'"),
-        ({"q0": [0, None]}, ValueError, "q0 must be finite"),
+        ({"q0": [0, None]}, TypeError, "q0 must be 2 numbers; got .0, None."),
         ({"q0": [0, math.nan]}, ValueError, r"q0 must be finite; got \[ 0. nan\]"),
         ({"p0": [0, math.inf]}, ValueError, r"p0 must be finite; got \[ 0. inf\]"),
         ({"p0": None, "v0": [0, -math.inf]}, ValueError, "v0 must be finite"),

@@ -41,7 +41,7 @@ def test_bad_matrices(wrap, M, K, error, message):
 def test_other_bad_input():
     with pytest.raises(ValueError, match="different lengths"):
         la.Quadratic([[1.0], [0.0, 1.0]], I2)
-    with pytest.raises(ValueError, match="cannot read 'a' as a number"):
+    with pytest.raises(TypeError, match="cannot read 'a' as a number"):
         la.Quadratic(np.array([["a", "b"], ["c", "d"]]), I2)
     with pytest.raises(TypeError, match="entries of type"):
         la.Quadratic(np.array([["2020", "2021"], ["2021", "2020"]], dtype="datetime64[Y]"), I2)

@@ -498,6 +498,16 @@ def test_a_step_that_has_no_solution_fails_as_in_float64():
     assert isinstance(b.path.q[0, 0], mpmath.mpf)
 
 
+@pytest.mark.parametrize("method", ["P2N3Q6Gau", "P2N5Q8Lob", "P2N6Q10Lob"])
+def test_a_step_beyond_a_fold_fails_within_a_run(method):
+    """Five steps in a revolution: the branch of the fifth ends just before h = 1, where a wrong root is near."""
+    kepler = problems.get("kepler-galerkin")
+    for digits in (None, 40):
+        with pytest.raises(la.StepFailed, match="connected with the motion") as caught:
+            la.integrate(kepler.system, method, kepler.q0, kepler.p0, h=1, steps=25, digits=digits)
+        assert caught.value.step == 4
+
+
 @pytest.mark.parametrize("method", ["rk4", "rk4-lagrange", "simpson"])
 def test_leaving_the_domain_of_the_lagrangian_fails(method):
     system = la.Lagrangian(lambda q, v: v[0] ** 2 / 2 - q[0] ** la.const("3/2"), n=1)
@@ -564,3 +574,22 @@ def test_quadratic_limits():
         la.integrate(la.Quadratic([1], [1], C=[[1]]), "simpson", [1], [0], h="1/10", steps=1, digits=40)
     with pytest.raises(ValueError, match="output= is for float64"):
         la.integrate(QUADRATIC, "simpson", [1, 1], [0, 0], h="1/10", steps=1, digits=40, output=[0])
+
+
+def test_a_momentum_that_no_velocity_has_is_refused():
+    """L = √(1 + v²): |p| < 1."""
+    system = la.Lagrangian(lambda q, v: np.sqrt(1 + v[0] ** 2), n=1)
+    for digits in (None, 40):
+        with pytest.raises(la.DegenerateLagrangianError, match="no velocity"):
+            la.integrate(system, "simpson", [0], [2], h="1/10", steps=1, digits=digits)
+        path = la.integrate(system, "simpson", [0], ["3/5"], h="1/10", steps=1, digits=digits)
+        assert abs(path.velocity()[0, 0] - 0.75) < 1e-15
+
+
+@pytest.mark.parametrize("digits", [None, 40])
+@pytest.mark.parametrize("wrong", [{"q0": [0, float("nan")]}, {"h": float("inf")}, {"params": {"k": -np.inf}}])
+def test_what_is_not_finite_is_named(digits, wrong):
+    with pytest.raises(
+        ValueError, match=f"{'parameter .k.' if 'params' in wrong else next(iter(wrong))} must be finite"
+    ):
+        la.integrate(SPRING, "simpson", **{**START, "h": "1/10", "steps": 1, "digits": digits, **wrong})

@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.many import Status
 from leastaction.store import archive as archive_module
-from leastaction.store import run as run_module
+from leastaction.store import stored as stored_module
 
 pytest.importorskip("zarr")
 
@@ -274,7 +275,7 @@ def test_another_format_is_refused_and_left_alone(finished):
 
 
 def test_another_machine_goes_on_with_a_warning(finished, monkeypatch):
-    monkeypatch.setattr(run_module, "fingerprint", lambda: "another processor")
+    monkeypatch.setattr(stored_module, "fingerprint", lambda: "another processor")
     with pytest.warns(RuntimeWarning, match="last digits may differ"):
         la.resume(finished, steps=1)
 
@@ -437,3 +438,121 @@ def test_memory_does_not_grow_with_the_run(tmp_path, monkeypatch):
 
     peak(10_000)  # imports
     assert peak(100_000) < peak(20_000) + 100_000 * 4 * 8 / 5  # a fifth of the states
+
+
+# ---------------------------------------------------------------------------------------- ensembles
+
+
+def sweep(**options):
+    rng = np.random.default_rng(10)
+    V = np.full((200, 2), 0.5)
+    V[17] = 0.0  # that one falls into the centre
+    reduce = {
+        "E": la.EnergyRange(),
+        "x": la.Crossings(lambda q, p: q[0], most=3),
+        "y": la.FirstCrossing(lambda q, p: q[1]),
+    }
+    return la.ensemble(
+        la.Lagrangian(lambda q, v, k: 0.5 * (v @ v) + k / np.sqrt(q @ q), n=2, params={"k": 1.0}),
+        "simpson",
+        rng.normal(size=(200, 2)),
+        v0=V,
+        params={"k": rng.uniform(0.1, 1, 200)},
+        h=0.02,
+        reduce=reduce,
+        **{"steps": 300, "every": 100, **options},
+    )
+
+
+def same_ensemble(stored, paths):
+    np.testing.assert_array_equal(stored.q[:], paths.q)
+    np.testing.assert_array_equal(stored.p[:], paths.p)
+    np.testing.assert_array_equal(stored.t, paths.t)
+    np.testing.assert_array_equal(stored.status, paths.status)
+    np.testing.assert_array_equal(stored.steps, paths.steps)
+    np.testing.assert_array_equal(stored.values, paths.values)
+    for name in ("E", "y"):
+        np.testing.assert_array_equal(stored.reduced[name], paths.reduced[name])
+    for part in ("count", "t", "q", "p"):
+        np.testing.assert_array_equal(getattr(stored.reduced["x"], part), getattr(paths.reduced["x"], part))
+
+
+@pytest.mark.parametrize("how", [{}, {"final_only": True}, {"steps": None, "t_end": 5.99, "every": 70}])
+def test_a_stored_ensemble_is_the_one_in_memory(tmp_path, how):
+    file = tmp_path / "sweep.zarr"
+    paths = sweep(**how)
+    assert paths.failed[17]
+    same_ensemble(sweep(**how, store=file), paths)
+    stored = la.open(file)
+    same_ensemble(stored, paths)
+    same_ensemble(la.resume(file), paths)
+    np.testing.assert_array_equal(stored.energy(), paths.energy())
+    np.testing.assert_array_equal(stored[5].q, paths[5].q)
+    assert stored[5].params == paths[5].params
+    assert stored.to_xarray().q.shape == paths.q.shape
+
+
+def test_an_ensemble_lacking_chunks_is_completed(tmp_path):
+    file = tmp_path / "sweep.zarr"
+    sweep(store=file)
+    marks = sorted((file / "checkpoint").glob("done-*"))
+    assert len(marks) > 2
+    marks[1].unlink()  # as if killed before this chunk was counted, and while it was written
+    chunk = file / "q" / "c" / marks[1].name.removeprefix("done-") / "0" / "0"
+    chunk.write_bytes(chunk.read_bytes()[:20])
+    with pytest.raises(ValueError, match="steps= continues a path"):
+        la.resume(file, steps=3)
+    same_ensemble(la.resume(file), sweep())
+
+
+def test_a_damaged_ensemble_is_noticed(tmp_path):
+    file = tmp_path / "sweep.zarr"
+    sweep(store=file)
+    chunk = file / "p" / "c" / "0" / "0" / "0"
+    data = bytearray(chunk.read_bytes())
+    data[len(data) // 2] ^= 1
+    chunk.write_bytes(data)
+    stored = la.open(file)
+    with pytest.raises(la.StoreError, match="damaged"):
+        stored.p[0]
+    assert np.isfinite(stored.p[199]).all()
+    (file / "checkpoint" / "begun").unlink()
+    with pytest.raises(la.StoreError, match="not finished being made"):
+        la.open(file)
+
+
+SWEEP = """
+import sys
+import numpy as np
+import leastaction as la
+
+def L(q, v, w):
+    return 0.5 * v[0] ** 2 + w * np.cos(q[0])
+
+if __name__ == "__main__":
+    system = la.Lagrangian(L, n=1, params={"w": 1.0})
+    la.ensemble(system, "simpson", [1.0], [0.0], params={"w": np.linspace(1, 4, 400)}, h=0.01, steps=int(sys.argv[2]),
+                every=1000, store=sys.argv[1], threads=1)
+"""
+
+
+def test_a_killed_ensemble_is_resumed_bit_for_bit(tmp_path):
+    file, steps = tmp_path / "sweep.zarr", 20_000
+    process = subprocess.Popen([sys.executable, "-c", SWEEP, str(file), str(steps)])
+    deadline = time.monotonic() + 60
+    while not list(file.glob("checkpoint/done-*")) and time.monotonic() < deadline:
+        time.sleep(0.002)
+    with pytest.raises(la.StoreError, match="another process"):
+        la.resume(file)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    partial = la.open(file)
+    assert (partial.status == Status.PENDING).any() and (partial.status == Status.COMPLETE).any()
+    stored = la.resume(file)
+    system = la.Lagrangian(lambda q, v, w: 0.5 * v[0] ** 2 + w * np.cos(q[0]), n=1, params={"w": 1.0})
+    paths = la.ensemble(
+        system, "simpson", [1.0], [0.0], params={"w": np.linspace(1, 4, 400)}, h=0.01, steps=steps, every=1000
+    )
+    np.testing.assert_array_equal(stored.q[:], paths.q)
+    np.testing.assert_array_equal(stored.p[:], paths.p)
+    assert not stored.stats["interrupted"]

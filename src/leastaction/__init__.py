@@ -11,6 +11,7 @@ True
 
 from leastaction import analysis, linear, problems
 from leastaction.analysis.tangent import tangent
+from leastaction.archives import open, resume
 from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError, UnstableStepError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
@@ -19,7 +20,7 @@ from leastaction.many import Crossings, EnergyRange, FirstCrossing, Paths, ensem
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.quadrature import gauss, lobatto
-from leastaction.store import StoreError, open, resume
+from leastaction.store import StoreError
 from leastaction.trace import const
 from leastaction.version import __version__
 

@@ -8,7 +8,8 @@ and the equations p_k + ∂L_d/∂q^0 = 0, ∂L_d/∂q^ν = 0 (0 < ν < s) read,
 
     R_ν = δ_ν0 p_k + Σ_i b_i ( h l_ν(c_i) L_q(q_i, v_i) + l_ν′(c_i) L_v(q_i, v_i) ) = 0.
 
-Adding ∂L_d/∂q^s = p_{k+1} to their sum leaves the impulse: p_{k+1} = p_k + h Σ_i b_i L_q(q_i, v_i).
+Adding ∂L_d/∂q^s = p_{k+1} to their sum leaves the impulse: p_{k+1} = p_k + h Σ_i b_i L_q(q_i, v_i). The sum of
+all R_ν may stand for R_0, with 1 − l_s and −l_s′ for l_0 and l_0′ (`Table.equations`).
 
 For a small system the whole Newton step is fused into one Program: nodes, residual, Jacobian and the
 solution of the linear system. It gives the increment dz = −(∂R/∂z)⁻¹ R, and the impulse after that
@@ -105,6 +106,7 @@ def _equations(point: Program, table: Table, n: int) -> _Equations:
     impulse_by_q = [[B.const(0.0)] * n for _ in range(n)]
     for i in range(r):
         l, dl, b = table.l[i], table.dl[i], float(table.b[i])
+        weight, slope = (array[i] for array in table.equations)  # of L_q and L_v in the equation ν
         along = [z[j::n] for j in range(n)]  # the increments of coordinate j
         at = B.inline(
             point,
@@ -121,13 +123,13 @@ def _equations(point: Program, table: Table, n: int) -> _Equations:
         impulse = [B.add(impulse[j], Lq[j]) for j in range(n)]
         for j in range(n):
             for v in range(s):
-                residual[v][j] = B.sum([residual[v][j], B.scale(l[v], Lq[j]), B.scale(dl[v], Lv[j])])
+                residual[v][j] = B.sum([residual[v][j], B.scale(weight[v], Lq[j]), B.scale(slope[v], Lv[j])])
             for k in range(n):
                 qq, vq = Lqq[j * n + k], Lqv[k * n + j]
                 impulse_by_q[j][k] = B.add(impulse_by_q[j][k], qq)
                 for v in range(s):
                     row = slope_by_q[v * n + j]
-                    row[k] = B.sum([row[k], B.scale(l[v], qq), B.scale(dl[v], vq)])
+                    row[k] = B.sum([row[k], B.scale(weight[v], qq), B.scale(slope[v], vq)])
             for m in range(1, s + 1):
                 for k in range(n):
                     # Derivatives of h b L_q and b L_v at this node by the k-th coordinate of z^m, times h.
@@ -137,7 +139,7 @@ def _equations(point: Program, table: Table, n: int) -> _Equations:
                     impulse_slope[j][column] = B.add(impulse_slope[j][column], d_Lq)
                     for v in range(s):
                         row = jacobian[v * n + j]
-                        row[column] = B.sum([row[column], B.scale(l[v], d_Lq), B.scale(dl[v], d_Lv)])
+                        row[column] = B.sum([row[column], B.scale(weight[v], d_Lq), B.scale(slope[v], d_Lv)])
     flat = [x for block in residual for x in block]
     return _Equations(B, h, flat, impulse, jacobian, impulse_slope, slope_by_q, impulse_by_q)
 

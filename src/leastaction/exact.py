@@ -17,7 +17,7 @@ import math
 import numbers
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
@@ -68,10 +68,11 @@ class Float64:
     digits: None = None
 
     def array(self, value: Any) -> NDArray[np.float64]:
-        given = np.asarray(value, object if _may_hold_text(value) else None)
-        if given.dtype.kind in "biuf":
+        # NumPy, left alone with a list, would turn a number beside text into text, and so change what it means.
+        given = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
+        if given.dtype.kind in "biuf" or all(isinstance(x, int | float) for x in given.flat):
             return np.array(given, dtype=float)
-        return np.array([_to_float(exact(x)) for x in given.flat], dtype=float).reshape(given.shape)
+        return np.array([_to_float(x) for x in given.flat], dtype=float).reshape(given.shape)
 
     def working(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -101,7 +102,7 @@ class Digits:
     def array(self, value: Any) -> NDArray[np.object_]:
         given = np.asarray(value, dtype=object)
         result = np.empty(given.size, dtype=object)
-        result[:] = [_to_mpf(exact(x), self.bits) for x in given.flat]
+        result[:] = [_to_mpf(x, self.bits) for x in given.flat]
         return result.reshape(given.shape)
 
     def working(self) -> AbstractContextManager[Any]:
@@ -155,11 +156,6 @@ def all_finite(values: NDArray[Any]) -> bool:
     if values.dtype == object:
         return all(mpmath.isfinite(x) for x in values.flat)
     return bool(np.isfinite(values).all())
-
-
-def _may_hold_text(value: Any) -> bool:
-    """Whether NumPy, left alone, could turn a number into text and so change what it means."""
-    return isinstance(value, str) or (isinstance(value, Iterable) and not isinstance(value, np.ndarray))
 
 
 def _binary(parts: Any, x: Any) -> Fraction:
@@ -241,16 +237,21 @@ def _build(node: ast.expr, text: str) -> Any:
 
 
 def _to_float(x: Any) -> float:
+    """x rounded to float64; what is not finite stays so, for the caller to say where it came from."""
     try:
-        return float(x)
+        return float(x if isinstance(x, float) else exact(x))
     except OverflowError:
-        raise _not_finite(x) from None
+        return math.inf
 
 
 def _to_mpf(x: Any, bits: int) -> Any:
-    if isinstance(x, Fraction):
-        return mpmath.mp.make_mpf(mpmath.libmp.from_rational(x.numerator, x.denominator, bits, "n"))
+    """x rounded to so many bits; a float that is not finite stays so, for the caller to say where it came from."""
+    if isinstance(x, float) and not math.isfinite(x):
+        return mpmath.mpf(x)
+    number = exact(x)
+    if isinstance(number, Fraction):
+        return mpmath.mp.make_mpf(mpmath.libmp.from_rational(number.numerator, number.denominator, bits, "n"))
     import sympy
 
-    near = sympy.N(x, math.ceil(bits / math.log2(10)) + 5)
+    near = sympy.N(number, math.ceil(bits / math.log2(10)) + 5)
     return mpmath.mp.make_mpf(mpmath.libmp.mpf_pos(near._mpf_, bits, "n"))

@@ -2,8 +2,12 @@
 
 from leastaction.analysis.conservation import Conservation, Kept
 from leastaction.analysis.convergence import Convergence, OrderTable, convergence, order_table
+from leastaction.analysis.dispersion import Dispersion, Leading, dispersion
+from leastaction.analysis.efficiency import Efficiency, efficiency
+from leastaction.analysis.equivalence import Equivalences, SameMap, equivalences, same_map
 from leastaction.analysis.fit import Fit, fit_order
 from leastaction.analysis.lyapunov import Lyapunov, lyapunov
+from leastaction.analysis.resonance import Resonance, resonance
 from leastaction.analysis.stability import Gap, Interval, Stability, iteration_matrix, stability, stable_for_all_h
 from leastaction.analysis.symmetries import Symmetries, Symmetry, symmetries
 from leastaction.analysis.symplectic import (
@@ -18,23 +22,34 @@ from leastaction.analysis.tangent import Tangent, tangent
 __all__ = [
     "Conservation",
     "Convergence",
+    "Dispersion",
+    "Efficiency",
+    "Equivalences",
     "Fit",
     "Gap",
     "Interval",
     "Kept",
+    "Leading",
     "Lyapunov",
     "OrderTable",
+    "Resonance",
+    "SameMap",
     "Stability",
     "Structure",
     "Symmetries",
     "Symmetry",
     "Tangent",
     "convergence",
+    "dispersion",
+    "efficiency",
+    "equivalences",
     "fit_order",
     "iteration_matrix",
     "lyapunov",
     "order_table",
+    "resonance",
     "reversibility_defect",
+    "same_map",
     "stability",
     "stable_for_all_h",
     "structure",

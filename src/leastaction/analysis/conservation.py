@@ -100,4 +100,4 @@ def _kept(name: str, values: FloatArray, sizes: FloatArray, path: Path) -> Kept:
     away = float(np.abs(values - values[0]).max())
     drift = away / size if size > 0 else away
     steps = max(1, round((path.t[-1] - path.t[0]) / path.h))
-    return Kept(name, values, size, drift, drift <= ROUND_OFF * np.sqrt(steps))
+    return Kept(name, values, size, drift, bool(drift <= ROUND_OFF * np.sqrt(steps)))

@@ -110,7 +110,7 @@ def convergence(
     if at not in ("nodes", "end"):
         raise ValueError(f"at must be 'nodes' or 'end'; got {at!r}")
     case = as_case(problem, digits)
-    t_end = _until(case, t_end)
+    t_end = until(case, t_end)
     steps = [t_end / 2 ** (3 + k) for k in range(HALVINGS)] if hs is None else list(hs)
     if len(steps) < 2:
         raise ValueError(f"an order needs errors at two steps at least; got {len(steps)}")
@@ -122,7 +122,7 @@ def convergence(
     )
 
 
-def _until(case: Case, t_end: Any) -> Any:
+def until(case: Case, t_end: Any) -> Any:
     until = case.period if t_end is None else t_end
     if until is None or not np.isfinite(float(until)):
         raise ValueError(f"{case.name} has no period: say until when with t_end=")

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
     from leastaction.analysis.conservation import Conservation
     from leastaction.analysis.convergence import Convergence
+    from leastaction.analysis.dispersion import Dispersion
+    from leastaction.analysis.efficiency import Efficiency
+    from leastaction.analysis.equivalence import SameMap
     from leastaction.analysis.lyapunov import Lyapunov
+    from leastaction.analysis.resonance import Resonance
     from leastaction.analysis.stability import Stability
     from leastaction.analysis.symplectic import Structure
 
@@ -135,4 +139,80 @@ def plot_convergence(results: list[Convergence], ax: Axes | None) -> Axes:
     ax.set_title(f"{one.problem}, $t$ = {one.t_end:g}: fitted where filled", fontsize="medium")
     step_ticks(ax, np.concatenate([result.h for result in results]))
     outside_legend(ax)
+    return ax
+
+
+def plot_dispersion(result: Dispersion, ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    x = np.geomspace(0.02, 3.0, 400)
+    phase = np.abs(result.frequency_ratio(x) - 1)
+    energy = np.array([_energy_error(result, float(y)) for y in x])
+    for values, first, colour, label in (
+        (phase, result.phase_error, COLOURS[0], r"$|\omega_h/\omega - 1|$"),
+        (energy, result.energy_error, COLOURS[1], "energy"),
+    ):
+        if first.coefficient == 0:
+            continue
+        shown = values > 100 * np.finfo(float).eps  # below, the difference is round-off
+        ax.loglog(x[shown], values[shown], color=colour, linewidth=1.5, label=label)
+        size = abs(float(first.coefficient))
+        top, bottom = abs(first.coefficient).as_numer_denom()
+        term = f"${'' if top == 1 else top}x^{{{first.power}}}/{bottom}$"
+        ax.loglog(x, size * x**first.power, ":", color=colour, linewidth=1, label=term)
+    ax.set(xlabel=r"$x = h\omega$", ylabel="relative error")
+    ax.set_title(f"{result.method.name} on the harmonic oscillator", fontsize="medium")
+    outside_legend(ax)
+    return ax
+
+
+def _energy_error(result: Dispersion, x: float) -> float:
+    """|ρ − 1|, or of RK4 the loss in a step; nan where the method is unstable."""
+    try:
+        low, high = result.energy_bounds(x)
+    except ValueError:
+        return abs(float(result.energy(x, 1)) / 0.5 - 1) if result.method.name.startswith("rk4") else math.nan
+    return (high - low) / high
+
+
+def plot_same_map(result: SameMap, ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    for values, mark, label in (
+        (result.difference, "o-", "mass depends on $q$"),
+        (result.constant_mass_difference, "s--", "constant mass"),
+    ):
+        ax.loglog(result.h, np.maximum(values, 1e-40), mark, label=label)
+    ax.set(xlabel="step $h$", ylabel="distance after one step")
+    ax.set_title(f"{result.first.name} and {result.second.name}", fontsize="medium")
+    step_ticks(ax, result.h)
+    outside_legend(ax)
+    return ax
+
+
+def plot_efficiency(result: Efficiency, ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    for i, chosen in enumerate(result.methods):
+        dashed = isinstance(chosen, Galerkin) and chosen.rule.family == "Gau"
+        colour, mark = COLOURS[i % len(COLOURS)], "os^vD"[(i // len(COLOURS)) % 5]
+        line = mark + (":" if dashed else "-")
+        ax.loglog(result.time[i], result.error[i], line, color=colour, markersize=4, linewidth=1, label=chosen.name)
+    ax.set(xlabel="run time (s)", ylabel="relative error")
+    ax.set_title(f"{result.problem}: error against run time (Gauss dotted)", fontsize="medium")
+    outside_legend(ax)
+    return ax
+
+
+def plot_resonance(result: Resonance, ax: Axes | None) -> Axes:
+    ax = axes(ax)
+    wrong = np.array([bool(remark) for remark in result.remark])
+    failed = np.isinf(result.error)
+    ax.semilogy(result.h[~failed], result.error[~failed], "-", color="0.6", linewidth=0.8)
+    ax.semilogy(result.h[~wrong], result.error[~wrong], ".", color=COLOURS[0], label="as expected")
+    shown = wrong & ~failed
+    if shown.any():
+        ax.semilogy(result.h[shown], result.error[shown], "o", color=COLOURS[1], markersize=4, label="degraded")
+    for k, h in enumerate(result.h[failed]):
+        ax.axvline(h, color=COLOURS[3], linewidth=0.8, alpha=0.6, label="a step failed" if k == 0 else None)
+    ax.set(xlabel="step $h$", ylabel="largest relative energy error")
+    ax.set_title(f"{result.system.name}, {result.method.name}, $t$ = {result.t_end:g}", fontsize="medium")
+    ax.legend(frameon=False, fontsize="small")
     return ax

@@ -90,6 +90,10 @@ def lyapunov(
 
     discard   steps at the beginning that turn the directions but do not count
     """
+    if not isinstance(system, Lagrangian):
+        raise TypeError(
+            f"expected a la.Lagrangian; got {system!r}. A linear system's exponents are log |λ| / h of its step"
+        )
     if not 0 <= discard < steps:
         raise ValueError(f"discard must be at least 0 and below steps = {steps}; got {discard!r}")
     first = integrate(system, method, q0, p0, v0=v0, h=h, steps=1, params=params)  # checks everything given

@@ -62,6 +62,9 @@ class Interval:
     def __iter__(self) -> Iterator[Any]:
         return iter((self.lower, self.upper))
 
+    def __getitem__(self, index: int) -> Any:
+        return (self.lower, self.upper)[index]
+
     def __contains__(self, x: float) -> bool:
         return float(self.lower) < x < float(self.upper) or (self.closed and x == float(self.upper))
 
@@ -104,6 +107,11 @@ class Stability:
     method: Method
     intervals: tuple[Interval, ...]
     gaps: tuple[Gap, ...]
+
+    @property
+    def trace(self) -> sympy.Expr:
+        """The trace of the iteration matrix in x: |trace| ≤ 2 where a symplectic method is stable."""
+        return 2 * iteration_matrix(self.method)[0, 0]
 
     @property
     def for_all_h(self) -> bool:

@@ -18,7 +18,7 @@ vector code for come from a library where there is one (`vector_math`); elsewher
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from leastaction.kernel import trigonometry, vector_math
@@ -41,7 +41,7 @@ _LIBM = (
 _BINARY_CALLS = {"pow", "copysign", "min", "max", "atan2", "hypot"}
 _CALLS = {**_INTRINSICS, **{op: op for op in _LIBM}}
 _VECTOR_INTRINSICS = {"sqrt", "floor", "ceil", "copysign", "abs", "min", "max"}  # a few instructions, for all lanes
-_OWN = {"sin": "la.sin", "cos": "la.cos"}
+_OWN = ("sin", "cos")  # `trigonometry`
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,19 @@ class Lowered:
     work: int
 
 
-def lower(program: Program, name: str, lanes: int = 1, bounded: bool = False) -> Lowered:
+def lower(
+    program: Program,
+    name: str,
+    lanes: int = 1,
+    bounded: bool = False,
+    library: Mapping[str, vector_math.Function] | None = None,
+) -> Lowered:
     """The program as LLVM IR defining `void @name(ptr in, ptr out, ptr work)`.
 
-    With several lanes and `bounded`, sin x and cos x are NaN for |x| ≥ 2³⁰.
+    With several lanes and `bounded`, sin x and cos x are NaN for |x| ≥ 2³⁰; `library` has functions of several lanes.
     """
-    target = _Lanes(lanes, bounded, {**vector_math.symbols(lanes), **_OWN} if lanes > 1 else {})
+    own = {op: vector_math.Function(f"la.{op}", lanes) for op in _OWN}
+    target = _Lanes(lanes, bounded, {**(library or {}), **own} if lanes > 1 else {})
     pieces = list(_pieces(program))
     slots = _crossing_slots(program, pieces)
     outputs: dict[int, list[int]] = {}
@@ -105,7 +112,7 @@ class _Lanes:
 
     count: int
     bounded: bool
-    functions: dict[str, str]
+    functions: Mapping[str, vector_math.Function]
 
     @property
     def type(self) -> str:
@@ -125,9 +132,13 @@ class _Lanes:
 
     def call(self, v: str, op: str, x: Sequence[str]) -> list[str]:
         """v = op(x …), for all lanes at once where there is such a function, else lane by lane."""
-        if self.count == 1 or op in _VECTOR_INTRINSICS or op in self.functions:
-            symbol = self.functions.get(op) or (self.intrinsic(op) if op in _INTRINSICS else op)
-            return [f"  {v} = call {self.type} @{symbol}({', '.join(f'{self.type} {a}' for a in x)})"]
+        function = self.functions.get(op)
+        if function is None and (self.count == 1 or op in _VECTOR_INTRINSICS):
+            function = vector_math.Function(self.intrinsic(op) if op in _INTRINSICS else op, self.count)
+        if function is not None and function.width == self.count:
+            return [f"  {v} = call {self.type} @{function.symbol}({', '.join(f'{self.type} {a}' for a in x)})"]
+        if function is not None:
+            return self._by_halves(v, function, x)
         lines = []
         held = "poison"
         part = v.replace("%v", "%e")
@@ -141,14 +152,34 @@ class _Lanes:
             held = into
         return lines
 
+    def _by_halves(self, v: str, function: vector_math.Function, x: Sequence[str]) -> list[str]:
+        """v = f(x …) by a function that takes half as many lanes, called twice."""
+        half = f"<{function.width} x double>"
+        part = v.replace("%v", "%e")
+        lines = []
+        for k in range(2):
+            places = ", ".join(f"i32 {k * function.width + i}" for i in range(function.width))
+            for i, a in enumerate(x):
+                lines.append(
+                    f"  {part}.{k}.{i} = shufflevector {self.type} {a}, {self.type} poison, "
+                    f"<{function.width} x i32> <{places}>"
+                )
+            arguments = ", ".join(f"{half} {part}.{k}.{i}" for i in range(len(x)))
+            lines.append(f"  {part}.{k} = call {half} @{function.symbol}({arguments})")
+        places = ", ".join(f"i32 {i}" for i in range(self.count))
+        return [*lines, f"  {v} = shufflevector {half} {part}.0, {half} {part}.1, <{self.count} x i32> <{places}>"]
+
 
 def _declarations(target: _Lanes) -> str:
     pure = " nounwind willreturn memory(none)"
     functions = {symbol: ("double", op in _BINARY_CALLS) for op, symbol in _CALLS.items()}
     if target.count > 1:
         functions |= {target.intrinsic(op): (target.type, op in _BINARY_CALLS) for op in _VECTOR_INTRINSICS}
-        functions |= {symbol: (target.type, op in _BINARY_CALLS) for op, symbol in target.functions.items()}
-        functions = {symbol: kind for symbol, kind in functions.items() if symbol not in _OWN.values()}
+        functions |= {
+            function.symbol: (f"<{function.width} x double>", op in _BINARY_CALLS)
+            for op, function in target.functions.items()
+            if op not in _OWN
+        }
     lines = []
     for symbol, (kind, binary) in functions.items():
         arguments = f"{kind}, {kind}" if binary else kind

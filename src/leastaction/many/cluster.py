@@ -8,6 +8,7 @@ are those of a local run, bit for bit on like processors.
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Any
 
 from leastaction.lagrangian import Lagrangian
 from leastaction.many import lanes
+from leastaction.many.execute import Part, Sink, prepare, run_chunk
 from leastaction.many.job import Job, Result, Start
 
 CHUNKS_PER_THREAD = 4
@@ -25,10 +27,32 @@ _lock = threading.Lock()
 _systems: dict[tuple[str, int], Lagrangian] = {}
 
 
-def on_cluster(client: Any, job: Job, start: Start, report: Callable[[int], Any]) -> Result:
-    """The run, chunk by chunk, on the client's workers."""
+def on_cluster(
+    client: Any, job: Job, start: Start, sink: Sink, parts: list[Part], report: Callable[[int], Any]
+) -> None:
+    """The chunks, each as a task, on the client's workers."""
+    from distributed import as_completed
+
+    run = secrets.token_hex(8)
+    futures = {
+        client.submit(_work, job, start.part(begin, end), key=f"leastaction-{run}-{begin}", pure=False): (begin, end)
+        for begin, end in parts
+    }
     try:
-        from distributed import Client, as_completed
+        for future in as_completed(list(futures)):
+            begin, end = futures.pop(future)
+            sink.done(begin, end, future.result())
+            report((end - begin) * job.steps)
+            future.release()
+    except BaseException:
+        client.cancel(list(futures))
+        raise
+
+
+def cut(client: Any, job: Job, size: int) -> list[Part]:
+    """Whole groups of lanes: a few chunks for each of the client's threads, none too long nor its result too large."""
+    try:
+        from distributed import Client
     except ImportError:
         raise ImportError("client= needs dask: pip install 'leastaction[dask]'") from None
     if not isinstance(client, Client):
@@ -38,29 +62,6 @@ def on_cluster(client: Any, job: Job, start: Start, report: Callable[[int], Any]
     threads = sum(client.nthreads().values())
     if threads == 0:
         raise RuntimeError("the cluster has no workers yet; wait for them with client.wait_for_workers(1)")
-    result = Result.empty(job, len(start))
-    parts = _chunks(job, len(start), threads)
-    futures = {
-        client.submit(_work, job, start.part(begin, end), key=f"leastaction-{id(result)}-{begin}", pure=False): (
-            begin,
-            end,
-        )
-        for begin, end in parts
-    }
-    try:
-        for future in as_completed(list(futures)):
-            begin, end = futures.pop(future)
-            result.part(begin, end).put(future.result())
-            report((end - begin) * job.steps)
-            future.release()
-    except BaseException:
-        client.cancel(list(futures))
-        raise
-    return result
-
-
-def _chunks(job: Job, size: int, threads: int) -> list[tuple[int, int]]:
-    """Whole groups of lanes: a few chunks for each thread, none too long and none with too large a result."""
     L = lanes.width(job)
     row = 8 * (job.kept * 2 * job.system.n + job.plan.records * (2 + 6 * job.system.n))
     length = min(-(-size // (threads * CHUNKS_PER_THREAD)), int(LONGEST_CHUNK // job.steps), RESULT_BYTES // row)
@@ -70,8 +71,6 @@ def _chunks(job: Job, size: int, threads: int) -> list[tuple[int, int]]:
 
 def _work(job: Job, start: Start) -> Result:
     """One chunk, on a worker."""
-    from leastaction.many.ensemble import prepare, run_chunk
-
     with _lock:
         # Every task brings a copy of the system; the first one's derivatives and kernels serve all.
         system = _systems.setdefault((job.system.program.digest, job.system.n), job.system)

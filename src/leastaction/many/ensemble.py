@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Mapping
+from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leastaction.integrate import _number, _steps
+from leastaction.border import count_steps, number
 from leastaction.lagrangian import Lagrangian
-from leastaction.many import lanes, singles
-from leastaction.many.job import Job, Result, Start, Status, Tick
+from leastaction.many import lanes
+from leastaction.many.archive import Disk, times
+from leastaction.many.execute import Memory, Sink, chunks, execute, prepare
+from leastaction.many.job import Job, Result, Start, Status
 from leastaction.many.paths import Paths
 from leastaction.many.reductions import Plan, Reduction, Section, plan
 from leastaction.many.starts import starts
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
-from leastaction.running import interruptible, positive, progress_bar
-from leastaction.stepping import stepper
-
-CHUNKS_PER_THREAD = 8  # so that cores that finish early find more to do
-LARGEST_CHUNK = 4096
-CHUNK_MEMORY = 2**25  # bytes of records of crossings
+from leastaction.running import positive, progress_bar
+from leastaction.store.archive import Archive
+from leastaction.store.stored import compare
 
 
 def ensemble(
@@ -48,6 +46,7 @@ def ensemble(
     client: Any = None,
     threads: int | None = None,
     progress: bool = False,
+    store: str | os.PathLike[str] | None = None,
 ) -> Paths:
     """Integrate B trajectories of a system from (q0, p0) or (q0, v0).
 
@@ -58,6 +57,8 @@ def ensemble(
     reduce       what to compute on the way, by name: {"E": la.EnergyRange(), "flip": la.FirstCrossing(g)}
     client       a `dask.distributed.Client`, to run on its cluster
     threads      how many cores to use here; all, unless told
+    store        write the results to this Zarr archive, a chunk of trajectories at a time; `la.resume` runs those that
+                 are missing, and q and p of the result stay on disk until they are asked for
 
     A trajectory with a step that cannot be solved is marked in `.status` and ends there (NaN after); the others go on.
     The result does not depend on the order of the trajectories, nor on `threads` or `client`.
@@ -72,117 +73,76 @@ def ensemble(
     if not isinstance(system, Lagrangian):
         raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
     chosen = method_named(method)
-    t0 = _number("t0", t0)
-    count, h = _steps(_number("h", h), steps, t_end, t0)
+    t0 = number("t0", t0)
+    t_end = None if t_end is None else number("t_end", t_end)
+    count, h = count_steps(number("h", h), steps, t_end, t0)
     every = 0 if final_only else positive("every", every)
-    job = Job(system, chosen, t0, h, count, every, plan(reduce, system))
+    job = Job(system, chosen, t0, h, count, every, plan(reduce, system), t_end)
     start = starts(system, q0, p0, v0, t0, params)
 
+    if threads is not None:
+        positive("threads", threads)
+        if client is not None:
+            raise ValueError("threads= is for runs on this machine; with client= the cluster's workers decide")
+    if store is None:
+        memory = Memory(job, len(start))
+        stats = _run(job, start, memory, client, threads, progress)
+        q, p = memory.result.states[..., : system.n], memory.result.states[..., system.n :]
+        return _paths(job, start, memory.result, q, p, stats)
+    disk = Disk.create(FilePath(store), job, start, chunks(job, len(start), 1))
+    with disk.archive.writing():
+        return stored_paths(disk, _run(job, start, disk, client, threads, progress))
+
+
+def resume_ensemble(archive: Archive, client: Any, threads: int | None, progress: bool) -> Paths:
+    """Run the trajectories that an archive lacks."""
+    with archive.writing():
+        compare(archive.header, archive.path)
+        archive.tidy()
+        disk = Disk.open(archive)
+        return stored_paths(disk, _run(disk.job, disk.start(), disk, client, threads, progress))
+
+
+def stored_paths(disk: Disk, stats: dict[str, Any]) -> Paths:
+    """An archive's trajectories, their states on disk until they are asked for."""
+    return _paths(disk.job, disk.start(), disk.result(), *disk.states(), stats)
+
+
+def _run(job: Job, start: Start, sink: Sink, client: Any, threads: int | None, progress: bool) -> dict[str, Any]:
+    """Do what the sink lacks; what there is to say about it."""
     clock = time.perf_counter()
     prepare(job)
     compiled = time.perf_counter() - clock
     clock = time.perf_counter()
-    with progress_bar(count * len(start), progress) as bar:
-        if client is None:
-            workers = positive("threads", threads) if threads is not None else _cores()
-            result = _on_threads(job, start, workers, bar.update)
-        else:
-            from leastaction.many.cluster import on_cluster
+    with progress_bar(job.steps * len(start), progress) as bar:
+        execute(job, start, sink, client, threads, bar.update)
+    return {"lanes": lanes.width(job), "compile_time": compiled, "run_time": time.perf_counter() - clock}
 
-            if threads is not None:
-                raise ValueError("threads= is for runs on this machine; with client= the cluster's workers decide")
-            result = on_cluster(client, job, start, bar.update)
-    stats = {
-        "lanes": lanes.width(job),
-        "compile_time": compiled,
-        "run_time": time.perf_counter() - clock,
+
+def _paths(job: Job, start: Start, result: Result, q: Any, p: Any, stats: dict[str, Any]) -> Paths:
+    unfinished = int(np.isin(result.status, (Status.INTERRUPTED, Status.PENDING)).sum())
+    if unfinished and stats:
+        warnings.warn(
+            f"interrupted; {unfinished} of {len(start)} trajectories are unfinished", RuntimeWarning, stacklevel=3
+        )
+    stats = stats | {
         "newton_iterations": int(result.iterations.sum()),
         "continued": int(result.continued.sum()),
-        "interrupted": bool((result.status == Status.INTERRUPTED).any()),
+        "interrupted": unfinished > 0,
     }
-    if stats["interrupted"]:
-        unfinished = int((result.status == Status.INTERRUPTED).sum())
-        warnings.warn(
-            f"interrupted; {unfinished} of {len(start)} trajectories are unfinished", RuntimeWarning, stacklevel=2
-        )
-    return _paths(job, start, result, t_end, stats)
-
-
-def prepare(job: Job) -> None:
-    """Compile what the run needs, once, before threads ask for it together."""
-    if lanes.fits(job):
-        lanes.compiled(job)
-    elif isinstance(job.method, stepper.Galerkin):
-        stepper.galerkin_workspace(job.system, job.method)
-
-
-def run_chunk(job: Job, start: Start, result: Result, tick: Tick) -> None:
-    """Some of the trajectories, in lanes where they fit."""
-    (lanes if lanes.fits(job) else singles).run(job, start, result, tick)
-
-
-def chunks(job: Job, size: int, workers: int) -> list[tuple[int, int]]:
-    """How to cut an ensemble for so many workers: whole groups of lanes, several chunks for each worker."""
-    L = lanes.width(job)
-    record = 8 * max(1, job.plan.records) * (1 + 6 * job.system.n)
-    length = min(-(-size // (workers * CHUNKS_PER_THREAD)), LARGEST_CHUNK, max(1, CHUNK_MEMORY // record))
-    length = max(L, length // L * L)
-    return [(begin, min(begin + length, size)) for begin in range(0, size, length)]
-
-
-def _on_threads(job: Job, start: Start, workers: int, report: Callable[[int], Any]) -> Result:
-    result = Result.empty(job, len(start))
-    stop, lock = threading.Event(), threading.Lock()
-
-    def tick(steps: int) -> bool:
-        with lock:
-            report(steps)
-        return not stop.is_set()
-
-    def work(begin: int, end: int) -> None:
-        part = result.part(begin, end)
-        if stop.is_set():
-            part.status[:] = Status.INTERRUPTED
-            return
-        run_chunk(job, start.part(begin, end), part, tick)
-
-    parts = chunks(job, len(start), workers)
-    with interruptible(stop.set), ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(work, begin, end) for begin, end in parts]
-        done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-        if any(future.exception() for future in done):
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-        for future in done:
-            future.result()
-    return result
-
-
-def _cores() -> int:
-    """The cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
-
-
-def _paths(job: Job, start: Start, result: Result, t_end: float | None, stats: dict[str, Any]) -> Paths:
-    n = job.system.n
-    k = np.array([job.steps]) if job.every == 0 else np.minimum(np.arange(job.kept) * job.every, job.steps)
-    t = job.t0 + k * job.h if t_end is None else job.t0 + (t_end - job.t0) * (k / job.steps)
     return Paths(
         system=job.system,
         method=job.method,
-        t=t,
-        q=result.states[..., :n],
-        p=result.states[..., n:],
+        t=times(job),
+        q=q,
+        p=p,
         h=job.h,
         t0=job.t0,
         every=job.every,
         values=start.params,
         status=result.status,
         steps=result.steps,
-        reduced=_reduced(job.plan, result, n),
+        reduced=_reduced(job.plan, result, job.system.n),
         stats=stats,
     )
 

@@ -28,6 +28,7 @@ class Status(IntEnum):
     SINGULAR = layout.SINGULAR
     STOPPED = layout.STOPPED  # by an event, as asked
     INTERRUPTED = 6  # by Ctrl-C
+    PENDING = 7  # in an archive: not run yet
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Job:
     steps: int
     every: int
     plan: Plan
+    t_end: float | None = None  # where the run was to end, if that was said
 
     @property
     def kept(self) -> int:

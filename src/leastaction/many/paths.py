@@ -52,7 +52,7 @@ class Paths:
     @property
     def failed(self) -> NDArray[np.bool_]:
         """Which trajectories met a step that could not be solved, (B,)."""
-        return ~np.isin(self.status, (Status.COMPLETE, Status.STOPPED, Status.INTERRUPTED))
+        return ~np.isin(self.status, (Status.COMPLETE, Status.STOPPED, Status.INTERRUPTED, Status.PENDING))
 
     @property
     def end_time(self) -> FloatArray:

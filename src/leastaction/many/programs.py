@@ -215,7 +215,7 @@ def _energy(
     for _ in range(VELOCITY_ITERATIONS if _depends_on_v(first) else 1):
         at = B.inline(first, t=[t], q=q, v=v, params=params)
         rows = [at["Lvv"][j * n : (j + 1) * n] for j in range(n)]
-        dv = solve(B, rows, [B.sub(a, b) for a, b in zip(p, at["Lv"], strict=True)])
+        (dv,) = solve(B, rows, [[B.sub(a, b) for a, b in zip(p, at["Lv"], strict=True)]])
         v = [B.add(a, b) for a, b in zip(v, dv, strict=True)]
     L = B.inline(system.program, t=[t], q=q, v=v, params=params)["L"][0]
     return B.sub(B.sum(B.mul(a, b) for a, b in zip(p, v, strict=True)), L)

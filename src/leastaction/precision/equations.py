@@ -11,12 +11,13 @@ gives the impulse h Σ_i b_i L_q, another block of rows its derivative.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import flint
 
-from leastaction.precision.arithmetic import ball
+from leastaction.precision.arithmetic import balls
 from leastaction.precision.mechanics import identity
 
 
@@ -36,47 +37,47 @@ class PointFunctions(Protocol):
         ...
 
 
-class Equations:
-    """A method's table (entries of `Galerkin.exact_table`) at step h on one system."""
+class Coefficients:
+    """A method's table (entries of `Galerkin.exact_table`) as the coefficients of its equations, for h = 1.
 
-    def __init__(self, table: dict[str, Any], h: Any, mechanics: PointFunctions) -> None:
-        n, s, r = mechanics.n, len(table["d"]) - 1, len(table["c"])
+    nodes      (q; z¹ … z^s) ↦ q_i, then v_i
+    residual   (L_q, L_v at node 1; at node 2; …) ↦ R − (p; 0 …), and the impulse
+    jacobian   (L_qq, L_qv, L_vq, L_vv at node 1; …) ↦ blocks (ν, μ) of ∂R/∂z, and blocks (μ) of ∂(impulse)/∂z
+    """
+
+    def __init__(self, table: dict[str, Any]) -> None:
+        self.s, self.r = s, r = len(table["d"]) - 1, len(table["c"])
+        self.c, b = balls(table["c"]), balls(table["b"])
+        l, dl = [balls(row) for row in table["l"]], [balls(row) for row in table["dl"]]
+        zero, one = flint.arb(0), flint.arb(1)
+        self.nodes = [x for row in l for x in (one, *row[1:])] + [x for row in dl for x in (zero, *row[1:])]
+        bl, bdl = ([[(b[i] * x).mid() for x in rows[i]] for i in range(r)] for rows in (l, dl))
+        self.residual = [x for v in range(s) for i in range(r) for x in (bl[i][v], bdl[i][v])]
+        self.residual += [x for i in range(r) for x in (b[i], zero)]
+        self.jacobian = [
+            x
+            for v in range(s)
+            for m in range(1, s + 1)
+            for i in range(r)
+            for x in (bl[i][v] * l[i][m], bl[i][v] * dl[i][m], bdl[i][v] * l[i][m], bdl[i][v] * dl[i][m])
+        ]
+        self.jacobian += [
+            x for m in range(1, s + 1) for i in range(r) for x in (b[i] * l[i][m], b[i] * dl[i][m], zero, zero)
+        ]
+
+
+class Equations:
+    """A method's coefficients at step h, on one system."""
+
+    def __init__(self, of: Coefficients, h: Any, mechanics: PointFunctions) -> None:
+        n, s, r = mechanics.n, of.s, of.r
         self.n, self.s, self.N, self.h = n, s, n * s, h
         self._mechanics = mechanics
-        b = [ball(x) for x in table["b"]]
-        l = [[ball(x) for x in row] for row in table["l"]]
-        dl = [[ball(x) for x in row] for row in table["dl"]]
-        self._times = [(ball(c) * h).mid() for c in table["c"]]
-        # (q; z¹ … z^s) ↦ q_i, then v_i
-        nodes: list[Any] = []
-        for i in range(r):
-            nodes += [flint.arb(1), *l[i][1:]]
-        for i in range(r):
-            nodes += [flint.arb(0), *(x / h for x in dl[i][1:])]
-        self._nodes = flint.arb_mat(2 * r, s + 1, nodes).mid()
-        # (L_q, L_v at node 1; at node 2; …) ↦ R − (p; 0 …), and the impulse
-        rows = []
-        for v in range(s):
-            for i in range(r):
-                rows += [h * b[i] * l[i][v], b[i] * dl[i][v]]
-        for i in range(r):
-            rows += [h * b[i], flint.arb(0)]
-        self._residual = flint.arb_mat(s + 1, 2 * r, rows).mid()
-        # (L_qq, L_qv, L_vq, L_vv at node 1; …) ↦ blocks (ν, μ) of ∂R/∂z, and blocks (μ) of ∂(impulse)/∂z
-        rows = []
-        for v in range(s):
-            for m in range(1, s + 1):
-                for i in range(r):
-                    rows += [
-                        h * b[i] * l[i][v] * l[i][m],
-                        b[i] * l[i][v] * dl[i][m],
-                        b[i] * dl[i][v] * l[i][m],
-                        b[i] * dl[i][v] * dl[i][m] / h,
-                    ]
-        for m in range(1, s + 1):
-            for i in range(r):
-                rows += [h * b[i] * l[i][m], b[i] * dl[i][m], flint.arb(0), flint.arb(0)]
-        self._jacobian = flint.arb_mat((s + 1) * s, 4 * r, rows).mid()
+        self._times = [(c * h).mid() for c in of.c]
+        half = r * (s + 1)
+        self._nodes = flint.arb_mat(2 * r, s + 1, of.nodes[:half] + [x / h for x in of.nodes[half:]]).mid()
+        self._residual = flint.arb_mat(s + 1, 2 * r, _scaled(of.residual, [h, None])).mid()
+        self._jacobian = flint.arb_mat((s + 1) * s, 4 * r, _scaled(of.jacobian, [h, None, None, 1 / h])).mid()
         # Entry (ν n + j, μ n + k) of the matrix is entry (j, k) of the block (ν, μ); likewise for the impulse.
         self._order = [
             (v * s + m) * n * n + j * n + k for v in range(s + 1) for j in range(n) for m in range(s) for k in range(n)
@@ -123,3 +124,9 @@ class Equations:
         for j in range(self.n):
             out[j] = (out[j] + p[j]).mid()
         return out
+
+
+def _scaled(values: list[Any], pattern: list[Any]) -> list[Any]:
+    """The values, multiplied in turn by the factors of the pattern that are not None."""
+    factors = itertools.cycle(pattern)
+    return [x if factor is None else x * factor for x, factor in zip(values, factors, strict=False)]

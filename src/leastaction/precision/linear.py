@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from leastaction.exact import Digits
 from leastaction.methods import Galerkin, Method
 from leastaction.precision.arithmetic import ball, balls, matrix, mpfs, working
-from leastaction.precision.equations import Equations
+from leastaction.precision.equations import Coefficients, Equations
 from leastaction.precision.mechanics import identity
 from leastaction.stepping.stepper import Failure, Start
 
@@ -113,7 +113,7 @@ class LinearStepper:
 def _galerkin(mechanics: LinearMechanics, method: Galerkin, h: Any) -> tuple[Any, Any]:
     """D and Z, column by column: the equations at each unit vector of (q, p), with z = 0."""
     n = mechanics.n
-    E = Equations(method.exact_table(round(mechanics.bits * 0.302) + 2), h, mechanics)
+    E = Equations(Coefficients(method.exact_table(round(mechanics.bits * 0.302) + 2)), h, mechanics)
     zero = [flint.arb(0)] * E.N
     columns_D, columns_Z = [], []
     for k in range(2 * n):

@@ -129,7 +129,8 @@ class Mechanics:
         """Solve L_v(t, q, v) = p by Newton with backtracking, from the guess v; see `stepping.loops.legendre`."""
         n = self.n
         floor = largest(p) * flint.arb((1, 2 - self.bits))
-        acceptable = flint.arb((1, -(self.bits * 3 // 4)))
+        # As in `stepping.loops.legendre`: the shortest step worth trying, and one that is short by rounding alone.
+        shortest, acceptable = flint.arb((1, -(self.bits * 3 // 4))), flint.arb((1, -(self.bits // 2)))
         miss, values = self._miss(t, q, p, v)
         if miss is None:
             v = [flint.arb(0)] * n
@@ -143,15 +144,16 @@ class Mechanics:
                 return None
             before, origin = miss, v
             scale, size = largest([abs(a) + abs(b) for a, b in zip(v, step, strict=True)]), largest(step)
+            whole = size
             while True:
                 v = [(a + b).mid() for a, b in zip(origin, step, strict=True)]
                 miss, values = self._miss(t, q, p, v)
                 nearer = miss is not None and (before is None or miss < before)
-                if nearer or not size > acceptable * scale:
+                if nearer or not size > shortest * scale:
                     break
                 step, size = [x / 2 for x in step], size / 2
             if not nearer:
-                return v if size <= acceptable * scale else None
+                return v if whole <= acceptable * scale else None
         return None
 
     def _miss(self, t: Any, q: list[Any], p: list[Any], v: list[Any]) -> tuple[Any, list[Any]]:

@@ -23,6 +23,7 @@ from leastaction.stepping.layout import (
     GOING_WELL,
     NOT_CONVERGED,
     NOT_FINITE,
+    OF_A_CHORD,
     ON_THE_BRANCH,
     SINGULAR,
     SLOWEST,
@@ -124,7 +125,7 @@ def _iterate(
         elif not done:
             rate = size - before
             if iteration == 2 and size > acceptable + scale:
-                contraction = max(contraction, _power(rate))
+                contraction = max(contraction, OF_A_CHORD * _power(rate))
             at_floor = rate > -1 and size <= acceptable + scale
             constant = rate - away
             gain = -(constant + size) if fresh else -rate

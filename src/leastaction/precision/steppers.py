@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leastaction.methods import Galerkin, Method, RungeKutta4
 from leastaction.precision.arithmetic import ball, balls, largest, log2, matrix, mpfs, working
-from leastaction.precision.equations import Equations
+from leastaction.precision.equations import Coefficients, Equations
 from leastaction.precision.linear import LinearMechanics, LinearStepper
 from leastaction.precision.mechanics import Mechanics
 from leastaction.precision.newton import Reached, continue_from_rest, solve_step
@@ -40,12 +40,13 @@ class GalerkinStepper:
 
     def __init__(self, mechanics: Mechanics, method: Galerkin, start: Start) -> None:
         self.mechanics, self.n, self.s, self.bits = mechanics, mechanics.n, method.s, mechanics.bits
-        self._table = method.exact_table(round(self.bits * 0.302) + 2)
+        table = method.exact_table(round(self.bits * 0.302) + 2)
         with working(self.bits):
             self._t, self._h = ball(start.t), ball(start.h)
             self._q, self._p, self._v = balls(start.q), balls(start.p), balls(start.v)
-            self._d = balls(self._table["d"])
-            self._modes, self._growth = matrix(self._table["modes"]), matrix(self._table["growth"])
+            self._coefficients = Coefficients(table)
+            self._d = balls(table["d"])
+            self._modes, self._growth = matrix(table["modes"]), matrix(table["growth"])
             self._equations = lru_cache(maxsize=64)(self._at_fraction)
         self._z: list[Any] | None = None  # of the last step; the first is found by continuation
         self._degree, self._first = method.s, 0
@@ -54,7 +55,7 @@ class GalerkinStepper:
         self._floor = 0.0
 
     def _at_fraction(self, fraction: float) -> Equations:
-        return Equations(self._table, self._h if fraction == 1.0 else (self._h * fraction).mid(), self.mechanics)
+        return Equations(self._coefficients, self._h if fraction == 1.0 else (self._h * fraction).mid(), self.mechanics)
 
     def advance(self, steps: int, every: int, last: int, rows: Mpfs) -> Advanced:
         """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""

@@ -41,6 +41,7 @@ SENSITIVITY = 0  # address of the kernel of second derivatives, or of the whole 
 SENSITIVITY_EXTRA = 1  # columns beyond those of the state: 0, or one for each parameter and one for h
 SENSITIVITY_VALUES = 2  # how many values the kernel gives
 SENSITIVITY_FUSED = 3  # 1: the kernel gives Φ' of the whole step
+RUN = 4  # address of galerkin.run
 
 # From this many unknowns on, LAPACK factors faster than plain loops.
 LAPACK_FROM = 32
@@ -54,6 +55,9 @@ MOST_ITERATIONS = 50
 # If the second Newton increment is at most this part of the first, the root is the only one near the prediction
 # (the affine-invariant Newton–Kantorovich theorem; Deuflhard, Newton Methods for Nonlinear Problems, 2.1).
 ON_THE_BRANCH = 0.25
+# With the first Jacobian kept the second increment is shorter, κ/2 of the first, not (κ/2)/(1 − κ), in that theorem.
+# Where the latter is a quarter, κ = 1/3, the former is a sixth.
+OF_A_CHORD = 1.5
 ASTRAY = 1.0
 # Continuation: by what part the step grows at a time, at most and at least. Growing twofold lost the branch of a
 # midpoint step of most of a period once in sixteen, growing by a quarter never did.

@@ -35,12 +35,17 @@ _MEMORY = {"i": np.int64, "d": np.float64, "p": np.int32}
 
 
 @cache
+def loop_address(name: str) -> int:
+    """Where a loop's machine code is: one loop may call another."""
+    key = f"{name} {metadata.version('numba')} {_source()}"
+    return compile_ir(lambda: _translate(name), "loop", key, BEST)
+
+
+@cache
 def loop(name: str) -> Callable[..., None]:
     """A native loop by name; it takes contiguous arrays and runs without the interpreter's lock."""
     kinds = LOOPS[name]
-    key = f"{name} {metadata.version('numba')} {_source()}"
-    address = compile_ir(lambda: _translate(name), "loop", key, BEST)
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(kinds))(address)
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(kinds))(loop_address(name))
 
     def call(*arrays: np.ndarray) -> None:
         for array, kind in zip(arrays, kinds, strict=True):

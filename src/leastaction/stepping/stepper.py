@@ -226,7 +226,7 @@ def method_table(space: Workspace, method: Galerkin) -> FloatArray:
     places = layout.offsets(layout.table_sizes(method.s, method.rule.r))
     space.integers[layout.TABLE : layout.TABLE + len(places)] = places
     space.integers[[layout.NODES, layout.PREDICTOR]] = method.rule.r, method.s
-    arrays = (table.c, table.b, table.d, table.l, table.dl, table.slope, table.modes, table.growth)
+    arrays = (table.c, table.b, table.d, *table.equations, table.slope, table.modes, table.growth)
     return np.concatenate([array.ravel() for array in arrays])
 
 

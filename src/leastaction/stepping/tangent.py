@@ -17,7 +17,7 @@ from leastaction.kernel import compile_program
 from leastaction.methods import Galerkin, Method, RungeKutta4
 from leastaction.program import Program
 from leastaction.stepping import layout
-from leastaction.stepping.native import loop
+from leastaction.stepping.native import loop, loop_address
 from leastaction.stepping.rk4_tangent import one_steps
 from leastaction.stepping.stepper import Failure, GalerkinStepper, RK4Stepper, Start
 
@@ -77,7 +77,8 @@ class GalerkinTangent(GalerkinStepper, WithTangent):
         extra = len(start.params) + 1 if parameters else 0
         fused = None if parameters else _tangent_program(system.point, method, n)
         kernel = compile_program(fused or (system.sensitivity if parameters else system.point))
-        self._kernel = np.array([kernel.address, extra, kernel.outputs, fused is not None], np.int64)
+        run = loop_address("galerkin.run")
+        self._kernel = np.array([kernel.address, extra, kernel.outputs, fused is not None, run], np.int64)
         sizes = [2 * n, kernel.outputs, N * N, N * n, N * extra, n * N, n * n, n * extra, N, kernel.work]
         self._scratch = np.zeros(sum(sizes))
         self.carried = Carried(n, extra, rows)

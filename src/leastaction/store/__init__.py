@@ -1,8 +1,7 @@
 """Runs that survive: streamed to a Zarr archive while they run, opened while they run, continued after they end."""
 
 from leastaction.store.errors import StoreError
-from leastaction.store.run import resume, store_run
+from leastaction.store.run import store_run
 from leastaction.store.stored import StoredPath
-from leastaction.store.stored import open_run as open
 
-__all__ = ["StoreError", "StoredPath", "open", "resume", "store_run"]
+__all__ = ["StoreError", "StoredPath", "store_run"]

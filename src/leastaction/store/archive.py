@@ -29,6 +29,7 @@ FloatArray = NDArray[np.float64]
 FORMAT = 1
 CHUNK_BYTES = 2**19  # of q; its compression and its file cost less than one percent of making it
 NAMES = ("t", "q", "p")
+SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from there"
 
 
 class Archive:
@@ -38,35 +39,40 @@ class Archive:
         self.path, self._group, self.header = path, group, header
 
     @classmethod
-    def create(cls, path: Path, header: Mapping[str, Any], n: int) -> Archive:
-        """A new archive; one that exists is left alone."""
+    def create(cls, path: Path, header: Mapping[str, Any], arrays: Mapping[str, tuple[int, ...]]) -> Archive:
+        """A new archive with these arrays, of shapes that grow in t; one that exists is left alone."""
         zarr = _zarr()
         if path.exists():
             raise StoreError(
                 errno.EEXIST, f"{path} exists; la.resume continues a run, another name or removing it starts a new one"
             )
-        length = max(64, CHUNK_BYTES // (8 * n))
         with _explained(path, "nothing was written"):
-            group = zarr.create_group(
-                zarr.storage.LocalStore(path), attributes={"leastaction": dict(header), "format": FORMAT}
-            )
-            codecs = [
-                zarr.codecs.BloscCodec(cname="zstd", clevel=3, shuffle="shuffle", typesize=8),
-                zarr.codecs.Crc32cCodec(),
-            ]
-            for name in NAMES:
-                shape, dims = ((0,), ("t",)) if name == "t" else ((0, n), ("t", "dof"))
-                group.create_array(
-                    name,
-                    shape=shape,
-                    chunks=(length, *shape[1:]),
-                    dtype="float64",
-                    compressors=codecs,
-                    fill_value=np.nan,
-                    dimension_names=dims,
-                )
+            attributes = {"leastaction": dict(header), "format": FORMAT}
+            group = zarr.create_group(zarr.storage.LocalStore(path), attributes=attributes)
             group.create_group("checkpoint")
-        return cls(path, group, header)
+        archive = cls(path, group, header)
+        for name, shape in arrays.items():
+            length = max(64, CHUNK_BYTES // (8 * int(header["n"])))
+            archive.add(name, shape, length, np.dtype(float), ("t", "dof")[: len(shape)], np.nan)
+        return archive
+
+    def add(
+        self, name: str, shape: tuple[int, ...], length: int, dtype: np.dtype[Any], dims: tuple[str, ...], fill: Any
+    ) -> None:
+        """A new array, cut into chunks of so many rows, each compressed and with a checksum."""
+        codecs = _zarr().codecs
+        size = dtype.itemsize
+        blosc = codecs.BloscCodec(cname="zstd", clevel=3, shuffle="shuffle" if size > 1 else "noshuffle", typesize=size)
+        with _explained(self.path, "nothing else was changed"):
+            self._group.create_array(
+                name,
+                shape=shape,
+                chunks=(length, *shape[1:]),
+                dtype=dtype,
+                compressors=[blosc, codecs.Crc32cCodec()],
+                fill_value=fill,
+                dimension_names=dims,
+            )
 
     @classmethod
     def open(cls, path: Path, write: bool = False) -> Archive:
@@ -93,6 +99,10 @@ class Archive:
         """Rows in a whole chunk."""
         return int(self._group["q"].chunks[0])
 
+    def rows(self, name: str) -> int:
+        """Rows in a chunk of an array."""
+        return int(self._group[name].chunks[0])
+
     def checkpoint(self) -> Checkpoint:
         return Checkpoint.read(self._folder / "state")
 
@@ -115,38 +125,53 @@ class Archive:
         """Write rows (q, p) from row number `first` on, a multiple of the chunk, and cut the arrays after them."""
         n = rows.shape[1] // 2
         end = first + len(rows)
-        with _explained(self.path, "the run up to its last checkpoint is safe, and la.resume goes on from there"):
+        with _explained(self.path, SAFE):
             for name, values in zip(NAMES, (t, rows[:, :n], rows[:, n:]), strict=True):
                 array = self._group[name]
                 array.resize((end, *array.shape[1:]))
                 if len(rows):
-                    array[first:end] = values
-            if len(rows):
-                self._sync(first)
+                    self.put(name, first, values)
 
-    def _sync(self, first: int) -> None:
-        """Onto the disk, before a checkpoint counts it."""
-        number = first // self.chunk
-        for name in NAMES:
-            file = self.path / name / "c" / str(number)
-            handle = os.open(file if name == "t" else file / "0", os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+    def put(self, name: str, first: int, values: NDArray[Any]) -> None:
+        """Write rows of an array from row number `first` on, a multiple of its chunk, and see them onto the disk."""
+        with _explained(self.path, SAFE):
+            array = self._group[name]
+            array[first : first + len(values)] = values
+            for number in range(first // array.chunks[0], -(-(first + len(values)) // array.chunks[0])):
+                file = self.path.joinpath(name, "c", str(number), *["0"] * (array.ndim - 1))
+                if file.exists():  # a chunk of fill values alone has no file
+                    handle = os.open(file, os.O_RDONLY)
+                    try:
+                        os.fsync(handle)
+                    finally:
+                        os.close(handle)
+
+    def has(self, name: str) -> bool:
+        return name in self._group
+
+    def mark(self, name: str) -> None:
+        """A file that says that something is there, whole."""
+        with _explained(self.path, SAFE), open(self._folder / name, "wb") as file:
+            os.fsync(file.fileno())
+
+    def marks(self, prefix: str) -> set[str]:
+        return {file.name for file in self._folder.glob(f"{prefix}*")}
+
+    def require(self, name: str) -> None:
+        if not self.marks(name):
+            raise StoreError(f"{self.path} was not finished being made; remove it and start again")
 
     def commit(self, checkpoint: Checkpoint) -> None:
-        with _explained(self.path, "the run up to its last checkpoint is safe, and la.resume goes on from there"):
+        with _explained(self.path, SAFE):
             checkpoint.write(self._folder / "state")
 
     def tidy(self) -> None:
         """Remove temporary files that a killed run has left."""
-        for folder, pattern in [(self._folder, ".new-*"), *((self.path / name, "**/*.partial") for name in NAMES)]:
-            for file in folder.glob(pattern):
-                file.unlink(missing_ok=True)
+        for file in [*self._folder.glob(".new-*"), *self.path.rglob("*.partial")]:
+            file.unlink(missing_ok=True)
 
-    def read(self, name: str, begin: int, end: int) -> FloatArray:
-        """Rows of one array, checked."""
+    def read(self, name: str, begin: int, end: int, sparse: bool = False) -> NDArray[Any]:
+        """Rows of one array, checked; a sparse one may have rows that were not written."""
         try:
             values = np.asarray(self._group[name][begin:end])
         except Exception as error:
@@ -154,7 +179,7 @@ class Archive:
                 f"rows {begin} … {end} of {self.path}/{name} are damaged: {error}. "
                 "The rest of the archive can still be read"
             ) from error
-        missing = not np.isfinite(values).all()
+        missing = not sparse and not np.isfinite(values).all()
         if missing or len(values) != end - begin:
             raise StoreError(f"rows {begin} … {end} of {self.path}/{name} are missing: a chunk's file is not there")
         return values

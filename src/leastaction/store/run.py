@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Mapping
 from pathlib import Path as FilePath
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.kernel import fingerprint
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method, method
 from leastaction.running import interruptible, positive, progress_bar, raise_failure
@@ -20,11 +17,11 @@ from leastaction.stepping.stepper import Failure, ResumableStepper, Start, stepp
 from leastaction.store.archive import Archive, to_json
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
-from leastaction.store.stored import StoredPath, stored_path, system_of
-from leastaction.version import __version__
+from leastaction.store.stored import StoredPath, compare, description, stored_path, system_of
 
 FloatArray = NDArray[np.float64]
 
+KIND = "path"
 PIECE_SECONDS = 0.05  # how long the native loop runs between looks at the keyboard and the progress bar
 SMALLEST_PIECE = 16
 CHECKPOINT_SECONDS = 2.0  # at most so much of a run is lost when it is killed
@@ -41,31 +38,21 @@ def store_run(
 ) -> StoredPath:
     """Integrate into a new archive."""
     header = {
-        "version": __version__,
-        "machine": fingerprint(),
-        "method": chosen.name,
-        "t0": float(start.t).hex(),
-        "h": float(start.h).hex(),
-        "every": every,
-        "n": system.n,
-        "name": system.name,
-        "defaults": {name: np.asarray(value).tolist() for name, value in system.params.items()},
-        "program": system.program.to_json(),
+        "kind": KIND,
+        **description(system, chosen, start.t, start.h, every),
         "params": {name: np.asarray(value).tolist() for name, value in system.named(start.params).items()},
     }
     solver = stepper(system, chosen, start)
-    archive = Archive.create(FilePath(path), to_json(header), system.n)
+    shapes = {"t": (0,), "q": (0, system.n), "p": (0, system.n)}
+    archive = Archive.create(FilePath(path), to_json(header), shapes)
     with archive.writing():
         first = np.concatenate([start.q, start.p])[None]
         return _Stream(archive, solver, first, 0, 0).go(count, progress)
 
 
-def resume(path: str | os.PathLike[str], steps: int | None = None, *, progress: bool = False) -> StoredPath:
-    """Continue a stored run by so many steps, or to its planned end, bit for bit as if it had never stopped.
-
-    A run that was interrupted or killed goes on from its last checkpoint; what it had written after that is dropped.
-    """
-    archive = Archive.open(FilePath(path), write=True)
+def resume_run(archive: Archive, steps: int | None, progress: bool) -> StoredPath:
+    """Go on from the last checkpoint; what was written after that is dropped."""
+    path = archive.path
     with archive.writing():
         checkpoint = archive.checkpoint()
         facts, header = checkpoint.facts, archive.header
@@ -78,7 +65,7 @@ def resume(path: str | os.PathLike[str], steps: int | None = None, *, progress: 
         count = int(facts["planned"]) if steps is None else done + positive("steps", steps)
         if count <= done:
             raise ValueError(f"the run in {path} has done all of its {done} steps; say how many more with steps=")
-        _compare(header, path)
+        compare(header, path)
         archive.tidy()
         system = system_of(header)
         n, t0, h = system.n, float.fromhex(header["t0"]), float.fromhex(header["h"])
@@ -89,16 +76,6 @@ def resume(path: str | os.PathLike[str], steps: int | None = None, *, progress: 
         # A last state that `every` would not have kept belongs to the end of the run, which this no longer is.
         tail = checkpoint.tail[: done // int(header["every"]) + 1 - whole]
         return _Stream(archive, solver, tail, whole, done).go(count, progress)
-
-
-def _compare(header: Mapping[str, Any], path: object) -> None:
-    if (header["version"], header["machine"]) != (__version__, fingerprint()):
-        warnings.warn(
-            f"{path} was begun by leastaction {header['version']} on '{header['machine'][:60]} …' and goes on with "
-            f"{__version__} on '{fingerprint()[:60]} …': its last digits may differ from those of an uninterrupted run",
-            RuntimeWarning,
-            stacklevel=3,
-        )
 
 
 class _Stream:

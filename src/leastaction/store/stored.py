@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.kernel import fingerprint
 from leastaction.lagrangian import Lagrangian
-from leastaction.methods import method
+from leastaction.methods import Method, method
 from leastaction.path import Path
 from leastaction.program import Program
 from leastaction.store.archive import Archive
 from leastaction.store.checkpoint import Checkpoint
+from leastaction.version import __version__
 
 if TYPE_CHECKING:
     import xarray
@@ -27,8 +29,8 @@ FloatArray = NDArray[np.float64]
 class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array on disk: slices read what they need, and arithmetic or np.asarray reads it all."""
 
-    def __init__(self, archive: Archive, name: str, whole: int, tail: FloatArray) -> None:
-        self._archive, self._name, self._whole, self._tail = archive, name, whole, tail
+    def __init__(self, archive: Archive, name: str, whole: int, tail: FloatArray, sparse: bool = False) -> None:
+        self._archive, self._name, self._whole, self._tail, self._sparse = archive, name, whole, tail, sparse
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -51,7 +53,9 @@ class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def rows(self, begin: int, end: int) -> FloatArray:
         """Rows begin … end, of which those that fill no chunk yet are in the checkpoint."""
-        stored = self._archive.read(self._name, begin, min(end, self._whole)) if begin < self._whole else self._tail[:0]
+        stored = self._tail[:0]
+        if begin < self._whole:
+            stored = self._archive.read(self._name, begin, min(end, self._whole), self._sparse)
         return np.concatenate([stored, self._tail[max(begin - self._whole, 0) : max(end - self._whole, 0)]])
 
     def __getitem__(self, key: Any) -> Any:
@@ -73,7 +77,7 @@ class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def _strided(self, begin: int, end: int, step: int) -> FloatArray:
         """Every step-th row, a block at a time, so that a sparse look at a long run stays small."""
-        block = max(step, self._archive.chunk // step * step)
+        block = max(step, self._archive.rows(self._name) // step * step)
         parts = [self.rows(at, min(at + block, end))[::step] for at in range(begin, end, block)]
         return np.concatenate(parts)
 
@@ -164,13 +168,6 @@ class StoredPath(Path):
         return f"Stored{super().__repr__()[:-1]}, {self.standing}, in {self.file})"
 
 
-def open_run(path: str | os.PathLike[str]) -> StoredPath:
-    """The run stored in an archive, as far as it has come; one that is still running can be opened too."""
-    archive = Archive.open(FilePath(path))
-    # The checkpoint after the metadata: what it counts is there.
-    return stored_path(archive, archive.checkpoint())
-
-
 def stored_path(archive: Archive, checkpoint: Checkpoint) -> StoredPath:
     header, facts = archive.header, checkpoint.facts
     system = system_of(header)
@@ -194,6 +191,33 @@ def stored_path(archive: Archive, checkpoint: Checkpoint) -> StoredPath:
         file=archive.path,
         **arrays,
     )
+
+
+def description(system: Lagrangian, chosen: Method, t0: float, h: float, every: int) -> dict[str, Any]:
+    """What an archive says of its run: everything but the state."""
+    return {
+        "version": __version__,
+        "machine": fingerprint(),
+        "method": chosen.name,
+        "t0": float(t0).hex(),
+        "h": float(h).hex(),
+        "every": every,
+        "n": system.n,
+        "name": system.name,
+        "defaults": {name: np.asarray(value).tolist() for name, value in system.params.items()},
+        "program": system.program.to_json(),
+    }
+
+
+def compare(header: Mapping[str, Any], path: object) -> None:
+    """Warn where a run goes on under other circumstances than it began."""
+    if (header["version"], header["machine"]) != (__version__, fingerprint()):
+        warnings.warn(
+            f"{path} was begun by leastaction {header['version']} on '{header['machine'][:60]} …' and goes on with "
+            f"{__version__} on '{fingerprint()[:60]} …': its last digits may differ from those of an uninterrupted run",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
 
 def system_of(header: Mapping[str, Any]) -> Lagrangian:

@@ -200,10 +200,11 @@ def rod_length() -> str:
 def copied_row() -> str:
     found = tuple(pendulum_errors(RK4, h, (1, 10, 100, 1000))[1000] for h in PENDULUM_STEPS)
     printed = tuple(float(e) for e in TABLE_2[1000, RK4][:3])
+    same = "are" if TABLE_2[1000, RK4][:3] == TABLE_2[1, RK4][:3] else "are not"
     return (
         f"Computed: {', '.join(f'{e:.2e}' for e in found)}, of order {order(found):.2f}, the one printed "
-        f"({TABLE_2[1000, RK4][3]}). The errors printed are those of T = 1 s, equal: "
-        f"{TABLE_2[1000, RK4][:3] == TABLE_2[1, RK4][:3]}; their order would be {order(printed):.2f}."
+        f"({TABLE_2[1000, RK4][3]}). The errors printed {same} those printed for T = 1 s; their order would be "
+        f"{order(printed):.2f}."
     )
 
 
@@ -214,7 +215,7 @@ def mislabelled_column() -> str:
     orders = [cell.agrees for cell in cells if cell.column == "order"]
     return (
         f"Simpson's nutation error over one period is {at[20]:.2e} with h = 0.05 and {at[50]:.2e} with h = 0.02; "
-        f"printed {TABLE_4[1, SIMPSON][0]}. With h = 0.02 {sum(first)} of the {len(first)} errors of that column "
+        f"printed {TABLE_4[1, SIMPSON][0]}. At h = 0.02, {sum(first)} of the {len(first)} errors of that column "
         f"agree, and {sum(orders)} of the {len(orders)} printed orders are ½ log₂(e₁/e₃), as for a step halved twice."
     )
 

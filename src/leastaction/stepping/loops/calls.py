@@ -35,6 +35,12 @@ def call_kernel(typing_context, address, inputs, outputs, work):
 
 
 @intrinsic
+def call_run(typing_context, address, I, R, table, x, carry, stored, memory, pivots):
+    """Call the loop galerkin.run."""
+    return types.void(types.intp, I, R, table, x, carry, stored, memory, pivots), _call
+
+
+@intrinsic
 def call_dgetrf(typing_context, address, m, n, a, lda, pivots, info):
     """LAPACK: factor a (column-major) in place."""
     return types.void(types.intp, m, n, a, lda, pivots, info), _call

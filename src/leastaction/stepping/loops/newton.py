@@ -23,6 +23,7 @@ from leastaction.stepping.layout import (
     NODES,
     NOT_CONVERGED,
     NOT_FINITE,
+    OF_A_CHORD,
     ON_THE_BRANCH,
     REACH,
     SINGULAR,
@@ -35,6 +36,7 @@ from leastaction.stepping.loops.linear_algebra import factor, solve
 # A chord iteration is worth going on with while it gains this much each time.
 CHORD_RATE = 0.1
 HUGE = 1e300
+TINY = 1e-280  # increments that small are no motion, and have no digits left to compare
 
 
 @native
@@ -54,7 +56,7 @@ def solve_step(I, T, W, x, reach):
     second increment over the first, which tells whether the root belongs to the prediction; it is
     ASTRAY if already the first is longer than `reach`, or the root lies farther away than twice that.
     """
-    scale = length(I, x)
+    scale, reach = max(length(I, x), TINY), max(reach, TINY)
     if I[FUSED] == 1:
         status, iterations, left, contraction, scale = _newton(I, W, x, scale, reach)
     else:
@@ -127,7 +129,7 @@ def _chord(I, T, W, x, scale, reach):
         if iteration > 1 and not done:
             rate = size / before
             if iteration == 2 and size > ACCEPTABLE * scale:
-                contraction = max(contraction, rate)
+                contraction = max(contraction, OF_A_CHORD * rate)
             following = size * rate
             # Linear convergence at the rate seen, or the floor.
             done = (rate < 0.5 and following <= NEGLIGIBLE * scale) or (rate > 0.5 and size <= ACCEPTABLE * scale)
@@ -138,7 +140,7 @@ def _chord(I, T, W, x, scale, reach):
             for i in range(n):
                 for j in range(N):
                     W.out[N + i] += W.G[i * N + j] * W.out[j]
-            return GOING_WELL, iteration, following / scale if scale > 0.0 else 0.0, contraction, scale
+            return GOING_WELL, iteration, following / scale, contraction, scale
         before = size
     return NOT_CONVERGED, MOST_ITERATIONS, before / scale, contraction, scale
 

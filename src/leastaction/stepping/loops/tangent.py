@@ -20,6 +20,7 @@ from leastaction.stepping.layout import (
     GOING_WELL,
     LAST,
     NODES,
+    RUN,
     SENSITIVITY,
     SENSITIVITY_EXTRA,
     SENSITIVITY_FUSED,
@@ -29,8 +30,7 @@ from leastaction.stepping.layout import (
     STEPS,
     STORED,
 )
-from leastaction.stepping.loops.calls import at, call_kernel, native
-from leastaction.stepping.loops.galerkin import run as run_steps
+from leastaction.stepping.loops.calls import at, call_kernel, call_run, native
 from leastaction.stepping.loops.linear_algebra import factor, solve
 from leastaction.stepping.loops.workspace import tables, workspace
 
@@ -58,7 +58,7 @@ def run(I, R, table, x, carry, stored, memory, pivots, J, scratch, D, tangents):
             S.before[j] = x[2 + j]
         I[FIRST], I[STEPS] = k, 1
         row = I[STORED]
-        run_steps(I, R, table, x, carry, stored, memory, pivots)
+        call_run(J[RUN], I, R, table, x, carry, stored, memory, pivots)
         if I[STATUS] != GOING_WELL:
             break
         if J[SENSITIVITY_FUSED] == 1:

@@ -1,0 +1,244 @@
+"""Phase and energy on the harmonic oscillator, in closed form.
+
+A stable step of the family on L = ½ v² − ½ ω² q² is a rotation in scaled variables (see `leastaction.oscillator`):
+
+    M^k = |  cos kθ      −√ρ sin kθ |     cos θ = c(x²),   sin θ = a √ρ,   x = hω,
+          | sin kθ / √ρ      cos kθ |
+
+so that the method produces the frequency ω_h = θ/h instead of ω, and the energy E = ½ (p² + ω²q²) oscillates between
+½ A² and ½ A²/ρ, A² = p₀² + ρ ω²q₀²: a bounded error at every time, since p² + ρ ω²q² is conserved. RK4 is a rotation
+too, but shrinks: E_k = E_0 (1 − x⁶/72 + x⁸/576)^k.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from flint import ctx, fmpq, fmpq_series
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.analysis.exact import quotient, value
+from leastaction.analysis.stability import Stability, stability
+from leastaction.methods import Galerkin, Method, RungeKutta4
+from leastaction.methods import method as method_named
+from leastaction.oscillator import Rational, exact_step, positive_roots
+
+if TYPE_CHECKING:
+    import sympy
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Leading:
+    """coefficient · x^power, the first term of a series; the coefficient is an exact SymPy number."""
+
+    coefficient: Any
+    power: int
+
+    def __repr__(self) -> str:
+        if self.coefficient == 0:
+            return "0, exactly"
+        return f"{self.coefficient} x^{self.power} + …"
+
+
+@dataclass(frozen=True)
+class Dispersion:
+    """The frequency a method produces on the oscillator, and what becomes of the energy.
+
+    phase_error    first term of ω_h/ω − 1
+    energy_error   first term of ρ − 1, the relative oscillation of the energy; of RK4: of E_{k+1}/E_k − 1, its loss
+    """
+
+    method: Method
+    phase_error: Leading
+    energy_error: Leading
+
+    @property
+    def cosine(self) -> sympy.Expr:
+        """cos θ as a SymPy expression in x."""
+        from leastaction.analysis.stability import iteration_matrix
+
+        M = iteration_matrix(self.method)
+        return M[0, 0]
+
+    @property
+    def rho(self) -> sympy.Expr:
+        """ρ as a SymPy expression in x: p² + ρ (ωq)² is conserved."""
+        import sympy
+
+        if isinstance(self.method, RungeKutta4):
+            return sympy.Integer(1)
+        return quotient(exact_step(self.method).rho, sympy.Symbol("x"))
+
+    def series(self, terms: int = 3) -> sympy.Expr:
+        """ω_h/ω as a series in x, exact: 1 and so many terms more."""
+        import sympy
+
+        x = sympy.Symbol("x")
+        found: list[Any] = []
+        count = 4
+        while len(found) < terms + 1 and count < 200:
+            count *= 2
+            numbers = _phase_series(self.method, count)
+            found = [_sympy(a) * x ** (2 * k) for k, a in enumerate(numbers) if a != 0]
+        return sympy.Add(*found[: terms + 1])
+
+    def phase(self, x: ArrayLike) -> FloatArray:
+        """θ at each x = hω: the angle of one step, continued from θ ≈ x; a multiple of π where it is unstable."""
+        values = np.asarray(x, float)
+        return np.array([_phase(self.method, float(y)) for y in values.ravel()]).reshape(values.shape)
+
+    def frequency_ratio(self, x: ArrayLike) -> FloatArray:
+        """ω_h/ω at each x = hω."""
+        return self.phase(x) / np.asarray(x, float)
+
+    def energy(self, x: float, k: ArrayLike, p0: float = 1.0, wq0: float = 0.0) -> FloatArray:
+        """E after k steps in closed form, from (p, ωq) = (p0, wq0)."""
+        steps, theta = np.asarray(k, float), float(self.phase(x))
+        if isinstance(self.method, RungeKutta4):
+            return 0.5 * (p0**2 + wq0**2) * (1 - x**6 / 72 + x**8 / 576) ** steps
+        root = math.sqrt(self._positive_rho(x))
+        p = np.cos(steps * theta) * p0 - root * np.sin(steps * theta) * wq0
+        wq = np.sin(steps * theta) / root * p0 + np.cos(steps * theta) * wq0
+        return 0.5 * (p**2 + wq**2)
+
+    def energy_bounds(self, x: float, p0: float = 1.0, wq0: float = 0.0) -> tuple[float, float]:
+        """The least and the largest energy the run can reach from (p, ωq) = (p0, wq0): ½ A² and ½ A²/ρ, in order."""
+        if isinstance(self.method, RungeKutta4):
+            raise ValueError("RK4 does not keep the energy between bounds: it loses or gains it at every step")
+        rho = self._positive_rho(x)
+        square = p0**2 + rho * wq0**2
+        low, high = sorted((0.5 * square, 0.5 * square / rho))
+        return low, high
+
+    def _positive_rho(self, x: float) -> float:
+        assert not isinstance(self.method, RungeKutta4)
+        rho = value(exact_step(self.method).rho, x)
+        if rho is None or rho <= 0:
+            raise ValueError(f"{self.method.name} is not stable at x = hω = {x:g}: the energy grows without bound")
+        return float(rho)
+
+    def __repr__(self) -> str:
+        what = "E_{k+1}/E_k − 1" if isinstance(self.method, RungeKutta4) else "relative oscillation of the energy"
+        return (
+            f"{self.method.name} on the harmonic oscillator, x = hω\n"
+            f"  ω_h/ω − 1 = {self.phase_error!r}\n  {what} = {self.energy_error!r}"
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """|ω_h/ω − 1| and the oscillation of the energy over x, with their first terms."""
+        from leastaction.analysis.figures import plot_dispersion
+
+        return plot_dispersion(self, ax)
+
+
+@lru_cache(maxsize=128)
+def dispersion(method: str | Method) -> Dispersion:
+    """The frequency that a method produces on the harmonic oscillator, and its energy error, exactly.
+
+    >>> dispersion("simpson")
+    P2N3Q4Lob on the harmonic oscillator, x = hω
+      ω_h/ω − 1 = 1/2880 x^4 + …
+      relative oscillation of the energy = 1/288 x^4 + …
+    """
+    chosen = method_named(method)
+    phase = _first(lambda count: [a - (k == 0) for k, a in enumerate(_phase_series(chosen, count))])
+    if isinstance(chosen, RungeKutta4):
+        return Dispersion(chosen, phase, Leading(_sympy(fmpq(-1, 72)), 6))
+    rho = exact_step(chosen).rho
+    energy = _first(lambda count: [a - (k == 0) for k, a in enumerate(_expand(rho, count))])
+    if rho.numerator == rho.denominator:
+        energy = Leading(_sympy(fmpq(0)), 0)
+    return Dispersion(chosen, phase, energy)
+
+
+def _first(series: Any) -> Leading:
+    """The first coefficient that is not zero, of a series in x² computed to ever more terms."""
+    count = 4
+    while count < 200:
+        for k, a in enumerate(series(count)):
+            if a != 0:
+                return Leading(_sympy(a), 2 * k)
+        count *= 2
+    return Leading(_sympy(fmpq(0)), 0)
+
+
+def _expand(f: Rational, count: int) -> list[Any]:
+    before, ctx.cap = ctx.cap, count
+    try:
+        quotient_series = fmpq_series(f.numerator.coeffs()) / fmpq_series(f.denominator.coeffs())
+        return [quotient_series[k] for k in range(count)]
+    finally:
+        ctx.cap = before
+
+
+def _phase_series(chosen: Method, count: int) -> list[Any]:
+    """Coefficients of θ/x in powers of x²: tan θ = x T(x²), θ/x = Σ_k (−1)^k x^{2k} T^{2k+1} / (2k + 1)."""
+    before, ctx.cap = ctx.cap, count
+    try:
+        if isinstance(chosen, RungeKutta4):
+            sine, cosine = fmpq_series([1, fmpq(-1, 6)]), fmpq_series([1, fmpq(-1, 2), fmpq(1, 24)])
+        else:
+            step = exact_step(chosen)
+            series = [
+                fmpq_series(f.numerator.coeffs()) / fmpq_series(f.denominator.coeffs())
+                for f in (step.a_by_x, step.rho, step.c)
+            ]
+            sine, cosine = series[0] * series[1].sqrt(), series[2]
+        T: Any = sine / cosine
+        w = fmpq_series([0, 1])
+        total, power = T * 0, T
+        for k in range(count):
+            total = total + power * fmpq(1, 2 * k + 1)
+            power = -power * w * T * T
+        return [total[k] for k in range(count)]
+    finally:
+        ctx.cap = before
+
+
+def _sympy(a: Any) -> Any:
+    import sympy
+
+    return sympy.Rational(int(a.p), int(a.q))
+
+
+@lru_cache(maxsize=128)
+def _turns(chosen: Method) -> tuple[Stability, tuple[float, ...]]:
+    """The stable bands, and the points inside them at which a step is ±1, where θ passes a multiple of π."""
+    found = stability(chosen)
+    assert not isinstance(chosen, RungeKutta4)
+    step = exact_step(chosen)
+    zeros = [float(root) for root in positive_roots(step.a_by_x) if root.order > 0]
+    return found, tuple(x for x in zeros if any(x in interval for interval in found))
+
+
+def _phase(chosen: Method, x: float) -> float:
+    if isinstance(chosen, RungeKutta4):
+        # |θ − x| stays far below π where RK4 is of use.
+        return math.atan2(x - x**3 / 6, 1 - x**2 / 2 + x**4 / 24) % (2 * math.pi) if x > 0 else 0.0
+    if x == 0:
+        return 0.0
+    found, touching = _turns(chosen)
+    passed = sum(float(gap.upper) <= x for gap in found.gaps) + sum(point < x for point in touching)
+    if not found.stable(x):
+        return math.pi * (passed + 1)
+    step = exact_step(chosen)
+    c, a, rho = value(step.c, x), value(step.a_by_x, x), value(step.rho, x)
+    assert c is not None and a is not None and rho is not None
+    # In each band cos θ runs from one of ±1 to the other; which one it leaves depends on where it began.
+    lower = max(
+        [0.0, *(float(gap.upper) for gap in found.gaps if float(gap.upper) <= x), *(p for p in touching if p < x)]
+    )
+    begins = 1 if lower == 0 else _sign_after(chosen, lower, x)
+    return math.pi * passed + math.atan2(abs(float(a)) * x * math.sqrt(rho), float(begins * c))
+
+
+def _sign_after(chosen: Galerkin, lower: float, x: float) -> int:
+    c = value(exact_step(chosen).c, lower + 1e-9 * (x - lower))
+    return 1 if c is not None and c > 0 else -1

@@ -1,0 +1,269 @@
+"""Which methods are the same map?
+
+With as many nodes as the degree, r = s, the increments z can be eliminated for the velocities V_i at the nodes, and a
+member of the family is the partitioned Runge–Kutta method
+
+    Q_i = q₀ + h Σ_j a_ij V_j,     P_i = p₀ + h Σ_j â_ij F_j,     a = l (l′)⁻¹,   â = −(b l′)⁻ᵀ (b l)ᵀ,
+
+in the matrices of its own table (Marsden and West 2001, section 2.6): Gauss collocation where a = â is that of Gauss,
+Lobatto IIIA–IIIB where they are the pair's. If the mass is constant any member, also with r > s, is the Nyström method
+
+    Q_i = q₀ + c_i h M⁻¹p₀ + h² Σ_j α_ij M⁻¹F_j,   q₁ = … + h² Σ_j β_j M⁻¹F_j,   p₁ = p₀ + h Σ_j b_j F_j,
+
+α = −l K⁻¹ (b l)ᵀ with K = l′ᵀ b l′; its weights b_j are positive and its nodes distinct, so that two members are the
+same map for a constant mass just where these tables agree. Tables are compared in 60 digits. For a mass that depends on
+q the maps are compared themselves, in 40 digits, on a system without symmetries: a difference there is a proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.integrate import integrate
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Galerkin, Method, family
+from leastaction.methods import method as method_named
+from leastaction.quadrature import Quadrature, gauss, lagrange_basis, lobatto
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TABLE_DIGITS, MAP_DIGITS = 60, 40
+START = (["3/10", "-1/2"], ["2/5", "7/10"])
+
+
+@dataclass(frozen=True, eq=False)
+class SameMap:
+    """Whether two methods are the same map.
+
+    always, constant_mass        for every Lagrangian; for L = ½ vᵀMv − V(q) with a constant M
+    difference                   how far one step leads them apart on the test system with a mass M(q), at each h
+    constant_mass_difference     the same for a constant mass
+    """
+
+    first: Method
+    second: Method
+    always: bool
+    constant_mass: bool
+    h: NDArray[np.float64]
+    difference: NDArray[np.float64]
+    constant_mass_difference: NDArray[np.float64]
+
+    def __bool__(self) -> bool:
+        return self.always
+
+    def __repr__(self) -> str:
+        pair = f"{self.first.name} and {self.second.name}"
+        if self.always:
+            return f"{pair} are the same map"
+        if self.constant_mass:
+            return (
+                f"{pair} are the same map where the mass is constant, and not elsewhere "
+                f"(a step of {self.h[0]:.3g} leads them {self.difference[0]:.1e} apart)"
+            )
+        return f"{pair} are different maps, also where the mass is constant"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """How far apart one step leads over h, with a mass that depends on q and with a constant one."""
+        from leastaction.analysis.figures import plot_same_map
+
+        return plot_same_map(self, ax)
+
+
+def same_map(first: str | Method, second: str | Method) -> SameMap:
+    """Are two methods the same map: always, for a constant mass, or not at all?
+
+    >>> same_map("P3N4Q6Lob", "P4N4Q6Lob").constant_mass
+    True
+    """
+    one, other = method_named(first), method_named(second)
+    h = np.array([1 / 3, 1 / 6, 1 / 12])
+    apart, apart_constant = (
+        np.array([_apart(system, one, other, parts) for parts in (1, 2, 4)]) for system in (_general(), _constant())
+    )
+    negligible = 10.0 ** (8 - MAP_DIGITS)
+    if isinstance(one, Galerkin) and isinstance(other, Galerkin):
+        constant = _agree(_nystrom(one), _nystrom(other))
+        always = one == other or (
+            one.s == one.rule.r and other.s == other.rule.r and _agree(_partitioned(one), _partitioned(other))
+        )
+    else:
+        constant, always = bool((apart_constant < negligible).all()), one == other
+    if always != bool((apart < negligible).all()) or constant != bool((apart_constant < negligible).all()):
+        raise ArithmeticError(
+            f"the tables and the maps of {one.name} and {other.name} do not tell the same: one step differs by "
+            f"{apart}, for a constant mass by {apart_constant}"
+        )
+    return SameMap(one, other, always, constant, h, apart, apart_constant)
+
+
+@dataclass(frozen=True)
+class Equivalences:
+    """What else a method is.
+
+    gauss           it is Gauss collocation with r stages
+    lobatto_pair    it is the Lobatto IIIA–IIIB pair with r stages: "always", "constant mass" or "no"
+    twins           other members, up to s = r, that are the same map where the mass is constant
+    """
+
+    method: Galerkin
+    gauss: bool
+    lobatto_pair: str
+    twins: tuple[Galerkin, ...]
+
+    def __repr__(self) -> str:
+        r = self.method.rule.r
+        where = {"always": "for every Lagrangian", "constant mass": "where the mass is constant"}
+        lines, stages = [self.method.name], f"{r} stage{'s' if r > 1 else ''}"
+        if self.gauss:
+            lines.append(f"  is Gauss collocation with {stages}, for every Lagrangian")
+        if self.lobatto_pair != "no":
+            lines.append(f"  is the Lobatto IIIA–IIIB pair with {stages}, {where[self.lobatto_pair]}")
+        if self.twins:
+            lines.append(f"  is {', '.join(twin.name for twin in self.twins)} where the mass is constant")
+        if len(lines) == 1:
+            lines.append(
+                "  is neither a Gauss collocation nor a Lobatto IIIA–IIIB pair, nor another member of its rule"
+            )
+        return "\n".join(lines)
+
+
+def equivalences(method: str | Method) -> Equivalences:
+    """Is this method a Gauss collocation, a Lobatto IIIA–IIIB pair, or the same map as another member?
+
+    >>> equivalences("P3N3Q4Lob")
+    P3N3Q4Lob
+      is the Lobatto IIIA–IIIB pair with 3 stages, for every Lagrangian
+      is P2N3Q4Lob where the mass is constant
+    """
+    chosen = method_named(method)
+    if not isinstance(chosen, Galerkin):
+        raise TypeError(f"expected a member PsNrQu of the family; got {chosen!r}. To compare two maps use same_map")
+    s, rule = chosen.s, chosen.rule
+    r = rule.r
+    square = s == r
+    is_gauss = square and _agree(_partitioned(chosen), _gauss_collocation(r))
+    pair = "no"
+    if r >= 2:
+        if square and _agree(_partitioned(chosen), _lobatto_pair(r)):
+            pair = "always"
+        elif _agree(_nystrom(chosen), _nystrom_of(lobatto(r), *_lobatto_pair(r)[1:])):
+            pair = "constant mass"
+    twins = tuple(
+        member
+        for member in family(r, r)
+        if member != chosen and member.rule == rule and _agree(_nystrom(member), _nystrom(chosen))
+    )
+    return Equivalences(chosen, is_gauss, pair, twins)
+
+
+Tables = tuple[Any, ...]
+
+
+def _agree(one: Tables, other: Tables) -> bool:
+    if any((a.rows, a.cols) != (b.rows, b.cols) for a, b in zip(one, other, strict=True)):
+        return False
+    with mpmath.workdps(TABLE_DIGITS):
+        far = max(mpmath.norm(a - b, mpmath.inf) for a, b in zip(one, other, strict=True))
+        return bool(far < mpmath.mpf(10) ** (15 - TABLE_DIGITS))
+
+
+def _matrices(chosen: Galerkin) -> tuple[Any, Any, Any, Any]:
+    table = chosen.exact_table(TABLE_DIGITS)
+    c, b, l, dl = (mpmath.matrix(table[name]) for name in ("c", "b", "l", "dl"))
+    return c, b, l, dl
+
+
+@lru_cache(maxsize=64)
+def _partitioned(chosen: Galerkin) -> Tables:
+    """c, a, â of a member with r = s."""
+    with mpmath.workdps(TABLE_DIGITS):
+        c, b, l, dl = _matrices(chosen)
+        s = chosen.s
+        a = l[:, 1:] * mpmath.inverse(dl[:, 1:])
+        weighted = mpmath.diag(list(b))
+        a_hat = -mpmath.inverse((weighted * dl[:, :s]).T) * (weighted * l[:, :s]).T
+        return c, a, a_hat
+
+
+@lru_cache(maxsize=64)
+def _nystrom(chosen: Galerkin) -> Tables:
+    """c, α, β, b of a member, for a constant mass."""
+    with mpmath.workdps(TABLE_DIGITS):
+        c, b, l, dl = _matrices(chosen)
+        s, weighted = chosen.s, mpmath.diag(list(b))
+        K = dl[:, :s].T * weighted * dl[:, 1:]
+        z = -mpmath.inverse(K) * (weighted * l[:, :s]).T
+        return c, l[:, 1:] * z, z[s - 1 :, :], b
+
+
+def _nystrom_of(rule: Quadrature, a: Any, a_hat: Any) -> Tables:
+    """The Nyström table of a partitioned pair."""
+    with mpmath.workdps(TABLE_DIGITS):
+        c, b = (mpmath.matrix(x) for x in rule.points(TABLE_DIGITS))
+        return c, a * a_hat, b.T * a_hat, b
+
+
+def _collocation(rule: Quadrature) -> Any:
+    """a_ij = ∫₀^{c_i} of the Lagrange basis on the rule's own nodes, by a Gauss rule on [0, c_i]."""
+    with mpmath.workdps(TABLE_DIGITS):
+        c, _ = rule.points(TABLE_DIGITS)
+        x, w = gauss(rule.r).points(TABLE_DIGITS)
+        a = mpmath.matrix(rule.r, rule.r)
+        for i in range(rule.r):
+            values, _ = lagrange_basis(c, [c[i] * y for y in x], TABLE_DIGITS)
+            for j in range(rule.r):
+                a[i, j] = c[i] * mpmath.fsum(w[k] * values[k][j] for k in range(rule.r))
+        return a
+
+
+@lru_cache(maxsize=32)
+def _gauss_collocation(r: int) -> Tables:
+    with mpmath.workdps(TABLE_DIGITS):
+        a = _collocation(gauss(r))
+        return mpmath.matrix(gauss(r).points(TABLE_DIGITS)[0]), a, a
+
+
+@lru_cache(maxsize=32)
+def _lobatto_pair(r: int) -> Tables:
+    """IIIA is collocation on the Lobatto nodes, and IIIB its symplectic partner b_j (1 − a_ji / b_i)."""
+    with mpmath.workdps(TABLE_DIGITS):
+        a = _collocation(lobatto(r))
+        c, b = lobatto(r).points(TABLE_DIGITS)
+        partner = mpmath.matrix(r, r)
+        for i in range(r):
+            for j in range(r):
+                partner[i, j] = b[j] * (1 - a[j, i] / b[i])
+        return mpmath.matrix(c), a, partner
+
+
+@lru_cache(maxsize=1)
+def _general() -> Lagrangian:
+    def general(q: Any, v: Any) -> Any:
+        """A mass that depends on q, and nothing conserved but the energy."""
+        kinetic = (2 + np.sin(q[1])) * v[0] ** 2 + (1 + q[0] ** 2) * v[1] ** 2 + v[0] * v[1] * np.cos(q[0])
+        return kinetic / 2 - q[0] ** 4 / 4 + np.cos(q[0] + 2 * q[1])
+
+    return Lagrangian(general, n=2)
+
+
+@lru_cache(maxsize=1)
+def _constant() -> Lagrangian:
+    def constant(q: Any, v: Any) -> Any:
+        kinetic = 2 * v[0] ** 2 + 3 * v[1] ** 2 + v[0] * v[1]
+        return kinetic / 2 - q[0] ** 4 / 4 + np.cos(q[0] + 2 * q[1])
+
+    return Lagrangian(constant, n=2)
+
+
+def _apart(system: Lagrangian, one: Method, other: Method, parts: int) -> float:
+    """How far one step leads two methods apart."""
+    h = f"1/{3 * parts}"
+    ends = [integrate(system, m, *START, h=h, steps=1, digits=MAP_DIGITS) for m in (one, other)]
+    return float(max(abs(ends[0].q[-1] - ends[1].q[-1]).max(), abs(ends[0].p[-1] - ends[1].p[-1]).max()))

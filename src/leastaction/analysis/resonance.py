@@ -1,0 +1,145 @@
+"""Step resonance: at which h does the energy of a long run degrade?
+
+A symplectic step keeps the energy error bounded, and of the size h^p, as long as h is away from resonances with the
+system's own frequencies (where hω is near a multiple of π: the thin gaps of `stability`) and from the end of the branch
+of solutions that begins at h = 0. Over a scan of h three things tell where that fails: the error grows during the run,
+it stands out from that at neighbouring h, or a step cannot be solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.analysis.tables import table
+from leastaction.errors import StepFailed
+from leastaction.integrate import integrate
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Method
+from leastaction.methods import method as method_named
+from leastaction.path import Path
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+
+GROWS = 1.8  # the second half's error over the first's: about 1 if bounded, 2 for a steady drift
+STANDS_OUT = 10.0  # times what the neighbours have
+NEIGHBOURS = 5  # on each side
+
+
+@dataclass(frozen=True, eq=False)
+class Resonance:
+    """Energy errors of long runs over h.
+
+    error       max |E − E₀| over the run, relative to the largest kinetic term |p · v|, (K,); inf where a step failed
+    growth      that over the second half of the run, over that over the first
+    excess      error over the errors at neighbouring h; nan at the ends of the scan
+    continued   the part of steps that had to be found by continuation in h, since Newton's iteration might have led
+                from the prediction to another root
+    remark      "", "grows", "stands out", "failed" or several of these
+    """
+
+    system: Lagrangian
+    method: Method
+    t_end: float
+    h: FloatArray
+    error: FloatArray
+    growth: FloatArray
+    excess: FloatArray
+    continued: FloatArray
+    remark: tuple[str, ...]
+
+    @property
+    def degraded(self) -> FloatArray:
+        """The steps h at which something is wrong."""
+        return self.h[[bool(remark) for remark in self.remark]]
+
+    def __repr__(self) -> str:
+        head = f"{self.method.name} on {self.system.name} over t = {self.t_end:g}: "
+        head += f"{len(self.degraded)} of {len(self.h)} steps h show degraded energy"
+        rows = []
+        for remark, group in groupby(range(len(self.h)), key=lambda k: self.remark[k]):
+            k = list(group)
+            if remark:
+                ends = f"{self.h[k[0]]:.6g}" + (f" … {self.h[k[-1]]:.6g}" if len(k) > 1 else "")
+                rows.append([ends, f"{self.error[k].max():.2e}", f"{self.continued[k].max():.0%}", remark])
+        return head + ("\n" + table(["h", "energy error", "continued", ""], rows) if rows else "")
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The energy error over h; degraded steps in colour, failed ones as lines."""
+        from leastaction.analysis.figures import plot_resonance
+
+        return plot_resonance(self, ax)
+
+
+def resonance(
+    system: Lagrangian,
+    method: str | Method,
+    q0: ArrayLike,
+    p0: ArrayLike,
+    hs: Sequence[float] | FloatArray,
+    *,
+    t_end: float,
+    params: Mapping[str, Any] | None = None,
+) -> Resonance:
+    """Scan h: run each until t_end, and say where the energy degrades.
+
+    The system must not depend on time, or it has no energy to conserve.
+    """
+    if not isinstance(system, Lagrangian):
+        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
+    chosen = method_named(method)
+    h = np.sort(np.asarray(hs, float))
+    if h.ndim != 1 or len(h) < 2 or not (h > 0).all():
+        raise ValueError("hs must be two or more positive steps")
+    rows = [_run(system, chosen, q0, p0, float(x), t_end, params) for x in h]
+    error, growth, continued = (np.array([row[k] for row in rows]) for k in range(3))
+    excess = np.array([_excess(error, k) for k in range(len(h))])
+    remarks = []
+    for k in range(len(h)):
+        found = {
+            "failed": np.isinf(error[k]),
+            "grows": growth[k] > GROWS,
+            "stands out": excess[k] > STANDS_OUT and np.isfinite(error[k]),
+        }
+        remarks.append(", ".join(name for name, holds in found.items() if holds))
+    return Resonance(system, chosen, float(t_end), h, error, growth, excess, continued, tuple(remarks))
+
+
+def _run(
+    system: Lagrangian, chosen: Method, q0: ArrayLike, p0: ArrayLike, h: float, t_end: float, params: Any
+) -> tuple[float, float, float]:
+    try:
+        path = integrate(system, chosen, q0, p0, h=h, t_end=t_end, params=params)
+    except StepFailed as failure:
+        return np.inf, np.nan, _continued(failure.path)
+    with np.errstate(over="ignore", invalid="ignore"):
+        energy = path.energy()
+        kinetic = float(np.abs(np.einsum("ki,ki->k", path.p[:2], path.velocity()[:2])).max())
+        away = np.abs(energy - energy[0]) / (max(kinetic, abs(float(energy[0]))) or 1.0)
+    if not np.isfinite(away).all():
+        return np.inf, np.nan, _continued(path)
+    half = (len(away) + 1) // 2
+    floor = 64 * np.finfo(float).eps  # growth of round-off is no resonance
+    growth = (away[half:].max(initial=0.0) + floor) / (away[:half].max() + floor)
+    return float(away.max()), float(growth), _continued(path)
+
+
+def _continued(path: Path) -> float:
+    return float(path.stats.get("continued", 0)) / max(1, path.stats["steps"])
+
+
+def _excess(error: FloatArray, k: int) -> float:
+    """The error over the larger of the medians to either side, so that a steep but smooth rise does not count."""
+    sides = [error[max(0, k - NEIGHBOURS) : k], error[k + 1 : k + 1 + NEIGHBOURS]]
+    medians = [np.median(side[np.isfinite(side)]) for side in sides if np.isfinite(side).any()]
+    if len(medians) < 2 or not np.isfinite(error[k]) or not max(medians) > 0:
+        return float("nan")
+    return float(error[k] / max(medians))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import runpy
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,8 +25,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
-        return int(options.command(options))
-    except (ValueError, TypeError, FileNotFoundError, ImportError) as error:
+        code = int(options.command(options))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader, such as head, has seen enough; Python's own flush at exit must not complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, TypeError, OSError, ImportError) as error:
         print(f"leastaction: {error}", file=sys.stderr)
         return 2
     except ArithmeticError as error:
@@ -114,19 +121,18 @@ def _reproduce(options: argparse.Namespace) -> int:
     for outcome in outcomes:
         agree, hold = sum(cell.agrees for cell in outcome.cells), sum(claim.holds for claim in outcome.claims)
         claims = f"{hold} of {len(outcome.claims)}"
-        rows.append(
-            [outcome.paper.key, len(outcome.cells), agree, len(outcome.cells) - agree, len(outcome.figures), claims]
-        )
-    _print_table(["paper", "published", "reproduced", "different", "figures", "claims hold"], rows)
+        numbers = [len(outcome.cells), agree, len(outcome.cells) - agree]
+        rows.append([outcome.paper.key, *numbers, len(outcome.figures), claims, len(outcome.errata)])
+    _print_table(["paper", "published", "reproduced", "different", "figures", "claims hold", "errata"], rows)
     for outcome in outcomes:
-        for cell in outcome.cells:
-            if not cell.agrees:
-                why = cell.note or "not explained"
-                print(
-                    f"  {outcome.paper.key}, Table {cell.table}, {cell.row}, {cell.column}: "
-                    f"printed {cell.published}, computed {cell.shown()}: {why}"
-                )
-    print(f"report: {options.out / 'index.html'}")
+        for table, note, cells in outcome.differences:
+            print(f"\n{outcome.paper.key}, Table {table.number}: {note or 'not explained'}")
+            for cell in cells:
+                print(f"  {cell.row}, {cell.column}: printed {cell.published}, computed {cell.shown()}")
+        for figure, claim in outcome.failures:
+            print(f"\n{outcome.paper.key}, Figure {figure.number}: {claim.note or 'does not hold'}")
+            print(f"  {claim.text}: {claim.measured}")
+    print(f"\nreport: {options.out / 'index.html'}")
     return 0
 
 
@@ -187,7 +193,7 @@ def _system(name: str) -> tuple[Any, dict[str, Any]]:
     if name.endswith(".py"):
         if not Path(name).is_file():
             raise FileNotFoundError(f"there is no file {name}")
-        found = runpy.run_path(name)
+        found = _executed(name)
         missing = [word for word in ("system", "q0") if word not in found]
         if missing or ("p0" in found) == ("v0" in found):
             raise ValueError(f"{name} must define system, q0, and either p0 or v0; it lacks {missing or 'p0 or v0'}")
@@ -197,6 +203,17 @@ def _system(name: str) -> tuple[Any, dict[str, Any]]:
 
     problem = problems.get(name)
     return problem.system, {"q0": problem.q0, "p0": problem.p0}
+
+
+def _executed(file: str) -> dict[str, Any]:
+    """The names a file of the user's defines; an error in it says on which line."""
+    try:
+        return runpy.run_path(file)
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+        line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+        message = error.msg if isinstance(error, SyntaxError) else error
+        raise ValueError(f"{file}, line {line}: {type(error).__name__}: {message}") from error
 
 
 def _linear_system(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
@@ -222,18 +239,28 @@ def _linear_system(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
 
 
 def _methods(options: argparse.Namespace) -> int:
-    from leastaction.methods import ALIASES, family
+    from leastaction.linear import stable_intervals
+    from leastaction.methods import ALIASES, family, method
 
     names: dict[str, list[str]] = {}
     for alias, chosen in ALIASES.items():
         names.setdefault(chosen.name, []).append(alias)
     rows = []
     for member in family(options.max_s):
-        rows.append([member.name, ", ".join(names.get(member.name, [])), member.order, "symplectic, symmetric"])
-    rows.append(["rk4", "rk4-hamilton", 4, "explicit; neither symplectic nor symmetric"])
-    rows.append(["rk4-lagrange", "", 4, "the same on the state (q, v)"])
-    _print_table(["method", "also called", "order", "properties"], rows)
+        also, stable = ", ".join(names.get(member.name, [])), _stability(stable_intervals(member))
+        rows.append([member.name, also, member.order, stable, "symplectic, symmetric"])
+    stable = _stability(stable_intervals("rk4"))
+    rows.append(["rk4", "rk4-hamilton", method("rk4").order, stable, "explicit; neither symplectic nor symmetric"])
+    rows.append(["rk4-lagrange", "", method("rk4-lagrange").order, stable, "the same on the state (q, v)"])
+    _print_table(["method", "also called", "order", "stable", "properties"], rows)
+    print("\nstable: up to this hω on an oscillator of frequency ω; +: and in intervals beyond (la.analysis.stability)")
     return 0
+
+
+def _stability(intervals: Sequence[tuple[float, float]]) -> str:
+    """Where a method is stable, in a few letters."""
+    end = intervals[0][1]
+    return "every h" if end == float("inf") else f"{end:.4f}{' +' if len(intervals) > 1 else ''}"
 
 
 def _problems(options: argparse.Namespace) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING
@@ -43,9 +43,24 @@ class Cell:
         return any(computed.quantize(unit, mode) == printed for mode in (ROUND_HALF_EVEN, ROUND_DOWN))
 
     def shown(self) -> str:
-        """The computed number with a few digits more than the published one has."""
-        digits = len(Decimal(self.published).as_tuple().digits)
-        return f"{self.computed:.{digits + 1}e}" if "e" in self.published.lower() else f"{self.computed:.{digits + 1}g}"
+        """The computed number as the published one is written, with a digit more.
+
+        >>> Cell("1", "row", "column", "2.93e-2", 0.02933251).shown(), Cell("1", "row", "column", "2.0", 2.0).shown()
+        ('2.933e-2', '2.00')
+        """
+        printed = Decimal(self.published)
+        if "e" not in self.published.lower():
+            return f"{self.computed:.{max(0, -int(printed.as_tuple().exponent)) + 1}f}"
+        mantissa, _, exponent = f"{self.computed:.{len(printed.as_tuple().digits)}e}".partition("e")
+        return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def by_note(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+    """Cells that share a note, together."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(cell.note, []).append(cell)
+    return found
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from leastaction.papers.model import Cell, Claim, FigureSpec, Options, Paper
+from leastaction.papers.model import Cell, Claim, FigureSpec, Options, Paper, by_note
 from leastaction.report.page import page
 
 
@@ -61,6 +61,24 @@ class Outcome:
     @property
     def claims(self) -> list[Claim]:
         return [claim for figure in self.figures for claim in figure.claims]
+
+    @property
+    def differences(self) -> list[tuple[TableOutcome, str, list[Cell]]]:
+        """The cells that differ, by table and reason."""
+        return [
+            (table, note, cells)
+            for table in self.tables
+            for note, cells in by_note(cell for cell in table.cells if not cell.agrees).items()
+        ]
+
+    @property
+    def failures(self) -> list[tuple[FigureOutcome, Claim]]:
+        """The claims that do not hold."""
+        return [(figure, claim) for figure in self.figures for claim in figure.claims if not claim.holds]
+
+    @property
+    def seconds(self) -> float:
+        return sum(table.seconds for table in self.tables) + sum(figure.seconds for figure in self.figures)
 
 
 def reproduce(
@@ -142,6 +160,8 @@ def records(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:
                 }
             )
         for figure in outcome.figures:
-            claims = [{"text": c.text, "holds": bool(c.holds), "measured": c.measured} for c in figure.claims]
+            claims = [
+                {"text": c.text, "holds": bool(c.holds), "measured": c.measured, "note": c.note} for c in figure.claims
+            ]
             rows.append({"paper": key, "figure": figure.number, "file": figure.file, "claims": claims})
     return rows

@@ -1,70 +1,73 @@
-"""The report's page: one HTML file with everything in it."""
+"""The report's page: one HTML file with everything in it, figures and style included; it asks for no script."""
 
 from __future__ import annotations
 
 import base64
+import os
 import platform
+import re
+import struct
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
-from importlib import metadata
+from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leastaction.papers.model import Cell, Options
+from leastaction.papers.model import Cell, Claim, Options, by_note
 
 if TYPE_CHECKING:
     from leastaction.report.build import ErratumOutcome, FigureOutcome, Outcome, TableOutcome
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --soft: #f3f5f7; --line: #d5dae0; --faint: #5b6570;
-  --good: #00664f; --bad: #a84300; --bad-back: #fff1e6; --link: #0a58a8; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e7ea; --paper: #15181c; --soft: #1e2328; --line: #3a4149;
-  --faint: #9aa4ae; --good: #4fd1a5; --bad: #ffab73; --bad-back: #3a2415; --link: #7db7f0; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 62rem; padding: 1rem; font: 16px/1.5 system-ui, sans-serif; color: var(--ink);
-  background: var(--paper); }
-h1 { font-size: 1.7rem; margin: .5rem 0 0; } h2 { margin-top: 2.5rem; border-bottom: 2px solid var(--line); }
-h3 { margin: 1.8rem 0 .3rem; } a { color: var(--link); } p.setting, figcaption, .faint { color: var(--faint); }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .6rem 0; }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th:first-child, td:first-child, td.text, th.text { text-align: left; } td.text { white-space: normal; }
-thead th { background: var(--soft); } td.differs { background: var(--bad-back); }
-.published { display: block; font-size: .8em; color: var(--faint); } .yes { color: var(--good); }
-.no { color: var(--bad); } figure { margin: 1rem 0; } figure img { width: 100%; height: auto; background: #fff;
-  border-radius: 4px; } ul.claims { margin: .3rem 0; padding-left: 1.2rem; font-size: .92em; }
-@media print { body { max-width: none; font-size: 10pt; } figure, table { break-inside: avoid; } }
-"""
+_LIBRARIES = ("numpy", "scipy", "llvmlite", "numba", "python-flint", "matplotlib")
 
 
 def page(outcomes: Sequence[Outcome], out: Path, seconds: float, options: Options) -> str:
     """The whole report as HTML."""
-    body = [
-        "<h1>The papers, recomputed</h1>",
-        f"<p class='faint'>leastaction {metadata.version('leastaction')} · {_machine()} · "
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC · {seconds:.0f} s{' · full' if options.full else ''}</p>",
-        _summary(outcomes),
-    ]
-    for outcome in outcomes:
-        paper = outcome.paper
-        body.append(f"<h2 id='{paper.key}'>{escape(paper.title)}</h2>")
-        body.append(f"<p>{escape(paper.authors)}. {escape(paper.reference)}</p>")
-        body.extend(_table(table) for table in outcome.tables)
-        body.extend(_figure(figure, out) for figure in outcome.figures)
-        if outcome.errata:
-            body.append(_errata(outcome.errata))
+    style = resources.files("leastaction.report").joinpath("page.css").read_text(encoding="utf-8")
+    links = [("summary", "Summary"), ("differences", "Differences")]
+    links += [(outcome.paper.key, outcome.paper.key.capitalize()) for outcome in outcomes]
+    links += [("facts", "Run")]
+    nav = "".join(f"<li><a href='#{place}'>{escape(name)}</a></li>" for place, name in links)
     return (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        "<link rel='icon' href='data:,'>"
-        f"<title>leastaction: the papers, recomputed</title><style>{_STYLE}</style></head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body></html>\n"
+        "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
+        "<link rel='icon' href='data:,'>\n"
+        f"<title>leastaction: the papers, recomputed</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f"<nav aria-label='Parts'><ul>{nav}</ul></nav>\n"
+        f"<header>\n<h1>The papers, recomputed</h1>\n{_lead(outcomes)}\n</header>\n<main>\n"
+        f"{_summary(outcomes)}\n{_differences(outcomes)}\n"
+        + "\n".join(_paper(outcome, out) for outcome in outcomes)
+        + f"\n</main>\n{_facts(outcomes, seconds, options)}\n</body>\n</html>\n"
     )
 
 
-def _machine() -> str:
-    return f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+_LONG = " class='long'"  # a heading that may break on a phone
+_SCRIPT = re.compile(r"([_^])(?:\{([^{}]*)\}|([a-z0-9]+|[α-ωℓ½]+|[A-Z]))")
+
+
+def _prose(text: str) -> str:
+    """Text as HTML, with the indices it writes as q_m, p_{j+1} or g^β.
+
+    >>> _prose("p_{j+1} < ω²_max")
+    'p<sub>j+1</sub> &lt; ω²<sub>max</sub>'
+    """
+    tags = {"_": "sub", "^": "sup"}
+    return _SCRIPT.sub(lambda m: f"<{tags[m[1]]}>{m[2] or m[3]}</{tags[m[1]]}>", escape(text))
+
+
+def _lead(outcomes: Sequence[Outcome]) -> str:
+    cells = [cell for outcome in outcomes for cell in outcome.cells]
+    claims = [claim for outcome in outcomes for claim in outcome.claims]
+    return (
+        f"<p class='lead'>{sum(cell.agrees for cell in cells)} of {len(cells)} published numbers come out again to the "
+        f"digits printed; {sum(claim.holds for claim in claims)} of {len(claims)} statements about figures hold; "
+        f"{sum(len(outcome.errata) for outcome in outcomes)} errors in print are shown with evidence. Everything here "
+        "was computed anew by leastaction's public functions.</p>"
+    )
+
+
+_COLUMNS = ("numbers", "reproduced", "different", "figures", "statements that hold", "errata")
 
 
 def _summary(outcomes: Sequence[Outcome]) -> str:
@@ -72,75 +75,165 @@ def _summary(outcomes: Sequence[Outcome]) -> str:
     for outcome in outcomes:
         cells, claims = outcome.cells, outcome.claims
         agree, hold = sum(cell.agrees for cell in cells), sum(claim.holds for claim in claims)
+        held = f"{hold} of {len(claims)}"
+        counts = (len(cells), agree, len(cells) - agree, len(outcome.figures), held, len(outcome.errata))
+        looks = ("", "yes", "no" if agree < len(cells) else "", "", "no" if hold < len(claims) else "", "")
         rows.append(
-            f"<tr><td class='text'><a href='#{outcome.paper.key}'>{escape(outcome.paper.title)}</a></td>"
-            f"<td>{len(cells)}</td><td class='yes'>{agree}</td><td class='{'no' if agree < len(cells) else ''}'>"
-            f"{len(cells) - agree}</td><td>{len(outcome.figures)}</td><td>{hold} of {len(claims)}</td></tr>"
+            f"<tr><th scope='row'><a href='#{outcome.paper.key}'>{escape(outcome.paper.title)}</a></th>"
+            + "".join(
+                f"<td class='{look}' data-name='{name}'>{count}</td>"
+                for name, look, count in zip(_COLUMNS, looks, counts, strict=True)
+            )
+            + "</tr>"
         )
+    head = "".join(f"<th scope='col'>{name}</th>" for name in _COLUMNS)
     return (
-        "<div class='wide'><table id='summary'><thead><tr><th class='text'>paper</th><th>numbers published</th>"
-        "<th>reproduced</th><th>different</th><th>figures</th><th>claims that hold</th></tr></thead><tbody>"
-        + "".join(rows)
-        + "</tbody></table></div><p class='faint'>A number is reproduced when the computed one, rounded or cut to the "
-        "digits printed, is the published one. Every difference is marked, with its reason below the table.</p>"
+        f"<div class='wide'><table id='summary'><thead><tr><th scope='col'>paper</th>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        "<p class='faint'>A number is reproduced when the computed one, rounded or cut to the digits printed, is the "
+        "published one. Figures are drawn anew; the statements are those their captions and the text make, checked by "
+        "code.</p>"
     )
 
 
-def _table(table: TableOutcome) -> str:
+def _differences(outcomes: Sequence[Outcome]) -> str:
+    """Every cell that differs, those with one reason together, and every claim that does not hold."""
+    parts = []
+    for outcome in outcomes:
+        paper = outcome.paper
+        items = [
+            f"<li><a href='#{_place(outcome, 'table', table.number)}'>Table {escape(table.number)}</a>, "
+            f"{_said(cells)}: {_prose(note) or 'not explained'}</li>"
+            for table, note, cells in outcome.differences
+        ]
+        items += [
+            f"<li><a href='#{_place(outcome, 'figure', figure.number)}'>Figure {escape(figure.number)}</a>, "
+            f"“{_prose(claim.text)}”: {_prose(claim.note)} <span class='measured'>{_prose(claim.measured)}</span></li>"
+            for figure, claim in outcome.failures
+        ]
+        if items:
+            parts.append(f"<h3>{escape(paper.title)}</h3><ul class='notes'>{''.join(items)}</ul>")
+    body = "".join(parts) or "<p>None: every number is reproduced and every statement holds.</p>"
+    return f"<section id='differences'><h2>What differs, and why</h2>{body}</section>"
+
+
+def _paper(outcome: Outcome, out: Path) -> str:
+    paper = outcome.paper
+    links = [(_place(outcome, "table", t.number), f"Table {t.number}") for t in outcome.tables]
+    links += [(_place(outcome, "figure", f.number), f"Figure {f.number}") for f in outcome.figures]
+    links += [(f"{paper.key}-errata", "Errata")] if outcome.errata else []
+    parts = [
+        f"<h2>{escape(paper.title)}</h2>",
+        f"<p>{escape(paper.authors)}. {escape(paper.reference)}.</p>",
+        "<p class='parts'>" + " ".join(f"<a href='#{place}'>{escape(name)}</a>" for place, name in links) + "</p>",
+        *(_table(outcome, table) for table in outcome.tables),
+        *(_figure(outcome, figure, out) for figure in outcome.figures),
+    ]
+    if outcome.errata:
+        parts.append(f"<h3 id='{paper.key}-errata'>Errata</h3>")
+        parts += [_erratum(erratum) for erratum in outcome.errata]
+    return f"<section id='{paper.key}'>\n" + "\n".join(parts) + "\n</section>"
+
+
+def _place(outcome: Outcome, kind: str, number: str) -> str:
+    return f"{outcome.paper.key}-{kind}-{number.replace('.', '-')}"
+
+
+def _said(cells: Sequence[Cell]) -> str:
+    """Cells in words: where, what is printed and what was computed."""
+    return "; ".join(
+        f"{escape(cell.row)}, {escape(cell.column)} (printed {escape(cell.published)}, computed {escape(cell.shown())})"
+        for cell in cells
+    )
+
+
+def _table(outcome: Outcome, table: TableOutcome) -> str:
+    place = _place(outcome, "table", table.number)
     columns = list(dict.fromkeys(cell.column for cell in table.cells))
     rows = list(dict.fromkeys(cell.row for cell in table.cells))
     found = {(cell.row, cell.column): cell for cell in table.cells}
-    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
-    lines = []
-    for row in rows:
-        entries = "".join(_entry(found.get((row, column))) for column in columns)
-        lines.append(f"<tr><td class='text'>{escape(row)}</td>{entries}</tr>")
-    notes = [cell for cell in table.cells if cell.note]
-    text = f"<h3>Table {escape(table.number)}. {escape(table.title)}</h3>"
-    if table.setting:
-        text += f"<p class='setting'>{escape(table.setting)}</p>"
-    body = "".join(lines)
-    text += f"<div class='wide'><table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    if notes:
-        items = "".join(
-            f"<li>{escape(cell.row)}, {escape(cell.column)}: printed {escape(cell.published)}, computed "
-            f"{escape(cell.shown())}: {escape(cell.note)}</li>"
-            for cell in notes
-        )
-        text += f"<ul class='claims'>{items}</ul>"
-    return text
+    notes = {note: cells for note, cells in by_note(table.cells).items() if note}
+    marks = {note: f"<sup><a href='#{place}-note-{i}'>{i}</a></sup>" for i, note in enumerate(notes, 1)}
+    head = "".join(f"<th scope='col'{_LONG if len(column) > 14 else ''}>{escape(column)}</th>" for column in columns)
+    body = "".join(
+        f"<tr><th scope='row'>{escape(row)}</th>"
+        + "".join(_entry(found.get((row, column)), marks) for column in columns)
+        + "</tr>"
+        for row in rows
+    )
+    listed = "".join(
+        f"<li id='{place}-note-{i}'>{_said(cells)}: {_prose(note)}</li>"
+        for i, (note, cells) in enumerate(notes.items(), 1)
+    )
+    return (
+        f"<h3 id='{place}'>Table {escape(table.number)}. {_prose(table.title)}</h3>"
+        f"<p class='setting'>{_prose(table.setting)} Each entry: computed, and published below it. "
+        f"{table.seconds:.1f} s.</p>"
+        f"<div class='wide'><table data-paper='{outcome.paper.key}' data-table='{escape(table.number)}'>"
+        f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        + (f"<ol class='notes'>{listed}</ol>" if listed else "")
+    )
 
 
-def _entry(cell: Cell | None) -> str:
+def _entry(cell: Cell | None, marks: dict[str, str]) -> str:
     if cell is None:
         return "<td></td>"
-    mark = "" if cell.agrees else " class='differs'"
-    return f"<td{mark}>{escape(cell.shown())}<span class='published'>{escape(cell.published)}</span></td>"
-
-
-def _figure(figure: FigureOutcome, out: Path) -> str:
-    data = base64.b64encode((out / figure.file).read_bytes()).decode()
-    title = f"Figure {escape(figure.number)}. {escape(figure.title)}"
-    items = "".join(
-        f"<li><span class='{'yes' if c.holds else 'no'}'>{'✓' if c.holds else '✗'}</span> {escape(c.text)}: "
-        f"{escape(c.measured)}</li>"
-        for c in figure.claims
-    )
-    claims = f"<ul class='claims'>{items}</ul>" if items else ""
+    look = "" if cell.agrees else " class='differs'"
     return (
-        f"<figure><img alt='{escape(figure.title, quote=True)}' src='data:image/png;base64,{data}'>"
-        f"<figcaption>{title}</figcaption>{claims}</figure>"
+        f"<td{look}><span class='computed'>{escape(cell.shown())}</span>{marks.get(cell.note, '')}"
+        f"<span class='published'>{escape(cell.published)}</span></td>"
     )
 
 
-def _errata(errata: Sequence[ErratumOutcome]) -> str:
-    rows = "".join(
-        f"<tr><td class='text'>{escape(e.place)}</td><td class='text'>{escape(e.printed)}</td>"
-        f"<td class='text'>{escape(e.correct)}</td><td class='text'>{escape(e.evidence)}</td></tr>"
-        for e in errata
-    )
+def _figure(outcome: Outcome, figure: FigureOutcome, out: Path) -> str:
+    data = (out / figure.file).read_bytes()
+    width, height = struct.unpack(">II", data[16:24])  # of a PNG's first chunk: room is kept before it is decoded
     return (
-        "<h3>Errata</h3><div class='wide'><table><thead><tr><th class='text'>where</th><th class='text'>printed</th>"
-        "<th class='text'>should be</th><th class='text'>evidence, computed</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>"
+        f"<figure id='{_place(outcome, 'figure', figure.number)}' data-paper='{outcome.paper.key}' "
+        f"data-figure='{escape(figure.number)}'>"
+        f"<figcaption>Figure {escape(figure.number)}. {_prose(figure.title)}</figcaption>"
+        f"<img alt='{escape(figure.title)}' width='{width}' height='{height}'"
+        f"src='data:image/png;base64,{base64.b64encode(data).decode()}'>"
+        f"<ul class='claims'>{''.join(_claim(claim) for claim in figure.claims)}</ul></figure>"
     )
+
+
+def _claim(claim: Claim) -> str:
+    text = f"{_prose(claim.text)} <span class='measured'>— {_prose(claim.measured)}</span>"
+    if claim.holds:
+        return f"<li><span class='mark yes' title='holds'>✓</span>{text}</li>"
+    why = f"<span class='why'>{_prose(claim.note)}</span>" if claim.note else ""
+    return f"<li class='fails'><span class='mark no' title='does not hold'>✗</span>{text}{why}</li>"
+
+
+def _erratum(erratum: ErratumOutcome) -> str:
+    lines = (("printed", erratum.printed), ("should be", erratum.correct), ("evidence", erratum.evidence))
+    body = "".join(f"<dt>{name}</dt><dd>{_prose(text)}</dd>" for name, text in lines)
+    return f"<div class='erratum'><h4>{_prose(erratum.place)}</h4><dl>{body}</dl></div>"
+
+
+def _facts(outcomes: Sequence[Outcome], seconds: float, options: Options) -> str:
+    kind = "with the long runs" if options.full else "default"
+    if options.digits:
+        kind += f", {options.digits} digits"
+    facts = {
+        "leastaction": metadata.version("leastaction"),
+        "run": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {seconds:.0f} s ({kind})",
+        "machine": f"{platform.system()} {platform.machine()}, {_processor()}",
+        "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "libraries": ", ".join(f"{name} {metadata.version(name)}" for name in _LIBRARIES),
+        "papers": ", ".join(f"{outcome.paper.key} {outcome.seconds:.0f} s" for outcome in outcomes),
+    }
+    body = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
+    return f"<footer id='facts'><h3>This run</h3><dl>{body}</dl></footer>"
+
+
+def _processor() -> str:
+    """The processor's own name, where the system tells it, and how many there are."""
+    name = platform.processor()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return f"{name or 'processor unknown'}, {os.cpu_count()} cores"

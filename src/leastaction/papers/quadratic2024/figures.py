@@ -174,7 +174,7 @@ def figure_5(options: Options) -> Drawing:
         ),
         Claim(
             "Simpson's error drops by four orders of magnitude when the step is divided by ten",
-            abs(np.log10(drop) - 4) < 0.15,
+            bool(abs(np.log10(drop) - 4) < 0.15),
             f"by the factor {drop:.0f}",
         ),
     ]

@@ -126,7 +126,7 @@ def cells_of(lengths: Sequence[int], unit: float = 1.0) -> list[Cell]:
             continue
         e = [error[variable] for error in found[periods, method]]
         row = f"{periods} t̄, {method}, {variable}"
-        columns = [*(f"{periods * mesh} meshes" for mesh in MESHES), "order"]
+        columns = [*(f"h = {1 / mesh:g} t̄" for mesh in MESHES), "order"]
         for i, computed in enumerate([*e, 0.5 * math.log2(e[0] / e[2])]):
             note = DISAGREEMENTS.get((periods, variable, method, i), "")
             cells.append(Cell("2", row, columns[i], published[i], computed, note))

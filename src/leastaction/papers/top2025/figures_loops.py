@@ -80,6 +80,7 @@ def figure_7(options: Options) -> Drawing:
             f"dφ/dt stays between {rate.min():.2f} and {rate.max():.2f} rad/s, since p_φ/p_ψ = "
             f"{p[0, 0] / p[0, 2]:.4f} > 1 ≥ cos θ; the path loops only in that it winds around the pole and crosses "
             f"itself, {number} times here",
+            "" if rate.min() < 0 else "The printed data give another class of motion: see the errata.",
         ),
     ]
     return Drawing(figure, claims)

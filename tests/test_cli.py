@@ -1,0 +1,200 @@
+"""The command line: what it prints, what it writes, how it fails."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction.cli import EXAMPLES, main
+
+OWN = """
+import numpy as np
+import leastaction as la
+
+system = la.Lagrangian(lambda q, v, m, k: 0.5 * m * v[0] ** 2 - 0.5 * k * q[0] ** 2, n=1, params=dict(m=2.0, k=8.0))
+q0, {word} = [1.0], [0.0]
+"""
+
+
+def refused(arguments, capsys) -> str:
+    """A call that was wrong: exit code 2, one line that says why, nothing on the output."""
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("leastaction: ") and "Traceback" not in err
+    return err
+
+
+def test_methods(capsys):
+    assert main(["methods", "--max-s", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    simpson = next(line for line in lines if "simpson" in line).split()
+    assert simpson == ["P2N3Q4Lob", "simpson", "4", f"{8**0.5:.4f}", "+", "symplectic,", "symmetric"]
+    newmark = next(line for line in lines if "newmark" in line)
+    assert "every h" in newmark
+    assert any(line.startswith("rk4 ") and "2.8284 " in line for line in lines)
+    assert not any(line.startswith("P4") for line in lines)
+    listed = [line.split()[0] for line in lines if re.match(r"P\d", line)]
+    assert len(set(listed)) == len(listed) > 8
+    for line in lines:
+        if re.match(r"P\d", line):
+            assert f" {la.method(line.split()[0]).order} " in line
+
+
+def test_problems(capsys):
+    assert main(["problems"]) == 0
+    out = capsys.readouterr().out
+    for name in la.problems.names():
+        assert re.search(rf"^{name}\s", out, re.MULTILINE)
+
+
+def test_run_a_problem(capsys, tmp_path):
+    plot, file = tmp_path / "pendulum.png", tmp_path / "run.npz"
+    arguments = [
+        "run",
+        "pendulum",
+        "--h",
+        "0.01",
+        "--t-end",
+        "1",
+        "--every",
+        "4",
+        "--plot",
+        str(plot),
+        "--out",
+        str(file),
+    ]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    path, problem = la.Path.load(file), la.problems.get("pendulum")
+    assert path.t.size == 26 and path.t[-1] == pytest.approx(1)
+    np.testing.assert_array_equal(
+        path.q, la.integrate(problem.system, "simpson", problem.q0, problem.p0, h=0.01, t_end=1, every=4).q
+    )
+    assert f"last q {path.q[-1]}" in out and "energy" in out
+
+
+@pytest.mark.parametrize("word", ["p0", "v0"])
+def test_run_a_file(word, capsys, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(OWN.format(word=word))
+    assert main(["run", str(file), "--method", "P4N4Q8Gau", "--h", "0.1", "--t-end", "1"]) == 0
+    last = float(re.search(r"last q \[(.*)\]", capsys.readouterr().out)[1])
+    assert last == pytest.approx(np.cos(2.0), abs=1e-8)
+
+
+def test_a_file_that_lacks_something(capsys, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text("q0 = [1.0]\np0 = [0.0]\n")
+    assert "['system']" in refused(["run", str(file), "--h", "0.1", "--t-end", "1"], capsys)
+    file.write_text(OWN.format(word="u0"))
+    assert "p0 or v0" in refused(["run", str(file), "--h", "0.1", "--t-end", "1"], capsys)
+    file.write_text(OWN.format(word="p0") + "v0 = [0.0]\n")
+    assert "either p0 or v0" in refused(["run", str(file), "--h", "0.1", "--t-end", "1"], capsys)
+    missing = refused(["run", str(tmp_path / "none.py"), "--h", "0.1", "--t-end", "1"], capsys)
+    assert "there is no file" in missing
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import nothing_of_this_name", "ModuleNotFoundError: No module named 'nothing_of_this_name'"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("system = (", "SyntaxError: '(' was never closed"),
+    ],
+)
+def test_a_file_that_fails_says_where(text, said, capsys, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(f"q0 = [1.0]\n{text}\n")
+    err = refused(["run", str(file), "--h", "0.1", "--t-end", "1"], capsys)
+    assert f"own.py, line 2: {said}" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "pendulun", "--h", "0.1", "--t-end", "1"], "did you mean 'pendulum'"),
+        (["run", "pendulum", "--method", "P0", "--h", "0.1", "--t-end", "1"], "P0"),
+        (["run", "pendulum", "--h", "-0.1", "--t-end", "1"], "h"),
+        (["run", "--h", "0.1", "--t-end", "1"], "say what to run"),
+        (["reproduce", "pendulums"], "no paper 'pendulums'; there are galerkin, pendulum, quadratic, top"),
+    ],
+)
+def test_calls_that_are_wrong(arguments, said, capsys):
+    assert said in refused(arguments, capsys)
+
+
+@pytest.mark.parametrize("arguments", [[], ["integrate"], ["run", "pendulum"], ["run", "pendulum", "--h", "fast"]])
+def test_calls_the_parser_refuses(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert "usage: leastaction" in capsys.readouterr().err
+
+
+def test_a_step_that_cannot_be_solved(capsys, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(
+        "import leastaction as la\n"
+        "system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + q[0] ** 4, n=1)\n"  # reaches infinity in a finite time
+        "q0, v0 = [1.0], [1.0]\n"
+    )
+    assert main(["run", str(file), "--h", "0.1", "--t-end", "50"]) == 1
+    err = capsys.readouterr().err
+    assert "leastaction: " in err and "Traceback" not in err
+
+
+def test_help_has_examples_that_parse(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    assert stop.value.code == 0
+    assert EXAMPLES.strip() in capsys.readouterr().out
+    from leastaction.cli import _parser
+
+    for line in EXAMPLES.splitlines():
+        if line.strip().startswith("leastaction"):
+            _parser().parse_args(re.split(r" {3,}", line.strip())[0].split()[1:])
+
+
+def test_reproduce(capsys, tmp_path):
+    assert main(["reproduce", "pendulum", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    row = next(line for line in out.splitlines() if line.startswith("pendulum"))
+    assert row.split() == ["pendulum", "24", "24", "0", "2", "2", "of", "2", "0"]
+    assert str(tmp_path / "index.html") in out
+    records = json.loads((tmp_path / "results.json").read_text("utf-8"))
+    cells, figures = [r for r in records if "table" in r], [r for r in records if "figure" in r]
+    assert len(cells) + len(figures) == len(records) == 26
+    for cell in cells:
+        assert list(cell) == ["paper", "table", "row", "column", "published", "computed", "agrees", "note"]
+    for figure in figures:
+        assert list(figure) == ["paper", "figure", "file", "claims"]
+        assert (tmp_path / figure["file"]).read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "index.html").read_text("utf-8")
+    assert not re.search(r"(?:src|href)='(?!data:|#)", page)  # all of it is in the file
+
+
+PROGRAM = [sys.executable, "-c", "import sys; from leastaction.cli import main; sys.exit(main())"]
+
+
+def test_exit_code_reaches_the_shell():
+    done = subprocess.run([*PROGRAM, "run", "nothing", "--h", "1", "--t-end", "1"], capture_output=True)
+    assert done.returncode == 2 and b"no problem is called 'nothing'" in done.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    with subprocess.Popen([*PROGRAM, "methods"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        program.stdout.close()
+        err = program.stderr.read()
+    assert (program.returncode, err) == (0, b"")
+
+
+def test_an_output_that_cannot_be_written(capsys, tmp_path):
+    file = tmp_path / "no such folder" / "run.npz"
+    assert main(["run", "pendulum", "--h", "0.1", "--t-end", "1", "--out", str(file)]) == 2
+    assert "no such folder" in capsys.readouterr().err

@@ -52,7 +52,7 @@ def loops():
         patch.setattr(cache, "load", record)
         for name in native.LOOPS:
             native.loop(name)
-            native.loop.__wrapped__(name)
+            native.loop_address.__wrapped__(name)
     return {name: payload for name, payload in found.items() if payload is not None}
 
 

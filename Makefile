@@ -37,6 +37,7 @@ bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/ensemble.py
+	$(BIN)/python benchmarks/choices.py
 
 clean:
 	rm -rf .venv report

@@ -1,0 +1,125 @@
+"""The measurements behind choices that docs/design.md states: `python benchmarks/choices.py`."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import time
+from unittest import mock
+
+import numpy as np
+
+import leastaction as la
+from leastaction import discrete
+from leastaction.kernel import compile as kernel
+from leastaction.kernel.lower import lower
+from leastaction.program import Builder, Program
+from leastaction.stepping import stepper
+from leastaction.trace import derivatives, trace
+
+
+def chain(q, v, g):
+    """Pendulums in a row, positions as running sums."""
+    x, y = np.cumsum(np.cos(q) * v), np.cumsum(np.sin(q) * v)
+    return 0.5 * np.sum(x**2 + y**2) + g * np.sum(np.cumsum(np.cos(q)))
+
+
+def textbook_chain(q, v, g):
+    """The same as the double sum of cos(q_i − q_j) that textbooks print."""
+    n = len(q)
+    T = sum((n - max(i, j)) * v[i] * v[j] * np.cos(q[i] - q[j]) for i in range(n) for j in range(n))
+    return 0.5 * T + g * sum((n - i) * np.cos(q[i]) for i in range(n))
+
+
+def casadi_length(program: Program) -> tuple[int, float]:
+    """Instructions of CasADi's gradient and Hessian of the same L, inputs and outputs not counted, and seconds."""
+    import casadi
+
+    unary = {"neg": lambda x: -x, "sq": lambda x: x * x, "sin": casadi.sin, "cos": casadi.cos}
+    binary = {"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y}
+    x = casadi.SX.sym("x", program.input_size)
+    values = []
+    for op, *args in program.code:
+        if op == "input":
+            values.append(x[args[0]])
+        elif op == "const":
+            values.append(casadi.SX(float(args[0])))
+        else:
+            values.append((unary | binary)[op](*(values[a] for a in args)))
+    clock = time.perf_counter()
+    H, g = casadi.hessian(values[program.output("L")[0]], x[: program.input_size - 1])
+    f = casadi.Function("f", [x], casadi.cse([H, g]))
+    seconds = time.perf_counter() - clock
+    counted = range(f.n_instructions())
+    return sum(f.instruction_id(k) not in (casadi.OP_INPUT, casadi.OP_OUTPUT) for k in counted), seconds
+
+
+def hessians() -> None:
+    print("\n### Hessians of chains of 50 pendulums\n\n| form | CasADi, s | CasADi, length | here, s | here, length |")
+    print("|---|---|---|---|---|")
+    for fn in (chain, textbook_chain):
+        L = trace(fn, 50, {"g": ()}, False)
+        clock = time.perf_counter()
+        ours = derivatives(L, second=True)
+        seconds = time.perf_counter() - clock
+        length = sum(op[0] != "input" for op in ours.code)
+        theirs, their_seconds = casadi_length(L)
+        print(f"| {fn.__name__} | {their_seconds:.2f} | {theirs} | {seconds:.2f} | {length} |", flush=True)
+
+
+def random_program(length: int) -> Program:
+    rng = random.Random(1)
+    B = Builder([("q", 10)])
+    v = B.input("q")
+    while len(B.code) < length:
+        a, b = rng.choice(v[-200:]), rng.choice(v[-2000:])
+        v.append(B.op(rng.choice(["add", "sub", "mul"]), a, b) if rng.random() < 0.97 else B.op("sin", a))
+    return B.build(y=v[-500:] + v[1000::20])
+
+
+def effort() -> None:
+    program = random_program(30_000)
+    print(f"\n### Compiling {len(program.code)} instructions\n")
+    print("| passes, selection | compile, s | run, µs |\n|---|---|---|")
+    lowered = lower(program, "kernel")
+    for passes, selection in ((2, 2), (0, 2), (0, 0)):
+        clock = time.perf_counter()
+        with mock.patch.object(kernel.cache, "load", lambda name: None):
+            address = kernel.compile_ir(
+                lambda: lowered.text, "kernel", f"{time.time()}", kernel.Effort(passes, selection)
+            )
+        seconds = time.perf_counter() - clock
+        run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(address)
+        x, y, w = np.full(10, 1e-3), np.zeros(program.output_size), np.zeros(lowered.work + 1)
+        best = np.inf
+        for _ in range(300):
+            clock = time.perf_counter()
+            run(x.ctypes.data, y.ctypes.data, w.ctypes.data)
+            best = min(best, time.perf_counter() - clock)
+        print(f"| {passes}, {selection} | {seconds:.2f} | {best * 1e6:.1f} |", flush=True)
+
+
+def double_pendulum(q, v, m, l, g):
+    T = m * l**2 * (v[0] ** 2 + 0.5 * v[1] ** 2 + v[0] * v[1] * np.cos(q[0] - q[1]))
+    return T + m * g * l * (2 * np.cos(q[0]) + np.cos(q[1]))
+
+
+def fusing() -> None:
+    print("\n### Fused Newton step or loops over the nodes, double pendulum, µs per step\n")
+    print("| method | unknowns | fused | loops |\n|---|---|---|---|")
+    system = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "l": 0.25, "g": 9.81})
+    for s in range(1, 7):
+        times: dict[int, float] = {}
+        for limit in (100, 0) * 5:
+            with mock.patch.multiple(discrete, FUSED_UNKNOWNS=limit, FUSED_INSTRUCTIONS=10**6):
+                stepper._newton_program.cache_clear()
+                path = la.integrate(system, f"P{s}N{s}Q{2 * s}Gau", q0=[0.8, 1.0], v0=[0, 0], h=0.01, steps=10_000)
+            times[limit] = min(times.get(limit, np.inf), path.stats["run_time"] / 1e4)
+        print(f"| P{s}N{s}Q{2 * s}Gau | {2 * s} | {times[100] * 1e6:.2f} | {times[0] * 1e6:.2f} |", flush=True)
+    stepper._newton_program.cache_clear()
+
+
+if __name__ == "__main__":
+    hessians()
+    effort()
+    fusing()

@@ -76,7 +76,7 @@ def figure_1(options: Options) -> Drawing:
     t = np.linspace(0, 5 * problem.period, 2001)
     q, p = problem.exact(t)
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 4.5))
-    for ax, values, label in zip(axes, (q, p), ("state $q$ (rad)", "momentum $p$"), strict=True):
+    for ax, values, label in zip(axes, (q, p), ("state $q$ (rad)", "momentum $p$ (s⁻¹, $m$ = 1)"), strict=True):
         ax.plot(t, values, **EXACT)
         ax.set_ylabel(label)
     axes[1].set_xlabel("time $t$ (s)")
@@ -99,7 +99,7 @@ def figure_2(options: Options) -> Drawing:
     exact = problem.exact(t)
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
     worst = {}
-    for i, label in enumerate(("state $q$ (rad)", "momentum $p$")):
+    for i, label in enumerate(("state $q$ (rad)", "momentum $p$ (s⁻¹, $m$ = 1)")):
         axes[i].plot(t, exact[i], label="exact", **EXACT)
         axes[i].set_ylabel(label)
     for name in METHODS:
@@ -178,9 +178,9 @@ def discrete_actions(steps: int) -> Any:
 
 
 def exact_action() -> float:
-    """∫ L dt = ∫ (p²/m − H) dt over half a period of the exact motion; the trapezoidal rule is exact for it."""
+    """∫ L dt = ∫ (p²/m − H) dt over half a period, which is the period of p²: the trapezoidal rule is exact to round-off."""
     t = np.linspace(0, _problem().period / 2, 101)
-    q, p = _problem().exact(t)
+    _, p = _problem().exact(t)
     energy = _problem().params["omega"] ** 2 * (1 - np.cos(_problem().q0[0]))
     return float(np.trapezoid(p[:, 0] ** 2 - energy, t))
 

@@ -178,7 +178,7 @@ def discrete_actions(steps: int) -> Any:
 
 
 def exact_action() -> float:
-    """∫ L dt = ∫ (p²/m − H) dt over half a period, which is the period of p²: the trapezoidal rule is exact to round-off."""
+    """∫ L dt = ∫ (p²/m − H) dt over half a period, the period of p²: the trapezoidal rule leaves only round-off."""
     t = np.linspace(0, _problem().period / 2, 101)
     _, p = _problem().exact(t)
     energy = _problem().params["omega"] ** 2 * (1 - np.cos(_problem().q0[0]))

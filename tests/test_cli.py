@@ -200,5 +200,21 @@ def test_a_reader_that_has_seen_enough_is_no_error():
 
 def test_an_output_that_cannot_be_written(capsys, tmp_path):
     file = tmp_path / "no such folder" / "run.npz"
-    assert main(["run", "pendulum", "--h", "0.1", "--t-end", "1", "--out", str(file)]) == 2
-    assert "no such folder" in capsys.readouterr().err
+    run = ["run", "pendulum", "--h", "0.1", "--t-end", "1"]
+    for option in ("--out", "--plot"):
+        assert "no such folder" in refused([*run, option, str(file)], capsys)  # before the run
+    assert "no figure format 'foo'" in refused([*run, "--plot", str(tmp_path / "run.foo")], capsys)
+
+
+def test_a_file_imports_its_neighbours(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "neighbour_of_own.py").write_text(OWN.format(word="p0"))
+    file = tmp_path / "own.py"
+    file.write_text("from neighbour_of_own import system, q0, p0\n")
+    assert main(["run", str(file), "--h", "0.1", "--t-end", "1"]) == 0
+    assert "last q" in capsys.readouterr().out
+
+
+def test_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "leastaction", "problems"], capture_output=True)
+    assert done.returncode == 0 and b"pendulum" in done.stdout

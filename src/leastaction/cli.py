@@ -165,6 +165,7 @@ def _run(options: argparse.Namespace) -> int:
             f"--{given[0].replace('_', '-')} goes with --mass and --stiffness; a problem has its own start, and a "
             "FILE.py defines it"
         )
+    _check_outputs(options)
     system, start = _linear_system(options) if matrices else _system(options.system)
     path = la.integrate(
         system, options.method, **start, h=options.h, t_end=options.t_end, every=options.every, progress=True
@@ -181,6 +182,19 @@ def _run(options: argparse.Namespace) -> int:
         _plot(path, options.plot)
         print(f"drawn: {options.plot}")
     return 0
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Refuse, before a run that may be long, files that could not be written after it."""
+    for file in (options.out, options.plot):
+        if file is not None and not file.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {file.parent} to write {file.name} to")
+    if options.plot is not None:
+        from matplotlib.backend_bases import FigureCanvasBase
+
+        known = FigureCanvasBase.get_supported_filetypes()
+        if (ending := options.plot.suffix.lstrip(".").lower()) and ending not in known:
+            raise ValueError(f"--plot {options.plot}: no figure format {ending!r}; there are {', '.join(known)}")
 
 
 def _plot(path: Any, file: Path) -> None:
@@ -219,6 +233,7 @@ def _system(name: str) -> tuple[Any, dict[str, Any]]:
 
 def _executed(file: str) -> dict[str, Any]:
     """The names a file of the user's defines; an error in it says on which line."""
+    sys.path.insert(0, str(Path(file).resolve().parent))  # its neighbours can be imported, as when Python runs it
     try:
         return runpy.run_path(file)
     except Exception as error:

@@ -122,6 +122,10 @@ def test_a_file_that_fails_says_where(text, said, capsys, tmp_path):
         (["run", "pendulum", "--method", "P0", "--h", "0.1", "--t-end", "1"], "P0"),
         (["run", "pendulum", "--h", "-0.1", "--t-end", "1"], "h"),
         (["run", "--h", "0.1", "--t-end", "1"], "say what to run"),
+        (["run", "pendulum", "--q0", "1", "--h", "0.1", "--t-end", "1"], "--q0 goes with --mass and --stiffness"),
+        (["run", "own.py", "--allow-unstable", "--h", "0.1", "--t-end", "1"], "--allow-unstable goes with"),
+        (["methods", "--max-s", "0"], "--max-s must be at least 1; got 0"),
+        (["reproduce", "top", "--digits", "-5"], "--digits must be at least 16, what float64 has; got -5"),
         (["reproduce", "pendulums"], "no paper 'pendulums'; there are galerkin, pendulum, quadratic, top"),
     ],
 )
@@ -162,10 +166,10 @@ def test_help_has_examples_that_parse(capsys):
 
 
 def test_reproduce(capsys, tmp_path):
-    assert main(["reproduce", "pendulum", "--out", str(tmp_path)]) == 0
+    assert main(["reproduce", "pendulum", "pendulum", "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     row = next(line for line in out.splitlines() if line.startswith("pendulum"))
-    assert row.split() == ["pendulum", "24", "24", "0", "2", "2", "of", "2", "0"]
+    assert row.split() == ["pendulum", "24", "24", "0", "2", "2", "of", "2", "3"]
     assert str(tmp_path / "index.html") in out
     records = json.loads((tmp_path / "results.json").read_text("utf-8"))
     cells, figures = [r for r in records if "table" in r], [r for r in records if "figure" in r]
@@ -196,5 +200,21 @@ def test_a_reader_that_has_seen_enough_is_no_error():
 
 def test_an_output_that_cannot_be_written(capsys, tmp_path):
     file = tmp_path / "no such folder" / "run.npz"
-    assert main(["run", "pendulum", "--h", "0.1", "--t-end", "1", "--out", str(file)]) == 2
-    assert "no such folder" in capsys.readouterr().err
+    run = ["run", "pendulum", "--h", "0.1", "--t-end", "1"]
+    for option in ("--out", "--plot"):
+        assert "no such folder" in refused([*run, option, str(file)], capsys)  # before the run
+    assert "no figure format 'foo'" in refused([*run, "--plot", str(tmp_path / "run.foo")], capsys)
+
+
+def test_a_file_imports_its_neighbours(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "neighbour_of_own.py").write_text(OWN.format(word="p0"))
+    file = tmp_path / "own.py"
+    file.write_text("from neighbour_of_own import system, q0, p0\n")
+    assert main(["run", str(file), "--h", "0.1", "--t-end", "1"]) == 0
+    assert "last q" in capsys.readouterr().out
+
+
+def test_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "leastaction", "problems"], capture_output=True)
+    assert done.returncode == 0 and b"pendulum" in done.stdout

@@ -1,5 +1,6 @@
 """Every exact solution against its own Lagrangian in 100 digits, the integrator, and the formulas in print."""
 
+import pickle
 import subprocess
 import sys
 from fractions import Fraction
@@ -343,6 +344,26 @@ def test_settings_are_exact():
 def test_mistakes_are_explained(name, settings, message):
     with pytest.raises(ValueError, match=message):
         la.problems.get(name, **settings)
+
+
+@pytest.mark.parametrize("name", la.problems.names())
+def test_settings_give_the_problem_again(name):
+    """By hand and by pickle."""
+    problem = la.problems.get(name)
+    for again in (la.problems.get(name, **problem.settings), pickle.loads(pickle.dumps(problem))):
+        assert again.settings == problem.settings and again.exact_params == problem.exact_params
+        assert (again.exact_q0, again.exact_p0, again.period) == (problem.exact_q0, problem.exact_p0, problem.period)
+
+
+@pytest.mark.parametrize("digits", [0, -3, 5.5, True])
+def test_digits_that_are_none(digits):
+    problem = la.problems.get("pendulum")
+    with pytest.raises(ValueError, match="digits must be an integer, at least 2"):
+        problem.exact(0.5, digits=digits)
+    with pytest.raises(ValueError, match="digits must be"):
+        problem.data(digits)
+    with pytest.raises(ValueError, match="digits must be"):
+        problem.invariants["energy"](problem.q0, problem.p0, digits=digits)
 
 
 def test_no_exact_solution():

@@ -186,7 +186,7 @@ def test_what_differs_is_said_with_its_reason(screen):
     assert text.count(LONG.strip()) == 2  # the cell's and the claim's
     assert "row 4, order (printed 2.0, computed 1.00): not explained" in text
     assert "“it fails”" in text
-    assert LONG.strip() in screen.evaluate("document.querySelector('.erratum').textContent")
+    assert LONG.strip() in screen.evaluate("document.querySelector('#troubled .erratum').textContent")
 
 
 def test_every_link_leads_somewhere(screen):

@@ -20,6 +20,11 @@ EXAMPLES = """examples:
 """
 
 
+MIN_DIGITS = 16
+# Options of `run` that only a linear system from files has; elsewhere they would be ignored.
+LINEAR_ONLY = ("damping", "rayleigh", "load", "fixed", "q0", "v0", "p0", "output", "allow_unstable")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Exit codes: 0 done, 1 the computation failed, 2 the call was wrong, 130 interrupted."""
     parser = _parser()
@@ -108,7 +113,9 @@ def _reproduce(options: argparse.Namespace) -> int:
     unknown = [key for key in options.papers if key not in known]
     if unknown:
         raise ValueError(f"no paper {unknown[0]!r}; there are {', '.join(known)}")
-    chosen = [known[key] for key in options.papers or known]
+    if options.digits is not None and options.digits < MIN_DIGITS:
+        raise ValueError(f"--digits must be at least {MIN_DIGITS}, what float64 has; got {options.digits}")
+    chosen = [known[key] for key in dict.fromkeys(options.papers or known)]
     with tqdm(total=1, unit="part", bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} {elapsed}") as bar:
 
         def progress(what: str, done: int, total: int) -> None:
@@ -153,6 +160,12 @@ def _run(options: argparse.Namespace) -> int:
     matrices = options.mass is not None or options.stiffness is not None
     if matrices == (options.system is not None):
         raise ValueError("say what to run: a problem or a file, or --mass and --stiffness")
+    if not matrices and (given := [name for name in LINEAR_ONLY if getattr(options, name) not in (None, [], False)]):
+        raise ValueError(
+            f"--{given[0].replace('_', '-')} goes with --mass and --stiffness; a problem has its own start, and a "
+            "FILE.py defines it"
+        )
+    _check_outputs(options)
     system, start = _linear_system(options) if matrices else _system(options.system)
     path = la.integrate(
         system, options.method, **start, h=options.h, t_end=options.t_end, every=options.every, progress=True
@@ -169,6 +182,19 @@ def _run(options: argparse.Namespace) -> int:
         _plot(path, options.plot)
         print(f"drawn: {options.plot}")
     return 0
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Refuse, before a run that may be long, files that could not be written after it."""
+    for file in (options.out, options.plot):
+        if file is not None and not file.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {file.parent} to write {file.name} to")
+    if options.plot is not None:
+        from matplotlib.backend_bases import FigureCanvasBase
+
+        known = FigureCanvasBase.get_supported_filetypes()
+        if (ending := options.plot.suffix.lstrip(".").lower()) and ending not in known:
+            raise ValueError(f"--plot {options.plot}: no figure format {ending!r}; there are {', '.join(known)}")
 
 
 def _plot(path: Any, file: Path) -> None:
@@ -207,6 +233,7 @@ def _system(name: str) -> tuple[Any, dict[str, Any]]:
 
 def _executed(file: str) -> dict[str, Any]:
     """The names a file of the user's defines; an error in it says on which line."""
+    sys.path.insert(0, str(Path(file).resolve().parent))  # its neighbours can be imported, as when Python runs it
     try:
         return runpy.run_path(file)
     except Exception as error:
@@ -242,6 +269,8 @@ def _methods(options: argparse.Namespace) -> int:
     from leastaction.linear import stable_intervals
     from leastaction.methods import ALIASES, family, method
 
+    if options.max_s < 1:
+        raise ValueError(f"--max-s must be at least 1; got {options.max_s}")
     names: dict[str, list[str]] = {}
     for alias, chosen in ALIASES.items():
         names.setdefault(chosen.name, []).append(alias)

@@ -55,8 +55,17 @@ def lagrange_top(
     )
 
 
-def top(params: dict[str, Any], q0: Any, v0: Any, name: str, title: str, description: str, source: str) -> Problem:
-    """A top with these parameters, angles and angular velocities."""
+def top(
+    params: dict[str, Any],
+    q0: Any,
+    v0: Any,
+    name: str,
+    title: str,
+    description: str,
+    source: str,
+    settings: dict[str, Any] | None = None,
+) -> Problem:
+    """A top with these parameters, angles and angular velocities, which are its settings unless others are told."""
     params = {name: positive(value, name) for name, value in params.items()}
     q0, v0 = exact_vector(q0, 3, "q0"), exact_vector(v0, 3, "v0")
     if not 0 < q0[1] < sp.pi:
@@ -73,7 +82,7 @@ def top(params: dict[str, Any], q0: Any, v0: Any, name: str, title: str, descrip
         q0=q0,
         p0=p0,
         params=params,
-        settings={**params, "q0": q0, "v0": v0},
+        settings=settings or {**params, "q0": q0, "v0": v0},
         invariants={
             "energy": energy,
             "momentum-phi": lambda x, c, q, p: p[0],

@@ -40,6 +40,7 @@ def lagrange_top_cusps(
 ) -> Problem:
     """Released at the nutation theta0 with the angular velocity `spin` about its own axis."""
     m, g, I, A = positive(m, "m"), positive(g, "g"), positive(I, "I"), positive(A, "A")
+    I3, theta0, spin = positive(I3, "I3"), exact(theta0, "theta0"), exact(spin, "spin")
     return top(
         {"m": m, "g": g, "l": A * I / (m * g), "I": I, "I3": I3},
         (0, theta0, 0),
@@ -48,6 +49,7 @@ def lagrange_top_cusps(
         title="Lagrange top with cusps",
         description="A top released with its axis at rest, whose axis draws cusps.",
         source=SOURCE,
+        settings={"m": m, "g": g, "I": I, "I3": I3, "A": A, "theta0": theta0, "spin": spin},
     )
 
 

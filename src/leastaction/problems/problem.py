@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ import mpmath
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.exact import reals
 from leastaction.lagrangian import Lagrangian
 from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic, by_components
 from leastaction.problems.first_order import FirstOrder
@@ -54,6 +56,7 @@ class Invariant:
     def __call__(self, q: ArrayLike, p: ArrayLike, digits: int | None = None) -> Any:
         if digits is None:
             return self._at(DOUBLES, to_float, q, p)
+        reals(digits)  # refuses what is no number of digits
         with mpmath.workdps(digits + GUARD):
             value = self._at(DIGITS, to_mpf, q, p)
         return _rounded(value, digits)
@@ -123,6 +126,7 @@ class Problem:
 
     def data(self, digits: int) -> Data:
         """Initial values, parameters and period as mpf with so many digits."""
+        reals(digits)
         with mpmath.workdps(digits + GUARD):
             period = self._motion(digits).period if self._period is None and self.has_exact else self._period
             found = self._data(None if period is None else to_mpf(period))
@@ -139,6 +143,7 @@ class Problem:
             motion = self._motion(DOUBLE_DIGITS)
             with mpmath.workdps(2 * (DOUBLE_DIGITS + GUARD)):  # for what is yet computed from the constants
                 return self._at(DOUBLES, motion, t)
+        reals(digits)
         motion = self._motion(digits)
         with mpmath.workdps(digits + GUARD):
             q, p = self._at(DIGITS, motion, t)
@@ -168,6 +173,12 @@ class Problem:
             {name: to_mpf(value) for name, value in self.exact_params.items()},
             period,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what `get` was told."""
+        from leastaction.problems import get
+
+        return partial(get, self.name, **self.settings), ()
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value}" for name, value in self.settings.items())

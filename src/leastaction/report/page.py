@@ -192,7 +192,7 @@ def _figure(outcome: Outcome, figure: FigureOutcome, out: Path) -> str:
         f"<figure id='{_place(outcome, 'figure', figure.number)}' data-paper='{outcome.paper.key}' "
         f"data-figure='{escape(figure.number)}'>"
         f"<figcaption>Figure {escape(figure.number)}. {_prose(figure.title)}</figcaption>"
-        f"<img alt='{escape(figure.title)}' width='{width}' height='{height}'"
+        f"<img alt='{escape(figure.title)}' width='{width}' height='{height}' "
         f"src='data:image/png;base64,{base64.b64encode(data).decode()}'>"
         f"<ul class='claims'>{''.join(_claim(claim) for claim in figure.claims)}</ul></figure>"
     )

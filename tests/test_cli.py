@@ -118,7 +118,7 @@ def test_a_file_that_fails_says_where(text, said, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "pendulun", "--h", "0.1", "--t-end", "1"], "did you mean 'pendulum'"),
+        (["run", "pendulun", "--h", "0.1", "--t-end", "1"], "Did you mean 'pendulum'"),
         (["run", "pendulum", "--method", "P0", "--h", "0.1", "--t-end", "1"], "P0"),
         (["run", "pendulum", "--h", "-0.1", "--t-end", "1"], "h"),
         (["run", "--h", "0.1", "--t-end", "1"], "say what to run"),
@@ -198,3 +198,37 @@ def test_an_output_that_cannot_be_written(capsys, tmp_path):
     file = tmp_path / "no such folder" / "run.npz"
     assert main(["run", "pendulum", "--h", "0.1", "--t-end", "1", "--out", str(file)]) == 2
     assert "no such folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [["--q0", "1"], ["--v0", "1"], ["--fixed", "0"], ["--allow-unstable"]])
+def test_data_of_linear_systems_are_not_ignored(option, capsys):
+    assert f"{option[0]} is for linear systems" in refused(
+        ["run", "pendulum", "--h", "0.1", "--t-end", "1", *option], capsys
+    )
+
+
+@pytest.mark.parametrize("option, words", [("--out", "there is no folder"), ("--plot", "there is no folder")])
+def test_a_folder_that_is_not_there_is_told_before_the_run(option, words, tmp_path, capsys):
+    call = ["run", "pendulum", "--h", "0.1", "--t-end", "1", option, str(tmp_path / "none" / "run.png")]
+    assert words in refused(call, capsys)
+
+
+def test_a_picture_of_no_kind_is_told_before_the_run(tmp_path, capsys):
+    call = ["run", "pendulum", "--h", "0.1", "--t-end", "1", "--plot", str(tmp_path / "run.foo")]
+    assert "expected one of the endings" in refused(call, capsys)
+
+
+def test_a_run_that_fails_saves_what_there_is(tmp_path, capsys):
+    own, out = tmp_path / "fall.py", tmp_path / "fall.npz"
+    own.write_text(
+        "import leastaction as la\nsystem = la.Lagrangian(lambda q, v: v @ v / 2 + 1 / q[0], n=1)\nq0, v0 = 1, 0"
+    )
+    assert main(["run", str(own), "--h", "0.1", "--t-end", "5", "--out", str(out)]) == 1
+    assert "saved, up to the step that failed" in capsys.readouterr().out
+    assert 1 < len(la.Path.load(out)) < 50
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"leastaction {la.__version__}\n"

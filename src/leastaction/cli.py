@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from leastaction.version import __version__
+
 EXAMPLES = """examples:
   leastaction reproduce                               recompute the papers, write report/index.html
   leastaction methods                                 the methods by name
@@ -18,6 +20,8 @@ EXAMPLES = """examples:
   leastaction run my_system.py --method P4N4Q8Gau --h 0.05 --t-end 100 --out run.npz
   leastaction run --mass M.mtx --stiffness K.mtx --q0 bent.txt --method P2N2Q4Gau --h 0.01 --t-end 5 --output 7,8
 """
+
+LINEAR_ONLY = ("damping", "rayleigh", "load", "fixed", "q0", "v0", "p0", "output", "allow_unstable")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"leastaction {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     reproduce = commands.add_parser("reproduce", help="recompute what the papers publish and write a report")
@@ -153,10 +158,22 @@ def _run(options: argparse.Namespace) -> int:
     matrices = options.mass is not None or options.stiffness is not None
     if matrices == (options.system is not None):
         raise ValueError("say what to run: a problem or a file, or --mass and --stiffness")
+    _require_writable(options)
+    if not matrices and (unused := [name for name in LINEAR_ONLY if getattr(options, name)]):
+        raise ValueError(
+            f"--{unused[0].replace('_', '-')} is for linear systems, with --mass and --stiffness; {options.system} "
+            "brings its own data. Write a Python file for other data"
+        )
     system, start = _linear_system(options) if matrices else _system(options.system)
-    path = la.integrate(
-        system, options.method, **start, h=options.h, t_end=options.t_end, every=options.every, progress=True
-    )
+    try:
+        path = la.integrate(
+            system, options.method, **start, h=options.h, t_end=options.t_end, every=options.every, progress=True
+        )
+    except la.StepFailed as failure:
+        if options.out:
+            failure.path.save(options.out)
+            print(f"saved, up to the step that failed: {options.out}")
+        raise
     print(path)
     if path.output is None:
         energy = path.energy()
@@ -169,6 +186,19 @@ def _run(options: argparse.Namespace) -> int:
         _plot(path, options.plot)
         print(f"drawn: {options.plot}")
     return 0
+
+
+def _require_writable(options: argparse.Namespace) -> None:
+    """A run of hours must not end with a file that cannot be written."""
+    for file in (options.out, options.plot):
+        if file is not None and not file.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {file.parent} to write {file.name} in")
+    if options.plot is not None:
+        from matplotlib.backend_bases import FigureCanvasBase
+
+        kinds = FigureCanvasBase.get_supported_filetypes()
+        if options.plot.suffix[1:].lower() not in ["", *kinds]:
+            raise ValueError(f"--plot {options.plot}: expected one of the endings {', '.join(sorted(kinds))}")
 
 
 def _plot(path: Any, file: Path) -> None:

@@ -357,3 +357,12 @@ def test_the_step_advised_is_one_the_branch_reaches():
     told = re.search(r"up to about h = (\S+)\. Try a smaller step, h = (\S+), or", str(caught.value))
     reach, advised = map(float, told.groups())
     assert reach / 2 <= advised <= reach < caught.value.h / 2
+
+
+def test_array_imported_by_its_own_name():
+    """Such an array is traced as far as arithmetic goes; where it cannot be, the message says what to write."""
+    from numpy import array
+
+    la.Lagrangian(lambda q, v: array([v[0], 2.0 * v[1]]) @ v, n=2)
+    with pytest.raises(la.TraceError, match=r"write np\.array, with the np\."):
+        la.Lagrangian(lambda q, v: np.linalg.det(array([[q[0], 1.0], [0.0, 1.0]])) * v @ v, n=2)

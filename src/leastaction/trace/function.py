@@ -161,4 +161,7 @@ def _explain(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...
         note = (
             f"\n(q and v have n = {n} entries" + "".join(f", {p} has shape {s}" for p, s in params.items() if s) + ")"
         )
+    elif isinstance(error, TypeError) and "dtype('O')" in what:
+        # `from numpy import array` took the original before it could be replaced
+        note = "\n(an array of traced values was made by other means than np.array: write np.array, with the np.)"
     return f"{place}{what}{note}"

@@ -118,7 +118,7 @@ def test_a_file_that_fails_says_where(text, said, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "pendulun", "--h", "0.1", "--t-end", "1"], "did you mean 'pendulum'"),
+        (["run", "pendulun", "--h", "0.1", "--t-end", "1"], "Did you mean 'pendulum'"),
         (["run", "pendulum", "--method", "P0", "--h", "0.1", "--t-end", "1"], "P0"),
         (["run", "pendulum", "--h", "-0.1", "--t-end", "1"], "h"),
         (["run", "--h", "0.1", "--t-end", "1"], "say what to run"),
@@ -218,3 +218,28 @@ def test_a_file_imports_its_neighbours(capsys, tmp_path, monkeypatch):
 def test_as_a_module():
     done = subprocess.run([sys.executable, "-m", "leastaction", "problems"], capture_output=True)
     assert done.returncode == 0 and b"pendulum" in done.stdout
+
+
+def test_a_run_that_fails_saves_what_there_is(tmp_path, capsys):
+    own, out = tmp_path / "fall.py", tmp_path / "fall.npz"
+    own.write_text(
+        "import leastaction as la\nsystem = la.Lagrangian(lambda q, v: v @ v / 2 + 1 / q[0], n=1)\nq0, v0 = 1, 0"
+    )
+    assert main(["run", str(own), "--h", "0.1", "--t-end", "5", "--out", str(out)]) == 1
+    assert "saved, up to the step that failed" in capsys.readouterr().out
+    assert 1 < len(la.Path.load(out)) < 50
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"leastaction {la.__version__}\n"
+
+
+def test_bench(capsys):
+    """A row for each method, with its order."""
+    assert main(["bench", "kepler", "--method", "simpson", "--method", "rk4", "--steps", "50", "--repeats", "2"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.split()[:2] == ["method", "order"]
+    assert [row.split()[:2] for row in rows] == [["P2N3Q4Lob", "4"], ["rk4", "4"]]
+    assert "at least 1" in refused(["bench", "--repeats", "0"], capsys)

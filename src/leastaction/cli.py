@@ -1,4 +1,4 @@
-"""The command line: `leastaction reproduce | run | methods | problems`."""
+"""The command line: `leastaction reproduce | run | methods | problems | bench`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from leastaction.version import __version__
+
 EXAMPLES = """examples:
   leastaction reproduce                               recompute the papers, write report/index.html
   leastaction methods                                 the methods by name
+  leastaction bench kepler --h 0.05                   how fast they are here
   leastaction run pendulum --method simpson --h 0.01 --t-end 10 --plot pendulum.png
   leastaction run my_system.py --method P4N4Q8Gau --h 0.05 --t-end 100 --out run.npz
   leastaction run --mass M.mtx --stiffness K.mtx --q0 bent.txt --method P2N2Q4Gau --h 0.01 --t-end 5 --output 7,8
 """
-
 
 MIN_DIGITS = 16
 # Options of `run` that only a linear system from files has; elsewhere they would be ignored.
@@ -53,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"leastaction {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     reproduce = commands.add_parser("reproduce", help="recompute what the papers publish and write a report")
@@ -99,6 +102,19 @@ def _parser() -> argparse.ArgumentParser:
 
     problems = commands.add_parser("problems", help="list the problems")
     problems.set_defaults(command=_problems)
+
+    bench = commands.add_parser(
+        "bench",
+        help="time methods on this machine",
+        description="Time methods on a problem of the catalogue or a system of your own, taking turns, the best of several "
+        "runs each; with the largest energy error of the run.",
+    )
+    bench.add_argument("system", metavar="PROBLEM|FILE.py", nargs="?", default="double-pendulum")
+    bench.add_argument("--method", action="append", help="may be given several times (default: some of every order)")
+    bench.add_argument("--h", type=float, default=0.01, help="step (default: 0.01)")
+    bench.add_argument("--steps", type=int, default=20_000, help="steps of a run (default: 20000)")
+    bench.add_argument("--repeats", type=int, default=5, help="runs of each method (default: 5)")
+    bench.set_defaults(command=_bench)
     return parser
 
 
@@ -167,9 +183,15 @@ def _run(options: argparse.Namespace) -> int:
         )
     _check_outputs(options)
     system, start = _linear_system(options) if matrices else _system(options.system)
-    path = la.integrate(
-        system, options.method, **start, h=options.h, t_end=options.t_end, every=options.every, progress=True
-    )
+    try:
+        path = la.integrate(
+            system, options.method, **start, h=options.h, t_end=options.t_end, every=options.every, progress=True
+        )
+    except la.StepFailed as failure:
+        if options.out:
+            failure.path.save(options.out)
+            print(f"saved, up to the step that failed: {options.out}")
+        raise
     print(path)
     if path.output is None:
         energy = path.energy()
@@ -300,4 +322,37 @@ def _problems(options: argparse.Namespace) -> int:
         ["problem", "n", "exact", "what"],
         [[p.name, p.system.n, "yes" if p.has_exact else "", p.title] for p in found],
     )
+    return 0
+
+
+BENCH_METHODS = ("midpoint", "stormer-verlet", "simpson", "P2N2Q4Gau", "P3N3Q6Gau", "P4N4Q8Gau", "P8N8Q16Gau", "rk4")
+
+
+def _bench(options: argparse.Namespace) -> int:
+    import leastaction as la
+
+    if options.repeats < 1:
+        raise ValueError(f"--repeats must be at least 1; got {options.repeats}")
+    system, start = _system(options.system)
+    methods = [la.method(name) for name in options.method or BENCH_METHODS]
+    best: dict[str, la.Path] = {}
+    for _ in range(options.repeats):
+        for method in methods:
+            path = la.integrate(system, method, **start, h=options.h, steps=options.steps)
+            if method.name not in best or path.stats["run_time"] < best[method.name].stats["run_time"]:
+                best[method.name] = path
+    rows = []
+    for name, path in best.items():
+        energy = path.energy()
+        iterations = path.stats.get("newton_iterations")
+        rows.append(
+            [
+                name,
+                path.method.order,
+                f"{path.stats['time_per_step'] * 1e6:.3g}",
+                "" if iterations is None else f"{iterations / options.steps:.2f}",
+                f"{abs(energy - energy[0]).max() / (abs(energy[0]) or 1.0):.1e}",
+            ]
+        )
+    _print_table(["method", "order", "µs per step", "iterations", "energy error"], rows)
     return 0

@@ -204,7 +204,7 @@ def _allocate(request: Request, n: int, dtype: Any) -> NDArray[Any]:
     rows = request.rows
     try:
         return np.empty((rows, 2 * n), dtype)
-    except MemoryError:
+    except (MemoryError, ValueError):  # ValueError: more than an address can count
         raise MemoryError(
             f"{rows} states of {n} degrees of freedom need {rows * 16 * n / 2**30:.1f} GiB; "
             f"keep fewer with every= (now {request.every})"

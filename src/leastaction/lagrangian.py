@@ -158,7 +158,12 @@ class Lagrangian:
     def values(self, params: Params | None = None, reals: Reals = FLOAT64) -> NDArray[Any]:
         """The parameters as one flat array, defaults replaced by what `params` brings."""
         if isinstance(params, np.ndarray):
+            size = self.program.inputs[-1][1]
+            if params.shape != (size,):
+                raise ValueError(f"the flat array of {self.name}'s parameters has shape ({size},), got {params.shape}")
             return params
+        if not isinstance(params, Mapping | None):
+            raise TypeError(f"params must map names to values, as in dict(m=1.0); got {params!r}")
         merged = dict(self._defaults) if reals is FLOAT64 else _values(self._given, reals)
         for name, value in _values(params or {}, reals).items():
             if name not in merged:
@@ -199,7 +204,12 @@ class Lagrangian:
         shape = at["Lq"].shape[:-1]
         Lqv, Lvv = at["Lqv"].reshape(*shape, n, n), at["Lvv"].reshape(*shape, n, n)
         force = at["Lq"] - np.einsum("...kj,...k->...j", Lqv, np.asarray(v, float)) - at["Lvt"]
-        return np.linalg.solve(Lvv, force[..., None])[..., 0]
+        try:
+            return np.linalg.solve(Lvv, force[..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            raise DegenerateLagrangianError(
+                f"{self.name} has no acceleration at q = {q!r}, v = {v!r}: ∂²L/∂v² is singular there"
+            ) from None
 
     def check_regular(self, q: FloatArray, v: FloatArray, t: float, params: FloatArray) -> None:
         """Raise if ∂²L/∂v² is singular at this point."""
@@ -209,8 +219,8 @@ class Lagrangian:
         # Units must not matter: scale rows and columns to the size of their largest entry.
         scale = np.sqrt(np.abs(Lvv).max(axis=1, initial=0.0))
         if (scale == 0).any() or np.linalg.matrix_rank(Lvv / np.outer(scale, scale)) < self.n:
-            still = np.flatnonzero(scale == 0)
-            reason = f"L does not depend on v{list(still)}" if still.size else f"∂²L/∂v² = {Lvv.tolist()}"
+            still = ", ".join(f"∂L/∂v[{j}]" for j in np.flatnonzero(scale == 0))
+            reason = f"{still} does not depend on v" if still else f"∂²L/∂v² = {Lvv.tolist()}"
             raise DegenerateLagrangianError(
                 f"{self.name} is degenerate at q = {q}, v = {v}: {reason}, so momenta do not determine velocities. "
                 "Give every coordinate a kinetic term, or eliminate the ones without."

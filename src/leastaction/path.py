@@ -157,6 +157,8 @@ class Path:
             header["program"] = self.system.program.to_json()
         arrays |= {name: getattr(self, name) for name in _OPTIONAL if getattr(self, name) is not None}
         target = FilePath(file)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {target.parent} to save {target.name} in")
         temporary = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
         try:
             with open(temporary, "xb") as stream:

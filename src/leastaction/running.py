@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -64,14 +65,16 @@ _REASONS = {
 def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoReturn:
     """StepFailed, with what is known of it and what to try."""
     h = float(path.h)
+    halvings = 1
     message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {_REASONS[failure.status]}"
     if failure.iterations:
         message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
     if 0 < failure.reach < 1:
         reach = failure.reach * h
+        halvings = math.ceil(-math.log2(failure.reach))
         message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {reach:.3g}"
     message += (
-        f". Try a smaller step, h = {h / 2:g}, or a method with more nodes; near a singularity of L (a "
+        f". Try a smaller step, h = {h / 2**halvings:g}, or a method with more nodes; near a singularity of L (a "
         f"collision, a chart's pole) other coordinates help. The {len(path)} states before are in the exception's .path"
     )
     raise StepFailed(

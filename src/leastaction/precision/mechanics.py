@@ -104,7 +104,8 @@ class Mechanics:
                 scaled = [Lvv[j * n + k] / (scale[j] * scale[k]) for j in range(n) for k in range(n)]
                 if _regular(flint.arb_mat(n, n, scaled), n, self.bits):
                     return
-            reason = f"L does not depend on v{still}" if still else f"∂²L/∂v² = {_show(mpfs(Lvv))}"
+            flat = ", ".join(f"∂L/∂v[{j}]" for j in still)
+            reason = f"{flat} does not depend on v" if flat else f"∂²L/∂v² = {_show(mpfs(Lvv))}"
         raise DegenerateLagrangianError(
             f"{self.name} is degenerate at q = {_show(q)}, v = {_show(v)}: {reason}, so momenta do not determine "
             "velocities. Give every coordinate a kinetic term, or eliminate the ones without."

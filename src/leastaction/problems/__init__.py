@@ -56,8 +56,8 @@ def get(name: str, **settings: Any) -> Problem:
     if not isinstance(name, str) or name not in _PROBLEMS:
         near = difflib.get_close_matches(str(name).lower().replace("_", "-").replace(" ", "-"), _PROBLEMS, 3, 0.4)
         raise ValueError(
-            f"no problem is called {name!r}; "
-            + (f"did you mean {' or '.join(map(repr, near))}? " if near else "")
+            f"no problem is called {name!r}. "
+            + (f"Did you mean {' or '.join(map(repr, near))}? " if near else "")
             + f"There are {', '.join(names())}"
         )
     module, function = _PROBLEMS[name]

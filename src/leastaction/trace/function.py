@@ -111,12 +111,20 @@ def _check_signature(fn: Callable[..., Any], positional: tuple[str, ...], names:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):
         return
+    ordinary = [a for a in signature.parameters.values() if a.kind is a.POSITIONAL_OR_KEYWORD and a.name not in names]
+    if "t" not in positional and (frozen := [a.name for a in ordinary if a.name in ("t", "time")]):
+        raise TraceError(
+            f"time is the first argument, without a default: write fn(t, q, v, …); in "
+            f"{getattr(fn, '__name__', 'fn')}{signature} {frozen[0]!r} would be a constant. If it is a parameter, give "
+            "its value in params"
+        )
     try:
         signature.bind(*positional, **dict.fromkeys(names))
     except TypeError as error:
         raise TraceError(
             f"the Lagrangian will be called as fn({', '.join((*positional, *(f'{p}=…' for p in names)))}), "
-            f"but is {getattr(fn, '__name__', 'fn')}{signature}: {error}"
+            f"but is {getattr(fn, '__name__', 'fn')}{signature}: {error} "
+            "(time, if L depends on it, is a first argument called t)"
         ) from None
 
 
@@ -153,4 +161,7 @@ def _explain(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...
         note = (
             f"\n(q and v have n = {n} entries" + "".join(f", {p} has shape {s}" for p, s in params.items() if s) + ")"
         )
+    elif isinstance(error, TypeError) and "dtype('O')" in what:
+        # `from numpy import array` took the original before it could be replaced
+        note = "\n(an array of traced values was made by other means than np.array: write np.array, with the np.)"
     return f"{place}{what}{note}"

@@ -366,3 +366,19 @@ def test_array_imported_by_its_own_name():
     la.Lagrangian(lambda q, v: array([v[0], 2.0 * v[1]]) @ v, n=2)
     with pytest.raises(la.TraceError, match=r"write np\.array, with the np\."):
         la.Lagrangian(lambda q, v: np.linalg.det(array([[q[0], 1.0], [0.0, 1.0]])) * v @ v, n=2)
+
+
+@pytest.mark.parametrize("digits", [None, 40])
+def test_start_where_the_lagrangian_has_no_value(digits):
+    """The logarithm of a negative number, whose derivatives would be finite."""
+    system = la.Lagrangian(lambda q, v: 0.5 * v @ v + np.log(q[0]), n=2)
+    with pytest.raises(ValueError, match="L is not finite at the start"):
+        la.integrate(system, "simpson", [-1, 0], v0=[0, 1], h=0.1, steps=2, digits=digits)
+
+
+def test_velocity_where_the_mass_vanishes_at_rest():
+    """L = v⁴/4 has L_vv = 0 at v = 0, yet p = v³ determines v."""
+    system = la.Lagrangian(lambda q, v: v[0] ** 4 / 4 - q[0] ** 2 / 2, n=1)
+    path = la.integrate(system, "simpson", [0.0], v0=[0.5], h=0.01, steps=10)
+    assert path.energy() == pytest.approx(path.energy()[0], rel=1e-9)
+    assert system.velocity([1.0], [0.125]) == pytest.approx(0.5, rel=1e-12)

@@ -95,6 +95,8 @@ def start(
         system.check_regular(q, v, t0, values)
     if not all_finite(p):
         raise ValueError(f"the momentum is not finite at the start, q = {q}, v = {v}: p = {p}")
+    if not all_finite(np.array(system.energy(q, p, t0, values))):
+        raise ValueError(f"L is not finite at the start, q = {q}, v = {v}: the motion begins outside its domain")
     a = system.acceleration(q, v, t0, values)
     if not all_finite(a):
         raise ValueError(f"the acceleration is not finite at the start, q = {q}, v = {v}: {a}")

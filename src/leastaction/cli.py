@@ -106,8 +106,8 @@ def _parser() -> argparse.ArgumentParser:
     bench = commands.add_parser(
         "bench",
         help="time methods on this machine",
-        description="Time methods on a problem of the catalogue or a system of your own, taking turns, the best of several "
-        "runs each; with the largest energy error of the run.",
+        description="Time methods on a problem of the catalogue or a system of your own, taking turns, the best of "
+        "several runs each; with the largest energy error of the run.",
     )
     bench.add_argument("system", metavar="PROBLEM|FILE.py", nargs="?", default="double-pendulum")
     bench.add_argument("--method", action="append", help="may be given several times (default: some of every order)")

@@ -19,6 +19,7 @@ def evaluate(I, inputs, outputs, memory):
 def velocities(I, t, points, v, params, memory, pivots):
     """For each row (q, p) of `points`: v(t, q, p), found from v = 0 so that it depends on nothing else.
 
+    Where that fails, as it does if L_vv is singular at rest, v = p is tried.
     `params` holds one set for all points, or with I[ROWS] = 1 a row for each.
     """
     W = workspace(I, memory, pivots)
@@ -29,9 +30,13 @@ def velocities(I, t, points, v, params, memory, pivots):
         for j in range(n):
             W.v[j] = 0.0
             W.point[1 + j] = points[k * 2 * n + j]
-        if not invert(I, W, at(points, k * 2 * n + n)):
-            I[STATUS] = SINGULAR
-            return
+        p = at(points, k * 2 * n + n)
+        if not invert(I, W, p):
+            for j in range(n):
+                W.v[j] = p[j]
+            if not invert(I, W, p):
+                I[STATUS] = SINGULAR
+                return
         for j in range(n):
             v[k * n + j] = W.v[j]
         I[DONE] += 1

@@ -27,6 +27,8 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.working import mpmath_bits
+
 # Kept beyond the digits asked for: the roundings of some 10⁹ steps stay below the last digit.
 GUARD_BITS = 32
 
@@ -106,7 +108,7 @@ class Digits:
         return result.reshape(given.shape)
 
     def working(self) -> AbstractContextManager[Any]:
-        return mpmath.workprec(self.bits)
+        return mpmath_bits(self.bits)
 
 
 FLOAT64 = Float64()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-import mpmath
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -15,6 +14,7 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic, by_components
 from leastaction.problems.first_order import FirstOrder
 from leastaction.problems.reals import to_float, to_mpf
+from leastaction.working import mpmath_digits
 
 GUARD = 20  # digits beyond those asked for, in the evaluation of formulas
 DOUBLE_DIGITS = 17
@@ -54,7 +54,7 @@ class Invariant:
     def __call__(self, q: ArrayLike, p: ArrayLike, digits: int | None = None) -> Any:
         if digits is None:
             return self._at(DOUBLES, to_float, q, p)
-        with mpmath.workdps(digits + GUARD):
+        with mpmath_digits(digits + GUARD):
             value = self._at(DIGITS, to_mpf, q, p)
         return _rounded(value, digits)
 
@@ -123,7 +123,7 @@ class Problem:
 
     def data(self, digits: int) -> Data:
         """Initial values, parameters and period as mpf with so many digits."""
-        with mpmath.workdps(digits + GUARD):
+        with mpmath_digits(digits + GUARD):
             period = self._motion(digits).period if self._period is None and self.has_exact else self._period
             found = self._data(None if period is None else to_mpf(period))
         return Data(
@@ -137,10 +137,10 @@ class Problem:
         """q and p at the times t by the exact solution, as doubles or, if `digits` is given, as mpmath numbers."""
         if digits is None:
             motion = self._motion(DOUBLE_DIGITS)
-            with mpmath.workdps(2 * (DOUBLE_DIGITS + GUARD)):  # for what is yet computed from the constants
+            with mpmath_digits(2 * (DOUBLE_DIGITS + GUARD)):  # for what is yet computed from the constants
                 return self._at(DOUBLES, motion, t)
         motion = self._motion(digits)
-        with mpmath.workdps(digits + GUARD):
+        with mpmath_digits(digits + GUARD):
             q, p = self._at(DIGITS, motion, t)
         return _rounded(q, digits), _rounded(p, digits)
 
@@ -157,7 +157,7 @@ class Problem:
                 "high order and a small step"
             )
         if digits not in self._motions:
-            with mpmath.workdps(2 * (digits + GUARD)):
+            with mpmath_digits(2 * (digits + GUARD)):
                 self._motions[digits] = self._solution(self._data(None))
         return self._motions[digits]
 
@@ -175,5 +175,5 @@ class Problem:
 
 
 def _rounded(value: Any, digits: int) -> Any:
-    with mpmath.workdps(digits):
+    with mpmath_digits(digits):
         return +value

@@ -150,6 +150,14 @@ def test_exact_motion_of_repeated_and_zero_frequencies_over_long_times():
     np.testing.assert_allclose(q - q.mean(), (q0 - q0.mean()) * np.cos(t) + (p0 - p0.mean()) * np.sin(t), atol=1e-8)
 
 
+def test_a_slow_mode_beside_a_fast_one_is_not_taken_for_a_free_body():
+    system = la.Quadratic([1.0, 1.0], [1.0, 1e16])
+    np.testing.assert_allclose(system.modes.omega, [1.0, 1e8], rtol=1e-14)
+    np.testing.assert_allclose(system.exact([1, 0], [0, 0], np.pi)[0], [-1, 0], atol=1e-14)
+    stiff = la.Quadratic([1.0, 1.0], [[1e12 + 1, -1e12], [-1e12, 1e12]])  # nearly one body of mass 2 on a spring of 1
+    np.testing.assert_allclose(stiff.modes.omega[0] ** 2, 0.5, rtol=1e-3)
+
+
 def test_exact_motion_is_refused_where_it_is_not_known():
     with pytest.raises(ValueError, match="damping or a load"):
         la.Quadratic(I2, I2, C=I2).exact([1, 1], [0, 0], 1.0)

@@ -183,6 +183,10 @@ def test_fixed_degrees_of_freedom_are_eliminated():
     np.testing.assert_array_equal(la.Quadratic.without([0], np.arange(1.0, 4.0), np.eye(3)).mass_diagonal, [2, 3])
     assert la.Quadratic.without([0, 3], M, K, f=lambda t: t * f).f(2.0) == pytest.approx(2 * f[keep])
     assert la.Quadratic.without([0, 3], M, K, f=(times, values)).f(0.2) == pytest.approx(values[1, keep])
+    np.testing.assert_array_equal(la.Quadratic(I2, I2, f=(1.0, 2.0)).f(0.0), [1, 2])
+    np.testing.assert_array_equal(la.Quadratic.without([0], I2, I2, f=(1.0, 2.0)).f(0.0), [2])
+    late = Samples(times + 5, values, degree=2)  # it says nothing of t = 0
+    assert la.Quadratic.without([0, 3], M, K, f=late).f(5.1) == pytest.approx(late(5.1)[keep])
     np.testing.assert_array_equal(eliminate(K, [0]), K[1:, 1:])
     np.testing.assert_array_equal(la.Quadratic.without([1], [1.0, 2.0], [3.0, 4.0]).K, [[3.0]])
     with pytest.raises(ValueError, match="indices below n = 5"):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.exact import FLOAT64, Reals
 from leastaction.linear.factor import Factor, factor
-from leastaction.linear.forcing import Rayleigh, as_load
+from leastaction.linear.forcing import Rayleigh, as_load, reduced
 from leastaction.linear.matrices import (
     diagonal,
     eliminate,
@@ -78,12 +78,7 @@ class Quadratic:
         """The system left when the degrees of freedom `fixed` (indices, or a mask) are held at zero."""
         keep = free(np.shape(K)[0], fixed)
         damping = C if C is None or isinstance(C, Rayleigh) else eliminate(C, fixed)
-        load = (lambda t: np.asarray(f(t))[keep]) if callable(f) else f
-        if isinstance(f, tuple):
-            load = (f[0], np.asarray(f[1])[:, keep])
-        elif f is not None and not callable(f):
-            load = np.asarray(f)[keep]
-        return cls(eliminate(M, fixed), eliminate(K, fixed), C=damping, f=load)
+        return cls(eliminate(M, fixed), eliminate(K, fixed), C=damping, f=reduced(f, keep))
 
     def __repr__(self) -> str:
         kind = "sparse" if self.sparse else "dense"

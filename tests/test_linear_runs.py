@@ -1,5 +1,7 @@
 """Runs: sparse equals dense, orders, damping and load, output, dense output, saved paths."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -247,6 +249,14 @@ def test_paths_are_saved_with_their_system(tmp_path):
     loaded = la.integrate(random_system(f=lambda t: np.ones(5)), "simpson", q, p, h=0.1, steps=3)
     with pytest.raises(ValueError, match=r"load f\(t\) is a function"):
         loaded.save(tmp_path / "load.npz")
+
+
+def test_a_system_is_pickled_without_its_factors():
+    q, p = state(5)
+    for system in (random_system(), sparse(random_system(f=np.ones(5)))):
+        path = la.integrate(system, "P3N3Q6Gau", q, p, h=0.1, steps=5)
+        again = la.integrate(pickle.loads(pickle.dumps(system)), "P3N3Q6Gau", q, p, h=0.1, steps=5)
+        np.testing.assert_array_equal(again.q, path.q)
 
 
 def test_an_interrupt_keeps_what_there_is(monkeypatch):

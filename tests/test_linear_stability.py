@@ -140,6 +140,12 @@ def test_damped_systems_are_judged_with_their_damping(form):
         la.integrate(damped, "simpson", *start, h=1.7, steps=10)
 
 
+def test_many_free_masses_have_no_frequency():
+    system = la.Quadratic(np.ones(1600), csr_array((1600, 1600)))
+    assert system.omega_max == 0.0
+    assert system.stable_step("simpson") == np.inf
+
+
 def test_a_general_damping_matrix_counts_in_small_systems():
     """RK4 is stable for h ω = 1 but not for a damping of h c = 20."""
     system = la.Quadratic(np.eye(2), np.eye(2), C=[[20.0, 1.0], [1.0, 20.0]])

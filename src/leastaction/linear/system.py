@@ -85,6 +85,11 @@ class Quadratic:
         extras = [name for name, x in (("damping", self.C), ("load", self.f)) if x is not None]
         return f"Quadratic({kind}, n={self.n}{', with ' + ' and '.join(extras) if extras else ''})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle keeps: not the factors, which are made again."""
+        made = ("mass_factor", "_last")
+        return {name: value for name, value in self.__dict__.items() if name not in made} | {"_last": None}
+
     # Energy and momentum: q, p, v may carry leading axes, one state per row.
 
     def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> Any:
@@ -183,6 +188,8 @@ class Quadratic:
         """The highest frequency: from all of them, or by Lanczos iteration on K x = ω² M x for large systems."""
         if self.n <= ALL_MODES:
             return float(self.modes.omega[-1])
+        if not (self.K.data if self.sparse else self.K).any():
+            return 0.0  # free masses; Lanczos finds no start
         from scipy.sparse.linalg import LinearOperator, eigsh
 
         shape = (self.n, self.n)

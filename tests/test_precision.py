@@ -460,6 +460,14 @@ def test_precision_of_the_caller_is_left_alone():
     assert (mpmath.mp.prec, flint.ctx.prec) == before
 
 
+def test_a_system_at_rest_stays_there_and_numpy_integers_are_digits(tmp_path):
+    path = la.integrate(SPRING, "simpson", [0, 0], [0, 0], h="1/10", steps=3, digits=np.int64(40))
+    assert not path.q.any()
+    assert path.stats["floor"] == 0.0
+    path.save(tmp_path / "run.npz")
+    assert la.Path.load(tmp_path / "run.npz").digits == 40
+
+
 def test_threads_do_not_disturb_each_others_precision():
     """flint and mpmath have one precision for the whole process."""
 

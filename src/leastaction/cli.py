@@ -19,6 +19,8 @@ EXAMPLES = """examples:
   leastaction run --mass M.mtx --stiffness K.mtx --q0 bent.txt --method P2N2Q4Gau --h 0.01 --t-end 5 --output 7,8
 """
 
+LINEAR = ("damping", "rayleigh", "load", "fixed", "q0", "v0", "p0", "output", "allow_unstable")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Exit codes: 0 done, 1 the computation failed, 2 the call was wrong, 130 interrupted."""
@@ -144,7 +146,10 @@ def _print_table(header: list[str], rows: list[list[Any]]) -> None:
 
 
 def _indices(text: str) -> list[int]:
-    return [int(word) for word in text.replace(",", " ").split()]
+    indices = [int(word) for word in text.replace(",", " ").split()]
+    if any(index < 0 for index in indices):
+        raise argparse.ArgumentTypeError(f"degrees of freedom are counted from 0; got {text}")
+    return indices
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -153,6 +158,8 @@ def _run(options: argparse.Namespace) -> int:
     matrices = options.mass is not None or options.stiffness is not None
     if matrices == (options.system is not None):
         raise ValueError("say what to run: a problem or a file, or --mass and --stiffness")
+    if not matrices and (idle := [name for name in LINEAR if getattr(options, name) not in (None, [], False)]):
+        raise ValueError(f"--{idle[0].replace('_', '-')} is for linear systems from --mass and --stiffness")
     system, start = _linear_system(options) if matrices else _system(options.system)
     path = la.integrate(
         system, options.method, **start, h=options.h, t_end=options.t_end, every=options.every, progress=True

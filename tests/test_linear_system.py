@@ -191,6 +191,8 @@ def test_fixed_degrees_of_freedom_are_eliminated():
     np.testing.assert_array_equal(la.Quadratic.without([1], [1.0, 2.0], [3.0, 4.0]).K, [[3.0]])
     with pytest.raises(ValueError, match="indices below n = 5"):
         free(5, [7])
+    with pytest.raises(TypeError, match="float64"):
+        free(5, [0.5])
     with pytest.raises(ValueError, match="nothing is left"):
         free(2, [0, 1])
     with pytest.raises(ValueError, match=r"shape \(5,\)"):

@@ -597,6 +597,20 @@ def test_quadratic_by_its_exact_motion():
         assert largest(path.q[:, 0] - [mpmath.cos(w * t) for t in path.t]) < mpmath.mpf(10) ** -145
 
 
+def test_quadratic_at_the_callers_low_precision():
+    """Nothing is rounded to the 15 digits mpmath has unless told."""
+    path = la.integrate(la.Quadratic(["1/3"], ["2/7"]), "simpson", [1], v0=["1/9"], h="1/10", steps=1, digits=50)
+    v = path.velocity()[0, 0]
+    with mpmath.workdps(50):
+        assert abs(v - mpmath.mpf(1) / 9) < 1e-50
+        assert abs(path.energy()[0] - (mpmath.mpf(1) / 7 + mpmath.mpf(1) / 486)) < 1e-50
+
+
+@pytest.mark.parametrize("wrap", [list, np.array])
+def test_quadratic_keeps_integers_beyond_float64(wrap):
+    assert la.Quadratic([1], wrap([2**60 + 1])).exact_matrices(Digits(30))[1][0, 0] == 2**60 + 1
+
+
 def test_quadratic_limits():
     with pytest.raises(la.UnstableStepError):
         la.integrate(QUADRATIC, "simpson", [1, 1], [0, 0], h=100, steps=1, digits=40)

@@ -156,8 +156,9 @@ class Quadratic:
         dense = {name: a.toarray() if self.sparse else a for name, a in (("M", self.M), ("K", self.K))}
         full = [reals.array(self.unrounded.get(name, dense[name])) for name in ("M", "K")]
         M, K = (a.reshape(1, 1) if a.ndim == 0 else np.diag(a) if a.ndim == 1 else a for a in full)
-        half = reals.array("1/2").item()
-        return half * (M + M.T), half * (K + K.T)
+        with reals.working():
+            half = reals.array("1/2").item()
+            return half * (M + M.T), half * (K + K.T)
 
     def named(self, values: NDArray[Any]) -> dict[str, Any]:
         return {}

@@ -70,6 +70,8 @@ def test_fixed_and_chosen_degrees_of_freedom(files, capsys):
         ("--mass M.mtx", "both --mass and --stiffness"),
         ("", "say what to run"),
         ("pendulum --mass M.mtx --stiffness K.mtx", "say what to run"),
+        ("pendulum --output 0", "--output is for linear systems"),
+        ("pendulum --allow-unstable", "--allow-unstable is for linear systems"),
         ("--mass no.mtx --stiffness K.mtx", "there is no file no.mtx"),
         ("--mass q0.txt --stiffness K.mtx", "not a Matrix Market file"),
         ("--mass M.mtx --stiffness K.mtx --q0 1,2", "--q0 must have 4 numbers"),
@@ -83,3 +85,18 @@ def test_mistakes_on_the_command_line(files, capsys, arguments, message):
     steps = [] if "--h" in arguments else ["--h", "0.1", "--t-end", "1"]
     assert main(["run", *arguments.split(), *steps]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_negative_degrees_of_freedom_are_refused(files, capsys):
+    with pytest.raises(SystemExit):
+        main(["run", "--mass", "M.mtx", "--stiffness", "K.mtx", "--fixed=-1,3", "--h", "0.1", "--t-end", "1"])
+    assert "counted from 0" in capsys.readouterr().err
+
+
+def test_a_run_with_a_load_is_saved(files):
+    t = np.linspace(0, 1, 8)
+    np.savetxt("load.txt", np.column_stack([t, t, t, t, t]))
+    given = "--mass M.mtx --stiffness K.mtx --load load.txt --fixed 1 --h 0.1 --t-end 1 --out run.npz"
+    assert main(["run", *given.split()]) == 0
+    path = la.Path.load("run.npz")
+    np.testing.assert_allclose(path(path.t[3]), path.q[3], atol=1e-13)

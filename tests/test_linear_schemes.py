@@ -1,10 +1,12 @@
 """The paper's matrices: equations (11) to (32) and Propositions 1 to 7."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy.sparse import csr_array
 
 import leastaction as la
 from leastaction.linear import members, newmark, simpson_first, simpson_L, simpson_second
@@ -104,6 +106,15 @@ def test_members_contains_newmark_and_simpson(MK):
         member = members(name, M, K, 0.3)
         np.testing.assert_allclose(member.X, scheme.X, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(member.Y, scheme.Y, rtol=1e-12, atol=1e-12)
+
+
+def test_schemes_take_what_quadratic_takes():
+    M, K = [1.0, 2.0], [[2.0, -1.0], [-1.0, 2.0]]
+    for make in (newmark, simpson_first, simpson_second, simpson_L, partial(members, "P3N3Q6Gau")):
+        whole = make(np.diag(M), np.array(K), 0.1)
+        for forms in ((M, K), (csr_array(np.diag(M)), csr_array(K))):
+            again = make(*forms, 0.1)
+            np.testing.assert_array_equal(getattr(again, "Phi", again), getattr(whole, "Phi", whole))
 
 
 def test_rk4_has_no_X_and_Y(MK):

@@ -140,6 +140,22 @@ def test_damped_systems_are_judged_with_their_damping(form):
         la.integrate(damped, "simpson", *start, h=1.7, steps=10)
 
 
+@pytest.mark.parametrize("n", [4, 40])
+def test_rk4_is_judged_with_its_damping(n):
+    """Stiffness-proportional damping leads along the negative real axis, which RK4 leaves at −2.785."""
+    system = la.Quadratic(np.ones(n), np.linspace(0, 100, n), C=Rayleigh(0.0, 5.0))  # 5 · 100 is the fastest decay
+    start = np.ones(n), np.zeros(n)
+    with pytest.raises(la.UnstableStepError):
+        la.integrate(system, "rk4", *start, h=2.8 / 500, steps=1)
+    assert la.integrate(system, "rk4", *start, h=2.78 / 500, steps=1).stats["steps"] == 1
+
+
+def test_many_free_masses_have_no_frequency():
+    system = la.Quadratic(np.ones(1600), csr_array((1600, 1600)))
+    assert system.omega_max == 0.0
+    assert system.stable_step("simpson") == np.inf
+
+
 def test_a_general_damping_matrix_counts_in_small_systems():
     """RK4 is stable for h ω = 1 but not for a damping of h c = 20."""
     system = la.Quadratic(np.eye(2), np.eye(2), C=[[20.0, 1.0], [1.0, 20.0]])

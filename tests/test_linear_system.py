@@ -150,6 +150,14 @@ def test_exact_motion_of_repeated_and_zero_frequencies_over_long_times():
     np.testing.assert_allclose(q - q.mean(), (q0 - q0.mean()) * np.cos(t) + (p0 - p0.mean()) * np.sin(t), atol=1e-8)
 
 
+def test_a_slow_mode_beside_a_fast_one_is_not_taken_for_a_free_body():
+    system = la.Quadratic([1.0, 1.0], [1.0, 1e16])
+    np.testing.assert_allclose(system.modes.omega, [1.0, 1e8], rtol=1e-14)
+    np.testing.assert_allclose(system.exact([1, 0], [0, 0], np.pi)[0], [-1, 0], atol=1e-14)
+    stiff = la.Quadratic([1.0, 1.0], [[1e12 + 1, -1e12], [-1e12, 1e12]])  # nearly one body of mass 2 on a spring of 1
+    np.testing.assert_allclose(stiff.modes.omega[0] ** 2, 0.5, rtol=1e-3)
+
+
 def test_exact_motion_is_refused_where_it_is_not_known():
     with pytest.raises(ValueError, match="damping or a load"):
         la.Quadratic(I2, I2, C=I2).exact([1, 1], [0, 0], 1.0)
@@ -175,10 +183,16 @@ def test_fixed_degrees_of_freedom_are_eliminated():
     np.testing.assert_array_equal(la.Quadratic.without([0], np.arange(1.0, 4.0), np.eye(3)).mass_diagonal, [2, 3])
     assert la.Quadratic.without([0, 3], M, K, f=lambda t: t * f).f(2.0) == pytest.approx(2 * f[keep])
     assert la.Quadratic.without([0, 3], M, K, f=(times, values)).f(0.2) == pytest.approx(values[1, keep])
+    np.testing.assert_array_equal(la.Quadratic(I2, I2, f=(1.0, 2.0)).f(0.0), [1, 2])
+    np.testing.assert_array_equal(la.Quadratic.without([0], I2, I2, f=(1.0, 2.0)).f(0.0), [2])
+    late = Samples(times + 5, values, degree=2)  # it says nothing of t = 0
+    assert la.Quadratic.without([0, 3], M, K, f=late).f(5.1) == pytest.approx(late(5.1)[keep])
     np.testing.assert_array_equal(eliminate(K, [0]), K[1:, 1:])
     np.testing.assert_array_equal(la.Quadratic.without([1], [1.0, 2.0], [3.0, 4.0]).K, [[3.0]])
     with pytest.raises(ValueError, match="indices below n = 5"):
         free(5, [7])
+    with pytest.raises(TypeError, match="float64"):
+        free(5, [0.5])
     with pytest.raises(ValueError, match="nothing is left"):
         free(2, [0, 1])
     with pytest.raises(ValueError, match=r"shape \(5,\)"):

@@ -7,10 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
+import flint
 import mpmath
 import numpy as np
 import pytest
@@ -20,9 +22,10 @@ import leastaction as la
 from leastaction import problems
 from leastaction.exact import Digits, Float64, exact, to_text
 from leastaction.methods import family
-from leastaction.precision.arithmetic import ball, balls, mpf, working
+from leastaction.precision.arithmetic import ball, balls, mpf
 from leastaction.precision.evaluate import function
 from leastaction.program import BINARY, UNARY, Builder
+from leastaction.working import flint_bits
 
 METHODS = ["midpoint", "stormer-verlet", "simpson", "P3N3Q6Gau", "P4N5Q8Lob", "P6N6Q12Gau", "rk4", "rk4-lagrange"]
 
@@ -145,7 +148,7 @@ def test_every_operation_to_all_digits(op):
     with reals.working():
         x = reals.array(samples)
         expected = EXPECTED[op](*x)
-        with working(reals.bits):
+        with flint_bits(reals.bits):
             (value,) = function(program, program.results, [])(*balls(x))
             assert abs(mpf(value) - expected) <= mpmath.mpf(10) ** -60 * max(1, abs(expected))
 
@@ -154,7 +157,7 @@ def test_constants_of_programs_are_exact():
     B = Builder([("t", 0), ("x", 0), ("params", 0)])
     program = B.build(y=[B.const(Fraction(1, 3)), B.const(0.1)])
     reals = Digits(60)
-    with reals.working(), working(reals.bits):
+    with reals.working(), flint_bits(reals.bits):
         third, tenth = function(program, program.results, [])()
         assert abs(mpf(third) - mpmath.mpf(1) / 3) < mpmath.mpf(10) ** -60
         assert mpf(tenth) == mpmath.mpf(0.1)
@@ -452,10 +455,37 @@ def test_plot():
 
 
 def test_precision_of_the_caller_is_left_alone():
-    import flint
-
     before = mpmath.mp.prec, flint.ctx.prec
     la.integrate(SPRING, "simpson", h="1/10", steps=2, digits=300, **START).energy()
+    assert (mpmath.mp.prec, flint.ctx.prec) == before
+
+
+def test_a_system_at_rest_stays_there_and_numpy_integers_are_digits(tmp_path):
+    path = la.integrate(SPRING, "simpson", [0, 0], [0, 0], h="1/10", steps=3, digits=np.int64(40))
+    assert not path.q.any()
+    assert path.stats["floor"] == 0.0
+    path.save(tmp_path / "run.npz")
+    assert la.Path.load(tmp_path / "run.npz").digits == 40
+
+
+def test_threads_do_not_disturb_each_others_precision():
+    """flint and mpmath have one precision for the whole process."""
+
+    def run(digits):
+        return la.integrate(SPRING, "simpson", h="1/30", t_end="7/3", digits=digits, **START)
+
+    def linear(k):
+        return la.integrate(la.Quadratic([1.0, 2.0 + k], [1.0, 1.0]), "P3N3Q6Gau", [1, 1], [0, 0], h=0.1, steps=2)
+
+    alone = {digits: run(digits) for digits in (30, 200)}
+    before = mpmath.mp.prec, flint.ctx.prec
+    with ThreadPoolExecutor(5) as pool:
+        others = [pool.submit(linear, k) for k in range(20)]
+        paths = list(pool.map(run, [30, 200] * 6))
+        assert all(np.isfinite(other.result().q).all() for other in others)
+    for path in paths:
+        for name in "tqp":
+            assert (getattr(path, name) == getattr(alone[path.digits], name)).all()
     assert (mpmath.mp.prec, flint.ctx.prec) == before
 
 
@@ -565,6 +595,20 @@ def test_quadratic_by_its_exact_motion():
     with mpmath.workdps(150):
         w = mpmath.sqrt(mpmath.mpf(6) / 7)
         assert largest(path.q[:, 0] - [mpmath.cos(w * t) for t in path.t]) < mpmath.mpf(10) ** -145
+
+
+def test_quadratic_at_the_callers_low_precision():
+    """Nothing is rounded to the 15 digits mpmath has unless told."""
+    path = la.integrate(la.Quadratic(["1/3"], ["2/7"]), "simpson", [1], v0=["1/9"], h="1/10", steps=1, digits=50)
+    v = path.velocity()[0, 0]
+    with mpmath.workdps(50):
+        assert abs(v - mpmath.mpf(1) / 9) < 1e-50
+        assert abs(path.energy()[0] - (mpmath.mpf(1) / 7 + mpmath.mpf(1) / 486)) < 1e-50
+
+
+@pytest.mark.parametrize("wrap", [list, np.array])
+def test_quadratic_keeps_integers_beyond_float64(wrap):
+    assert la.Quadratic([1], wrap([2**60 + 1])).exact_matrices(Digits(30))[1][0, 0] == 2**60 + 1
 
 
 def test_quadratic_limits():

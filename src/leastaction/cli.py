@@ -167,7 +167,10 @@ def _print_table(header: list[str], rows: list[list[Any]]) -> None:
 
 
 def _indices(text: str) -> list[int]:
-    return [int(word) for word in text.replace(",", " ").split()]
+    indices = [int(word) for word in text.replace(",", " ").split()]
+    if any(index < 0 for index in indices):
+        raise argparse.ArgumentTypeError(f"degrees of freedom are counted from 0; got {text}")
+    return indices
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -27,6 +27,8 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.working import mpmath_bits
+
 # Kept beyond the digits asked for: the roundings of some 10⁹ steps stay below the last digit.
 GUARD_BITS = 32
 
@@ -93,11 +95,12 @@ class Digits:
         digits = self.digits
         if isinstance(digits, bool) or not isinstance(digits, int | np.integer) or digits < 2:
             raise ValueError(f"digits must be an integer, at least 2 (None means float64); got {digits!r}")
+        object.__setattr__(self, "digits", int(digits))  # a NumPy integer would not go into a file's header
 
     @property
     def bits(self) -> int:
         """Working precision."""
-        return math.ceil(int(self.digits) * math.log2(10)) + GUARD_BITS
+        return math.ceil(self.digits * math.log2(10)) + GUARD_BITS
 
     def array(self, value: Any) -> NDArray[np.object_]:
         given = np.asarray(value, dtype=object)
@@ -106,7 +109,7 @@ class Digits:
         return result.reshape(given.shape)
 
     def working(self) -> AbstractContextManager[Any]:
-        return mpmath.workprec(self.bits)
+        return mpmath_bits(self.bits)
 
 
 FLOAT64 = Float64()

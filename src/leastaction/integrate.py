@@ -97,7 +97,8 @@ def integrate(
         if store is not None:
             return _stored(request, store, progress)
         run = _Run(request)
-        failure = run.go(progress)
+    failure = run.go(progress)
+    with arithmetic.working():
         path = run.path(t_end)
     if failure is not None:
         raise_failure(path, failure, run.done, float(t0 + run.done * h))

@@ -29,10 +29,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from flint import ctx, fmpq, fmpq_mat, fmpq_poly
+from flint import fmpq, fmpq_mat, fmpq_poly
 
 from leastaction.methods import Galerkin
 from leastaction.quadrature import Quadrature
+from leastaction.working import flint_bits
 
 BITS = 256  # of the enclosures of roots: they are far narrower than the spacing of floats
 
@@ -168,7 +169,7 @@ class Root:
 
     def __float__(self) -> float:
         """The float nearest to x: the enclosure decides it."""
-        with ctx.workprec(BITS):
+        with flint_bits(BITS):
             root = self.x2.sqrt()
             lower, upper = float(root.lower()), float(root.upper())
         return (lower + upper) / 2
@@ -177,7 +178,7 @@ class Root:
 def positive_roots(f: Rational) -> list[Root]:
     """Every zero and pole of f at x² > 0, in ascending order; complete, by isolation of all complex roots."""
     found = []
-    with ctx.workprec(BITS):
+    with flint_bits(BITS):
         for polynomial, sign in ((f.numerator, 1), (f.denominator, -1)):
             for factor, multiplicity in polynomial.factor()[1]:
                 irreducible = fmpq_poly(factor.coeffs())

@@ -20,6 +20,8 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.working import mpmath_digits
+
 GUARD_DIGITS = 20  # lost to cancellation in the basis tables, with room to spare up to r = 64
 FLOAT64_DIGITS = 17
 ZERO = 1e-30
@@ -85,7 +87,7 @@ def _legendre(r: int, x: Any) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=256)
 def _points(family: str, r: int, digits: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    with mpmath.workdps(digits + 10):
+    with mpmath_digits(digits + 10):
         one = mpmath.mpf(1)
         x, w = [], []
         if family == "Gau":
@@ -141,7 +143,7 @@ def lagrange_basis(
     and so holds at the points themselves.
     """
     values, slopes = [], []
-    with mpmath.workdps(digits + GUARD_DIGITS):
+    with mpmath_digits(digits + GUARD_DIGITS):
         below = [mpmath.fprod(d - e for i, e in enumerate(points) if i != v) for v, d in enumerate(points)]
         for x in at:
             row, slope = [], []

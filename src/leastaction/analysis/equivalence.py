@@ -30,6 +30,7 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin, Method, family
 from leastaction.methods import method as method_named
 from leastaction.quadrature import Quadrature, gauss, lagrange_basis, lobatto
+from leastaction.working import mpmath_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,7 +170,7 @@ Tables = tuple[Any, ...]
 def _agree(one: Tables, other: Tables) -> bool:
     if any((a.rows, a.cols) != (b.rows, b.cols) for a, b in zip(one, other, strict=True)):
         return False
-    with mpmath.workdps(TABLE_DIGITS):
+    with mpmath_digits(TABLE_DIGITS):
         far = max(mpmath.norm(a - b, mpmath.inf) for a, b in zip(one, other, strict=True))
         return bool(far < mpmath.mpf(10) ** (15 - TABLE_DIGITS))
 
@@ -183,7 +184,7 @@ def _matrices(chosen: Galerkin) -> tuple[Any, Any, Any, Any]:
 @lru_cache(maxsize=64)
 def _partitioned(chosen: Galerkin) -> Tables:
     """c, a, â of a member with r = s."""
-    with mpmath.workdps(TABLE_DIGITS):
+    with mpmath_digits(TABLE_DIGITS):
         c, b, l, dl = _matrices(chosen)
         s = chosen.s
         a = l[:, 1:] * mpmath.inverse(dl[:, 1:])
@@ -195,7 +196,7 @@ def _partitioned(chosen: Galerkin) -> Tables:
 @lru_cache(maxsize=64)
 def _nystrom(chosen: Galerkin) -> Tables:
     """c, α, β, b of a member, for a constant mass."""
-    with mpmath.workdps(TABLE_DIGITS):
+    with mpmath_digits(TABLE_DIGITS):
         c, b, l, dl = _matrices(chosen)
         s, weighted = chosen.s, mpmath.diag(list(b))
         K = dl[:, :s].T * weighted * dl[:, 1:]
@@ -205,14 +206,14 @@ def _nystrom(chosen: Galerkin) -> Tables:
 
 def _nystrom_of(rule: Quadrature, a: Any, a_hat: Any) -> Tables:
     """The Nyström table of a partitioned pair."""
-    with mpmath.workdps(TABLE_DIGITS):
+    with mpmath_digits(TABLE_DIGITS):
         c, b = (mpmath.matrix(x) for x in rule.points(TABLE_DIGITS))
         return c, a * a_hat, b.T * a_hat, b
 
 
 def _collocation(rule: Quadrature) -> Any:
     """a_ij = ∫₀^{c_i} of the Lagrange basis on the rule's own nodes, by a Gauss rule on [0, c_i]."""
-    with mpmath.workdps(TABLE_DIGITS):
+    with mpmath_digits(TABLE_DIGITS):
         c, _ = rule.points(TABLE_DIGITS)
         x, w = gauss(rule.r).points(TABLE_DIGITS)
         a = mpmath.matrix(rule.r, rule.r)
@@ -225,7 +226,7 @@ def _collocation(rule: Quadrature) -> Any:
 
 @lru_cache(maxsize=32)
 def _gauss_collocation(r: int) -> Tables:
-    with mpmath.workdps(TABLE_DIGITS):
+    with mpmath_digits(TABLE_DIGITS):
         a = _collocation(gauss(r))
         return mpmath.matrix(gauss(r).points(TABLE_DIGITS)[0]), a, a
 
@@ -233,7 +234,7 @@ def _gauss_collocation(r: int) -> Tables:
 @lru_cache(maxsize=32)
 def _lobatto_pair(r: int) -> Tables:
     """IIIA is collocation on the Lobatto nodes, and IIIB its symplectic partner b_j (1 − a_ji / b_i)."""
-    with mpmath.workdps(TABLE_DIGITS):
+    with mpmath_digits(TABLE_DIGITS):
         a = _collocation(lobatto(r))
         c, b = lobatto(r).points(TABLE_DIGITS)
         partner = mpmath.matrix(r, r)

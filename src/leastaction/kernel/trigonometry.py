@@ -19,6 +19,8 @@ from functools import cache
 
 import mpmath
 
+from leastaction.working import mpmath_bits
+
 _SIN = (
     -1.66666666666666324348e-01,
     8.33333333332248946124e-03,
@@ -42,7 +44,7 @@ _ROUND = 1.5 * 2.0**52  # added and taken away, it rounds to an integer, which i
 @cache
 def _half_pi() -> tuple[float, float, float]:
     """π/2 as a sum of three floats, correct to 160 bits."""
-    with mpmath.workprec(240):
+    with mpmath_bits(240):
         left, parts = +mpmath.pi / 2, []
         for _ in range(3):
             parts.append(float(left))

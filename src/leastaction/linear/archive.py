@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.exact import to_text
-from leastaction.linear.forcing import Rayleigh
+from leastaction.linear.forcing import Constant, Rayleigh, Samples
 from leastaction.linear.matrices import is_sparse
 from leastaction.linear.system import Quadratic
 
@@ -17,10 +17,16 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def to_arrays(system: Quadratic) -> Arrays:
-    """M, K and C; a sparse matrix as its three CSR arrays. A load, which may be any function, cannot be kept."""
-    if system.f is not None:
-        raise ValueError("a system with a load f(t) cannot be saved, since f may be any function; save path.t, q and p")
+    """M, K and C, a sparse matrix as its three CSR arrays; and the load, unless it is a function of the user's."""
     arrays: Arrays = {}
+    if isinstance(system.f, Samples):
+        arrays |= {"f.times": system.f.times, "f.values": system.f.values, "f.degree": np.array(system.f.degree)}
+    elif isinstance(system.f, Constant):
+        arrays["f"] = system.f.value
+    elif system.f is not None:
+        raise ValueError(
+            "a system whose load f(t) is a function cannot be saved; give the load as samples, or save path.t, q and p"
+        )
     matrices: dict[str, Any] = {"M": system.M, "K": system.K, "C": system.C}
     for name, a in matrices.items():
         if isinstance(a, Rayleigh):
@@ -48,4 +54,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> Quadratic:
             )
     if "rayleigh" in arrays:
         matrices["C"] = Rayleigh(*map(float, arrays["rayleigh"]))
-    return Quadratic(**matrices)
+    load: Any = arrays.get("f")
+    if "f.times" in arrays:
+        load = Samples(arrays["f.times"], arrays["f.values"], int(arrays["f.degree"]))
+    return Quadratic(**matrices, f=load)

@@ -58,7 +58,8 @@ class Samples:
             raise ValueError("samples of the load must be finite; some are NaN or infinite")
         if not 0 < degree < len(t):
             raise ValueError(f"the spline's degree must be at least 1 and below the {len(t)} samples; got {degree}")
-        self.start, self.end, self.shape = float(t[0]), float(t[-1]), f.shape[1:]
+        self.times, self.values, self.degree = t, f, int(degree)
+        self.start, self.end = float(t[0]), float(t[-1])
         self._spline = make_interp_spline(t, f, k=degree)
 
     def __call__(self, t: float) -> FloatArray:
@@ -68,19 +69,46 @@ class Samples:
         return np.asarray(self._spline(min(max(t, self.start), self.end)))
 
 
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A load that does not change."""
+
+    value: FloatArray
+
+    def __call__(self, t: float) -> FloatArray:
+        return self.value
+
+
+def reduced(f: Any, keep: NDArray[np.intp]) -> Any:
+    """A load, as the user gives it, on some of the degrees of freedom."""
+    if f is None:
+        return None
+    if isinstance(f, Samples):
+        return Samples(f.times, f.values[:, keep], f.degree)
+    if callable(f):
+        return lambda t: np.asarray(f(t))[keep]
+    if _is_pair(f):
+        return f[0], np.asarray(f[1])[:, keep]
+    return np.asarray(f)[keep]
+
+
 def as_load(f: Any, n: int) -> Load | None:
     """A function of time, samples (times, values), a constant vector, or nothing."""
     if f is None or callable(f):
         load = f
-    elif isinstance(f, tuple) and len(f) == 2:
+    elif _is_pair(f):
         load = Samples(*f)
     else:
-        constant = np.array(f, dtype=float)
-        load = lambda t: constant  # noqa: E731
+        load = Constant(np.array(f, dtype=float))
     if load is not None:
         start = load.start if isinstance(load, Samples) else 0.0
         checked(load(start), n, start)
     return load
+
+
+def _is_pair(f: Any) -> bool:
+    """(times, values), not the two numbers of a constant load."""
+    return isinstance(f, tuple) and len(f) == 2 and np.ndim(f[0]) > 0
 
 
 def checked(value: ArrayLike, n: int, t: float) -> FloatArray:

@@ -38,9 +38,12 @@ def require_stable(propagator: Propagator) -> None:
             raise _error(propagator, f"a step multiplies some motion by {radius:.6g}")
         return
     known = system.n <= ALL_MODES
-    if isinstance(system.C, Rayleigh) and isinstance(method, Galerkin):
+    if isinstance(system.C, Rayleigh):
         omega = system.modes.omega if known else np.linspace(0, system.omega_max, SCAN + 1)
-        unstable = omega[~_damped_modes_stable(method, h, omega, system.C)]
+        if isinstance(method, Galerkin):
+            unstable = omega[~_damped_modes_stable(method, h, omega, system.C)]
+        else:
+            unstable = omega[~_damped_modes_stable_rk4(h, omega, system.C)]
     else:
         omega = system.modes.omega if known else np.array([system.omega_max])
         x = h * omega[omega > 0]
@@ -76,3 +79,12 @@ def _damped_modes_stable(method: Galerkin, h: float, omega: FloatArray, damping:
     determinant = (1 + z[:, -1, 0]) * (1 + dp[:, 1]) - z[:, -1, 1] * dp[:, 0]
     slack = 1e-12
     return np.asarray((np.abs(trace) <= 1 + determinant + slack) & (determinant <= 1 + slack))
+
+
+def _damped_modes_stable_rk4(h: float, omega: FloatArray, damping: Rayleigh) -> NDArray[np.bool_]:
+    """For each ω: |1 + μ + μ²/2 + μ³/6 + μ⁴/24| ≤ 1 at both roots μ/h of λ² + cλ + ω² = 0?"""
+    half = (damping.alpha + damping.beta * omega**2) / 2
+    root = np.sqrt((half**2 - omega**2).astype(complex))
+    mu = h * np.array([-half + root, -half - root])
+    growth = np.abs(1 + mu * (1 + mu / 2 * (1 + mu / 3 * (1 + mu / 4))))
+    return np.asarray((growth <= 1 + 1e-12).all(axis=0))

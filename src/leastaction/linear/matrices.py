@@ -19,6 +19,7 @@ FloatArray = NDArray[np.float64]
 ASYMMETRY = 1e-10  # relative; assembled finite-element matrices are symmetric to a few units of 1e-16
 DENSE_CHECK = 1500  # up to this size eigenvalues are computed from the full matrix
 LANCZOS_STEPS = 60
+EXACT_INTEGERS = 2**53  # float64 holds all integers up to this size
 
 
 def is_sparse(a: Any) -> bool:
@@ -68,11 +69,22 @@ def symmetric(a: Any, name: str) -> Any:
 
 def exact_entries(a: Any) -> NDArray[np.object_] | None:
     """The entries of a dense matrix as given, if some are more than machine numbers: text, Fraction, SymPy."""
-    if is_sparse(a) or (isinstance(a, np.ndarray) and a.dtype.kind not in "OU"):
+    if is_sparse(a) or (isinstance(a, np.ndarray) and a.dtype.kind not in "OUiu"):
+        return None
+    if (
+        isinstance(a, np.ndarray)
+        and a.dtype.kind in "iu"
+        and np.array_equal(a, np.clip(a, -EXACT_INTEGERS, EXACT_INTEGERS))
+    ):
         return None
     entries = np.array(a, dtype=object)
-    machine = (int, float, complex, np.number, list, tuple, np.ndarray)
-    return None if all(isinstance(x, machine) for x in entries.flat) else entries
+    return None if all(_is_machine_number(x) for x in entries.flat) else entries
+
+
+def _is_machine_number(x: Any) -> bool:
+    if isinstance(x, int):
+        return abs(x) <= EXACT_INTEGERS
+    return isinstance(x, float | complex | np.number | list | tuple | np.ndarray)
 
 
 def _largest(a: Any) -> float:
@@ -172,6 +184,8 @@ def free(n: int, fixed: Any) -> NDArray[np.intp]:
     """
     fixed = np.asarray(fixed)
     if fixed.dtype != bool:
+        if fixed.size and fixed.dtype.kind not in "iu":
+            raise TypeError(f"fixed degrees of freedom are indices or a mask; got entries of type {fixed.dtype}")
         fixed = fixed.astype(np.intp)
         if fixed.size and (fixed.min() < -n or fixed.max() >= n):
             raise ValueError(f"fixed degrees of freedom are indices below n = {n}; got {fixed.min()} … {fixed.max()}")

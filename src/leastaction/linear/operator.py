@@ -14,10 +14,11 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat, ctx
+from flint import arb, arb_mat
 from numpy.typing import NDArray
 
 from leastaction.methods import Galerkin, Method
+from leastaction.working import flint_bits
 
 FloatArray = NDArray[np.float64]
 
@@ -40,7 +41,7 @@ class Operator:
 
 def operator(method: Method, h: float, M: FloatArray, K: FloatArray, C: FloatArray | None) -> Operator:
     """The step of the method on M q̈ + C q̇ + K q = f(t), small dense matrices."""
-    with ctx.workprec(PRECISION):
+    with flint_bits(PRECISION):
         mass, stiffness = _matrix(M), _matrix(K)
         damping = _matrix(np.zeros_like(M) if C is None else C)
         if isinstance(method, Galerkin):

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.linear.matrices import is_sparse
 from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as by_name
 
@@ -77,23 +78,26 @@ class SimpsonWithMiddle:
         return np.linalg.solve(self.A, self.B)
 
 
-def newmark(M: FloatArray, K: FloatArray, h: float) -> Scheme:
+def newmark(M: Any, K: Any, h: float) -> Scheme:
     """Newmark's scheme (γ = ½, β = ¼), equations (11) and (12): X = 2M/h, Y = hK/2.
 
     >>> newmark(np.eye(1), 4 * np.eye(1), 0.5).Phi
     array([[ 0.6, -1.6],
            [ 0.4,  0.6]])
     """
-    return Scheme(2 / h * np.asarray(M), h / 2 * np.asarray(K))
+    M, K = _full(M), _full(K)
+    return Scheme(2 / h * M, h / 2 * K)
 
 
-def simpson_L(M: FloatArray, K: FloatArray, h: float) -> FloatArray:
+def simpson_L(M: Any, K: Any, h: float) -> FloatArray:
     """L = I − (h²/8) M⁻¹K, below equation (26): q_{j+1/2} = ½ L⁻¹ (q_j + q_{j+1})."""
+    M, K = _full(M), _full(K)
     return np.eye(len(M)) - h**2 / 8 * np.linalg.solve(M, K)
 
 
-def simpson_first(M: FloatArray, K: FloatArray, h: float) -> SimpsonWithMiddle:
+def simpson_first(M: Any, K: Any, h: float) -> SimpsonWithMiddle:
     """Simpson's first variant, with the middle: equations (26) to (28)."""
+    M, K = _full(M), _full(K)
     I = np.eye(len(M))
     O = np.zeros_like(I)
     L, X = simpson_L(M, K, h), 2 / h * M - h / 6 * K
@@ -102,14 +106,15 @@ def simpson_first(M: FloatArray, K: FloatArray, h: float) -> SimpsonWithMiddle:
     return SimpsonWithMiddle(L, A, B)
 
 
-def simpson_second(M: FloatArray, K: FloatArray, h: float) -> Scheme:
+def simpson_second(M: Any, K: Any, h: float) -> Scheme:
     """Simpson's second variant, without the middle: equations (30) to (32)."""
+    M, K = _full(M), _full(K)
     KL_inverse = np.linalg.solve(simpson_L(M, K, h).T, K).T
     Y = h / 3 * (KL_inverse + K / 2)
     return Scheme(2 / h * M - h / 6 * K, (Y + Y.T) / 2)
 
 
-def members(method: Method | str, M: FloatArray, K: FloatArray, h: float) -> Scheme:
+def members(method: Method | str, M: Any, K: Any, h: float) -> Scheme:
     """X and Y of any member PsNrQu: p₁ + p₀ = X (q₁ − q₀), p₁ − p₀ = −Y (q₁ + q₀).
 
     The derivatives of L_d(q^0, …, q^s) are N = Â⊗M/h − h B̂⊗K times the q^ν. Eliminating the inner ones leaves
@@ -119,6 +124,7 @@ def members(method: Method | str, M: FloatArray, K: FloatArray, h: float) -> Sch
     method = by_name(method)
     if not isinstance(method, Galerkin):
         raise ValueError(f"{method.name} is not symmetric and has no X and Y; take a member PsNrQu")
+    M, K = _full(M), _full(K)
     table, n, s = method.table, len(M), method.s
     bl, bdl = table.b[:, None] * table.l, table.b[:, None] * table.dl
     N = np.kron(bdl.T @ table.dl / h, M) - np.kron(h * bl.T @ table.l, K)
@@ -129,3 +135,9 @@ def members(method: Method | str, M: FloatArray, K: FloatArray, h: float) -> Sch
     same, other = (S[:n, :n] + S[n:, n:]) / 2, (S[:n, n:] + S[n:, :n]) / 2
     X, Y = same - other, -(same + other)
     return Scheme((X + X.T) / 2, (Y + Y.T) / 2)
+
+
+def _full(a: Any) -> FloatArray:
+    """M or K as `Quadratic` takes them, written out."""
+    a = np.asarray(a.toarray() if is_sparse(a) else a)
+    return np.diag(a) if a.ndim == 1 else np.atleast_2d(a)

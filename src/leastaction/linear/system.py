@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.exact import FLOAT64, Reals
 from leastaction.linear.factor import Factor, factor
-from leastaction.linear.forcing import Rayleigh, as_load
+from leastaction.linear.forcing import Rayleigh, as_load, reduced
 from leastaction.linear.matrices import (
     diagonal,
     eliminate,
@@ -78,17 +78,17 @@ class Quadratic:
         """The system left when the degrees of freedom `fixed` (indices, or a mask) are held at zero."""
         keep = free(np.shape(K)[0], fixed)
         damping = C if C is None or isinstance(C, Rayleigh) else eliminate(C, fixed)
-        load = (lambda t: np.asarray(f(t))[keep]) if callable(f) else f
-        if isinstance(f, tuple):
-            load = (f[0], np.asarray(f[1])[:, keep])
-        elif f is not None and not callable(f):
-            load = np.asarray(f)[keep]
-        return cls(eliminate(M, fixed), eliminate(K, fixed), C=damping, f=load)
+        return cls(eliminate(M, fixed), eliminate(K, fixed), C=damping, f=reduced(f, keep))
 
     def __repr__(self) -> str:
         kind = "sparse" if self.sparse else "dense"
         extras = [name for name, x in (("damping", self.C), ("load", self.f)) if x is not None]
         return f"Quadratic({kind}, n={self.n}{', with ' + ' and '.join(extras) if extras else ''})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle keeps: not the factors, which are made again."""
+        made = ("mass_factor", "_last")
+        return {name: value for name, value in self.__dict__.items() if name not in made} | {"_last": None}
 
     # Energy and momentum: q, p, v may carry leading axes, one state per row.
 
@@ -156,8 +156,9 @@ class Quadratic:
         dense = {name: a.toarray() if self.sparse else a for name, a in (("M", self.M), ("K", self.K))}
         full = [reals.array(self.unrounded.get(name, dense[name])) for name in ("M", "K")]
         M, K = (a.reshape(1, 1) if a.ndim == 0 else np.diag(a) if a.ndim == 1 else a for a in full)
-        half = reals.array("1/2").item()
-        return half * (M + M.T), half * (K + K.T)
+        with reals.working():
+            half = reals.array("1/2").item()
+            return half * (M + M.T), half * (K + K.T)
 
     def named(self, values: NDArray[Any]) -> dict[str, Any]:
         return {}
@@ -188,6 +189,8 @@ class Quadratic:
         """The highest frequency: from all of them, or by Lanczos iteration on K x = ω² M x for large systems."""
         if self.n <= ALL_MODES:
             return float(self.modes.omega[-1])
+        if not (self.K.data if self.sparse else self.K).any():
+            return 0.0  # free masses; Lanczos finds no start
         from scipy.sparse.linalg import LinearOperator, eigsh
 
         shape = (self.n, self.n)

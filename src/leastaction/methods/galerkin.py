@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.quadrature import FLOAT64_DIGITS, GUARD_DIGITS, Quadrature, gauss, lagrange_basis, lobatto, rounded
+from leastaction.working import mpmath_digits
 
 FloatArray = NDArray[np.float64]
 
@@ -143,7 +144,7 @@ def _exact_table(s: int, rule: Quadrature, digits: int) -> dict[str, Any]:
     d = lobatto(s + 1).points(digits)[0]
     l, dl = lagrange_basis(d, c, digits)
     slope = lagrange_basis(d, [d[-1]], digits)[1][0]
-    with mpmath.workdps(digits + GUARD_DIGITS):
+    with mpmath_digits(digits + GUARD_DIGITS):
         # h q̇(τ) = Σ_j w_j P_j(2τ − 1); Gauss with s points integrates the products exactly.
         x, w = gauss(s).points(digits)
         dl_at_x = lagrange_basis(d, x, digits)[1]

@@ -10,29 +10,13 @@ evaluation.
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import flint
 import mpmath
 import numpy as np
 from numpy.typing import NDArray
-
-_flint_precision = threading.RLock()  # flint's precision is one for the whole process
-
-
-@contextmanager
-def working(bits: int) -> Iterator[None]:
-    """Inside, flint works with this many bits; one thread at a time."""
-    with _flint_precision:
-        before = flint.ctx.prec
-        flint.ctx.prec = bits
-        try:
-            yield
-        finally:
-            flint.ctx.prec = before
 
 
 def ball(x: Any) -> Any:

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from leastaction.exact import Digits
 from leastaction.methods import Galerkin, Method
-from leastaction.precision.arithmetic import ball, balls, matrix, mpfs, working
+from leastaction.precision.arithmetic import ball, balls, matrix, mpfs
 from leastaction.precision.equations import Coefficients, Equations
 from leastaction.precision.mechanics import identity
 from leastaction.stepping.stepper import Failure, Start
+from leastaction.working import flint_bits
 
 Mpfs = NDArray[np.object_]
 
@@ -32,7 +33,7 @@ class LinearMechanics:
 
     def __init__(self, M: Mpfs, K: Mpfs, reals: Digits) -> None:
         self.n, self.bits = len(M), reals.bits
-        with working(self.bits):
+        with flint_bits(self.bits):
             self.M, self.K = matrix(M), matrix(K)
             self.inverse_mass = self.M.solve(identity(self.n), algorithm="approx").mid()
             zero = [flint.arb(0)] * self.n**2
@@ -69,7 +70,7 @@ class LinearMechanics:
 
     def _rows(self, A: Any, x: Mpfs) -> Mpfs:
         """A x for each row of x."""
-        with working(self.bits):
+        with flint_bits(self.bits):
             columns = A * matrix(np.atleast_2d(x)).transpose()
             return mpfs(columns.transpose().entries()).reshape(np.shape(x))
 
@@ -79,7 +80,7 @@ class LinearStepper:
 
     def __init__(self, mechanics: LinearMechanics, method: Method, start: Start) -> None:
         self.n, self.bits, self._first = mechanics.n, mechanics.bits, 0
-        with working(self.bits):
+        with flint_bits(self.bits):
             h = ball(start.h)
             self._y = flint.arb_mat(2 * self.n, 1, balls(start.q) + balls(start.p))
             self._Z: Any = None
@@ -91,7 +92,7 @@ class LinearStepper:
     def advance(self, steps: int, every: int, last: int, rows: Mpfs) -> tuple[int, int, Failure | None]:
         """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""
         stored = 0
-        with working(self.bits):
+        with flint_bits(self.bits):
             for k in range(self._first, self._first + steps):
                 self._y = (self._y + self._D * self._y).mid()
                 if (k + 1) % every == 0 or k + 1 == last:
@@ -102,7 +103,7 @@ class LinearStepper:
 
     def polynomials(self, starts: Mpfs) -> tuple[Mpfs, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
-        with working(self.bits):
+        with flint_bits(self.bits):
             z = self._Z * matrix(starts[:, 1:]).transpose()
             return mpfs(z.transpose().entries()).reshape(len(starts), -1, self.n), len(starts)
 

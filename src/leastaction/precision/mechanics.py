@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import Digits
 from leastaction.lagrangian import Lagrangian
-from leastaction.precision.arithmetic import ball, balls, largest, mpfs, working
+from leastaction.precision.arithmetic import ball, balls, largest, mpfs
 from leastaction.precision.evaluate import function
+from leastaction.working import flint_bits
 
 Mpfs = NDArray[np.object_]
 
@@ -34,7 +35,7 @@ class Mechanics:
         Lqv = point.output("Lqv")
         transposed = [Lqv[k * n + j] for j in range(n) for k in range(n)]
         gradient, hessian = system.gradient, system.hessian
-        with working(self.bits):
+        with flint_bits(self.bits):
             values = balls(params)
             self.force = function(gradient, [*gradient.output("Lq"), *gradient.output("Lv")], values)
             # Lq, Lv, Lqq, Lqv, Lqvᵀ, Lvv
@@ -65,7 +66,7 @@ class Mechanics:
         """f(t, q, x) row by row."""
         Q, X = np.atleast_2d(q), np.atleast_2d(x)
         T = np.broadcast_to(np.asarray(t, dtype=object), len(Q))
-        with working(self.bits):
+        with flint_bits(self.bits):
             rows = [mpfs(f(ball(s), balls(a), balls(b))) for s, a, b in zip(T, Q, X, strict=True)]
         return rows[0] if np.ndim(q) == 1 else np.array(rows)
 
@@ -86,14 +87,14 @@ class Mechanics:
 
     def acceleration(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
         """The Euler–Lagrange acceleration, at one point."""
-        with working(self.bits):
+        with flint_bits(self.bits):
             a = self.accelerate(ball(t), balls(q), balls(v))
             return mpfs([flint.arb("nan")] * self.n if a is None else a)
 
     def check_regular(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> None:
         """Raise if ∂²L/∂v² is singular at this point."""
         n = self.n
-        with working(self.bits):
+        with flint_bits(self.bits):
             Lvv = [x.mid() for x in self._legendre(ball(t), *balls(q), *balls(v))[n:]]
             if not largest(Lvv).is_finite():
                 raise ValueError(f"∂²L/∂v² of {self.name} is not finite at q = {_show(q)}, v = {_show(v)}")

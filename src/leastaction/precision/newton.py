@@ -134,7 +134,7 @@ def _iterate(
         if done and working == bits:
             change = (slope * dz).mid().entries()
             impulse = [(a + b).mid() for a, b in zip(out[N:], change, strict=True)]
-            return report(GOING_WELL, impulse, following - scale)
+            return report(GOING_WELL, impulse, -math.inf if following == -math.inf else following - scale)
         if fresh:
             away = size
         fresh, working = False, bits

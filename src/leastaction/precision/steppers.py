@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.methods import Galerkin, Method, RungeKutta4
-from leastaction.precision.arithmetic import ball, balls, largest, log2, matrix, mpfs, working
+from leastaction.precision.arithmetic import ball, balls, largest, log2, matrix, mpfs
 from leastaction.precision.equations import Coefficients, Equations
 from leastaction.precision.linear import LinearMechanics, LinearStepper
 from leastaction.precision.mechanics import Mechanics
 from leastaction.precision.newton import Reached, continue_from_rest, solve_step
 from leastaction.stepping.layout import GOING_WELL, NOT_FINITE, ON_THE_BRANCH, SINGULAR, WHOLE_POLYNOMIAL
 from leastaction.stepping.stepper import Failure, Start, Stepper
+from leastaction.working import flint_bits
 
 Mpfs = NDArray[np.object_]
 Advanced = tuple[int, int, Failure | None]
@@ -41,7 +42,7 @@ class GalerkinStepper:
     def __init__(self, mechanics: Mechanics, method: Galerkin, start: Start) -> None:
         self.mechanics, self.n, self.s, self.bits = mechanics, mechanics.n, method.s, mechanics.bits
         table = method.exact_table(round(self.bits * 0.302) + 2)
-        with working(self.bits):
+        with flint_bits(self.bits):
             self._t, self._h = ball(start.t), ball(start.h)
             self._q, self._p, self._v = balls(start.q), balls(start.p), balls(start.v)
             self._coefficients = Coefficients(table)
@@ -61,7 +62,7 @@ class GalerkinStepper:
         """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""
         n, s = self.n, self.s
         stored = 0
-        with working(self.bits):
+        with flint_bits(self.bits):
             for k in range(self._first, self._first + steps):
                 t = (self._t + k * self._h).mid()
                 if self._z is None:
@@ -131,7 +132,7 @@ class GalerkinStepper:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
         n, s = self.n, self.s
         result = np.empty((len(starts), s, n), dtype=object)
-        with working(self.bits):
+        with flint_bits(self.bits):
             for k, (t, *state) in enumerate(starts):
                 self._q, self._p, time = balls(state[:n]), balls(state[n:]), ball(t)
                 v = self.mechanics.invert(time, self._q, self._p, self._v)
@@ -159,7 +160,7 @@ class RK4Stepper:
 
     def __init__(self, mechanics: Mechanics, method: RungeKutta4, start: Start) -> None:
         self.mechanics, self.n, self._form, self._first = mechanics, mechanics.n, method.form, 0
-        with working(mechanics.bits):
+        with flint_bits(mechanics.bits):
             self._t, self._h = ball(start.t), ball(start.h)
             self._v = balls(start.v)
             self._y = balls(start.q) + (balls(start.p) if method.form == "hamilton" else self._v)
@@ -167,7 +168,7 @@ class RK4Stepper:
     def advance(self, steps: int, every: int, last: int, rows: Mpfs) -> Advanced:
         """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""
         h, stored = self._h, 0
-        with working(self.mechanics.bits):
+        with flint_bits(self.mechanics.bits):
             for k in range(self._first, self._first + steps):
                 after = self._step((self._t + k * h).mid())
                 if isinstance(after, int):

@@ -8,12 +8,12 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
-import mpmath
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic, by_components
 from leastaction.problems.reals import to_float, to_mpf
+from leastaction.working import mpmath_digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class FirstOrder:
     def rhs(self, y: ArrayLike, digits: int | None = None) -> NDArray[Any]:
         if digits is None:
             return self._at(DOUBLES, self._doubles, y)
-        with mpmath.workdps(digits):
+        with mpmath_digits(digits):
             c = SimpleNamespace(**{name: DIGITS(to_mpf(value)) for name, value in self.exact_params.items()})
             return self._at(DIGITS, c, y)
 

@@ -8,7 +8,6 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-import mpmath
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -17,6 +16,7 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic, by_components
 from leastaction.problems.first_order import FirstOrder
 from leastaction.problems.reals import to_float, to_mpf
+from leastaction.working import mpmath_digits
 
 GUARD = 20  # digits beyond those asked for, in the evaluation of formulas
 DOUBLE_DIGITS = 17
@@ -57,7 +57,7 @@ class Invariant:
         if digits is None:
             return self._at(DOUBLES, to_float, q, p)
         reals(digits)  # refuses what is no number of digits
-        with mpmath.workdps(digits + GUARD):
+        with mpmath_digits(digits + GUARD):
             value = self._at(DIGITS, to_mpf, q, p)
         return _rounded(value, digits)
 
@@ -127,7 +127,7 @@ class Problem:
     def data(self, digits: int) -> Data:
         """Initial values, parameters and period as mpf with so many digits."""
         reals(digits)
-        with mpmath.workdps(digits + GUARD):
+        with mpmath_digits(digits + GUARD):
             period = self._motion(digits).period if self._period is None and self.has_exact else self._period
             found = self._data(None if period is None else to_mpf(period))
         return Data(
@@ -141,11 +141,11 @@ class Problem:
         """q and p at the times t by the exact solution, as doubles or, if `digits` is given, as mpmath numbers."""
         if digits is None:
             motion = self._motion(DOUBLE_DIGITS)
-            with mpmath.workdps(2 * (DOUBLE_DIGITS + GUARD)):  # for what is yet computed from the constants
+            with mpmath_digits(2 * (DOUBLE_DIGITS + GUARD)):  # for what is yet computed from the constants
                 return self._at(DOUBLES, motion, t)
         reals(digits)
         motion = self._motion(digits)
-        with mpmath.workdps(digits + GUARD):
+        with mpmath_digits(digits + GUARD):
             q, p = self._at(DIGITS, motion, t)
         return _rounded(q, digits), _rounded(p, digits)
 
@@ -162,7 +162,7 @@ class Problem:
                 "high order and a small step"
             )
         if digits not in self._motions:
-            with mpmath.workdps(2 * (digits + GUARD)):
+            with mpmath_digits(2 * (digits + GUARD)):
                 self._motions[digits] = self._solution(self._data(None))
         return self._motions[digits]
 
@@ -186,5 +186,5 @@ class Problem:
 
 
 def _rounded(value: Any, digits: int) -> Any:
-    with mpmath.workdps(digits):
+    with mpmath_digits(digits):
         return +value

@@ -15,6 +15,8 @@ import numpy as np
 import sympy as sp
 from sympy.parsing.sympy_parser import parse_expr, rationalize, standard_transformations
 
+from leastaction.working import mpmath_digits
+
 _NAMES = {
     "__builtins__": {},
     **{name: getattr(sp, name) for name in ("pi", "E", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan")},
@@ -93,5 +95,5 @@ def to_mpf(value: Any) -> Any:
 
 def to_float(number: Any) -> float:
     """The nearest double of an exact number."""
-    with mpmath.workdps(50):
+    with mpmath_digits(50):
         return float(to_mpf(number))

@@ -1,0 +1,41 @@
+"""Working precision of flint and of mpmath: one for the whole process each, so one thread at a time may set it.
+
+Both share one lock, since code at work with one of them asks for the other, in either order.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import flint
+import mpmath
+
+_precision = threading.RLock()
+
+
+@contextmanager
+def flint_bits(bits: int) -> Iterator[None]:
+    """Inside, flint works with this many bits."""
+    with _precision:
+        before = flint.ctx.prec
+        flint.ctx.prec = bits
+        try:
+            yield
+        finally:
+            flint.ctx.prec = before
+
+
+@contextmanager
+def mpmath_bits(bits: int) -> Iterator[None]:
+    """Inside, mpmath works with this many bits."""
+    with _precision, mpmath.workprec(bits):
+        yield
+
+
+@contextmanager
+def mpmath_digits(digits: int) -> Iterator[None]:
+    """Inside, mpmath works with this many decimal digits."""
+    with _precision, mpmath.workdps(digits):
+        yield

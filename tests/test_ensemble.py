@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from fractions import Fraction
 from pathlib import Path
 
 import mpmath
@@ -477,6 +478,14 @@ def test_one_degree_of_freedom_takes_a_plain_list_of_numbers():
     system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
     paths = la.ensemble(system, "simpson", [0.1, 0.2, 0.3], [0.0], h=0.1, steps=3)
     assert paths.q.shape == (3, 4, 1)
+    assert la.ensemble(system, "simpson", 0.1, 0.0, h=0.1, steps=3).q.shape == (1, 4, 1)
+
+
+def test_exact_numbers_are_initial_data_as_in_single_runs():
+    system = la.Lagrangian(lambda q, v, k: 0.5 * v[0] ** 2 - k * q[0] ** 2, n=1, params={"k": 1.0})
+    paths = la.ensemble(system, "simpson", ["1/3", Fraction(2, 3)], ["0"], params={"k": ["1/7", 1]}, h="1/10", steps=3)
+    assert paths.q[:, 0, 0].tolist() == [1 / 3, 2 / 3]
+    assert paths.values[:, 0].tolist() == [1 / 7, 1]
 
 
 def test_arguments_are_checked():
@@ -485,6 +494,7 @@ def test_arguments_are_checked():
         ({"q0": np.ones((3, 2)), "p0": np.ones((4, 2))}, ValueError, "batch sizes differ"),
         ({"q0": [[np.nan, 1.0]]}, ValueError, "finite"),
         ({"q0": "no"}, TypeError, "q0 must be numbers"),
+        ({"q0": [1j, 0.0]}, TypeError, "q0 must be numbers"),
         ({"params": {"mass": 1.0}}, ValueError, "no parameter 'mass'"),
         ({"params": {"k": np.ones((2, 2))}}, ValueError, "k must have shape"),
         ({"v0": [1.0, 0.0]}, ValueError, "either p0"),

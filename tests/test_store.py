@@ -490,6 +490,23 @@ def test_a_stored_ensemble_is_the_one_in_memory(tmp_path, how):
     assert stored.to_xarray().q.shape == paths.q.shape
 
 
+def test_an_archive_stays_readable_from_another_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = la.integrate(PENDULUM, "simpson", **BEGIN, steps=10, store="run.zarr")
+    stored, paths = la.open("run.zarr"), sweep(store="sweep.zarr")
+    monkeypatch.chdir("/")
+    assert np.array_equal(stored.q[:], path.q[:]) and len(path.q[:]) == 11
+    assert np.isfinite(paths.q[0]).all()
+
+
+def test_a_stored_ensemble_has_chunks_for_every_thread_and_none_is_made_for_a_wrong_client(tmp_path):
+    with pytest.raises((TypeError, ImportError), match=r"Client|dask"):
+        sweep(store=tmp_path / "none.zarr", client="tcp://somewhere")
+    assert not (tmp_path / "none.zarr").exists()
+    sweep(store=tmp_path / "many.zarr", threads=16)
+    assert len(list((tmp_path / "many.zarr" / "checkpoint").glob("done-*"))) >= 16
+
+
 def test_an_ensemble_lacking_chunks_is_completed(tmp_path):
     file = tmp_path / "sweep.zarr"
     sweep(store=file)
@@ -514,6 +531,12 @@ def test_a_damaged_ensemble_is_noticed(tmp_path):
     with pytest.raises(la.StoreError, match="damaged"):
         stored.p[0]
     assert np.isfinite(stored.p[199]).all()
+    chunk.unlink()
+    with pytest.raises(la.StoreError, match="missing"):
+        stored.p[0]
+    (file / "status" / "c" / "1").unlink()
+    with pytest.raises(la.StoreError, match="status is missing"):
+        la.open(file)
     (file / "checkpoint" / "begun").unlink()
     with pytest.raises(la.StoreError, match="not finished being made"):
         la.open(file)

@@ -29,7 +29,9 @@ FloatArray = NDArray[np.float64]
 class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array on disk: slices read what they need, and arithmetic or np.asarray reads it all."""
 
-    def __init__(self, archive: Archive, name: str, whole: int, tail: FloatArray, sparse: bool = False) -> None:
+    def __init__(
+        self, archive: Archive, name: str, whole: int, tail: FloatArray, sparse: NDArray[np.bool_] | None = None
+    ) -> None:
         self._archive, self._name, self._whole, self._tail, self._sparse = archive, name, whole, tail, sparse
 
     @property
@@ -55,7 +57,9 @@ class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
         """Rows begin … end, of which those that fill no chunk yet are in the checkpoint."""
         stored = self._tail[:0]
         if begin < self._whole:
-            stored = self._archive.read(self._name, begin, min(end, self._whole), self._sparse)
+            last = min(end, self._whole)
+            sparse = False if self._sparse is None else self._sparse[begin:last]
+            stored = self._archive.read(self._name, begin, last, sparse)
         return np.concatenate([stored, self._tail[max(begin - self._whole, 0) : max(end - self._whole, 0)]])
 
     def __getitem__(self, key: Any) -> Any:

@@ -465,6 +465,20 @@ def test_broadcasting_shapes_and_indexing():
     assert paths.to_xarray().sizes == {"trajectory": 3, "t": 4, "dof": 2}
 
 
+def test_one_trajectory_is_taken_by_its_number():
+    paths = la.ensemble(KEPLER, "simpson", [[1.0, 0.0], [2.0, 0.0]], [0.0, 1.0], h=0.1, steps=2)
+    assert paths[np.int64(-1)].q[0].tolist() == [2.0, 0.0]
+    with pytest.raises(TypeError, match="'slice' object cannot be interpreted as an integer"):
+        paths[0:1]
+
+
+def test_rising_is_meant_as_the_run_goes():
+    oscillator = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
+    rising = {"up": la.FirstCrossing(lambda q, p: q[0], direction=1)}
+    paths = la.ensemble(oscillator, "P4N4Q8Gau", [1.0], [0.0], h=-0.1, steps=60, reduce=rising)
+    assert paths.reduced["up"] == pytest.approx(-1.5 * np.pi, abs=1e-6)
+
+
 def test_the_last_state_alone_and_other_ways_to_say_how_long():
     Q = np.array([[1.0, 0.0], [0.9, 0.1]])
     full = la.ensemble(KEPLER, "simpson", Q, [0.0, 1.0], h=-0.1, t_end=-2.55, t0=0.5)

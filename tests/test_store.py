@@ -74,6 +74,18 @@ def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, small_chunks, method, 
     assert {k: v for k, v in stored.stats.items() if k in whole.stats} == {k: whole.stats[k] for k in stored.stats}
 
 
+def test_times_until_an_end_are_those_in_memory(tmp_path, small_chunks):
+    for number, end in enumerate((1.999, 1.3)):
+        path = la.integrate(PENDULUM, "simpson", **BEGIN, t_end=end)
+        stored = la.integrate(PENDULUM, "simpson", **BEGIN, t_end=end, store=tmp_path / f"{number}.zarr")
+        np.testing.assert_array_equal(stored.t[:], path.t)
+        assert stored.t[-1] == end
+        np.testing.assert_allclose(stored(end), path(end), rtol=1e-14)  # the place within a step is rounded differently
+        more = la.resume(stored.file, steps=10)
+        np.testing.assert_array_equal(more.t[: len(path)], path.t)
+        np.testing.assert_allclose(np.diff(more.t), path.h, rtol=1e-12)
+
+
 def test_large_systems_and_steps_by_continuation_resume_too(tmp_path, small_chunks):
     system = la.Lagrangian(chain, n=12)
     q0, p0 = np.linspace(-1, 1, 12), np.cos(np.arange(12.0))

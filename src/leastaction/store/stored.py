@@ -176,10 +176,8 @@ def stored_path(archive: Archive, checkpoint: Checkpoint) -> StoredPath:
     header, facts = archive.header, checkpoint.facts
     system = system_of(header)
     n, whole = system.n, int(facts["whole"])
-    t0, h, every = float.fromhex(header["t0"]), float.fromhex(header["h"]), int(header["every"])
-    k = np.minimum((whole + np.arange(len(checkpoint.tail))) * every, int(facts["done"]))
     columns: Mapping[str, FloatArray] = {
-        "t": np.asarray(t0 + k * h, float),
+        "t": times(header, whole, len(checkpoint.tail), int(facts["done"])),
         "q": checkpoint.tail[:, :n],
         "p": checkpoint.tail[:, n:],
     }
@@ -187,14 +185,24 @@ def stored_path(archive: Archive, checkpoint: Checkpoint) -> StoredPath:
     return StoredPath(
         system=system,
         method=method(header["method"]),
-        h=h,
-        every=every,
+        h=float.fromhex(header["h"]),
+        every=int(header["every"]),
         params=system.named(system.values(header["params"])),
         stats={"steps": facts["done"], **facts["counts"]},
         standing=facts["standing"],
         file=archive.path,
         **arrays,
     )
+
+
+def times(header: Mapping[str, Any], first: int, rows: int, done: int) -> FloatArray:
+    """Times of so many stored rows from row `first` on, of a run that has done so many steps: as in memory."""
+    k = np.minimum((first + np.arange(rows)) * int(header["every"]), done)
+    t0 = float.fromhex(header["t0"])
+    if header["until"] is None:
+        return np.asarray(t0 + k * float.fromhex(header["h"]), float)
+    t_end, count = header["until"]
+    return np.asarray(t0 + (float.fromhex(t_end) - t0) * (k / count), float)
 
 
 def description(system: Lagrangian, chosen: Method, t0: float, h: float, every: int) -> dict[str, Any]:

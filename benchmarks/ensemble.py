@@ -2,7 +2,7 @@
 
 Side by side, repeats interleaved and the best of each taken, since machines are noisy. What runs on one core is
 compared by the processor time it takes, threads and clusters by the clock. Prints tables in Markdown; `--quick` does
-fewer repeats.
+fewer repeats, `--only dask,threads` just those parts.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ SYSTEM = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "l": 0.25, "g": 9
 B = 64
 Q = np.random.default_rng(0).uniform(-1.2, 1.2, (B, 2))
 REST = np.zeros((B, 2))
+CHUNK_SECONDS = 1.2  # of a chunk on a cluster
 
 
 def cpu(run: Callable[[], object]) -> Callable[[], float]:
@@ -207,38 +208,70 @@ def heyoka_batch(start: np.ndarray, t_end: float, width: int, tolerance: float) 
     return run
 
 
-def cores(repeats: int) -> None:
-    """Threads and a Dask cluster on this machine, by the clock."""
-    steps, size = 4000, 2048
-    many = np.random.default_rng(1).uniform(-1.2, 1.2, (size, 2))
+def many(steps: int, size: int) -> Callable[..., Callable[[], float]]:
+    """Clocked runs of so many double pendulums for so many steps, with the options of `la.ensemble`."""
+    start = np.random.default_rng(1).uniform(-1.2, 1.2, (size, 2))
 
     def run(**options) -> Callable[[], float]:
         return wall(
-            lambda: la.ensemble(SYSTEM, "simpson", many, [0, 0], h=0.01, steps=steps, final_only=True, **options)
+            lambda: la.ensemble(SYSTEM, "simpson", start, [0, 0], h=0.01, steps=steps, final_only=True, **options)
         )
 
+    return run
+
+
+def here() -> str:
+    return f"{os.cpu_count()} cores here, load {os.getloadavg()[0]:.1f}"
+
+
+def threads(repeats: int) -> None:
+    """Two threads against one, by the clock; the processor time shows whether threads cost any."""
+    steps, size = 4000, 2048
+    run, title = many(steps, size), f"Threads: {size} double pendulums, {steps} steps, {here()}"
     runs = {"1 thread": run(threads=1), "2 threads": run(threads=2)}
+    runs["1 thread"]()  # compiled
+    times = best(repeats, **runs)
+    spent = {name: cpu(timed)() for name, timed in runs.items()}
+    rows = [[name, f"{t:.2f}", f"{times['1 thread'] / t:.2f}", f"{spent[name]:.2f}"] for name, t in times.items()]
+    table(title, ["run", "seconds", "one thread / it", "processor seconds"], rows)
+
+
+def dask(repeats: int) -> None:
+    """What a Dask cluster on this machine costs beyond as many threads, with chunks of a second or more.
+
+    The number of steps is chosen so that a chunk takes CHUNK_SECONDS on one thread. The work is the
+    same on both sides, so that the difference is Dask's: serialising, scheduling, and moving results.
+    """
     try:
         from distributed import Client, LocalCluster
     except ImportError:
         print("(distributed is not installed: pip install 'leastaction[dask]')")
-        times = best(repeats, **runs)
-    else:
+        return
+    from leastaction.many.cluster import CHUNKS_PER_THREAD
+
+    in_chunk, trial = 256, 20_000
+    title = f"Dask: chunks of about {CHUNK_SECONDS} s, {here()}"
+    probe = many(trial, in_chunk)(threads=1)
+    probe()  # compiled
+    steps = int(trial * CHUNK_SECONDS / min(probe() for _ in range(3)))
+    rows = []
+    for workers in (1, 2):
+        chunks = CHUNKS_PER_THREAD * workers
+        run = many(steps, in_chunk * chunks)
         with (
-            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
             Client(cluster) as client,
         ):
-            runs["Dask, 2 workers"] = run(client=client)
-            runs["Dask, 2 workers"]()  # compiled there
-            times = best(repeats, **runs)
-    spent = {}
-    for threads in (1, 2):
-        clock = time.process_time()
-        run(threads=threads)()
-        spent[f"{threads} thread{'s' if threads > 1 else ''}"] = f"{time.process_time() - clock:.2f}"
-    rows = [[name, f"{t:.2f}", f"{times['1 thread'] / t:.2f}", spent.get(name, "")] for name, t in times.items()]
-    title = f"Cores: {size} double pendulums, {steps} steps, {os.cpu_count()} cores here, load {os.getloadavg()[0]:.1f}"
-    table(title, ["run", "seconds", "one thread / it", "processor seconds"], rows)
+            client.wait_for_workers(workers)
+            many(1, in_chunk * chunks)(client=client)()  # compiled there
+            times = best(repeats, threads=run(threads=workers), dask=run(client=client))
+        local, remote = times["threads"], times["dask"]
+        overhead = f"{100 * (remote / local - 1):+.1f} %"
+        rows.append(
+            [str(workers), str(chunks), f"{local * workers / chunks:.2f}", f"{local:.2f}", f"{remote:.2f}", overhead]
+        )
+    header = ["workers, or threads", "chunks", "seconds per chunk", "seconds, threads", "seconds, Dask", "overhead"]
+    table(title, header, rows)
 
 
 def storing(repeats: int) -> None:
@@ -271,15 +304,21 @@ def storing(repeats: int) -> None:
     table("Storing every 100th of 10⁶ steps", header, rows)
 
 
+PARTS = (one_core, against_heyoka, threads, dask, storing)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    names = [part.__name__ for part in PARTS]
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
-    parser.add_argument("only", nargs="*", help="parts: one_core, against_heyoka, cores, storing")
+    parser.add_argument("--only", default=",".join(names), help="parts, with commas between: %(default)s")
     options = parser.parse_args()
-    repeats = 2 if options.quick else 5
-    for part in (one_core, against_heyoka, cores, storing):
-        if not options.only or part.__name__ in options.only:
-            part(repeats)
+    asked = options.only.split(",")
+    if unknown := set(asked) - set(names):
+        parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+    for part in PARTS:
+        if part.__name__ in asked:
+            part(2 if options.quick else 5)
 
 
 if __name__ == "__main__":

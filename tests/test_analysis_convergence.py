@@ -126,3 +126,24 @@ def test_figures():
     ax = convergence(problem, "simpson", [0.1, 0.05, 0.025, 0.0125], t_end=1).plot()
     assert "order 4.0" in ax.get_legend().get_texts()[0].get_text()
     plt.close("all")
+
+
+def test_parameters_of_the_runs_are_those_of_the_reference():
+    oscillator = la.Lagrangian(lambda q, v, k: 0.5 * v[0] ** 2 - 0.5 * k * q[0] ** 2, n=1, params={"k": 1.0})
+    hs = [0.2, 0.1, 0.05]
+    found = convergence((oscillator, [1.0], [0.0]), "simpson", hs, t_end=1, params={"k": 2.0})
+    w = np.sqrt(2.0)
+    exact = (oscillator, [1.0], [0.0], lambda t: (np.cos(w * t)[:, None], -w * np.sin(w * t)[:, None]))
+    known = convergence(exact, "simpson", hs, t_end=1, params={"k": 2.0})
+    assert found.order == pytest.approx(known.order, abs=1e-3) == pytest.approx(4, abs=0.05)
+    kepler = la.problems.get("kepler")
+    name, value = next(iter(kepler.system.params.items()))
+    changed = convergence(kepler, "simpson", [0.02, 0.01, 0.005], t_end=1, params={name: 1.1 * value})
+    assert changed.order == pytest.approx(4, abs=0.1)
+
+
+def test_backward_in_time():
+    pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    found = convergence((pendulum, [1.0], [0.3]), "simpson", [-0.2, -0.1, -0.05], t_end=-1)
+    assert found.order == pytest.approx(4, abs=0.05)
+    assert (found.h > 0).all()

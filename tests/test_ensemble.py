@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from fractions import Fraction
 from pathlib import Path
 
 import mpmath
@@ -464,6 +465,20 @@ def test_broadcasting_shapes_and_indexing():
     assert paths.to_xarray().sizes == {"trajectory": 3, "t": 4, "dof": 2}
 
 
+def test_one_trajectory_is_taken_by_its_number():
+    paths = la.ensemble(KEPLER, "simpson", [[1.0, 0.0], [2.0, 0.0]], [0.0, 1.0], h=0.1, steps=2)
+    assert paths[np.int64(-1)].q[0].tolist() == [2.0, 0.0]
+    with pytest.raises(TypeError, match="'slice' object cannot be interpreted as an integer"):
+        paths[0:1]
+
+
+def test_rising_is_meant_as_the_run_goes():
+    oscillator = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
+    rising = {"up": la.FirstCrossing(lambda q, p: q[0], direction=1)}
+    paths = la.ensemble(oscillator, "P4N4Q8Gau", [1.0], [0.0], h=-0.1, steps=60, reduce=rising)
+    assert paths.reduced["up"] == pytest.approx(-1.5 * np.pi, abs=1e-6)
+
+
 def test_the_last_state_alone_and_other_ways_to_say_how_long():
     Q = np.array([[1.0, 0.0], [0.9, 0.1]])
     full = la.ensemble(KEPLER, "simpson", Q, [0.0, 1.0], h=-0.1, t_end=-2.55, t0=0.5)
@@ -477,6 +492,14 @@ def test_one_degree_of_freedom_takes_a_plain_list_of_numbers():
     system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
     paths = la.ensemble(system, "simpson", [0.1, 0.2, 0.3], [0.0], h=0.1, steps=3)
     assert paths.q.shape == (3, 4, 1)
+    assert la.ensemble(system, "simpson", 0.1, 0.0, h=0.1, steps=3).q.shape == (1, 4, 1)
+
+
+def test_exact_numbers_are_initial_data_as_in_single_runs():
+    system = la.Lagrangian(lambda q, v, k: 0.5 * v[0] ** 2 - k * q[0] ** 2, n=1, params={"k": 1.0})
+    paths = la.ensemble(system, "simpson", ["1/3", Fraction(2, 3)], ["0"], params={"k": ["1/7", 1]}, h="1/10", steps=3)
+    assert paths.q[:, 0, 0].tolist() == [1 / 3, 2 / 3]
+    assert paths.values[:, 0].tolist() == [1 / 7, 1]
 
 
 def test_arguments_are_checked():
@@ -485,6 +508,7 @@ def test_arguments_are_checked():
         ({"q0": np.ones((3, 2)), "p0": np.ones((4, 2))}, ValueError, "batch sizes differ"),
         ({"q0": [[np.nan, 1.0]]}, ValueError, "finite"),
         ({"q0": "no"}, TypeError, "q0 must be numbers"),
+        ({"q0": [1j, 0.0]}, TypeError, "q0 must be numbers"),
         ({"params": {"mass": 1.0}}, ValueError, "no parameter 'mass'"),
         ({"params": {"k": np.ones((2, 2))}}, ValueError, "k must have shape"),
         ({"v0": [1.0, 0.0]}, ValueError, "either p0"),

@@ -316,8 +316,8 @@ def test_settings_are_exact():
 @pytest.mark.parametrize(
     "name, settings, message",
     [
-        ("keppler", {}, "no problem is called 'keppler'; did you mean 'kepler'"),
-        ("Lagrange_Top", {}, "did you mean 'lagrange-top'"),
+        ("keppler", {}, "no problem is called 'keppler'. Did you mean 'kepler'"),
+        ("Lagrange_Top", {}, "Did you mean 'lagrange-top'"),
         ("zzz", {}, "There are charged-particle"),
         (None, {}, "no problem is called None"),
         ("kepler", {"ecc": 1}, "no setting 'ecc'; it has eccentricity"),

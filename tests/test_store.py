@@ -74,6 +74,18 @@ def test_a_resumed_run_is_the_uninterrupted_one(tmp_path, small_chunks, method, 
     assert {k: v for k, v in stored.stats.items() if k in whole.stats} == {k: whole.stats[k] for k in stored.stats}
 
 
+def test_times_until_an_end_are_those_in_memory(tmp_path, small_chunks):
+    for number, end in enumerate((1.999, 1.3)):
+        path = la.integrate(PENDULUM, "simpson", **BEGIN, t_end=end)
+        stored = la.integrate(PENDULUM, "simpson", **BEGIN, t_end=end, store=tmp_path / f"{number}.zarr")
+        np.testing.assert_array_equal(stored.t[:], path.t)
+        assert stored.t[-1] == end
+        np.testing.assert_allclose(stored(end), path(end), rtol=1e-14)  # the place within a step is rounded differently
+        more = la.resume(stored.file, steps=10)
+        np.testing.assert_array_equal(more.t[: len(path)], path.t)
+        np.testing.assert_allclose(np.diff(more.t), path.h, rtol=1e-12)
+
+
 def test_large_systems_and_steps_by_continuation_resume_too(tmp_path, small_chunks):
     system = la.Lagrangian(chain, n=12)
     q0, p0 = np.linspace(-1, 1, 12), np.cos(np.arange(12.0))
@@ -490,6 +502,23 @@ def test_a_stored_ensemble_is_the_one_in_memory(tmp_path, how):
     assert stored.to_xarray().q.shape == paths.q.shape
 
 
+def test_an_archive_stays_readable_from_another_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = la.integrate(PENDULUM, "simpson", **BEGIN, steps=10, store="run.zarr")
+    stored, paths = la.open("run.zarr"), sweep(store="sweep.zarr")
+    monkeypatch.chdir("/")
+    assert np.array_equal(stored.q[:], path.q[:]) and len(path.q[:]) == 11
+    assert np.isfinite(paths.q[0]).all()
+
+
+def test_a_stored_ensemble_has_chunks_for_every_thread_and_none_is_made_for_a_wrong_client(tmp_path):
+    with pytest.raises((TypeError, ImportError), match=r"Client|dask"):
+        sweep(store=tmp_path / "none.zarr", client="tcp://somewhere")
+    assert not (tmp_path / "none.zarr").exists()
+    sweep(store=tmp_path / "many.zarr", threads=16)
+    assert len(list((tmp_path / "many.zarr" / "checkpoint").glob("done-*"))) >= 16
+
+
 def test_an_ensemble_lacking_chunks_is_completed(tmp_path):
     file = tmp_path / "sweep.zarr"
     sweep(store=file)
@@ -514,6 +543,12 @@ def test_a_damaged_ensemble_is_noticed(tmp_path):
     with pytest.raises(la.StoreError, match="damaged"):
         stored.p[0]
     assert np.isfinite(stored.p[199]).all()
+    chunk.unlink()
+    with pytest.raises(la.StoreError, match="missing"):
+        stored.p[0]
+    (file / "status" / "c" / "1").unlink()
+    with pytest.raises(la.StoreError, match="status is missing"):
+        la.open(file)
     (file / "checkpoint" / "begun").unlink()
     with pytest.raises(la.StoreError, match="not finished being made"):
         la.open(file)

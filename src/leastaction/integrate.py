@@ -95,7 +95,7 @@ def integrate(
             tangent=tangent,
         )
         if store is not None:
-            return _stored(request, store, progress)
+            return _stored(request, store, t_end, progress)
         run = _Run(request)
     failure = run.go(progress)
     with arithmetic.working():
@@ -111,7 +111,7 @@ def integrate(
     return path
 
 
-def _stored(request: Request, store: str | os.PathLike[str], progress: bool) -> Path:
+def _stored(request: Request, store: str | os.PathLike[str], t_end: float | None, progress: bool) -> Path:
     from leastaction.store import store_run
 
     if not isinstance(request.system, Lagrangian) or request.arithmetic.digits is not None:
@@ -119,7 +119,7 @@ def _stored(request: Request, store: str | os.PathLike[str], progress: bool) -> 
     if request.tangent:
         raise ValueError("store= does not keep the tangent map; run without tangent=")
     begin = start(request.system, *request.initial, request.t0, request.h, request.values)
-    return store_run(store, request.system, request.method, begin, request.count, request.every, progress)
+    return store_run(store, request.system, request.method, begin, request.count, request.every, t_end, progress)
 
 
 class _Run:

@@ -85,7 +85,7 @@ def _reference(case: Case, path: Path, digits: int | None) -> Answer:
     fine = galerkin(s, gauss(s))
     parts, before = 1, None
     while True:
-        run = case.run(fine, path.h / parts, path.t[-1], digits, every=parts * path.every)
+        run = case.run(fine, path.h / parts, path.t[-1], digits, every=parts * path.every, params=path.params or None)
         if before is not None:
             away = relative(before.q - run.q, run.q) + relative(before.p - run.p, run.p)
             scale = relative(path.q - run.q, run.q) + relative(path.p - run.p, run.p)

@@ -7,7 +7,7 @@ the end of the run. The order is fitted to the larger of the two, each relative 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -105,11 +105,14 @@ def convergence(
     t_end     until when; the problem's period unless told
     at        "nodes": the largest error over the run; "end": that at t_end
     digits    decimal digits of the arithmetic; float64 unless told
+    params    parameters of the runs; an `exact` given with the system must be the solution for these
     """
     chosen = method_named(method)
     if at not in ("nodes", "end"):
         raise ValueError(f"at must be 'nodes' or 'end'; got {at!r}")
     case = as_case(problem, digits)
+    if params and not isinstance(problem, tuple):
+        case = replace(case, exact=None)  # the catalogue's exact solution is that of its own parameters
     t_end = until(case, t_end)
     steps = [t_end / 2 ** (3 + k) for k in range(HALVINGS)] if hs is None else list(hs)
     if len(steps) < 2:
@@ -136,7 +139,7 @@ def _errors(
     try:
         path = case.run(chosen, h, t_end, digits, params=params)
     except StepFailed:
-        return float(h), np.nan, np.nan, np.nan, np.nan
+        return abs(float(h)), np.nan, np.nan, np.nan, np.nan
     known = answer(case, path, digits)
     rows = slice(None) if at == "nodes" else slice(-1, None)
     away = [float(abs(x - y)[rows].max()) for x, y in ((path.q, known.q), (path.p, known.p))]
@@ -145,7 +148,7 @@ def _errors(
     steps = round(float((path.t[-1] - path.t[0]) / path.h))
     round_off = epsilon(digits) * np.sqrt(max(steps, 1)) / 4 + known.uncertainty
     larger = max(x / y for x, y in zip(away, size, strict=True))
-    return float(path.h), away[0], away[1], larger, float(round_off)
+    return abs(float(path.h)), away[0], away[1], larger, float(round_off)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from leastaction.many.reductions import Event, Plan
 from leastaction.methods import method
 from leastaction.program import Program
 from leastaction.store.archive import Archive, to_json
+from leastaction.store.errors import StoreError
 from leastaction.store.stored import LazyArray, description, system_of
 
 KIND = "ensemble"
@@ -117,7 +118,8 @@ class Disk:
             self.archive.mark(f"done-{begin // self.length}")
 
     def result(self) -> Result:
-        """What there is; the states stay on disk."""
+        """What there is; the states stay on disk. A chunk that is not counted is not there, whatever was written."""
+        missing = self.parts([])
         empty = Result.empty(self.job, 0)
         found: dict[str, Any] = {}
         for field in fields(Result):
@@ -128,11 +130,17 @@ class Disk:
             else:
                 like = getattr(empty, field.name)
                 found[field.name] = np.zeros((self.size, *like.shape[1:]), like.dtype)
+        for begin, end in missing:
+            found["status"][begin:end] = Status.PENDING
+        if (found["status"] == Status.PENDING).sum() != sum(end - begin for begin, end in missing):
+            raise StoreError(f"a chunk of {self.archive.path}/status is missing: its file is not there")
         return Result(**found)
 
-    def states(self) -> tuple[LazyArray, LazyArray]:
+    def states(self, status: np.ndarray) -> tuple[LazyArray, LazyArray]:
+        """q and p, of which those of complete trajectories are finite."""
+        sparse = status != Status.COMPLETE
         none = np.zeros((0, self.job.kept, self.job.system.n))
-        return tuple(LazyArray(self.archive, name, self.size, none, sparse=True) for name in ("q", "p"))  # type: ignore[return-value]
+        return tuple(LazyArray(self.archive, name, self.size, none, sparse) for name in ("q", "p"))  # type: ignore[return-value]
 
 
 def times(job: Job) -> np.ndarray:

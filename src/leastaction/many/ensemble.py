@@ -16,7 +16,7 @@ from leastaction.border import count_steps, number
 from leastaction.lagrangian import Lagrangian
 from leastaction.many import lanes
 from leastaction.many.archive import Disk, times
-from leastaction.many.execute import Memory, Sink, chunks, execute, prepare
+from leastaction.many.execute import Memory, Sink, execute, prepare, usual_parts
 from leastaction.many.job import Job, Result, Start, Status
 from leastaction.many.paths import Paths
 from leastaction.many.reductions import Plan, Reduction, Section, plan
@@ -80,16 +80,13 @@ def ensemble(
     job = Job(system, chosen, t0, h, count, every, plan(reduce, system), t_end)
     start = starts(system, q0, p0, v0, t0, params)
 
-    if threads is not None:
-        positive("threads", threads)
-        if client is not None:
-            raise ValueError("threads= is for runs on this machine; with client= the cluster's workers decide")
+    parts = usual_parts(job, len(start), client, threads)
     if store is None:
         memory = Memory(job, len(start))
         stats = _run(job, start, memory, client, threads, progress)
         q, p = memory.result.states[..., : system.n], memory.result.states[..., system.n :]
         return _paths(job, start, memory.result, q, p, stats)
-    disk = Disk.create(FilePath(store), job, start, chunks(job, len(start), 1))
+    disk = Disk.create(FilePath(store), job, start, parts)
     with disk.archive.writing():
         return stored_paths(disk, _run(job, start, disk, client, threads, progress))
 
@@ -105,7 +102,8 @@ def resume_ensemble(archive: Archive, client: Any, threads: int | None, progress
 
 def stored_paths(disk: Disk, stats: dict[str, Any]) -> Paths:
     """An archive's trajectories, their states on disk until they are asked for."""
-    return _paths(disk.job, disk.start(), disk.result(), *disk.states(), stats)
+    result = disk.result()
+    return _paths(disk.job, disk.start(), result, *disk.states(result.status), stats)
 
 
 def _run(job: Job, start: Start, sink: Sink, client: Any, threads: int | None, progress: bool) -> dict[str, Any]:

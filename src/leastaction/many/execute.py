@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from leastaction.many import lanes, singles
 from leastaction.many.job import Job, Result, Start, Status, Tick
-from leastaction.running import interruptible
+from leastaction.running import interruptible, positive
 from leastaction.stepping import stepper
 
 CHUNKS_PER_THREAD = 8  # so that cores that finish early find more to do
@@ -56,13 +56,26 @@ class Memory:
 
 def execute(job: Job, start: Start, sink: Sink, client: Any, threads: int | None, report: Callable[[int], Any]) -> None:
     """All chunks, on this machine's cores or on a cluster."""
+    parts = sink.parts(usual_parts(job, len(start), client, threads))
     if client is None:
-        workers = threads or _cores()
-        _on_threads(job, start, sink, sink.parts(chunks(job, len(start), workers)), workers, report)
+        _on_threads(job, start, sink, parts, threads or _cores(), report)
     else:
-        from leastaction.many.cluster import cut, on_cluster
+        from leastaction.many.cluster import on_cluster
 
-        on_cluster(client, job, start, sink, sink.parts(cut(client, job, len(start))), report)
+        on_cluster(client, job, start, sink, parts, report)
+
+
+def usual_parts(job: Job, size: int, client: Any, threads: int | None) -> list[Part]:
+    """How to cut an ensemble for those who are to run it, after a look at who they are."""
+    if threads is not None:
+        positive("threads", threads)
+        if client is not None:
+            raise ValueError("threads= is for runs on this machine; with client= the cluster's workers decide")
+    if client is None:
+        return chunks(job, size, threads or _cores())
+    from leastaction.many.cluster import cut
+
+    return cut(client, job, size)
 
 
 def prepare(job: Job) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -80,6 +81,7 @@ class Paths:
 
     def __getitem__(self, i: int) -> Path:
         """Trajectory i as a single Path, as far as it went."""
+        i = operator.index(i)
         if not -len(self) <= i < len(self):
             raise IndexError(f"there are {len(self)} trajectories; asked for number {i}")
         there = np.isfinite(self.q[i]).all(axis=1) & np.isfinite(self.p[i]).all(axis=1)

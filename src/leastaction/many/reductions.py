@@ -41,6 +41,8 @@ class EnergyRange:
 class FirstCrossing:
     """The first time g crosses zero, in direction +1 (rising), −1 (falling) or 0 (either): times (B,), NaN if never.
 
+    The direction is that of the run: with a negative h, +1 is what falls in time.
+
     With `stop` a trajectory ends with the step in which that happens.
     """
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.errors import DegenerateLagrangianError
+from leastaction.exact import FLOAT64
 from leastaction.lagrangian import Lagrangian
 from leastaction.many.job import Start, Status
 from leastaction.stepping import pointwise
@@ -109,11 +110,11 @@ def _accelerations(
 def _block(name: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
     """An array (B, *shape), or (1, *shape) where one value serves all."""
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be numbers, of shape {shape} or (B, …); got {value!r}") from None
-    if array.shape == shape:
-        array = array[None]
+        array = FLOAT64.array(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be numbers, of shape {shape} or (B, …); got {value!r} ({error})") from None
+    if array.shape == shape or (shape == (1,) and array.ndim == 0):
+        array = array.reshape(1, *shape)
     elif shape == (1,) and array.ndim == 1:
         array = array[:, None]
     if array.shape[1:] != shape or len(array) == 0:

@@ -36,7 +36,8 @@ class Archive:
     """The files of one run."""
 
     def __init__(self, path: Path, group: Any, header: Mapping[str, Any]) -> None:
-        self.path, self._group, self.header = path, group, header
+        # Absolute, since files are read when they are asked for, and the working directory may be another one then.
+        self.path, self._group, self.header = path.absolute(), group, header
 
     @classmethod
     def create(cls, path: Path, header: Mapping[str, Any], arrays: Mapping[str, tuple[int, ...]]) -> Archive:
@@ -48,7 +49,7 @@ class Archive:
             )
         with _explained(path, "the run did not begin"):
             attributes = {"leastaction": dict(header), "format": FORMAT}
-            group = zarr.create_group(zarr.storage.LocalStore(path), attributes=attributes)
+            group = zarr.create_group(zarr.storage.LocalStore(path.absolute()), attributes=attributes)
             group.create_group("checkpoint")
         archive = cls(path, group, header)
         for name, shape in arrays.items():
@@ -81,7 +82,9 @@ class Archive:
         if not path.exists():
             raise FileNotFoundError(errno.ENOENT, "no such archive", str(path))
         try:
-            group = zarr.open_group(zarr.storage.LocalStore(path, read_only=not write), mode="r+" if write else "r")
+            group = zarr.open_group(
+                zarr.storage.LocalStore(path.absolute(), read_only=not write), mode="r+" if write else "r"
+            )
             attributes = dict(group.attrs)
         except Exception as error:
             raise StoreError(f"{path} is not a Zarr archive, or its zarr.json is damaged: {error}") from error
@@ -170,8 +173,8 @@ class Archive:
         for file in [*self._folder.glob(".new-*"), *self.path.rglob("*.partial")]:
             file.unlink(missing_ok=True)
 
-    def read(self, name: str, begin: int, end: int, sparse: bool = False) -> NDArray[Any]:
-        """Rows of one array, checked; a sparse one may have rows that were not written."""
+    def read(self, name: str, begin: int, end: int, sparse: bool | NDArray[np.bool_] = False) -> NDArray[Any]:
+        """Rows of one array, checked; `sparse` rows, or all, may have entries that were not written."""
         try:
             values = np.asarray(self._group[name][begin:end])
         except Exception as error:
@@ -179,8 +182,7 @@ class Archive:
                 f"rows {begin} … {end} of {self.path}/{name} are damaged: {error}. "
                 "The rest of the archive can still be read"
             ) from error
-        missing = not sparse and not np.isfinite(values).all()
-        if missing or len(values) != end - begin:
+        if len(values) != end - begin or not np.isfinite(values[~np.broadcast_to(sparse, len(values))]).all():
             raise StoreError(f"rows {begin} … {end} of {self.path}/{name} are missing: a chunk's file is not there")
         return values
 

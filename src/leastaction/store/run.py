@@ -17,7 +17,7 @@ from leastaction.stepping.stepper import Failure, ResumableStepper, Start, stepp
 from leastaction.store.archive import Archive, to_json
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
-from leastaction.store.stored import StoredPath, compare, description, stored_path, system_of
+from leastaction.store.stored import StoredPath, compare, description, stored_path, system_of, times
 
 FloatArray = NDArray[np.float64]
 
@@ -34,12 +34,14 @@ def store_run(
     start: Start,
     count: int,
     every: int,
+    t_end: float | None,
     progress: bool,
 ) -> StoredPath:
     """Integrate into a new archive."""
     header = {
         "kind": KIND,
         **description(system, chosen, start.t, start.h, every),
+        "until": None if t_end is None else [float(t_end).hex(), count],
         "params": {name: np.asarray(value).tolist() for name, value in system.named(start.params).items()},
     }
     solver = stepper(system, chosen, start)
@@ -140,8 +142,7 @@ class _Stream:
         return failure
 
     def times(self, rows: int) -> FloatArray:
-        k = np.minimum((self.whole + np.arange(rows)) * self.every, self.done)
-        return np.asarray(self.t0 + k * self.h, float)
+        return times(self.archive.header, self.whole, rows, self.done)
 
     def flush(self) -> None:
         """A whole chunk to the disk."""

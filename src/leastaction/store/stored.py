@@ -29,7 +29,9 @@ FloatArray = NDArray[np.float64]
 class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array on disk: slices read what they need, and arithmetic or np.asarray reads it all."""
 
-    def __init__(self, archive: Archive, name: str, whole: int, tail: FloatArray, sparse: bool = False) -> None:
+    def __init__(
+        self, archive: Archive, name: str, whole: int, tail: FloatArray, sparse: NDArray[np.bool_] | None = None
+    ) -> None:
         self._archive, self._name, self._whole, self._tail, self._sparse = archive, name, whole, tail, sparse
 
     @property
@@ -55,7 +57,9 @@ class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
         """Rows begin … end, of which those that fill no chunk yet are in the checkpoint."""
         stored = self._tail[:0]
         if begin < self._whole:
-            stored = self._archive.read(self._name, begin, min(end, self._whole), self._sparse)
+            last = min(end, self._whole)
+            sparse = False if self._sparse is None else self._sparse[begin:last]
+            stored = self._archive.read(self._name, begin, last, sparse)
         return np.concatenate([stored, self._tail[max(begin - self._whole, 0) : max(end - self._whole, 0)]])
 
     def __getitem__(self, key: Any) -> Any:
@@ -172,10 +176,8 @@ def stored_path(archive: Archive, checkpoint: Checkpoint) -> StoredPath:
     header, facts = archive.header, checkpoint.facts
     system = system_of(header)
     n, whole = system.n, int(facts["whole"])
-    t0, h, every = float.fromhex(header["t0"]), float.fromhex(header["h"]), int(header["every"])
-    k = np.minimum((whole + np.arange(len(checkpoint.tail))) * every, int(facts["done"]))
     columns: Mapping[str, FloatArray] = {
-        "t": np.asarray(t0 + k * h, float),
+        "t": times(header, whole, len(checkpoint.tail), int(facts["done"])),
         "q": checkpoint.tail[:, :n],
         "p": checkpoint.tail[:, n:],
     }
@@ -183,14 +185,24 @@ def stored_path(archive: Archive, checkpoint: Checkpoint) -> StoredPath:
     return StoredPath(
         system=system,
         method=method(header["method"]),
-        h=h,
-        every=every,
+        h=float.fromhex(header["h"]),
+        every=int(header["every"]),
         params=system.named(system.values(header["params"])),
         stats={"steps": facts["done"], **facts["counts"]},
         standing=facts["standing"],
         file=archive.path,
         **arrays,
     )
+
+
+def times(header: Mapping[str, Any], first: int, rows: int, done: int) -> FloatArray:
+    """Times of so many stored rows from row `first` on, of a run that has done so many steps: as in memory."""
+    k = np.minimum((first + np.arange(rows)) * int(header["every"]), done)
+    t0 = float.fromhex(header["t0"])
+    if header["until"] is None:
+        return np.asarray(t0 + k * float.fromhex(header["h"]), float)
+    t_end, count = header["until"]
+    return np.asarray(t0 + (float.fromhex(t_end) - t0) * (k / count), float)
 
 
 def description(system: Lagrangian, chosen: Method, t0: float, h: float, every: int) -> dict[str, Any]:

@@ -202,3 +202,22 @@ def test_figures():
     assert structure(system, ["simpson", "rk4"], q, p, [0.1, 0.05]).plot().get_xlabel() == "step $h$"
     assert len(lyapunov(system, "simpson", q, p, h=0.02, steps=200).plot().lines) == 4
     plt.close("all")
+
+
+def test_tangent_symmetries_and_equivalences_are_drawn():
+    """Matrices with a label for every row and column."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    kepler = la.problems.get("kepler")
+    for result, shape in (
+        (la.tangent(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.1), (4, 4)),
+        (la.analysis.symmetries(kepler.system), (1, 6)),
+        (la.analysis.equivalences("P3N3Q4Lob"), (3, 2)),
+    ):
+        ax = result.plot()
+        assert ax.images[0].get_array().shape == shape
+        assert (len(ax.get_yticklabels()), len(ax.get_xticklabels())) == shape
+        plt.close(ax.figure)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.many.job import Status
 
 distributed = pytest.importorskip("distributed")
 
@@ -149,3 +150,23 @@ def test_clients_are_checked(client, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"leastaction\[dask\]"):
         la.ensemble(PENDULUM, "simpson", client=client, **start)
+
+
+def test_an_interrupt_keeps_what_is_finished(client):
+    """Ctrl-C during a run on a cluster: the chunks that are done stay, bit for bit, the others are marked."""
+    Q, P, m = random_starts(512)
+    options = {"params": {"m": m}, "h": 0.01, "final_only": True}
+    alarm = threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT))
+    alarm.start()
+    with pytest.warns(RuntimeWarning, match="interrupted"):
+        paths = la.ensemble(PENDULUM, "simpson", Q, P, steps=300_000, client=client, **options)
+    alarm.join()
+    interrupted = paths.status == Status.INTERRUPTED
+    assert interrupted.any()
+    assert (interrupted | (paths.status == Status.COMPLETE)).all()
+    done = np.flatnonzero(~interrupted)[:4]
+    if done.size:
+        alone = la.ensemble(
+            PENDULUM, "simpson", Q[done], P[done], **(options | {"params": {"m": m[done]}}), steps=300_000
+        )
+        np.testing.assert_array_equal(paths.q[done], alone.q)

@@ -25,6 +25,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.analysis.figures import matrix_plot
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin, Method, family
@@ -117,6 +118,17 @@ class Equivalences:
     gauss: bool
     lobatto_pair: str
     twins: tuple[Galerkin, ...]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """What the method is (1) and is not (0): where the mass is constant, and for every Lagrangian."""
+        rows = {
+            "Gauss collocation": (self.gauss, self.gauss),
+            "Lobatto IIIA–IIIB": (self.lobatto_pair != "no", self.lobatto_pair == "always"),
+            **{twin.name: (True, False) for twin in self.twins},
+        }
+        return matrix_plot(
+            list(rows.values()), list(rows), ["constant mass", "every L"], f"what {self.method.name} is", ax
+        )
 
     def __repr__(self) -> str:
         r = self.method.rule.r

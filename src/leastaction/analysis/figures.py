@@ -33,6 +33,27 @@ def axes(ax: Axes | None, width: float = 7.0, height: float = 4.0) -> Axes:
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
+def matrix_plot(values: Any, rows: list[str], columns: list[str], title: str, ax: Axes | None) -> Axes:
+    """A matrix as coloured fields, blue for negative and red for positive entries, with its numbers if they fit."""
+    values = np.asarray(values, float)
+    ax = axes(ax, 1.5 + 0.55 * len(columns), 1.2 + 0.45 * len(rows))
+    largest = float(np.abs(values).max(initial=0.0)) or 1.0
+    ax.imshow(values, cmap="RdBu_r", vmin=-1.6 * largest, vmax=1.6 * largest, aspect="auto")
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set_title(title, fontsize="medium")
+    if values.size <= 200:
+        for i, row in enumerate(values):
+            for j, x in enumerate(row):
+                ax.text(j, i, f"{x:.3g}" if x else "0", ha="center", va="center", fontsize="small")
+    return ax
+
+
+def phase_names(n: int) -> list[str]:
+    """Names of the entries of (q, p)."""
+    return [f"${letter}_{{{i}}}$" for letter in "qp" for i in range(n)]
+
+
 def outside_legend(ax: Axes) -> None:
     """A legend beside the axes, where it hides nothing."""
     ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")

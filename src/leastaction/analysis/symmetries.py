@@ -14,16 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.conservation import Conservation, check
+from leastaction.analysis.figures import matrix_plot
 from leastaction.analysis.generators import describe, readable_basis
 from leastaction.lagrangian import Lagrangian
 from leastaction.path import Path
 from leastaction.stepping import pointwise
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
 
@@ -96,6 +100,14 @@ class Symmetries:
     def check(self, path: Path) -> Conservation:
         """Which of them the run preserved, and how well."""
         return check(self, path)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The generators, a row each: the entries of A and b in q ↦ q + ε(Aq + b)."""
+        n = self.system.n
+        columns = [f"$A_{{{i}{j}}}$" for i in range(n) for j in range(n)] + [f"$b_{{{i}}}$" for i in range(n)]
+        rows = [np.concatenate([symmetry.A.ravel(), symmetry.b]) for symmetry in self.generators]
+        values = np.array(rows).reshape(len(rows), n * n + n)
+        return matrix_plot(values, list(self.names), columns, f"affine symmetries of {self.system.name}", ax)
 
     def __repr__(self) -> str:
         lines = [f"  {symmetry!r}" for symmetry in self.generators] or ["  no affine point symmetry"]

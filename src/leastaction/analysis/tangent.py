@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.analysis.figures import matrix_plot, phase_names
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
 
@@ -34,6 +38,11 @@ class Tangent:
     state: FloatArray
     params: Mapping[str, FloatArray]
     h: FloatArray
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Φ' as a matrix: how each part of the state before moves each part of the state after."""
+        names = phase_names(len(self.q))
+        return matrix_plot(self.state, names, names, "derivative of the state after by the state before", ax)
 
     def __repr__(self) -> str:
         names = "".join(f", {name}" for name in self.params)

@@ -17,11 +17,13 @@ from typing import Any
 from leastaction.lagrangian import Lagrangian
 from leastaction.many import lanes
 from leastaction.many.execute import Part, Sink, prepare, run_chunk
-from leastaction.many.job import Job, Result, Start
+from leastaction.many.job import Job, Result, Start, Status
+from leastaction.running import interruptible
 
 CHUNKS_PER_THREAD = 4
 LONGEST_CHUNK = 2e8  # steps of trajectories: some tens of seconds
 RESULT_BYTES = 2**26  # of a chunk
+POLL_SECONDS = 0.02  # between looks for chunks that are done
 
 _lock = threading.Lock()
 _systems: dict[tuple[str, int], Lagrangian] = {}
@@ -30,7 +32,7 @@ _systems: dict[tuple[str, int], Lagrangian] = {}
 def on_cluster(
     client: Any, job: Job, start: Start, sink: Sink, parts: list[Part], report: Callable[[int], Any]
 ) -> None:
-    """The chunks, each as a task, on the client's workers."""
+    """The chunks, each as a task, on the client's workers. After Ctrl-C those not finished are marked interrupted."""
     from distributed import as_completed
 
     run = secrets.token_hex(8)
@@ -38,15 +40,22 @@ def on_cluster(
         client.submit(_work, job, start.part(begin, end), key=f"leastaction-{run}-{begin}", pure=False): (begin, end)
         for begin, end in parts
     }
+    ready, stop = as_completed(list(futures)), threading.Event()
     try:
-        for future in as_completed(list(futures)):
-            begin, end = futures.pop(future)
-            sink.done(begin, end, future.result())
-            report((end - begin) * job.steps)
-            future.release()
-    except BaseException:
+        with interruptible(stop.set):
+            while futures and not stop.is_set():
+                for future in ready.next_batch(block=False):
+                    begin, end = futures.pop(future)
+                    sink.done(begin, end, future.result())
+                    report((end - begin) * job.steps)
+                    future.release()
+                stop.wait(POLL_SECONDS)
+    finally:
         client.cancel(list(futures))
-        raise
+    for begin, end in futures.values():
+        result = Result.empty(job, end - begin)
+        result.status[:] = Status.INTERRUPTED
+        sink.done(begin, end, result)
 
 
 def cut(client: Any, job: Job, size: int) -> list[Part]:

@@ -259,7 +259,7 @@ def dask(repeats: int) -> None:
         chunks = CHUNKS_PER_THREAD * workers
         run = many(steps, in_chunk * chunks)
         with (
-            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
             client.wait_for_workers(workers)

@@ -32,7 +32,7 @@ REDUCE = {"E": la.EnergyRange(), "x": la.Crossings(lambda q, p: np.sin(q[1]), +1
 @pytest.fixture(scope="module")
 def client():
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -129,7 +129,7 @@ def test_a_system_defined_in_main(tmp_path):
 
         if __name__ == "__main__":
             system = la.Lagrangian(L, n=2, params={"k": 1.0})
-            cluster = LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None)
+            cluster = LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=":0")
             with cluster, Client(cluster) as client:
                 paths = la.ensemble(system, "simpson", [1.0, 0.0], [0.0, 0.5], params={"k": np.arange(1.0, 31.0)},
                                     h=0.01, steps=200, client=client, reduce={"x": la.FirstCrossing(g)})

@@ -108,6 +108,7 @@ class Problem:
         self.q0, self.p0 = (np.array([to_float(x) for x in z]) for z in (q0, p0))
         self.params = {key: to_float(value) for key, value in params.items()}
         self.system = Lagrangian(lagrangian, n=len(q0), params=self.exact_params)
+        self.system.name = name
         self.invariants = {key: Invariant(key, formula, self.exact_params) for key, formula in invariants.items()}
         self.matrices = None
         if matrices is not None:

@@ -11,6 +11,7 @@ wait for each other: a complex factorisation was seen to take forty times as lon
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
@@ -36,14 +37,15 @@ def one_thread() -> AbstractContextManager[Any]:
     return limited
 
 
-class Factor:
+class Factor(ABC):
     """A matrix, factorised. `nnz` counts the entries kept, `itemsize` their bytes."""
 
     nnz: int
     itemsize: int
 
+    @abstractmethod
     def solve(self, b: Array) -> Array:
-        raise NotImplementedError
+        """x with A x = b."""
 
 
 class Diagonal(Factor):

@@ -8,6 +8,7 @@ Each way answers for one method and one h:
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,18 +28,20 @@ FloatArray = NDArray[np.float64]
 Increments = tuple[FloatArray, FloatArray]
 
 
-class Solves:
+class Solves(ABC):
     """The interface above."""
 
     how: str
     c: FloatArray
     factors: list[Factor]
 
+    @abstractmethod
     def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
-        raise NotImplementedError
+        """What one step adds to q and p."""
 
     def polynomial(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> FloatArray:
-        raise NotImplementedError
+        """The increments z of one step, at all control points, of a method that has them."""
+        raise TypeError(f"a step by {self.how} has no polynomial of its own")
 
 
 class Shifted(Solves):

@@ -125,6 +125,28 @@ class Program:
         outputs = tuple((name, len(self.output(name))) for name in names)
         return Program(self.inputs, outputs, tuple(code), tuple(place[k] for k in results))
 
+    def split(self, moving: str, name: str) -> tuple[Program, Program]:
+        """Two programs that together are this one: first, without the input block `moving`, what does not depend on it;
+        then the rest, with that as a further input block called `name`, the first one's output.
+        """
+        block = self.input_slice(moving)
+        moves = [False] * len(self.code)
+        for k, (op, *args) in enumerate(self.code):
+            moves[k] = (
+                block.start <= args[0] < block.stop if op == "input" else op != "const" and any(moves[a] for a in args)
+            )
+        wanted = {
+            a for k, (op, *args) in enumerate(self.code) if moves[k] and op not in ("input", "const") for a in args
+        }
+        fixed = [
+            k for k in sorted(wanted | set(self.results)) if not moves[k] and self.code[k][0] not in ("input", "const")
+        ]
+        place = {k: ("input", self.input_size + i) for i, k in enumerate(fixed)}
+        before = Program(self.inputs, ((name, len(fixed)),), self.code, tuple(fixed)).select(name)
+        code = tuple(place.get(k, instruction) for k, instruction in enumerate(self.code))
+        after = Program((*self.inputs, (name, len(fixed))), self.outputs, code, self.results)
+        return before, after.select(*(block for block, _ in self.outputs))
+
     def to_json(self) -> dict[str, Any]:
         """Plain data, exact: floats in hexadecimal, Fractions as text."""
         code = [

@@ -1,11 +1,14 @@
 """LLVM IR → machine code in this process, through the cache on disk.
 
-Only this module touches llvmlite. The code is compiled for the processor it runs on; its name and
-features are part of the cache's key, so a cache shared between machines is safe.
+Only this module touches llvmlite. The code is compiled for the processor it runs on, or for the kind that
+$LEASTACTION_CPU names (`LEVELS`), so that the same code runs on all processors of that kind, as on a mixed cluster
+whose results are to agree to the last bit. The processor is part of the cache's key, so a cache shared between
+machines is safe.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,6 +32,13 @@ class Effort(NamedTuple):
 
 BEST = Effort(3, 3)
 
+# The kinds of x86-64 processors (psABI's microarchitecture levels), and what of each decides the code written here.
+LEVELS = {
+    "x86-64-v2": frozenset({"sse4.2"}),
+    "x86-64-v3": frozenset({"sse4.2", "avx2", "fma", "bmi2"}),
+    "x86-64-v4": frozenset({"sse4.2", "avx2", "fma", "bmi2", "avx512f", "avx512bw", "avx512dq", "avx512vl"}),
+}
+
 
 def _effort(length: int) -> Effort:
     """The longer straight-line code is, the less LLVM's passes gain on it and the longer they take.
@@ -43,7 +53,7 @@ def _effort(length: int) -> Effort:
 
 _lock = threading.Lock()
 _libraries: list[Any] = []  # the machine code lives as long as the process
-_programs: dict[tuple[str, int, bool], Native] = {}
+_programs: dict[tuple[str, int, bool, bool], Native] = {}
 
 
 @dataclass(frozen=True)
@@ -69,45 +79,54 @@ def _jit() -> Any:
 
 
 def _machine(level: int) -> Any:
-    return _target().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
-        opt=level,
-        reloc="pic",
-        codemodel="default",
-    )
+    name, features = _processor()
+    return _target().create_target_machine(cpu=name, features=features, opt=level, reloc="pic", codemodel="default")
 
 
 @lru_cache(maxsize=1)
-def native_lanes() -> int:
-    """How many trajectories go side by side: what fills AVX-512's vectors, or two of AVX2's, or two of 128 bits.
-
-    Two vectors at once hide each other's latencies: on AVX2 a step takes 8 % less time per trajectory than with one.
-    """
-    return 8 if "avx2" in _features() else 4
+def _processor() -> tuple[str, str]:
+    """The processor to compile for, as LLVM has it: its name and what it can do beyond that."""
+    asked = os.environ.get("LEASTACTION_CPU", "native")
+    if asked == "native":
+        return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    if asked not in LEVELS:
+        raise ValueError(f"LEASTACTION_CPU must be native or one of {', '.join(LEVELS)}; it is {asked!r}")
+    if missing := LEVELS[asked] - _host_features():
+        raise ValueError(f"LEASTACTION_CPU asks for {asked}, but this processor has no {', '.join(sorted(missing))}")
+    return asked, ""
 
 
 @lru_cache(maxsize=1)
-def _features() -> frozenset[str]:
+def _host_features() -> frozenset[str]:
     """What this processor has, by LLVM's names."""
     return frozenset(name for name, there in llvm.get_host_cpu_features().items() if there)
+
+
+def _features() -> frozenset[str]:
+    """What the processor to compile for has."""
+    return LEVELS.get(_processor()[0], _host_features())
+
+
+def native_lanes() -> int:
+    """How many trajectories go side by side: what fills a vector of AVX-512, or of AVX2, or two of 128 bits."""
+    return 8 if "avx512f" in _features() else 4
 
 
 def fingerprint() -> str:
     """What else decides the machine code: compiler and processor."""
     version = ".".join(map(str, llvm.llvm_version_info))
-    features = llvm.get_host_cpu_features().flatten()
-    return f"{llvmlite.__version__} {version} {llvm.get_process_triple()} {llvm.get_host_cpu_name()} {features}"
+    return f"{llvmlite.__version__} {version} {llvm.get_process_triple()} {' '.join(_processor())}"
 
 
-def compile_program(program: Program, lanes: int = 1, bounded: bool = False) -> Native:
+def compile_program(program: Program, lanes: int = 1, bounded: bool = False, in_place: bool = False) -> Native:
     """The program as a native function of one or several lanes (see `lower`); equal programs are compiled once."""
-    native = _programs.get((program.digest, lanes, bounded))
+    what = (program.digest, lanes, bounded, in_place)
+    native = _programs.get(what)
     if native is None:
-        lowered = lower(program, "kernel", lanes, bounded, vector_math.functions(lanes, _features()))
+        lowered = lower(program, "kernel", lanes, bounded, in_place, vector_math.functions(lanes, _features()))
         address = compile_ir(lambda: lowered.text, "kernel", key=lowered.text, effort=_effort(len(program.code)))
         native = Native(address, program.input_size, program.output_size, max(1, lowered.work))
-        _programs[program.digest, lanes, bounded] = native
+        _programs[what] = native
     return native
 
 

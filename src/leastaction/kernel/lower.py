@@ -5,14 +5,15 @@ address:
 
     void kernel(const double *in, double *out, double *work)
 
-`in` and `out` hold the program's input and output blocks one after the other. A long program is
+`in` and `out` hold the program's input and output blocks one after the other. A kernel made to work in place writes
+an output block that has the name of an input block over that one, after everything has been read. A long program is
 cut into functions of at most `PIECE` instructions, since LLVM's passes cost more than
 proportionally in the length of a function; values that cross a cut go through `work`.
 
 With several lanes every double becomes a vector of that many: scalar i of lane k is at [i · lanes + k] of the
 arrays, and all lanes go through the same instructions, so that a lane's result does not depend on its
-neighbours or its place. Sines and cosines are written out (`trigonometry`); other functions that LLVM has no
-vector code for come from a library where there is one (`vector_math`); elsewhere each lane calls the scalar function.
+neighbours or its place. Functions that LLVM has no vector code for come from a library of functions of several lanes
+(`vector_math`); what it lacks each lane calls by itself.
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ from leastaction.kernel import trigonometry, vector_math
 from leastaction.program import Instruction, Program
 
 PIECE = 2000
-
-_ARGUMENTS = "ptr noalias %in, ptr noalias %out, ptr noalias %work"
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "fmod": "frem"}
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
@@ -41,7 +40,6 @@ _LIBM = (
 _BINARY_CALLS = {"pow", "copysign", "min", "max", "atan2", "hypot"}
 _CALLS = {**_INTRINSICS, **{op: op for op in _LIBM}}
 _VECTOR_INTRINSICS = {"sqrt", "floor", "ceil", "copysign", "abs", "min", "max"}  # a few instructions, for all lanes
-_OWN = ("sin", "cos")  # `trigonometry`
 
 
 @dataclass(frozen=True)
@@ -57,29 +55,31 @@ def lower(
     name: str,
     lanes: int = 1,
     bounded: bool = False,
+    in_place: bool = False,
     library: Mapping[str, vector_math.Function] | None = None,
 ) -> Lowered:
     """The program as LLVM IR defining `void @name(ptr in, ptr out, ptr work)`.
 
-    With several lanes and `bounded`, sin x and cos x are NaN for |x| ≥ 2³⁰; `library` has functions of several lanes.
+    `library` has functions of several lanes, those of `trigonometry` among them; with `bounded` sin x and cos x may be
+    NaN for |x| ≥ 2³⁰.
     """
-    own = {op: vector_math.Function(f"la.{op}", lanes) for op in _OWN}
-    target = _Lanes(lanes, bounded, {**(library or {}), **own} if lanes > 1 else {})
+    target = _Lanes(lanes, bounded, library or {} if lanes > 1 else {})
     pieces = list(_pieces(program))
-    slots = _crossing_slots(program, pieces)
-    outputs: dict[int, list[int]] = {}
-    for place, k in enumerate(program.results):
-        outputs.setdefault(k, []).append(place)
+    writes = _writes(program, pieces, in_place)
+    slots = _crossing_slots(program, pieces, writes)
+    alias = "" if in_place else " noalias"
+    arguments = f"ptr{alias} %in, ptr{alias} %out, ptr noalias %work"
     text = [_declarations(target)]
     if len(pieces) == 1:
-        text.append(_function(program, pieces[0], f"@{name}", "", slots, outputs, target))
+        text.append(
+            _function(program, pieces[0], f"define void @{name}({arguments})", slots, writes[0], in_place, target)
+        )
     else:
         for i, piece in enumerate(pieces):
-            text.append(_function(program, piece, f"@{name}.{i}", "internal ", slots, outputs, target))
+            head = f"define internal void @{name}.{i}({arguments}) noinline"
+            text.append(_function(program, piece, head, slots, writes[i], in_place, target))
         calls = "\n".join(f"  call void @{name}.{i}(ptr %in, ptr %out, ptr %work)" for i in range(len(pieces)))
-        text.append(
-            f"define void @{name}(ptr noalias %in, ptr noalias %out, ptr noalias %work) {{\n{calls}\n  ret void\n}}\n"
-        )
+        text.append(f"define void @{name}({arguments}) {{\n{calls}\n  ret void\n}}\n")
     return Lowered("\n".join(text), len(slots) * lanes)
 
 
@@ -90,15 +90,33 @@ def _pieces(program: Program) -> Iterator[range]:
         yield range(i * length // count, (i + 1) * length // count)
 
 
-def _crossing_slots(program: Program, pieces: Sequence[range]) -> dict[int, int]:
+Write = tuple[int, str, int]  # a value, the array it goes to, and its place there
+
+
+def _writes(program: Program, pieces: Sequence[range], in_place: bool) -> list[list[Write]]:
+    """What each piece writes: its own values, or the last piece all, where they replace what is read."""
+    inputs = dict(program.inputs) if in_place else {}
+    all_writes: list[Write] = []
+    outside = 0
+    for name, size in program.outputs:
+        array, begin = ("in", program.input_slice(name).start) if name in inputs else ("out", outside)
+        outside += 0 if name in inputs else size
+        for i, k in enumerate(program.output(name)):
+            if array == "out" or program.code[k] != ("input", begin + i):
+                all_writes.append((k, array, begin + i))
+    if in_place:
+        return [*([] for _ in pieces[1:]), all_writes]
+    return [[write for write in all_writes if write[0] in piece] for piece in pieces]
+
+
+def _crossing_slots(program: Program, pieces: Sequence[range], writes: Sequence[Sequence[Write]]) -> dict[int, int]:
     """A place in `work` for every value that is used in a later piece than it is made in."""
     slots: dict[int, int] = {}
-    if len(pieces) > 1:
-        for piece in pieces:
-            for k in piece:
-                for a in _operands(program.code[k]):
-                    if a < piece.start and program.code[a][0] not in ("input", "const"):
-                        slots.setdefault(a, len(slots))
+    for piece, own in zip(pieces, writes, strict=True):
+        used = [a for k in piece for a in _operands(program.code[k])] + [k for k, _, _ in own]
+        for a in used:
+            if a < piece.start and program.code[a][0] not in ("input", "const"):
+                slots.setdefault(a, len(slots))
     return slots
 
 
@@ -178,13 +196,13 @@ def _declarations(target: _Lanes) -> str:
         functions |= {
             function.symbol: (f"<{function.width} x double>", op in _BINARY_CALLS)
             for op, function in target.functions.items()
-            if op not in _OWN
+            if not trigonometry.defines(function.symbol)
         }
     lines = []
     for symbol, (kind, binary) in functions.items():
         arguments = f"{kind}, {kind}" if binary else kind
         lines.append(f"declare {kind} @{symbol}({arguments}){'' if symbol.startswith('llvm.') else pure}")
-    if target.count > 1:
+    if any(trigonometry.defines(function.symbol) for function in target.functions.values()):
         lines.append(trigonometry.definitions(target.count, target.bounded))
     return "\n".join(lines) + "\n"
 
@@ -192,10 +210,10 @@ def _declarations(target: _Lanes) -> str:
 def _function(
     program: Program,
     piece: range,
-    symbol: str,
-    linkage: str,
+    head: str,
     slots: dict[int, int],
-    outputs: dict[int, list[int]],
+    writes: Sequence[Write],
+    in_place: bool,
     target: _Lanes,
 ) -> str:
     code, kind = program.code, target.type
@@ -215,6 +233,14 @@ def _function(
                 body.append(f"  %v{k} = load {kind}, ptr %a{k}, align 8")
         return known[k]
 
+    def write(operand: str, array: str, place: int) -> None:
+        body.append(f"  %{array}{place} = getelementptr {kind}, ptr %{array}, i64 {place}")
+        body.append(f"  store {kind} {operand}, ptr %{array}{place}, align 8")
+
+    late = writes if in_place else []
+    at_once: dict[int, list[tuple[str, int]]] = {}
+    for k, array, place in writes if not in_place else []:
+        at_once.setdefault(k, []).append((array, place))
     for k in piece:
         op = code[k][0]
         if op not in ("input", "const"):
@@ -224,13 +250,12 @@ def _function(
             if k in slots:
                 body.append(f"  %s{k} = getelementptr {kind}, ptr %work, i64 {slots[k]}")
                 body.append(f"  store {kind} %v{k}, ptr %s{k}, align 8")
-        for place in outputs.get(k, ()):
-            held = value(k)
-            body.append(f"  %o{place} = getelementptr {kind}, ptr %out, i64 {place}")
-            body.append(f"  store {kind} {held}, ptr %o{place}, align 8")
-    kept_apart = " noinline" if linkage else ""
-    head = f"define {linkage}void {symbol}({_ARGUMENTS}){kept_apart} {{"
-    return "\n".join([head, *body, "  ret void", "}", ""])
+        for array, place in at_once.get(k, ()):
+            write(value(k), array, place)
+    # All are read before the first is written.
+    for operand, (_, array, place) in zip([value(k) for k, _, _ in late], late, strict=True):
+        write(operand, array, place)
+    return "\n".join([f"{head} {{", *body, "  ret void", "}", ""])
 
 
 def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]:

@@ -8,7 +8,8 @@ between sin x and cos x, and give the same bits at any number of lanes. With n t
 is found by fused multiply-adds with π/2 in three parts (Cody and Waite), the first exact, as a number and
 its tail; sin r and cos r are the polynomials of fdlibm's k_sin.c and k_cos.c (Sun Microsystems, 1993). Lanes with
 |x| ≥ 2³⁰, or not finite, call the scalar function. The branch to it costs a tenth of a kernel's time, so there
-is a bounded variant that gives NaN there, for callers that have another way for such lanes.
+is a bounded variant that gives NaN there, for callers that have another way for such lanes. All this pays where the
+processor has fused multiply-adds, and `vector_math` offers it there.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ _COS = (
     2.08757232129817482790e-09,
     -1.13596475577881948265e-11,
 )
+_PREFIX = "la."
 _LARGEST = 2.0**30
 _ROUND = 1.5 * 2.0**52  # added and taken away, it rounds to an integer, which is then in the sum's last bits
 
@@ -161,6 +163,15 @@ done:
   ret {T} %result
 }}
 """
+
+
+def symbol(op: str) -> str:
+    """What sin or cos is called in the IR."""
+    return f"{_PREFIX}{op}"
+
+
+def defines(name: str) -> bool:
+    return name.startswith(_PREFIX)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Functions of several lanes at once, from the C library's libmvec (glibc, x86-64).
+"""Functions of several lanes at once: sines and cosines of our own, others from libmvec (glibc, x86-64).
 
 A function `f` of `w` doubles is called `_ZGV<isa>N<w>v_f` (x86-64 psABI, Vector Function ABI), with one `v` for
 each argument. Errors are below 4 ulp by libmvec's contract (the scalar functions stay below 1); each lane is
@@ -12,6 +12,8 @@ import ctypes
 import platform
 from functools import cache
 from typing import NamedTuple
+
+from leastaction.kernel import trigonometry
 
 _UNARY = (
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
@@ -30,7 +32,15 @@ class Function(NamedTuple):
 
 @cache
 def functions(lanes: int, features: frozenset[str]) -> dict[str, Function]:
-    """The library's function for each operation, at this many lanes or half of them, as the processor allows."""
+    """The function of several lanes for each operation that has one, as the processor allows."""
+    found = _library(lanes, features)
+    if lanes > 1 and ("fma" in features or platform.machine() in ("aarch64", "arm64")):
+        found |= {op: Function(trigonometry.symbol(op), lanes) for op in ("sin", "cos")}
+    return found
+
+
+def _library(lanes: int, features: frozenset[str]) -> dict[str, Function]:
+    """What libmvec has, at this many lanes or half of them."""
     widths = [w for w, (_, feature) in _ISA.items() if w in (lanes, lanes // 2) and feature in features]
     if not widths or platform.machine() not in ("x86_64", "AMD64"):
         return {}

@@ -147,9 +147,13 @@ def _chord(I, T, W, x, scale, reach):
 
 @native
 def residual(I, T, W, x, jacobian):
-    """W.out ← R and the impulse; with `jacobian` also W.A ← ∂R/∂z and W.G ← ∂(impulse)/∂z."""
+    """W.out ← R and the impulse; with `jacobian` also W.A ← ∂R/∂z and W.G ← ∂(impulse)/∂z.
+
+    The numbers h b_i and l_ν′(c_i)/h are rounded alike wherever they occur, as in `leastaction.discrete`.
+    """
     n, s = I[DOF], I[DEGREE]
     N, h = n * s, x[1]
+    inverse_h = 1.0 / h
     z = 2 + 2 * n
     for j in range(N + n):
         W.out[j] = x[2 + n + j] if j < n else 0.0
@@ -159,42 +163,42 @@ def residual(I, T, W, x, jacobian):
         for j in range(n * N):
             W.G[j] = 0.0
     for i in range(I[NODES]):
-        b = T.b[i]
+        b = h * T.b[i]
         W.point[0] = x[0] + T.c[i] * h
         for j in range(n):
             moved, speed = 0.0, 0.0
             for m in range(s):
                 moved += T.l[i * (s + 1) + m + 1] * x[z + m * n + j]
-                speed += T.dl[i * (s + 1) + m + 1] * x[z + m * n + j]
+                speed += (T.dl[i * (s + 1) + m + 1] * inverse_h) * x[z + m * n + j]
             W.point[1 + j] = x[2 + j] + moved
-            W.point[1 + n + j] = speed / h
+            W.point[1 + n + j] = speed
         call_kernel(I[HESSIAN] if jacobian else I[GRADIENT], W.point, W.values, W.kernel)
         for j in range(n):
-            force, momentum = h * b * W.values[j], b * W.values[n + j]
+            force, momentum = b * W.values[j], b * W.values[n + j]
             W.out[N + j] += force
             for v in range(s):
-                W.out[v * n + j] += T.l[i * (s + 1) + v] * force + T.dl[i * (s + 1) + v] * momentum
+                W.out[v * n + j] += T.l[i * (s + 1) + v] * force + (T.dl[i * (s + 1) + v] * inverse_h) * momentum
         if jacobian:
-            _add_jacobian(n, s, h, b, at(T.l, i * (s + 1)), at(T.dl, i * (s + 1)), W)
+            _add_jacobian(n, s, inverse_h, b, at(T.l, i * (s + 1)), at(T.dl, i * (s + 1)), W)
     if jacobian:
         _lay_out(n, s, W.B, W.A)
 
 
 @native
-def _add_jacobian(n, s, h, b, l, dl, W):
+def _add_jacobian(n, s, inverse_h, b, l, dl, W):
     """Add one node to ∂(impulse)/∂z and to the n × n blocks W.B of ∂R/∂z, block after block."""
     for j in range(n):
         for k in range(n):
             W.transposed[j * n + k] = W.Lqv[k * n + j]
     for m in range(s):
-        qq, qv = h * b * l[m + 1], b * dl[m + 1]
+        along, across = b * l[m + 1], b * dl[m + 1] * inverse_h
         for j in range(n):
             row = at(W.G, (j * s + m) * n)
             for k in range(n):
-                row[k] += qq * W.Lqq[j * n + k] + qv * W.Lqv[j * n + k]
+                row[k] += along * W.Lqq[j * n + k] + across * W.Lqv[j * n + k]
         for v in range(s):
-            qq, qv = h * b * l[v] * l[m + 1], b * l[v] * dl[m + 1]
-            vq, vv = b * dl[v] * l[m + 1], b * dl[v] * dl[m + 1] / h
+            slope = dl[v] * inverse_h
+            qq, qv, vq, vv = l[v] * along, l[v] * across, slope * along, slope * across
             block = at(W.B, (v * s + m) * n * n)
             for e in range(n * n):
                 block[e] += qq * W.Lqq[e] + qv * W.Lqv[e] + vq * W.transposed[e] + vv * W.Lvv[e]

@@ -50,6 +50,7 @@ class GalerkinStepper:
             self._modes, self._growth = matrix(table["modes"]), matrix(table["growth"])
             self._equations = lru_cache(maxsize=64)(self._at_fraction)
         self._z: list[Any] | None = None  # of the last step; the first is found by continuation
+        self._length = -math.inf  # log₂ of the last step but one
         self._degree, self._first = method.s, 0
         self._prediction: float | None = None
         self._iterations = self._most = self._continued = 0
@@ -68,8 +69,9 @@ class GalerkinStepper:
                 if self._z is None:
                     found = self._continue(t)
                 else:
-                    reach, modes = self._reach(self._z), (self._modes * flint.arb_mat(s, n, self._z)).mid()
-                    found = self._solve(t, self._predicted(modes, self._degree), reach)
+                    length, modes = log2(largest(self._z)), (self._modes * flint.arb_mat(s, n, self._z)).mid()
+                    found = self._solve(t, self._predicted(modes, self._degree), max(length, self._length))
+                    self._length = length
                 solution = found.solution
                 self._iterations += found.iterations
                 self._most = max(self._most, found.iterations)
@@ -92,12 +94,9 @@ class GalerkinStepper:
             self._first += steps
         return steps, stored, None
 
-    def _reach(self, z: list[Any]) -> float:
-        """log₂ of how far a step like this one may go."""
-        return math.log2(3) + log2(largest(z))
-
-    def _solve(self, t: Any, z: list[Any], reach: float) -> Reached:
-        """The step from the state at t, predicted by z."""
+    def _solve(self, t: Any, z: list[Any], length: float) -> Reached:
+        """The step from the state at t, predicted by z; it may go thrice as far as 2^length."""
+        reach = math.log2(3) + length
         solution = solve_step(self._equations(1.0), t, self._q, self._p, z, self.bits, reach, self._prediction)
         self._prediction = solution.first
         if solution.status == GOING_WELL and solution.contraction <= ON_THE_BRANCH:
@@ -140,7 +139,7 @@ class GalerkinStepper:
                     return result, k
                 self._v = v
                 z = [(x * self._h * speed).mid() for x in self._d[1:] for speed in v]
-                found = self._solve(time, z, self._reach(z))
+                found = self._solve(time, z, log2(largest(z)))
                 if found.status != GOING_WELL:
                     return result, k
                 result[k] = mpfs(found.solution.z).reshape(s, n)

@@ -83,7 +83,8 @@ FLOOR = 2  # largest increment left undone in a step, relative to the step
 RESIDUAL = 3  # the same of the step that failed
 REACH = 4  # continuation: the largest fraction of h that could be solved
 SPENT = 5  # Newton iterations on the step that failed
-REALS = 6
+LENGTH = 6  # of the last step but one, in and out
+REALS = 7
 
 
 def table_sizes(s: int, r: int) -> list[int]:

@@ -93,11 +93,13 @@ def stepper(system: Lagrangian, method: Method, start: Start) -> ResumableSteppe
 class GalerkinStepper:
     """A member of the PsNrQu family at work.
 
-    `x` = (t, h, q, p, z, params) is the kernel's input and, with `carry`, two integers, the number of steps
-    done and the last velocity found, the whole state: a run continued from a copy of them goes on to the last bit.
+    `x` = (t, h, q, p, z, params) is the kernel's input and, with `carry`, two integers, the number of steps done, the
+    length of the last step but one and the last velocity found, the whole state: a run continued from a copy of them
+    goes on to the last bit.
     """
 
     _KEPT = (layout.STARTED, layout.PREDICTOR, layout.FIRST, layout.ITERATIONS, layout.MOST, layout.CONTINUED)
+    _KEPT_REALS = (layout.FLOOR, layout.LENGTH)
 
     def __init__(self, system: Lagrangian, method: Galerkin, start: Start) -> None:
         n, s = system.n, method.s
@@ -150,14 +152,14 @@ class GalerkinStepper:
             "carry": self.carry.copy(),
             "velocity": self._space.memory[_velocity_place(self._space, self.n)].copy(),
             "integers": self._space.integers[list(self._KEPT)],
-            "floor": self._reals[[layout.FLOOR]],
+            "reals": self._reals[list(self._KEPT_REALS)],
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self.x[:], self.carry[:] = state["x"], state["carry"]
         self._space.memory[_velocity_place(self._space, self.n)] = state["velocity"]
         self._space.integers[list(self._KEPT)] = state["integers"]
-        self._reals[layout.FLOOR] = state["floor"][0]
+        self._reals[list(self._KEPT_REALS)] = state["reals"]
 
 
 class RK4Stepper:

@@ -26,7 +26,7 @@ from leastaction.store.errors import StoreError
 
 FloatArray = NDArray[np.float64]
 
-FORMAT = 1
+FORMAT = 2
 CHUNK_BYTES = 2**19  # of q; its compression and its file cost less than one percent of making it
 NAMES = ("t", "q", "p")
 SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from there"

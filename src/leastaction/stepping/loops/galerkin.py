@@ -13,6 +13,7 @@ from leastaction.stepping.layout import (
     GOING_WELL,
     ITERATIONS,
     LAST,
+    LENGTH,
     MOST,
     NOT_FINITE,
     ON_THE_BRANCH,
@@ -53,7 +54,10 @@ def run(I, R, table, x, carry, stored, memory, pivots):
         if I[STARTED] == 0:
             status, iterations, left = continue_from_rest(I, T, W, R, x)
         else:
-            reach = 3.0 * length(I, x)
+            # The last two steps: at a turning point the last one alone may be next to nothing.
+            last = length(I, x)
+            reach = 3.0 * max(last, R[LENGTH])
+            R[LENGTH] = last
             _predict(I, T, W, x)
             status, iterations, left, contraction = solve_step(I, T, W, x, reach)
             if status != GOING_WELL or contraction > ON_THE_BRANCH:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.discrete import fusible
+from leastaction.discrete import FUSED_INSTRUCTIONS, fused_length
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.lagrangian import Lagrangian
 from leastaction.many.job import Job, Result, Start, Status, Tick
@@ -22,14 +23,19 @@ from leastaction.stepping.stepper import galerkin_workspace, method_table
 
 FloatArray = NDArray[np.float64]
 
+LINE = 8  # numbers in a cache line
 PIECE_SECONDS = 0.1  # how long the native loop runs between looks at the keyboard and the progress bar
 
 
 def fits(job: Job) -> bool:
     """Whether the run can go in lanes."""
-    if not isinstance(job.method, Galerkin):
-        return False
-    return fusible(job.system.point.select("Lq", "Lv", "Lqq", "Lqv", "Lvv"), job.method.table, job.system.n)
+    return isinstance(job.method, Galerkin) and _fits(job.system, job.method)
+
+
+@lru_cache(maxsize=32)
+def _fits(system: Lagrangian, method: Galerkin) -> bool:
+    point = system.point.select("Lq", "Lv", "Lqq", "Lqv", "Lvv")
+    return fused_length(point, method.table, system.n) <= FUSED_INSTRUCTIONS
 
 
 def width(job: Job) -> int:
@@ -47,13 +53,13 @@ def _cached(system: Lagrangian, method: Galerkin, event: Program | None, energy:
     return lane_programs(system, method, event, energy)
 
 
-def compiled(job: Job) -> tuple[Native, Native]:
+def compiled(job: Job) -> tuple[Native, Native, Native]:
     """The kernels of a run."""
-    programs = _programs(job)
+    programs, L = _programs(job), native_lanes()
     loop("lanes.run")
     # A lane whose angles are out of the bounded sine's range gets a NaN, and has its step solved alone.
-    solve = compile_program(programs.solve, native_lanes(), bounded=True)
-    return solve, compile_program(programs.advance, native_lanes())
+    fresh, chord = (compile_program(program, L, True, True) for program in (programs.fresh, programs.chord))
+    return fresh, chord, compile_program(programs.advance, L, in_place=True)
 
 
 def run(job: Job, start: Start, result: Result, tick: Tick) -> None:
@@ -74,6 +80,14 @@ def run(job: Job, start: Start, result: Result, tick: Tick) -> None:
     batch.finish()
 
 
+def _aligned(shape: tuple[int, ...]) -> FloatArray:
+    """Zeros that begin with a cache line, so that no vector lies across two."""
+    count = math.prod(shape)
+    memory = np.zeros(count + LINE)
+    begin = -memory.ctypes.data % (8 * LINE) // 8
+    return memory[begin : begin + count].reshape(shape)
+
+
 class _Batch:
     """Groups of lanes with their state, between pieces."""
 
@@ -85,8 +99,8 @@ class _Batch:
         self.lanes = L
         self.groups = -(-len(start) // L)
         programs = _programs(job)
-        self.places = {name: programs.solve.input_slice(name) for name, _ in programs.solve.inputs}
-        solve, advance = compiled(job)
+        self.places = {name: programs.advance.input_slice(name) for name, _ in programs.advance.inputs}
+        kernels = compiled(job)
         self._run = loop("lanes.run")
         self._space = galerkin_workspace(job.system, job.method)
         self._table = method_table(self._space, job.method)
@@ -94,27 +108,28 @@ class _Batch:
         self._reals[[layout.START, layout.STEP]] = job.t0, job.h
         I = self._space.integers
         I[[layout.EVERY, layout.LAST]] = job.every or job.steps, job.steps
-        self._A = self._integers(solve.address, advance.address)
-        self.states = np.zeros((self.groups, programs.solve.input_size, L))
-        self._Y = np.zeros((programs.advance.output_size, L))
+        self._A = self._integers(*(kernel.address for kernel in kernels))
+        self.states = _aligned((self.groups, programs.advance.input_size, L))
+        self._Y = _aligned((1 + max(kernel.outputs for kernel in kernels), L))
         self._counts = np.zeros((self.groups * L, layout.LANE_COUNTS), np.int64)
         self._records = np.full((self.groups * L, job.plan.records, 1 + 2 * n + n * s), np.nan)
         self._x = np.zeros(2 + 2 * n + n * s + start.params.shape[1])
-        self._scratch = np.zeros(max(solve.work, advance.work))
+        self._scratch = _aligned((max(kernel.work for kernel in kernels),))
         self._begin()
 
-    def _integers(self, solve: int, advance: int) -> NDArray[np.int64]:
+    def _integers(self, fresh: int, chord: int, advance: int) -> NDArray[np.int64]:
         """What the loop needs to know of the lanes."""
         plan, at = self.job.plan, {name: place.start for name, place in self.places.items()}
         size = self.places["trouble"].stop
         A = np.zeros(layout.LANE_INTEGERS, np.int64)
         values = {
-            layout.SOLVE: solve, layout.ADVANCE: advance, layout.LANES: self.lanes, layout.GROUPS: self.groups,
-            layout.INPUTS: size, layout.CHANGED: at["q"], layout.SOLVED: at["z"], layout.HELD: size - at["q"],
+            layout.FRESH: fresh, layout.CHORD: chord, layout.ADVANCE: advance,
+            layout.LANES: self.lanes, layout.GROUPS: self.groups, layout.INPUTS: size,
             layout.Q_PLACE: at["q"], layout.Z_PLACE: at["z"], layout.IMPULSE_PLACE: at["impulse"],
-            layout.ACTIVE_PLACE: at["active"], layout.STATUS_PLACE: at["status"], layout.TROUBLE_PLACE: at["trouble"],
-            layout.CONTRACTION_PLACE: at["contraction"], layout.ITERATIONS_PLACE: at["iterations"],
-            layout.LEFT_PLACE: at["left"], layout.PARAMS_PLACE: at["params"], layout.ALIVE_PLACE: at["alive"],
+            layout.FRESH_PLACE: at["fresh"], layout.CHORD_PLACE: at["chord"], layout.TROUBLE_PLACE: at["trouble"],
+            layout.ITERATIONS_PLACE: at["iterations"], layout.PARAMS_PLACE: at["params"],
+            layout.ALIVE_PLACE: at["alive"], layout.JACOBIAN_PLACE: at["slopes"],
+            layout.JACOBIAN_SIZE: self.places["factors"].stop - at["slopes"],
             layout.EVENTS_PLACE: at["g"], layout.EVENTS: len(plan.events), layout.SKIPPED: int(self.job.every == 0),
             layout.KEPT: self.job.kept, layout.RECORDS: plan.records,
         }  # fmt: skip
@@ -140,9 +155,10 @@ class _Batch:
         put("params", start.params)
         put("q", start.q)
         put("p", start.p)
-        put("degree", [float(self.method.s), 0.0])
+        if "degree" in self.places:
+            put("degree", [float(self.method.s), 0.0])
         put("alive", alive)
-        put("active", alive)
+        put("fresh", alive)
         points = np.concatenate([np.full((size, 1), job.t0), start.q, start.p, start.params], axis=1)
         if job.plan.program is not None:
             put("directions", [float(event.direction) for event in job.plan.events])
@@ -154,7 +170,7 @@ class _Batch:
             put("lowest", E)
             put("highest", E)
         values[size:] = row[-1]
-        values[size:, self.places["alive"]] = values[size:, self.places["active"]] = 0.0
+        values[size:, self.places["alive"]] = values[size:, self.places["fresh"]] = 0.0
         self.states[...] = values.reshape(self.groups, self.lanes, -1).transpose(0, 2, 1)
         self._counts[:size, layout.LANE_STATUS] = start.status
         if job.every:

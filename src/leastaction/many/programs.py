@@ -4,8 +4,9 @@ They do for each lane what `stepping.loops.newton` and `stepping.loops.galerkin`
 has decided (it has converged, it has failed, it has been stopped) is a number among its state that selects
 between the old values and the new, so lanes that still iterate do not change those that are done.
 
-solve     one Newton iteration: z ← z + dz, and whether to go on
-advance   the compensated sums q + z^s, p + impulse; the prediction of the next step; energy and events at its start
+fresh, chord   one Newton iteration (`leastaction.many.newton`)
+advance        the compensated sums q + z^s, p + impulse; the prediction of the next step, and what of it does not
+               depend on z; energy and events at its start
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leastaction.discrete import newton_program, solve
+from leastaction.discrete import solve
 from leastaction.lagrangian import Lagrangian
+from leastaction.many.newton import Blocks, Iteration, chord_program, fresh_program, iteration, largest
 from leastaction.methods import Galerkin, Table
 from leastaction.program import Builder, Program
 from leastaction.stepping import layout
@@ -22,13 +24,19 @@ from leastaction.stepping import layout
 # Newton iterations for the velocity at the end of a step, from the polynomial's, where L is not quadratic in v. The
 # energy's error is the square of the velocity's, since ∂(p·v − L)/∂v = 0, so these are plenty.
 VELOCITY_ITERATIONS = 3
+# Of what the last predictions missed, for the next one.
+DIFFERENCES = 3
 
 
 @dataclass(frozen=True)
 class LanePrograms:
-    """The two kernels; `inputs` of both are a lane's state, and their outputs parts of it, in the same order."""
+    """The three kernels, which work in place: their inputs are a lane's state, and their outputs parts of it by name.
 
-    solve: Program
+    Beside the state `advance` gives, where there are events, `crossed` and what the step began with.
+    """
+
+    fresh: Program
+    chord: Program
     advance: Program
 
 
@@ -37,82 +45,37 @@ def lane_programs(
 ) -> LanePrograms:
     """The kernels of a method on a system, with event functions g(t, q, p) and the range of the energy if wanted."""
     n, s = system.n, method.s
-    count = system.point.inputs[-1][1]
-    blocks = [
-        ("t", 1), ("h", 1), ("params", count), ("alive", 1), ("directions", event.output_size if event else 0),
-        ("q", n), ("p", n), ("carry", 2 * n), ("modes", n * s), ("degree", 2),
-        ("g", event.output_size if event else 0), ("lowest", int(energy)), ("highest", int(energy)),
-        ("z", n * s), ("impulse", n), ("reach", 1), ("scale", 1), ("before", 1), ("contraction", 1), ("active", 1),
-        ("status", 1), ("left", 1), ("iterations", 1), ("trouble", 1),
-    ]  # fmt: skip
-    return LanePrograms(_solve(system, method, blocks), _advance(system, method, blocks, event, energy))
-
-
-def _solve(system: Lagrangian, method: Galerkin, blocks: Sequence[tuple[str, int]]) -> Program:
-    B = Builder(blocks)
-    x = {name: B.input(name) for name, _ in blocks}
-    newton = newton_program(system.point.select("Lq", "Lv", "Lqq", "Lqv", "Lvv"), method.table, system.n)
-    step = B.inline(newton, **{name: x[name] for name, _ in newton.inputs})
-    (active,), (before,), (iterations,), (contraction,) = (
-        x[name] for name in ("active", "before", "iterations", "contraction")
+    N = n * s
+    one = iteration(system, method)
+    events = event.output_size if event else 0
+    memory = (  # for the prediction
+        [("modes", N), ("degree", 2)]
+        if s > layout.WHOLE_POLYNOMIAL
+        else [("started", 1), ("prolonged", N), ("missed", DIFFERENCES * N), ("errors", DIFFERENCES + 1)]
     )
-    new = [B.add(z, dz) for z, dz in zip(x["z"], step["dz"], strict=True)]
-    size = _largest(B, step["dz"])
-    scale = _largest(B, new, x["scale"][0])
-    total = B.sum(step["dz"])
-    finite = B.op("eq", B.sub(total, total), B.const(0.0))
-    iteration = B.add(iterations, B.const(1.0))
-    first = B.op("eq", iterations, B.const(0.0))
-    rate = B.div(size, before)
-    following = B.mul(size, B.op("sq", rate))
-    floor, tiny = B.scale(layout.ACCEPTABLE, scale), B.scale(layout.NEGLIGIBLE, scale)
-    small, nothing = B.op("le", size, floor), B.op("le", size, tiny)
-    later = B.op("lt", B.const(0.0), iterations)
-    second = B.op("and", B.op("eq", iterations, B.const(1.0)), B.op("not", small))
-    stalled = B.op("and", B.op("lt", B.const(0.5), rate), small)
-    done = B.op("or", nothing, B.op("and", later, B.op("or", B.op("le", following, tiny), stalled)))
-    done = B.op("and", finite, done)
-    last = B.op("le", B.const(float(layout.MOST_ITERATIONS)), iteration)
-    exhausted = B.op("and", finite, B.op("and", last, B.op("not", done)))
-    ended = B.op("or", B.op("not", finite), B.op("or", done, last))
-    momentum = B.sum(step["impulse"])
-    sound = B.op("and", finite, B.op("or", B.op("not", done), B.op("eq", B.sub(momentum, momentum), B.const(0.0))))
-    status = B.select(sound, _if(B, exhausted, layout.NOT_CONVERGED), B.const(float(layout.NOT_FINITE)))
-    # Astray: the first increment is longer than thrice the last step's, or the root is twice as far as that.
-    reach = x["reach"][0]
-    off = B.op("and", first, B.op("lt", reach, size))
-    ratio = B.select(off, B.const(layout.ASTRAY), B.select(second, B.op("max", contraction, rate), contraction))
-    far = B.op("lt", B.scale(2.0, reach), scale)
-    lost = B.op("or", B.op("not", B.op("le", ratio, B.const(layout.ON_THE_BRANCH))), B.op("ne", status, B.const(0.0)))
-    lost = B.op("or", far, lost)
-    left = B.select(exhausted, B.div(size, scale), B.op("if", B.op("not", nothing), B.div(following, scale)))
-
-    def where_active(values: Sequence[int], name: str) -> list[int]:
-        return [B.select(active, new, old) for new, old in zip(values, x[name], strict=True)]
-
-    return B.build(
-        z=where_active(new, "z"),
-        impulse=where_active(step["impulse"], "impulse"),
-        reach=[reach],
-        scale=where_active([scale], "scale"),
-        before=where_active([size], "before"),
-        contraction=where_active([ratio], "contraction"),
-        active=[B.op("and", active, B.op("not", ended))],
-        status=where_active([status], "status"),
-        left=where_active([left], "left"),
-        iterations=where_active([iteration], "iterations"),
-        trouble=where_active([B.op("if", ended, lost)], "trouble"),
+    blocks = [
+        ("t", 1), ("h", 1), ("params", system.point.inputs[-1][1]), ("alive", 1), ("directions", events),
+        ("invariants", one.before.output_size), ("slopes", n * N), ("factors", len(one.pattern)),
+        ("q", n), ("p", n), ("carry", 2 * n),
+        *memory,
+        ("g", events), ("lowest", int(energy)), ("highest", int(energy)), ("length", 1), ("reach", 1),
+        ("z", N), ("impulse", n), ("scale", 1), ("before", 1), ("doubt", 1),
+        ("fresh", 1), ("chord", 1), ("iterations", 1), ("trouble", 1),
+    ]  # fmt: skip
+    return LanePrograms(
+        fresh_program(one, blocks), chord_program(one, blocks), _advance(system, method, one, blocks, event, energy)
     )
 
 
 def _advance(
-    system: Lagrangian, method: Galerkin, blocks: Sequence[tuple[str, int]], event: Program | None, energy: bool
+    system: Lagrangian, method: Galerkin, one: Iteration, blocks: Blocks, event: Program | None, energy: bool
 ) -> Program:
+    """From a step that is solved to the next; t is already that of its end."""
     B = Builder(blocks)
     x = {name: B.input(name) for name, _ in blocks}
     n, table = system.n, method.table
     zero, z = B.const(0.0), x["z"]
-    ok = B.op("and", x["alive"][0], B.op("eq", x["status"][0], zero))
+    (ok,) = x["alive"]
 
     def where_ok(values: Sequence[int], name: str) -> list[int]:
         return [B.select(ok, new, old) for new, old in zip(values, x[name], strict=True)]
@@ -126,75 +89,110 @@ def _advance(
         carry.append(B.add(B.sub(a, B.sub(total, rounded)), B.sub(b, rounded)))
         state.append(total)
     q, p = where_ok(state[:n], "q"), where_ok(state[n:], "p")
-    t = B.add(x["t"][0], x["h"][0])
+    (t,) = x["t"]
+    inputs = {**x, "q": q, "p": p}
 
-    modes, predicted, degree = _predict(B, table, n, z, x["modes"], x["degree"])
+    prediction = _predict(B, table, n, x)
+    start = prediction.pop("z")
     outputs: dict[str, list[int]] = {
         "q": q,
         "p": p,
         "carry": where_ok(carry, "carry"),
-        "modes": where_ok(modes, "modes"),
-        "degree": where_ok(degree, "degree"),
+        **{name: where_ok(values, name) for name, values in prediction.items()},
+        **B.inline(one.before, **{name: inputs[name] for name, _ in one.before.inputs}),
     }
-    crossed = zero
-    outputs["g"] = []
     if event is not None:
         g = B.inline(event, t=[t], q=q, p=p, params=x["params"])["g"]
+        crossed = zero
         for old, new, direction in zip(x["g"], g, x["directions"], strict=True):
             crossed = B.add(crossed, _crossing(B, old, new, direction))
         outputs["g"] = where_ok(g, "g")
-    outputs["lowest"], outputs["highest"] = [], []
+        outputs["crossed"] = [B.op("if", ok, crossed)]
+        outputs["began"] = [*x["g"], *x["q"], *x["p"], *z]
     if energy:
         E = _energy(B, system, table, t, q, p, z, x["h"][0], x["params"])
         outputs["lowest"] = where_ok([B.op("min", x["lowest"][0], E)], "lowest")
         outputs["highest"] = where_ok([B.op("max", x["highest"][0], E)], "highest")
-    start, tiny = where_ok(predicted, "z"), B.const(layout.TINY)
+    start, tiny = where_ok(start, "z"), B.const(layout.TINY)
+    length = largest(B, z, tiny)
     outputs |= {
+        "length": [length],
+        "reach": [B.select(ok, B.scale(3.0, B.op("max", length, x["length"][0])), x["reach"][0])],
         "z": start,
         "impulse": x["impulse"],
-        "reach": [B.select(ok, _largest(B, [B.scale(3.0, value) for value in z], tiny), x["reach"][0])],
-        "scale": [_largest(B, start, tiny)],
+        "scale": [largest(B, start, tiny)],
         "before": [zero],
-        "contraction": [zero],
-        "active": [ok],
-        "status": x["status"],
-        "left": [zero],
+        "doubt": [zero],
+        "fresh": [ok],
+        "chord": [zero],
         "iterations": [zero],
         "trouble": [zero],
-        "crossed": [B.op("if", ok, crossed)],
     }
     return B.build(**outputs)
 
 
-def _predict(
-    B: Builder, table: Table, n: int, z: Sequence[int], last_modes: Sequence[int], last: Sequence[int]
-) -> tuple[list[int], list[int], list[int]]:
-    """The modes of the step just solved, the next one predicted, and the degree used with 1 for "there was a step"."""
-    s = len(table.d) - 1
+def _predict(B: Builder, table: Table, n: int, x: dict[str, list[int]]) -> dict[str, list[int]]:
+    """What to remember of the step just solved, and z of the next one predicted: the last step's polynomial, prolonged.
+
+    For large s it is cut to the degree that would have predicted this step best, as in `stepping.loops.galerkin`.
+    """
+    s, z = len(table.d) - 1, x["z"]
     modes = [B.sum(B.scale(table.modes[i, v], z[v * n + j]) for v in range(s)) for i in range(s) for j in range(n)]
-    degree = last[0]
     if s > layout.WHOLE_POLYNOMIAL:
-        # The degree that would have predicted this step best.
-        errors = [B.const(0.0)] * s
-        for m in range(s):
-            for j in range(n):
-                moved = B.const(0.0)
-                for i in range(s):
-                    moved = B.add(moved, B.scale(table.growth[m, i], last_modes[i * n + j]))
-                    errors[i] = B.op("max", errors[i], B.op("abs", B.sub(moved, z[m * n + j])))
-        best, least = B.const(1.0), errors[0]
-        for i in range(1, s):
-            better = B.op("lt", errors[i], least)
-            best, least = B.select(better, B.const(i + 1.0), best), B.select(better, errors[i], least)
-        degree = B.select(last[1], best, degree)
-    predicted = []
+        degree, started = x["degree"]
+        degree = B.select(started, _best_degree(B, table, n, z, x["modes"]), degree)
+        kept = [B.op("lt", B.const(float(i)), degree) for i in range(s) for _ in range(n)]
+        cut = [B.op("if", keep, mode) for keep, mode in zip(kept, modes, strict=True)]
+        return {"modes": modes, "degree": [degree, B.const(1.0)], "z": _prolonged(B, table, n, cut)}
+    return _corrected(B, x, _prolonged(B, table, n, modes))
+
+
+def _prolonged(B: Builder, table: Table, n: int, modes: Sequence[int]) -> list[int]:
+    """z of the next step by the polynomial with these velocity modes."""
+    s = len(table.d) - 1
+    return [B.sum(B.scale(table.growth[m, i], modes[i * n + j]) for i in range(s)) for m in range(s) for j in range(n)]
+
+
+def _corrected(B: Builder, x: dict[str, list[int]], prolonged: list[int]) -> dict[str, list[int]]:
+    """A prediction corrected by what the last ones missed.
+
+    The prolonged polynomial misses step k by e_k = z_k − G z_{k−1}. That varies slowly from step to step, so it is
+    itself extrapolated by backward differences: e_{k+1} ≈ e_k + ∇e_k + ∇²e_k. How many of them to add, none to
+    three, is what has predicted best lately: by the largest error, older ones counting half as much with every step.
+    """
+    N, zero = len(prolonged), B.const(0.0)
+    (started,) = x["started"]
+    miss = [B.op("if", started, B.sub(a, b)) for a, b in zip(x["z"], x["prolonged"], strict=True)]
+    missed, errors, added = [], list[int](), [zero] * N
+    use, least = added, zero
+    for k in range(DIFFERENCES + 1):
+        errors.append(B.op("max", largest(B, miss), B.scale(0.5, x["errors"][k])))
+        better = B.op("lt", errors[k], least) if k else B.const(1.0)
+        use = [B.select(better, a, b) for a, b in zip(added, use, strict=True)]
+        least = B.op("min", errors[k], least) if k else errors[k]
+        if k < DIFFERENCES:
+            missed += miss
+            added = [B.add(a, b) for a, b in zip(added, miss, strict=True)]
+            miss = [B.sub(a, b) for a, b in zip(miss, x["missed"][k * N : (k + 1) * N], strict=True)]
+    predicted = [B.add(a, b) for a, b in zip(prolonged, use, strict=True)]
+    return {"started": [B.const(1.0)], "prolonged": prolonged, "missed": missed, "errors": errors, "z": predicted}
+
+
+def _best_degree(B: Builder, table: Table, n: int, z: Sequence[int], modes: Sequence[int]) -> int:
+    """The degree to which the last step's polynomial should have been cut to predict this one best."""
+    s = len(table.d) - 1
+    errors = [B.const(0.0)] * s
     for m in range(s):
         for j in range(n):
-            terms = [B.scale(table.growth[m, i], modes[i * n + j]) for i in range(s)]
-            if s > layout.WHOLE_POLYNOMIAL:
-                terms = [B.op("if", B.op("lt", B.const(float(i)), degree), term) for i, term in enumerate(terms)]
-            predicted.append(B.sum(terms))
-    return modes, predicted, [degree, B.const(1.0)]
+            moved = B.const(0.0)
+            for i in range(s):
+                moved = B.add(moved, B.scale(table.growth[m, i], modes[i * n + j]))
+                errors[i] = B.op("max", errors[i], B.op("abs", B.sub(moved, z[m * n + j])))
+    best, least = B.const(1.0), errors[0]
+    for i in range(1, s):
+        better = B.op("lt", errors[i], least)
+        best, least = B.select(better, B.const(i + 1.0), best), B.select(better, errors[i], least)
+    return best
 
 
 def _energy(
@@ -240,14 +238,3 @@ def _crossing(B: Builder, old: int, new: int, direction: int) -> int:
     down = B.op("and", B.op("lt", zero, old), B.op("le", new, zero))
     up, down = B.op("and", up, B.op("le", zero, direction)), B.op("and", down, B.op("le", direction, zero))
     return B.op("or", up, down)
-
-
-def _largest(B: Builder, values: Sequence[int], start: int | None = None) -> int:
-    largest = B.const(0.0) if start is None else start
-    for value in values:
-        largest = B.op("max", largest, B.op("abs", value))
-    return largest
-
-
-def _if(B: Builder, condition: int, value: int) -> int:
-    return B.op("if", condition, B.const(float(value)))

@@ -105,31 +105,29 @@ def offsets(sizes: list[int]) -> list[int]:
 
 
 # Lanes: integers, in. Addresses of the lanes' kernels …
-SOLVE = 0
-ADVANCE = 1
-LANES = 2  # lanes in a group, groups in a batch
-GROUPS = 3
-INPUTS = 4  # vectors in a group's state …
-CHANGED = 5  # … of which those from here on change in a step …
-SOLVED = 6  # … and those from here on in a Newton iteration; all these are offsets in vectors
-HELD = 7  # vectors that change in a step
-Q_PLACE = 8
-Z_PLACE = 9
-IMPULSE_PLACE = 10
-ACTIVE_PLACE = 11
-STATUS_PLACE = 12
-TROUBLE_PLACE = 13
-CONTRACTION_PLACE = 14
-ITERATIONS_PLACE = 15
-LEFT_PLACE = 16
-PARAMS_PLACE = 17
-ALIVE_PLACE = 18
-EVENTS_PLACE = 19
-EVENTS = 20  # how many event functions
-SKIPPED = 21  # stored rows to leave out at the start: 1 if only the last state is wanted
-KEPT = 22  # rows stored per lane
-RECORDS = 23  # crossings recorded per lane, of all events
-EVENT = 24  # of each event: direction, how many to record, where its records begin, whether it stops the lane
+FRESH = 0
+CHORD = 1
+ADVANCE = 2
+LANES = 3  # lanes in a group, groups in a batch
+GROUPS = 4
+INPUTS = 5  # vectors in a group's state; these are offsets in it, in vectors:
+Q_PLACE = 6
+Z_PLACE = 7
+IMPULSE_PLACE = 8
+FRESH_PLACE = 9
+CHORD_PLACE = 10
+TROUBLE_PLACE = 11
+ITERATIONS_PLACE = 12
+PARAMS_PLACE = 13
+ALIVE_PLACE = 14
+EVENTS_PLACE = 15
+JACOBIAN_PLACE = 16  # what Newton's iteration keeps of its last Jacobian, and how much that is
+JACOBIAN_SIZE = 17
+EVENTS = 18  # how many event functions
+SKIPPED = 19  # stored rows to leave out at the start: 1 if only the last state is wanted
+KEPT = 20  # rows stored per lane
+RECORDS = 21  # crossings recorded per lane, of all events
+EVENT = 22  # of each event: direction, how many to record, where its records begin, whether it stops the lane
 LANE_INTEGERS = EVENT + 4 * 16
 # Per lane: integers, out.
 LANE_STATUS = 0

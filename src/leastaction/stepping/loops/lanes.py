@@ -1,6 +1,7 @@
 """Many trajectories of the Galerkin family, in groups of SIMD lanes.
 
-A group's state X is what the kernels of `leastaction.many.programs` read, number i of lane k at X[i · lanes + k].
+A group's state X is what the kernels of `leastaction.many.programs` read and write, number i of lane k at
+X[i · lanes + k].
 The kernels do the arithmetic of all lanes; here are the loops over groups, steps and iterations, and what concerns
 single lanes: the step that has to be solved by continuation, a failure, a crossing to record.
 """
@@ -8,11 +9,10 @@ single lanes: the step that has to be solved by continuation, a failure, a cross
 from __future__ import annotations
 
 from leastaction.stepping.layout import (
-    ACTIVE_PLACE,
     ADVANCE,
     ALIVE_PLACE,
-    CHANGED,
-    CONTRACTION_PLACE,
+    CHORD,
+    CHORD_PLACE,
     DEGREE,
     DOF,
     EVENT,
@@ -20,12 +20,15 @@ from leastaction.stepping.layout import (
     EVENTS_PLACE,
     EVERY,
     FIRST,
+    FRESH,
+    FRESH_PLACE,
     GOING_WELL,
     GROUPS,
-    HELD,
     IMPULSE_PLACE,
     INPUTS,
     ITERATIONS_PLACE,
+    JACOBIAN_PLACE,
+    JACOBIAN_SIZE,
     KEPT,
     LANE_CONTINUED,
     LANE_COUNTS,
@@ -35,17 +38,13 @@ from leastaction.stepping.layout import (
     LANE_STEPS,
     LANES,
     LAST,
-    LEFT_PLACE,
     NOT_FINITE,
     PARAMS,
     PARAMS_PLACE,
     Q_PLACE,
     RECORDS,
     SKIPPED,
-    SOLVE,
-    SOLVED,
     START,
-    STATUS_PLACE,
     STEP,
     STEPS,
     STOPPED,
@@ -72,36 +71,37 @@ def run(I, R, A, table, states, Y, counts, stored, records, x, scratch, memory, 
 
 
 @native
-def _sum(values, L):
-    total = 0.0
-    for k in range(L):
-        total += values[k]
-    return total
+def _any(values, L):
+    found = 0
+    while found < L and values[found] == 0.0:
+        found += 1
+    return found < L
 
 
 @native
 def _run_group(I, R, A, T, W, X, Y, lane, counts, stored, records, x, scratch):
     n, N, L = I[DOF], I[DOF] * I[DEGREE], A[LANES]
-    changed, solved = at(X, A[CHANGED] * L), at(X, A[SOLVED] * L)
-    in_iteration = (A[INPUTS] - A[SOLVED]) * L
-    alive, active = at(X, A[ALIVE_PLACE] * L), at(X, A[ACTIVE_PLACE] * L)
-    trouble, crossed = at(X, A[TROUBLE_PLACE] * L), at(Y, A[HELD] * L)
-    iterations = at(X, A[ITERATIONS_PLACE] * L)
+    alive, fresh, chord = at(X, A[ALIVE_PLACE] * L), at(X, A[FRESH_PLACE] * L), at(X, A[CHORD_PLACE] * L)
+    trouble, iterations = at(X, A[TROUBLE_PLACE] * L), at(X, A[ITERATIONS_PLACE] * L)
     for k in range(I[FIRST], I[FIRST] + I[STEPS]):
-        if _sum(alive, L) == 0.0:
+        if not _any(alive, L):
             return
-        for i in range(L):
-            X[i] = R[START] + k * R[STEP]
         if k == 0:
             # The first step has no last one to be predicted from: each lane finds it by continuation, alone.
             for i in range(L):
                 trouble[i] = alive[i]
-                active[i] = 0.0
-        while _sum(active, L) != 0.0:
-            call_kernel(A[SOLVE], X, Y, scratch)
-            for i in range(in_iteration):
-                solved[i] = Y[i]
-        if _sum(trouble, L) != 0.0:
+                fresh[i] = 0.0
+        while True:
+            newton, keeping = _any(fresh, L), _any(chord, L)
+            if not (newton or keeping):
+                break
+            if newton and keeping:
+                _fresh_for_some(A, X, Y, chord, scratch)
+            elif newton:
+                call_kernel(A[FRESH], X, Y, scratch)
+            if keeping:
+                call_kernel(A[CHORD], X, Y, scratch)
+        if _any(trouble, L):
             for i in range(L):
                 if trouble[i] != 0.0:
                     _continue_lane(I, R, A, T, W, X, i, k, at(counts, (lane + i) * LANE_COUNTS), x)
@@ -110,17 +110,14 @@ def _run_group(I, R, A, T, W, X, Y, lane, counts, stored, records, x, scratch):
                 count = at(counts, (lane + i) * LANE_COUNTS)
                 count[LANE_STEPS] += 1
                 count[LANE_ITERATIONS] += int(iterations[i])
+        for i in range(L):
+            X[i] = R[START] + (k + 1) * R[STEP]
         call_kernel(A[ADVANCE], X, Y, scratch)
-        if _sum(crossed, L) != 0.0:
+        if A[EVENTS] > 0 and _any(Y, L):
             for i in range(L):
-                if crossed[i] != 0.0:
+                if Y[i] != 0.0:
                     own = at(records, (lane + i) * A[RECORDS] * (1 + 2 * n + N))
                     _record(I, A, X, Y, i, k, at(counts, (lane + i) * LANE_COUNTS), own)
-        for i in range(A[HELD] * L):
-            changed[i] = Y[i]
-        for i in range(L):
-            # A lane that an event has just stopped keeps the state it has reached and goes no further.
-            active[i] *= alive[i]
         row = -1
         if (k + 1) % I[EVERY] == 0:
             row = (k + 1) // I[EVERY] - A[SKIPPED]
@@ -135,6 +132,22 @@ def _run_group(I, R, A, T, W, X, Y, lane, counts, stored, records, x, scratch):
 
 
 @native
+def _fresh_for_some(A, X, Y, chord, scratch):
+    """An iteration with fresh Jacobians where some lanes keep theirs: those get them back."""
+    L, kept = A[LANES], at(X, A[JACOBIAN_PLACE] * A[LANES])
+    for j in range(A[JACOBIAN_SIZE]):
+        for i in range(L):
+            Y[(j + 1) * L + i] = kept[j * L + i]
+    for i in range(L):
+        Y[i] = chord[i]
+    call_kernel(A[FRESH], X, Y, scratch)
+    for i in range(L):
+        if Y[i] != 0.0:
+            for j in range(A[JACOBIAN_SIZE]):
+                kept[j * L + i] = Y[(j + 1) * L + i]
+
+
+@native
 def _continue_lane(I, R, A, T, W, X, i, k, count, x):
     """Solve lane i's step k alone, by continuation in h; a lane where that fails is alive no more."""
     n, N, L = I[DOF], I[DOF] * I[DEGREE], A[LANES]
@@ -146,7 +159,7 @@ def _continue_lane(I, R, A, T, W, X, i, k, count, x):
     for j in range(n):
         W.v[j] = 0.0
     give_parameters(I, W, at(x, 2 + 2 * n + N))
-    status, more, left = continue_from_rest(I, T, W, R, x)
+    status, more, _ = continue_from_rest(I, T, W, R, x)
     impulse = 0.0
     for j in range(n):
         impulse += W.out[N + j]
@@ -155,9 +168,6 @@ def _continue_lane(I, R, A, T, W, X, i, k, count, x):
     if k > 0:
         count[LANE_CONTINUED] += 1
     count[LANE_ITERATIONS] += more
-    X[A[STATUS_PLACE] * L + i] = status
-    X[A[LEFT_PLACE] * L + i] = left
-    X[A[CONTRACTION_PLACE] * L + i] = 0.0
     X[A[TROUBLE_PLACE] * L + i] = 0.0
     if status != GOING_WELL:
         X[A[ALIVE_PLACE] * L + i] = 0.0
@@ -171,11 +181,11 @@ def _continue_lane(I, R, A, T, W, X, i, k, count, x):
 
 @native
 def _record(I, A, X, Y, i, k, count, records):
-    """Keep step k of lane i, from X, for each event function that crosses zero between X and Y."""
+    """Keep step k of lane i for each event that crosses zero in it; Y has (crossed, g, q, p, z) of its start."""
     n, N, L = I[DOF], I[DOF] * I[DEGREE], A[LANES]
+    began = at(Y, L)
     for e in range(A[EVENTS]):
-        place = A[EVENTS_PLACE] + e
-        old, new = X[place * L + i], Y[(place - A[CHANGED]) * L + i]
+        old, new = began[e * L + i], X[(A[EVENTS_PLACE] + e) * L + i]
         direction, most = A[EVENT + 4 * e], A[EVENT + 4 * e + 1]
         up, down = old < 0.0 and new >= 0.0, old > 0.0 and new <= 0.0
         if not ((up and direction >= 0) or (down and direction <= 0)):
@@ -185,10 +195,10 @@ def _record(I, A, X, Y, i, k, count, records):
         if number < most:
             own = at(records, (A[EVENT + 4 * e + 2] + number) * (1 + 2 * n + N))
             own[0] = k
-            for j in range(2 * n):
-                own[1 + j] = X[(A[Q_PLACE] + j) * L + i]
-            for j in range(N):
-                own[1 + 2 * n + j] = X[(A[Z_PLACE] + j) * L + i]
+            for j in range(2 * n + N):
+                own[1 + j] = began[(A[EVENTS] + j) * L + i]
         if A[EVENT + 4 * e + 3] == 1 and X[A[ALIVE_PLACE] * L + i] != 0.0:
+            # It keeps the state it has reached and goes no further.
             X[A[ALIVE_PLACE] * L + i] = 0.0
+            X[A[FRESH_PLACE] * L + i] = 0.0
             count[LANE_STATUS] = STOPPED

@@ -8,7 +8,10 @@ fewer repeats, `--only dask,threads` just those parts.
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import subprocess
+import sys
 import tempfile
 import time
 import tracemalloc
@@ -54,30 +57,40 @@ def wall(run: Callable[[], object]) -> Callable[[], float]:
     return timed
 
 
+STEPS, H = 20_000, 0.01
+
+
+def ensemble(**options) -> Callable[[], float]:
+    """Processor time of an ensemble on one core."""
+    options = {"h": H, "steps": STEPS, "final_only": True, "threads": 1, **options}
+    return cpu(lambda: la.ensemble(SYSTEM, "simpson", Q, REST, **options))
+
+
+def singles() -> None:
+    for q in Q[:8]:
+        la.integrate(SYSTEM, "simpson", q, [0, 0], h=H, steps=STEPS, every=STEPS)
+
+
+def rates(repeats: int) -> dict[str, float]:
+    """µs per step of one trajectory, and of the lanes, side by side; and how many lanes there are."""
+    lanes = la.ensemble(SYSTEM, "simpson", Q, REST, h=H, steps=1).stats["lanes"]
+    times = best(repeats, one=cpu(singles), lanes=ensemble())
+    return {"one": times["one"] / 8 / STEPS * 1e6, "lanes": times["lanes"] / B / STEPS * 1e6, "count": lanes}
+
+
 def one_core(repeats: int) -> None:
     """Simpson on the double pendulum, per trajectory and step: lanes, one trajectory, JAX's vmap."""
-    steps, h = 4000, 0.01
-    paths = la.ensemble(SYSTEM, "simpson", Q, REST, h=h, steps=steps, final_only=True, threads=1)
-
-    def ensemble(**options) -> Callable[[], float]:
-        return cpu(
-            lambda: la.ensemble(SYSTEM, "simpson", Q, REST, h=h, steps=steps, final_only=True, threads=1, **options)
-        )
-
-    def single() -> None:
-        for q in Q[:8]:
-            la.integrate(SYSTEM, "simpson", q, [0, 0], h=h, steps=steps, every=steps)
-
+    paths = la.ensemble(SYSTEM, "simpson", Q, REST, h=H, steps=STEPS, final_only=True, threads=1)
     flip = la.FirstCrossing(lambda q, p: np.cos(q[1] / 2))
     runs = {
-        "one trajectory": (cpu(single), 8 * steps),
-        f"ensemble, {paths.stats['lanes']} lanes": (ensemble(), B * steps),
-        "… with the energy's range": (ensemble(reduce={"E": la.EnergyRange()}), B * steps),
-        "… with an event function": (ensemble(reduce={"flip": flip}), B * steps),
+        "one trajectory": (cpu(singles), 8 * STEPS),
+        f"ensemble, {paths.stats['lanes']} lanes": (ensemble(), B * STEPS),
+        "… with the energy's range": (ensemble(reduce={"E": la.EnergyRange()}), B * STEPS),
+        "… with an event function": (ensemble(reduce={"flip": flip}), B * STEPS),
     }
     try:
         few, times_over = 200, 16  # JAX likes large batches better
-        runs["JAX vmap"] = (jax_vmap(few, h, np.tile(Q, (times_over, 1))), times_over * B * few)
+        runs["JAX vmap"] = (jax_vmap(few, H, np.tile(Q, (times_over, 1))), times_over * B * few)
     except ImportError:
         print("(JAX is not installed: pip install --group bench)")
     times = best(repeats, **{name: run for name, (run, _) in runs.items()})
@@ -85,10 +98,43 @@ def one_core(repeats: int) -> None:
     base = cost["one trajectory"]
     rows = [[name, f"{c:.3f}", f"{base / c:.1f}"] for name, c in cost.items()]
     table(
-        "One core: double pendulum, Simpson, h = 0.01",
+        f"One core: double pendulum, Simpson, h = 0.01, {here()}",
         ["run", "µs per step and trajectory", "one trajectory / it"],
         rows,
     )
+
+
+def processors(repeats: int) -> None:
+    """The same with the compiler held to other kinds of processors, each in a process of its own."""
+    rows = []
+    for kind in ("native", "x86-64-v3", "x86-64-v2"):
+        command = [sys.executable, __file__, "--rates", str(repeats)]
+        done = subprocess.run(
+            command, env={**os.environ, "LEASTACTION_CPU": kind}, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            rows.append([kind, done.stderr.splitlines()[-1], "", "", ""])
+            continue
+        found = json.loads(done.stdout)
+        ratio = found["one"] / found["lanes"]
+        rows.append([kind, str(found["count"]), f"{found['one']:.3f}", f"{found['lanes']:.3f}", f"{ratio:.2f}"])
+    header = ["LEASTACTION_CPU", "lanes", "µs per step, one trajectory", "µs per step, lanes", "gain"]
+    table(f"Kinds of processors: double pendulum, Simpson, {here()}", header, rows)
+
+
+def drift(repeats: int) -> None:
+    """Round-off over long times: 256 pendulums of order 6 at steps where truncation is far below ε."""
+    system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    steps, size, eps = 10**6, 256, np.finfo(float).eps
+    rows = []
+    for h in (2**-7, 0.0093, 0.01, 0.01 + 1e-9, 0.01 + 1e-7, 0.01003, 0.0101, 0.0105, 0.011, 0.0115, 0.012, 2**-6):
+        start = np.linspace(1.0, 2.0, size)
+        paths = la.ensemble(system, "P3N3Q6Gau", start, v0=[0.1], h=h, steps=steps, every=steps)
+        E = paths.energy()
+        error = (E[:, -1] - E[:, 0]) / eps
+        rows.append([f"{h:.10g}", f"{error.mean():+.2f} ± {error.std() / size**0.5:.2f}", f"{error.std():.1f}"])
+    header = ["h", "mean energy error, ε per 10⁶ steps", "scatter"]
+    table(f"{size} pendulums, P3N3Q6Gau, {steps} steps", header, rows)
 
 
 def jax_vmap(steps: int, h: float, start: np.ndarray) -> Callable[[], float]:
@@ -304,7 +350,7 @@ def storing(repeats: int) -> None:
     table("Storing every 100th of 10⁶ steps", header, rows)
 
 
-PARTS = (one_core, against_heyoka, threads, dask, storing)
+PARTS = (one_core, processors, against_heyoka, threads, dask, storing, drift)
 
 
 def main() -> None:
@@ -312,7 +358,11 @@ def main() -> None:
     names = [part.__name__ for part in PARTS]
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     parser.add_argument("--only", default=",".join(names), help="parts, with commas between: %(default)s")
+    parser.add_argument("--rates", type=int, metavar="REPEATS", help="one trajectory and lanes alone, as JSON")
     options = parser.parse_args()
+    if options.rates:
+        print(json.dumps(rates(options.rates)))
+        return
     asked = options.only.split(",")
     if unknown := set(asked) - set(names):
         parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(names)}")

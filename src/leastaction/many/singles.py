@@ -53,6 +53,7 @@ class _Single:
             todo = min(BLOCK, job.steps - self.done)
             rows = np.zeros((todo // self.every + 2, 2 * n))
             done, stored, failure = self.solver.advance(todo, self.every, job.steps, rows)
+            reached = rows[stored - 1].copy() if stored else self.state
             if failure is not None and (self.done + done) % self.every:
                 stored -= 1  # the state before the step that failed has no place among the others
             first, rows = self.done, rows[:stored]
@@ -61,8 +62,7 @@ class _Single:
                 done, rows = stopped - first, rows[: stopped - first]
             self.done += done
             self._store(first, rows)
-            if len(rows):
-                self.state = rows[-1]
+            self.state = reached if stopped is None else rows[-1]
             self.result.steps[self.i] = self.done
             if failure is not None and stopped is None:
                 self.result.status[self.i] = failure.status

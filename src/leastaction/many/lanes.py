@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.discrete import fusible
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.lagrangian import Lagrangian
-from leastaction.many.job import Job, Result, Start, Status, Tick
+from leastaction.many.job import Block, Job, Standing, Start, Status, Tick
 from leastaction.many.programs import LanePrograms, lane_programs
 from leastaction.many.refine import galerkin_curve, roots
 from leastaction.methods import Galerkin
@@ -56,30 +57,30 @@ def compiled(job: Job) -> tuple[Native, Native]:
     return solve, compile_program(programs.advance, native_lanes())
 
 
-def run(job: Job, start: Start, result: Result, tick: Tick) -> None:
-    """All steps of all these trajectories, in pieces."""
-    batch = _Batch(job, start, result)
-    done, piece = 0, 16
-    while done < job.steps and batch.alive:
+def advance(job: Job, start: Start, standing: Standing, block: Block, tick: Tick) -> None:
+    """From where these trajectories stand to the end of the block, in pieces, or as far as the tick lets them."""
+    batch = _Batch(job, start, standing, block)
+    done, end, piece = batch.done, block.end(job), 16
+    while done < end and batch.alive:
         clock = time.perf_counter()
-        todo = min(piece, job.steps - done)
+        todo = min(piece, end - done)
         batch.advance(done, todo)
         done += todo
         if not tick(todo * len(start)):
-            batch.interrupt(done)
             break
         spent = max(time.perf_counter() - clock, 1e-6)
         piece = max(1, int(piece * min(8.0, PIECE_SECONDS / spent)))
-    tick((job.steps - done) * len(start))
+    else:
+        tick((end - done) * len(start))
     batch.finish()
 
 
 class _Batch:
     """Groups of lanes with their state, between pieces."""
 
-    def __init__(self, job: Job, start: Start, result: Result) -> None:
+    def __init__(self, job: Job, start: Start, standing: Standing, block: Block) -> None:
         assert isinstance(job.method, Galerkin)
-        self.job, self.start, self.result = job, start, result
+        self.job, self.start, self.standing, self.block = job, start, standing, block
         self.method = job.method
         n, s, L = job.system.n, job.method.s, native_lanes()
         self.lanes = L
@@ -101,7 +102,9 @@ class _Batch:
         self._records = np.full((self.groups * L, job.plan.records, 1 + 2 * n + n * s), np.nan)
         self._x = np.zeros(2 + 2 * n + n * s + start.params.shape[1])
         self._scratch = np.zeros(max(solve.work, advance.work))
-        self._begin()
+        if not standing.state:
+            self._begin()
+        self._restore()
 
     def _integers(self, solve: int, advance: int) -> NDArray[np.int64]:
         """What the loop needs to know of the lanes."""
@@ -115,8 +118,8 @@ class _Batch:
             layout.ACTIVE_PLACE: at["active"], layout.STATUS_PLACE: at["status"], layout.TROUBLE_PLACE: at["trouble"],
             layout.CONTRACTION_PLACE: at["contraction"], layout.ITERATIONS_PLACE: at["iterations"],
             layout.LEFT_PLACE: at["left"], layout.PARAMS_PLACE: at["params"], layout.ALIVE_PLACE: at["alive"],
-            layout.EVENTS_PLACE: at["g"], layout.EVENTS: len(plan.events), layout.SKIPPED: int(self.job.every == 0),
-            layout.KEPT: self.job.kept, layout.RECORDS: plan.records,
+            layout.EVENTS_PLACE: at["g"], layout.EVENTS: len(plan.events), layout.RECORDS: plan.records,
+            layout.SKIPPED: self.block.first if self.job.every else 1, layout.KEPT: self.block.rows.shape[1],
         }  # fmt: skip
         A[list(values)] = list(values.values())
         first = 0
@@ -126,10 +129,9 @@ class _Batch:
         return A
 
     def _begin(self) -> None:
-        """The lanes' state before the first step; lanes beyond the last trajectory repeat it and are not alive."""
+        """The trajectories' state before the first step."""
         job, start, n, size = self.job, self.start, self.job.system.n, len(self.start)
-        values = np.zeros((self.groups * self.lanes, self.states.shape[1]))
-        row = values[:size]
+        row = np.zeros((size, self.states.shape[1]))
 
         def put(name: str, value: ArrayLike) -> None:
             row[:, self.places[name]] = np.asarray(value, float)
@@ -153,12 +155,44 @@ class _Batch:
             E = (np.einsum("ki,ki->k", start.p, start.v) - L)[:, None]
             put("lowest", E)
             put("highest", E)
-        values[size:] = row[-1]
+        self.standing.state.update({name: row[:, place] for name, place in self.places.items()})
+        self.standing.status[:] = start.status
+        if job.every:
+            self.block.rows[:, 0] = np.concatenate([start.q, start.p], axis=1)
+
+    def _restore(self) -> None:
+        """The trajectories' state into the lanes; those beyond the last trajectory repeat it and are not alive."""
+        standing, size = self.standing, len(self.start)
+        if standing.state.keys() != self.places.keys():
+            raise ValueError(
+                f"the state of these trajectories consists of {sorted(standing.state)}, while this version of "
+                f"leastaction goes on from {sorted(self.places)}; go on with the version that wrote it"
+            )
+        values = np.zeros((self.groups * self.lanes, self.states.shape[1]))
+        for name, place in self.places.items():
+            values[:size, place] = standing.state[name]
+        values[size:] = values[size - 1]
         values[size:, self.places["alive"]] = values[size:, self.places["active"]] = 0.0
         self.states[...] = values.reshape(self.groups, self.lanes, -1).transpose(0, 2, 1)
-        self._counts[:size, layout.LANE_STATUS] = start.status
-        if job.every:
-            self.result.states[:, 0] = np.concatenate([start.q, start.p], axis=1)
+        for counted, array in self._counted():
+            self._counts[:size, counted] = array
+
+    def _counted(self) -> list[tuple[int | slice, NDArray[Any]]]:
+        """Where the loop counts what the standing tells."""
+        standing, events = self.standing, len(self.job.plan.events)
+        return [
+            (layout.LANE_STATUS, standing.status),
+            (layout.LANE_STEPS, standing.steps),
+            (layout.LANE_ITERATIONS, standing.iterations),
+            (layout.LANE_CONTINUED, standing.continued),
+            (slice(layout.LANE_CROSSINGS, layout.LANE_CROSSINGS + events), standing.counts),
+        ]
+
+    @property
+    def done(self) -> int:
+        """Steps done by those that go on, all of them equally many."""
+        standing = self.standing
+        return int(standing.steps[standing.status == Status.COMPLETE].max(initial=0))
 
     @property
     def alive(self) -> bool:
@@ -168,32 +202,23 @@ class _Batch:
         I = self._space.integers
         I[[layout.FIRST, layout.STEPS]] = first, steps
         self._run(
-            I, self._reals, self._A, self._table, self.states, self._Y, self._counts, self.result.states,
+            I, self._reals, self._A, self._table, self.states, self._Y, self._counts, self.block.rows,
             self._records, self._x, self._scratch, self._space.memory, self._space.pivots,
         )  # fmt: skip
 
-    def interrupt(self, done: int) -> None:
-        counts = self._counts[: len(self.start)]
-        if done < self.job.steps:
-            counts[counts[:, layout.LANE_STATUS] == Status.COMPLETE, layout.LANE_STATUS] = Status.INTERRUPTED
-
     def finish(self) -> None:
-        """Counts, energies and refined crossings into the result."""
-        result, size = self.result, len(self.start)
-        counts = self._counts[:size]
-        result.status[:] = counts[:, layout.LANE_STATUS]
-        result.steps[:] = counts[:, layout.LANE_STEPS]
-        result.iterations[:] = counts[:, layout.LANE_ITERATIONS]
-        result.continued[:] = counts[:, layout.LANE_CONTINUED]
+        """State, counts, energies and refined crossings into the standing."""
+        standing, size = self.standing, len(self.start)
+        for counted, array in self._counted():
+            array[...] = self._counts[:size, counted]
         final = self.states.transpose(0, 2, 1).reshape(-1, self.states.shape[1])[:size]
+        standing.state.update({name: final[:, place] for name, place in self.places.items()})
         if self.job.plan.energy:
-            result.energy[:, 0] = final[:, self.places["lowest"]][:, 0]
-            result.energy[:, 1] = final[:, self.places["highest"]][:, 0]
+            standing.energy[:, 0] = final[:, self.places["lowest"]][:, 0]
+            standing.energy[:, 1] = final[:, self.places["highest"]][:, 0]
         if self.job.every == 0:
-            result.states[:, 0] = final[:, self.places["q"].start : self.places["p"].stop]
-        events = len(self.job.plan.events)
-        result.counts[:] = counts[:, layout.LANE_CROSSINGS : layout.LANE_CROSSINGS + events]
-        if events:
+            self.block.rows[:, 0] = final[:, self.places["q"].start : self.places["p"].stop]
+        if self.job.plan.events:
             self._refine()
 
     def _refine(self) -> None:
@@ -211,4 +236,4 @@ class _Batch:
         event = np.repeat(np.arange(len(job.plan.events)), [event.most for event in job.plan.events])[place]
         curve = galerkin_curve(job.system, self.method, job.h, t, q, p, z, params)
         when, q, p = roots(job.plan.program, event, curve, job.h, t, params)
-        self.result.crossings[lane, place] = np.concatenate([when[:, None], q, p], axis=1)
+        self.standing.crossings[lane, place] = np.concatenate([when[:, None], q, p], axis=1)

@@ -38,7 +38,7 @@ KIND = "ensemble"
 STANDING_BYTES = 2**22  # of a chunk of trajectories, in its checkpoints
 BLOCK_BYTES = 2**21  # of q in a block of rows
 SMALLEST_BLOCK_BYTES = 2**16  # where a run is short, since it may be continued
-TABLE_BYTES = 2**24  # of a chunk of the arrays for other readers
+TABLE_BYTES = 2**22  # of a chunk of the arrays for other readers
 
 
 class Disk:

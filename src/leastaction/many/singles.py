@@ -53,7 +53,7 @@ class _Single:
         goes_on = True
         while goes_on and self.done < end and standing.status[i] == Status.COMPLETE:
             todo = min(BLOCK, end - self.done)
-            rows = np.zeros((todo // self.every + 2, 2 * n))
+            rows, before = np.zeros((todo // self.every + 2, 2 * n)), self.solver.state()
             done, stored, failure = self.solver.advance(todo, self.every, job.steps, rows)
             reached = rows[stored - 1].copy() if stored else self.state
             if failure is not None and (self.done + done) % self.every:
@@ -62,6 +62,8 @@ class _Single:
             stopped = self._observe(first, done, rows) if self.observed else None
             if stopped is not None:
                 done, rows = stopped - first, rows[: stopped - first]
+                self.solver.restore(before)  # as if it had not gone beyond
+                self.solver.advance(done, self.every, job.steps, np.zeros((done + 1, 2 * n)))
                 standing.status[i] = Status.STOPPED
             elif failure is not None:
                 standing.status[i] = failure.status

@@ -275,33 +275,34 @@ def dask(repeats: int) -> None:
 
 
 def storing(repeats: int) -> None:
-    """What streaming to Zarr costs a run that keeps every 100th step, and its memory."""
-    steps = 1_000_000
+    """What streaming to Zarr costs a path and an ensemble that keep every 100th step, and their memory."""
+    options = {"h": 0.01, "every": 100}
     with tempfile.TemporaryDirectory() as folder:
         names = iter(range(10**6))
 
-        def stored(count: int = steps) -> la.Path:
-            file = Path(folder) / f"{next(names)}.zarr"
-            return la.integrate(SYSTEM, "simpson", Q[0], [0, 0], h=0.01, steps=count, every=100, store=file)
+        def path(count: int, **store) -> Callable[[], object]:
+            return lambda: la.integrate(SYSTEM, "simpson", Q[0], [0, 0], steps=count, **options, **new(store))
 
-        stored(1000)
-        times = best(
-            repeats,
-            memory=cpu(lambda: la.integrate(SYSTEM, "simpson", Q[0], [0, 0], h=0.01, steps=steps, every=100)),
-            zarr=cpu(stored),
-        )
-        peaks = []
-        for count in (10**6, 10**7):
-            tracemalloc.start()
-            stored(count)
-            peaks.append(tracemalloc.get_traced_memory()[1] / 1e6)
-            tracemalloc.stop()
-    rows = [
-        ["in memory", f"{times['memory']:.2f}", "1.00", ""],
-        ["store=", f"{times['zarr']:.2f}", f"{times['zarr'] / times['memory']:.2f}", f"{peaks[0]:.1f}, {peaks[1]:.1f}"],
-    ]
-    header = ["run", "processor seconds", "ratio", "MB at most, 10⁶ and 10⁷ steps"]
-    table("Storing every 100th of 10⁶ steps", header, rows)
+        def paths(count: int, **store) -> Callable[[], object]:
+            return lambda: la.ensemble(SYSTEM, "simpson", Q, REST, steps=count, threads=1, **options, **new(store))
+
+        def new(store: dict[str, bool]) -> dict[str, Path]:
+            return {"store": Path(folder) / f"{next(names)}.zarr"} if store else {}
+
+        rows = []
+        for title, run, steps in (("a path", path, 10**6), (f"an ensemble of {B}", paths, 10**5)):
+            run(1000, store=True)()
+            times = best(repeats, memory=cpu(run(steps)), zarr=cpu(run(steps, store=True)))
+            peaks = []
+            for count in (steps, 10 * steps):
+                tracemalloc.start()
+                run(count, store=True)()
+                peaks.append(f"{tracemalloc.get_traced_memory()[1] / 1e6:.1f}")
+                tracemalloc.stop()
+            ratio = f"{times['zarr'] / times['memory']:.2f}"
+            rows.append([f"{title}, {steps:,} steps", f"{times['memory']:.2f}", f"{times['zarr']:.2f}", ratio, *peaks])
+    header = ["run", "processor seconds", "… with store=", "ratio", "MB at most", "… for ten times the steps"]
+    table("Storing every 100th step", header, rows)
 
 
 PARTS = (one_core, against_heyoka, threads, dask, storing)

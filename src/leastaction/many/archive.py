@@ -48,11 +48,15 @@ class Disk:
     rows     in a block
     """
 
-    def __init__(self, archive: Archive) -> None:
-        header = archive.header
-        self.archive = archive
-        self.size, self.length, self.rows = (int(header[name]) for name in ("size", "length", "rows"))
-        self.job = replace(_job(header), steps=self.planned())
+    def __init__(self, archive: Archive, job: Job) -> None:
+        self.archive, self.job = archive, job
+        self.size, self.length, self.rows = (int(archive.header[name]) for name in ("size", "length", "rows"))
+
+    @classmethod
+    def open(cls, archive: Archive) -> Disk:
+        disk = cls(archive, _job(archive.header))
+        disk.job = replace(disk.job, steps=disk.planned())
+        return disk
 
     @classmethod
     def create(cls, path: FilePath, job: Job, start: Start, usual: list[Part]) -> Disk:
@@ -87,7 +91,7 @@ class Disk:
                 archive.add(f"start_{field.name}", values.shape, (_table_length(values, size),), values.dtype, dims, 0)
                 archive.put(f"start_{field.name}", (0,), values)
         archive.commit(_facts(steps=job.steps))
-        return cls(archive)
+        return cls(archive, job)
 
     def start(self) -> Start:
         found: dict[str, Any] = {}

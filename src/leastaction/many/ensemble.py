@@ -96,7 +96,7 @@ def ensemble(
 
 def open_ensemble(archive: Archive) -> Paths:
     """An archive's trajectories as far as they have come, their states on disk until they are asked for."""
-    disk = Disk(archive)
+    disk = Disk.open(archive)
     return _viewed(disk, view(disk), {})
 
 
@@ -106,7 +106,7 @@ def resume_ensemble(archive: Archive, steps: int | None, client: Any, threads: i
     with archive.writing():
         compare(archive.header, archive.path)
         archive.tidy()
-        disk = Disk(archive)
+        disk = Disk.open(archive)
         usual_parts(disk.job, disk.size, client, threads)  # looked at before anything is changed
         if more:
             disk.extend(more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from functools import lru_cache
 from typing import Any
@@ -87,6 +88,7 @@ class _Batch:
         self.groups = -(-len(start) // L)
         programs = _programs(job)
         self.places = {name: programs.solve.input_slice(name) for name, _ in programs.solve.inputs}
+        self.layout = f"lanes_{hashlib.sha256(repr(programs.solve.inputs).encode()).hexdigest()[:8]}"
         solve, advance = compiled(job)
         self._run = loop("lanes.run")
         self._space = galerkin_workspace(job.system, job.method)
@@ -155,7 +157,7 @@ class _Batch:
             E = (np.einsum("ki,ki->k", start.p, start.v) - L)[:, None]
             put("lowest", E)
             put("highest", E)
-        self.standing.state.update({name: row[:, place] for name, place in self.places.items()})
+        self.standing.state[self.layout] = row
         self.standing.status[:] = start.status
         if job.every:
             self.block.rows[:, 0] = np.concatenate([start.q, start.p], axis=1)
@@ -163,14 +165,13 @@ class _Batch:
     def _restore(self) -> None:
         """The trajectories' state into the lanes; those beyond the last trajectory repeat it and are not alive."""
         standing, size = self.standing, len(self.start)
-        if standing.state.keys() != self.places.keys():
+        if self.layout not in standing.state:
             raise ValueError(
-                f"the state of these trajectories consists of {sorted(standing.state)}, while this version of "
-                f"leastaction goes on from {sorted(self.places)}; go on with the version that wrote it"
+                f"the trajectories stand as {', '.join(standing.state)}, while this version of leastaction goes on "
+                f"from {self.layout}; go on with the version that wrote it"
             )
         values = np.zeros((self.groups * self.lanes, self.states.shape[1]))
-        for name, place in self.places.items():
-            values[:size, place] = standing.state[name]
+        values[:size] = standing.state[self.layout]
         values[size:] = values[size - 1]
         values[size:, self.places["alive"]] = values[size:, self.places["active"]] = 0.0
         self.states[...] = values.reshape(self.groups, self.lanes, -1).transpose(0, 2, 1)
@@ -212,7 +213,7 @@ class _Batch:
         for counted, array in self._counted():
             array[...] = self._counts[:size, counted]
         final = self.states.transpose(0, 2, 1).reshape(-1, self.states.shape[1])[:size]
-        standing.state.update({name: final[:, place] for name, place in self.places.items()})
+        standing.state[self.layout] = final
         if self.job.plan.energy:
             standing.energy[:, 0] = final[:, self.places["lowest"]][:, 0]
             standing.energy[:, 1] = final[:, self.places["highest"]][:, 0]

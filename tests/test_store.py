@@ -1,16 +1,13 @@
-"""Stored runs: bit for bit through kills and resumes; damage, locks and full disks."""
+"""Stored paths: bit for bit through kills and resumes; damage, locks, lazy arrays, memory."""
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 import tracemalloc
@@ -136,7 +133,9 @@ def start(file, steps, every, how):
 
 
 def test_killed_at_random_moments_and_resumed_bit_for_bit(tmp_path):
-    rng = np.random.default_rng()
+    seed = int(np.random.default_rng().integers(2**31))
+    print(f"{seed = }")  # shown when the test fails
+    rng = np.random.default_rng(seed)
     file, steps, every = tmp_path / "run.zarr", 600_000, 10
     kills = 0
     process = start(file, steps, every, "new")
@@ -319,69 +318,6 @@ def test_opened_while_running_and_closed_to_a_second_writer(tmp_path):
     la.resume(file, steps=1)
 
 
-# --------------------------------------------------------------------------------- disks that refuse
-
-
-def test_a_disk_that_refuses_costs_nothing_that_was_counted(tmp_path, small_chunks, monkeypatch):
-    file = tmp_path / "run.zarr"
-    la.integrate(PENDULUM, "simpson", **BEGIN, steps=100, store=file)
-
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        with pytest.raises(la.StoreError, match=r"disk is full.*up to its last checkpoint is safe") as caught:
-            la.resume(file, steps=200)
-    assert caught.value.errno == errno.ENOSPC
-    assert len(la.open(file)) == 101
-    same(la.resume(file, steps=200), la.integrate(PENDULUM, "simpson", **BEGIN, steps=300))
-
-
-def test_files_that_may_not_grow(tmp_path):
-    """The system itself refuses: no file may be larger than 20 kB."""
-    file = tmp_path / "run.zarr"
-    script = """
-        import resource, signal, sys
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        import leastaction as la
-        limit = 20_000
-        system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
-        la.integrate(system, "simpson", [1.0], [0.0], h=0.1, steps=1)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-        la.integrate(system, "simpson", [1.0], [0.0], h=0.1, steps=100_000, store=sys.argv[1])
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), str(file)], capture_output=True, text=True, check=False
-    )
-    assert "StoreError" in done.stderr
-    assert "too large" in done.stderr
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
-    stored = la.resume(file, steps=100)
-    assert len(stored) == 101
-
-
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a directory that nobody may write to")
-def test_a_place_that_cannot_be_written():
-    with pytest.raises(la.StoreError, match="cannot write"):
-        la.integrate(PENDULUM, "simpson", **BEGIN, steps=10, store="/proc/run.zarr")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_archive_can_be_opened_but_not_resumed(finished):
-    before = contents(finished)
-    for path in [finished, *finished.rglob("*")]:
-        path.chmod(0o555 if path.is_dir() else 0o444)
-    try:
-        assert len(la.open(finished)) == 301
-        with pytest.raises(la.StoreError, match="no permission"):
-            la.resume(finished, steps=10)
-        assert contents(finished) == before
-    finally:
-        for path in [finished, *finished.rglob("*")]:
-            path.chmod(0o755)
-
-
 def test_without_zarr_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zarr", None)
     with pytest.raises(ImportError, match=r"leastaction\[zarr\]"):
@@ -446,4 +382,5 @@ def test_memory_does_not_grow_with_the_run(tmp_path, monkeypatch):
         return most
 
     peak(5_000)  # imports
-    assert peak(60_000) < peak(10_000) + 60_000 * 4 * 8 / 3  # a third of the states
+    few, many = 10_000, 100_000
+    assert peak(many) < peak(few) + (many - few) * 4 * 8 / 10  # a tenth of the states

@@ -13,6 +13,7 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
@@ -276,33 +277,45 @@ def dask(repeats: int) -> None:
 
 def storing(repeats: int) -> None:
     """What streaming to Zarr costs a path and an ensemble that keep every 100th step, and their memory."""
-    options = {"h": 0.01, "every": 100}
     with tempfile.TemporaryDirectory() as folder:
         names = iter(range(10**6))
 
-        def path(count: int, **store) -> Callable[[], object]:
-            return lambda: la.integrate(SYSTEM, "simpson", Q[0], [0, 0], steps=count, **options, **new(store))
+        def path(steps: int, stored: bool = True) -> la.Path:
+            return la.integrate(SYSTEM, "simpson", Q[0], [0, 0], h=0.01, steps=steps, every=100, store=new(stored))
 
-        def paths(count: int, **store) -> Callable[[], object]:
-            return lambda: la.ensemble(SYSTEM, "simpson", Q, REST, steps=count, threads=1, **options, **new(store))
+        def paths(steps: int, stored: bool = True, size: int = B, every: int = 100) -> la.Paths:
+            options = {"h": 0.01, "steps": steps, "every": every, "store": new(stored), "threads": 1}
+            return la.ensemble(SYSTEM, "simpson", Q[:size], REST[:size], **options)
 
-        def new(store: dict[str, bool]) -> dict[str, Path]:
-            return {"store": Path(folder) / f"{next(names)}.zarr"} if store else {}
+        def new(stored: bool) -> Path | None:
+            return Path(folder) / f"{next(names)}.zarr" if stored else None
+
+        def peak(run: Callable[[], object]) -> str:
+            tracemalloc.start()
+            run()
+            most = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            return f"{most / 1e6:.1f}"
 
         rows = []
-        for title, run, steps in (("a path", path, 10**6), (f"an ensemble of {B}", paths, 10**5)):
-            run(1000, store=True)()
-            times = best(repeats, memory=cpu(run(steps)), zarr=cpu(run(steps, store=True)))
-            peaks = []
-            for count in (steps, 10 * steps):
-                tracemalloc.start()
-                run(count, store=True)()
-                peaks.append(f"{tracemalloc.get_traced_memory()[1] / 1e6:.1f}")
-                tracemalloc.stop()
+        for title, run, steps, kept in (
+            ("a path, 10⁶ steps", path, 10**6, [lambda steps=10**k: path(steps) for k in (6, 7)]),
+            # Enough rows to fill blocks: every step of a few trajectories.
+            (f"{B} trajectories, 3·10⁵ steps", paths, 300_000, [lambda n=10**k: paths(n, True, 8, 1) for k in (5, 6)]),
+        ):
+            run(1000)
+            times = best(repeats, memory=cpu(partial(run, steps, False)), zarr=cpu(partial(run, steps)))
             ratio = f"{times['zarr'] / times['memory']:.2f}"
-            rows.append([f"{title}, {steps:,} steps", f"{times['memory']:.2f}", f"{times['zarr']:.2f}", ratio, *peaks])
-    header = ["run", "processor seconds", "… with store=", "ratio", "MB at most", "… for ten times the steps"]
-    table("Storing every 100th step", header, rows)
+            peaks = ", ".join(peak(each) for each in kept)
+            rows.append([title, f"{times['memory']:.2f}", f"{times['zarr']:.2f}", ratio, peaks])
+    header = [
+        "every 100th step of",
+        "processor seconds in memory",
+        "with store=",
+        "ratio",
+        "MB at most, and ten times as long",
+    ]
+    table("Storing", header, rows)
 
 
 PARTS = (one_core, against_heyoka, threads, dask, storing)

@@ -259,7 +259,7 @@ def _length(job: Job, start: Start, usual: int) -> int:
     steps = job.method.s * n if isinstance(job.method, Galerkin) else n
     row = 8 * (40 + 8 * n + 4 * steps + start.params.shape[1] + len(job.plan.events) + job.plan.records * (1 + 2 * n))
     L = lanes.width(job)
-    return max(L, min(usual, STANDING_BYTES // row) // L * L)
+    return min(len(start), max(L, min(usual, STANDING_BYTES // row) // L * L))
 
 
 def _table_length(values: NDArray[Any], size: int) -> int:

@@ -5,6 +5,8 @@ Where something is to be computed on the way, every step's state is looked at, a
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +18,8 @@ from leastaction.stepping.stepper import GalerkinStepper
 
 FloatArray = NDArray[np.float64]
 
-BLOCK = 4096  # steps
+BLOCK = 4096  # steps that are looked at together, at most
+PIECE_SECONDS = 0.1  # how long a stepper runs between looks at the keyboard and the progress bar
 
 
 def advance(job: Job, start: Start, standing: Standing, block: Block, tick: Tick) -> None:
@@ -26,16 +29,19 @@ def advance(job: Job, start: Start, standing: Standing, block: Block, tick: Tick
         standing.state["at"] = np.concatenate([start.q, start.p], axis=1)
         stored = slice(None) if job.every else start.status != Status.COMPLETE
         block.rows[stored, 0] = standing.state["at"][stored]
+    piece = 16
     for i in np.flatnonzero(standing.going(block.end(job))):
-        if not _Single(job, start, standing, block, int(i)).go(tick):
+        single = _Single(job, start, standing, block, int(i), piece)
+        if not single.go(tick):
             return
+        piece = single.piece
 
 
 class _Single:
-    """One trajectory and where its results go."""
+    """One trajectory and where its results go; `piece` steps at a time."""
 
-    def __init__(self, job: Job, start: Start, standing: Standing, block: Block, i: int) -> None:
-        self.job, self.standing, self.block, self.i = job, standing, block, i
+    def __init__(self, job: Job, start: Start, standing: Standing, block: Block, i: int, piece: int) -> None:
+        self.job, self.standing, self.block, self.i, self.piece = job, standing, block, i, piece
         self.params = start.params[i]
         self.state: FloatArray = standing.state["at"][i].copy()
         begin = stepper.Start(job.t0, start.q[i], start.p[i], start.v[i], job.h, self.params)
@@ -52,7 +58,8 @@ class _Single:
         job, n, i, standing, end = self.job, self.job.system.n, self.i, self.standing, self.block.end(self.job)
         goes_on = True
         while goes_on and self.done < end and standing.status[i] == Status.COMPLETE:
-            todo = min(BLOCK, end - self.done)
+            clock = time.perf_counter()
+            todo = min(self.piece, end - self.done)
             rows, before = np.zeros((todo // self.every + 2, 2 * n)), self.solver.state()
             done, stored, failure = self.solver.advance(todo, self.every, job.steps, rows)
             reached = rows[stored - 1].copy() if stored else self.state
@@ -71,6 +78,9 @@ class _Single:
             self._store(first, rows)
             self.state = reached if stopped is None else rows[-1]
             goes_on = tick(done)
+            if done == self.piece:
+                spent = max(time.perf_counter() - clock, 1e-6)
+                self.piece = min(BLOCK, max(1, int(self.piece * min(8.0, PIECE_SECONDS / spent))))
         if goes_on:
             tick(end - self.done)
         self._save()

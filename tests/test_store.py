@@ -18,6 +18,7 @@ import pytest
 import leastaction as la
 from leastaction.store import archive as archive_module
 from leastaction.store import stored as stored_module
+from seeds import fresh_generator
 
 pytest.importorskip("zarr")
 
@@ -133,9 +134,7 @@ def start(file, steps, every, how):
 
 
 def test_killed_at_random_moments_and_resumed_bit_for_bit(tmp_path):
-    seed = int(np.random.default_rng().integers(2**31))
-    print(f"{seed = }")  # shown when the test fails
-    rng = np.random.default_rng(seed)
+    rng = fresh_generator()
     file, steps, every = tmp_path / "run.zarr", 600_000, 10
     kills = 0
     process = start(file, steps, every, "new")

@@ -18,6 +18,7 @@ import pytest
 
 import leastaction as la
 from leastaction.many import Status, archive
+from seeds import fresh_generator
 
 zarr = pytest.importorskip("zarr")
 
@@ -275,9 +276,7 @@ def killed(process):
 
 
 def test_killed_at_random_moments_also_while_extended(tmp_path):
-    seed = int(np.random.default_rng().integers(2**31))
-    print(f"{seed = }")  # shown when the test fails
-    rng = np.random.default_rng(seed)
+    rng = fresh_generator()
     file, first, more = tmp_path / "run.zarr", 60_000, 20_011
     process = begin(file, first, "new")
     wait_for(lambda: list(file.glob("checkpoint/chunk-*")))
@@ -331,7 +330,7 @@ def test_interrupted_by_the_keyboard(tmp_path):
     file = tmp_path / "run.zarr"
     run("rk4", steps=1)  # compiled
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-    with pytest.warns(RuntimeWarning, match="interrupted"):
+    with pytest.warns(RuntimeWarning, match=r"interrupted; .* la\.resume"):
         stored = run("rk4", steps=10_000_000, every=100_000, store=file, reduce=None)
     assert stored.stats["interrupted"] and (stored.status == Status.PENDING).any()
     assert stored.steps.sum() > 0  # what was done before is not lost
@@ -427,7 +426,7 @@ def test_a_damaged_checkpoint_is_noticed(finished):
     with pytest.raises(la.StoreError, match="chunk-1 is damaged"):
         la.resume(finished, steps=3)
     (finished / "checkpoint" / "chunk-1").unlink()
-    same(la.resume(finished), in_memory("lanes", archive.Disk.open(archive.Archive.open(finished)).job.steps, 3))
+    same(la.resume(finished), whole)  # more was not planned either
     (finished / "checkpoint" / "state").unlink()
     for use in (la.open, la.resume):
         with pytest.raises(la.StoreError, match="no checkpoint"):

@@ -107,7 +107,7 @@ def resume_ensemble(archive: Archive, steps: int | None, client: Any, threads: i
         compare(archive.header, archive.path)
         archive.tidy()
         disk = Disk.open(archive)
-        usual_parts(disk.job, disk.size, client, threads)  # looked at before anything is changed
+        disk.parts(usual_parts(disk.job, disk.size, client, threads))  # looked at before anything is changed
         if more:
             disk.extend(more)
         return _stored(disk, client, threads, progress)
@@ -123,7 +123,8 @@ def _stored(disk: Disk, client: Any, threads: int | None, progress: bool) -> Pat
 
 
 def _viewed(disk: Disk, found: View, stats: dict[str, Any]) -> Paths:
-    return _paths(found.job, disk.start(), found.standing, found.t, found.q, found.p, stats)
+    file = disk.archive.path
+    return _paths(found.job, disk.start(), found.standing, found.t, found.q, found.p, stats, file)
 
 
 def _run(
@@ -140,12 +141,14 @@ def _run(
     return {"lanes": lanes.width(job), "compile_time": compiled, "run_time": time.perf_counter() - clock}
 
 
-def _paths(job: Job, start: Start, found: Standing, t: Any, q: Any, p: Any, stats: dict[str, Any]) -> Paths:
+def _paths(
+    job: Job, start: Start, found: Standing, t: Any, q: Any, p: Any, stats: dict[str, Any], file: FilePath | None = None
+) -> Paths:
     unfinished = int(np.isin(found.status, (Status.INTERRUPTED, Status.PENDING)).sum())
     if unfinished and stats:
-        warnings.warn(
-            f"interrupted; {unfinished} of {len(start)} trajectories are unfinished", RuntimeWarning, stacklevel=3
-        )
+        message = f"interrupted; {unfinished} of {len(start)} trajectories are unfinished"
+        more = "" if file is None else f"; la.resume({str(file)!r}) goes on"
+        warnings.warn(message + more, RuntimeWarning, stacklevel=3 if file is None else 5)
     stats = stats | {
         "newton_iterations": int(found.iterations.sum()),
         "continued": int(found.continued.sum()),

@@ -91,7 +91,7 @@ def test_a_stored_ensemble_goes_on_on_a_cluster(client, tmp_path, monkeypatch, m
     """Stored and extended there and here, in many short stretches."""
     monkeypatch.setattr(archive, "BLOCK_BYTES", 2**11)
     monkeypatch.setattr(archive, "SMALLEST_BLOCK_BYTES", 1)
-    monkeypatch.setattr(archive._OnDisk, "seconds", 0.0)
+    monkeypatch.setattr(archive._OnDisk, "seconds", 0.001)
     Q, P, m = random_starts(16)
     options = {"params": {"m": m}, "h": 0.02, "every": 3, "reduce": REDUCE}
     file = tmp_path / "run.zarr"

@@ -356,7 +356,7 @@ def test_memory_does_not_grow_with_the_run(tmp_path, monkeypatch, kind):
         return most
 
     peak(1_000)  # imports
-    few, many = 3_000, 30_000
+    few, many = 2_000, 20_000
     assert peak(many) < peak(few) + (many - few) * 8 * 4 * 8 / 10  # a tenth of the states
 
 

@@ -16,6 +16,7 @@ import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
@@ -321,33 +322,46 @@ def dask(repeats: int) -> None:
 
 
 def storing(repeats: int) -> None:
-    """What streaming to Zarr costs a run that keeps every 100th step, and its memory."""
-    steps = 1_000_000
+    """What streaming to Zarr costs a path and an ensemble that keep every 100th step, and their memory."""
     with tempfile.TemporaryDirectory() as folder:
         names = iter(range(10**6))
 
-        def stored(count: int = steps) -> la.Path:
-            file = Path(folder) / f"{next(names)}.zarr"
-            return la.integrate(SYSTEM, "simpson", Q[0], [0, 0], h=0.01, steps=count, every=100, store=file)
+        def path(steps: int, stored: bool = True) -> la.Path:
+            return la.integrate(SYSTEM, "simpson", Q[0], [0, 0], h=0.01, steps=steps, every=100, store=new(stored))
 
-        stored(1000)
-        times = best(
-            repeats,
-            memory=cpu(lambda: la.integrate(SYSTEM, "simpson", Q[0], [0, 0], h=0.01, steps=steps, every=100)),
-            zarr=cpu(stored),
-        )
-        peaks = []
-        for count in (10**6, 10**7):
+        def paths(steps: int, stored: bool = True, size: int = B, every: int = 100) -> la.Paths:
+            options = {"h": 0.01, "steps": steps, "every": every, "store": new(stored), "threads": 1}
+            return la.ensemble(SYSTEM, "simpson", Q[:size], REST[:size], **options)
+
+        def new(stored: bool) -> Path | None:
+            return Path(folder) / f"{next(names)}.zarr" if stored else None
+
+        def peak(run: Callable[[], object]) -> str:
             tracemalloc.start()
-            stored(count)
-            peaks.append(tracemalloc.get_traced_memory()[1] / 1e6)
+            run()
+            most = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
-    rows = [
-        ["in memory", f"{times['memory']:.2f}", "1.00", ""],
-        ["store=", f"{times['zarr']:.2f}", f"{times['zarr'] / times['memory']:.2f}", f"{peaks[0]:.1f}, {peaks[1]:.1f}"],
+            return f"{most / 1e6:.1f}"
+
+        rows = []
+        for title, run, steps, kept in (
+            ("a path, 10⁶ steps", path, 10**6, [lambda steps=10**k: path(steps) for k in (6, 7)]),
+            # Enough rows to fill blocks: every step of a few trajectories.
+            (f"{B} trajectories, 3·10⁵ steps", paths, 300_000, [lambda n=10**k: paths(n, True, 8, 1) for k in (5, 6)]),
+        ):
+            run(1000)
+            times = best(repeats, memory=cpu(partial(run, steps, False)), zarr=cpu(partial(run, steps)))
+            ratio = f"{times['zarr'] / times['memory']:.2f}"
+            peaks = ", ".join(peak(each) for each in kept)
+            rows.append([title, f"{times['memory']:.2f}", f"{times['zarr']:.2f}", ratio, peaks])
+    header = [
+        "every 100th step of",
+        "processor seconds in memory",
+        "with store=",
+        "ratio",
+        "MB at most, and ten times as long",
     ]
-    header = ["run", "processor seconds", "ratio", "MB at most, 10⁶ and 10⁷ steps"]
-    table("Storing every 100th of 10⁶ steps", header, rows)
+    table("Storing", header, rows)
 
 
 PARTS = (one_core, processors, against_heyoka, threads, dask, storing, drift)

@@ -10,12 +10,16 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.many.job import Status
+from leastaction.many import archive, cluster
+from leastaction.many.job import Job, Status
+from leastaction.many.reductions import Plan
+from leastaction.many.starts import starts
 
 distributed = pytest.importorskip("distributed")
 
@@ -77,11 +81,48 @@ def test_a_worker_killed_in_the_middle(client):
     Q, P, m = random_starts(512)
     options = {"params": {"m": m}, "h": 0.01, "steps": 20_000, "final_only": True}
     la.ensemble(PENDULUM, "simpson", Q[:16], P[:16], params={"m": m[:16]}, h=0.01, steps=10, client=client)  # compiled
+    with a_worker_killed(client):
+        paths = la.ensemble(PENDULUM, "simpson", Q, P, client=client, **options)
+    same(paths, la.ensemble(PENDULUM, "simpson", Q, P, **options))
+
+
+@pytest.mark.parametrize("method", ["simpson", "rk4"])
+def test_a_stored_ensemble_goes_on_on_a_cluster(client, tmp_path, monkeypatch, method):
+    """Stored and extended there and here, in many short stretches."""
+    monkeypatch.setattr(archive, "BLOCK_BYTES", 2**11)
+    monkeypatch.setattr(archive, "SMALLEST_BLOCK_BYTES", 1)
+    monkeypatch.setattr(archive._OnDisk, "seconds", 0.001)
+    Q, P, m = random_starts(16)
+    options = {"params": {"m": m}, "h": 0.02, "every": 3, "reduce": REDUCE}
+    file = tmp_path / "run.zarr"
+    stored = la.ensemble(PENDULUM, method, Q, P, steps=100, client=client, store=file, **options)
+    same(stored, la.ensemble(PENDULUM, method, Q, P, steps=100, **options))
+    same(la.resume(file, steps=60, client=client), la.ensemble(PENDULUM, method, Q, P, steps=160, **options))
+    same(la.resume(file, steps=10), la.ensemble(PENDULUM, method, Q, P, steps=170, **options))
+    last = {**options, "final_only": True, "every": 1}
+    la.ensemble(PENDULUM, method, Q, P, steps=100, client=client, store=tmp_path / "last.zarr", **last)
+    same(
+        la.resume(tmp_path / "last.zarr", steps=70, client=client),
+        la.ensemble(PENDULUM, method, Q, P, steps=170, **last),
+    )
+
+
+def test_a_worker_killed_in_the_middle_of_a_stored_run(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(archive._OnDisk, "seconds", 0.1)
+    Q, P, m = random_starts(128)
+    options = {"params": {"m": m}, "h": 0.01, "steps": 20_000, "every": 100}
+    with a_worker_killed(client):
+        paths = la.ensemble(PENDULUM, "simpson", Q, P, client=client, store=tmp_path / "run.zarr", **options)
+    same(paths, la.ensemble(PENDULUM, "simpson", Q, P, **options))
+
+
+@contextmanager
+def a_worker_killed(client):
+    """The first worker that is seen at work, meanwhile."""
     before = {worker["id"]: worker["pid"] for worker in _workers(client)}
     killed = []
 
     def kill():
-        # The first worker that is seen at work.
         deadline = time.monotonic() + 30
         while not killed and time.monotonic() < deadline:
             busy = [address for address, tasks in client.processing().items() if tasks]
@@ -93,10 +134,23 @@ def test_a_worker_killed_in_the_middle(client):
 
     thread = threading.Thread(target=kill)
     thread.start()
-    paths = la.ensemble(PENDULUM, "simpson", Q, P, client=client, **options)
+    yield
     thread.join()
     assert killed
-    same(paths, la.ensemble(PENDULUM, "simpson", Q, P, **options))
+
+
+def test_a_worker_keeps_the_systems_it_needs(monkeypatch):
+    monkeypatch.setattr(cluster, "MOST_SYSTEMS", 2)
+    monkeypatch.setattr(cluster, "_systems", {})
+    seen = []
+    for k in (1.0, 2.0, 1.0, 3.0):
+        system = la.Lagrangian(lambda q, v, k=k: 0.5 * v[0] ** 2 - k * q[0] ** 4, n=1)
+        job = Job(system, la.methods.method("simpson"), 0.0, 0.1, 3, 1, Plan(None, (), ()))
+        start = starts(system, [1.0], [0.0], None, 0.0, None)
+        standing, rows = cluster._work(job, start, None, (0, job.kept), np.inf)
+        assert list(standing.steps) == [3] and np.isfinite(rows).all()
+        seen.append(system.program.digest)
+    assert [digest for digest, _ in cluster._systems] == [seen[0], seen[3]]  # the last two that were used
 
 
 def _workers(client):

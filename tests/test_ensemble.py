@@ -338,6 +338,20 @@ def test_a_large_system_that_fails_or_stops_is_marked():
     assert len(paths[0]) == 17
 
 
+def test_the_last_state_of_one_that_fails_is_the_one_it_has_reached():
+    def wells(q, v):
+        return 0.5 * (v @ v) + 0.01 / np.sqrt(q[0] ** 2) - 0.5 * (q[1:] @ q[1:])
+
+    for system in (la.Lagrangian(wells, n=2), la.Lagrangian(wells, n=9)):
+        Q, V = np.ones((2, system.n)), np.zeros((2, system.n))
+        V[1, 0] = -1.0
+        paths = la.ensemble(system, "simpson", Q, v0=V, h=0.1, steps=40)
+        last = la.ensemble(system, "simpson", Q, v0=V, h=0.1, steps=40, final_only=True)
+        assert paths.failed[1] and 0 < paths.steps[1] < 40
+        np.testing.assert_array_equal(last.q[1, 0], paths.q[1, paths.steps[1]])
+        np.testing.assert_array_equal(last.p[1, 0], paths.p[1, paths.steps[1]])
+
+
 # ----------------------------------------------------------------------------------------- reductions
 
 
@@ -380,6 +394,25 @@ def test_event_times_and_states_have_the_order_of_the_dense_output(method, s):
     errors = np.array([np.abs(run(method, h) - exact).max() for h in hs])
     slope = np.polyfit(np.log(hs), np.log(errors), 1)[0]
     assert slope > s + 1 - 0.35, errors
+
+
+@pytest.mark.parametrize(("system", "method"), [(PENDULUM, "P4N4Q8Gau"), (la.Lagrangian(chain, n=12), "simpson")])
+def test_a_crossing_found_alone_is_the_one_found_in_company(system, method):
+    Q = np.random.default_rng(12).uniform(-1, 1, (5, system.n))
+
+    def found(steps, which):
+        reduce = {"x": la.Crossings(lambda q, p: p[0], most=40)}
+        options = {"h": 0.02, "steps": steps, "final_only": True, "reduce": reduce, "threads": 1}
+        return la.ensemble(system, method, Q[which], np.zeros(system.n), **options).reduced["x"]
+
+    most = found(1200, slice(None))
+    assert (most.count > 1).all()
+    for i in range(5):
+        steps = int(np.ceil(most.t[i, 0] / 0.02)) + 1
+        one = found(steps, [i])
+        assert one.count >= 1
+        for part in ("t", "q", "p"):
+            np.testing.assert_array_equal(getattr(one, part)[0, 0], getattr(most, part)[i, 0])
 
 
 def test_crossings_of_an_oscillator():

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.stepping import stepper
 from systems import case
 
 
@@ -169,3 +170,21 @@ def test_repr_and_length(path):
         repr(path)
         == f"Path(driven_pendulum, {path.method.name}, t = 0.3 … 2.8, h = 0.1, 8 states of 1 degrees of freedom)"
     )
+
+
+def test_a_step_is_solved_again_without_regard_to_its_neighbours():
+    """The polynomial of one step, asked for alone or among others, has the same bits."""
+
+    def double_pendulum(q, v):
+        T = v[0] ** 2 + 0.5 * v[1] ** 2 + v[0] * v[1] * np.cos(q[0] - q[1])
+        return T + 20 * np.cos(q[0]) + 10 * np.cos(q[1])
+
+    system = la.Lagrangian(double_pendulum, n=2)
+    path = la.integrate(system, "P3N3Q6Gau", [1.0, 0.3], [0.2, 0.1], h=0.05, steps=400)
+    start = stepper.Start(0.0, path.q[0], path.p[0], np.zeros(2), 0.05, np.zeros(0))
+    solver = stepper.GalerkinStepper(system, path.method, start)
+    rows = np.random.default_rng(1).permutation(np.concatenate([path.t[:, None], path.q, path.p], axis=1))
+    together, _ = solver.polynomials(rows)
+    for k in range(len(rows)):
+        alone, _ = solver.polynomials(rows[k : k + 1].copy())
+        np.testing.assert_array_equal(alone[0], together[k])

@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from leastaction.many import archive as ensembles
-from leastaction.many.ensemble import resume_ensemble, stored_paths
+from leastaction.many.ensemble import open_ensemble, resume_ensemble
 from leastaction.many.paths import Paths
 from leastaction.store.archive import Archive
 from leastaction.store.run import resume_run
@@ -18,7 +18,7 @@ def open(path: str | os.PathLike[str]) -> StoredPath | Paths:
     """The run stored in an archive, as far as it has come; one that is still running can be opened too."""
     archive = Archive.open(FilePath(path))
     if archive.header["kind"] == ensembles.KIND:
-        return stored_paths(ensembles.Disk.open(archive), {})
+        return open_ensemble(archive)
     # The checkpoint after the metadata: what it counts is there.
     return stored_path(archive, archive.checkpoint())
 
@@ -33,18 +33,14 @@ def resume(
 ) -> StoredPath | Paths:
     """Continue a stored run, bit for bit as if it had never stopped.
 
-    A path goes on by so many steps, or to its planned end; after an interrupt or a kill it goes on from its last
-    checkpoint, and what was written after that is dropped. Of an ensemble the trajectories that are missing are
-    run, on a `client` or on `threads` as in `la.ensemble`.
+    A run goes on by so many steps, or to its planned end; after an interrupt or a kill it goes on from its last
+    checkpoint, and what was written after that is dropped. A path goes on from where it is, the trajectories of an
+    ensemble, each of which may be elsewhere, go to so many steps beyond their planned end, on a `client` or on
+    `threads` as in `la.ensemble`; those that have failed or were stopped stay as they are.
     """
     archive = Archive.open(FilePath(path), write=True)
     if archive.header["kind"] == ensembles.KIND:
-        if steps is not None:
-            raise ValueError(
-                "steps= continues a path; an ensemble is run to its planned end. For more steps start another one from "
-                "the last states, paths.q[:, -1] and paths.p[:, -1]"
-            )
-        return resume_ensemble(archive, client, threads, progress)
+        return resume_ensemble(archive, steps, client, threads, progress)
     if client is not None or threads is not None:
         raise ValueError("client= and threads= are for ensembles; this archive holds one path")
     return resume_run(archive, steps, progress)

@@ -1,29 +1,36 @@
 """An ensemble on a Dask cluster (only here: dask).
 
-Each chunk of trajectories is a task of its own: it brings its initial data and the system's Program, compiles or finds
-the kernels where it runs, and sends its results back. A task whose worker dies is run again elsewhere by the
-scheduler, so a lost worker costs the chunks it was working on. Since no trajectory depends on another, the results
-are those of a local run, bit for bit on like processors.
+A stretch of a chunk of trajectories is a task: it brings where they stand and the system's Program, compiles or finds
+the kernels where it runs, and sends back where they stand then, with the rows it made. A task whose worker dies is run
+again elsewhere by the scheduler, so a lost worker costs the stretches it was working on. Since no trajectory depends on
+another, the results are those of a local run, bit for bit on like processors.
 """
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from leastaction.lagrangian import Lagrangian
 from leastaction.many import lanes
-from leastaction.many.execute import Part, Sink, prepare, run_chunk
-from leastaction.many.job import Job, Result, Start, Status
+from leastaction.many.execute import Chunk, Part, Sink, prepare, run_chunk
+from leastaction.many.job import Block, FloatArray, Job, Standing, Start
 from leastaction.running import interruptible
 
 CHUNKS_PER_THREAD = 4
+AT_WORK = 2  # stretches for each thread: one that is run and one that waits
 LONGEST_CHUNK = 2e8  # steps of trajectories: some tens of seconds
 RESULT_BYTES = 2**26  # of a chunk
-POLL_SECONDS = 0.02  # between looks for chunks that are done
+POLL_SECONDS = 0.02  # between looks for stretches that are done
+MOST_SYSTEMS = 16  # kept by a worker with their derivatives and kernels
 
 _lock = threading.Lock()
 _systems: dict[tuple[str, int], Lagrangian] = {}
@@ -32,30 +39,45 @@ _systems: dict[tuple[str, int], Lagrangian] = {}
 def on_cluster(
     client: Any, job: Job, start: Start, sink: Sink, parts: list[Part], report: Callable[[int], Any]
 ) -> None:
-    """The chunks, each as a task, on the client's workers. After Ctrl-C those not finished are marked interrupted."""
+    """The chunks, a stretch of each after the other as a task, on the client's workers."""
     from distributed import as_completed
 
     run = secrets.token_hex(8)
-    futures = {
-        client.submit(_work, job, start.part(begin, end), key=f"leastaction-{run}-{begin}", pure=False): (begin, end)
-        for begin, end in parts
-    }
-    ready, stop = as_completed(list(futures)), threading.Event()
+    waiting, at_work = deque(parts), dict[Any, tuple[Part, Chunk, Block]]()
+    ready, stop = as_completed([]), threading.Event()
+    threads = _threads(client)
+
+    def submit(part: Part, chunk: Chunk) -> None:
+        block = chunk.next()
+        if block is None:
+            return
+        standing = chunk.standing if chunk.standing.state else None
+        reached = block.reached(job, chunk.standing)
+        rows = block.first + reached, block.rows.shape[1] - reached
+        key = f"leastaction-{run}-{part[0]}-{secrets.token_hex(4)}"
+        future = client.submit(_work, job, start.part(*part), standing, rows, chunk.seconds, key=key, pure=False)
+        at_work[future] = part, chunk, block
+        ready.add(future)
+
     try:
         with interruptible(stop.set):
-            while futures and not stop.is_set():
+            while (waiting or at_work) and not stop.is_set():
+                while waiting and len(at_work) < AT_WORK * max(1, threads):
+                    part = waiting.popleft()
+                    submit(part, sink.chunk(*part))
                 for future in ready.next_batch(block=False):
-                    begin, end = futures.pop(future)
-                    sink.done(begin, end, future.result())
-                    report((end - begin) * job.steps)
+                    part, chunk, block = at_work.pop(future)
+                    standing, rows = future.result()
                     future.release()
+                    report(standing.progress(job) - chunk.standing.progress(job))
+                    chunk.standing.put(standing)
+                    np.copyto(block.rows[:, -rows.shape[1] :], rows, where=~np.isnan(rows))
+                    chunk.take(block)
+                    submit(part, chunk)
+                    threads = _threads(client)
                 stop.wait(POLL_SECONDS)
     finally:
-        client.cancel(list(futures))
-    for begin, end in futures.values():
-        result = Result.empty(job, end - begin)
-        result.status[:] = Status.INTERRUPTED
-        sink.done(begin, end, result)
+        client.cancel(list(at_work))
 
 
 def cut(client: Any, job: Job, size: int) -> list[Part]:
@@ -68,7 +90,7 @@ def cut(client: Any, job: Job, size: int) -> list[Part]:
         raise TypeError(f"client must be a dask.distributed.Client; got {client!r}")
     if client.asynchronous:
         raise TypeError("client must be a synchronous dask.distributed.Client, made with asynchronous=False")
-    threads = sum(client.nthreads().values())
+    threads = _threads(client)
     if threads == 0:
         raise RuntimeError("the cluster has no workers yet; wait for them with client.wait_for_workers(1)")
     L = lanes.width(job)
@@ -78,13 +100,26 @@ def cut(client: Any, job: Job, size: int) -> list[Part]:
     return [(begin, min(begin + length, size)) for begin in range(0, size, length)]
 
 
-def _work(job: Job, start: Start) -> Result:
-    """One chunk, on a worker."""
+def _threads(client: Any) -> int:
+    return sum(client.nthreads().values())
+
+
+def _work(
+    job: Job, start: Start, standing: Standing | None, rows: tuple[int, int], seconds: float
+) -> tuple[Standing, FloatArray]:
+    """One stretch, on a worker: rows (first, how many), or as far as it comes in so many seconds."""
     with _lock:
         # Every task brings a copy of the system; the first one's derivatives and kernels serve all.
-        system = _systems.setdefault((job.system.program.digest, job.system.n), job.system)
+        key = job.system.program.digest, job.system.n
+        system = _systems[key] = _systems.pop(key, job.system)
+        while len(_systems) > MOST_SYSTEMS:
+            del _systems[next(iter(_systems))]  # the one that was not used for the longest time
         job = replace(job, system=system)
         prepare(job)
-    result = Result.empty(job, len(start))
-    run_chunk(job, start, result, lambda steps: True)
-    return result
+    # What the task was given stays as it is, since it may be run again.
+    standing = Standing.empty(job, len(start)) if standing is None else standing.copy()
+    block = Block.empty(job, len(start), *rows)
+    deadline = time.monotonic() + seconds
+    run_chunk(job, start, standing, block, lambda steps: time.monotonic() < deadline)
+    # A chunk that has all the time it wants is at its end, and nobody goes on from there.
+    return replace(standing, state={}) if math.isinf(seconds) else standing, block.rows

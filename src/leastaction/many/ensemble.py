@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike
 from leastaction.border import count_steps, number
 from leastaction.lagrangian import Lagrangian
 from leastaction.many import lanes
-from leastaction.many.archive import Disk, times
+from leastaction.many.archive import Disk
 from leastaction.many.execute import Memory, Sink, execute, prepare, usual_parts
-from leastaction.many.job import Job, Result, Start, Status
+from leastaction.many.job import Job, Standing, Start, Status
 from leastaction.many.paths import Paths
 from leastaction.many.reductions import Plan, Reduction, Section, plan
 from leastaction.many.starts import starts
+from leastaction.many.stored import View, view
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.running import positive, progress_bar
@@ -57,8 +58,8 @@ def ensemble(
     reduce       what to compute on the way, by name: {"E": la.EnergyRange(), "flip": la.FirstCrossing(g)}
     client       a `dask.distributed.Client`, to run on its cluster
     threads      how many cores to use here; all, unless told
-    store        write the results to this Zarr archive, a chunk of trajectories at a time; `la.resume` runs those that
-                 are missing, and q and p of the result stay on disk until they are asked for
+    store        stream the results to this Zarr archive; q and p of the result stay on disk until they are asked for;
+                 `la.resume` goes on after an end, an interrupt or a kill
 
     A trajectory with a step that cannot be solved is marked in `.status` and ends there (NaN after); the others go on.
     The result does not depend on the order of the trajectories, nor on `threads` or `client`.
@@ -77,87 +78,112 @@ def ensemble(
     t_end = None if t_end is None else number("t_end", t_end)
     count, h = count_steps(number("h", h), steps, t_end, t0)
     every = 0 if final_only else positive("every", every)
-    job = Job(system, chosen, t0, h, count, every, plan(reduce, system), t_end)
+    until = None if t_end is None else (t_end, count)
+    job = Job(system, chosen, t0, h, count, every, plan(reduce, system), until)
     start = starts(system, q0, p0, v0, t0, params)
 
     parts = usual_parts(job, len(start), client, threads)
     if store is None:
         memory = Memory(job, len(start))
         stats = _run(job, start, memory, client, threads, progress)
-        q, p = memory.result.states[..., : system.n], memory.result.states[..., system.n :]
-        return _paths(job, start, memory.result, q, p, stats)
+        found, rows = memory.standing, memory.block.rows
+        found.status[found.going(job.steps)] = Status.INTERRUPTED
+        return _paths(job, start, found, job.times(0, job.kept), rows[..., : system.n], rows[..., system.n :], stats)
     disk = Disk.create(FilePath(store), job, start, parts)
     with disk.archive.writing():
-        return stored_paths(disk, _run(job, start, disk, client, threads, progress))
+        return _stored(disk, client, threads, progress)
 
 
-def resume_ensemble(archive: Archive, client: Any, threads: int | None, progress: bool) -> Paths:
-    """Run the trajectories that an archive lacks."""
+def open_ensemble(archive: Archive) -> Paths:
+    """An archive's trajectories as far as they have come, their states on disk until they are asked for."""
+    disk = Disk.open(archive)
+    return _viewed(disk, view(disk), {})
+
+
+def resume_ensemble(archive: Archive, steps: int | None, client: Any, threads: int | None, progress: bool) -> Paths:
+    """Run what an archive's trajectories lack to the planned end, or to one that is so many steps later."""
+    more = 0 if steps is None else positive("steps", steps)
     with archive.writing():
         compare(archive.header, archive.path)
         archive.tidy()
         disk = Disk.open(archive)
-        return stored_paths(disk, _run(disk.job, disk.start(), disk, client, threads, progress))
+        disk.parts(usual_parts(disk.job, disk.size, client, threads))  # looked at before anything is changed
+        if more:
+            disk.extend(more)
+        return _stored(disk, client, threads, progress)
 
 
-def stored_paths(disk: Disk, stats: dict[str, Any]) -> Paths:
-    """An archive's trajectories, their states on disk until they are asked for."""
-    result = disk.result()
-    return _paths(disk.job, disk.start(), result, *disk.states(result.status), stats)
+def _stored(disk: Disk, client: Any, threads: int | None, progress: bool) -> Paths:
+    disk.prepare()
+    done = view(disk).standing.progress(disk.job) if progress else 0
+    stats = _run(disk.job, disk.start(), disk, client, threads, progress, done)
+    found = view(disk)
+    disk.tell(found.standing)
+    return _viewed(disk, found, stats)
 
 
-def _run(job: Job, start: Start, sink: Sink, client: Any, threads: int | None, progress: bool) -> dict[str, Any]:
-    """Do what the sink lacks; what there is to say about it."""
+def _viewed(disk: Disk, found: View, stats: dict[str, Any]) -> Paths:
+    file = disk.archive.path
+    return _paths(found.job, disk.start(), found.standing, found.t, found.q, found.p, stats, file)
+
+
+def _run(
+    job: Job, start: Start, sink: Sink, client: Any, threads: int | None, progress: bool, done: int = 0
+) -> dict[str, Any]:
+    """Do what the sink lacks, which has so many steps already; what there is to say about it."""
     clock = time.perf_counter()
     prepare(job)
     compiled = time.perf_counter() - clock
     clock = time.perf_counter()
     with progress_bar(job.steps * len(start), progress) as bar:
+        bar.update(done)
         execute(job, start, sink, client, threads, bar.update)
     return {"lanes": lanes.width(job), "compile_time": compiled, "run_time": time.perf_counter() - clock}
 
 
-def _paths(job: Job, start: Start, result: Result, q: Any, p: Any, stats: dict[str, Any]) -> Paths:
-    unfinished = int(np.isin(result.status, (Status.INTERRUPTED, Status.PENDING)).sum())
+def _paths(
+    job: Job, start: Start, found: Standing, t: Any, q: Any, p: Any, stats: dict[str, Any], file: FilePath | None = None
+) -> Paths:
+    unfinished = int(np.isin(found.status, (Status.INTERRUPTED, Status.PENDING)).sum())
     if unfinished and stats:
-        warnings.warn(
-            f"interrupted; {unfinished} of {len(start)} trajectories are unfinished", RuntimeWarning, stacklevel=3
-        )
+        message = f"interrupted; {unfinished} of {len(start)} trajectories are unfinished"
+        more = "" if file is None else f"; la.resume({str(file)!r}) goes on"
+        warnings.warn(message + more, RuntimeWarning, stacklevel=3 if file is None else 5)
     stats = stats | {
-        "newton_iterations": int(result.iterations.sum()),
-        "continued": int(result.continued.sum()),
+        "newton_iterations": int(found.iterations.sum()),
+        "continued": int(found.continued.sum()),
         "interrupted": unfinished > 0,
     }
     return Paths(
         system=job.system,
         method=job.method,
-        t=times(job),
+        t=t,
         q=q,
         p=p,
         h=job.h,
         t0=job.t0,
         every=job.every,
         values=start.params,
-        status=result.status,
-        steps=result.steps,
-        reduced=_reduced(job.plan, result, job.system.n),
+        status=found.status,
+        steps=found.steps,
+        reduced=_reduced(job.plan, found, job.system.n),
         stats=stats,
     )
 
 
-def _reduced(asked: Plan, result: Result, n: int) -> dict[str, Any]:
+def _reduced(asked: Plan, found: Standing, n: int) -> dict[str, Any]:
     """The results of the reductions, by name."""
     reduced: dict[str, Any] = {}
     e = place = 0
     for name, kind in asked.kinds:
         if kind == "energy":
-            reduced[name] = result.energy
+            reduced[name] = found.energy
             continue
         most = asked.events[e].most
-        found = result.crossings[:, place : place + most]
+        records = found.crossings[:, place : place + most]
         if kind == "first":
-            reduced[name] = found[:, 0, 0]
+            reduced[name] = records[:, 0, 0]
         else:
-            reduced[name] = Section(result.counts[:, e], found[..., 0], found[..., 1 : 1 + n], found[..., 1 + n :])
+            reduced[name] = Section(found.counts[:, e], records[..., 0], records[..., 1 : 1 + n], records[..., 1 + n :])
         e, place = e + 1, place + most
     return reduced

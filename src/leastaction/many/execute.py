@@ -1,15 +1,21 @@
-"""Trajectories to cores: cut an ensemble into chunks, run them, and hand each result to where it belongs."""
+"""Trajectories to cores: cut an ensemble into chunks, run each a stretch at a time, hand its rows to where they belong.
+
+A run in memory is one stretch; one that is stored has a stretch for every block of rows, and looks up from it now and
+then to write down where it stands.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
 from leastaction.many import lanes, singles
-from leastaction.many.job import Job, Result, Start, Status, Tick
+from leastaction.many.job import Block, Job, Standing, Start, Tick
 from leastaction.running import interruptible, positive
 from leastaction.stepping import stepper
 
@@ -20,6 +26,21 @@ CHUNK_MEMORY = 2**25  # bytes of records of crossings
 Part = tuple[int, int]  # trajectories from … to
 
 
+class Chunk(Protocol):
+    """Some of the trajectories on their way, a stretch at a time."""
+
+    standing: Standing
+    seconds: float  # after which a stretch ends, wherever it has come to
+
+    def next(self) -> Block | None:
+        """The rows to be made next, or None at the end."""
+        ...
+
+    def take(self, block: Block) -> None:
+        """A stretch of these rows was run, to their end or not."""
+        ...
+
+
 class Sink(Protocol):
     """Where results go."""
 
@@ -27,12 +48,8 @@ class Sink(Protocol):
         """What there is to do: the usual cut, unless the sink knows better."""
         ...
 
-    def place(self, begin: int, end: int) -> Result:
-        """Memory for the results of a chunk."""
-        ...
-
-    def done(self, begin: int, end: int, result: Result) -> None:
-        """Take the results of a chunk; one that was interrupted has trajectories with that status."""
+    def chunk(self, begin: int, end: int) -> Chunk:
+        """Some trajectories, from where they stand."""
         ...
 
 
@@ -40,22 +57,33 @@ class Memory:
     """All results in memory."""
 
     def __init__(self, job: Job, size: int) -> None:
-        self.result = Result.empty(job, size)
+        self.job, self.block = job, Block.empty(job, size, 0, job.kept)
+        self.standing = Standing.empty(job, size)
 
     def parts(self, usual: list[Part]) -> list[Part]:
         return usual
 
-    def place(self, begin: int, end: int) -> Result:
-        return self.result.part(begin, end)
+    def chunk(self, begin: int, end: int) -> Chunk:
+        return _InMemory(self.job, self.standing.part(begin, end), Block(0, self.block.rows[begin:end]))
 
-    def done(self, begin: int, end: int, result: Result) -> None:
-        place = self.place(begin, end)
-        if result.states.base is not place.states.base:  # it comes from elsewhere
-            place.put(result)
+
+class _InMemory:
+    """All steps in one stretch."""
+
+    seconds = math.inf
+
+    def __init__(self, job: Job, standing: Standing, block: Block) -> None:
+        self.job, self.standing, self._block = job, standing, block
+
+    def next(self) -> Block | None:
+        return self._block if self.standing.going(self.job.steps).any() else None
+
+    def take(self, block: Block) -> None:
+        pass
 
 
 def execute(job: Job, start: Start, sink: Sink, client: Any, threads: int | None, report: Callable[[int], Any]) -> None:
-    """All chunks, on this machine's cores or on a cluster."""
+    """All that the sink lacks, on this machine's cores or on a cluster."""
     parts = sink.parts(usual_parts(job, len(start), client, threads))
     if client is None:
         _on_threads(job, start, sink, parts, threads or _cores(), report)
@@ -86,9 +114,9 @@ def prepare(job: Job) -> None:
         stepper.galerkin_workspace(job.system, job.method)
 
 
-def run_chunk(job: Job, start: Start, result: Result, tick: Tick) -> None:
-    """Some of the trajectories, in lanes where they fit."""
-    (lanes if lanes.fits(job) else singles).run(job, start, result, tick)
+def run_chunk(job: Job, start: Start, standing: Standing, block: Block, tick: Tick) -> None:
+    """A stretch of some of the trajectories, in lanes where they fit."""
+    (lanes if lanes.fits(job) else singles).advance(job, start, standing, block, tick)
 
 
 def chunks(job: Job, size: int, workers: int) -> list[Part]:
@@ -105,18 +133,18 @@ def _on_threads(
 ) -> None:
     stop, lock = threading.Event(), threading.Lock()
 
-    def tick(steps: int) -> bool:
-        with lock:
-            report(steps)
-        return not stop.is_set()
-
     def work(begin: int, end: int) -> None:
-        result = sink.place(begin, end)
-        if stop.is_set():
-            result.status[:] = Status.INTERRUPTED
-        else:
-            run_chunk(job, start.part(begin, end), result, tick)
-        sink.done(begin, end, result)
+        chunk, part = sink.chunk(begin, end), start.part(begin, end)
+        while not stop.is_set() and (block := chunk.next()) is not None:
+            deadline = time.monotonic() + chunk.seconds
+
+            def tick(steps: int, deadline: float = deadline) -> bool:
+                with lock:
+                    report(steps)
+                return not stop.is_set() and time.monotonic() < deadline
+
+            run_chunk(job, part, chunk.standing, block, tick)
+            chunk.take(block)
 
     with interruptible(stop.set), ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work, begin, end) for begin, end in parts]

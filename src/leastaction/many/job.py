@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ class Status(IntEnum):
     SINGULAR = layout.SINGULAR
     STOPPED = layout.STOPPED  # by an event, as asked
     INTERRUPTED = 6  # by Ctrl-C
-    PENDING = 7  # in an archive: not run yet
+    PENDING = 7  # in an archive: not run to the planned end yet
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,28 @@ class Job:
     steps: int
     every: int
     plan: Plan
-    t_end: float | None = None  # where the run was to end, if that was said
+    until: tuple[float, int] | None = None  # a time that was asked for, and the steps to it
 
     @property
     def kept(self) -> int:
         """States stored of each trajectory."""
         return 1 if self.every == 0 else self.steps // self.every + 1 + (self.steps % self.every != 0)
+
+    def regular(self, steps: Any) -> Any:
+        """Rows of a trajectory after so many steps that are its rows also when it goes on: a last state may be more."""
+        return steps // self.every + 1 if self.every else steps * 0
+
+    def times(self, first: int, end: int) -> FloatArray:
+        """Times of the stored states first … end."""
+        k = (
+            np.minimum(np.arange(first, end) * self.every, self.steps)
+            if self.every
+            else np.full(end - first, self.steps)
+        )
+        if self.until is None:
+            return np.asarray(self.t0 + k * self.h, float)
+        t_end, count = self.until
+        return np.asarray(self.t0 + (t_end - self.t0) * (k / count), float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,15 +85,16 @@ class Start:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
-    """What comes of it: arrays with a row for each trajectory.
+class Standing:
+    """Where trajectories stand: arrays with a row for each. From it they go on as if there had been no pause.
 
-    states      stored (q, p), (B, K, 2n), NaN after a trajectory's end
+    status      COMPLETE as long as nothing has ended a trajectory before its time
+    steps       done by each; those in lanes that go on have done equally many
     counts      crossings of each event function, (B, events)
     crossings   (t, q, p) of those kept, (B, Σ most, 1 + 2n)
+    state       all that the steps to come depend on, as `lanes` or `singles` left it; empty before the first step
     """
 
-    states: FloatArray
     status: NDArray[np.int8]
     steps: NDArray[np.int64]
     iterations: NDArray[np.int64]
@@ -84,32 +102,74 @@ class Result:
     energy: FloatArray
     counts: NDArray[np.int64]
     crossings: FloatArray
+    state: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     @classmethod
-    def empty(cls, job: Job, size: int) -> Result:
+    def empty(cls, job: Job, size: int) -> Standing:
         n, events = job.system.n, len(job.plan.events)
+        return cls(
+            status=np.zeros(size, np.int8),
+            steps=np.zeros(size, np.int64),
+            iterations=np.zeros(size, np.int64),
+            continued=np.zeros(size, np.int64),
+            energy=np.full((size, 2 if job.plan.energy else 0), np.nan),
+            counts=np.zeros((size, events), np.int64),
+            crossings=np.full((size, job.plan.records, 1 + 2 * n), np.nan),
+        )
+
+    def found(self) -> dict[str, NDArray[Any]]:
+        """What there is to say of the trajectories, by name: everything but the state."""
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.name != "state"}
+
+    def part(self, begin: int, end: int) -> Standing:
+        """Views of some trajectories' rows; their state is their own."""
+        found: dict[str, Any] = {name: array[begin:end] for name, array in self.found().items()}
+        return Standing(**found)
+
+    def copy(self) -> Standing:
+        state = {name: array.copy() for name, array in self.state.items()}
+        return Standing(**{name: array.copy() for name, array in self.found().items()}, state=state)
+
+    def put(self, other: Standing) -> None:
+        """Take over what another one of the same size has come to."""
+        for name, array in self.found().items():
+            array[...] = getattr(other, name)
+        self.state.update(other.state)
+
+    def going(self, steps: int) -> NDArray[np.bool_]:
+        """Which trajectories still have to go to reach so many steps."""
+        return (self.status == Status.COMPLETE) & (self.steps < steps)
+
+    def progress(self, job: Job) -> int:
+        """Steps of the job that need not be done any more."""
+        return int(np.where(self.going(job.steps), self.steps, job.steps).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Stored states (q, p) of some trajectories, (B, R, 2n), from row number `first` on; NaN where there are none."""
+
+    first: int
+    rows: FloatArray
+
+    @classmethod
+    def empty(cls, job: Job, size: int, first: int, count: int) -> Block:
+        shape = (size, count, 2 * job.system.n)
         try:
-            return cls(
-                states=np.full((size, job.kept, 2 * n), np.nan),
-                status=np.zeros(size, np.int8),
-                steps=np.zeros(size, np.int64),
-                iterations=np.zeros(size, np.int64),
-                continued=np.zeros(size, np.int64),
-                energy=np.full((size, 2 if job.plan.energy else 0), np.nan),
-                counts=np.zeros((size, events), np.int64),
-                crossings=np.full((size, job.plan.records, 1 + 2 * n), np.nan),
-            )
+            return cls(first, np.full(shape, np.nan))
         except MemoryError:
-            need = size * (job.kept * 2 * n + job.plan.records * (1 + 2 * n)) * 8 / 2**30
             raise MemoryError(
-                f"the results of {size} trajectories need {need:.1f} GiB; keep fewer states with every= (now "
-                f"{job.every}) or none but the last with final_only=True"
+                f"the states of {size} trajectories need {8 * np.prod(shape, dtype=float) / 2**30:.1f} GiB; keep fewer "
+                f"with every= (now {job.every}), none but the last with final_only=True, or stream them with store="
             ) from None
 
-    def part(self, begin: int, end: int) -> Result:
-        return Result(**{field.name: getattr(self, field.name)[begin:end] for field in fields(self)})
+    def end(self, job: Job) -> int:
+        """The step of its last row."""
+        return min((self.first + self.rows.shape[1] - 1) * job.every, job.steps) if job.every else job.steps
 
-    def put(self, other: Result) -> None:
-        """Take over the content of a result of the same size."""
-        for field in fields(self):
-            getattr(self, field.name)[...] = getattr(other, field.name)
+    def reached(self, job: Job, standing: Standing) -> int:
+        """How many of its rows there are of all trajectories that go on."""
+        if job.every == 0 or not standing.state:
+            return 0
+        steps = standing.steps[standing.going(job.steps)]
+        return max(0, int(job.regular(steps.min(initial=job.steps))) - self.first)

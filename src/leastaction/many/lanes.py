@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.discrete import FUSED_INSTRUCTIONS, fused_length
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.lagrangian import Lagrangian
-from leastaction.many.job import Job, Result, Start, Status, Tick
+from leastaction.many.job import Block, Job, Standing, Start, Status, Tick
 from leastaction.many.programs import LanePrograms, lane_programs
 from leastaction.many.refine import galerkin_curve, roots
 from leastaction.methods import Galerkin
@@ -62,21 +64,21 @@ def compiled(job: Job) -> tuple[Native, Native, Native]:
     return fresh, chord, compile_program(programs.advance, L, in_place=True)
 
 
-def run(job: Job, start: Start, result: Result, tick: Tick) -> None:
-    """All steps of all these trajectories, in pieces."""
-    batch = _Batch(job, start, result)
-    done, piece = 0, 16
-    while done < job.steps and batch.alive:
+def advance(job: Job, start: Start, standing: Standing, block: Block, tick: Tick) -> None:
+    """From where these trajectories stand to the end of the block, in pieces, or as far as the tick lets them."""
+    batch = _Batch(job, start, standing, block)
+    done, end, piece = batch.done, block.end(job), 16
+    while done < end and batch.alive:
         clock = time.perf_counter()
-        todo = min(piece, job.steps - done)
+        todo = min(piece, end - done)
         batch.advance(done, todo)
         done += todo
         if not tick(todo * len(start)):
-            batch.interrupt(done)
             break
         spent = max(time.perf_counter() - clock, 1e-6)
         piece = max(1, int(piece * min(8.0, PIECE_SECONDS / spent)))
-    tick((job.steps - done) * len(start))
+    else:
+        tick((end - done) * len(start))
     batch.finish()
 
 
@@ -91,15 +93,19 @@ def _aligned(shape: tuple[int, ...]) -> FloatArray:
 class _Batch:
     """Groups of lanes with their state, between pieces."""
 
-    def __init__(self, job: Job, start: Start, result: Result) -> None:
+    def __init__(self, job: Job, start: Start, standing: Standing, block: Block) -> None:
         assert isinstance(job.method, Galerkin)
-        self.job, self.start, self.result = job, start, result
+        self.job, self.start, self.standing, self.block = job, start, standing, block
         self.method = job.method
         n, s, L = job.system.n, job.method.s, native_lanes()
         self.lanes = L
         self.groups = -(-len(start) // L)
         programs = _programs(job)
         self.places = {name: programs.advance.input_slice(name) for name, _ in programs.advance.inputs}
+        self.layout = f"lanes_{hashlib.sha256(repr(programs.advance.inputs).encode()).hexdigest()[:8]}"
+        # Of the last Jacobian the next step needs nothing.
+        self._lasting = np.ones(programs.advance.input_size, bool)
+        self._lasting[self.places["slopes"]] = self._lasting[self.places["factors"]] = False
         kernels = compiled(job)
         self._run = loop("lanes.run")
         self._space = galerkin_workspace(job.system, job.method)
@@ -115,7 +121,9 @@ class _Batch:
         self._records = np.full((self.groups * L, job.plan.records, 1 + 2 * n + n * s), np.nan)
         self._x = np.zeros(2 + 2 * n + n * s + start.params.shape[1])
         self._scratch = _aligned((max(kernel.work for kernel in kernels),))
-        self._begin()
+        if not standing.state:
+            self._begin()
+        self._restore()
 
     def _integers(self, fresh: int, chord: int, advance: int) -> NDArray[np.int64]:
         """What the loop needs to know of the lanes."""
@@ -130,8 +138,8 @@ class _Batch:
             layout.ITERATIONS_PLACE: at["iterations"], layout.PARAMS_PLACE: at["params"],
             layout.ALIVE_PLACE: at["alive"], layout.JACOBIAN_PLACE: at["slopes"],
             layout.JACOBIAN_SIZE: self.places["factors"].stop - at["slopes"],
-            layout.EVENTS_PLACE: at["g"], layout.EVENTS: len(plan.events), layout.SKIPPED: int(self.job.every == 0),
-            layout.KEPT: self.job.kept, layout.RECORDS: plan.records,
+            layout.EVENTS_PLACE: at["g"], layout.EVENTS: len(plan.events), layout.RECORDS: plan.records,
+            layout.SKIPPED: self.block.first if self.job.every else 1, layout.KEPT: self.block.rows.shape[1],
         }  # fmt: skip
         A[list(values)] = list(values.values())
         first = 0
@@ -141,10 +149,9 @@ class _Batch:
         return A
 
     def _begin(self) -> None:
-        """The lanes' state before the first step; lanes beyond the last trajectory repeat it and are not alive."""
+        """The trajectories' state before the first step."""
         job, start, n, size = self.job, self.start, self.job.system.n, len(self.start)
-        values = np.zeros((self.groups * self.lanes, self.states.shape[1]))
-        row = values[:size]
+        row = np.zeros((size, self.states.shape[1]))
 
         def put(name: str, value: ArrayLike) -> None:
             row[:, self.places[name]] = np.asarray(value, float)
@@ -169,12 +176,43 @@ class _Batch:
             E = (np.einsum("ki,ki->k", start.p, start.v) - L)[:, None]
             put("lowest", E)
             put("highest", E)
-        values[size:] = row[-1]
+        self.standing.state[self.layout] = row[:, self._lasting]
+        self.standing.status[:] = start.status
+        if job.every:
+            self.block.rows[:, 0] = np.concatenate([start.q, start.p], axis=1)
+
+    def _restore(self) -> None:
+        """The trajectories' state into the lanes; those beyond the last trajectory repeat it and are not alive."""
+        standing, size = self.standing, len(self.start)
+        if self.layout not in standing.state:
+            raise ValueError(
+                f"the trajectories stand as {', '.join(standing.state)}, while this version of leastaction goes on "
+                f"from {self.layout}; go on with the version that wrote it"
+            )
+        values = np.zeros((self.groups * self.lanes, self.states.shape[1]))
+        values[:size, self._lasting] = standing.state[self.layout]
+        values[size:] = values[size - 1]
         values[size:, self.places["alive"]] = values[size:, self.places["fresh"]] = 0.0
         self.states[...] = values.reshape(self.groups, self.lanes, -1).transpose(0, 2, 1)
-        self._counts[:size, layout.LANE_STATUS] = start.status
-        if job.every:
-            self.result.states[:, 0] = np.concatenate([start.q, start.p], axis=1)
+        for counted, array in self._counted():
+            self._counts[:size, counted] = array
+
+    def _counted(self) -> list[tuple[int | slice, NDArray[Any]]]:
+        """Where the loop counts what the standing tells."""
+        standing, events = self.standing, len(self.job.plan.events)
+        return [
+            (layout.LANE_STATUS, standing.status),
+            (layout.LANE_STEPS, standing.steps),
+            (layout.LANE_ITERATIONS, standing.iterations),
+            (layout.LANE_CONTINUED, standing.continued),
+            (slice(layout.LANE_CROSSINGS, layout.LANE_CROSSINGS + events), standing.counts),
+        ]
+
+    @property
+    def done(self) -> int:
+        """Steps done by those that go on, all of them equally many."""
+        standing = self.standing
+        return int(standing.steps[standing.status == Status.COMPLETE].max(initial=0))
 
     @property
     def alive(self) -> bool:
@@ -184,32 +222,23 @@ class _Batch:
         I = self._space.integers
         I[[layout.FIRST, layout.STEPS]] = first, steps
         self._run(
-            I, self._reals, self._A, self._table, self.states, self._Y, self._counts, self.result.states,
+            I, self._reals, self._A, self._table, self.states, self._Y, self._counts, self.block.rows,
             self._records, self._x, self._scratch, self._space.memory, self._space.pivots,
         )  # fmt: skip
 
-    def interrupt(self, done: int) -> None:
-        counts = self._counts[: len(self.start)]
-        if done < self.job.steps:
-            counts[counts[:, layout.LANE_STATUS] == Status.COMPLETE, layout.LANE_STATUS] = Status.INTERRUPTED
-
     def finish(self) -> None:
-        """Counts, energies and refined crossings into the result."""
-        result, size = self.result, len(self.start)
-        counts = self._counts[:size]
-        result.status[:] = counts[:, layout.LANE_STATUS]
-        result.steps[:] = counts[:, layout.LANE_STEPS]
-        result.iterations[:] = counts[:, layout.LANE_ITERATIONS]
-        result.continued[:] = counts[:, layout.LANE_CONTINUED]
+        """State, counts, energies and refined crossings into the standing."""
+        standing, size = self.standing, len(self.start)
+        for counted, array in self._counted():
+            array[...] = self._counts[:size, counted]
         final = self.states.transpose(0, 2, 1).reshape(-1, self.states.shape[1])[:size]
+        standing.state[self.layout] = final[:, self._lasting]
         if self.job.plan.energy:
-            result.energy[:, 0] = final[:, self.places["lowest"]][:, 0]
-            result.energy[:, 1] = final[:, self.places["highest"]][:, 0]
+            standing.energy[:, 0] = final[:, self.places["lowest"]][:, 0]
+            standing.energy[:, 1] = final[:, self.places["highest"]][:, 0]
         if self.job.every == 0:
-            result.states[:, 0] = final[:, self.places["q"].start : self.places["p"].stop]
-        events = len(self.job.plan.events)
-        result.counts[:] = counts[:, layout.LANE_CROSSINGS : layout.LANE_CROSSINGS + events]
-        if events:
+            self.block.rows[:, 0] = final[:, self.places["q"].start : self.places["p"].stop]
+        if self.job.plan.events:
             self._refine()
 
     def _refine(self) -> None:
@@ -227,4 +256,4 @@ class _Batch:
         event = np.repeat(np.arange(len(job.plan.events)), [event.most for event in job.plan.events])[place]
         curve = galerkin_curve(job.system, self.method, job.h, t, q, p, z, params)
         when, q, p = roots(job.plan.program, event, curve, job.h, t, params)
-        self.result.crossings[lane, place] = np.concatenate([when[:, None], q, p], axis=1)
+        self.standing.crossings[lane, place] = np.concatenate([when[:, None], q, p], axis=1)

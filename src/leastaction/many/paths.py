@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from leastaction.many.job import Status
 from leastaction.many.starts import energies
 from leastaction.methods import Method
 from leastaction.path import Path
+from leastaction.store.lazy import LazyArray, import_xarray
 
 if TYPE_CHECKING:
     import xarray
@@ -29,7 +31,8 @@ class Paths:
     """Many trajectories.
 
     t           times of the stored states, (K,), the same for all
-    q, p        positions and momenta, (B, K, n); NaN after a trajectory's end
+    q, p        positions and momenta, (B, K, n); NaN after a trajectory's end. Of a stored run they and t stay on disk
+                until they are asked for: paths.q[17, 1000:2000] reads those rows
     status      how each ended, (B,): 0 complete, else a `Status`
     steps       steps done by each, (B,)
     values      parameters of each, flat, (B, …); `paths[i].params` has their names
@@ -62,18 +65,16 @@ class Paths:
 
     def energy(self) -> FloatArray:
         """E = p·v − L at every stored state, (B, K)."""
-        B, K, n = self.q.shape
+        B, K, _ = self.q.shape
         E = np.full((B, K), np.nan)
-        block = max(1, BLOCK // K)
-        for begin in range(0, B, block):
-            part = slice(begin, begin + block)
-            q, p = self.q[part].reshape(-1, n), self.p[part].reshape(-1, n)
-            there = np.isfinite(q).all(axis=1) & np.isfinite(p).all(axis=1)
-            t = np.tile(self.t, len(self.q[part]))[there]
-            params = np.repeat(self.values[part], K, axis=0)[there]
-            found = np.full(len(q), np.nan)
-            found[there] = energies(self.system, t, q[there], p[there], params)
-            E[part] = found.reshape(-1, K)
+        many, rows = max(1, BLOCK // K), min(K, BLOCK)
+        for i, k in product(range(0, B, many), range(0, K, rows)):
+            block = slice(i, i + many), slice(k, k + rows)
+            q, p = np.asarray(self.q[block]), np.asarray(self.p[block])
+            there = np.isfinite(q).all(axis=2) & np.isfinite(p).all(axis=2)
+            trajectory, row = np.nonzero(there)
+            t = np.asarray(self.t[block[1]])[row]
+            E[block][there] = energies(self.system, t, q[there], p[there], self.values[block[0]][trajectory])
         return E
 
     def __len__(self) -> int:
@@ -84,13 +85,14 @@ class Paths:
         i = operator.index(i)
         if not -len(self) <= i < len(self):
             raise IndexError(f"there are {len(self)} trajectories; asked for number {i}")
-        there = np.isfinite(self.q[i]).all(axis=1) & np.isfinite(self.p[i]).all(axis=1)
+        q, p = np.asarray(self.q[i]), np.asarray(self.p[i])
+        there = np.isfinite(q).all(axis=1) & np.isfinite(p).all(axis=1)
         return Path(
             system=self.system,
             method=self.method,
-            t=self.t[there],
-            q=self.q[i][there],
-            p=self.p[i][there],
+            t=np.asarray(self.t)[there],
+            q=q[there],
+            p=p[there],
             h=self.h,
             every=max(1, self.every),
             params=self.system.named(self.values[i]),
@@ -102,14 +104,15 @@ class Paths:
 
     def to_xarray(self) -> xarray.Dataset:
         """The paths as an xarray Dataset with coordinates trajectory, t and dof (needs `leastaction[xarray]`)."""
-        try:
-            import xarray
-        except ImportError:
-            raise ImportError("to_xarray needs xarray: pip install 'leastaction[xarray]'") from None
+        xarray = import_xarray()
         dims = ("trajectory", "t", "dof")
+
+        def states(array: Any) -> Any:
+            return array.variable(dims) if isinstance(array, LazyArray) else (dims, array)
+
         return xarray.Dataset(
-            {"q": (dims, self.q), "p": (dims, self.p), "status": ("trajectory", self.status)},
-            coords={"trajectory": np.arange(len(self)), "t": self.t, "dof": np.arange(self.system.n)},
+            {"q": states(self.q), "p": states(self.p), "status": ("trajectory", self.status)},
+            coords={"trajectory": np.arange(len(self)), "t": np.asarray(self.t), "dof": np.arange(self.system.n)},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
 

@@ -50,7 +50,8 @@ def galerkin_curve(
     def curve(tau: FloatArray) -> tuple[FloatArray, FloatArray]:
         P = legendre.legvander(2 * tau - 1, r)
         integrals = [tau] + [(P[:, j + 1] - P[:, j - 1]) / (2 * (2 * j + 1)) for j in range(1, r)]
-        weights = np.stack(integrals, axis=1) @ a
+        # Not a product of matrices, whose last bits depend on how many rows there are.
+        weights = np.einsum("kj,ji->ki", np.stack(integrals, axis=1), a)
         basis = lagrange(table.d, tau)[:, 1:]
         return q + np.einsum("kv,kvj->kj", basis, z), p + h * np.einsum("ki,kij->kj", weights, force)
 

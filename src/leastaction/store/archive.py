@@ -1,8 +1,10 @@
-"""A run on disk: a Zarr group that only grows, and its checkpoint (only here: zarr).
+"""A run on disk: a Zarr group that only grows, and its checkpoints (only here: zarr).
 
     run.zarr/t, q, p       arrays (K,), (K, n), (K, n) in compressed chunks of `CHUNK_BYTES`, each with a checksum
     run.zarr/zarr.json     what the run is: format, system as a Program, method, step, parameters
     run.zarr/checkpoint/   `state`: how far it has come, with the rows that do not fill a chunk yet; `lock`
+
+That of a path; `leastaction.many.archive` says what an ensemble adds.
 
 Whole chunks are written first, then the checkpoint that counts them. Rows that no checkpoint counts, after a run was
 killed, do not exist: reading ignores them and resuming writes over them. No counted chunk is ever written again.
@@ -15,6 +17,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,7 @@ from leastaction.store.errors import StoreError
 
 FloatArray = NDArray[np.float64]
 
-FORMAT = 2
+FORMATS = {"path": 2, "ensemble": 2}
 CHUNK_BYTES = 2**19  # of q; its compression and its file cost less than one percent of making it
 NAMES = ("t", "q", "p")
 SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from there"
@@ -48,19 +51,25 @@ class Archive:
                 errno.EEXIST, f"{path} exists; la.resume continues a run, another name or removing it starts a new one"
             )
         with _explained(path, "the run did not begin"):
-            attributes = {"leastaction": dict(header), "format": FORMAT}
+            attributes = {"leastaction": dict(header), "format": FORMATS[header["kind"]]}
             group = zarr.create_group(zarr.storage.LocalStore(path.absolute()), attributes=attributes)
             group.create_group("checkpoint")
         archive = cls(path, group, header)
         for name, shape in arrays.items():
             length = max(64, CHUNK_BYTES // (8 * int(header["n"])))
-            archive.add(name, shape, length, np.dtype(float), ("t", "dof")[: len(shape)], np.nan)
+            archive.add(name, shape, (length,), np.dtype(float), ("t", "dof")[: len(shape)], np.nan)
         return archive
 
     def add(
-        self, name: str, shape: tuple[int, ...], length: int, dtype: np.dtype[Any], dims: tuple[str, ...], fill: Any
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        cuts: tuple[int, ...],
+        dtype: np.dtype[Any],
+        dims: tuple[str, ...],
+        fill: Any,
     ) -> None:
-        """A new array, cut into chunks of so many rows, each compressed and with a checksum."""
+        """A new array, cut along its first axes into chunks so long, each compressed and with a checksum."""
         codecs = _zarr().codecs
         size = dtype.itemsize
         blosc = codecs.BloscCodec(cname="zstd", clevel=3, shuffle="shuffle" if size > 1 else "noshuffle", typesize=size)
@@ -68,7 +77,7 @@ class Archive:
             self._group.create_array(
                 name,
                 shape=shape,
-                chunks=(length, *shape[1:]),
+                chunks=(*cuts, *shape[len(cuts) :]),
                 dtype=dtype,
                 compressors=[blosc, codecs.Crc32cCodec()],
                 fill_value=fill,
@@ -90,24 +99,28 @@ class Archive:
             raise StoreError(f"{path} is not a Zarr archive, or its zarr.json is damaged: {error}") from error
         if "leastaction" not in attributes:
             raise StoreError(f"{path} is a Zarr archive, but not of a run of leastaction")
-        if attributes.get("format") != FORMAT:
+        kind = attributes["leastaction"].get("kind")
+        if attributes.get("format") != FORMATS.get(kind):
             raise StoreError(
-                f"{path} has format {attributes.get('format')}, this version of leastaction reads and writes format "
-                f"{FORMAT}; use the version that wrote it. Nothing was changed"
+                f"{path} has format {attributes.get('format')} of a stored {kind}, this version of leastaction reads "
+                f"and writes format {FORMATS.get(kind)}; use the version that wrote it. Nothing was changed"
             )
         return cls(path, group, attributes["leastaction"])
 
     @property
     def chunk(self) -> int:
-        """Rows in a whole chunk."""
-        return int(self._group["q"].chunks[0])
+        """Rows of a path in a whole chunk."""
+        return self.cut("q")
 
-    def rows(self, name: str) -> int:
-        """Rows in a chunk of an array."""
+    def cut(self, name: str) -> int:
+        """How long a chunk of an array is along its first axis."""
         return int(self._group[name].chunks[0])
 
-    def checkpoint(self) -> Checkpoint:
-        return Checkpoint.read(self._folder / "state")
+    def checkpoint(self, name: str = "state") -> Checkpoint:
+        return Checkpoint.read(self._folder / name)
+
+    def has_checkpoint(self, name: str = "state") -> bool:
+        return (self._folder / name).exists()
 
     @property
     def _folder(self) -> Path:
@@ -133,15 +146,27 @@ class Archive:
                 array = self._group[name]
                 array.resize((end, *array.shape[1:]))
                 if len(rows):
-                    self.put(name, first, values)
+                    self.put(name, (first,), values)
 
-    def put(self, name: str, first: int, values: NDArray[Any]) -> None:
-        """Write rows of an array from row number `first` on, a multiple of its chunk, and see them onto the disk."""
+    def resize(self, name: str, shape: tuple[int, ...]) -> None:
+        """Make an array longer."""
         with _explained(self.path, SAFE):
             array = self._group[name]
-            array[first : first + len(values)] = values
-            for number in range(first // array.chunks[0], -(-(first + len(values)) // array.chunks[0])):
-                file = self.path.joinpath(name, "c", str(number), *["0"] * (array.ndim - 1))
+            if array.shape != shape:
+                array.resize(shape)
+
+    def put(self, name: str, first: tuple[int, ...], values: NDArray[Any]) -> None:
+        """Write a part of an array that begins where chunks begin, and see it onto the disk."""
+        with _explained(self.path, SAFE):
+            array = self._group[name]
+            first = (*first, *[0] * (array.ndim - len(first)))
+            ends = [begin + length for begin, length in zip(first, values.shape, strict=True)]
+            array[tuple(map(slice, first, ends))] = values
+            chunks = [
+                range(begin // cut, -(-end // cut)) for begin, end, cut in zip(first, ends, array.chunks, strict=True)
+            ]
+            for place in product(*chunks):
+                file = self.path.joinpath(name, "c", *map(str, place))
                 if file.exists():  # a chunk of fill values alone has no file
                     handle = os.open(file, os.O_RDWR)
                     try:
@@ -152,38 +177,25 @@ class Archive:
     def has(self, name: str) -> bool:
         return name in self._group
 
-    def mark(self, name: str) -> None:
-        """A file that says that something is there, whole."""
-        with _explained(self.path, SAFE), open(self._folder / name, "wb") as file:
-            os.fsync(file.fileno())
-
-    def marks(self, prefix: str) -> set[str]:
-        return {file.name for file in self._folder.glob(f"{prefix}*")}
-
-    def require(self, name: str) -> None:
-        if not self.marks(name):
-            raise StoreError(f"{self.path} was not finished being made; remove it and start again")
-
-    def commit(self, checkpoint: Checkpoint) -> None:
+    def commit(self, checkpoint: Checkpoint, name: str = "state") -> None:
         with _explained(self.path, SAFE):
-            checkpoint.write(self._folder / "state")
+            checkpoint.write(self._folder / name)
 
     def tidy(self) -> None:
         """Remove temporary files that a killed run has left."""
         for file in [*self._folder.glob(".new-*"), *self.path.rglob("*.partial")]:
             file.unlink(missing_ok=True)
 
-    def read(self, name: str, begin: int, end: int, sparse: bool | NDArray[np.bool_] = False) -> NDArray[Any]:
-        """Rows of one array, checked; `sparse` rows, or all, may have entries that were not written."""
+    def read(self, name: str, *spans: tuple[int, int], needed: bool | NDArray[np.bool_] = True) -> NDArray[Any]:
+        """The entries begin … end along the first axes of an array; those that are needed must have been written."""
+        what = f"rows {' × '.join(f'{begin} … {end}' for begin, end in spans)} of {self.path}/{name}"
         try:
-            values = np.asarray(self._group[name][begin:end])
+            values = np.asarray(self._group[name][tuple(slice(*span) for span in spans)])
         except Exception as error:
-            raise StoreError(
-                f"rows {begin} … {end} of {self.path}/{name} are damaged: {error}. "
-                "The rest of the archive can still be read"
-            ) from error
-        if len(values) != end - begin or not np.isfinite(values[~np.broadcast_to(sparse, len(values))]).all():
-            raise StoreError(f"rows {begin} … {end} of {self.path}/{name} are missing: a chunk's file is not there")
+            raise StoreError(f"{what} are damaged: {error}. The rest of the archive can still be read") from error
+        shape = tuple(end - begin for begin, end in spans)
+        if values.shape[: len(spans)] != shape or not np.isfinite(values[np.broadcast_to(needed, shape)]).all():
+            raise StoreError(f"{what} are missing: a chunk's file is not there")
         return values
 
 

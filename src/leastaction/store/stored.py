@@ -18,6 +18,7 @@ from leastaction.path import Path
 from leastaction.program import Program
 from leastaction.store.archive import Archive
 from leastaction.store.checkpoint import Checkpoint
+from leastaction.store.lazy import LazyArray, import_xarray
 from leastaction.version import __version__
 
 if TYPE_CHECKING:
@@ -25,74 +26,7 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-
-class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array on disk: slices read what they need, and arithmetic or np.asarray reads it all."""
-
-    def __init__(
-        self, archive: Archive, name: str, whole: int, tail: FloatArray, sparse: NDArray[np.bool_] | None = None
-    ) -> None:
-        self._archive, self._name, self._whole, self._tail, self._sparse = archive, name, whole, tail, sparse
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self._whole + len(self._tail), *self._tail.shape[1:])
-
-    @property
-    def ndim(self) -> int:
-        return self._tail.ndim
-
-    @property
-    def size(self) -> int:
-        return int(np.prod(self.shape))
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._tail.dtype
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def rows(self, begin: int, end: int) -> FloatArray:
-        """Rows begin … end, of which those that fill no chunk yet are in the checkpoint."""
-        stored = self._tail[:0]
-        if begin < self._whole:
-            last = min(end, self._whole)
-            sparse = False if self._sparse is None else self._sparse[begin:last]
-            stored = self._archive.read(self._name, begin, last, sparse)
-        return np.concatenate([stored, self._tail[max(begin - self._whole, 0) : max(end - self._whole, 0)]])
-
-    def __getitem__(self, key: Any) -> Any:
-        first, rest = (key[0], key[1:]) if isinstance(key, tuple) else (key, ())
-        if isinstance(first, int | np.integer):
-            place = range(len(self))[first]
-            found = self.rows(place, place + 1)[0]
-            return found[rest] if rest else found
-        if isinstance(first, slice):
-            places = range(len(self))[first]
-            if not places:
-                found = self._tail[:0]
-            else:
-                begin, end = min(places[0], places[-1]), max(places[0], places[-1]) + 1
-                found = self._strided(begin, end, abs(places.step))
-                found = found if places.step > 0 else found[::-1]
-            return found[(slice(None), *rest)]
-        return np.asarray(self)[key]
-
-    def _strided(self, begin: int, end: int, step: int) -> FloatArray:
-        """Every step-th row, a block at a time, so that a sparse look at a long run stays small."""
-        block = max(step, self._archive.rows(self._name) // step * step)
-        parts = [self.rows(at, min(at + block, end))[::step] for at in range(begin, end, block)]
-        return np.concatenate(parts)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return self.rows(0, len(self)).astype(dtype or self.dtype, copy=False)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, how: str, *inputs: Any, **options: Any) -> Any:
-        return getattr(ufunc, how)(*(np.asarray(x) if isinstance(x, LazyArray) else x for x in inputs), **options)
-
-    def __repr__(self) -> str:
-        return f"LazyArray({self._name} of {self._archive.path.name}, shape {self.shape})"
+READ_CHUNKS = 16  # read at once, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,26 +78,9 @@ class StoredPath(Path):
 
     def to_xarray(self) -> xarray.Dataset:
         """The path as an xarray Dataset; its arrays are read when they are used."""
-        try:
-            import xarray
-            from xarray.backends import BackendArray
-            from xarray.core import indexing
-        except ImportError:
-            raise ImportError("to_xarray needs xarray: pip install 'leastaction[xarray]'") from None
-
-        class Lazy(BackendArray):
-            def __init__(self, array: LazyArray) -> None:
-                self.array, self.shape, self.dtype = array, array.shape, array.dtype
-
-            def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-                support = indexing.IndexingSupport.BASIC
-                return indexing.explicit_indexing_adapter(key, self.shape, support, self.array.__getitem__)
-
-        def variable(dims: tuple[str, ...], array: Any) -> xarray.Variable:
-            return xarray.Variable(dims, indexing.LazilyIndexedArray(Lazy(array)))
-
+        xarray = import_xarray()
         return xarray.Dataset(
-            {"q": variable(("t", "dof"), self.q), "p": variable(("t", "dof"), self.p)},
+            {name: getattr(self, name).variable(("t", "dof")) for name in ("q", "p")},
             coords={"t": self.t[:], "dof": np.arange(self.system.n)},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
@@ -181,7 +98,19 @@ def stored_path(archive: Archive, checkpoint: Checkpoint) -> StoredPath:
         "q": checkpoint.tail[:, :n],
         "p": checkpoint.tail[:, n:],
     }
-    arrays: dict[str, Any] = {name: LazyArray(archive, name, whole, tail) for name, tail in columns.items()}
+
+    def array(name: str, tail: FloatArray) -> LazyArray:
+        """An array of which the rows that fill no chunk yet are in the checkpoint."""
+
+        def rows(span: tuple[int, int]) -> FloatArray:
+            begin, end = span
+            stored = tail[:0] if begin >= whole else archive.read(name, (begin, min(end, whole)))
+            return np.concatenate([stored, tail[max(begin - whole, 0) : max(end - whole, 0)]])
+
+        shape = (whole + len(tail), *tail.shape[1:])
+        return LazyArray(f"{name} of {archive.path.name}", shape, (READ_CHUNKS * archive.chunk,), rows)
+
+    arrays: dict[str, Any] = {name: array(name, tail) for name, tail in columns.items()}
     return StoredPath(
         system=system,
         method=method(header["method"]),

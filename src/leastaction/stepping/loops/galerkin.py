@@ -30,7 +30,7 @@ from leastaction.stepping.layout import (
     WHOLE_POLYNOMIAL,
 )
 from leastaction.stepping.loops.calls import at, native
-from leastaction.stepping.loops.legendre import velocity
+from leastaction.stepping.loops.legendre import invert_alone
 from leastaction.stepping.loops.newton import continue_from_rest, length, solve_step
 from leastaction.stepping.loops.workspace import give_parameters, tables, workspace
 
@@ -157,7 +157,10 @@ def polynomials(I, R, table, x, starts, z_out, memory, pivots):
         x[1] = R[STEP]
         for j in range(2 * n):
             x[2 + j] = row[1 + j]
-        if not velocity(I, W, x):
+        W.point[0] = x[0]
+        for j in range(n):
+            W.point[1 + j] = x[2 + j]
+        if not invert_alone(I, W, at(x, 2 + n)):
             I[STATUS] = SINGULAR
             return
         for m in range(s):

@@ -70,6 +70,22 @@ def invert(I, W, p):
 
 
 @native
+def invert_alone(I, W, p):
+    """`invert` from v = 0, so that the result depends on nothing that was solved before.
+
+    Where that fails, as it does if L_vv is singular at rest, v = p is tried.
+    """
+    n = I[DOF]
+    for j in range(n):
+        W.v[j] = 0.0
+    if invert(I, W, p):
+        return True
+    for j in range(n):
+        W.v[j] = p[j]
+    return invert(I, W, p)
+
+
+@native
 def _miss(I, W, p, n):
     """Evaluate at W.v: the largest |p − L_v|, or infinity outside the domain of L."""
     for j in range(n):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leastaction.stepping.layout import DOF, DONE, GOING_WELL, HESSIAN, PARAMS, ROWS, SINGULAR, STATUS, STEPS
 from leastaction.stepping.loops.calls import at, call_kernel, native
-from leastaction.stepping.loops.legendre import invert
+from leastaction.stepping.loops.legendre import invert_alone
 from leastaction.stepping.loops.workspace import give_parameters, workspace
 
 
@@ -17,9 +17,8 @@ def evaluate(I, inputs, outputs, memory):
 
 @native
 def velocities(I, t, points, v, params, memory, pivots):
-    """For each row (q, p) of `points`: v(t, q, p), found from v = 0 so that it depends on nothing else.
+    """For each row (q, p) of `points`: v(t, q, p), on its own.
 
-    Where that fails, as it does if L_vv is singular at rest, v = p is tried.
     `params` holds one set for all points, or with I[ROWS] = 1 a row for each.
     """
     W = workspace(I, memory, pivots)
@@ -28,15 +27,10 @@ def velocities(I, t, points, v, params, memory, pivots):
         give_parameters(I, W, at(params, k * I[ROWS] * I[PARAMS]))
         W.point[0] = t[k]
         for j in range(n):
-            W.v[j] = 0.0
             W.point[1 + j] = points[k * 2 * n + j]
-        p = at(points, k * 2 * n + n)
-        if not invert(I, W, p):
-            for j in range(n):
-                W.v[j] = p[j]
-            if not invert(I, W, p):
-                I[STATUS] = SINGULAR
-                return
+        if not invert_alone(I, W, at(points, k * 2 * n + n)):
+            I[STATUS] = SINGULAR
+            return
         for j in range(n):
             v[k * n + j] = W.v[j]
         I[DONE] += 1

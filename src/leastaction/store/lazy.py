@@ -1,0 +1,110 @@
+"""Arrays that stay on disk until they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array that is read a box at a time: indices and slices read what they need, arithmetic or np.asarray it all.
+
+    cuts    how long a box is along each of the first axes
+    box     (begin, end) along each of these axes ↦ the entries, for a part of one box
+    """
+
+    dtype = np.dtype(float)
+
+    def __init__(
+        self, name: str, shape: tuple[int, ...], cuts: tuple[int, ...], box: Callable[..., FloatArray]
+    ) -> None:
+        self._name, self.shape, self._cuts, self._box = name, shape, cuts, box
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        keys = key if isinstance(key, tuple) else (key,)
+        if not all(isinstance(k, int | np.integer | slice) for k in keys) or len(keys) > self.ndim:
+            return np.asarray(self)[key]
+        lazy = len(self._cuts)
+        asked = [*keys[:lazy], *[slice(None)] * (lazy - len(keys))]
+        places = [range(size)[k] for size, k in zip(self.shape, asked, strict=False)]
+        found = self._read([p if isinstance(p, range) else range(p, p + 1) for p in places])
+        return found[(*(slice(None) if isinstance(p, range) else 0 for p in places), *keys[lazy:])]
+
+    def _read(self, places: list[range]) -> FloatArray:
+        """The entries at these places, read so that a sparse look at a long run stays small."""
+        found = np.empty((*map(len, places), *self.shape[len(places) :]))
+        for parts in product(*map(_boxes, places, self._cuts)):
+            values = self._box(*(span for _, span, _ in parts))
+            found[tuple(where for where, _, _ in parts)] = values[
+                tuple(slice(None, None, step) for _, _, step in parts)
+            ]
+        return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self[:].astype(dtype or self.dtype, copy=False)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, how: str, *inputs: Any, **options: Any) -> Any:
+        return getattr(ufunc, how)(*(np.asarray(x) if isinstance(x, LazyArray) else x for x in inputs), **options)
+
+    def variable(self, dims: tuple[str, ...]) -> Any:
+        """An xarray Variable that reads when it is used."""
+        xarray = import_xarray()
+        from xarray.backends import BackendArray
+        from xarray.core import indexing
+
+        class Backend(BackendArray):
+            def __init__(self, array: LazyArray) -> None:
+                self.array, self.shape, self.dtype = array, array.shape, array.dtype
+
+            def __getitem__(self, key: Any) -> Any:
+                support = indexing.IndexingSupport.BASIC
+                return indexing.explicit_indexing_adapter(key, self.shape, support, self.array.__getitem__)
+
+        return xarray.Variable(dims, indexing.LazilyIndexedArray(Backend(self)))
+
+    def __repr__(self) -> str:
+        return f"LazyArray({self._name}, shape {self.shape})"
+
+
+def import_xarray() -> Any:
+    try:
+        import xarray
+    except ImportError:
+        raise ImportError("to_xarray needs xarray: pip install 'leastaction[xarray]'") from None
+    return xarray
+
+
+def _boxes(places: range, cut: int) -> Iterator[tuple[slice, tuple[int, int], int]]:
+    """Equidistant places, box by box: where they go in the result, the span to read, and every how many-th of it."""
+    if not places:
+        return
+    if places.step < 0:
+        for where, span, step in _boxes(places[::-1], cut):
+            last = len(places) - 1
+            stop = last - where.stop
+            yield slice(last - where.start, stop if stop >= 0 else None, -1), span, step
+        return
+    start, step = places.start, places.step
+    at = 0
+    while at < len(places):
+        box_end = (places[at] // cut + 1) * cut
+        end = min(len(places), at - (places[at] - box_end) // step)
+        yield slice(at, end), (places[at], start + (end - 1) * step + 1), step
+        at = end

@@ -11,6 +11,12 @@ and the equations p_k + ∂L_d/∂q^0 = 0, ∂L_d/∂q^ν = 0 (0 < ν < s) read,
 Adding ∂L_d/∂q^s = p_{k+1} to their sum leaves the impulse: p_{k+1} = p_k + h Σ_i b_i L_q(q_i, v_i). The sum of
 all R_ν may stand for R_0, with 1 − l_s and −l_s′ for l_0 and l_0′ (`Table.equations`).
 
+In float64 the numbers D_iν = l_ν′(c_i)/h are rounded once and then used for both, v_i = Σ_ν D_iν z^ν and
+R_ν = δ_ν0 p_k + h Σ_i b_i (l_ν(c_i) L_q + D_iν L_v): however they are rounded, that is the gradient of
+h Σ_i b_i L(q_i, v_i), and the step is symplectic. Measured, not proven: with each velocity divided by h, or p_k the first
+of the sum's terms, the energy has a bias of 4 to 12·10⁻⁶ ε a step where 1/h is nearly a small odd number times a power
+of two (h = 0.01, 0.0125; none at 0.01 (1 ± ε)), for there the roundings that involve h leave a few fractions only.
+
 For a small system the whole Newton step is fused into one Program: nodes, residual, Jacobian and the
 solution of the linear system. It gives the increment dz = −(∂R/∂z)⁻¹ R, and the impulse after that
 increment to first order in dz, so that a step that has converged needs no further evaluation.
@@ -93,12 +99,12 @@ def _equations(point: Program, table: Table, n: int) -> _Equations:
     count = point.inputs[-1][1]
     B = Builder([("t", 1), ("h", 1), ("q", n), ("p", n), ("z", s * n), ("params", count)])
     (t,), (h,), q, p, z, params = (B.input(name) for name, _ in B.inputs)
-    h2 = B.mul(h, h)
+    h2, inverse_h = B.mul(h, h), B.div(B.const(1.0), h)
 
     def combine(coefficients: Sequence[float], terms: Sequence[int]) -> int:
         return B.sum(B.scale(c, x) for c, x in zip(coefficients, terms, strict=True))
 
-    residual = [[p[i] if v == 0 else B.const(0.0) for i in range(n)] for v in range(s)]
+    residual = [[B.const(0.0)] * n for _ in range(s)]  # less p_k, by h
     jacobian = [[B.const(0.0)] * (s * n) for _ in range(s * n)]  # h ∂R/∂z
     impulse = [B.const(0.0)] * n
     impulse_slope = [[B.const(0.0)] * (s * n) for _ in range(n)]  # h ∂(impulse)/∂z
@@ -112,19 +118,19 @@ def _equations(point: Program, table: Table, n: int) -> _Equations:
             point,
             t=[B.add(t, B.scale(float(table.c[i]), h))],
             q=[B.add(q[j], combine(l[1:], along[j])) for j in range(n)],
-            # Not times 1/h: its one rounding would put all velocities off alike, and the energy would drift.
-            v=[B.div(combine(dl[1:], along[j]), h) for j in range(n)],
+            v=[B.sum(B.mul(B.scale(d, inverse_h), x) for d, x in zip(dl[1:], along[j], strict=True)) for j in range(n)],
             params=params,
         )
-        Lq = [B.mul(h, B.scale(b, x)) for x in at["Lq"]]
+        Lq = [B.scale(b, x) for x in at["Lq"]]
         Lv = [B.scale(b, x) for x in at["Lv"]]
         Lqq = [B.mul(h2, B.scale(b, x)) for x in at["Lqq"]]
         Lqv = [B.mul(h, B.scale(b, x)) for x in at["Lqv"]]
         Lvv = [B.scale(b, x) for x in at["Lvv"]]
-        impulse = [B.add(impulse[j], Lq[j]) for j in range(n)]
+        impulse = [B.add(impulse[j], B.mul(h, Lq[j])) for j in range(n)]
         for j in range(n):
             for v in range(s):
-                residual[v][j] = B.sum([residual[v][j], B.scale(weight[v], Lq[j]), B.scale(slope[v], Lv[j])])
+                D = B.scale(slope[v], inverse_h)
+                residual[v][j] = B.sum([residual[v][j], B.scale(weight[v], Lq[j]), B.mul(D, Lv[j])])
             for k in range(n):
                 qq, vq = Lqq[j * n + k], Lqv[k * n + j]
                 impulse_by_q[j][k] = B.add(impulse_by_q[j][k], qq)
@@ -141,7 +147,8 @@ def _equations(point: Program, table: Table, n: int) -> _Equations:
                     for v in range(s):
                         row = jacobian[v * n + j]
                         row[column] = B.sum([row[column], B.scale(weight[v], d_Lq), B.scale(slope[v], d_Lv)])
-    flat = [x for block in residual for x in block]
+    scaled = [[B.mul(h, x) for x in block] for block in residual]
+    flat = [B.add(p[j], x) for j, x in enumerate(scaled[0])] + [x for block in scaled[1:] for x in block]
     return _Equations(B, h, flat, impulse, jacobian, impulse_slope, slope_by_q, impulse_by_q)
 
 

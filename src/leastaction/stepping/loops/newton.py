@@ -147,12 +147,15 @@ def _chord(I, T, W, x, scale, reach):
 
 @native
 def residual(I, T, W, x, jacobian):
-    """W.out ← R and the impulse; with `jacobian` also W.A ← ∂R/∂z and W.G ← ∂(impulse)/∂z."""
+    """W.out ← R and the impulse; with `jacobian` also W.A ← ∂R/∂z and W.G ← ∂(impulse)/∂z.
+
+    D_iν = l_ν′(c_i)/h is rounded once, the same in the velocities and in R: see `leastaction.discrete`.
+    """
     n, s = I[DOF], I[DEGREE]
-    N, h = n * s, x[1]
+    N, h, inverse_h = n * s, x[1], 1.0 / x[1]
     z = 2 + 2 * n
     for j in range(N + n):
-        W.out[j] = x[2 + n + j] if j < n else 0.0
+        W.out[j] = 0.0
     if jacobian:
         for j in range(N * N):
             W.B[j] = 0.0
@@ -165,17 +168,20 @@ def residual(I, T, W, x, jacobian):
             moved, speed = 0.0, 0.0
             for m in range(s):
                 moved += T.l[i * (s + 1) + m + 1] * x[z + m * n + j]
-                speed += T.dl[i * (s + 1) + m + 1] * x[z + m * n + j]
+                speed += (T.dl[i * (s + 1) + m + 1] * inverse_h) * x[z + m * n + j]
             W.point[1 + j] = x[2 + j] + moved
-            W.point[1 + n + j] = speed / h
+            W.point[1 + n + j] = speed
         call_kernel(I[HESSIAN] if jacobian else I[GRADIENT], W.point, W.values, W.kernel)
         for j in range(n):
-            force, momentum = h * b * W.values[j], b * W.values[n + j]
-            W.out[N + j] += force
+            force, momentum = b * W.values[j], b * W.values[n + j]
+            W.out[N + j] += h * force
             for v in range(s):
-                W.out[v * n + j] += T.l[i * (s + 1) + v] * force + T.dl[i * (s + 1) + v] * momentum
+                D = T.dl[i * (s + 1) + v] * inverse_h
+                W.out[v * n + j] += T.l[i * (s + 1) + v] * force + D * momentum
         if jacobian:
             _add_jacobian(n, s, h, b, at(T.l, i * (s + 1)), at(T.dl, i * (s + 1)), W)
+    for j in range(N):
+        W.out[j] = (x[2 + n + j] if j < n else 0.0) + h * W.out[j]
     if jacobian:
         _lay_out(n, s, W.B, W.A)
 

@@ -13,9 +13,9 @@ all R_ν may stand for R_0, with 1 − l_s and −l_s′ for l_0 and l_0′ (`Ta
 
 In float64 the numbers D_iν = l_ν′(c_i)/h are rounded once and then used for both, v_i = Σ_ν D_iν z^ν and
 R_ν = δ_ν0 p_k + h Σ_i b_i (l_ν(c_i) L_q + D_iν L_v): however they are rounded, that is the gradient of
-h Σ_i b_i L(q_i, v_i), and the step is symplectic. Measured, not proven: with each velocity divided by h, or p_k the first
-of the sum's terms, the energy has a bias of 4 to 12·10⁻⁶ ε a step where 1/h is nearly a small odd number times a power
-of two (h = 0.01, 0.0125; none at 0.01 (1 ± ε)), for there the roundings that involve h leave a few fractions only.
+h Σ_i b_i L(q_i, v_i), and the step is symplectic. Measured, not proven: with each velocity divided by h, or p_k the
+first of the sum's terms, the energy has a bias of 4 to 12·10⁻⁶ ε a step where 1/h is nearly a small odd number times a
+power of two (h = 0.01, 0.0125; none at 0.01 (1 ± ε)), for there the roundings that involve h leave few fractions.
 
 For a small system the whole Newton step is fused into one Program: nodes, residual, Jacobian and the
 solution of the linear system. It gives the increment dz = −(∂R/∂z)⁻¹ R, and the impulse after that

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.exact import FLOAT64, Reals
 from leastaction.linear.factor import Factor, factor
-from leastaction.linear.forcing import Rayleigh, as_load, is_constant, reduced
+from leastaction.linear.forcing import Constant, Rayleigh, as_load, is_constant, reduced
 from leastaction.linear.matrices import (
     diagonal,
     eliminate,
@@ -131,6 +131,11 @@ class Quadratic:
     @cached_property
     def stiffness_diagonal(self) -> FloatArray | None:
         return diagonal(self.K)
+
+    @property
+    def depends_on_time(self) -> bool:
+        """Whether there is a load that changes."""
+        return self.f is not None and not isinstance(self.f, Constant)
 
     # A system has parameters by name; this one keeps all of its numbers in M, K, C and f.
 

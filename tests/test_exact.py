@@ -8,15 +8,97 @@ from fractions import Fraction
 
 import flint
 import mpmath
+import numpy as np
 import pytest
 import sympy
 
 import leastaction as la
-from leastaction.exact import exact
+from leastaction.exact import Digits, Float64, exact, to_text
 from leastaction.precision.evaluate import function
 from leastaction.problems import reals
 from leastaction.program import Builder
 from leastaction.working import flint_bits
+from precise import SPRING, spring
+
+# Numbers as the user means them.
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("9.81", Fraction(981, 100)),
+        (" 1/3 ", Fraction(1, 3)),
+        ("1e-3", Fraction(1, 1000)),
+        ("0x1.8p-1", Fraction(3, 4)),
+        (Decimal("0.1"), Fraction(1, 10)),
+        (Fraction(2, 7), Fraction(2, 7)),
+        (3, Fraction(3)),
+        (np.int32(-2), Fraction(-2)),
+        (sympy.Rational(1, 7), Fraction(1, 7)),
+        (0.1, Fraction(0.1)),
+        (np.float64(0.1), Fraction(0.1)),
+        (mpmath.mpf(0.1), Fraction(0.1)),
+        (sympy.Float(0.1), Fraction(0.1)),
+        ("pi/6", sympy.pi / 6),
+        ("0.1*pi", sympy.pi / 10),
+        ("-sqrt(2)/2", -sympy.sqrt(2) / 2),
+        (sympy.pi / 6, sympy.pi / 6),
+        (0.5 * sympy.pi, sympy.pi / 2),
+        (mpmath.pi, sympy.pi),
+    ],
+)
+def test_exact_numbers(given, meant):
+    assert exact(given) == meant
+    assert exact(to_text(given)) == meant
+
+
+@pytest.mark.parametrize(
+    "wrong", ["abc", "1/0", "inf", "sqrt(-1)", "__import__('os')", "pi.real", 1j, None, float("nan")]
+)
+def test_not_numbers(wrong):
+    with pytest.raises((TypeError, ValueError), match=r"number"):
+        exact(wrong)
+
+
+def test_a_float_among_text_keeps_its_binary_value():
+    assert Float64().array(["1/3", 0.1]).tolist() == [1 / 3, 0.1]
+    assert Digits(40).array(["1/3", 0.1])[1] == mpmath.mpf(0.1)
+
+
+def test_exact_input_is_the_same_number_however_it_is_written():
+    ways = [
+        {"q0": ["pi/6", "1/3"], "p0": ["0.25", 0], "h": "0.01", "params": {"k": "9.81"}},
+        {
+            "q0": [sympy.pi / 6, sympy.Rational(1, 3)],
+            "p0": [0.25, 0],
+            "h": Fraction(1, 100),
+            "params": {"k": Decimal("9.81")},
+        },
+    ]
+    a, b = (la.integrate(SPRING, "simpson", steps=3, digits=64, **way) for way in ways)
+    assert (a.q == b.q).all() and (a.p == b.p).all() and (a.t == b.t).all()
+    rounded = la.integrate(SPRING, "simpson", steps=3, digits=64, **{**ways[0], "h": 0.01})
+    assert 0 < abs(rounded.t[-1] - a.t[-1]) < 1e-17
+
+
+def test_text_in_float64_runs_and_parameters():
+    as_text = la.Lagrangian(spring, n=2, params={"k": "1.3", "c": Fraction(1, 3)})
+    as_floats = la.Lagrangian(spring, n=2, params={"k": 1.3, "c": 1 / 3})
+    assert as_text.params == as_floats.params
+    a = la.integrate(as_text, "simpson", ["0.2", "1/3"], v0=[0, "1"], h="1/10", t_end="2")
+    b = la.integrate(as_floats, "simpson", [0.2, 1 / 3], v0=[0, 1], h=0.1, t_end=2)
+    assert (a.q == b.q).all() and a.h == b.h
+
+
+def test_arrays_of_exact_parameters():
+    system = la.Lagrangian(lambda q, v, w: v @ v / 2 - w @ q**2 / 2, n=2, params={"w": ["1/3", sympy.sqrt(2)]})
+    path = la.integrate(system, "midpoint", [1, 1], [0, 0], h="1/8", steps=1, digits=50)
+    with mpmath.workdps(50):
+        assert abs(path.params["w"][0] - mpmath.mpf(1) / 3) < 1e-50
+        assert abs(path.params["w"][1] - mpmath.sqrt(2)) < 1e-49
+
+
+# An end to their size.
 
 HUGE = ["1e1000000000", "1e-1000000000", "2*1e1000000000", "10**10**10", "10**-(10**10)", "2**(10**9 + 1/2)",
         "sqrt(2)**10**9", "pi**10**10", "exp(exp(exp(100)))", "gamma(10**8)", "0x1p99999999999"]  # fmt: skip

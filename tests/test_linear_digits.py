@@ -5,9 +5,12 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
+import sympy
 
 import leastaction as la
+from leastaction.exact import Digits
 from leastaction.working import mpmath_digits
+from precise import largest
 
 DIGITS = 50
 
@@ -102,3 +105,57 @@ def test_loads_that_have_no_digits_are_refused():
     looked_up = la.Quadratic([1], [1], f=lambda t: [{0.0: 1.0}.get(float(t), 0.0)])
     with pytest.raises(ValueError, match=r"with digits= the load f\(t\) must be a NumPy function that can be traced"):
         la.integrate(looked_up, "simpson", [1], p0=[0], h=0.1, steps=3, digits=30)
+
+
+# M q̈ + K q = 0.
+
+STIFFNESS = {"k": ["1/3", "sqrt(2)"]}
+QUADRATIC = la.Quadratic([[2, 1], ["1", 1]], [["1/3", 0], [0, sympy.sqrt(2)]])
+AS_LAGRANGIAN = la.Lagrangian(
+    lambda q, v, k: v[0] ** 2 + v[0] * v[1] + v[1] ** 2 / 2 - k @ q**2 / 2, n=2, params=STIFFNESS
+)
+
+
+@pytest.mark.parametrize("method", ["midpoint", "simpson", "P3N4Q6Lob", "P5N5Q10Gau", "rk4", "rk4-lagrange"])
+def test_quadratic_is_the_lagrangian_of_its_matrices(method, tmp_path):
+    run = {"q0": ["1/2", "pi/7"], "v0": [0, "1/9"], "h": "1/10", "steps": 20, "every": 7}
+    a = la.integrate(QUADRATIC, method, digits=64, **run)
+    b = la.integrate(AS_LAGRANGIAN, method, digits=64, **run)
+    ts = ["1/3", "1.77", "2"]
+    with mpmath.workdps(70):
+        for x, y in ((a.t, b.t), (a.q, b.q), (a.p, b.p), (a.energy(), b.energy()), (a(ts), b(ts))):
+            assert largest(x - y) < 1e-63
+    double = la.integrate(QUADRATIC, method, **run)
+    np.testing.assert_allclose(a.q.astype(float), double.q, rtol=0, atol=1e-14)
+    a.save(tmp_path / "path.npz")
+    again = la.Path.load(tmp_path / "path.npz")
+    assert (again.q == a.q).all() and (again.energy() == a.energy()).all() and (again(ts) == a(ts)).all()
+
+
+def test_quadratic_by_its_exact_motion():
+    system = la.Quadratic(["1/3"], ["2/7"])
+    path = la.integrate(system, "P20N20Q40Gau", [1], [0], h="1e-4", steps=2, digits=150)
+    with mpmath.workdps(150):
+        w = mpmath.sqrt(mpmath.mpf(6) / 7)
+        assert largest(path.q[:, 0] - [mpmath.cos(w * t) for t in path.t]) < mpmath.mpf(10) ** -145
+
+
+def test_quadratic_at_the_callers_low_precision():
+    """Nothing is rounded to the 15 digits mpmath has unless told."""
+    path = la.integrate(la.Quadratic(["1/3"], ["2/7"]), "simpson", [1], v0=["1/9"], h="1/10", steps=1, digits=50)
+    v = path.velocity()[0, 0]
+    with mpmath.workdps(50):
+        assert abs(v - mpmath.mpf(1) / 9) < 1e-50
+        assert abs(path.energy()[0] - (mpmath.mpf(1) / 7 + mpmath.mpf(1) / 486)) < 1e-50
+
+
+@pytest.mark.parametrize("wrap", [list, np.array])
+def test_quadratic_keeps_integers_beyond_float64(wrap):
+    assert la.Quadratic([1], wrap([2**60 + 1])).exact_matrices(Digits(30))[1][0, 0] == 2**60 + 1
+
+
+def test_quadratic_limits():
+    with pytest.raises(la.UnstableStepError):
+        la.integrate(QUADRATIC, "simpson", [1, 1], [0, 0], h=100, steps=1, digits=40)
+    with pytest.raises(ValueError, match="output= is for float64"):
+        la.integrate(QUADRATIC, "simpson", [1, 1], [0, 0], h="1/10", steps=1, digits=40, output=[0])

@@ -173,3 +173,9 @@ def test_stability_figure():
     drawn = ax.lines[0].get_xydata()
     assert drawn[:, 1].max() == pytest.approx(stability("P3N4Q6Lob").gaps[0].growth, rel=1e-4)
     plt.close("all")
+
+
+@pytest.mark.parametrize("name", ["simpson", "P2N2Q4Gau", "P3N4Q6Lob", "rk4"])
+def test_trace_is_a_reduced_fraction(name):
+    trace = la.analysis.stability(name).trace
+    assert trace == sympy.cancel(trace) == sympy.cancel(2 * la.analysis.iteration_matrix(name)[0, 0])

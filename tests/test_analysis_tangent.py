@@ -48,7 +48,7 @@ def central(f, x, digits):
 def test_tangent_map_against_differences_in_45_digits(system, name):
     system, q, p = SYSTEMS[system]
     n, steps, h, t, digits = system.n, 2, 0.11, 0.35, 45
-    result = la.tangent(system, name, q, p, h, steps=steps, t=t)
+    result = la.tangent(system, name, q, p, h, steps=steps, t0=t)
     with mpmath.workdps(digits):
         reference = Reference(system, la.method(name), digits)
         values = [mpmath.mpf(float(x)) for x in system.values()]
@@ -193,6 +193,8 @@ def test_the_double_pendulum_is_chaotic_when_released_high():
     assert high.largest > 0.5 > 0.05 > low.largest
     with pytest.raises(ValueError, match="discard"):
         lyapunov(system, "simpson", [0.1, 0.1], [0.0, 0.0], h=0.02, steps=5, discard=5)
+    with pytest.raises(ValueError, match="steps must be a positive integer; got 0"):
+        lyapunov(system, "simpson", [0.1, 0.1], [0.0, 0.0], h=0.02, steps=0)
 
 
 def test_figures():

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -79,6 +80,20 @@ def test_run_a_problem(capsys, tmp_path):
     assert f"last q {path.q[-1]}" in out and "energy" in out
 
 
+def test_run_with_digits(capsys, tmp_path):
+    """Data of the catalogue and numbers of the command line are taken exactly."""
+    file = tmp_path / "run.npz"
+    assert main(["run", "kepler", "--h", "1/10", "--t-end", "0.3", "--digits", "40", "--out", str(file)]) == 0
+    problem, path = la.problems.get("kepler"), la.Path.load(file)
+    same = la.integrate(
+        problem.system, "simpson", problem.exact_q0, problem.exact_p0, h="1/10", t_end="3/10", digits=40
+    )
+    assert path.digits == 40 and (path.q == same.q).all() and (path.t == same.t).all()
+    out = capsys.readouterr().out
+    assert f"last q {mpmath.nstr(path.q[-1, 0], 40)} {mpmath.nstr(path.q[-1, 1], 40)}\n" in out
+    assert "energy -0.5, largest change" in out
+
+
 @pytest.mark.parametrize("word", ["p0", "v0"])
 def test_run_a_file(word, capsys, tmp_path):
     file = tmp_path / "own.py"
@@ -122,6 +137,11 @@ def test_a_file_that_fails_says_where(text, said, capsys, tmp_path):
         (["run", "pendulum", "--method", "P0", "--h", "0.1", "--t-end", "1"], "P0"),
         (["run", "pendulum", "--h", "-0.1", "--t-end", "1"], "h"),
         (["run", "--h", "0.1", "--t-end", "1"], "say what to run"),
+        (
+            ["run", "pendulum", "--h", "1e-6", "--t-end", "1e9"],
+            "1000000000000000 steps: 1000000000000001 states of 1 deg",
+        ),
+        (["run", "pendulum", "--digits", "1", "--h", "0.1", "--t-end", "1"], "digits must be an integer, at least 2"),
         (["run", "pendulum", "--q0", "1", "--h", "0.1", "--t-end", "1"], "--q0 goes with --mass and --stiffness"),
         (["run", "own.py", "--allow-unstable", "--h", "0.1", "--t-end", "1"], "--allow-unstable goes with"),
         (["methods", "--max-s", "0"], "--max-s must be at least 1; got 0"),

@@ -1,9 +1,7 @@
-"""Ensembles: lanes against single runs, isolation, independence of order and threads, reductions."""
+"""Ensembles: lanes against single runs, isolation, independence of order and threads; the interface."""
 
 from __future__ import annotations
 
-import ctypes
-import math
 import os
 import signal
 import subprocess
@@ -12,127 +10,12 @@ import threading
 from fractions import Fraction
 from pathlib import Path
 
-import mpmath
 import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.kernel import compile_program, vector_math
+from ensembles import KEPLER, PENDULUM, chain
 from leastaction.many import Status
-from leastaction.program import BINARY, OPERATIONS, UNARY, Builder
-
-
-def double_pendulum(q, v, m, g):
-    T = 0.5 * (1 + m) * v[0] ** 2 + 0.5 * m * v[1] ** 2 + m * v[0] * v[1] * np.cos(q[0] - q[1])
-    return T + (1 + m) * g * np.cos(q[0]) + m * g * np.cos(q[1])
-
-
-def kepler(q, v, k):
-    return 0.5 * (v @ v) + k / np.sqrt(q @ q)
-
-
-PENDULUM = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "g": 9.81})
-KEPLER = la.Lagrangian(kepler, n=2, params={"k": 1.0})
-
-
-def call(program, lanes, x):
-    """The compiled program on rows of inputs, (K, inputs) ↦ (K, outputs), so many lanes at a time."""
-    native = compile_program(program, lanes)
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(native.address)
-    groups = np.ascontiguousarray(np.asarray(x, float).reshape(-1, lanes, native.inputs).transpose(0, 2, 1))
-    out, work = np.zeros((len(groups), native.outputs, lanes)), np.zeros(native.work)
-    for group, result in zip(groups, out, strict=True):
-        function(group.ctypes.data, result.ctypes.data, work.ctypes.data)
-    return out.transpose(0, 2, 1).reshape(-1, native.outputs)
-
-
-def all_operations():
-    """Every operation of Programs on inputs x, y in (0, 1), moved into the operation's domain."""
-    B = Builder([("x", 2)])
-    x, y = B.input("x")
-    shifted = {"acosh": B.add(x, B.const(1.0)), "log": B.add(x, B.const(0.1))}
-    results = []
-    for op in sorted(OPERATIONS):
-        if op in UNARY:
-            results.append(B.op(op, shifted.get(op, x)))
-        elif op in BINARY:
-            results.append(B.op(op, x, y))
-        else:
-            results.append(B.op(op, B.op("lt", x, y), x, y))
-    return B.build(y=results)
-
-
-# ------------------------------------------------------------------------------------------------- lanes
-
-
-@pytest.mark.parametrize("lanes", [2, 4, 8])
-def test_every_operation_in_lanes(lanes):
-    program = all_operations()
-    x = np.random.default_rng(0).uniform(0, 1, (64, 2))
-    x[3, 1] = x[3, 0]
-    found = call(program, lanes, x)
-    for row, values in zip(x, found, strict=True):
-        expected = np.array(program(row)["y"])
-        np.testing.assert_allclose(values, expected, rtol=4 * 2**-52, atol=0)
-
-
-@pytest.mark.parametrize("lanes", [4, 8])
-def test_without_a_vector_library_lanes_call_the_scalar_functions(monkeypatch, lanes):
-    monkeypatch.setattr(vector_math, "functions", lambda lanes, features: {})
-    monkeypatch.setattr("leastaction.kernel.compile._programs", {})
-    program = all_operations()
-    x = np.random.default_rng(1).uniform(0, 1, (64, 2))
-    ours = [place for place, op in enumerate(sorted(OPERATIONS)) if op not in ("sin", "cos")]
-    np.testing.assert_array_equal(call(program, lanes, x)[:, ours], call(program, 1, x)[:, ours])
-
-
-def test_library_functions_of_half_the_lanes_are_called_twice(monkeypatch):
-    """As on a processor with AVX2 and no more."""
-    program = all_operations()
-    x = np.random.default_rng(1).uniform(0, 1, (64, 2))
-    four = call(program, 4, x)
-    real = vector_math.functions
-    monkeypatch.setattr(vector_math, "functions", lambda lanes, features: real(lanes, features - {"avx512f"}))
-    monkeypatch.setattr("leastaction.kernel.compile._programs", {})
-    np.testing.assert_array_equal(call(program, 8, x), four)
-
-
-def test_sine_and_cosine_are_within_one_ulp_and_the_same_at_any_width():
-    B = Builder([("x", 1)])
-    (x,) = B.input("x")
-    program = B.build(y=[B.op("sin", x), B.op("cos", x)])
-    rng = np.random.default_rng(2)
-    points = np.concatenate(
-        [
-            rng.uniform(-4, 4, 1004),
-            rng.uniform(-1e6, 1e6, 500),
-            np.arange(-250, 250) * (np.pi / 2),  # where the difference x − n π/2 cancels
-            10.0 ** rng.uniform(-12, 15, 500),
-            [0.0, 5e-324, 1e-310, 2.0**30, 1e22, 1e300, 3.0, 4.0],
-        ]
-    )
-    values = {lanes: call(program, lanes, points) for lanes in (2, 4, 8)}
-    np.testing.assert_array_equal(values[2], values[8])
-    np.testing.assert_array_equal(values[4], values[8])
-    with mpmath.workprec(1200):
-        for point, (sine, cosine) in zip(points, values[8], strict=True):
-            for value, exact in ((sine, mpmath.sin(point)), (cosine, mpmath.cos(point))):
-                assert abs(value - exact) <= math.ulp(value)
-    assert np.isnan(call(program, 4, np.array([np.inf, -np.inf, np.nan, np.nan]))).all()
-
-
-def test_a_long_program_in_lanes_is_cut_into_pieces():
-    B = Builder([("x", 1)])
-    (x,) = B.input("x")
-    value = x
-    for k in range(5000):
-        value = B.op("sub", B.mul(value, B.const(0.5)), B.scale(1e-4 * k, x))
-    program = B.build(y=[value])
-    points = np.linspace(0, 1, 16)
-    np.testing.assert_array_equal(call(program, 8, points), call(program, 1, points))
-
-
-# ------------------------------------------------------------------------------- against single runs
 
 
 def random_system(seed):
@@ -283,11 +166,6 @@ def test_a_trajectory_that_cannot_begin_is_marked():
         la.ensemble(KEPLER, "simpson", [0.0, 0.0], [0.1, 0.2], h=0.01, steps=10)
 
 
-def chain(q, v):
-    d = q[1:] - q[:-1]
-    return 0.5 * (v @ v) - 0.5 * (d @ d) - 0.25 * (d**2 @ d**2) - 0.5 * q[0] ** 2
-
-
 @pytest.mark.parametrize(
     ("system", "method"),
     [(la.Lagrangian(chain, n=12), "simpson"), (PENDULUM, "rk4"), (PENDULUM, "rk4-lagrange")],
@@ -350,132 +228,6 @@ def test_the_last_state_of_one_that_fails_is_the_one_it_has_reached():
         assert paths.failed[1] and 0 < paths.steps[1] < 40
         np.testing.assert_array_equal(last.q[1, 0], paths.q[1, paths.steps[1]])
         np.testing.assert_array_equal(last.p[1, 0], paths.p[1, paths.steps[1]])
-
-
-# ----------------------------------------------------------------------------------------- reductions
-
-
-def test_energy_range_is_that_of_the_stored_states():
-    Q = np.random.default_rng(5).uniform(-1, 1, (10, 2))
-    paths = la.ensemble(PENDULUM, "simpson", Q, [0.0, 0.0], h=0.02, steps=200, reduce={"E": la.EnergyRange()})
-    E = paths.energy()
-    np.testing.assert_allclose(paths.reduced["E"][:, 0], E.min(axis=1), rtol=0, atol=1e-13)
-    np.testing.assert_allclose(paths.reduced["E"][:, 1], E.max(axis=1), rtol=0, atol=1e-13)
-
-
-def test_energy_range_where_the_momentum_is_not_linear_in_the_velocity():
-    def relativistic(q, v):
-        return -np.sqrt(1 - v @ v) - 0.5 * (q @ q)
-
-    system = la.Lagrangian(relativistic, n=2)
-    Q = np.random.default_rng(6).normal(size=(8, 2))
-    paths = la.ensemble(system, "simpson", Q, [0.5, 0.0], h=0.02, steps=200, reduce={"E": la.EnergyRange()})
-    E = paths.energy()
-    np.testing.assert_allclose(paths.reduced["E"][:, 0], E.min(axis=1), rtol=0, atol=1e-13)
-    np.testing.assert_allclose(paths.reduced["E"][:, 1], E.max(axis=1), rtol=0, atol=1e-13)
-
-
-@pytest.mark.parametrize(("method", "s"), [("simpson", 2), ("P3N3Q6Gau", 3), ("P4N4Q8Gau", 4)])
-def test_event_times_and_states_have_the_order_of_the_dense_output(method, s):
-    """Against P6N6Q12Gau with small steps, whose own error is round-off."""
-    Q, P = np.array([[0.7, -0.4], [0.4, -0.6], [-0.3, 0.8]]), np.array([0.3, 0.1])
-    events = {
-        "q": la.Crossings(lambda q, p: q[1] - 0.2 * q[0], +1, most=1),
-        "p": la.Crossings(lambda t, q, p, m: p[0] - m * q[1] + 0.1 * np.sin(t), -1, most=1),
-    }
-
-    def run(name, h):
-        reduced = la.ensemble(PENDULUM, name, Q, P, h=h, t_end=1.6, final_only=True, reduce=events).reduced
-        return np.concatenate([np.concatenate([x.t[:, :1], x.q[:, 0], x.p[:, 0]], axis=1) for x in reduced.values()])
-
-    exact = run("P6N6Q12Gau", 0.01)
-    assert np.isfinite(exact).all()
-    hs = 0.16 / 2.0 ** np.arange(4)
-    errors = np.array([np.abs(run(method, h) - exact).max() for h in hs])
-    slope = np.polyfit(np.log(hs), np.log(errors), 1)[0]
-    assert slope > s + 1 - 0.35, errors
-
-
-@pytest.mark.parametrize(("system", "method"), [(PENDULUM, "P4N4Q8Gau"), (la.Lagrangian(chain, n=12), "simpson")])
-def test_a_crossing_found_alone_is_the_one_found_in_company(system, method):
-    Q = np.random.default_rng(12).uniform(-1, 1, (5, system.n))
-
-    def found(steps, which):
-        reduce = {"x": la.Crossings(lambda q, p: p[0], most=40)}
-        options = {"h": 0.02, "steps": steps, "final_only": True, "reduce": reduce, "threads": 1}
-        return la.ensemble(system, method, Q[which], np.zeros(system.n), **options).reduced["x"]
-
-    most = found(1200, slice(None))
-    assert (most.count > 1).all()
-    for i in range(5):
-        steps = int(np.ceil(most.t[i, 0] / 0.02)) + 1
-        one = found(steps, [i])
-        assert one.count >= 1
-        for part in ("t", "q", "p"):
-            np.testing.assert_array_equal(getattr(one, part)[0, 0], getattr(most, part)[i, 0])
-
-
-def test_crossings_of_an_oscillator():
-    system = la.Lagrangian(lambda q, v, w: 0.5 * v[0] ** 2 - 0.5 * w**2 * q[0] ** 2, n=1, params={"w": 1.0})
-    w = np.array([1.0, 2.0, 3.0])
-    reduce = {
-        "all": la.Crossings(lambda q, p: q[0], most=4),
-        "up": la.Crossings(lambda q, p: q[0], +1, most=2),
-        "down": la.FirstCrossing(lambda q, p: q[0], -1),
-        "never": la.FirstCrossing(lambda q, p: q[0] - 2),
-    }
-    paths = la.ensemble(
-        system, "P4N4Q8Gau", [1.0], [0.0], params={"w": w}, h=0.05, t_end=10, final_only=True, reduce=reduce
-    )
-    zeros = (np.arange(40) + 0.5) * np.pi
-    for i in range(3):
-        t = zeros / w[i]
-        assert paths.reduced["all"].count[i] == (t < 10).sum()
-        np.testing.assert_allclose(paths.reduced["all"].t[i][:4], np.where(t[:4] < 10, t[:4], np.nan), rtol=1e-8)
-        np.testing.assert_allclose(paths.reduced["up"].t[i], np.where(t[1:5:2] < 10, t[1:5:2], np.nan), rtol=1e-8)
-    np.testing.assert_allclose(paths.reduced["down"], np.pi / 2 / w, rtol=1e-8)
-    assert np.isnan(paths.reduced["never"]).all()
-
-
-def test_stopping_at_the_first_crossing():
-    Q = np.array([[3.0, 3.0], [0.1, 0.1], [2.5, 2.9]])
-    event = {"flip": la.FirstCrossing(lambda q, p: np.cos(q[1] / 2), stop=True)}
-    free = la.ensemble(
-        PENDULUM, "simpson", Q, [0.0, 0.0], h=0.01, steps=500, reduce={"flip": la.FirstCrossing(event["flip"].g)}
-    )
-    paths = la.ensemble(PENDULUM, "simpson", Q, [0.0, 0.0], h=0.01, steps=500, reduce=event)
-    np.testing.assert_array_equal(paths.reduced["flip"], free.reduced["flip"])
-    for i in range(3):
-        t = free.reduced["flip"][i]
-        if np.isnan(t):
-            assert paths.status[i] == Status.COMPLETE
-            continue
-        assert paths.status[i] == Status.STOPPED
-        assert not paths.failed[i]
-        last = math.ceil(t / 0.01)
-        assert paths.steps[i] == last
-        np.testing.assert_array_equal(paths.q[i, : last + 1], free.q[i, : last + 1])
-        assert np.isnan(paths.q[i, last + 1 :]).all()
-    assert (paths.status == Status.STOPPED).sum() >= 1
-
-
-def test_reductions_are_checked():
-    arguments = {"q0": [1.0, 0.0], "p0": [0.0, 1.0], "h": 0.1, "steps": 1}
-    for reduce, message in (
-        ({"E": 3}, "la.EnergyRange"),
-        ([la.EnergyRange()], "mapping"),
-        ({"x": la.Crossings(lambda q, p: q[0], 2)}, "direction"),
-        ({"x": la.Crossings(lambda q, p: q[0], most=0)}, "most"),
-        ({"x": la.FirstCrossing(3)}, "must be a function"),
-        ({f"x{i}": la.FirstCrossing(lambda q, p: q[0]) for i in range(17)}, "at most 16"),
-    ):
-        with pytest.raises((TypeError, ValueError), match=message):
-            la.ensemble(KEPLER, "simpson", reduce=reduce, **arguments)
-    with pytest.raises(la.TraceError, match="event function of 'x'"):
-        la.ensemble(KEPLER, "simpson", reduce={"x": la.FirstCrossing(lambda q, p: q)}, **arguments)
-
-
-# ---------------------------------------------------------------------------------------- the interface
 
 
 def test_broadcasting_shapes_and_indexing():

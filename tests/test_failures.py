@@ -382,3 +382,40 @@ def test_velocity_where_the_mass_vanishes_at_rest():
     path = la.integrate(system, "simpson", [0.0], v0=[0.5], h=0.01, steps=10)
     assert path.energy() == pytest.approx(path.energy()[0], rel=1e-9)
     assert system.velocity([1.0], [0.125]) == pytest.approx(0.5, rel=1e-12)
+
+
+# ------------------------------------------------------------------------------------- what was asked for
+
+
+def test_times_for_rows_of_states():
+    system = la.Lagrangian(lambda t, q, v: 0.5 * v @ v + t * q[0], n=2)
+    rows = np.zeros((2, 2))
+    with pytest.raises(ValueError, match=r"t must be one number or 2, one for each state; got shape \(3,\)"):
+        system.energy(rows, rows, t=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"t must be one number; got shape \(2,\)"):
+        system.energy(rows[0], rows[0], t=[0, 1])
+    np.testing.assert_array_equal(system.energy(rows + 1, rows, t=[0, 2]), [0, -2])
+
+
+@pytest.mark.parametrize(("t0", "digits"), [(1e17, None), (-1e17, None), ("1e30", 15)])
+def test_steps_lost_in_the_rounding_of_time(t0, digits):
+    how = {"h": 0.01, "steps": 5, "t0": t0, "digits": digits}
+    free = la.Lagrangian(lambda q, v: 0.5 * v @ v, n=1)
+    with pytest.warns(RuntimeWarning, match=r"h = 0.01 is lost in the rounding of t = .*times are not told apart"):
+        path = la.integrate(free, "simpson", [0], v0=[1], **how)
+    assert float(path.q[-1, 0]) == pytest.approx(0.05)
+    driven = la.Lagrangian(lambda t, q, v: 0.5 * v @ v + np.cos(t) * q[0], n=1)
+    pushed = la.Quadratic([1], [1], f=lambda t: [np.cos(t)])
+    for system in (driven, pushed):
+        with pytest.raises(ValueError, match=r"is lost in the rounding of t = .* depends on t"):
+            la.integrate(system, "simpson", [0], p0=[1], **how)
+    la.integrate(driven, "simpson", [0], v0=[1], **{**how, "digits": 60})
+
+
+def test_a_linear_run_that_grows_without_bound_speaks_of_its_own_kind():
+    system = la.Quadratic([1.0], [1.0])
+    with pytest.raises(la.StepFailed) as caught:
+        la.integrate(system, "stormer-verlet", [1.0], [0.0], h=10.0, steps=1000, allow_unstable=True)
+    assert "the state became infinite or not a number" in str(caught.value)
+    assert "system.stable_step(method)" in str(caught.value) and "Lagrangian" not in str(caught.value)
+    assert len(caught.value.path) == caught.value.step + 1

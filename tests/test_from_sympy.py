@@ -6,6 +6,7 @@ import pytest
 import sympy as sp
 from sympy.physics.mechanics import dynamicsymbols
 
+import leastaction as la
 from leastaction.errors import TraceError
 from leastaction.from_sympy import trace_sympy
 from reference import check_derivatives, constants
@@ -61,3 +62,19 @@ def test_sympy_symbols_and_exact_numbers():
 def test_sympy_mistakes(arguments, message):
     with pytest.raises(TraceError, match=message):
         trace_sympy(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("q", "v"),
+    [(x, xdot), ([x], [xdot]), ((x,), (xdot,)), (sp.Matrix([x]), sp.Matrix([xdot])), (sp.Array([x]), sp.Tuple(xdot))],
+)
+def test_coordinates_in_any_container(q, v):
+    system = la.Lagrangian.from_sympy(m * xdot**2 / 2 - k * x**2 / 2, q, v, params={m: 2, "k": 3})
+    assert system.n == 1 and system.params == {"m": 2, "k": 3}
+    assert system.energy([1.0], [4.0]) == 5.5
+
+
+@pytest.mark.parametrize(("q", "v", "name"), [(None, xdot, "q"), (x, 3.0, "v"), ("x", xdot, "q")])
+def test_what_is_no_list_of_symbols(q, v, name):
+    with pytest.raises(TraceError, match=f"{name} must be a list of symbols"):
+        la.Lagrangian.from_sympy(xdot**2 / 2, q, v)

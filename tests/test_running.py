@@ -10,6 +10,7 @@ import pytest
 import sympy as sp
 
 import leastaction as la
+from leastaction.border import count_steps
 from leastaction.kernel import compile as kernel_compile
 from systems import case, double_pendulum, driven_pendulum
 
@@ -301,3 +302,9 @@ def test_allocation_that_cannot_be_met():
         MemoryError, match=r"states of 2 degrees of freedom need .* GiB; keep fewer with every= \(now 1\)"
     ):
         run(steps=10**15)
+
+
+@pytest.mark.parametrize(("h", "t_end", "count"), [(0.1, 0.3, 3), (0.1, 0.35, 4), (1e-6, 1e9, 10**15), (0.3, 0.1, 1)])
+def test_number_of_steps_until_a_time(h, t_end, count):
+    """Equal steps of at most h, a rounding of their number aside; 10¹⁵ of them are not cut by 10⁶."""
+    assert count_steps(h, None, t_end, 0.0) == (count, t_end / count)

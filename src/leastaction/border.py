@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,22 @@ def count_steps(h: Any, steps: int | None, t_end: Any, t0: Any) -> tuple[int, An
             f"h = {float(h):g} leads away from t_end = {float(t_end):g} (the run starts at t0 = {float(t0):g}); "
             f"give h = {float(-h):g}"
         )
-    count = max(1, math.ceil(float(length / h) * (1 - 1e-9)))
+    ratio = float(length / h)
+    nearest = round(ratio)
+    # A hair above a whole number is that number: h need not be representable. Never a whole step of 10⁹ and more.
+    count = max(1, nearest if ratio - nearest <= 1e-9 * ratio else math.ceil(ratio))
     return count, length / count
+
+
+def check_times(system: Any, t0: Any, h: Any, count: int) -> None:
+    """Refuse times that rounding does not tell apart where they matter; elsewhere warn, since the states are right."""
+    farthest = max(t0, t0 + count * h, key=abs)
+    if farthest + h != farthest and farthest - h != farthest:
+        return
+    lost = f"the step h = {float(h):g} is lost in the rounding of t = {float(farthest):g}"
+    if system.depends_on_time:
+        raise ValueError(f"{lost}, and {system.name} depends on t: measure time from nearer by, or run with digits=")
+    warnings.warn(f"{lost}: the states are right, their times are not told apart", RuntimeWarning, stacklevel=3)
 
 
 def vector(name: str, value: Any, n: int, arithmetic: Reals = FLOAT64) -> NDArray[Any]:

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as head, has seen enough; Python's own flush at exit must not complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (ValueError, TypeError, OSError, ImportError) as error:
+    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         print(f"leastaction: {error}", file=sys.stderr)
         return 2
     except ArithmeticError as error:
@@ -75,8 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("system", metavar="PROBLEM|FILE.py", nargs="?")
     run.add_argument("--method", default="simpson", help="default: simpson")
-    run.add_argument("--h", type=float, required=True, help="step")
-    run.add_argument("--t-end", type=float, required=True, help="until when")
+    run.add_argument("--h", type=_number, required=True, help="step: 0.01, 1/3")
+    run.add_argument("--t-end", type=_number, required=True, help="until when")
+    run.add_argument("--digits", type=int, help="decimal digits of the arithmetic (default: float64)")
     run.add_argument("--every", type=int, default=1, help="keep only every so many states")
     run.add_argument("--plot", type=Path, metavar="FILE", help="draw positions and energy error to this file")
     run.add_argument("--out", type=Path, metavar="FILE", help="save the path to this file")
@@ -166,6 +167,17 @@ def _print_table(header: list[str], rows: list[list[Any]]) -> None:
         print("  ".join(entry.ljust(width) for entry, width in zip(row, widths, strict=True)).rstrip())
 
 
+def _number(text: str) -> str:
+    """A number's text, kept: what it says is rounded once, to the precision of the run."""
+    from leastaction.exact import exact
+
+    try:
+        exact(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 def _indices(text: str) -> list[int]:
     indices = [int(word) for word in text.replace(",", " ").split()]
     if any(index < 0 for index in indices):
@@ -175,6 +187,7 @@ def _indices(text: str) -> list[int]:
 
 def _run(options: argparse.Namespace) -> int:
     import leastaction as la
+    from leastaction.exact import reals
 
     matrices = options.mass is not None or options.stiffness is not None
     if matrices == (options.system is not None):
@@ -185,10 +198,17 @@ def _run(options: argparse.Namespace) -> int:
             "FILE.py defines it"
         )
     _check_outputs(options)
-    system, start = _linear_system(options) if matrices else _system(options.system)
+    system, start = _linear_system(options) if matrices else _system(options.system, exactly=options.digits is not None)
     try:
         path = la.integrate(
-            system, options.method, **start, h=options.h, t_end=options.t_end, every=options.every, progress=True
+            system,
+            options.method,
+            **start,
+            h=options.h,
+            t_end=options.t_end,
+            every=options.every,
+            digits=options.digits,
+            progress=True,
         )
     except la.StepFailed as failure:
         if options.out:
@@ -198,8 +218,11 @@ def _run(options: argparse.Namespace) -> int:
     print(path)
     if path.output is None:
         energy = path.energy()
-        print(f"energy {energy[0]:.12g}, largest change {abs(energy - energy[0]).max():.2e}")
-    print(f"last q {path.q[-1]}\nlast p {path.p[-1]}")
+        with reals(path.digits).working():
+            change = float(abs(energy - energy[0]).max())
+        print(f"energy {_shown(energy[0], path.digits)}, largest change {change:.2e}")
+    for name, state in (("q", path.q[-1]), ("p", path.p[-1])):
+        print(f"last {name} {state if path.digits is None else ' '.join(_shown(x, path.digits) for x in state)}")
     if options.out:
         path.save(options.out)
         print(f"saved: {options.out}")
@@ -207,6 +230,12 @@ def _run(options: argparse.Namespace) -> int:
         _plot(path, options.plot)
         print(f"drawn: {options.plot}")
     return 0
+
+
+def _shown(x: Any, digits: int | None) -> str:
+    import mpmath
+
+    return f"{x:.12g}" if digits is None else str(mpmath.nstr(x, digits))
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
@@ -239,8 +268,8 @@ def _plot(path: Any, file: Path) -> None:
     figure.savefig(file, dpi=160)
 
 
-def _system(name: str) -> tuple[Any, dict[str, Any]]:
-    """A system and its start, from a file of the user's or the catalogue."""
+def _system(name: str, exactly: bool = False) -> tuple[Any, dict[str, Any]]:
+    """A system and its start, from a file of the user's or the catalogue, whose data are known exactly."""
     if name.endswith(".py"):
         if not Path(name).is_file():
             raise FileNotFoundError(f"there is no file {name}")
@@ -253,6 +282,8 @@ def _system(name: str) -> tuple[Any, dict[str, Any]]:
     from leastaction import problems
 
     problem = problems.get(name)
+    if exactly:
+        return problem.system, {"q0": problem.exact_q0, "p0": problem.exact_p0}
     return problem.system, {"q0": problem.q0, "p0": problem.p0}
 
 

@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -44,6 +45,19 @@ _FUNCTIONS = {
 
 
 _HEXADECIMAL = re.compile(r"([+-]?)0x([0-9a-f]+)\.?([0-9a-f]*)p([+-]?[0-9]+)", re.IGNORECASE)
+_DECIMAL_EXPONENT = re.compile(r"e([+-]?[0-9_]+)\s*$", re.IGNORECASE)
+
+# Exact numbers are held with all their bits, so that there is an end to their size: about 10^±120000.
+MOST_BITS = 400_000
+# Functions whose value is far larger than their argument, and up to where.
+_GROWING = {"exp": 1e5, "sinh": 1e5, "cosh": 1e5, "gamma": 1e4}
+
+
+class _TooLargeError(ValueError):
+    """A number with more than MOST_BITS bits."""
+
+    def __init__(self) -> None:
+        super().__init__(f"exact numbers have at most {MOST_BITS} bits, about 10^±{MOST_BITS * 3 // 10}")
 
 
 class Reals(Protocol):
@@ -133,6 +147,8 @@ def exact(x: Any) -> Any:
     if isinstance(x, mpmath.mpf):
         return _binary(x._mpf_, x)
     if hasattr(x, "as_integer_ratio"):  # float, NumPy's floats, Decimal
+        if isinstance(x, Decimal) and x.is_finite():
+            _check_bits(4 * abs(int(x.as_tuple().exponent)))
         try:
             return Fraction(*map(int, x.as_integer_ratio()))
         except (OverflowError, ValueError):
@@ -165,7 +181,13 @@ def _binary(parts: Any, x: Any) -> Fraction:
     sign, mantissa, exponent, _ = parts
     if not mantissa and exponent:
         raise _not_finite(x)
+    _check_bits(abs(int(exponent)))
     return (-1 if sign else 1) * Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def _check_bits(bits: float) -> None:
+    if bits > MOST_BITS:
+        raise _TooLargeError()
 
 
 def _not_finite(x: Any) -> ValueError:
@@ -180,9 +202,13 @@ def _from_sympy(x: Any) -> Any:
         raise TypeError(f"expected a real number; got the SymPy expression {x}")
     if not x.is_finite:
         raise _not_finite(x)
+    if x.is_Rational:
+        return _plain(x)
     floats = {atom: sympy.Rational(_binary(atom._mpf_, atom)) for atom in x.atoms(sympy.Float)}
     try:
         return _plain(_parse(str(x.xreplace(floats))))
+    except _TooLargeError:
+        raise
     except _UNREADABLE:
         raise TypeError(
             f"the SymPy number {x} is made of more than rational numbers, pi, E, roots and elementary functions; "
@@ -192,15 +218,12 @@ def _from_sympy(x: Any) -> Any:
 
 def _read(text: str) -> Any:
     """A number from its text: a decimal, a ratio, or an expression in pi, E and elementary functions."""
-    if match := _HEXADECIMAL.fullmatch(text.strip()):
-        sign, whole, part, exponent = match.groups(default="")
-        return int(sign + whole + part, 16) * Fraction(2) ** (int(exponent) - 4 * len(part))
     try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        pass
-    try:
-        number = _plain(_parse(text))
+        number = _literal(text)
+        if number is None:
+            number = _plain(_parse(text))
+    except _TooLargeError as error:
+        raise ValueError(f"{text!r} is too large or too small: {error}") from None
     except _UNREADABLE:
         number = None
     if number is None or not (isinstance(number, Fraction) or (number.is_real and number.is_finite)):
@@ -208,7 +231,21 @@ def _read(text: str) -> Any:
     return number
 
 
-_UNREADABLE = (SyntaxError, KeyError, TypeError, ValueError)
+_UNREADABLE = (SyntaxError, KeyError, TypeError, ValueError, RecursionError, MemoryError)
+
+
+def _literal(text: str) -> Fraction | None:
+    """The number that is written as one decimal, one ratio, or in hexadecimal; None if it is written otherwise."""
+    if match := _HEXADECIMAL.fullmatch(text.strip()):
+        sign, whole, part, exponent = match.groups(default="")
+        _check_bits(abs(int(exponent)))
+        return int(sign + whole + part, 16) * Fraction(2) ** (int(exponent) - 4 * len(part))
+    if match := _DECIMAL_EXPONENT.search(text):
+        _check_bits(4 * abs(int(match[1])))
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return None
 
 
 def _plain(x: Any) -> Any:
@@ -226,17 +263,34 @@ def _build(node: ast.expr, text: str) -> Any:
 
     match node:
         case ast.Constant(value=int() | float()):
-            fraction = Fraction(ast.get_source_segment(text, node) or "")
+            fraction = _literal(ast.get_source_segment(text, node) or "")
+            if fraction is None:
+                raise ValueError(ast.dump(node))
             return sympy.Rational(fraction.numerator, fraction.denominator)
         case ast.Name(id=name):
             return getattr(sympy, _CONSTANTS[name])
         case ast.UnaryOp(op=op, operand=operand):
             return _OPERATORS[type(op)](_build(operand, text))
         case ast.BinOp(left=left, op=op, right=right):
-            return _OPERATORS[type(op)](_build(left, text), _build(right, text))
+            x, y = _build(left, text), _build(right, text)
+            if isinstance(op, ast.Pow):
+                _check_bits(abs(sympy.N(y, 15)) * _bits(x))
+            return _OPERATORS[type(op)](x, y)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
-            return getattr(sympy, name)(*(_build(arg, text) for arg in args))
+            values = [_build(arg, text) for arg in args]
+            if any(abs(sympy.N(x, 15)) > _GROWING.get(name, math.inf) for x in values):
+                raise _TooLargeError()
+            return getattr(sympy, name)(*values)
     raise ValueError(ast.dump(node))
+
+
+def _bits(x: Any) -> Any:
+    """About how many bits a power of x has for each unit of the exponent."""
+    import sympy
+
+    if x.is_Rational:
+        return max(int(x.p).bit_length(), int(x.q).bit_length())
+    return 1 + abs(sympy.log(abs(sympy.N(x, 15)), 2)) if x != 0 else 1
 
 
 def _to_float(x: Any) -> float:

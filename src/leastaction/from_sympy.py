@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -30,11 +30,11 @@ def trace_sympy(
     >>> names, program([0], [2], [3], [10, 1])["L"]
     (('g', 'm'), [-15.5])
     """
-    L, q = _one(L), [sp.sympify(x) for x in q]
+    L, q = _one(L), _each(q, "q")
     t = _time(q) if t is None else sp.sympify(t)
     if v is None and t is None:
         raise TraceError("velocities v are needed when the coordinates are plain symbols")
-    v = [sp.diff(x, t) for x in q] if v is None else [sp.sympify(x) for x in v]
+    v = [sp.diff(x, t) for x in q] if v is None else _each(v, "v")
     if len(q) != len(v):
         raise TraceError(f"{len(q)} coordinates {q} but {len(v)} velocities {v}")
     for x in (*q, *v):
@@ -60,6 +60,17 @@ def trace_sympy(
     with active(builder):
         result = apply("add", _write(L, known), 0)
     return builder.build(L=[result.index]), names
+
+
+def _each(given: Any, name: str) -> list[Any]:
+    """The symbols of a list, a matrix or an array; one symbol alone is a list of one."""
+    if isinstance(given, sp.MatrixBase | sp.NDimArray):
+        given = sp.flatten(given)
+    elif isinstance(given, sp.Basic) and not isinstance(given, sp.Tuple):
+        given = [given]
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TraceError(f"{name} must be a list of symbols, as in sympy.symbols('x y'); got {given!r}")
+    return [sp.sympify(x) for x in given]
 
 
 def _one(L: Any) -> Any:

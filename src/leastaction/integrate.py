@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.border import count_steps, number, start
+from leastaction.border import check_times, count_steps, number, start
 from leastaction.exact import reals
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
@@ -95,8 +95,10 @@ def integrate(
             tangent=tangent,
         )
         if store is not None:
+            check_times(system, t0, h, count)
             return _stored(request, store, t_end, progress)
-        run = _Run(request)
+        run = _Run(request)  # first, whether there is room at all
+        check_times(system, t0, h, count)
     failure = run.go(progress)
     with arithmetic.working():
         path = run.path(t_end)
@@ -207,6 +209,6 @@ def _allocate(request: Request, n: int, dtype: Any) -> NDArray[Any]:
         return np.empty((rows, 2 * n), dtype)
     except (MemoryError, ValueError):  # ValueError: more than an address can count
         raise MemoryError(
-            f"{rows} states of {n} degrees of freedom need {rows * 16 * n / 2**30:.1f} GiB; "
-            f"keep fewer with every= (now {request.every})"
+            f"{request.count} steps: {rows} states of {n} degrees of freedom need {rows * 16 * n / 2**30:.1f} GiB; "
+            f"keep fewer with every= (now {request.every}), or take fewer steps"
         ) from None

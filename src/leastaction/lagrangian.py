@@ -71,19 +71,20 @@ class Lagrangian:
         """A system from a SymPy expression L in the coordinates q and velocities v.
 
         q and v are symbols, or functions of t and their derivatives. What else is free in L is a
-        parameter, known by its name, and needs a value in `params`.
+        parameter, known by its name, and needs a value in `params`, under its name or the symbol itself.
         """
         from leastaction.from_sympy import trace_sympy
 
         program, names = trace_sympy(L, q, v, t)
-        given = dict(params or {})
+        given = {str(name): value for name, value in dict(params or {}).items()}
         missing, extra = sorted(set(names) - set(given)), sorted(set(given) - set(names))
         if missing or extra:
             raise ValueError(
                 f"the parameters of L are {sorted(names)}; "
                 + (f"give a value for {missing} in params" if missing else f"it has none called {extra}")
             )
-        return cls.from_program(program, len(q), {name: given[name] for name in names}, name="L")
+        n = dict(program.inputs)["q"]
+        return cls.from_program(program, n, {name: given[name] for name in names}, name="L")
 
     def __getstate__(self) -> dict[str, Any]:
         """What travels to other processes: the Program, not the function, which may live in a notebook."""
@@ -110,6 +111,11 @@ class Lagrangian:
             named[name] = block.item() if default.shape == () else block.copy()
             start += default.size
         return named
+
+    @property
+    def depends_on_time(self) -> bool:
+        """Whether t occurs in L."""
+        return ("input", 0) in self.program.code
 
     @cached_property
     def gradient(self) -> Program:
@@ -246,7 +252,11 @@ class Lagrangian:
             raise ValueError(f"q and {name} must have the same shape; got {Q.shape} and {X.shape}")
         single = Q.ndim == 1
         Q, X = np.atleast_2d(Q), np.atleast_2d(X)
-        T = np.broadcast_to(np.asarray(t, float), (len(Q),))
+        T = np.asarray(t, float)
+        if T.shape not in ((), (1,), (len(Q),)):
+            wanted = "one number" if single else f"one number or {len(Q)}, one for each state"
+            raise ValueError(f"t must be {wanted}; got shape {T.shape}")
+        T = np.broadcast_to(T, (len(Q),))
         return np.ascontiguousarray(Q), np.ascontiguousarray(X), np.ascontiguousarray(T), single
 
     def __repr__(self) -> str:

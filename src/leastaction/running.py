@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from leastaction.errors import StepFailed
+from leastaction.linear import Quadratic
 from leastaction.stepping import layout
 from leastaction.stepping.stepper import Failure
 
@@ -62,21 +63,33 @@ _REASONS = {
 }
 
 
+# A linear system's equations can be solved always: only the size of its numbers can end a run.
+LINEAR_REASON = "the state became infinite or not a number"
+
+
 def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoReturn:
     """StepFailed, with what is known of it and what to try."""
     h = float(path.h)
     halvings = 1
-    message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {_REASONS[failure.status]}"
+    reason = LINEAR_REASON if isinstance(path.system, Quadratic) else _REASONS[failure.status]
+    message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {reason}"
     if failure.iterations:
         message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
     if 0 < failure.reach < 1:
         reach = failure.reach * h
         halvings = math.ceil(-math.log2(failure.reach))
         message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {reach:.3g}"
-    message += (
-        f". Try a smaller step, h = {h / 2**halvings:g}, or a method with more nodes; near a singularity of L (a "
-        f"collision, a chart's pole) other coordinates help. The {len(path)} states before are in the exception's .path"
-    )
+    if isinstance(path.system, Quadratic):
+        message += (
+            ". An unstable step grows without bound: compare h with system.stable_step(method); else look at the start "
+            "and the load for what is too large"
+        )
+    else:
+        message += (
+            f". Try a smaller step, h = {h / 2**halvings:g}, or a method with more nodes; near a singularity of L (a "
+            "collision, a chart's pole) other coordinates help"
+        )
+    message += f". The {len(path)} states before are in the exception's .path"
     raise StepFailed(
         message,
         path=path,

@@ -28,6 +28,18 @@ def flint_bits(bits: int) -> Iterator[None]:
 
 
 @contextmanager
+def flint_terms(count: int) -> Iterator[None]:
+    """Inside, flint cuts series after this many terms."""
+    with _precision:
+        before = flint.ctx.cap
+        flint.ctx.cap = count
+        try:
+            yield
+        finally:
+            flint.ctx.cap = before
+
+
+@contextmanager
 def mpmath_bits(bits: int) -> Iterator[None]:
     """Inside, mpmath works with this many bits."""
     with _precision, mpmath.workprec(bits):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from flint import ctx, fmpq, fmpq_poly, fmpq_series
+from flint import fmpq, fmpq_poly, fmpq_series
 
 from leastaction.oscillator import Rational, Root
+from leastaction.working import flint_terms
 
 if TYPE_CHECKING:
     import sympy
@@ -62,7 +61,7 @@ def value(f: Rational, x: float) -> Fraction | None:
 
 def series(f: Rational, count: int) -> list[Any]:
     """The first coefficients of f in powers of x²."""
-    with _terms(count):
+    with flint_terms(count):
         return _coefficients(_series(f), count)
 
 
@@ -71,7 +70,7 @@ def phase_series(sine_by_x: Rational, cosine: Rational, rho: Rational, count: in
 
     θ/x = Σ_k (−1)^k x^{2k} T^{2k+1} / (2k + 1).
     """
-    with _terms(count):
+    with flint_terms(count):
         T: Any = _series(sine_by_x) * _series(rho).sqrt() / _series(cosine)
         total, power = T * 0, T
         for k in range(count):
@@ -84,16 +83,6 @@ def to_sympy(a: Any) -> sympy.Rational:
     import sympy
 
     return sympy.Rational(int(a.p), int(a.q))
-
-
-@contextmanager
-def _terms(count: int) -> Iterator[None]:
-    """Series in flint are cut after so many terms."""
-    before, ctx.cap = ctx.cap, count
-    try:
-        yield
-    finally:
-        ctx.cap = before
 
 
 def _series(f: Rational) -> Any:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method
+from leastaction.running import positive
 from leastaction.stepping.stepper import Start
 from leastaction.stepping.tangent import tangent_stepper
 
@@ -94,6 +95,7 @@ def lyapunov(
         raise TypeError(
             f"expected a la.Lagrangian; got {system!r}. A linear system's exponents are log |λ| / h of its step"
         )
+    positive("steps", steps)
     if not 0 <= discard < steps:
         raise ValueError(f"discard must be at least 0 and below steps = {steps}; got {discard!r}")
     first = integrate(system, method, q0, p0, v0=v0, h=h, steps=1, params=params)  # checks everything given

@@ -111,7 +111,9 @@ class Stability:
     @property
     def trace(self) -> sympy.Expr:
         """The trace of the iteration matrix in x: |trace| ≤ 2 where a symplectic method is stable."""
-        return 2 * iteration_matrix(self.method)[0, 0]
+        import sympy
+
+        return sympy.cancel(2 * iteration_matrix(self.method)[0, 0])
 
     @property
     def for_all_h(self) -> bool:

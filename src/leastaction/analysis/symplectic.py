@@ -39,7 +39,7 @@ def symplectic_defect(
     h: float,
     *,
     steps: int = 1,
-    t: float = 0.0,
+    t0: float = 0.0,
     params: Mapping[str, Any] | None = None,
 ) -> float:
     """‖Φ'ᵀ J Φ' − J‖ (Frobenius) of one step from (q, p), or of several.
@@ -50,7 +50,7 @@ def symplectic_defect(
     >>> symplectic_defect(pendulum, "rk4", [1.0], [0.5], h=0.3) > 1e-6
     True
     """
-    path = integrate(system, method, q, p, h=h, steps=steps, t0=t, params=params, every=steps, tangent=True)
+    path = integrate(system, method, q, p, h=h, steps=steps, t0=t0, params=params, every=steps, tangent=True)
     assert path.tangent is not None
     D = path.tangent[-1]
     J = symplectic_matrix(system.n)
@@ -65,13 +65,13 @@ def reversibility_defect(
     h: float,
     *,
     steps: int = 1,
-    t: float = 0.0,
+    t0: float = 0.0,
     params: Mapping[str, Any] | None = None,
 ) -> float:
     """‖Φ_{−h} Φ_h − id‖ (Euclidean) at (q, p), after one step forward and one back, or several."""
-    there = integrate(system, method, q, p, h=h, steps=steps, t0=t, params=params, every=steps)
+    there = integrate(system, method, q, p, h=h, steps=steps, t0=t0, params=params, every=steps)
     back = integrate(
-        system, method, there.q[-1], there.p[-1], h=-h, steps=steps, t0=t + steps * h, params=params, every=steps
+        system, method, there.q[-1], there.p[-1], h=-h, steps=steps, t0=t0 + steps * h, params=params, every=steps
     )
     return float(np.linalg.norm(np.concatenate([back.q[-1] - there.q[0], back.p[-1] - there.p[0]])))
 

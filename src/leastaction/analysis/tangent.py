@@ -58,7 +58,7 @@ def tangent(
     h: float,
     *,
     steps: int = 1,
-    t: float = 0.0,
+    t0: float = 0.0,
     params: Mapping[str, Any] | None = None,
 ) -> Tangent:
     """The derivative of `steps` steps of the method from (q, p).
@@ -76,7 +76,7 @@ def tangent(
             f"expected a la.Lagrangian, whose parameters can be varied; got {system!r}. For the derivative by the "
             "state alone, la.integrate(..., tangent=True) takes a Quadratic system too"
         )
-    path = integrate(system, method, q, p, h=h, steps=steps, t0=t, params=params, every=steps, tangent="all")
+    path = integrate(system, method, q, p, h=h, steps=steps, t0=t0, params=params, every=steps, tangent="all")
     assert path.tangent is not None and path.sensitivity is not None
     named, column = {}, 0
     for name, value in system.params.items():

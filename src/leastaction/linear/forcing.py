@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.exact import FLOAT64
+
 FloatArray = NDArray[np.float64]
 Load = Callable[[float], ArrayLike]
 
@@ -99,11 +101,16 @@ def as_load(f: Any, n: int) -> Load | None:
     elif _is_pair(f):
         load = Samples(*f)
     else:
-        load = Constant(np.array(f, dtype=float))
+        load = Constant(FLOAT64.array(f))
     if load is not None:
         start = load.start if isinstance(load, Samples) else 0.0
         checked(load(start), n, start)
     return load
+
+
+def is_constant(f: Any) -> bool:
+    """Whether a load, as the user gives it, is a vector that does not change."""
+    return not (f is None or callable(f) or _is_pair(f))
 
 
 def _is_pair(f: Any) -> bool:

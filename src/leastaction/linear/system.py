@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.exact import FLOAT64, Reals
 from leastaction.linear.factor import Factor, factor
-from leastaction.linear.forcing import Rayleigh, as_load, reduced
+from leastaction.linear.forcing import Constant, Rayleigh, as_load, is_constant, reduced
 from leastaction.linear.matrices import (
     diagonal,
     eliminate,
@@ -62,7 +62,9 @@ class Quadratic:
         self.M, self.K = self._matrix(mass), self._matrix(stiffness)
         self.C = damping if damping is None or isinstance(damping, Rayleigh) else self._matrix(damping)
         self.f = as_load(f, self.n)
-        self.unrounded = {name: a for name, a in (("M", exact_entries(M)), ("K", exact_entries(K))) if a is not None}
+        given = {"M": M, "K": K, "C": None if isinstance(C, Rayleigh) else C, "f": f if is_constant(f) else None}
+        entries = {name: exact_entries(a) for name, a in given.items() if a is not None}
+        self.unrounded = {name: a for name, a in entries.items() if a is not None}
         self._last: tuple[tuple[Method, float], Propagator] | None = None
 
     def _matrix(self, a: Any) -> Any:
@@ -130,6 +132,11 @@ class Quadratic:
     def stiffness_diagonal(self) -> FloatArray | None:
         return diagonal(self.K)
 
+    @property
+    def depends_on_time(self) -> bool:
+        """Whether there is a load that changes."""
+        return self.f is not None and not isinstance(self.f, Constant)
+
     # A system has parameters by name; this one keeps all of its numbers in M, K, C and f.
 
     @property
@@ -149,16 +156,22 @@ class Quadratic:
             raise ValueError(f"a Quadratic system has no parameters; got {params!r}")
         return reals.array([])
 
-    def exact_matrices(self, reals: Reals) -> tuple[NDArray[Any], NDArray[Any]]:
-        """M and K at another precision, as they were given, written out."""
-        if self.C is not None or self.f is not None:
-            raise ValueError("digits= is for M q̈ + K q = 0; this system has damping or a load")
-        dense = {name: a.toarray() if self.sparse else a for name, a in (("M", self.M), ("K", self.K))}
-        full = [reals.array(self.unrounded.get(name, dense[name])) for name in ("M", "K")]
-        M, K = (a.reshape(1, 1) if a.ndim == 0 else np.diag(a) if a.ndim == 1 else a for a in full)
+    def exact_matrices(self, reals: Reals) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+        """M, K and C (None if there is none) at another precision, as they were given, written out."""
+        M, K = self._exact_matrix("M", self.M, reals), self._exact_matrix("K", self.K, reals)
+        if self.C is None:
+            return M, K, None
+        if isinstance(self.C, Rayleigh):
+            alpha, beta = reals.array([self.C.alpha, self.C.beta])
+            with reals.working():
+                return M, K, alpha * M + beta * K
+        return M, K, self._exact_matrix("C", self.C, reals)
+
+    def _exact_matrix(self, name: str, rounded: Any, reals: Reals) -> NDArray[Any]:
+        a = reals.array(self.unrounded.get(name, rounded.toarray() if self.sparse else rounded))
+        a = a.reshape(1, 1) if a.ndim == 0 else np.diag(a) if a.ndim == 1 else a
         with reals.working():
-            half = reals.array("1/2").item()
-            return half * (M + M.T), half * (K + K.T)
+            return np.asarray(reals.array("1/2").item() * (a + a.T))
 
     def named(self, values: NDArray[Any]) -> dict[str, Any]:
         return {}

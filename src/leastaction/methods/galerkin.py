@@ -76,9 +76,9 @@ class Table:
         increments z^ν, ν ≥ 1, imply: rounded on their own they differ from what is implied, and the method is not
         quite symplectic; its energy then drifts by some 10⁻⁵ ε a step instead of walking at random. (Hairer,
         McLachlan and Razakarivony, BIT 48, 2008, 231–243, found this of rounded Runge–Kutta coefficients.)
-        Where rounding leaves the sums exact, as for the midpoint and Simpson rules, the first equation stays.
+        For s = 1, where l_0′ = −l_1′ = −1, it may stay the first, if l_0 = 1 − l_1 as rounded.
         """
-        if all(math.fsum(row) == 1 for row in self.l) and all(math.fsum(row) == 0 for row in self.dl):
+        if len(self.d) == 2 and all(math.fsum(row) == 1 for row in self.l):
             return self.l, self.dl
         l, dl = self.l.copy(), self.dl.copy()
         l[:, 0], dl[:, 0] = 1 - l[:, -1], -dl[:, -1]

@@ -26,5 +26,5 @@ __all__ = ["LinearMechanics", "Mechanics", "mechanics", "stepper"]
 def mechanics(system: Lagrangian | Quadratic, values: Any, reals: Digits) -> Mechanics | LinearMechanics:
     """A system at one precision, with the values of its parameters as mpmath numbers."""
     if isinstance(system, Quadratic):
-        return LinearMechanics(*system.exact_matrices(reals), reals)
+        return LinearMechanics(system, reals)
     return Mechanics(system, values, reals)

@@ -109,6 +109,11 @@ class Equations:
             inverse = None
         return self._assemble(first, p), inverse, flint.arb_mat(n, N, entries[N * N :])
 
+    def loaded(self, t: Any, load: Callable[[Any], list[Any]]) -> list[Any]:
+        """What a force f(t) adds to R and to the impulse."""
+        zero = [flint.arb(0)] * self.n
+        return self._assemble([x for at in self._times for x in (*load(t + at), *zero)], zero)
+
     def _points(self, t: Any, q: list[Any], z: list[Any]) -> list[list[Any]]:
         """(t, q, v) at every node."""
         n, r = self.n, len(self._times)

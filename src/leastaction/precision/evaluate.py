@@ -121,8 +121,16 @@ def _sines_with_cosines(program: Program, needed: set[int]) -> dict[int, tuple[i
 
 
 def _fmod(x: Any, y: Any) -> Any:
-    quotient = (x / y).mid()
-    return (x - y * (quotient.floor() if quotient >= 0 else quotient.ceil())).mid()
+    """x − y trunc(x/y), exactly: x = m 2^a and y = n 2^b are whole multiples of 2^min(a, b)."""
+    if not x.is_finite() or y.is_nan() or y == 0:
+        return flint.arb("nan")
+    if abs(x) < abs(y):
+        return x
+    (m, a), (n, b) = ((int(part) for part in number.man_exp()) for number in (x, y))
+    n = abs(n)
+    # Only the remainder of 2^(a − b) is needed: a quotient of any size costs no more than the digits of y.
+    rest = abs(m) * pow(2, a - b, n) % n if a >= b else abs(m) % (n << (b - a))
+    return flint.arb((rest if m > 0 else -rest, min(a, b)))
 
 
 def _copysign(x: Any, y: Any) -> Any:

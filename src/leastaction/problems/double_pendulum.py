@@ -42,32 +42,29 @@ def double_pendulum(
     p0: Any = (0, 0),
 ) -> Problem:
     """Rods of length g/omega0², unless l1 and l2 say otherwise."""
-    m1, m2, g = positive(m1, "m1"), positive(m2, "m2"), positive(g, "g")
-    l1, l2, omega0 = lengths(g, omega0, l1, l2)
-    q0, p0 = exact_vector(q0, 2, "q0"), exact_vector(p0, 2, "p0")
-    params = {"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g}
     return Problem(
         name="double-pendulum",
         title="Double pendulum",
         description="Two pendulums, one hanging from the other; chaotic.",
         source="Rojas-Quintero, Dubois and Jourdan 2025, section 3, eq. (15), Table 1",
         lagrangian=lagrangian,
-        q0=q0,
-        p0=p0,
-        params=params,
-        settings={**params, "omega0": omega0, "q0": q0, "p0": p0},
+        **two_pendulums(m1, m2, g, omega0, l1, l2, q0, p0),
         invariants={"energy": energy},
-        period=2 * sp.pi / omega0,
         period_of="small swings of the upper pendulum alone, 2π/ω₀ with ω₀² = g/l₁; the motion has none",
     )
 
 
-def lengths(g: Any, omega0: Any, l1: Any, l2: Any) -> tuple[Any, Any, Any]:
-    """l₁, l₂ and ω₀ = √(g/l₁): lengths not given are g/ω₀²."""
-    omega0 = positive(omega0, "omega0")
-    l1 = g / omega0**2 if l1 is None else positive(l1, "l1")
-    l2 = g / omega0**2 if l2 is None else positive(l2, "l2")
-    return l1, l2, sp.sqrt(g / l1)
+def two_pendulums(m1: Any, m2: Any, g: Any, omega0: Any, l1: Any, l2: Any, q0: Any, p0: Any) -> dict[str, Any]:
+    """Start, parameters, settings and time unit 2π/ω₀ of a double pendulum, linearised or not, as Problem takes them.
+
+    Lengths not given are g/ω₀²; the ω₀ kept is √(g/l₁).
+    """
+    m1, m2, g, omega0 = positive(m1, "m1"), positive(m2, "m2"), positive(g, "g"), positive(omega0, "omega0")
+    l1, l2 = (g / omega0**2 if l is None else positive(l, name) for l, name in ((l1, "l1"), (l2, "l2")))
+    start = {"q0": exact_vector(q0, 2, "q0"), "p0": exact_vector(p0, 2, "p0")}
+    params = {"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g}
+    omega0 = sp.sqrt(g / l1)
+    return {**start, "params": params, "settings": {**params, "omega0": omega0, **start}, "period": 2 * sp.pi / omega0}
 
 
 def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:

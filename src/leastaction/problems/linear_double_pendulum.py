@@ -24,12 +24,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import mpmath
-import sympy as sp
 
 from leastaction.problems.arithmetic import DIGITS, Arithmetic
-from leastaction.problems.double_pendulum import lengths
+from leastaction.problems.double_pendulum import two_pendulums
 from leastaction.problems.problem import Data, Motion, Problem
-from leastaction.problems.reals import exact_vector, positive
 
 
 def lagrangian(q: Any, v: Any, m1: Any, m2: Any, l1: Any, l2: Any, g: Any) -> Any:
@@ -48,23 +46,15 @@ def linear_double_pendulum(
     p0: Any = (0, 0),
 ) -> Problem:
     """Rods of length g/omega0², unless l1 and l2 say otherwise."""
-    m1, m2, g = positive(m1, "m1"), positive(m2, "m2"), positive(g, "g")
-    l1, l2, omega0 = lengths(g, omega0, l1, l2)
-    q0, p0 = exact_vector(q0, 2, "q0"), exact_vector(p0, 2, "p0")
-    params = {"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g}
     return Problem(
         name="linear-double-pendulum",
         title="Linearised double pendulum",
         description="Small swings of two pendulums, one hanging from the other: two modes of unrelated frequency.",
         source="Rojas-Quintero, Dubois and Cabrera-Díaz 2024, eqs. (46)–(51), Table 1",
         lagrangian=lagrangian,
-        q0=q0,
-        p0=p0,
-        params=params,
-        settings={**params, "omega0": omega0, "q0": q0, "p0": p0},
+        **two_pendulums(m1, m2, g, omega0, l1, l2, q0, p0),
         invariants={"energy": energy, "energy-slow-mode": _mode_energy(-1), "energy-fast-mode": _mode_energy(1)},
         solution=solution,
-        period=2 * sp.pi / omega0,
         period_of="the upper pendulum alone, t̄ = 2π/ω₀ with ω₀² = g/l₁; the motion has none",
         matrices=matrices,
     )

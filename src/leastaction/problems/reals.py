@@ -1,11 +1,10 @@
-"""Exact real numbers: what a user may write for one, and its value at any precision.
+"""The exact real numbers of a problem, as SymPy numbers: 981/100, π/2, √3; and their values at any precision.
 
-Exact numbers are SymPy numbers: 981/100, π/2, √3. A float means its binary value, a string what it says.
+What a user may write for one is said, and read, in `leastaction.exact`.
 """
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -13,15 +12,9 @@ from typing import Any
 import mpmath
 import numpy as np
 import sympy as sp
-from sympy.parsing.sympy_parser import parse_expr, rationalize, standard_transformations
 
+from leastaction.exact import exact as exactly
 from leastaction.working import mpmath_digits
-
-_NAMES = {
-    "__builtins__": {},
-    **{name: getattr(sp, name) for name in ("pi", "E", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan")},
-    **{name: getattr(sp, name) for name in ("exp", "log", "Integer", "Float", "Rational", "Symbol", "Function")},
-}
 
 
 def exact(value: Any, name: str = "the value") -> Any:
@@ -31,34 +24,16 @@ def exact(value: Any, name: str = "the value") -> Any:
     (981/100, 1/2, 1/3, 2*pi)
     """
     try:
-        number = _read(value)
-    except Exception:
-        number = None
-    if not isinstance(number, sp.Expr) or not number.is_number or not number.is_finite or number.is_real is False:
-        raise ValueError(
-            f'{name} must be a finite real number, such as 2, 0.5, "9.81", "pi/2" or "sqrt(3)"; got {value!r}'
-        )
-    return number
+        number = None if isinstance(value, bool | np.bool_) else exactly(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{_wanted(name)}; got {value!r}: {error}") from None
+    if number is None:
+        raise ValueError(f"{_wanted(name)}; got {value!r}")
+    return sp.Rational(number.numerator, number.denominator) if isinstance(number, Fraction) else number
 
 
-def _read(value: Any) -> Any:
-    if isinstance(value, bool | np.bool_):
-        return None
-    if isinstance(value, str):
-        return parse_expr(value, transformations=(*standard_transformations, rationalize), global_dict=dict(_NAMES))
-    if isinstance(value, sp.Float | mpmath.mpf):
-        sign, mantissa, exponent, _ = value._mpf_
-        return (-1) ** sign * sp.Integer(int(mantissa)) * sp.Integer(2) ** exponent
-    if isinstance(value, sp.Expr):
-        return value
-    if isinstance(value, np.ndarray) and value.shape == ():
-        return _read(value.item())
-    if isinstance(value, numbers.Integral):
-        return sp.Integer(int(value))
-    if isinstance(value, numbers.Real):
-        ratio = Fraction(value) if isinstance(value, Fraction) else Fraction(float(value))
-        return sp.Rational(ratio.numerator, ratio.denominator)
-    return None
+def _wanted(name: str) -> str:
+    return f'{name} must be a finite real number, such as 2, 0.5, "9.81", "pi/2" or "sqrt(3)"'
 
 
 def exact_vector(values: Any, n: int, name: str) -> tuple[Any, ...]:

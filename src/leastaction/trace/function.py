@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import TraceError
+from leastaction.exact import exact
 from leastaction.program import Program
 from leastaction.trace.algebra import Algebra
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift
@@ -58,10 +59,12 @@ def const(x: Any) -> Any:
     if x == "pi":
         return np.pi if builder is None else apply("acos", -1)
     try:
-        exact = Fraction(int(x.numerator), int(x.denominator)) if isinstance(x, numbers.Rational) else Fraction(x)
-    except (TypeError, ValueError):
-        raise ValueError(f"const takes a decimal number, a ratio 'a/b' or 'pi', got {x!r}") from None
-    return float(exact) if builder is None else Scalar(builder, builder.const(exact))
+        number = exact(x)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"const takes a decimal number, a ratio 'a/b' or 'pi', got {x!r}: {error}") from None
+    if not isinstance(number, Fraction):
+        raise ValueError(f"const takes a decimal number, a ratio 'a/b' or 'pi', got {x!r}")
+    return float(number) if builder is None else Scalar(builder, builder.const(number))
 
 
 def _array(builder: Algebra, name: str) -> Array:

@@ -16,6 +16,7 @@ from leastaction.methods import method as method_named
 from leastaction.papers.galerkin2014.runs import KEPLER, T_END, order
 from leastaction.papers.model import Erratum
 from leastaction.problems import get
+from leastaction.working import mpmath_digits
 
 x = sp.Symbol("x")
 
@@ -71,7 +72,7 @@ def _equal(A: Any, B: Any) -> bool:
 
 def global_error(M: Any, h: Fraction) -> float:
     """The largest entry of Mᴺ minus the exact rotation by t = 1, N = 1/h, ω = 1, to 30 digits."""
-    with mpmath.workdps(30):
+    with mpmath_digits(30):
         step = mpmath.matrix(M.subs(x, sp.Rational(h)).evalf(40).tolist())
         c, s = mpmath.cos(1), mpmath.sin(1)
         off = step ** int(1 / h) - mpmath.matrix([[c, -s], [s, c]])
@@ -137,7 +138,7 @@ def period() -> str:
     """The printed k has not the period 5, and that limits the errors."""
     given = get(KEPLER)
     T = given.data(40).period
-    with mpmath.workdps(40):
+    with mpmath_digits(40):
         r, v = mpmath.mpf(5), mpmath.mpf(17)
         k = mpmath.findroot(lambda k: 2 * mpmath.pi * mpmath.sqrt((2 / r - v**2 / k) ** -3 / k) - 5, given.params["k"])
         text = mpmath.nstr(k, 18)

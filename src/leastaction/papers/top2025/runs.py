@@ -15,7 +15,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +22,7 @@ from leastaction.integrate import integrate
 from leastaction.path import Path
 from leastaction.problems import get
 from leastaction.problems.problem import Problem
+from leastaction.working import mpmath_digits
 
 MIDPOINT, RK4, SIMPSON = METHODS = ("Implicit midpoint", "Explicit RK4", "Simpson")
 PAPER_DIGITS = 64
@@ -59,7 +59,7 @@ def run(name: str, method: str, h: Any, steps: int, every: int = 1, digits: int 
 
 def nutation_step(name: str, mesh: int) -> Any:
     """The nutation period divided by `mesh`, to more digits than any run has."""
-    with mpmath.workdps(2 * PAPER_DIGITS):
+    with mpmath_digits(2 * PAPER_DIGITS):
         return problem(name).data(2 * PAPER_DIGITS).period / mesh
 
 

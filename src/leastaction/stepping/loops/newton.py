@@ -149,14 +149,15 @@ def _chord(I, T, W, x, scale, reach):
 def residual(I, T, W, x, jacobian):
     """W.out ← R and the impulse; with `jacobian` also W.A ← ∂R/∂z and W.G ← ∂(impulse)/∂z.
 
-    The numbers h b_i and l_ν′(c_i)/h are rounded alike wherever they occur, as in `leastaction.discrete`.
+    The numbers h b_i and l_ν′(c_i)/h are rounded alike wherever they occur, and p comes last: see
+    `leastaction.discrete`.
     """
     n, s = I[DOF], I[DEGREE]
     N, h = n * s, x[1]
     inverse_h = 1.0 / h
     z = 2 + 2 * n
     for j in range(N + n):
-        W.out[j] = x[2 + n + j] if j < n else 0.0
+        W.out[j] = 0.0
     if jacobian:
         for j in range(N * N):
             W.B[j] = 0.0
@@ -180,6 +181,8 @@ def residual(I, T, W, x, jacobian):
                 W.out[v * n + j] += T.l[i * (s + 1) + v] * force + (T.dl[i * (s + 1) + v] * inverse_h) * momentum
         if jacobian:
             _add_jacobian(n, s, inverse_h, b, at(T.l, i * (s + 1)), at(T.dl, i * (s + 1)), W)
+    for j in range(n):
+        W.out[j] += x[2 + n + j]
     if jacobian:
         _lay_out(n, s, W.B, W.A)
 

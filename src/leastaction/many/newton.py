@@ -210,9 +210,10 @@ def _judged(B: Builder, x: dict[str, list[int]], found: _Increment, wanted: str,
     solved = both(sound, either(B.op("le", size, negligible), later))
     ended = either(solved, either(no(sound), B.op("le", B.const(float(layout.MOST_ITERATIONS)), iteration)))
     off = both(first, B.op("lt", reach, size))
-    most = layout.ON_THE_BRANCH / (1.0 if wanted == "fresh" else layout.OF_A_CHORD)
-    contracts = either(small, B.op("le", rate, B.const(most)))
-    doubt = either(x["doubt"][0], either(off, both(second, no(contracts))))
+    at_once, at_last = (1.0, 1.0) if wanted == "fresh" else (layout.OF_A_CHORD, layout.OF_A_LATER_CHORD)
+    most = B.select(second, *(B.const(layout.ON_THE_BRANCH / part) for part in (at_once, at_last)))
+    contracts = either(small, B.op("le", rate, most))
+    doubt = either(x["doubt"][0], either(off, both(no(first), no(contracts))))
     far = B.op("lt", B.scale(2.0, reach), scale)
     good = both(solved, both(finite(found.impulse), no(either(doubt, far))))
     left = following

@@ -437,6 +437,12 @@ def test_steps_lost_in_the_rounding_of_time(t0, digits):
     la.integrate(driven, "simpson", [0], v0=[1], **{**how, "digits": 60})
 
 
+def test_steps_of_an_ensemble_lost_in_the_rounding_of_time():
+    driven = la.Lagrangian(lambda t, q, v: 0.5 * v @ v + np.cos(t) * q[0], n=1)
+    with pytest.raises(ValueError, match=r"is lost in the rounding of t = .* depends on t"):
+        la.ensemble(driven, "simpson", [[0]], v0=[[1]], h=0.01, steps=5, t0=1e17)
+
+
 def test_a_linear_run_that_grows_without_bound_speaks_of_its_own_kind():
     system = la.Quadratic([1.0], [1.0])
     with pytest.raises(la.StepFailed) as caught:

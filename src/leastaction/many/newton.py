@@ -5,8 +5,8 @@ iteration with the last one (a chord), or nothing more. A kernel changes the lan
 a lane computes does not depend on its neighbours. With d_k the size of the k-th increment and θ = d_k/d_{k−1},
 
     done        if what would come next is negligible, or d_k is small and shrinks no more (θ > ½);
-    in doubt    if d_1 is longer than thrice the last two steps, or θ > ¼ at k = 2 (a chord's 1.5 θ), as in
-                `stepping.loops.newton`;
+    in doubt    if d_1 is longer than thrice the last two steps, or θ > ¼ at any k (for a chord 1.5 θ at k = 2, θ/2
+                later), as in `stepping.loops.newton`;
     chord       from the third iteration on, if as many of them as cost a fresh Jacobian will end it. After two fresh
                 ones a chord gains θ², after a chord θ. Where a fresh one costs more than DEAR chords the second is one.
 

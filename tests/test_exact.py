@@ -52,6 +52,12 @@ def test_exact_numbers(given, meant):
     assert exact(to_text(given)) == meant
 
 
+def test_sympy_floats_of_many_digits():
+    """More than the 4300 that Python turns into text."""
+    third = sympy.Rational(1, 3).evalf(6000)
+    assert 0 < abs(3 * exact(third) - 1) < Fraction(1, 10**5999)
+
+
 @pytest.mark.parametrize(
     "wrong", ["abc", "1/0", "inf", "sqrt(-1)", "__import__('os')", "pi.real", 1j, None, float("nan")]
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import leastaction as la
 from continuation import follow
-from systems import case, pendulum
+from systems import case, double_pendulum, pendulum
 
 SYSTEM = case("double-pendulum").system
 GOOD = {"q0": [0.1, 0.2], "p0": [0.0, 0.0], "h": 0.1, "steps": 3}
@@ -274,6 +274,31 @@ def test_every_root_of_a_coarse_run_is_the_continued_one():
             assert path.q[k + 1, 0] - path.q[k, 0] == pytest.approx(z[-1], abs=1e-9)
 
 
+def quartic(q, v):
+    return 0.5 * v[0] ** 2 + q[0] ** 2 - 1.25 * q[0] ** 4
+
+
+@pytest.mark.parametrize("how", [{}, {"digits": 20}])
+@pytest.mark.parametrize(
+    "L, params, method, q, p, h",
+    [
+        (quartic, {}, "P3N3Q6Gau", [2.5], [0.1], 0.7),
+        (double_pendulum, {"m": 1.0, "l": 1.0, "g": 9.81}, "simpson", [22.88, 89.48], [8.41, 1.32], 0.2),
+    ],
+)
+def test_later_increments_of_newton_tell_a_wrong_root(L, params, method, q, p, h, how):
+    """Starts whose fourth or third step has a root of far more energy to which the first two increments lead well."""
+    system = la.Lagrangian(L, n=len(q), params=params)
+    try:
+        path = la.integrate(system, method, q, p, h=h, steps=5, **how)
+    except la.StepFailed as error:
+        path = error.path
+    assert len(path) > 2
+    for k in range(len(path) - 1):
+        alone = la.integrate(system, method, path.q[k], path.p[k], h=h, steps=1, **how)  # by continuation
+        assert np.abs(alone.q[1] - path.q[k + 1]).max() < 1e-6
+
+
 @pytest.mark.parametrize("method", ["simpson", "P4N4Q8Gau", "rk4", "rk4-lagrange"])
 def test_collision(method):
     """A planet that falls into the sun: the run stops there, or has passed it with finite numbers only."""
@@ -410,6 +435,12 @@ def test_steps_lost_in_the_rounding_of_time(t0, digits):
         with pytest.raises(ValueError, match=r"is lost in the rounding of t = .* depends on t"):
             la.integrate(system, "simpson", [0], p0=[1], **how)
     la.integrate(driven, "simpson", [0], v0=[1], **{**how, "digits": 60})
+
+
+def test_steps_of_an_ensemble_lost_in_the_rounding_of_time():
+    driven = la.Lagrangian(lambda t, q, v: 0.5 * v @ v + np.cos(t) * q[0], n=1)
+    with pytest.raises(ValueError, match=r"is lost in the rounding of t = .* depends on t"):
+        la.ensemble(driven, "simpson", [[0]], v0=[[1]], h=0.01, steps=5, t0=1e17)
 
 
 def test_a_linear_run_that_grows_without_bound_speaks_of_its_own_kind():

@@ -202,11 +202,11 @@ def _from_sympy(x: Any) -> Any:
         raise TypeError(f"expected a real number; got the SymPy expression {x}")
     if not x.is_finite:
         raise _not_finite(x)
+    x = x.xreplace({atom: sympy.Rational(_binary(atom._mpf_, atom)) for atom in x.atoms(sympy.Float)})
     if x.is_Rational:
         return _plain(x)
-    floats = {atom: sympy.Rational(_binary(atom._mpf_, atom)) for atom in x.atoms(sympy.Float)}
     try:
-        return _plain(_parse(str(x.xreplace(floats))))
+        return _plain(_parse(str(x)))
     except _TooLargeError:
         raise
     except _UNREADABLE:

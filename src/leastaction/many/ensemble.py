@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leastaction.border import count_steps, number
+from leastaction.border import check_times, count_steps, number
 from leastaction.lagrangian import Lagrangian
 from leastaction.many import lanes
 from leastaction.many.archive import Disk
@@ -77,6 +77,7 @@ def ensemble(
     t0 = number("t0", t0)
     t_end = None if t_end is None else number("t_end", t_end)
     count, h = count_steps(number("h", h), steps, t_end, t0)
+    check_times(system, t0, h, count)
     every = 0 if final_only else positive("every", every)
     until = None if t_end is None else (t_end, count)
     job = Job(system, chosen, t0, h, count, every, plan(reduce, system), until)

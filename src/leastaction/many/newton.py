@@ -5,8 +5,8 @@ iteration with the last one (a chord), or nothing more. A kernel changes the lan
 a lane computes does not depend on its neighbours. With d_k the size of the k-th increment and θ = d_k/d_{k−1},
 
     done        if what would come next is negligible, or d_k is small and shrinks no more (θ > ½);
-    in doubt    if d_1 is longer than thrice the last two steps, or θ > ¼ at k = 2 (a chord's 1.5 θ), as in
-                `stepping.loops.newton`;
+    in doubt    if d_1 is longer than thrice the last two steps, or θ > ¼ at any k (for a chord 1.5 θ at k = 2, θ/2
+                later), as in `stepping.loops.newton`;
     chord       from the third iteration on, if as many of them as cost a fresh Jacobian will end it. After two fresh
                 ones a chord gains θ², after a chord θ. Where a fresh one costs more than DEAR chords the second is one.
 
@@ -210,9 +210,10 @@ def _judged(B: Builder, x: dict[str, list[int]], found: _Increment, wanted: str,
     solved = both(sound, either(B.op("le", size, negligible), later))
     ended = either(solved, either(no(sound), B.op("le", B.const(float(layout.MOST_ITERATIONS)), iteration)))
     off = both(first, B.op("lt", reach, size))
-    most = layout.ON_THE_BRANCH / (1.0 if wanted == "fresh" else layout.OF_A_CHORD)
-    contracts = either(small, B.op("le", rate, B.const(most)))
-    doubt = either(x["doubt"][0], either(off, both(second, no(contracts))))
+    at_once, at_last = (1.0, 1.0) if wanted == "fresh" else (layout.OF_A_CHORD, layout.OF_A_LATER_CHORD)
+    most = B.select(second, *(B.const(layout.ON_THE_BRANCH / part) for part in (at_once, at_last)))
+    contracts = either(small, B.op("le", rate, most))
+    doubt = either(x["doubt"][0], either(off, both(no(first), no(contracts))))
     far = B.op("lt", B.scale(2.0, reach), scale)
     good = both(solved, both(finite(found.impulse), no(either(doubt, far))))
     left = following

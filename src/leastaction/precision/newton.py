@@ -24,6 +24,7 @@ from leastaction.stepping.layout import (
     NOT_CONVERGED,
     NOT_FINITE,
     OF_A_CHORD,
+    OF_A_LATER_CHORD,
     ON_THE_BRANCH,
     SINGULAR,
     SLOWEST,
@@ -40,7 +41,7 @@ class Solution:
     """A step solved, or not: its increments and impulse, and how it went.
 
     left          the increment that would come next, relative to the step
-    contraction   the second increment over the first, which tells whether the root belongs to the prediction
+    contraction   the largest ratio of an increment to the one before, which tells whether the root is the predicted one
     first         log₂ of the first increment relative to the step: how good the prediction was
     longest       log₂ of the largest size z had
     """
@@ -124,8 +125,8 @@ def _iterate(
                 contraction = ASTRAY
         elif not done:
             rate = size - before
-            if iteration == 2 and size > acceptable + scale:
-                contraction = max(contraction, OF_A_CHORD * _power(rate))
+            if size > acceptable + scale:
+                contraction = max(contraction, (OF_A_CHORD if iteration == 2 else OF_A_LATER_CHORD) * _power(rate))
             at_floor = rate > -1 and size <= acceptable + scale
             constant = rate - away
             gain = -(constant + size) if fresh else -rate

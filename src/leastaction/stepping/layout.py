@@ -60,6 +60,10 @@ ON_THE_BRANCH = 0.25
 # With the first Jacobian kept the second increment is shorter, κ/2 of the first, not (κ/2)/(1 − κ), in that theorem.
 # Where the latter is a quarter, κ = 1/3, the former is a sixth.
 OF_A_CHORD = 1.5
+# The theorem's κ holds all along: with κ ≤ 1/3 a third Newton increment is at most a fourteenth of the second, one
+# with a kept Jacobian never more than 0.42 of the one before. Where later ones are longer than a quarter, or a half,
+# the first two have deceived, and the root may be a wrong one (1 in 12,000 of coarse steps had).
+OF_A_LATER_CHORD = 0.5
 ASTRAY = 1.0
 # Continuation: by what part the step grows at a time, at most and at least. Growing twofold lost the branch of a
 # midpoint step of most of a period once in sixteen, growing by a quarter never did.

@@ -24,6 +24,7 @@ from leastaction.stepping.layout import (
     NOT_CONVERGED,
     NOT_FINITE,
     OF_A_CHORD,
+    OF_A_LATER_CHORD,
     ON_THE_BRANCH,
     REACH,
     SINGULAR,
@@ -52,8 +53,8 @@ def length(I, x):
 def solve_step(I, T, W, x, reach):
     """Newton from the prediction in x. Returns (status, iterations, what is left, contraction).
 
-    What is left is the increment that would come next, relative to the step. The contraction is the
-    second increment over the first, which tells whether the root belongs to the prediction; it is
+    What is left is the increment that would come next, relative to the step. The contraction is the largest ratio
+    of an increment to the one before, which tells whether the root belongs to the prediction; it is
     ASTRAY if already the first is longer than `reach`, or the root lies farther away than twice that.
     """
     scale, reach = max(length(I, x), TINY), max(reach, TINY)
@@ -96,7 +97,7 @@ def _newton(I, W, x, scale, reach):
             return GOING_WELL, iteration, 0.0, contraction, scale
         if iteration > 1:
             rate = size / before
-            if iteration == 2 and size > ACCEPTABLE * scale:
+            if size > ACCEPTABLE * scale:
                 contraction = max(contraction, rate)
             # Quadratic convergence, d_{k+1} ≈ C d_k², with C from the last two increments.
             following = size * rate * rate
@@ -128,8 +129,8 @@ def _chord(I, T, W, x, scale, reach):
         done = size <= NEGLIGIBLE * scale
         if iteration > 1 and not done:
             rate = size / before
-            if iteration == 2 and size > ACCEPTABLE * scale:
-                contraction = max(contraction, OF_A_CHORD * rate)
+            if size > ACCEPTABLE * scale:
+                contraction = max(contraction, (OF_A_CHORD if iteration == 2 else OF_A_LATER_CHORD) * rate)
             following = size * rate
             # Linear convergence at the rate seen, or the floor.
             done = (rate < 0.5 and following <= NEGLIGIBLE * scale) or (rate > 0.5 and size <= ACCEPTABLE * scale)

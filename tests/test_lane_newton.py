@@ -159,6 +159,16 @@ def test_turning_points_need_no_continuation(method, h):
         assert la.integrate(PENDULUM, method, q, [0, 0], h=h, steps=400).stats["continued"] == 0
 
 
+def test_coarse_steps_stay_on_the_branch():
+    """Where differences foretell nothing they are left out: each step is the one found by continuation in h."""
+    Q = np.random.default_rng(5).uniform(-3, 3, (200, 2))
+    paths = la.ensemble(PENDULUM, "midpoint", Q, [0, 0], h=0.1, steps=40)
+    taken = np.arange(40) < paths.steps[:, None]
+    again = la.ensemble(PENDULUM, "midpoint", paths.q[:, :-1][taken], paths.p[:, :-1][taken], h=0.1, steps=1)
+    assert not again.failed.any()
+    np.testing.assert_allclose(again.q[:, 1], paths.q[:, 1:][taken], rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("method", ["midpoint", "simpson"])
 def test_prediction_by_differences_saves_iterations(method):
     """What the last predictions missed foretells what the next will: at least a tenth of the iterations."""

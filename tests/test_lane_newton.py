@@ -13,7 +13,7 @@ import pytest
 
 import leastaction as la
 from leastaction.kernel import compile_program
-from leastaction.kernel.compile import LEVELS, _host_features
+from leastaction.kernel.compile import LEVELS, _host_features, _processor
 from leastaction.many.newton import iteration
 from leastaction.program import Builder
 
@@ -197,6 +197,13 @@ def test_an_unknown_processor_is_refused():
     done = run_as("z80", RUN)
     assert done.returncode != 0
     assert "LEASTACTION_CPU must be native or one of x86-64-v2, x86-64-v3, x86-64-v4; it is 'z80'" in done.stderr
+
+
+def test_no_name_means_the_processor_at_hand(monkeypatch):
+    monkeypatch.setenv("LEASTACTION_CPU", "")
+    nameless = _processor.__wrapped__()
+    monkeypatch.setenv("LEASTACTION_CPU", "native")
+    assert nameless == _processor.__wrapped__()
 
 
 @pytest.mark.slow

@@ -86,7 +86,7 @@ def _machine(level: int) -> Any:
 @lru_cache(maxsize=1)
 def _processor() -> tuple[str, str]:
     """The processor to compile for, as LLVM has it: its name and what it can do beyond that."""
-    asked = os.environ.get("LEASTACTION_CPU", "native")
+    asked = os.environ.get("LEASTACTION_CPU") or "native"
     if asked == "native":
         return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     if asked not in LEVELS:

@@ -13,7 +13,7 @@ import pytest
 
 import leastaction as la
 from leastaction.kernel import compile_program
-from leastaction.kernel.compile import LEVELS, _host_features
+from leastaction.kernel.compile import LEVELS, _host_features, _processor
 from leastaction.many.newton import iteration
 from leastaction.program import Builder
 
@@ -159,6 +159,16 @@ def test_turning_points_need_no_continuation(method, h):
         assert la.integrate(PENDULUM, method, q, [0, 0], h=h, steps=400).stats["continued"] == 0
 
 
+def test_coarse_steps_stay_on_the_branch():
+    """Where differences foretell nothing they are left out: each step is the one found by continuation in h."""
+    Q = np.random.default_rng(5).uniform(-3, 3, (200, 2))
+    paths = la.ensemble(PENDULUM, "midpoint", Q, [0, 0], h=0.1, steps=40)
+    taken = np.arange(40) < paths.steps[:, None]
+    again = la.ensemble(PENDULUM, "midpoint", paths.q[:, :-1][taken], paths.p[:, :-1][taken], h=0.1, steps=1)
+    assert not again.failed.any()
+    np.testing.assert_allclose(again.q[:, 1], paths.q[:, 1:][taken], rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("method", ["midpoint", "simpson"])
 def test_prediction_by_differences_saves_iterations(method):
     """What the last predictions missed foretells what the next will: at least a tenth of the iterations."""
@@ -187,6 +197,13 @@ def test_an_unknown_processor_is_refused():
     done = run_as("z80", RUN)
     assert done.returncode != 0
     assert "LEASTACTION_CPU must be native or one of x86-64-v2, x86-64-v3, x86-64-v4; it is 'z80'" in done.stderr
+
+
+def test_no_name_means_the_processor_at_hand(monkeypatch):
+    monkeypatch.setenv("LEASTACTION_CPU", "")
+    nameless = _processor.__wrapped__()
+    monkeypatch.setenv("LEASTACTION_CPU", "native")
+    assert nameless == _processor.__wrapped__()
 
 
 @pytest.mark.slow

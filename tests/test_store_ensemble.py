@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -433,6 +434,41 @@ def test_a_damaged_checkpoint_is_noticed(finished):
             use(finished)
 
 
+@pytest.mark.parametrize("name", ["start_q", "start_p", "start_params", "start_status"])
+def test_a_start_that_is_missing_is_noticed(finished, name):
+    """Zeros would be as good a start as any other."""
+    path, shape = finished, la.open(finished).q.shape
+    shutil.rmtree(path / name / "c")
+    with pytest.raises(la.StoreError, match=f"{name} (are|is) missing"):
+        la.resume(path, steps=1)
+    if name != "start_params":
+        assert la.open(path).q.shape == shape  # no more is planned
+    shutil.rmtree(path / name)
+    with pytest.raises(la.StoreError, match=f"its array {name} is missing"):
+        la.resume(path)
+
+
+def test_a_damaged_note_for_other_readers_is_no_obstacle(finished):
+    (finished / "checkpoint" / "told").write_bytes(b"?")
+    paths = la.resume(finished)
+    np.testing.assert_array_equal(zarr.open_group(finished, mode="r")["t"][:], paths.t[:])
+
+
+def test_plans_beyond_counting_or_telling_times_apart_are_refused_and_not_recorded(finished, tmp_path):
+    shape = la.open(finished).q.shape
+    with pytest.raises(ValueError, match="too long to be counted"):
+        la.resume(finished, steps=10**30)
+    assert la.open(finished).q.shape == shape
+    driven = la.Lagrangian(lambda t, q, v: 0.5 * v[0] ** 2 - np.cos(t) * q[0], n=1)
+    far = {"h": 0.1, "t0": 1e15, "final_only": True}
+    la.ensemble(driven, "simpson", [1.0], [0.0], steps=1, store=tmp_path / "far.zarr", **far)
+    with pytest.raises(ValueError, match="lost in the rounding"):
+        la.resume(tmp_path / "far.zarr", steps=8 * 10**15)
+    assert la.open(tmp_path / "far.zarr").t[-1] < 1e15 + 1
+    with pytest.raises(ValueError, match="lost in the rounding"):
+        la.ensemble(driven, "simpson", [1.0], [0.0], steps=1, **far | {"t0": 1e17})
+
+
 def test_archives_of_the_older_layout_are_refused_and_left_alone(finished):
     description = json.loads((finished / "zarr.json").read_text())
     description["attributes"]["format"] = 1
@@ -524,3 +560,11 @@ def test_there_is_work_for_every_thread(tmp_path):
     system, method = KINDS["lanes"]
     la.ensemble(system, method, np.ones((200, 2)), [0.1, 0.0], h=0.01, steps=10, store=file, threads=16)
     assert len(list(file.glob("checkpoint/chunk-*"))) >= 16
+
+
+def test_stored_paths_can_be_pickled(tmp_path):
+    stored = run(steps=10, every=5, store=tmp_path / "run.zarr")
+    travelled = pickle.loads(pickle.dumps(stored))
+    assert isinstance(travelled.q, np.ndarray)
+    np.testing.assert_array_equal(travelled.q, stored.q)
+    np.testing.assert_array_equal(travelled.t, stored.t)

@@ -17,6 +17,8 @@ from leastaction.stepping.stepper import Start
 
 FloatArray = NDArray[np.float64]
 
+MOST_STEPS = 2**53  # so many float64 numbers and the native loops can count
+
 
 def number(name: str, value: Any, arithmetic: Reals = FLOAT64) -> Any:
     try:
@@ -37,7 +39,8 @@ def count_steps(h: Any, steps: int | None, t_end: Any, t0: Any) -> tuple[int, An
     if (steps is None) == (t_end is None):
         raise ValueError("say how long: give either steps= or t_end=, not both")
     if steps is not None:
-        return positive("steps", steps), h
+        check_count(positive("steps", steps))
+        return int(steps), h
     length = t_end - t0
     if length == 0:
         raise ValueError(f"t_end must differ from the start, t0 = {float(t0):g}")
@@ -47,10 +50,17 @@ def count_steps(h: Any, steps: int | None, t_end: Any, t0: Any) -> tuple[int, An
             f"give h = {float(-h):g}"
         )
     ratio = float(length / h)
+    check_count(ratio)
     nearest = round(ratio)
     # A hair above a whole number is that number: h need not be representable. Never a whole step of 10⁹ and more.
     count = max(1, nearest if ratio - nearest <= 1e-9 * ratio else math.ceil(ratio))
     return count, length / count
+
+
+def check_count(count: float) -> None:
+    """Refuse more steps than a run can count."""
+    if count > MOST_STEPS:
+        raise ValueError("a run of more than 2⁵³ ≈ 9·10¹⁵ steps is too long to be counted; take fewer, or a larger h")
 
 
 def check_times(system: Any, t0: Any, h: Any, count: int) -> None:

@@ -31,6 +31,7 @@ from leastaction.methods import Galerkin, method
 from leastaction.program import Program
 from leastaction.store.archive import Archive, to_json
 from leastaction.store.checkpoint import Checkpoint
+from leastaction.store.errors import StoreError
 from leastaction.store.run import CHECKPOINT_SECONDS
 from leastaction.store.stored import description, system_of
 
@@ -88,21 +89,28 @@ class Disk:
             values = getattr(start, field.name)
             if values.ndim == 1 or values.shape[1]:
                 dims = ("trajectory",) if values.ndim == 1 else ("trajectory", f"start_{field.name}_entry")
-                archive.add(f"start_{field.name}", values.shape, (_table_length(values, size),), values.dtype, dims, 0)
+                missing = np.nan if values.dtype == float else int(Status.PENDING)  # what no trajectory begins with
+                pieces = (_table_length(values, size),)
+                archive.add(f"start_{field.name}", values.shape, pieces, values.dtype, dims, missing)
                 archive.put(f"start_{field.name}", (0,), values)
         archive.commit(_facts(steps=job.steps))
         return cls(archive, job)
 
     def start(self) -> Start:
-        found: dict[str, Any] = {}
-        for field in fields(Start):
-            name = f"start_{field.name}"
-            there = self.archive.has(name)
-            needed = field.name not in ("p", "v")  # where a trajectory cannot begin it may have neither
-            found[field.name] = (
-                self.archive.read(name, (0, self.size), needed=needed) if there else np.zeros((self.size, 0))
-            )
-        return Start(**found)
+        whole = (0, self.size)
+        status = self.archive.read("start_status", whole)
+        if (status == Status.PENDING).any():
+            raise StoreError(f"{self.archive.path}/start_status is missing: a chunk's file is not there")
+        begins = status == Status.COMPLETE  # a trajectory that cannot begin may have neither p nor v
+        found = {
+            name: self.archive.read(f"start_{name}", whole, needed=needed)
+            for name, needed in (("q", True), ("p", begins), ("v", begins))
+        }
+        return Start(**found, params=self.params(), status=status)
+
+    def params(self) -> FloatArray:
+        count = self.job.system.point.inputs[-1][1]
+        return self.archive.read("start_params", (0, self.size)) if count else np.zeros((self.size, 0))
 
     def planned(self) -> int:
         return int(self.archive.checkpoint().facts["steps"])
@@ -146,7 +154,10 @@ class Disk:
     def tell(self, standing: Standing) -> None:
         """For readers of Zarr alone: the times, and what there is to say of each trajectory."""
         job, archive = self.job, self.archive
-        told = int(archive.checkpoint("told").facts["steps"]) if archive.has_checkpoint("told") else 0
+        try:
+            told = int(archive.checkpoint("told").facts["steps"])
+        except StoreError:  # not there yet, or damaged: all times once more
+            told = 0
         cut = archive.cut("t")
         for first in range(int(job.regular(told)) // cut * cut, job.kept, cut):
             archive.put("t", (first,), job.times(first, min(first + cut, job.kept)))

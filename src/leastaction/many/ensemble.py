@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leastaction.border import check_times, count_steps, number
+from leastaction.border import check_count, check_times, count_steps, number
 from leastaction.lagrangian import Lagrangian
 from leastaction.many import lanes
 from leastaction.many.archive import Disk
 from leastaction.many.execute import Memory, Sink, execute, prepare, usual_parts
-from leastaction.many.job import Job, Standing, Start, Status
+from leastaction.many.job import FloatArray, Job, Standing, Start, Status
 from leastaction.many.paths import Paths
 from leastaction.many.reductions import Plan, Reduction, Section, plan
 from leastaction.many.starts import starts
@@ -89,7 +89,9 @@ def ensemble(
         stats = _run(job, start, memory, client, threads, progress)
         found, rows = memory.standing, memory.block.rows
         found.status[found.going(job.steps)] = Status.INTERRUPTED
-        return _paths(job, start, found, job.times(0, job.kept), rows[..., : system.n], rows[..., system.n :], stats)
+        return _paths(
+            job, start.params, found, job.times(0, job.kept), rows[..., : system.n], rows[..., system.n :], stats
+        )
     disk = Disk.create(FilePath(store), job, start, parts)
     with disk.archive.writing():
         return _stored(disk, client, threads, progress)
@@ -108,8 +110,10 @@ def resume_ensemble(archive: Archive, steps: int | None, client: Any, threads: i
         compare(archive.header, archive.path)
         archive.tidy()
         disk = Disk.open(archive)
-        disk.parts(usual_parts(disk.job, disk.size, client, threads))  # looked at before anything is changed
+        disk.start(), disk.parts(usual_parts(disk.job, disk.size, client, threads))  # before anything is changed
         if more:
+            check_count(disk.job.steps + more)
+            check_times(disk.job.system, disk.job.t0, disk.job.h, disk.job.steps + more)
             disk.extend(more)
         return _stored(disk, client, threads, progress)
 
@@ -125,7 +129,7 @@ def _stored(disk: Disk, client: Any, threads: int | None, progress: bool) -> Pat
 
 def _viewed(disk: Disk, found: View, stats: dict[str, Any]) -> Paths:
     file = disk.archive.path
-    return _paths(found.job, disk.start(), found.standing, found.t, found.q, found.p, stats, file)
+    return _paths(found.job, disk.params(), found.standing, found.t, found.q, found.p, stats, file)
 
 
 def _run(
@@ -143,11 +147,18 @@ def _run(
 
 
 def _paths(
-    job: Job, start: Start, found: Standing, t: Any, q: Any, p: Any, stats: dict[str, Any], file: FilePath | None = None
+    job: Job,
+    values: FloatArray,
+    found: Standing,
+    t: Any,
+    q: Any,
+    p: Any,
+    stats: dict[str, Any],
+    file: FilePath | None = None,
 ) -> Paths:
     unfinished = int(np.isin(found.status, (Status.INTERRUPTED, Status.PENDING)).sum())
     if unfinished and stats:
-        message = f"interrupted; {unfinished} of {len(start)} trajectories are unfinished"
+        message = f"interrupted; {unfinished} of {len(values)} trajectories are unfinished"
         more = "" if file is None else f"; la.resume({str(file)!r}) goes on"
         warnings.warn(message + more, RuntimeWarning, stacklevel=3 if file is None else 5)
     stats = stats | {
@@ -164,7 +175,7 @@ def _paths(
         h=job.h,
         t0=job.t0,
         every=job.every,
-        values=start.params,
+        values=values,
         status=found.status,
         steps=found.steps,
         reduced=_reduced(job.plan, found, job.system.n),

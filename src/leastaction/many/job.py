@@ -157,7 +157,7 @@ class Block:
         shape = (size, count, 2 * job.system.n)
         try:
             return cls(first, np.full(shape, np.nan))
-        except MemoryError:
+        except (MemoryError, ValueError):  # more than there is, more than can be addressed
             raise MemoryError(
                 f"the states of {size} trajectories need {8 * np.prod(shape, dtype=float) / 2**30:.1f} GiB; keep fewer "
                 f"with every= (now {job.every}), none but the last with final_only=True, or stream them with store="

@@ -26,6 +26,8 @@ from leastaction.stepping import layout
 VELOCITY_ITERATIONS = 3
 # Of what the last predictions missed, for the next one.
 DIFFERENCES = 3
+# They are added where they have come so near, in lengths of the last two steps. Farther away they lead to other roots.
+NEAR = 1 / 16
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,7 @@ def _corrected(B: Builder, x: dict[str, list[int]], prolonged: list[int]) -> dic
     The prolonged polynomial misses step k by e_k = z_k − G z_{k−1}. That varies slowly from step to step, so it is
     itself extrapolated by backward differences: e_{k+1} ≈ e_k + ∇e_k + ∇²e_k. How many of them to add, none to
     three, is what has predicted best lately: by the largest error, older ones counting half as much with every step.
+    Steps so coarse that even the best was far off are predicted by the polynomial alone, as in single runs.
     """
     N, zero = len(prolonged), B.const(0.0)
     (started,) = x["started"]
@@ -174,7 +177,8 @@ def _corrected(B: Builder, x: dict[str, list[int]], prolonged: list[int]) -> dic
             missed += miss
             added = [B.add(a, b) for a, b in zip(added, miss, strict=True)]
             miss = [B.sub(a, b) for a, b in zip(miss, x["missed"][k * N : (k + 1) * N], strict=True)]
-    predicted = [B.add(a, b) for a, b in zip(prolonged, use, strict=True)]
+    near = B.op("le", least, B.scale(NEAR, largest(B, x["z"], x["length"][0])))
+    predicted = [B.add(a, B.op("if", near, b)) for a, b in zip(prolonged, use, strict=True)]
     return {"started": [B.const(1.0)], "prolonged": prolonged, "missed": missed, "errors": errors, "z": predicted}
 
 

@@ -114,7 +114,7 @@ class Archive:
 
     def cut(self, name: str) -> int:
         """How long a chunk of an array is along its first axis."""
-        return int(self._group[name].chunks[0])
+        return int(self._array(name).chunks[0])
 
     def checkpoint(self, name: str = "state") -> Checkpoint:
         return Checkpoint.read(self._folder / name)
@@ -143,7 +143,7 @@ class Archive:
         end = first + len(rows)
         with _explained(self.path, SAFE):
             for name, values in zip(NAMES, (t, rows[:, :n], rows[:, n:]), strict=True):
-                array = self._group[name]
+                array = self._array(name)
                 array.resize((end, *array.shape[1:]))
                 if len(rows):
                     self.put(name, (first,), values)
@@ -151,14 +151,14 @@ class Archive:
     def resize(self, name: str, shape: tuple[int, ...]) -> None:
         """Make an array longer."""
         with _explained(self.path, SAFE):
-            array = self._group[name]
+            array = self._array(name)
             if array.shape != shape:
                 array.resize(shape)
 
     def put(self, name: str, first: tuple[int, ...], values: NDArray[Any]) -> None:
         """Write a part of an array that begins where chunks begin, and see it onto the disk."""
         with _explained(self.path, SAFE):
-            array = self._group[name]
+            array = self._array(name)
             first = (*first, *[0] * (array.ndim - len(first)))
             ends = [begin + length for begin, length in zip(first, values.shape, strict=True)]
             array[tuple(map(slice, first, ends))] = values
@@ -174,6 +174,12 @@ class Archive:
                     finally:
                         os.close(handle)
 
+    def _array(self, name: str) -> Any:
+        try:
+            return self._group[name]
+        except KeyError:
+            raise StoreError(f"{self.path} is damaged: its array {name} is missing") from None
+
     def has(self, name: str) -> bool:
         return name in self._group
 
@@ -188,9 +194,10 @@ class Archive:
 
     def read(self, name: str, *spans: tuple[int, int], needed: bool | NDArray[np.bool_] = True) -> NDArray[Any]:
         """The entries begin … end along the first axes of an array; those that are needed must have been written."""
+        array = self._array(name)
         what = f"rows {' × '.join(f'{begin} … {end}' for begin, end in spans)} of {self.path}/{name}"
         try:
-            values = np.asarray(self._group[name][tuple(slice(*span) for span in spans)])
+            values = np.asarray(array[tuple(slice(*span) for span in spans)])
         except Exception as error:
             raise StoreError(f"{what} are damaged: {error}. The rest of the archive can still be read") from error
         shape = tuple(end - begin for begin, end in spans)

@@ -57,6 +57,10 @@ class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
             ]
         return found
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Elsewhere the file may not be there: what travels is an array in memory."""
+        return np.asarray, (np.asarray(self),)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return self[:].astype(dtype or self.dtype, copy=False)
 

@@ -10,6 +10,7 @@ from pathlib import Path as FilePath
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.border import check_count, check_times
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method, method
 from leastaction.running import interruptible, positive, progress_bar, raise_failure
@@ -67,10 +68,12 @@ def resume_run(archive: Archive, steps: int | None, progress: bool) -> StoredPat
         count = int(facts["planned"]) if steps is None else done + positive("steps", steps)
         if count <= done:
             raise ValueError(f"the run in {path} has done all of its {done} steps; say how many more with steps=")
+        check_count(count)
         compare(header, path)
         archive.tidy()
         system = system_of(header)
         n, t0, h = system.n, float.fromhex(header["t0"]), float.fromhex(header["h"])
+        check_times(system, t0, h, count)
         nothing = np.zeros(n)
         start = Start(t0, nothing, nothing, nothing, h, system.values(header["params"]))
         solver = stepper(system, method(header["method"]), start)

@@ -71,7 +71,12 @@ class LinearStepper:
             with one_thread() if self.propagator.system.sparse else nullcontext():
                 done, stored, finite = self._solve(steps, every, last, rows)
         self.first += done
-        return done, stored, None if finite else Failure(layout.NOT_FINITE, float("nan"), 0, 0.0)
+        if finite:
+            return done, stored, None
+        if self.first % every:  # where the run has come to
+            rows[stored] = self.y[self.columns]
+            stored += 1
+        return done, stored, Failure(layout.NOT_FINITE, float("nan"), 0, 0.0)
 
     def _loop(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, bool]:
         op, h = self.propagator.operator, self.propagator.h
@@ -93,7 +98,7 @@ class LinearStepper:
         for k in range(self.first, self.first + steps):
             with np.errstate(over="ignore", invalid="ignore"):
                 z, dp = self.propagator.increments(q, p, self.t + k * h)
-                finite = bool(np.isfinite(z.sum() + dp.sum()))
+                finite = bool(np.isfinite(q + z).all() and np.isfinite(p + dp).all())
             if not finite:
                 return k - self.first, stored, False
             _add(q, self.carry[:n], z)

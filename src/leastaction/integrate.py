@@ -59,7 +59,8 @@ def integrate(
     tangent   carry the exact derivative by the initial state along, `path.tangent`; "all": by the parameters and h too,
               `path.sensitivity`
     store     write the states to this Zarr archive while running, instead of keeping them in memory; `la.resume`
-              continues it, also after it was killed (needs the extra `leastaction[zarr]`)
+              continues it, also after it was killed (needs the extra `leastaction[zarr]`). In float64, for all systems
+              but a Quadratic one whose load is a function, which an archive cannot keep
 
     Numbers may be given exactly, as text ("9.81", "1/3", "pi/6"), Fraction, Decimal, mpmath or SymPy numbers; a float
     means exactly that binary number.

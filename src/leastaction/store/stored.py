@@ -75,6 +75,7 @@ class StoredPath(Path):
         return self.part(0, len(self))
 
     def __call__(self, t: ArrayLike) -> FloatArray:
+        self._require_whole("dense output")
         times = np.asarray(t, float)
         if not np.isfinite(times).all() or times.size == 0:
             return self.part(0, 1)(times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -75,6 +76,12 @@ def same(stored, path):
 
 def run(system, steps, method="simpson", **options):
     return la.integrate(system, method, *state(system.n), h=0.05, steps=steps, **options)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 60
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.005)
 
 
 # ------------------------------------------------------------------------------------------ resuming
@@ -154,8 +161,13 @@ def test_a_run_that_overflows_ends_with_its_archive(tmp_path, small_chunks, make
 
 def test_interrupted_by_the_keyboard(tmp_path):
     system, file = chain(200), tmp_path / "run.zarr"
-    run(system, 1)
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    def interrupt():
+        wait_for(lambda: (file / "checkpoint" / "state").exists())
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
     with pytest.warns(RuntimeWarning, match=r"la\.resume"):
         stored = run(system, 10**8, every=10, store=file)
     assert stored.standing == "interrupted"
@@ -182,9 +194,7 @@ def start(file, size):
     folder = os.path.dirname(__file__)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])}
     process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(file), str(size)], env=environment)
-    deadline = time.monotonic() + 60
-    while not (file / "checkpoint" / "state").exists() and time.monotonic() < deadline:
-        time.sleep(0.005)
+    wait_for(lambda: (file / "checkpoint" / "state").exists())
     return process
 
 
@@ -195,7 +205,8 @@ def test_opened_while_running_killed_at_a_random_moment_and_resumed_bit_for_bit(
     try:
         first = la.open(file)
         assert first.standing == "running"
-        time.sleep(rng.uniform(0.1, 0.5))
+        wait_for(lambda: len(la.open(file)) > len(first))
+        time.sleep(rng.uniform(0.0, 0.5))
         with pytest.raises(la.StoreError, match=f"another process .number {process.pid}"):
             la.resume(file, steps=1)
     finally:
@@ -281,6 +292,16 @@ def test_a_run_that_dies_before_its_first_checkpoint_says_so(tmp_path, monkeypat
     for use in (la.open, la.resume):
         with pytest.raises(la.StoreError, match=r"no checkpoint.*remove it and start again"):
             use(file)
+
+
+def test_a_disk_too_small_for_the_system(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(la.StoreError, match="disk is full; the run did not begin; remove what there is"):
+        run(chain(5), 10, store=tmp_path / "run.zarr")
+    assert not list(tmp_path.rglob(".new-*"))
 
 
 def test_other_libraries_and_threads_go_on_with_a_warning(tmp_path, monkeypatch):

@@ -100,6 +100,16 @@ def test_overflow_of_an_unstable_run_keeps_what_came_before():
         assert np.isfinite(path.q).all()
 
 
+def test_the_last_finite_state_is_kept_whatever_every_and_no_infinite_one():
+    for system in (la.Quadratic([1.0], [0.0]), la.Quadratic(np.ones(1), csr_array([[0.0]]))):
+        for every in (1, 7):
+            with pytest.raises(la.StepFailed) as error:  # increments are finite, their sum is not
+                la.integrate(system, "midpoint", [0.0], [1e307], h=1.0, steps=100, every=every)
+            path = error.value.path
+            assert error.value.step == path.t[-1] == 17
+            assert np.isfinite(path.q).all() and path.q[-1, 0] == pytest.approx(1.7e308)
+
+
 def test_stable_step():
     system = la.Quadratic(np.eye(2), np.diag([1.0, 9.0]))
     assert system.stable_step("stormer-verlet") == pytest.approx(2 / 3)

@@ -214,3 +214,15 @@ def test_load_from_samples():
     ):
         with pytest.raises(ValueError, match=message):
             Samples(times, values, degree)
+
+
+def test_an_almost_symmetric_matrix_becomes_symmetric_to_the_last_bit():
+    """Entries that are small beside the largest may differ by more than a rounding error."""
+    K = np.diag([1.0, 2.0, 3.0])
+    K[0, 1], K[1, 0], K[0, 2] = 1e-12, 3.3e-13 / 7, 1e-13
+    for K_given in (K, csr_array(K)):
+        kept = la.Quadratic(np.ones(3), K_given).K
+        again = la.Quadratic(np.ones(3), kept).K
+        kept, again = (a if isinstance(a, np.ndarray) else a.toarray() for a in (kept, again))
+        np.testing.assert_array_equal(kept, kept.T)
+        np.testing.assert_array_equal(kept, again)

@@ -17,7 +17,7 @@ import pytest
 
 import leastaction as la
 from leastaction.store import archive as archive_module
-from leastaction.store import stored as stored_module
+from leastaction.store import systems as systems_module
 from seeds import fresh_generator
 
 pytest.importorskip("zarr")
@@ -284,7 +284,7 @@ def test_another_format_is_refused_and_left_alone(finished):
 
 
 def test_another_machine_goes_on_with_a_warning(finished, monkeypatch):
-    monkeypatch.setattr(stored_module, "fingerprint", lambda: "another processor")
+    monkeypatch.setattr(systems_module, "fingerprint", lambda: "another processor")
     with pytest.warns(RuntimeWarning, match="last digits may differ"):
         la.resume(finished, steps=1)
 

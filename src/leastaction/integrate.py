@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.border import check_times, count_steps, number, start
+from leastaction.border import check_times, count_steps, number
 from leastaction.exact import reals
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
@@ -59,7 +59,8 @@ def integrate(
     tangent   carry the exact derivative by the initial state along, `path.tangent`; "all": by the parameters and h too,
               `path.sensitivity`
     store     write the states to this Zarr archive while running, instead of keeping them in memory; `la.resume`
-              continues it, also after it was killed (needs the extra `leastaction[zarr]`)
+              continues it, also after it was killed (needs the extra `leastaction[zarr]`). In float64, for all systems
+              but a Quadratic one whose load is a function, which an archive cannot keep
 
     Numbers may be given exactly, as text ("9.81", "1/3", "pi/6"), Fraction, Decimal, mpmath or SymPy numbers; a float
     means exactly that binary number.
@@ -116,12 +117,11 @@ def integrate(
 def _stored(request: Request, store: str | os.PathLike[str], t_end: float | None, progress: bool) -> Path:
     from leastaction.store import store_run
 
-    if not isinstance(request.system, Lagrangian) or request.arithmetic.digits is not None:
-        raise ValueError("store= is for runs of Lagrangian systems in float64; keep other paths with path.save")
+    if request.arithmetic.digits is not None:
+        raise ValueError("store= is for runs in float64; keep paths of more digits with path.save")
     if request.tangent:
         raise ValueError("store= does not keep the tangent map; run without tangent=")
-    begin = start(request.system, *request.initial, request.t0, request.h, request.values)
-    return store_run(store, request.system, request.method, begin, request.count, request.every, t_end, progress)
+    return store_run(store, request, t_end, progress)
 
 
 class _Run:

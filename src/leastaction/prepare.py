@@ -104,6 +104,7 @@ def _linear(request: Request, system: Quadratic) -> Prepared:
         output=request.output,
         allow_unstable=request.allow_unstable,
     )
+    solver.require_load(request.count)
     return Prepared(solver, q, p, stored_dofs(request.output, system.n))
 
 

@@ -37,6 +37,13 @@ def one_thread() -> AbstractContextManager[Any]:
     return limited
 
 
+def blas_threads() -> int:
+    """Threads of BLAS now, outside `one_thread`."""
+    from threadpoolctl import threadpool_info
+
+    return max((int(pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
+
+
 class Factor(ABC):
     """A matrix, factorised. `nnz` counts the entries kept, `itemsize` their bytes."""
 

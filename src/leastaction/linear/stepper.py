@@ -7,6 +7,7 @@ in something big. Small dense systems run in the native loop, large ones solve.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -60,18 +61,27 @@ class LinearStepper:
         self.t, self.first = t, 0
         self.propagator.prepare()
 
+    def require_load(self, steps: int) -> None:
+        """Ask for the load at both ends of so many steps now, not then: samples may be too few."""
+        f = self.propagator.system.f
+        if isinstance(f, Samples):
+            f(self.t)
+            f(self.t + steps * self.propagator.h)
+
     def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> Advanced:
         """At most `steps` steps; the stored states go to rows. Returns steps done, rows written, and a failure."""
-        f = self.propagator.system.f
-        if self.first == 0 and isinstance(f, Samples):  # before the first step, not at the last
-            f(self.t + last * self.propagator.h)
         if self.propagator.small:
             done, stored, finite = self._loop(steps, every, last, rows)
         else:
             with one_thread() if self.propagator.system.sparse else nullcontext():
                 done, stored, finite = self._solve(steps, every, last, rows)
         self.first += done
-        return done, stored, None if finite else Failure(layout.NOT_FINITE, float("nan"), 0, 0.0)
+        if finite:
+            return done, stored, None
+        if self.first % every:  # where the run has come to
+            rows[stored] = self.y[self.columns]
+            stored += 1
+        return done, stored, Failure(layout.NOT_FINITE, float("nan"), 0, 0.0)
 
     def _loop(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, bool]:
         op, h = self.propagator.operator, self.propagator.h
@@ -93,7 +103,7 @@ class LinearStepper:
         for k in range(self.first, self.first + steps):
             with np.errstate(over="ignore", invalid="ignore"):
                 z, dp = self.propagator.increments(q, p, self.t + k * h)
-                finite = bool(np.isfinite(z.sum() + dp.sum()))
+                finite = bool(np.isfinite(q + z).all() and np.isfinite(p + dp).all())
             if not finite:
                 return k - self.first, stored, False
             _add(q, self.carry[:n], z)
@@ -110,6 +120,12 @@ class LinearStepper:
         n = len(self.y) // 2
         z = [self.propagator.polynomial(row[1 : n + 1], row[n + 1 :], row[0]) for row in starts]
         return np.array(z), len(starts)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {"y": self.y.copy(), "carry": self.carry.copy(), "first": np.array(self.first)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self.y[:], self.carry[:], self.first = state["y"], state["carry"], int(state["first"])
 
     def counts(self) -> dict[str, Any]:
         return {"stability_time": self.stability_time, **self.propagator.counts()}

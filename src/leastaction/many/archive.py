@@ -33,7 +33,8 @@ from leastaction.store.archive import Archive, to_json
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
 from leastaction.store.run import CHECKPOINT_SECONDS
-from leastaction.store.stored import description, system_of
+from leastaction.store.stored import description
+from leastaction.store.systems import ByProgram
 
 KIND = "ensemble"
 STANDING_BYTES = 2**22  # of a chunk of trajectories, in its checkpoints
@@ -301,7 +302,7 @@ def _job(header: Mapping[str, Any]) -> Job:
     )
     until = header["until"]
     return Job(
-        system=system_of(header),
+        system=ByProgram.of(header).system,
         method=method(header["method"]),
         t0=float.fromhex(header["t0"]),
         h=float.fromhex(header["h"]),

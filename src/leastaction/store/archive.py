@@ -2,7 +2,8 @@
 
     run.zarr/t, q, p       arrays (K,), (K, n), (K, n) in compressed chunks of `CHUNK_BYTES`, each with a checksum
     run.zarr/zarr.json     what the run is: format, system as a Program, method, step, parameters
-    run.zarr/checkpoint/   `state`: how far it has come, with the rows that do not fill a chunk yet; `lock`
+    run.zarr/checkpoint/   `state`: how far it has come, with the rows that do not fill a chunk yet; `lock`; `system`:
+                           the arrays of a system that has no Program, written before the first row
 
 That of a path; `leastaction.many.archive` says what an ensemble adds.
 
@@ -31,6 +32,7 @@ FloatArray = NDArray[np.float64]
 
 FORMATS = {"path": 2, "ensemble": 2}
 CHUNK_BYTES = 2**19  # of q; its compression and its file cost less than one percent of making it
+USUAL_ROWS, LARGE_CHUNK_BYTES = 64, 2**22  # of larger rows a chunk has so many, if they stay below this
 NAMES = ("t", "q", "p")
 SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from there"
 
@@ -55,10 +57,27 @@ class Archive:
             group = zarr.create_group(zarr.storage.LocalStore(path.absolute()), attributes=attributes)
             group.create_group("checkpoint")
         archive = cls(path, group, header)
+        row = 8 * max((int(np.prod(shape[1:])) for shape in arrays.values()), default=1)
+        length = max(CHUNK_BYTES // row, min(USUAL_ROWS, LARGE_CHUNK_BYTES // row), 1)
         for name, shape in arrays.items():
-            length = max(64, CHUNK_BYTES // (8 * int(header["n"])))
             archive.add(name, shape, (length,), np.dtype(float), ("t", "dof")[: len(shape)], np.nan)
         return archive
+
+    def keep(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Write the arrays of the system, once, before the first checkpoint."""
+        with _explained(self.path, "the run did not begin; remove what there is of it before starting again"):
+            Checkpoint({}, np.empty((0, 0)), arrays).write(self._folder / "system")
+
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        """The arrays of the system."""
+        file = self._folder / "system"
+        rest = "t, q and p can still be read, with zarr alone"
+        if not file.exists():
+            raise StoreError(f"the system's file {file} is missing; {rest}")
+        try:
+            return Checkpoint.read(file).state
+        except StoreError as error:
+            raise StoreError(f"{error}. It holds the system; {rest}") from error
 
     def add(
         self,

@@ -42,11 +42,12 @@ class Checkpoint:
         stream = io.BytesIO()
         arrays: dict[str, Any] = {f"state_{name}": value for name, value in self.state.items()}
         np.savez(stream, facts=np.array(json.dumps(dict(self.facts))), tail=self.tail, **arrays)
-        payload = stream.getvalue()
+        payload = stream.getbuffer()
         handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".new-")
         try:
             with os.fdopen(handle, "wb") as out:
-                out.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
+                out.write(_MAGIC + hashlib.sha256(payload).digest())
+                out.write(payload)
                 out.flush()
                 os.fsync(out.fileno())
             os.replace(temporary, file)
@@ -64,7 +65,7 @@ class Checkpoint:
                 f"{file.parent.parent} has no checkpoint: its run was ended before the first; remove it and start again"
             ) from None
         head = len(_MAGIC) + 32
-        payload = data[head:]
+        payload = memoryview(data)[head:]
         if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(payload).digest() != data[len(_MAGIC) : head]:
             raise StoreError(f"the checkpoint {file} is damaged: its checksum does not fit")
         with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:

@@ -44,17 +44,17 @@ class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
         lazy = len(self._cuts)
         asked = [*keys[:lazy], *[slice(None)] * (lazy - len(keys))]
         places = [range(size)[k] for size, k in zip(self.shape, asked, strict=False)]
-        found = self._read([p if isinstance(p, range) else range(p, p + 1) for p in places])
-        return found[(*(slice(None) if isinstance(p, range) else 0 for p in places), *keys[lazy:])]
+        found = self._read([p if isinstance(p, range) else range(p, p + 1) for p in places], keys[lazy:])
+        return found[tuple(slice(None) if isinstance(p, range) else 0 for p in places)]
 
-    def _read(self, places: list[range]) -> FloatArray:
-        """The entries at these places, read so that a sparse look at a long run stays small."""
-        found = np.empty((*map(len, places), *self.shape[len(places) :]))
+    def _read(self, places: list[range], rest: tuple[Any, ...]) -> FloatArray:
+        """The entries at these places, read so that a sparse look at a long run, or at wide rows, stays small."""
+        kept = np.broadcast_to(0.0, self.shape[len(places) :])[rest].shape
+        found = np.empty((*map(len, places), *kept))
         for parts in product(*map(_boxes, places, self._cuts)):
             values = self._box(*(span for _, span, _ in parts))
-            found[tuple(where for where, _, _ in parts)] = values[
-                tuple(slice(None, None, step) for _, _, step in parts)
-            ]
+            steps = (slice(None, None, step) for _, _, step in parts)
+            found[tuple(where for where, _, _ in parts)] = values[(*steps, *rest)]
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:

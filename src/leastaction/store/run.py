@@ -6,19 +6,22 @@ import os
 import time
 import warnings
 from pathlib import Path as FilePath
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.border import check_count, check_times
 from leastaction.lagrangian import Lagrangian
-from leastaction.methods import Method, method
+from leastaction.linear import Quadratic
+from leastaction.prepare import Request, prepare
 from leastaction.running import interruptible, positive, progress_bar, raise_failure
-from leastaction.stepping.stepper import Failure, ResumableStepper, Start, stepper
+from leastaction.stepping.stepper import Failure, ResumableStepper
 from leastaction.store.archive import Archive, to_json
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
-from leastaction.store.stored import StoredPath, compare, description, stored_path, system_of, times
+from leastaction.store.stored import StoredPath, compare, description, stored_path, times
+from leastaction.store.systems import keeper, kept
 
 FloatArray = NDArray[np.float64]
 
@@ -28,29 +31,26 @@ SMALLEST_PIECE = 16
 CHECKPOINT_SECONDS = 2.0  # at most so much of a run is lost when it is killed
 
 
-def store_run(
-    path: str | os.PathLike[str],
-    system: Lagrangian,
-    chosen: Method,
-    start: Start,
-    count: int,
-    every: int,
-    t_end: float | None,
-    progress: bool,
-) -> StoredPath:
+def store_run(path: str | os.PathLike[str], request: Request, t_end: float | None, progress: bool) -> StoredPath:
     """Integrate into a new archive."""
+    system = request.system
+    arrays = keeper(system).arrays()  # a system that cannot be kept is refused before anything is done
+    prepared = prepare(request)
+    dofs, start = prepared.dofs, np.concatenate([prepared.q[prepared.dofs], prepared.p[prepared.dofs]])
     header = {
         "kind": KIND,
-        **description(system, chosen, start.t, start.h, every),
-        "until": None if t_end is None else [float(t_end).hex(), count],
-        "params": {name: np.asarray(value).tolist() for name, value in system.named(start.params).items()},
+        **description(system, request.method, request.t0, request.h, request.every),
+        "until": None if t_end is None else [float(t_end).hex(), request.count],
+        "params": {name: np.asarray(value).tolist() for name, value in system.named(request.values).items()},
+        "output": None if request.output is None else dofs.tolist(),
     }
-    solver = stepper(system, chosen, start)
-    shapes = {"t": (0,), "q": (0, system.n), "p": (0, system.n)}
+    shapes = {"t": (0,), "q": (0, len(dofs)), "p": (0, len(dofs))}
     archive = Archive.create(FilePath(path), to_json(header), shapes)
     with archive.writing():
-        first = np.concatenate([start.q, start.p])[None]
-        return _Stream(archive, solver, first, 0, 0).go(count, progress)
+        if arrays:
+            archive.keep(arrays)
+        solver = cast(ResumableStepper, prepared.stepper)  # all are, in float64 and without the tangent map
+        return _Stream(archive, system, solver, start[None], 0, 0).go(request.count, progress)
 
 
 def resume_run(archive: Archive, steps: int | None, progress: bool) -> StoredPath:
@@ -71,23 +71,28 @@ def resume_run(archive: Archive, steps: int | None, progress: bool) -> StoredPat
         check_count(count)
         compare(header, path)
         archive.tidy()
-        system = system_of(header)
-        n, t0, h = system.n, float.fromhex(header["t0"]), float.fromhex(header["h"])
-        check_times(system, t0, h, count)
-        nothing = np.zeros(n)
-        start = Start(t0, nothing, nothing, nothing, h, system.values(header["params"]))
-        solver = stepper(system, method(header["method"]), start)
+        by = kept(archive)
+        check_times(by.system, float.fromhex(header["t0"]), float.fromhex(header["h"]), count)
+        solver = by.stepper(header, count)
         solver.restore(checkpoint.state)
         # A last state that `every` would not have kept belongs to the end of the run, which this no longer is.
         tail = checkpoint.tail[: done // int(header["every"]) + 1 - whole]
-        return _Stream(archive, solver, tail, whole, done).go(count, progress)
+        return _Stream(archive, by.system, solver, tail, whole, done).go(count, progress)
 
 
 class _Stream:
     """The rows on their way to the disk: `whole` are there, those in `buffer` are in the checkpoints only."""
 
-    def __init__(self, archive: Archive, solver: ResumableStepper, tail: FloatArray, whole: int, done: int) -> None:
-        self.archive, self.solver = archive, solver
+    def __init__(
+        self,
+        archive: Archive,
+        system: Lagrangian | Quadratic,
+        solver: ResumableStepper,
+        tail: FloatArray,
+        whole: int,
+        done: int,
+    ) -> None:
+        self.archive, self.system, self.solver = archive, system, solver
         self.every = int(archive.header["every"])
         self.t0, self.h = float.fromhex(archive.header["t0"]), float.fromhex(archive.header["h"])
         self.buffer = np.zeros((archive.chunk + 2, tail.shape[1]))
@@ -121,7 +126,7 @@ class _Stream:
                     committed = time.perf_counter()
         standing = "failed" if failure else "interrupted" if self.done < count else "complete"
         self.archive.append(self.buffer[: self.held], self.whole, self.times(self.held))
-        path = stored_path(self.archive, self.commit(standing, count))
+        path = stored_path(self.archive, self.commit(standing, count), self.system)
         if failure is not None:
             raise_failure(path, failure, self.done, self.t0 + self.done * self.h)
         if standing == "interrupted":

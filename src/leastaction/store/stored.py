@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.kernel import fingerprint
 from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
 from leastaction.methods import Method, method
 from leastaction.path import Path
-from leastaction.program import Program
 from leastaction.store.archive import Archive
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.lazy import LazyArray, import_xarray
+from leastaction.store.systems import keeper, kept, kind
 from leastaction.version import __version__
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-READ_CHUNKS = 16  # read at once, at most
+READ_CHUNKS, READ_BYTES = 16, 2**23  # of q read at once, at most, unless one chunk is more
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +42,18 @@ class StoredPath(Path):
 
     def energy(self) -> FloatArray:
         """E = p·v − L at every stored time, (K,), computed a block at a time."""
-        block = 1 << 16
-        parts = [self.part(begin, begin + block) for begin in range(0, len(self), block)]
-        return np.concatenate([part.system.energy(part.q, part.p, part.t, part.params) for part in parts])
+        self._require_whole("the energy")
+        block = self._block
+        return np.concatenate([self.part(begin, begin + block).energy() for begin in range(0, len(self), block)])
 
     def velocity(self) -> FloatArray:
         """v at every stored time, (K, n)."""
         return self.in_memory().velocity()
+
+    @property
+    def _block(self) -> int:
+        """States to have in memory at once."""
+        return max(1, READ_BYTES // (16 * self.q.shape[1]))
 
     def part(self, begin: int, end: int) -> Path:
         """The stored states begin … end as a Path in memory."""
@@ -62,6 +67,7 @@ class StoredPath(Path):
             every=self.every,
             params=self.params,
             stats=self.stats,
+            output=self.output,
         )
 
     def in_memory(self) -> Path:
@@ -69,19 +75,25 @@ class StoredPath(Path):
         return self.part(0, len(self))
 
     def __call__(self, t: ArrayLike) -> FloatArray:
+        self._require_whole("dense output")
         times = np.asarray(t, float)
         if not np.isfinite(times).all() or times.size == 0:
             return self.part(0, 1)(times)
         row = (times - self.t[0]) / (self.h * self.every)
-        begin, end = max(0, int(row.min()) - 1), int(np.ceil(row.max())) + 2
-        return self.part(min(begin, len(self) - 1), end)(times)
+        block = np.floor(row / self._block)
+        found = np.empty((*times.shape, self.q.shape[1]))
+        for number in np.unique(block):
+            here = block == number
+            begin, end = max(0, int(row[here].min()) - 1), int(np.ceil(row[here].max())) + 2
+            found[here] = self.part(min(begin, len(self) - 1), end)(times[here])
+        return found
 
     def to_xarray(self) -> xarray.Dataset:
         """The path as an xarray Dataset; its arrays are read when they are used."""
         xarray = import_xarray()
         return xarray.Dataset(
             {name: getattr(self, name).variable(("t", "dof")) for name in ("q", "p")},
-            coords={"t": self.t[:], "dof": np.arange(self.system.n)},
+            coords={"t": self.t[:], "dof": np.arange(self.system.n) if self.output is None else self.output},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
 
@@ -89,15 +101,17 @@ class StoredPath(Path):
         return f"Stored{super().__repr__()[:-1]}, {self.standing}, in {self.file})"
 
 
-def stored_path(archive: Archive, checkpoint: Checkpoint) -> StoredPath:
+def stored_path(archive: Archive, checkpoint: Checkpoint, system: Lagrangian | Quadratic | None = None) -> StoredPath:
+    """The path as far as a checkpoint counts it; its system is read from the archive unless it is at hand."""
     header, facts = archive.header, checkpoint.facts
-    system = system_of(header)
-    n, whole = system.n, int(facts["whole"])
+    system = kept(archive).system if system is None else system
+    width, whole = checkpoint.tail.shape[1] // 2, int(facts["whole"])
     columns: Mapping[str, FloatArray] = {
         "t": times(header, whole, len(checkpoint.tail), int(facts["done"])),
-        "q": checkpoint.tail[:, :n],
-        "p": checkpoint.tail[:, n:],
+        "q": checkpoint.tail[:, :width],
+        "p": checkpoint.tail[:, width:],
     }
+    cut = archive.chunk * max(1, min(READ_CHUNKS, READ_BYTES // (8 * width * archive.chunk)))
 
     def array(name: str, tail: FloatArray) -> LazyArray:
         """An array of which the rows that fill no chunk yet are in the checkpoint."""
@@ -108,7 +122,7 @@ def stored_path(archive: Archive, checkpoint: Checkpoint) -> StoredPath:
             return np.concatenate([stored, tail[max(begin - whole, 0) : max(end - whole, 0)]])
 
         shape = (whole + len(tail), *tail.shape[1:])
-        return LazyArray(f"{name} of {archive.path.name}", shape, (READ_CHUNKS * archive.chunk,), rows)
+        return LazyArray(f"{name} of {archive.path.name}", shape, (cut,), rows)
 
     arrays: dict[str, Any] = {name: array(name, tail) for name, tail in columns.items()}
     return StoredPath(
@@ -118,6 +132,7 @@ def stored_path(archive: Archive, checkpoint: Checkpoint) -> StoredPath:
         every=int(header["every"]),
         params=system.named(system.values(header["params"])),
         stats={"steps": facts["done"], **facts["counts"]},
+        output=None if header.get("output") is None else np.array(header["output"]),
         standing=facts["standing"],
         file=archive.path,
         **arrays,
@@ -134,35 +149,30 @@ def times(header: Mapping[str, Any], first: int, rows: int, done: int) -> FloatA
     return np.asarray(t0 + (float.fromhex(t_end) - t0) * (k / count), float)
 
 
-def description(system: Lagrangian, chosen: Method, t0: float, h: float, every: int) -> dict[str, Any]:
+def description(system: Lagrangian | Quadratic, chosen: Method, t0: float, h: float, every: int) -> dict[str, Any]:
     """What an archive says of its run: everything but the state."""
+    by = keeper(system)
+    header = by.header()
     return {
         "version": __version__,
-        "machine": fingerprint(),
+        "machine": by.machine(header),
         "method": chosen.name,
         "t0": float(t0).hex(),
         "h": float(h).hex(),
         "every": every,
         "n": system.n,
         "name": system.name,
-        "defaults": {name: np.asarray(value).tolist() for name, value in system.params.items()},
-        "program": system.program.to_json(),
+        **header,
     }
 
 
 def compare(header: Mapping[str, Any], path: object) -> None:
     """Warn where a run goes on under other circumstances than it began."""
-    if (header["version"], header["machine"]) != (__version__, fingerprint()):
+    machine = kind(header).machine(header)
+    if (header["version"], header["machine"]) != (__version__, machine):
         warnings.warn(
             f"{path} was begun by leastaction {header['version']} on '{header['machine'][:60]} …' and goes on with "
-            f"{__version__} on '{fingerprint()[:60]} …': its last digits may differ from those of an uninterrupted run",
+            f"{__version__} on '{machine[:60]} …': its last digits may differ from those of an uninterrupted run",
             RuntimeWarning,
             stacklevel=4,
         )
-
-
-def system_of(header: Mapping[str, Any]) -> Lagrangian:
-    """The system that an archive's header describes."""
-    return Lagrangian.from_program(
-        Program.from_json(header["program"]), header["n"], header["defaults"], header["name"]
-    )

@@ -28,7 +28,7 @@ def run(I, W, W_low, G, F, y, carry, d, columns, stored):
     """
     n, nodes, width = 2 * I[DOF], I[NODES] * I[DOF], I[COLUMNS]
     for k in range(I[STEPS]):
-        total = 0.0
+        spoilt = 0.0
         for i in range(n):
             low = carry[i]
             high = 0.0
@@ -38,8 +38,9 @@ def run(I, W, W_low, G, F, y, carry, d, columns, stored):
             for j in range(nodes):
                 high += G[i * nodes + j] * F[k * nodes + j]
             d[i] = high + low
-            total += d[i]
-        if total - total != 0.0:  # infinite or not a number
+            after = y[i] + d[i]
+            spoilt += after - after  # not a number where a sum is infinite or not one
+        if spoilt != 0.0:
             I[STATUS] = NOT_FINITE
             return
         for i in range(n):  # Knuth's two-sum: y + carry is exact

@@ -1,0 +1,114 @@
+"""How an archive keeps a system: a Lagrangian by its Program, in zarr.json; a Quadratic by its arrays, in a file.
+
+Each way knows
+
+header()     what zarr.json says of the system
+arrays()     what the file `checkpoint/system` holds, bit for bit; without any there is no such file
+stepper(…)   the method at work on the system, to be restored from a checkpoint
+machine(…)   what decides the last bits of a run, besides the version of leastaction
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.kernel import fingerprint
+from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
+from leastaction.linear.archive import from_arrays, to_arrays
+from leastaction.linear.factor import blas_threads
+from leastaction.linear.stepper import LinearStepper
+from leastaction.methods import method
+from leastaction.program import Program
+from leastaction.stepping.stepper import ResumableStepper, Start, stepper
+from leastaction.store.archive import Archive
+
+Header = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ByProgram:
+    """A Lagrangian system."""
+
+    system: Lagrangian
+
+    @classmethod
+    def of(cls, header: Header) -> ByProgram:
+        program = Program.from_json(header["program"])
+        return cls(Lagrangian.from_program(program, header["n"], header["defaults"], header["name"]))
+
+    def header(self) -> dict[str, Any]:
+        defaults = {name: np.asarray(value).tolist() for name, value in self.system.params.items()}
+        return {"defaults": defaults, "program": self.system.program.to_json()}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def stepper(self, header: Header, steps: int) -> ResumableStepper:
+        nothing = np.zeros(self.system.n)
+        t0, h = float.fromhex(header["t0"]), float.fromhex(header["h"])
+        values = self.system.values(header["params"])
+        return stepper(self.system, method(header["method"]), Start(t0, nothing, nothing, nothing, h, values))
+
+    @staticmethod
+    def machine(header: Header) -> str:
+        return fingerprint()
+
+
+@dataclass(frozen=True, eq=False)
+class ByArrays:
+    """A Quadratic system."""
+
+    system: Quadratic
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> ByArrays:
+        return cls(from_arrays(arrays))
+
+    def header(self) -> dict[str, Any]:
+        return {"sparse": self.system.sparse}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return to_arrays(self.system)
+
+    def stepper(self, header: Header, steps: int) -> ResumableStepper:
+        nothing = np.zeros(self.system.n)
+        t0, h = float.fromhex(header["t0"]), float.fromhex(header["h"])
+        chosen, output = method(header["method"]), header["output"]
+        # Whether h is stable was asked, or not to be asked, when the run began.
+        solver = LinearStepper(self.system, chosen, t0, nothing, nothing, h, output=output, allow_unstable=True)
+        solver.require_load(steps)
+        return solver
+
+    @staticmethod
+    def machine(header: Header) -> str:
+        import scipy
+
+        libraries = f"NumPy {np.__version__}, SciPy {scipy.__version__}, "
+        # How many threads share a dense product or solution decides the order of its sums; sparse work has one.
+        threads = "" if header["sparse"] else f"{blas_threads()} BLAS threads, "
+        return libraries + threads + fingerprint()
+
+
+Keeper = ByProgram | ByArrays
+
+
+def keeper(system: Lagrangian | Quadratic) -> Keeper:
+    """How this system is kept."""
+    return ByProgram(system) if isinstance(system, Lagrangian) else ByArrays(system)
+
+
+def kept(archive: Archive) -> Keeper:
+    """The system of an archive."""
+    by = kind(archive.header)
+    return by.of(archive.header) if by is ByProgram else ByArrays.of(archive.arrays())
+
+
+def kind(header: Header) -> type[Keeper]:
+    """How the system of an archive with this header is kept."""
+    return ByProgram if "program" in header else ByArrays

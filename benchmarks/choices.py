@@ -119,7 +119,51 @@ def fusing() -> None:
     stepper._newton_program.cache_clear()
 
 
+def branch() -> None:
+    """Coarse steps whose root is another than the one that continuation in h finds."""
+    print("\n### Roots of coarse steps, 400 double pendulums with l = 1 let go anywhere, 40 steps each\n")
+    print("| method | h | steps, single runs | continued | other roots | steps, lanes | continued | other roots |")
+    print("|---|---|---|---|---|---|---|---|")
+    system = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "l": 1.0, "g": 9.81})
+    Q = np.random.default_rng(0).uniform(-3, 3, (400, 2))
+
+    def others(q: np.ndarray, p: np.ndarray) -> tuple[int, int]:
+        """Steps, and how many of them end elsewhere than the same step found by continuation, as a first step is."""
+        found = np.isfinite(q[:, 1:]).all(axis=2)
+        first = la.ensemble(system, method, q[:, :-1][found], p[:, :-1][found], h=h, steps=1)
+        away = np.abs(first.q[:, 1] - q[:, 1:][found]).max(axis=1)
+        return int(found.sum()), int((~(away < 1e-6)).sum())
+
+    def one(start: np.ndarray) -> la.Path:
+        try:
+            return la.integrate(system, method, start, [0, 0], h=h, steps=40)
+        except la.StepFailed as failure:
+            return failure.path
+
+    for method, hs in (
+        ("midpoint", (0.05, 0.1)),
+        ("simpson", (0.1, 0.2)),
+        ("P3N3Q6Gau", (0.2, 0.3)),
+        ("P4N4Q8Gau", (0.3, 0.4)),
+    ):
+        for h in hs:
+            paths = [one(start) for start in Q]
+            q, p = np.full((2, len(Q), 41, 2), np.nan)
+            for i, path in enumerate(paths):
+                q[i, : len(path)], p[i, : len(path)] = path.q, path.p
+            steps, wrong = others(q, p)
+            continued = sum(path.stats["continued"] for path in paths) / steps
+            lanes = la.ensemble(system, method, Q, [0, 0], h=h, steps=40)
+            lane_steps, lane_wrong = others(lanes.q, lanes.p)
+            share = lanes.stats["continued"] / lane_steps
+            print(
+                f"| {method} | {h} | {steps} | {continued:.1%} | {wrong} | {lane_steps} | {share:.1%} | {lane_wrong} |",
+                flush=True,
+            )
+
+
 if __name__ == "__main__":
     hessians()
     effort()
     fusing()
+    branch()

@@ -62,7 +62,7 @@ ON_THE_BRANCH = 0.25
 OF_A_CHORD = 1.5
 # The theorem's κ holds all along: with κ ≤ 1/3 a third Newton increment is at most a fourteenth of the second, one
 # with a kept Jacobian never more than 0.42 of the one before. Where later ones are longer than a quarter, or a half,
-# the first two have deceived, and the root may be a wrong one (1 in 12,000 of coarse steps had).
+# the first two have deceived, and the root may be a wrong one.
 OF_A_LATER_CHORD = 0.5
 ASTRAY = 1.0
 # Continuation: by what part the step grows at a time, at most and at least. Growing twofold lost the branch of a

@@ -96,8 +96,8 @@ def equations(point: Program, table: Table, n: int) -> Equations:
     velocities and equations alike. So the equations are those of a discrete Lagrangian, whose coefficients are a
     rounding away from the method's, and the step is symplectic. The roundings of single operations are then as likely
     up as down, with two exceptions that were found by measuring the energy of many pendulums over 10⁶ steps: quotients
-    by h (where 1/h is nearly a small odd number times 2^k, as for h = 0.01, their ties all fall to one side; a drift of
-    4·10⁻⁶ ε a step), and sums that begin with p (up to 3·10⁻⁶ ε a step). So p comes last.
+    by h (a drift of 4·10⁻⁶ ε a step where 1/h is nearly a small odd number times 2^k, as for h = 0.01: presumably since
+    ties then all fall to one side), and sums that begin with p (up to 3·10⁻⁶ ε a step). So p comes last.
     """
     s, r = len(table.d) - 1, len(table.c)
     count = point.inputs[-1][1]

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -90,8 +91,8 @@ def single_trajectory(repeats: int) -> None:
     table(title, ["program", "µs per step", "time / leastaction"], rows)
 
 
-def jax_scan(steps: int, scale: float, like: la.Path) -> Callable[[], float]:
-    """The same scheme in JAX: derivatives of the discrete Lagrangian, three Newton iterations, one scan."""
+def jax_step(solve: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], tuple[Any, Any, Any]]:
+    """The same step in JAX, (q, p, z) ↦ (q, p, z): derivatives of the discrete Lagrangian, three Newton iterations."""
     import jax
     import jax.numpy as jnp
 
@@ -111,13 +112,25 @@ def jax_scan(steps: int, scale: float, like: la.Path) -> Callable[[], float]:
         d_left, d_middle = jax.grad(discrete, (0, 1))(q, q + z[:2], q + z[2:])
         return jnp.concatenate([p + d_left, d_middle])
 
-    def step(state, _):
-        q, p, z = state
+    def step(q, p, z):
         z = jnp.concatenate([-3 * z[:2] + 2 * z[2:], -8 * z[:2] + 5 * z[2:]])
         for _ in range(3):
-            z = z - jnp.linalg.solve(jax.jacfwd(residual)(z, q, p), residual(z, q, p))
-        right = jax.grad(discrete, 2)(q, q + z[:2], q + z[2:])
-        return (q + z[2:], right, z), (q + z[2:], right)
+            z = z - solve(jax.jacfwd(residual)(z, q, p), residual(z, q, p))
+        return q + z[2:], jax.grad(discrete, 2)(q, q + z[:2], q + z[2:]), z
+
+    return step
+
+
+def jax_scan(steps: int, scale: float, like: la.Path) -> Callable[[], float]:
+    """That step in one scan."""
+    import jax
+    import jax.numpy as jnp
+
+    one = jax_step(jnp.linalg.solve)
+
+    def step(state, _):
+        after = one(*state)
+        return after, after[:2]
 
     run = jax.jit(lambda state: jax.lax.scan(step, state, length=steps))
     state = (jnp.array(START["q0"]), jnp.zeros(2), jnp.zeros(4))

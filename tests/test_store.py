@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from damage import HOW, spoil
 from leastaction.store import archive as archive_module
 from leastaction.store import systems as systems_module
 from seeds import fresh_generator
@@ -227,17 +228,9 @@ def finished(tmp_path, small_chunks):
     return file
 
 
-@pytest.mark.parametrize("how", ["changed", "cut", "removed"])
+@pytest.mark.parametrize("how", HOW)
 def test_a_damaged_chunk_is_noticed_and_the_rest_is_readable(finished, how):
-    chunk = finished / "q" / "c" / "1" / "0"
-    data = bytearray(chunk.read_bytes())
-    if how == "changed":
-        data[len(data) // 2] ^= 1
-        chunk.write_bytes(data)
-    elif how == "cut":
-        chunk.write_bytes(data[: len(data) // 2])
-    else:
-        chunk.unlink()
+    spoil(finished / "q" / "c" / "1" / "0", how)
     stored = la.open(finished)
     with pytest.raises(la.StoreError, match=r"damaged|missing"):
         np.asarray(stored.q)

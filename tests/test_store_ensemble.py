@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from damage import HOW, spoil
 from leastaction.many import Status, archive
 from seeds import fresh_generator
 
@@ -371,18 +372,7 @@ def finished(tmp_path, small):
     return file
 
 
-def spoil(file, how):
-    data = bytearray(file.read_bytes())
-    if how == "changed":
-        data[len(data) // 2] ^= 1
-        file.write_bytes(data)
-    elif how == "cut":
-        file.write_bytes(data[: len(data) // 2])
-    else:
-        file.unlink()
-
-
-@pytest.mark.parametrize("how", ["changed", "cut", "removed"])
+@pytest.mark.parametrize("how", HOW)
 def test_a_damaged_block_is_noticed_and_the_rest_is_readable(finished, how):
     whole = in_memory("lanes", 133, 3)
     disk = archive.Disk.open(archive.Archive.open(finished))

@@ -268,8 +268,10 @@ def rows_needed(job: Job, standing: Standing, first: int, end: int) -> NDArray[n
 def _length(job: Job, start: Start, usual: int) -> int:
     """Trajectories in a chunk: as usual, or fewer if the checkpoints would become large; whole groups of lanes."""
     n = job.system.n
-    steps = job.method.s * n if isinstance(job.method, Galerkin) else n
-    row = 8 * (40 + 8 * n + 4 * steps + start.params.shape[1] + len(job.plan.events) + job.plan.records * (1 + 2 * n))
+    # A stepper alone keeps (t, h, q, p, z, params), what its sums carry and the last velocity.
+    alone = 2 + 5 * n + (job.method.s * n if isinstance(job.method, Galerkin) else 0) + start.params.shape[1]
+    state = lanes.state_size(job) if lanes.fits(job) else alone
+    row = 8 * (state + 6 + len(job.plan.events) + job.plan.records * (1 + 2 * n))
     L = lanes.width(job)
     return min(len(start), max(L, min(usual, STANDING_BYTES // row) // L * L))
 

@@ -55,6 +55,18 @@ def _cached(system: Lagrangian, method: Galerkin, event: Program | None, energy:
     return lane_programs(system, method, event, energy)
 
 
+def _lasting(advance: Program) -> NDArray[np.bool_]:
+    """Which numbers of a lane's state the next step depends on: all but those of the last Jacobian."""
+    lasting = np.ones(advance.input_size, bool)
+    lasting[advance.input_slice("slopes")] = lasting[advance.input_slice("factors")] = False
+    return lasting
+
+
+def state_size(job: Job) -> int:
+    """How many numbers it takes to go on with a trajectory."""
+    return int(_lasting(_programs(job).advance).sum())
+
+
 def compiled(job: Job) -> tuple[Native, Native, Native]:
     """The kernels of a run."""
     programs, L = _programs(job), native_lanes()
@@ -103,9 +115,7 @@ class _Batch:
         programs = _programs(job)
         self.places = {name: programs.advance.input_slice(name) for name, _ in programs.advance.inputs}
         self.layout = f"lanes_{hashlib.sha256(repr(programs.advance.inputs).encode()).hexdigest()[:8]}"
-        # Of the last Jacobian the next step needs nothing.
-        self._lasting = np.ones(programs.advance.input_size, bool)
-        self._lasting[self.places["slopes"]] = self._lasting[self.places["factors"]] = False
+        self._lasting = _lasting(programs.advance)
         kernels = compiled(job)
         self._run = loop("lanes.run")
         self._space = galerkin_workspace(job.system, job.method)

@@ -32,7 +32,8 @@ from leastaction.stepping import layout
 Blocks = Sequence[tuple[str, int]]
 
 
-# What operations cost in lanes, in additions; of what is not listed, FUNCTION.
+# What operations cost in lanes, in additions, roughly; of what is not listed, FUNCTION. It decides between kernels, and
+# nothing else depends on it.
 WORK = {
     **dict.fromkeys(("neg", "sq", "abs", "add", "sub", "mul", "min", "max", "copysign", "select", "if"), 1.0),
     **dict.fromkeys(("lt", "le", "eq", "ne", "and", "or", "not", "sign", "floor", "ceil"), 2.0),
@@ -40,7 +41,7 @@ WORK = {
     "sqrt": 10.0,
 }
 FUNCTION = 25.0
-DEAR = 3
+DEAR = 3  # chords
 
 
 @dataclass(frozen=True)

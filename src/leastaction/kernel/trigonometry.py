@@ -7,7 +7,7 @@ between sin x and cos x, and give the same bits at any number of lanes. With n t
 
 is found by fused multiply-adds with π/2 in three parts (Cody and Waite), the first exact, as a number and
 its tail; sin r and cos r are the polynomials of fdlibm's k_sin.c and k_cos.c (Sun Microsystems, 1993). Lanes with
-|x| ≥ 2³⁰, or not finite, call the scalar function. The branch to it costs a tenth of a kernel's time, so there
+|x| ≥ 2³⁰, or not finite, call the scalar function. The branch to it costs time in every kernel, so there
 is a bounded variant that gives NaN there, for callers that have another way for such lanes. All this pays where the
 processor has fused multiply-adds, and `vector_math` offers it there.
 """

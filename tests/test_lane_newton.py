@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.backends.fused import iteration
 from leastaction.kernel import compile_program
 from leastaction.kernel.compile import LEVELS, _host_features, _processor
-from leastaction.many.newton import iteration
 from leastaction.program import Builder
+from leastaction.step.form import step_of
 
 lowering = importlib.import_module("leastaction.kernel.lower")  # the package names its function like the module
 
@@ -89,7 +90,7 @@ def test_a_kernel_in_place_replaces_what_it_reads(piece, monkeypatch):
 
 def test_what_does_not_change_in_a_step_is_computed_once():
     """Simpson's rule has a node at c = 0: a third of the sines of the double pendulum do not depend on z."""
-    one = iteration(PENDULUM, la.method("simpson"))
+    one = iteration(step_of(PENDULUM, la.method("simpson")))
     sines = [sum(op == "sin" for op, *_ in program.code) for program in (one.before, one.first, one.again)]
     assert sines == [3, 6, 6]
 

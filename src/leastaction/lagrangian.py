@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
+from leastaction.step.form import Term
 from leastaction.stepping import pointwise
 
 FloatArray = NDArray[np.float64]
@@ -135,6 +136,21 @@ class Lagrangian:
     def point(self) -> Program:
         """What the loops read at one point: Lq, Lv, Lqq, Lqv, Lvv, Lvt."""
         return self.hessian.select("Lq", "Lv", "Lqq", "Lqv", "Lvv", "Lvt")
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """The system as a step sees it: the force f = ∂L/∂q and the momentum m = ∂L/∂v at the nodes."""
+        n, first, second = self.n, self.gradient, self.point
+        Lqv = second.output("Lqv")
+        slopes = second.with_outputs(
+            f=second.output("Lq"),
+            m=second.output("Lv"),
+            f_q=second.output("Lqq"),
+            f_v=Lqv,
+            m_q=[Lqv[k * n + j] for j in range(n) for k in range(n)],
+            m_v=second.output("Lvv"),
+        )
+        return (Term(first.with_outputs(f=first.output("Lq"), m=first.output("Lv")), slopes),)
 
     @cached_property
     def sensitivity(self) -> Program:

@@ -125,6 +125,20 @@ class Program:
         outputs = tuple((name, len(self.output(name))) for name in names)
         return Program(self.inputs, outputs, tuple(code), tuple(place[k] for k in results))
 
+    def with_outputs(self, **outputs: Sequence[int]) -> Program:
+        """The program that gives these of its values, under these names."""
+        blocks = tuple((name, len(values)) for name, values in outputs.items())
+        results = tuple(value for values in outputs.values() for value in values)
+        return Program(self.inputs, blocks, self.code, results).select(*outputs)
+
+    def depends(self, output: str, *inputs: str) -> bool:
+        """Whether a block of outputs may change with one of these blocks of inputs."""
+        moving = {i for name in inputs for i in range(*self.input_slice(name).indices(self.input_size))}
+        reached = [False] * len(self.code)
+        for k, (op, *args) in enumerate(self.code):
+            reached[k] = args[0] in moving if op == "input" else op != "const" and any(reached[a] for a in args)
+        return any(reached[k] for k in self.output(output))
+
     def split(self, moving: str, name: str) -> tuple[Program, Program]:
         """Two programs that together are this one: first, without the input block `moving`, what does not depend on it;
         then the rest, with that as a further input block called `name`, the first one's output.
@@ -353,9 +367,86 @@ class Builder:
 
     def build(self, **outputs: Sequence[int]) -> Program:
         """The finished program, without the values that no output needs."""
-        blocks = tuple((name, len(values)) for name, values in outputs.items())
-        results = tuple(value for values in outputs.values() for value in values)
-        return Program(self.inputs, blocks, tuple(self.code), results).select(*outputs)
+        return Program(self.inputs, (), tuple(self.code), ()).with_outputs(**outputs)
+
+    def values(self, name: str) -> list[Value]:
+        """The values of one input block, for arithmetic."""
+        return [Value(self, k) for k in self.input(name)]
+
+
+class Value:
+    """A value of a Builder with Python's arithmetic: what is computed with it is written to the Builder."""
+
+    __slots__ = ("B", "k")
+
+    def __init__(self, B: Builder, k: int) -> None:
+        self.B, self.k = B, k
+
+    def _of(self, other: Any) -> int:
+        return other.k if isinstance(other, Value) else self.B.const(other)
+
+    def op(self, op: str, *others: Any) -> Value:
+        return Value(self.B, self.B.op(op, self.k, *(self._of(other) for other in others)))
+
+    def _reversed(self, op: str, other: Any) -> Value:
+        return Value(self.B, self.B.op(op, self._of(other), self.k))
+
+    def __add__(self, other: Any) -> Value:
+        return self.op("add", other)
+
+    def __sub__(self, other: Any) -> Value:
+        return self.op("sub", other)
+
+    def __mul__(self, other: Any) -> Value:
+        return self.op("mul", other)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self.op("div", other)
+
+    def __radd__(self, other: Any) -> Value:
+        return self._reversed("add", other)
+
+    def __rsub__(self, other: Any) -> Value:
+        return self._reversed("sub", other)
+
+    def __rmul__(self, other: Any) -> Value:
+        return self._reversed("mul", other)
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return self._reversed("div", other)
+
+    def __neg__(self) -> Value:
+        return self.op("neg")
+
+    def __abs__(self) -> Value:
+        return self.op("abs")
+
+    def __lt__(self, other: Any) -> Value:
+        return self.op("lt", other)
+
+    def __le__(self, other: Any) -> Value:
+        return self.op("le", other)
+
+    def __gt__(self, other: Any) -> Value:
+        return self._reversed("lt", other)
+
+    def __and__(self, other: Any) -> Value:
+        return self.op("and", other)
+
+    def __or__(self, other: Any) -> Value:
+        return self.op("or", other)
+
+    def __invert__(self) -> Value:
+        return self.op("not")
+
+    def where(self, yes: Any, no: Any) -> Value:
+        """`yes` where this is not zero, `no` elsewhere."""
+        return Value(self.B, self.B.select(self.k, self._of(yes), self._of(no)))
+
+
+def indices(values: Iterable[Any], B: Builder) -> list[int]:
+    """Values and numbers as the Builder counts them."""
+    return [value.k if isinstance(value, Value) else B.const(value) for value in values]
 
 
 def _checked(name: str, values: Sequence[int], size: int) -> Sequence[int]:

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.discrete import FUSED_INSTRUCTIONS, fused_length
+from leastaction.backends.fused import MOST_INSTRUCTIONS, StepPrograms, length, step_programs
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.lagrangian import Lagrangian
 from leastaction.many.job import Block, Job, Standing, Start, Status, Tick
-from leastaction.many.programs import LanePrograms, lane_programs
 from leastaction.many.refine import galerkin_curve, roots
 from leastaction.methods import Galerkin
 from leastaction.program import Program
+from leastaction.step.form import step_of
 from leastaction.stepping import layout, pointwise
 from leastaction.stepping.native import loop
 from leastaction.stepping.stepper import galerkin_workspace, method_table
@@ -36,8 +36,7 @@ def fits(job: Job) -> bool:
 
 @lru_cache(maxsize=32)
 def _fits(system: Lagrangian, method: Galerkin) -> bool:
-    point = system.point.select("Lq", "Lv", "Lqq", "Lqv", "Lvv")
-    return fused_length(point, method.table, system.n) <= FUSED_INSTRUCTIONS
+    return length(step_of(system, method)) <= MOST_INSTRUCTIONS
 
 
 def width(job: Job) -> int:
@@ -45,14 +44,14 @@ def width(job: Job) -> int:
     return native_lanes() if fits(job) else 1
 
 
-def _programs(job: Job) -> LanePrograms:
+def _programs(job: Job) -> StepPrograms:
     assert isinstance(job.method, Galerkin)
     return _cached(job.system, job.method, job.plan.program, job.plan.energy)
 
 
 @lru_cache(maxsize=32)
-def _cached(system: Lagrangian, method: Galerkin, event: Program | None, energy: bool) -> LanePrograms:
-    return lane_programs(system, method, event, energy)
+def _cached(system: Lagrangian, method: Galerkin, event: Program | None, energy: bool) -> StepPrograms:
+    return step_programs(system, method, event, energy)
 
 
 def _lasting(advance: Program) -> NDArray[np.bool_]:
@@ -72,7 +71,7 @@ def compiled(job: Job) -> tuple[Native, Native, Native]:
     programs, L = _programs(job), native_lanes()
     loop("lanes.run")
     # A lane whose angles are out of the bounded sine's range gets a NaN, and has its step solved alone.
-    fresh, chord = (compile_program(program, L, True, True) for program in (programs.fresh, programs.chord))
+    fresh, chord = (compile_program(program, L, True, True) for program in (programs.fresh, programs.kept))
     return fresh, chord, compile_program(programs.advance, L, in_place=True)
 
 
@@ -144,7 +143,7 @@ class _Batch:
             layout.FRESH: fresh, layout.CHORD: chord, layout.ADVANCE: advance,
             layout.LANES: self.lanes, layout.GROUPS: self.groups, layout.INPUTS: size,
             layout.Q_PLACE: at["q"], layout.Z_PLACE: at["z"], layout.IMPULSE_PLACE: at["impulse"],
-            layout.FRESH_PLACE: at["fresh"], layout.CHORD_PLACE: at["chord"], layout.TROUBLE_PLACE: at["trouble"],
+            layout.FRESH_PLACE: at["fresh"], layout.CHORD_PLACE: at["kept"], layout.TROUBLE_PLACE: at["trouble"],
             layout.ITERATIONS_PLACE: at["iterations"], layout.PARAMS_PLACE: at["params"],
             layout.ALIVE_PLACE: at["alive"], layout.JACOBIAN_PLACE: at["slopes"],
             layout.JACOBIAN_SIZE: self.places["factors"].stop - at["slopes"],
@@ -173,7 +172,7 @@ class _Batch:
         put("q", start.q)
         put("p", start.p)
         if "degree" in self.places:
-            put("degree", [float(self.method.s), 0.0])
+            put("degree", float(self.method.s))
         put("alive", alive)
         put("fresh", alive)
         points = np.concatenate([np.full((size, 1), job.t0), start.q, start.p, start.params], axis=1)

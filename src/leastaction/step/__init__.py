@@ -1,0 +1,7 @@
+"""One step as data, and the rules by which every backend solves it.
+
+form          what a step is: unknowns, Programs sampled at its points, how they enter the equations
+verdict       when an iteration is done, and whether its root can be trusted
+prediction    where the next step's iteration begins
+continuation  the way to a root that the prediction does not lead to
+"""

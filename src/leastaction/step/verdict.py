@@ -1,0 +1,94 @@
+"""The verdict on an iteration: is the step solved, is the root to be trusted, is the kept Jacobian worth keeping?
+
+An iteration changes the unknowns by increments. Each coordinate is judged on its own scale, so that neither units nor a
+fast or heavy neighbour matter: with d_j the largest increment of coordinate j at any control point and scale_j the
+largest |z_j^ν| in this step so far, the size of the k-th increment is δ_k = max_j d_j / scale_j, and θ = δ_k/δ_{k−1}.
+
+    done        if what would come next is negligible, or if δ_k is small and shrinks no more (θ > ½): the floor.
+                After a fresh Jacobian at both, the next increment is δ_k θ² (Newton), else δ_k θ (a chord).
+    in doubt    if the first increment is longer than thrice the last two steps in any coordinate, the root farther away
+                than twice that, or the iteration contracts less than the theorem below promises.
+    keep        if as many chords as cost a fresh Jacobian will end the iteration.
+
+If the second Newton increment is at most a quarter of the first, the root is the only one near the prediction (the
+affine-invariant Newton–Kantorovich theorem; Deuflhard, *Newton Methods for Nonlinear Problems*, 2.1). With the first
+Jacobian kept the second increment is shorter, κ/2 of the first, not (κ/2)/(1 − κ): where the latter is a quarter, κ = 1/3,
+the former is a sixth. The theorem's κ holds all along: with κ ≤ 1/3 a third Newton increment is at most a fourteenth of
+the second, one with a kept Jacobian never more than 0.42 of the one before. Where later ones are longer than a quarter,
+or a half, the first two have deceived, and the root may be a wrong one. The theorem's constant is seen at one place only,
+so this is no proof; `docs/design.md` tells what was measured.
+
+The rule is written once, without branches, on Values of a Builder: inlined in fused kernels, compiled for the native
+loops, evaluated at any precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from leastaction.program import Builder, Program, Value, indices
+
+EPS = 2.0**-52
+# An increment that changes nothing any more, relative to the step: this part of the last place …
+NEGLIGIBLE = 1e-3
+# … and one so small that, if it shrinks no more, rounding is the reason: this power of the last place.
+ACCEPTABLE = 1e-7
+MOST_ITERATIONS = 50
+# Increments that small are no motion, and have no digits left to compare.
+TINY = 1e-280
+ON_THE_BRANCH = 0.25
+SECOND_CHORD = ON_THE_BRANCH / 1.5
+LATER_CHORD = 0.5
+REACH = 3.0  # a step may be thrice as long as either of the last two: at a turning point one may be next to nothing
+FAR = 2.0
+DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is one
+
+# What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers
+# are finite, the first increment reaches too far, the root lies too far; and whether there was doubt before.
+SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt")
+
+
+def verdict(
+    x: Mapping[str, Any], *, fresh: bool, chords: int, negligible: Any = NEGLIGIBLE * EPS, acceptable: Any = ACCEPTABLE
+) -> dict[str, Any]:
+    """From what was SEEN of an iteration: solved, ended, good, doubt and keep, each 1 or 0, and `left`, what comes next.
+
+    fresh     whether this iteration had a fresh Jacobian
+    chords    how many iterations with a kept Jacobian cost about as much as a fresh one
+    """
+    size, before, iterations = x["size"], x["before"], x["iterations"]
+    first, second = iterations < 1, (iterations < 2) & ~(iterations < 1)
+    rate = size / before
+    gain = rate  # of a chord that follows
+    if fresh and chords <= DEAR:
+        gain = second.where(rate * rate, rate)
+    small = size <= acceptable
+    left = size * gain
+    stalled = small & (rate > 0.5)
+    solved = x["sound"] & ((size <= negligible) | (~first & ((left <= negligible) | stalled)))
+    ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
+    most: Any = ON_THE_BRANCH if fresh else second.where(SECOND_CHORD, LATER_CHORD)
+    doubt = x["doubt"] | (first & x["off"]) | (~first & ~small & ~(rate <= most))
+    keep: Any = left
+    for _ in range(chords):
+        keep = keep * gain
+    keep = keep <= negligible
+    if fresh:
+        keep = ~first & keep if chords <= DEAR else first | ~first
+    return {
+        "solved": solved,
+        "ended": ended,
+        "good": solved & ~doubt & ~x["far"],
+        "doubt": doubt,
+        "keep": keep,
+        "left": left,
+    }
+
+
+def verdict_program(fresh: bool, chords: int) -> Program:
+    """The verdict as a Program: SEEN, negligible and acceptable ↦ solved, ended, good, doubt, keep, left."""
+    B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable")])
+    x = {name: B.values(name)[0] for name, _ in B.inputs}
+    found = verdict(x, fresh=fresh, chords=chords, negligible=x["negligible"], acceptable=x["acceptable"])
+    return B.build(**{name: indices([value], B) for name, value in found.items()})

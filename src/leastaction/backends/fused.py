@@ -27,7 +27,7 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin
 from leastaction.program import BINARY, UNARY, Builder, Program, Value, indices
 from leastaction.step.form import Step, stencils, step_of
-from leastaction.step.prediction import memory, predict
+from leastaction.step.prediction import Prediction
 from leastaction.step.verdict import FAR, REACH, TINY, verdict
 
 Blocks = Sequence[tuple[str, int]]
@@ -393,13 +393,13 @@ def step_programs(
 ) -> StepPrograms:
     """The kernels of a method on a system, with event functions g(t, q, p) and the range of the energy if wanted."""
     step = step_of(system, method)
-    one = iteration(step)
+    one, ahead = iteration(step), prediction(step)
     n, N, events = step.n, len(one.first.output("right")), event.output_size if event else 0
     blocks = [
         ("t", 1), ("h", 1), ("params", step.params), ("alive", 1), ("directions", events),
         ("invariants", one.before.output_size), ("slopes", n * N), ("factors", len(one.pattern)),
         ("q", n), ("p", n), ("carry", 2 * n),
-        *memory(step.s, n),
+        ("started", 1), ("memory", n * ahead.memory), ("record", ahead.record),
         ("g", events), ("lowest", int(energy)), ("highest", int(energy)), ("length", n), ("reach", n),
         ("z", N), ("impulse", n), ("scale", n + step.multipliers), ("before", 1), ("doubt", 1),
         ("fresh", 1), ("kept", 1), ("iterations", 1), ("trouble", 1),
@@ -417,7 +417,7 @@ def _advance(
     """From a step that is solved to the next; t is already that of its end."""
     B = Builder(blocks)
     x = {name: B.input(name) for name, _ in blocks}
-    n, s, table = step.n, step.s, step.method.table
+    n, s = step.n, step.s
     zero, z = B.const(0.0), x["z"]
     (ok,) = x["alive"]
 
@@ -439,15 +439,12 @@ def _advance(
     tiny = B.const(TINY)
     length = [largest(B, [z[i] for i in own], tiny) for own in components(step)[:n]]
     longest = [B.op("max", a, b) for a, b in zip(length, x["length"], strict=True)]
-    rows = [[Value(B, z[v * n + j]) for j in range(n)] for v in range(s)]
-    remembered = {name: B.values(name) for name, _ in memory(s, n)}
-    predicted = predict(table, rows, [Value(B, a) for a in longest], remembered)
-    start = indices((y for row in predicted.pop("z") for y in row), B) + z[s * n :]
+    start, predicted = _predicted(step, B, z, [Value(B, a) for a in longest])
     outputs: dict[str, list[int]] = {
         "q": q,
         "p": p,
         "carry": where_ok(carry, "carry"),
-        **{name: where_ok(indices(values, B), name) for name, values in predicted.items()},
+        **{name: where_ok(values, name) for name, values in predicted.items()},
         **B.inline(one.before, **{name: inputs[name] for name, _ in one.before.inputs}),
     }
     if event is not None:
@@ -477,6 +474,30 @@ def _advance(
         "trouble": [zero],
     }
     return B.build(**outputs)
+
+
+def prediction(step: Step) -> Prediction:
+    """The prediction with the method's table in float64."""
+    table = step.method.table
+    return Prediction(table.modes.tolist(), table.growth.tolist())
+
+
+def _predicted(step: Step, B: Builder, z: list[int], longest: list[Value]) -> tuple[list[int], dict[str, list[int]]]:
+    """z of the next step, and the new contents of what a prediction remembers."""
+    n, s, ahead = step.n, step.s, prediction(step)
+    (started,), memory, record = (B.values(name) for name in ("started", "memory", "record"))
+    after: list[list[Any]] = []
+    errors: list[Value] = []
+    for j, unit in enumerate(longest):
+        own = [Value(B, z[v * n + j]) for v in range(s)]
+        kept, off = ahead.assess(own, 1 / unit, started, memory[j * ahead.memory : (j + 1) * ahead.memory])
+        after.append(kept)
+        errors = off if j == 0 else [a.op("max", b) for a, b in zip(errors, off, strict=True)]
+    choice, lately = ahead.choose(errors, started, record)
+    columns = [ahead.propose(kept, choice) for kept in after]
+    start = indices((columns[j][v] for v in range(s) for j in range(n)), B) + z[s * n :]
+    remembered = {"started": [B.const(1.0)], "memory": indices((y for kept in after for y in kept), B)}
+    return start, remembered | {"record": indices(lately, B)}
 
 
 def _energy(

@@ -171,8 +171,6 @@ class _Batch:
         put("params", start.params)
         put("q", start.q)
         put("p", start.p)
-        if "degree" in self.places:
-            put("degree", float(self.method.s))
         put("alive", alive)
         put("fresh", alive)
         points = np.concatenate([np.full((size, 1), job.t0), start.q, start.p, start.params], axis=1)

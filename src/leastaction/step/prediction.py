@@ -8,113 +8,131 @@ How many of them to add, none to three, is what has predicted best lately: by th
 much with every step. Steps so coarse that even the best was far off are predicted by the polynomial alone: there the
 differences lead to other roots.
 
-Errors are counted in lengths of the last two steps, coordinate by coordinate, so that units do not matter.
+Errors are counted in lengths of the last two steps, coordinate by coordinate, so that units do not matter. A prediction
+has three stages, of which the first and the last know one coordinate alone:
+
+    assess     z of the step just solved, memory ↦ memory, and how far each candidate would have been off
+    choose     the largest errors over all coordinates, record ↦ the candidate to take, record
+    propose    memory, choice ↦ z of the next step
+
+They are written once, on Values of a Builder: inlined in fused kernels, compiled for the native loops, evaluated at any
+precision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from leastaction.methods import Table
-from leastaction.program import Value
+from leastaction.program import Builder, Program, Value, indices
 
 WHOLE = 3  # up to this degree the last polynomial is extrapolated whole
 DIFFERENCES = 3  # of what the last predictions missed
 NEAR = 1 / 16  # they are added where they have come so near, in lengths of the last two steps
 
-Rows = list[list[Any]]  # [ν][j]: increments at the control points
+Values = list[Any]
 
 
-def memory(s: int, n: int) -> list[tuple[str, int]]:
-    """The blocks of numbers that a prediction keeps from step to step."""
-    if s > WHOLE:
-        return [("modes", s * n), ("degree", 1), ("started", 1)]
-    return [("started", 1), ("prolonged", s * n), ("missed", DIFFERENCES * s * n), ("errors", DIFFERENCES + 1)]
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """The prediction of a member of degree s: the entries of `modes` and `growth` are numbers, or Values."""
+
+    modes: Any
+    growth: Any
+
+    @property
+    def s(self) -> int:
+        return len(self.modes)
+
+    @property
+    def memory(self) -> int:
+        """Numbers remembered of each coordinate: the modes, or what was prolonged and what was missed."""
+        return self.s if self.s > WHOLE else (1 + DIFFERENCES) * self.s
+
+    @property
+    def candidates(self) -> int:
+        return self.s if self.s > WHOLE else DIFFERENCES + 1
+
+    @property
+    def record(self) -> int:
+        """Numbers remembered of all coordinates together: how far candidates were off lately."""
+        return 0 if self.s > WHOLE else self.candidates
+
+    def assess(self, z: Sequence[Value], unit: Value, started: Value, memory: Sequence[Value]) -> tuple[Values, Values]:
+        """What to remember, and the error of each candidate, of one coordinate; `unit` is one over its length."""
+        s, modes = self.s, _apply(self.modes, z)
+        errors = []
+        if s > WHOLE:
+            moved: Values = [0.0] * s
+            for i in range(s):
+                moved = [y + self.growth[m][i] * memory[i] for m, y in enumerate(moved)]
+                errors.append(_largest([a - b for a, b in zip(moved, z, strict=True)]) * unit)
+            return modes, errors
+        miss = [started.op("if", a - b) for a, b in zip(z, memory[:s], strict=True)]
+        missed: Values = []
+        for k in range(DIFFERENCES + 1):
+            errors.append(_largest(miss) * unit)
+            if k < DIFFERENCES:
+                missed += miss
+                miss = [a - b for a, b in zip(miss, memory[(k + 1) * s : (k + 2) * s], strict=True)]
+        return _apply(self.growth, modes) + missed, errors
+
+    def choose(self, errors: Sequence[Value], started: Value, record: Sequence[Value]) -> tuple[Value, Values]:
+        """The degree to cut to, or how many differences to add; and what to remember of the errors."""
+        lately = list(errors) if self.s > WHOLE else [a.op("max", b * 0.5) for a, b in zip(errors, record, strict=True)]
+        best, least = started * 0.0, lately[0]
+        for i, error in enumerate(lately[1:], 1):
+            better = error < least
+            best, least = better.where(float(i), best), better.where(error, least)
+        if self.s > WHOLE:
+            return started.where(best + 1.0, float(self.s)), []
+        return (least <= NEAR).op("if", best), lately
+
+    def propose(self, memory: Sequence[Value], choice: Value) -> Values:
+        """z of one coordinate."""
+        s = self.s
+        if s > WHOLE:
+            return _apply(self.growth, [(choice > float(i)).op("if", y) for i, y in enumerate(memory)])
+        z = list(memory[:s])
+        for k in range(DIFFERENCES):
+            wanted = choice > float(k)
+            z = [a + wanted.op("if", b) for a, b in zip(z, memory[(k + 1) * s : (k + 2) * s], strict=True)]
+        return z
+
+    # The stages as Programs, of one coordinate; for the native loops and for any precision.
+
+    @cached_property
+    def assess_program(self) -> Program:
+        """(z, unit, started, memory) ↦ memory, errors."""
+        B = Builder([("z", self.s), ("unit", 1), ("started", 1), ("memory", self.memory)])
+        z, (unit,), (started,), memory = (B.values(name) for name, _ in B.inputs)
+        after, errors = self.assess(z, unit, started, memory)
+        return B.build(memory=indices(after, B), errors=indices(errors, B))
+
+    @cached_property
+    def choose_program(self) -> Program:
+        """(errors, started, record) ↦ choice, record."""
+        B = Builder([("errors", self.candidates), ("started", 1), ("record", self.record)])
+        errors, (started,), record = (B.values(name) for name, _ in B.inputs)
+        choice, after = self.choose(errors, started, record)
+        return B.build(choice=[choice.k], record=indices(after, B))
+
+    @cached_property
+    def propose_program(self) -> Program:
+        """(memory, choice) ↦ z."""
+        B = Builder([("memory", self.memory), ("choice", 1)])
+        memory, (choice,) = (B.values(name) for name, _ in B.inputs)
+        return B.build(z=indices(self.propose(memory, choice), B))
 
 
-def predict(table: Table, z: Rows, length: Sequence[Value], x: Mapping[str, Sequence[Value]]) -> dict[str, Any]:
-    """From the step just solved: z of the next one, (s, n), and the new contents of the memory x."""
-    s, n = len(z), len(z[0])
-    modes = _apply(table.modes, z)
-    (started,) = x["started"]
-    if s <= WHOLE:
-        return _corrected(z, _apply(table.growth, modes), [1 / size for size in length], x)
-    before = [x["modes"][i * n : i * n + n] for i in range(s)]
-    degree = started.where(_best_degree(table, z, before, [1 / size for size in length]), x["degree"][0])
-    cut = [[Value(y.B, y.B.op("if", (degree > float(i)).k, y.k)) for y in row] for i, row in enumerate(modes)]
-    return {"z": _apply(table.growth, cut), "modes": _flat(modes), "degree": [degree], "started": [1.0]}
+def _apply(matrix: Any, x: Sequence[Value]) -> Values:
+    return [sum((a * y for a, y in zip(row, x, strict=True)), 0.0) for row in matrix]
 
 
-def _apply(matrix: Any, rows: Rows) -> Rows:
-    return [[_sum(float(a) * row[j] for a, row in zip(line, rows, strict=True)) for j in range(len(rows[0]))] for line in matrix]
-
-
-def _sum(terms: Any) -> Any:
-    total: Any = 0.0
-    for term in terms:
-        total = total + term
-    return total
-
-
-def _flat(rows: Rows) -> list[Any]:
-    return [x for row in rows for x in row]
-
-
-def _largest(rows: Rows, unit: Sequence[Value]) -> Value:
-    """max |x| over all control points and coordinates, each coordinate in its unit."""
-    found: Any = None
-    for j, one in enumerate(unit):
-        size: Any = None
-        for row in rows:
-            size = abs(row[j]) if size is None else size.op("max", abs(row[j]))
-        found = size * one if found is None else found.op("max", size * one)
+def _largest(values: Sequence[Value]) -> Value:
+    found = abs(values[0])
+    for value in values[1:]:
+        found = found.op("max", abs(value))
     return found
-
-
-def _best_degree(table: Table, z: Rows, modes: Rows, unit: Sequence[Value]) -> Value:
-    """The degree to which the last step's polynomial should have been cut to predict this one best."""
-    s, n = len(z), len(z[0])
-    moved: Rows = [[0.0] * n for _ in range(s)]
-    best: Any = None
-    least: Any = None
-    for i in range(s):
-        moved = [[y + float(table.growth[m, i]) * modes[i][j] for j, y in enumerate(row)] for m, row in enumerate(moved)]
-        error = _largest([[a - b for a, b in zip(*pair, strict=True)] for pair in zip(moved, z, strict=True)], unit)
-        if best is None:
-            best, least = error * 0.0 + 1.0, error
-            continue
-        better = error < least
-        best, least = better.where(i + 1.0, best), better.where(error, least)
-    return best
-
-
-def _corrected(z: Rows, prolonged: Rows, unit: Sequence[Value], x: Mapping[str, Sequence[Value]]) -> dict[str, Any]:
-    s, n = len(z), len(z[0])
-    (started,) = x["started"]
-
-    def rows(block: Sequence[Value], k: int = 0) -> Rows:
-        return [list(block[(k * s + i) * n : (k * s + i + 1) * n]) for i in range(s)]
-
-    def each(f: Any, *arrays: Rows) -> Rows:
-        return [[f(*entries) for entries in zip(*lines, strict=True)] for lines in zip(*arrays, strict=True)]
-
-    miss = each(lambda a, b: started.op("if", a - b), z, rows(x["prolonged"]))
-    missed: list[Any] = []
-    errors: list[Value] = []
-    added: Rows = [[0.0] * n for _ in range(s)]
-    use, least = added, started * 0.0
-    for k in range(DIFFERENCES + 1):
-        errors.append(_largest(miss, unit).op("max", x["errors"][k] * 0.5))
-        better = errors[k] < least if k else None
-        use = added if better is None else each(better.where, added, use)
-        least = errors[k] if k == 0 else errors[k].op("min", least)
-        if k < DIFFERENCES:
-            missed += _flat(miss)
-            added = each(lambda a, b: a + b, added, miss)
-            miss = each(lambda a, b: a - b, miss, rows(x["missed"], k))
-    near = least <= NEAR
-    predicted = each(lambda a, b: a + near.op("if", b), prolonged, use)
-    return {
-        "z": predicted, "started": [1.0], "prolonged": _flat(prolonged), "missed": missed, "errors": errors,
-    }  # fmt: skip

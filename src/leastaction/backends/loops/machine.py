@@ -1,0 +1,178 @@
+"""What native loops need beyond Python: pointers, calls to machine code by its address, vectors of W doubles."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core.datamodel.models import PrimitiveModel
+from numba.extending import intrinsic, register_model
+
+from leastaction.kernel import native_lanes
+
+W = native_lanes()  # numbers in a vector
+
+# The loops work on pointers, which cost neither bounds nor reference counts, in time to run or to compile.
+# a·b + c may be fused; nothing else is rearranged.
+native = njit(error_model="numpy", fastmath={"contract"})
+
+
+@intrinsic
+def at(typing_context, pointer, offset):
+    """The pointer `offset` elements further on."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.gep(arguments[0], [arguments[1]])
+
+    return pointer(pointer, offset), codegen
+
+
+@intrinsic
+def call_kernel(typing_context, address, inputs, outputs, work):
+    """Call the kernel at an integer address: `void kernel(const double *in, double *out, double *work)`."""
+
+    def codegen(context, builder, signature, arguments):
+        function = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments[1:]])
+        builder.call(builder.inttoptr(arguments[0], function.as_pointer()), arguments[1:])
+        return context.get_dummy_value()
+
+    return types.void(types.intp, inputs, outputs, work), codegen
+
+
+# ---------------------------------------------------------------------------------------------- vectors
+
+
+class _VectorType(types.Type):
+    """W doubles in a register."""
+
+    def __init__(self):
+        super().__init__(name=f"Vector{W}")
+
+
+_vector = _VectorType()
+_TYPE = ir.VectorType(ir.DoubleType(), W)
+
+
+@register_model(_VectorType)
+class _VectorModel(PrimitiveModel):
+    def __init__(self, manager, frontend):
+        super().__init__(manager, frontend, _TYPE)
+
+
+@intrinsic
+def load(typing_context, pointer):
+    """The W numbers from here on."""
+
+    def codegen(context, builder, signature, arguments):
+        instruction = builder.load(builder.bitcast(arguments[0], _TYPE.as_pointer()), typ=_TYPE)
+        instruction.align = 8
+        return instruction
+
+    return _vector(pointer), codegen
+
+
+@intrinsic
+def store(typing_context, pointer, x):
+    """Write the W numbers from here on."""
+
+    def codegen(context, builder, signature, arguments):
+        builder.store(arguments[1], builder.bitcast(arguments[0], _TYPE.as_pointer()), align=8)
+        return context.get_dummy_value()
+
+    return types.void(pointer, x), codegen
+
+
+@intrinsic
+def splat(typing_context, x):
+    """The same number W times."""
+
+    def codegen(context, builder, signature, arguments):
+        none = ir.Constant(_TYPE, ir.Undefined)
+        one = builder.insert_element(none, arguments[0], ir.Constant(ir.IntType(32), 0))
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), W), [0] * W)
+        return builder.shuffle_vector(one, none, mask)
+
+    return _vector(types.float64), codegen
+
+
+def _binary(name):
+    @intrinsic
+    def operation(typing_context, x, y):
+        def codegen(context, builder, signature, arguments):
+            return getattr(builder, name)(*arguments, flags=("contract",))
+
+        return _vector(_vector, _vector), codegen
+
+    return operation
+
+
+add, sub, mul, div = (_binary(name) for name in ("fadd", "fsub", "fmul", "fdiv"))
+
+
+@intrinsic
+def fma(typing_context, x, y, z):
+    """x y + z."""
+
+    def codegen(context, builder, signature, arguments):
+        x, y, z = arguments
+        return builder.fadd(builder.fmul(x, y, flags=("contract",)), z, flags=("contract",))
+
+    return _vector(_vector, _vector, _vector), codegen
+
+
+def _called(name, count):
+    def make(builder, arguments):
+        function = builder.module.declare_intrinsic(f"llvm.{name}.v{W}f64", (), ir.FunctionType(_TYPE, [_TYPE] * count))
+        return builder.call(function, arguments)
+
+    return make
+
+
+_absolute, _larger = _called("fabs", 1), _called("maxnum", 2)
+
+
+@intrinsic
+def size_of(typing_context, x):
+    """|x|."""
+
+    def codegen(context, builder, signature, arguments):
+        return _absolute(builder, arguments)
+
+    return _vector(_vector), codegen
+
+
+@intrinsic
+def larger(typing_context, x, y):
+    """max(x, y)."""
+
+    def codegen(context, builder, signature, arguments):
+        return _larger(builder, arguments)
+
+    return _vector(_vector, _vector), codegen
+
+
+@intrinsic
+def where(typing_context, chosen, x, y):
+    """x where `chosen` is not zero, y elsewhere."""
+
+    def codegen(context, builder, signature, arguments):
+        c = builder.fcmp_unordered("!=", arguments[0], ir.Constant(_TYPE, [0.0] * W))
+        return builder.select(c, arguments[1], arguments[2])
+
+    return _vector(_vector, _vector, _vector), codegen
+
+
+@intrinsic
+def largest_of(typing_context, x):
+    """The largest of the W numbers, W times; NaN where one is."""
+
+    def codegen(context, builder, signature, arguments):
+        found, width = arguments[0], W
+        none = ir.Constant(_TYPE, ir.Undefined)
+        while width > 1:
+            width //= 2
+            places = [(i ^ width) for i in range(W)]
+            other = builder.shuffle_vector(found, none, ir.Constant(ir.VectorType(ir.IntType(32), W), places))
+            found = _larger(builder, [found, other])
+        return found
+
+    return _vector(_vector), codegen

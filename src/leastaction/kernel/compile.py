@@ -153,6 +153,18 @@ def compile_ir(text: Callable[[], str], symbol: str, key: str, effort: Effort) -
     return int(library[symbol])
 
 
+def link_ir(texts: list[str], apart: list[str]) -> str:
+    """One module of several; functions whose names contain one of the texts `apart` are never inlined."""
+    _target()
+    module = llvm.parse_assembly(texts[0])
+    for text in texts[1:]:
+        module.link_in(llvm.parse_assembly(text))
+    for function in module.functions:
+        if not function.is_declaration and any(name in function.name for name in apart):
+            function.add_function_attribute("noinline")
+    return str(module)
+
+
 def _object_code(text: str, symbol: str, effort: Effort) -> bytes:
     module = llvm.parse_assembly(text)
     for function in module.functions:

@@ -121,9 +121,9 @@ class Prediction:
 
     @cached_property
     def propose_program(self) -> Program:
-        """(memory, choice) ↦ z."""
-        B = Builder([("memory", self.memory), ("choice", 1)])
-        memory, (choice,) = (B.values(name) for name, _ in B.inputs)
+        """(z, choice, started, memory) ↦ z: the same places as those of `assess_program`, with the choice for the unit."""
+        B = Builder([("z", self.s), ("choice", 1), ("started", 1), ("memory", self.memory)])
+        _, (choice,), _, memory = (B.values(name) for name, _ in B.inputs)
         return B.build(z=indices(self.propose(memory, choice), B))
 
 

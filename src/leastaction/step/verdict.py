@@ -76,6 +76,8 @@ def verdict(
     keep = keep <= negligible
     if fresh:
         keep = ~first & keep if chords <= DEAR else first | ~first
+    else:
+        keep = first | keep
     return {
         "solved": solved,
         "ended": ended,

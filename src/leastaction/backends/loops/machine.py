@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from llvmlite import ir
 from numba import njit, types
-from numba.core.datamodel.models import PrimitiveModel
-from numba.extending import intrinsic, register_model
+from numba.core import cgutils
+from numba.core.datamodel.models import PrimitiveModel, StructModel
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, intrinsic, register_model
 
+from leastaction.backends.records import Record
 from leastaction.kernel import native_lanes
 
 W = native_lanes()  # numbers in a vector
 
 # The loops work on pointers, which cost neither bounds nor reference counts, in time to run or to compile.
 # a·b + c may be fused; nothing else is rearranged.
-native = njit(error_model="numpy", fastmath={"contract"})
+native = njit(error_model="numpy", fastmath={"contract"}, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 @intrinsic
@@ -36,6 +40,69 @@ def call_kernel(typing_context, address, inputs, outputs, work):
         return context.get_dummy_value()
 
     return types.void(types.intp, inputs, outputs, work), codegen
+
+
+# ---------------------------------------------------------------------------------------------- records
+
+_INTEGERS, _DOUBLES = types.CPointer(types.int64), types.CPointer(types.float64)
+_KINDS = {"number": types.int64, "tally": _INTEGERS, "integers": _INTEGERS, "reals": _DOUBLES}
+
+
+class _RecordType(types.Type):
+    """A record in memory: the integers, the doubles, and where it begins."""
+
+    def __init__(self, record: Record):
+        self.record = record
+        super().__init__(name=f"Record{record.name}")
+
+
+@register_model(_RecordType)
+class _RecordModel(StructModel):
+    def __init__(self, manager, frontend):
+        members = [("I", _INTEGERS), ("D", _DOUBLES), ("a", types.int64)]
+        super().__init__(manager, frontend, members)
+
+
+@infer_getattr
+class _RecordFields(AttributeTemplate):
+    key = _RecordType
+
+    def generic_resolve(self, kind, name):
+        for field in kind.record.fields:
+            if field.name == name:
+                return _KINDS[field.kind]
+        return None
+
+
+@lower_getattr_generic(_RecordType)
+def _read_field(context, builder, kind, value, name):
+    """A field: the number itself, or a pointer to its array."""
+    here = cgutils.create_struct_proxy(kind)(context, builder, value=value)
+    field = kind.record.fields[kind.record.place(name)]
+    place = builder.add(here.a, ir.Constant(ir.IntType(64), kind.record.place(name)))
+    entry = builder.gep(here.I, [place])
+    if field.kind == "tally":
+        return entry
+    number = builder.load(entry)
+    if field.kind == "number":
+        return number
+    return builder.gep(here.D if field.kind == "reals" else here.I, [number])
+
+
+def reader(record: Record):
+    """The native function (integers, doubles, place) ↦ the record there, its fields by name."""
+    kind = _RecordType(record)
+
+    @intrinsic
+    def read(typing_context, I, D, a):
+        def codegen(context, builder, signature, arguments):
+            here = cgutils.create_struct_proxy(kind)(context, builder)
+            here.I, here.D, here.a = arguments
+            return here._getvalue()
+
+        return kind(I, D, types.int64), codegen
+
+    return read
 
 
 # ---------------------------------------------------------------------------------------------- vectors
@@ -163,7 +230,7 @@ def where(typing_context, chosen, x, y):
 
 @intrinsic
 def largest_of(typing_context, x):
-    """The largest of the W numbers, W times; NaN where one is."""
+    """The largest of the W numbers, W times."""
 
     def codegen(context, builder, signature, arguments):
         found, width = arguments[0], W
@@ -176,3 +243,13 @@ def largest_of(typing_context, x):
         return found
 
     return _vector(_vector), codegen
+
+
+@intrinsic
+def first_of(typing_context, x):
+    """The first of the W numbers."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.extract_element(arguments[0], ir.Constant(ir.IntType(32), 0))
+
+    return types.float64(_vector), codegen

@@ -1,0 +1,66 @@
+"""Dense linear systems: LU with partial pivoting, in place, rows in vectors; no library, so no threads of its own."""
+
+from __future__ import annotations
+
+from leastaction.backends.loops.machine import W, at, fma, load, native, splat, store
+
+
+@native
+def factor(A, pivots, N, lead):
+    """A ← L, U of P A with unit lower L, row-major with rows of length `lead`. False if a pivot is zero or not finite."""
+    for k in range(N):
+        best = k
+        for i in range(k + 1, N):
+            if abs(A[i * lead + k]) > abs(A[best * lead + k]):
+                best = i
+        pivots[k] = best
+        if best != k:
+            for j in range(N):
+                A[k * lead + j], A[best * lead + j] = A[best * lead + j], A[k * lead + j]
+        if not abs(A[k * lead + k]) > 0.0:
+            return False
+        inverse = 1.0 / A[k * lead + k]
+        if inverse - inverse != 0.0:
+            return False
+        above = at(A, k * lead)
+        for i in range(k + 1, N):
+            row = at(A, i * lead)
+            ratio = row[k] * inverse
+            row[k] = ratio
+            take(row, above, ratio, k + 1, N)
+    return True
+
+
+@native
+def take(x, y, a, begin, end):
+    """x[begin … end] −= a y."""
+    j = begin
+    factor = splat(-a)
+    while j + W <= end:
+        store(at(x, j), fma(factor, load(at(y, j)), load(at(x, j))))
+        j += W
+    while j < end:
+        x[j] -= a * y[j]
+        j += 1
+
+
+@native
+def solve(A, pivots, N, lead, x):
+    """x ← A⁻¹ x with the factors of `factor`."""
+    for k in range(N):
+        other = pivots[k]
+        if other != k:
+            x[k], x[other] = x[other], x[k]
+    for k in range(N):
+        x[k] -= dot(at(A, k * lead), x, 0, k)
+    for k in range(N - 1, -1, -1):
+        x[k] = (x[k] - dot(at(A, k * lead), x, k + 1, N)) / A[k * lead + k]
+
+
+@native
+def dot(x, y, begin, end):
+    """Σ x_j y_j, j = begin … end."""
+    total = 0.0
+    for j in range(begin, end):
+        total += x[j] * y[j]
+    return total

@@ -1,0 +1,349 @@
+"""Many steps of one trajectory or of groups of them: iterate, judge, advance, store.
+
+A group's state X has number i of lane k at X[i · lanes + k]. A fused step does the arithmetic of all lanes in three
+kernels; elsewhere the solver's loops do. Here are the loops over groups and steps, and what concerns single lanes: the
+step that has to be solved alone, a failure, a crossing to record.
+"""
+
+from __future__ import annotations
+
+from leastaction.backends.layout import (
+    CONTINUED,
+    COUNTS,
+    CROSSINGS,
+    ITERATIONS,
+    RUN,
+    STATUS,
+    STEPS,
+)
+from leastaction.backends.loops.machine import (
+    W,
+    at,
+    call_kernel,
+    div,
+    first_of,
+    larger,
+    largest_of,
+    load,
+    mul,
+    native,
+    reader,
+    size_of,
+    splat,
+    store,
+    where,
+)
+from leastaction.backends.loops.solver import (
+    DOUBT,
+    ENDED,
+    GOOD,
+    KEEP,
+    LEFT,
+    alone,
+    begin,
+    chord,
+    prepare,
+    put,
+    set_mass,
+)
+from leastaction.backends.loops.solver import ITERATIONS as SEEN_ITERATIONS
+from leastaction.backends.loops.sweep import lanewise, read_solver, set_given, set_times
+from leastaction.backends.status import GOING_WELL, STOPPED
+from leastaction.step.verdict import REACH, TINY
+
+REST = 16  # steps that begin with Newton after one for which the chord did not do
+
+read_run = reader(RUN)
+
+
+@native
+def run(I, D, place, states, Y, counts, stored, records, scratch):
+    """The steps of every group, from the states; `counts` has a row for each lane.
+
+    stored    a block of (rows, 2n) numbers (q, p) for each lane
+    records   a block of (records, 1 + 2n + N) numbers (step, q, p, z) for each lane: the steps with crossings
+    """
+    A = read_run(I, D, place)
+    S, S1 = read_solver(I, D, A.solver), read_solver(I, D, A.alone)
+    for group in range(A.groups):
+        X = at(states, group * A.size * A.lanes)
+        _run_group(I, D, A, S, S1, X, Y, group * A.lanes, counts, stored, records, scratch)
+
+
+@native
+def _any(values, lanes):
+    found = 0
+    while found < lanes and values[found] == 0.0:
+        found += 1
+    return found < lanes
+
+
+@native
+def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch):
+    n, L, h = A.n, A.lanes, A.step[0]
+    N = A.n * A.s
+    alive, trouble, iterations = at(X, A.alive * L), at(X, A.trouble * L), at(X, A.iterations * L)
+    if A.fused == 0:
+        prepare(S, I, D, h, False)
+        set_given(S, I, D, S.soft, at(X, A.t * L), at(X, A.params * L))
+        if S.constant == 1:
+            set_mass(S, at(X, A.t * L), at(X, A.q * L), at(X, A.z * L), at(X, A.params * L), h)
+    for k in range(A.first[0], A.first[0] + A.steps[0]):
+        if not _any(alive, L):
+            return
+        if k == 0:
+            # The first step has no last one to be predicted from: each lane finds it by continuation, alone.
+            for i in range(L):
+                trouble[i] = alive[i]
+        elif A.fused == 1:
+            _iterate_fused(A, X, Y, scratch)
+        else:
+            _iterate(I, D, A, S, X)
+        if _any(trouble, L):
+            for i in range(L):
+                if trouble[i] != 0.0:
+                    _alone(I, D, A, S1, X, i, k, at(counts, (lane + i) * COUNTS))
+        for i in range(L):
+            if alive[i] != 0.0:
+                count = at(counts, (lane + i) * COUNTS)
+                count[STEPS] += 1
+                count[ITERATIONS] += int(iterations[i])
+        for i in range(L):
+            X[A.t * L + i] = A.start[0] + (k + 1) * h
+        if A.fused == 1:
+            call_kernel(A.advance, X, Y, scratch)
+            if A.events > 0 and _any(Y, L):
+                for i in range(L):
+                    if Y[i] != 0.0:
+                        own = at(records, (lane + i) * A.records * (1 + 2 * n + N))
+                        _record(A, X, Y, i, k, at(counts, (lane + i) * COUNTS), own)
+        else:
+            _advance(A, S, X)
+        row = -1
+        if (k + 1) % A.every == 0:
+            row = (k + 1) // A.every - A.skipped
+        elif k + 1 == A.last:
+            row = A.rows - 1
+        if row >= 0:
+            for i in range(L):
+                if alive[i] != 0.0 or counts[(lane + i) * COUNTS + STEPS] == k + 1:
+                    own = at(stored, ((lane + i) * A.rows + row) * 2 * n)
+                    for j in range(2 * n):
+                        own[j] = X[(A.q + j) * L + i]
+
+
+@native
+def _iterate_fused(A, X, Y, scratch):
+    """Kernels until no lane wants another iteration."""
+    L = A.lanes
+    fresh, kept = at(X, A.fresh_wanted * L), at(X, A.kept_wanted * L)
+    while True:
+        newton, keeping = _any(fresh, L), _any(kept, L)
+        if not (newton or keeping):
+            return
+        if newton and keeping:
+            # Lanes that keep their Jacobian get it back.
+            memory = at(X, A.jacobian * L)
+            for j in range(A.jacobian_size):
+                for i in range(L):
+                    Y[(j + 1) * L + i] = memory[j * L + i]
+            for i in range(L):
+                Y[i] = kept[i]
+            call_kernel(A.fresh, X, Y, scratch)
+            for i in range(L):
+                if Y[i] != 0.0:
+                    for j in range(A.jacobian_size):
+                        memory[j * L + i] = Y[(j + 1) * L + i]
+        elif newton:
+            call_kernel(A.fresh, X, Y, scratch)
+        if keeping:
+            call_kernel(A.kept, X, Y, scratch)
+
+
+@native
+def _iterate(I, D, A, S, X):
+    """Mass chords; lanes for which they do not do are in trouble, and begin with Newton for a while."""
+    L, n = A.lanes, A.n
+    alive, trouble, rest = at(X, A.alive * L), at(X, A.trouble * L), at(X, A.rest * L)
+    iterations, impulse = at(X, A.iterations * L), at(X, A.impulse * L)
+    t, q, p, z = at(X, A.t * L), at(X, A.q * L), at(X, A.p * L), at(X, A.z * L)
+    wanted = False
+    for i in range(L):
+        A.active[i] = 0.0
+        if alive[i] != 0.0:
+            if S.has_chord == 1 and rest[i] == 0.0:
+                A.active[i] = 1.0
+                wanted = True
+            else:
+                rest[i] = max(rest[i] - 1.0, 0.0)
+                trouble[i] = 1.0
+    if not wanted:
+        return
+    set_times(S, I, D, S.soft, t)
+    if S.constant == 0 and not set_mass(S, t, q, z, at(X, A.params * L), A.step[0]):
+        for i in range(L):
+            if A.active[i] != 0.0:
+                trouble[i] = 1.0
+        return
+    begin(S, z, at(X, A.scale * L))
+    for i in range(S.components * S.stride * L):
+        S.start[i] = z[i]
+    while wanted:
+        chord(S, I, D, q, p, z, at(X, A.scale * L), at(X, A.reach * L), A.active)
+        wanted = False
+        for i in range(L):
+            if A.active[i] != 0.0:
+                good, ended = S.found[GOOD * L + i] != 0.0, S.found[ENDED * L + i] != 0.0
+                total = 0.0
+                for j in range(n):
+                    impulse[j * L + i] = S.impulse[j * L + i]
+                    total += S.impulse[j * L + i]
+                if ended or S.found[KEEP * L + i] == 0.0 or S.seen[DOUBT * L + i] != 0.0:
+                    A.active[i] = 0.0
+                    iterations[i] = S.seen[SEEN_ITERATIONS * L + i]
+                    if not good or total - total != 0.0:
+                        trouble[i] = 1.0
+                        rest[i] = REST
+                        for j in range(S.components * S.stride):
+                            z[j * L + i] = S.start[j * L + i]
+                    else:
+                        A.floor[0] = max(A.floor[0], S.found[LEFT * L + i])
+                else:
+                    wanted = True
+
+
+@native
+def _alone(I, D, A, S, X, i, k, count):
+    """Solve lane i's step k alone; a lane where that fails is alive no more."""
+    n, s, L, h = A.n, A.s, A.lanes, A.step[0]
+    S.t[0] = X[A.t * L + i]
+    for j in range(n):
+        S.q[j], S.p[j] = X[(A.q + j) * L + i], X[(A.p + j) * L + i]
+        if A.fused == 0:
+            S.reach[j] = X[(A.reach + j) * L + i]
+        for v in range(s):
+            S.z[j * S.stride + v] = X[(A.z + j * A.z_coordinate + v * A.z_control) * L + i]
+        for v in range(s, S.stride):
+            S.z[j * S.stride + v] = 0.0
+    for j in range(A.param_count):
+        S.values[j] = X[(A.params + j) * L + i]
+    if L > 1:
+        for j in range(n):
+            S.v[j] = 0.0  # nothing that another lane left
+    status, spent, continued = alone(S, I, D, h, A.fused == 0 and k > 0)
+    if continued and k > 0:
+        count[CONTINUED] += 1
+    count[ITERATIONS] += spent
+    X[A.trouble * L + i] = 0.0
+    if status != GOING_WELL:
+        X[A.alive * L + i] = 0.0
+        count[STATUS] = status
+        A.failure[0], A.failure[1], A.failure[2] = S.left[0], S.reached[0], float(spent)
+        return
+    A.floor[0] = max(A.floor[0], S.left[0])
+    for j in range(n):
+        X[(A.impulse + j) * L + i] = S.impulse[j]
+        for v in range(s):
+            X[(A.z + j * A.z_coordinate + v * A.z_control) * L + i] = S.z[j * S.stride + v]
+
+
+@native
+def _advance(A, S, X):
+    """From a step that is solved to the next: compensated sums, prediction, lengths, as `fused` has them."""
+    n, s, L, width = A.n, A.s, A.lanes, S.width
+    row = width * W
+    z, tiles = at(X, A.z * L), at(X, A.tiles * L)
+    ok = splat(1.0) if L == 1 else load(at(X, A.alive * L))
+    for j in range(2 * n):
+        end = at(z, j * row + (s - 1) * L) if j < n else at(X, (A.impulse + j - n) * L)
+        x, carry = at(X, (A.q + j) * L), at(X, (A.carry + j) * L)
+        for k in range(L):
+            if X[A.alive * L + k] != 0.0:
+                # Knuth's two-sum: what rounding leaves over is carried to the next step.
+                a, b = x[k], end[k] + carry[k]
+                total = a + b
+                rounded = total - a
+                carry[k] = (a - (total - rounded)) + (b - rounded)
+                x[k] = total
+    count = s + 2 + S.memory  # numbers of a tile
+    for e in range(S.candidates):
+        store(at(A.errors, e * W), splat(0.0))
+    # A tile is one coordinate of W trajectories, or W coordinates of one.
+    tile_count = n if L > 1 else (n + W - 1) // W
+    for j in range(n):
+        longest = splat(TINY)
+        for v in range(width):
+            longest = larger(longest, size_of(load(at(z, j * row + v * W))))
+        if L == 1:
+            longest = largest_of(longest)
+        limit = larger(longest, lanewise(at(X, A.length * L), j, L))
+        put(at(X, A.length * L), j, L, longest)
+        put(at(X, A.reach * L), j, L, where(ok, mul(splat(REACH), limit), lanewise(at(X, A.reach * L), j, L)))
+        unit = div(splat(1.0), limit)
+        if L == 1:
+            tile, k = at(tiles, (j // W) * count * W), j % W
+            for v in range(s):
+                tile[v * W + k] = z[j * row + v]
+            tile[s * W + k] = first_of(unit)
+        else:
+            tile = at(tiles, j * count * W)
+            for v in range(s):
+                store(at(tile, v * W), load(at(z, j * row + v * W)))
+            store(at(tile, s * W), unit)
+    started = lanewise(at(X, A.started * L), 0, L)
+    for j in range(tile_count):
+        tile = at(tiles, j * count * W)
+        store(at(tile, (s + 1) * W), started)
+        call_kernel(S.assess, tile, S.scaled, S.work)
+        for e in range(S.candidates):
+            store(at(A.errors, e * W), larger(load(at(A.errors, e * W)), load(at(S.scaled, e * W))))
+    chosen = at(X, A.chosen * L)
+    for e in range(S.candidates):
+        error = load(at(A.errors, e * W))
+        put(chosen, e, L, largest_of(error) if L == 1 else error)
+    put(chosen, S.candidates, L, started)
+    call_kernel(S.choose, chosen, A.choice, S.work)
+    choice = lanewise(A.choice, 0, L)
+    for j in range(tile_count):
+        tile = at(tiles, j * count * W)
+        store(at(tile, s * W), choice)
+        call_kernel(S.propose, tile, S.scaled, S.work)
+    for j in range(n):
+        if L == 1:
+            tile, k = at(tiles, (j // W) * count * W), j % W
+            for v in range(s):
+                z[j * row + v] = tile[v * W + k]
+        else:
+            tile = at(tiles, j * count * W)
+            for v in range(s):
+                store(at(z, j * row + v * W), where(ok, load(at(tile, v * W)), load(at(z, j * row + v * W))))
+    for k in range(L):
+        X[A.started * L + k] = 1.0
+        X[A.iterations * L + k] = 0.0
+        X[A.trouble * L + k] = 0.0
+
+
+@native
+def _record(A, X, Y, i, k, count, records):
+    """Keep step k of lane i for each event that crosses zero in it; Y has (crossed, g, q, p, z) of its start."""
+    n, L = A.n, A.lanes
+    N = n * A.s
+    began = at(Y, L)
+    for e in range(A.events):
+        old, new = began[e * L + i], X[(A.g + e) * L + i]
+        direction, most = A.event[4 * e], A.event[4 * e + 1]
+        up, down = old < 0.0 and new >= 0.0, old > 0.0 and new <= 0.0
+        if not ((up and direction >= 0) or (down and direction <= 0)):
+            continue
+        number = count[CROSSINGS + e]
+        count[CROSSINGS + e] += 1
+        if number < most:
+            own = at(records, (A.event[4 * e + 2] + number) * (1 + 2 * n + N))
+            own[0] = k
+            for j in range(2 * n + N):
+                own[1 + j] = began[(A.events + j) * L + i]
+        if A.event[4 * e + 3] == 1 and X[A.alive * L + i] != 0.0:
+            # It keeps the state it has reached and goes no further.
+            X[A.alive * L + i] = 0.0
+            X[A.fresh_wanted * L + i] = 0.0
+            count[STATUS] = STOPPED

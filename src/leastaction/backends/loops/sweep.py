@@ -1,0 +1,182 @@
+"""Gather, evaluate, scatter: the equations of a step, and their derivatives, from the tables of its terms.
+
+See `step.form` for the equations, and `backends.layout` for the lanes and the rows.
+"""
+
+from __future__ import annotations
+
+from leastaction.backends.layout import SOLVER, TERM
+from leastaction.backends.loops.machine import W, add, at, call_kernel, fma, load, mul, native, reader, splat, store
+
+TERM_SIZE = len(TERM.fields)
+
+read_term = reader(TERM)
+read_solver = reader(SOLVER)
+
+
+@native
+def lanewise(x, i, lanes):
+    """The i-th number of every trajectory as a vector: the same number W times if there is one trajectory alone."""
+    if lanes == 1:
+        return splat(x[i])
+    return load(at(x, i * W))
+
+
+@native
+def set_step(S, I, D, first, h):
+    """The coefficients of all terms, from the first on, for the step h."""
+    for e in range(S.term_count):
+        T = read_term(I, D, first + e * TERM_SIZE)
+        S.argument[0] = h
+        call_kernel(T.coefficients, S.argument, T.raw, S.work)
+        r, s = T.points, S.s
+        for a in range(3):
+            gather, scatter = at(T.raw, 2 * r + a * r * s), at(T.raw, 2 * r + (3 + a) * r * s)
+            for v in range(s):
+                for c in range(T.groups * W):
+                    i = min(c, r - 1) if S.lanes == 1 else c // W
+                    T.A[(a * s + v) * T.groups * W + c] = gather[i * s + v]
+            for i in range(r):
+                for c in range(S.width * W):
+                    v = c if S.lanes == 1 else c // W
+                    T.E[(a * r + i) * S.width * W + c] = scatter[i * s + v] if v < s else 0.0
+
+
+@native
+def set_products(S, I, D, first):
+    """Products of scatter's and gather's coefficients, and behind them gather's alone, for the impulse of a force."""
+    for e in range(S.term_count):
+        T = read_term(I, D, first + e * TERM_SIZE)
+        r, s = T.points, S.s
+        for pair in range(T.pairs):
+            out, into = T.pair[2 * pair], T.pair[2 * pair + 1]
+            gather, scatter = at(T.raw, 2 * r + into * r * s), at(T.raw, 2 * r + (3 + out) * r * s)
+            for i in range(r):
+                K = at(T.K, (pair * r + i) * S.square * W)
+                for m in range(s):
+                    for v in range(s):
+                        K[v * s + m] = scatter[i * s + v] * gather[i * s + m]
+                    K[s * s + m] = gather[i * s + m] if out == 0 else 0.0
+
+
+@native
+def set_given(S, I, D, first, t, params):
+    """The times of the points and the parameters, where the kernels read them. `t` has `lanes` numbers."""
+    for e in range(S.term_count):
+        T = read_term(I, D, first + e * TERM_SIZE)
+        for g in range(T.groups):
+            point = at(T.point, g * T.inputs * W)
+            for k in range(W):
+                if T.time >= 0:
+                    i = min(g * W + k, T.points - 1) if S.lanes == 1 else g
+                    point[T.time * W + k] = t[0 if S.lanes == 1 else k] + T.raw[i]
+                if T.params >= 0:
+                    for j in range(S.params):
+                        point[(T.params + j) * W + k] = params[j * S.lanes + (0 if S.lanes == 1 else k)]
+
+
+@native
+def set_times(S, I, D, first, t):
+    """The times of the points alone."""
+    for e in range(S.term_count):
+        T = read_term(I, D, first + e * TERM_SIZE)
+        if T.time >= 0:
+            for g in range(T.groups):
+                for k in range(W):
+                    i = min(g * W + k, T.points - 1) if S.lanes == 1 else g
+                    T.point[(g * T.inputs + T.time) * W + k] = t[0 if S.lanes == 1 else k] + T.raw[i]
+
+
+@native
+def sweep(S, I, D, first, slopes, q, p, z):
+    """S.R ← the equations, S.impulse ← the impulse at z; with `slopes` the terms' values have derivatives behind them."""
+    lanes, s, row = S.lanes, S.s, S.width * W
+    for c in range(S.components * S.width):
+        store(at(S.R, c * W), splat(0.0))
+    for c in range(S.n * lanes):
+        S.impulse[c] = 0.0
+    for e in range(S.term_count):
+        T = read_term(I, D, first + e * TERM_SIZE)
+        _gather(S, T, q, z)
+        outputs, kernel = (T.slope_outputs, T.slopes) if slopes else (T.outputs, T.kernel)
+        for g in range(T.groups):
+            call_kernel(kernel, at(T.point, g * T.inputs * W), at(T.values, g * outputs * W), S.work)
+        _scatter(S, T, outputs)
+    for c in range(S.n):  # p comes last
+        end = at(S.R, c * row + (s - 1) * lanes)
+        for k in range(lanes):
+            end[k] -= p[c * lanes + k]
+
+
+@native
+def _gather(S, T, q, z):
+    lanes, s, groups = S.lanes, S.s, T.groups
+    for w in range(T.gathers):
+        place, c, a, based = T.gather[4 * w], T.gather[4 * w + 1], T.gather[4 * w + 2], T.gather[4 * w + 3]
+        row = at(z, c * S.width * W)
+        for g in range(groups):
+            total = splat(0.0)
+            column = at(T.A, a * s * groups * W + g * W)
+            for v in range(s):
+                total = fma(load(at(column, v * groups * W)), lanewise(row, v, lanes), total)
+            if based == 1:
+                total = add(lanewise(q, c, lanes), total)
+            store(at(T.point, (g * T.inputs + place) * W), total)
+
+
+@native
+def _scatter(S, T, outputs):
+    lanes, r, width = S.lanes, T.points, S.width
+    for w in range(T.scatters):
+        value, c, b = T.scatter[3 * w], T.scatter[3 * w + 1], T.scatter[3 * w + 2]
+        for i in range(r):
+            weight = T.raw[r + i] if b < 2 else 1.0
+            if lanes == 1:
+                S.scaled[i] = weight * T.values[((i // W) * outputs + value) * W + i % W]
+            else:
+                store(at(S.scaled, i * W), mul(splat(weight), load(at(T.values, (i * outputs + value) * W))))
+        if b == 0:
+            for i in range(r):
+                for k in range(lanes):
+                    S.impulse[c * lanes + k] += S.scaled[i * lanes + k]
+        for v in range(width):
+            place = at(S.R, (c * width + v) * W)
+            total = load(place)
+            column = at(T.E, (b * r * width + v) * W)
+            for i in range(r):
+                total = fma(load(at(column, i * width * W)), lanewise(S.scaled, i, lanes), total)
+            store(place, total)
+
+
+@native
+def jacobian(S, I, D, first):
+    """S.J ← ∂R/∂z and S.G ← ∂(impulse)/∂z, of one trajectory, from the derivatives that `sweep` left."""
+    s, square, components = S.s, S.square, S.components
+    for e in range(components * components * square):
+        store(at(S.B, e * W), splat(0.0))
+    for e in range(S.term_count):
+        T = read_term(I, D, first + e * TERM_SIZE)
+        r = T.points
+        for w in range(T.entries):
+            value, row, column, pair = T.entry[4 * w], T.entry[4 * w + 1], T.entry[4 * w + 2], T.entry[4 * w + 3]
+            for i in range(r):
+                weight = T.raw[r + i] if T.pair[2 * pair] < 2 else 1.0
+                S.scaled[i] = weight * T.values[((i // W) * T.slope_outputs + value) * W + i % W]
+            block = at(S.B, (row * components + column) * square * W)
+            K = at(T.K, pair * r * square * W)
+            for v in range(square):
+                total = load(at(block, v * W))
+                for i in range(r):
+                    total = fma(load(at(K, (i * square + v) * W)), splat(S.scaled[i]), total)
+                store(at(block, v * W), total)
+    for row in range(components):
+        for column in range(components):
+            block = at(S.B, (row * components + column) * square * W)
+            for v in range(s):
+                line = at(S.J, (row * s + v) * S.lead + column * s)
+                for m in range(s):
+                    line[m] = block[v * s + m]
+            if row < S.n:
+                line = at(S.G, row * S.lead + column * s)
+                for m in range(s):
+                    line[m] = block[s * s + m]

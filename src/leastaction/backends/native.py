@@ -1,0 +1,122 @@
+"""The native loops: translated by Numba once, then machine code like every other kernel.
+
+A loop's cache key is the text of all that decides it, and the versions of the compilers; so a change anywhere makes new
+code. With a warm cache Numba is not even imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import metadata, resources
+from typing import Any
+
+import numpy as np
+
+from leastaction.kernel import BEST, compile_ir, link_ir
+
+# Each loop with what it is given: arrays of i 64-bit integers or d doubles, and n an integer.
+LOOPS = {
+    "run.run": "idndd" + "iddd",
+    "tangent.run": "idndd" + "iddd" + "ndd",
+    "polynomials.polynomials": "idnddd",
+    "points.evaluate": "nnnnddd",
+    "points.velocities": "idnndddd",
+    "linear.run": "idddddddid",
+}
+_MEMORY = {"i": np.int64, "d": np.float64}
+# The files, below the package, whose text decides the machine code.
+_SOURCES = ("backends/loops", "backends/native.py", "backends/layout.py", "backends/records.py", "backends/status.py")
+_RULES = ("step/continuation.py", "step/verdict.py")
+
+
+# Functions that stay functions: copies of them at every call would cost time to compile and gain none to run.
+_APART = (
+    "set_step", "set_products", "set_given", "set_times", "set_mass", "jacobian", "factor", "solve", "invert", "_miss",
+    "newton", "continue_from_rest", "alone", "_alone", "_record", "_iterate", "_iterate_fused", "_advance", "sweep", "move",
+)  # fmt: skip
+
+
+@cache
+def loop(name: str) -> Callable[..., None]:
+    """A native loop by name; it takes contiguous arrays and integers, and runs without the interpreter's lock."""
+    kinds = LOOPS[name]
+    key = f"{name} {metadata.version('numba')} {_source()}"
+    address = compile_ir(lambda: _translate(name), "loop", key, BEST)
+    types = [ctypes.c_int64 if kind == "n" else ctypes.c_void_p for kind in kinds]
+    function = ctypes.CFUNCTYPE(None, *types)(address)
+
+    def call(*given: Any) -> None:
+        arguments = []
+        for x, kind in zip(given, kinds, strict=True):
+            if kind == "n":
+                arguments.append(int(x))
+                continue
+            if x.dtype != _MEMORY[kind] or not x.flags.c_contiguous:
+                raise TypeError(f"{name} takes contiguous arrays of {_MEMORY[kind].__name__}, got {x.dtype}")
+            arguments.append(x.ctypes.data)
+        function(*arguments)
+
+    return call
+
+
+def _source() -> str:
+    """The text of everything that decides the loops' machine code."""
+    package = resources.files("leastaction")
+    files = [package / path for path in (*_SOURCES[1:], *_RULES)]
+    files += sorted((package / _SOURCES[0]).iterdir(), key=lambda file: file.name)
+    return "\n".join(file.read_text(encoding="utf-8") for file in files if file.name.endswith(".py"))
+
+
+@contextlib.contextmanager
+def _translation() -> Iterator[list[Any]]:
+    """Numba translates and does nothing more: what it would optimise, link and load is compiled here, once, as a whole.
+
+    Inside, the modules of all functions that are translated come to the list.
+    """
+    from numba.core import codegen, config, cpu
+
+    modules: list[Any] = []
+
+    def finalize(library: Any) -> None:
+        library._finalized = True
+        modules.append(library._final_module)
+
+    settings: Any = config
+    level, whole, executable = settings.OPT, codegen.CPUCodeLibrary.finalize, cpu.CPUContext.get_executable
+    settings.OPT = type(level)(0)
+    codegen.CPUCodeLibrary.finalize = finalize
+    cpu.CPUContext.get_executable = lambda *_: [].append  # a function of its own, which nobody calls, to know it by
+    try:
+        yield modules
+    finally:
+        settings.OPT, codegen.CPUCodeLibrary.finalize, cpu.CPUContext.get_executable = level, whole, executable
+
+
+def _translate(name: str) -> str:
+    """LLVM IR of a loop, by Numba, with an entry point `void loop(…)`."""
+    from numba import types
+
+    kinds = {"i": types.CPointer(types.int64), "d": types.CPointer(types.float64), "n": types.int64}
+    module, function = name.split(".")
+    dispatcher = getattr(importlib.import_module(f"leastaction.backends.loops.{module}"), function)
+    signature = tuple(kinds[kind] for kind in LOOPS[name])
+    with _translation() as modules:
+        dispatcher.compile(signature)
+        whole = dispatcher.overloads[signature]
+        if whole.library._final_module not in modules:
+            whole.library.finalize()
+    symbol = whole.fndesc.llvm_func_name
+    # Numba's own entry takes places for the result and for an exception (there is neither) and then the arguments.
+    given = ", ".join(f"{'i64' if kind == 'n' else 'ptr'} %a{i}" for i, kind in enumerate(LOOPS[name]))
+    kinds_only = ", ".join("i64" if kind == "n" else "ptr" for kind in LOOPS[name])
+    entry = (
+        f'declare i32 @"{symbol}"(ptr, ptr, {kinds_only})\n'
+        f"define void @loop({given}) {{\n  %result = alloca i64\n  %error = alloca ptr\n"
+        f'  %status = call i32 @"{symbol}"(ptr %result, ptr %error, {given})\n  ret void\n}}\n'
+    )
+    # Callers before what they call: what nothing calls yet would be dropped. The first decides the layout of data.
+    return link_ir([*map(str, reversed(modules)), entry], [f"{len(function)}{function}B" for function in _APART])

@@ -1,0 +1,115 @@
+"""Records with named fields, shared by Python and the native loops.
+
+A record is a table of fields. From it come the names by which a loop reads it (`loops.machine.reader`), the memory that
+Python lays out, and what is said of each field:
+
+    number      an integer that a loop reads: a size, or the address of a kernel
+    tally       an integer that a loop counts with
+    reals       an array of doubles
+    integers    an array of integers
+
+In memory a record is a row of 64-bit integers: the number itself, or the offset of its array in the integers or the doubles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+LINE = 8  # numbers in a cache line: arrays begin with one, so that no vector lies across two
+
+
+@dataclass(frozen=True)
+class Field:
+    name: str
+    kind: Literal["number", "tally", "reals", "integers"]
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """A table of fields."""
+
+    name: str
+    fields: tuple[Field, ...]
+
+    @classmethod
+    def of(cls, name: str, **kinds: Mapping[str, str]) -> Record:
+        """From the fields of each kind, with their meanings."""
+        found = [Field(field, kind, text) for kind, fields in kinds.items() for field, text in fields.items()]  # type: ignore[arg-type]
+        return cls(name, tuple(found))
+
+    def place(self, name: str) -> int:
+        """Where a field is in the record's row of integers."""
+        return [field.name for field in self.fields].index(name)
+
+
+class Memory:
+    """Integers and doubles in which records are laid out."""
+
+    def __init__(self) -> None:
+        self._integers: list[int] = []
+        self._doubles: list[NDArray[np.float64]] = []
+        self._length = 0
+        self._arrays: dict[tuple[int, str], tuple[str, int, int]] = {}
+        self.I = np.zeros(0, np.int64)
+        self.D = np.zeros(0)
+
+    def add(self, *records: tuple[Record, Mapping[str, Any]]) -> int:
+        """Lay out records one after the other; returns where the first begins.
+
+        A field of reals takes its numbers, or how many zeros to begin with.
+        """
+        begin = place = len(self._integers)
+        self._integers += [0] * sum(len(record.fields) for record, _ in records)
+        for record, values in records:
+            if values.keys() != {field.name for field in record.fields}:
+                raise TypeError(f"{record.name}: {values.keys() ^ {field.name for field in record.fields}}")
+            for k, field in enumerate(record.fields):
+                self._integers[place + k] = self._put(place, field, values[field.name])
+            place += len(record.fields)
+        return begin
+
+    def _put(self, place: int, field: Field, value: Any) -> int:
+        if field.kind in ("number", "tally"):
+            return int(value)
+        if field.kind == "integers":
+            flat = np.asarray(value, np.int64).ravel()
+            offset = len(self._integers)
+            self._integers += flat.tolist()
+        else:
+            flat = np.zeros(value) if isinstance(value, int) else np.asarray(value, float).ravel()
+            offset = self._length
+            padded = -(-max(len(flat), 1) // LINE) * LINE
+            self._doubles.append(np.concatenate([flat, np.zeros(padded - len(flat))]))
+            self._length += padded
+        self._arrays[place, field.name] = (field.kind, offset, len(flat))
+        return offset
+
+    def finish(self) -> Memory:
+        """The memory itself; no record can be added afterwards."""
+        self.I = np.array(self._integers, np.int64)
+        self.D = aligned(np.concatenate([np.zeros(0), *self._doubles]))
+        return self
+
+    def array(self, place: int, name: str) -> NDArray[Any]:
+        """A field's array, of the record that begins at this place."""
+        kind, offset, length = self._arrays[place, name]
+        return (self.D if kind == "reals" else self.I)[offset : offset + length]
+
+    def number(self, place: int, record: Record, name: str) -> int:
+        """Where a number or a tally of a record is among the integers."""
+        return place + record.place(name)
+
+
+def aligned(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A copy that begins with a cache line."""
+    memory = np.zeros(values.size + LINE)
+    begin = -memory.ctypes.data % (8 * LINE) // 8
+    copy = memory[begin : begin + values.size].reshape(values.shape)
+    copy[...] = values
+    return copy

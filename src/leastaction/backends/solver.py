@@ -1,0 +1,230 @@
+"""The memory in which the native loops solve the steps of a Step: tables and kernels of its terms, and room to work in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.fused import prediction, work
+from leastaction.backends.layout import SOLVER, TERM
+from leastaction.backends.records import Memory
+from leastaction.kernel import Native, compile_program, native_lanes
+from leastaction.methods import Galerkin
+from leastaction.program import Builder, Program, Value, indices
+from leastaction.quadrature import lagrange_basis, rounded
+from leastaction.step.form import Samples, Step, Term, stencils
+from leastaction.step.verdict import verdict_program
+from leastaction.working import mpmath_digits
+
+FloatArray = NDArray[np.float64]
+
+BLOCKS_IN, BLOCKS_OUT = ("q", "v", "multipliers"), ("f", "m", "g")
+MOST_CHORDS = 40
+
+
+@dataclass
+class Solvers:
+    """Records of solvers in one memory, and the kernels they call: these live as long as this object."""
+
+    memory: Memory = field(default_factory=Memory)
+    kernels: list[Native] = field(default_factory=list)
+    room: int = 1  # doubles that the kernels need to work in
+
+    def compiled(self, program: Program, lanes: int, in_place: bool = False) -> int:
+        """The address of a program's kernel."""
+        kernel = compile_program(program, lanes, in_place=in_place)
+        self.kernels.append(kernel)
+        self.room = max(self.room, kernel.work)
+        return kernel.address
+
+    def add(self, step: Step, lanes: int) -> int:
+        """Lay out the solver of a step for one trajectory or W of them; returns where its record is."""
+        return self.memory.add((SOLVER, self._solver(step, lanes)))
+
+    def _solver(self, step: Step, lanes: int) -> dict[str, Any]:
+        W, n, s = native_lanes(), step.n, step.s
+        components = n + step.multipliers
+        width = -(-s // W) if lanes == 1 else s
+        square, unknowns = -(-(s + 1) * s // W), components * s
+        rows = components * width * W
+        terms = [self._term(step, term, term.program, term.slopes, lanes, width, square) for term in step.terms]
+        place = self.memory.add(*((TERM, record) for record, _ in terms))
+        value_cost, slope_cost = (sum(cost[k] for _, cost in terms) for k in (0, 1))
+        mass = _mass(step)
+        soft, soft_cost = place, value_cost
+        if mass.separable:
+            node = step.terms[0]
+            force = node.program.select("f")
+            record, cost = self._term(step, node, force, None, lanes, width, square)
+            soft, soft_cost = self.memory.add((TERM, record)), cost[0]
+        soft_cost += n * width * s + (n * width if mass.diagonal else n * n * width)
+        slope_cost += unknowns**3 / (2 * W)
+        kept_cost = value_cost + unknowns**2
+        newton_chords = _chords(slope_cost / kept_cost)
+        soft_chords = _chords((2 * slope_cost + kept_cost) / soft_cost)
+        ahead, node = prediction(step), step.terms[0]
+        judges = [verdict_program(False, soft_chords), verdict_program(True, newton_chords)]
+        judges.append(verdict_program(False, newton_chords))
+        numbers = {
+            "n": n, "components": components, "s": s, "lanes": lanes, "width": width, "square": square,
+            "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params,
+            "terms": place, "soft": soft, "term_count": len(terms),
+            "separable": mass.separable, "constant": mass.constant, "diagonal": mass.diagonal,
+            "has_chord": not step.multipliers,
+            "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1),
+            **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(("soft", "fresh", "kept"), judges, strict=True)},
+            "assess": self.compiled(ahead.assess_program, W, in_place=True),
+            "choose": self.compiled(ahead.choose_program, lanes, in_place=True),
+            "propose": self.compiled(ahead.propose_program, W, in_place=True),
+            "memory": ahead.memory, "candidates": ahead.candidates, "record": ahead.record,
+        }  # fmt: skip
+        points = max(record["points"] for record, _ in terms)
+        lead, dense = numbers["lead"], lanes == 1
+        sizes = {
+            "T": s * width * W, "R": rows, "scaled": max(points * lanes, ahead.candidates * W), "impulse": n * lanes,
+            "seen": 9 * lanes, "found": 6 * lanes,
+            "B": components**2 * square * W if dense else 1, "J": unknowns * lead if dense else 1,
+            "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
+            "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "values": step.params, "v": n,
+            "at": (1 + 2 * n + step.params) * lanes, "at_values": node.slopes.output_size, "V": n * n, "move": n, "fastest": n,
+            "argument": 1, "work": self.room, "scale": components, "reach": n, "reached": 1, "left": 1,
+        }  # fmt: skip
+        table, middle = step.method.table, _middle(step.method)
+        return {
+            **numbers, "iterations": 0, "pivots": np.zeros(unknowns), "mass_pivots": np.zeros(n),
+            **sizes, "h": [np.nan], "K_h": [np.nan], "inverse": _inverse(step.method), "middle": middle, "d": table.d,
+        }  # fmt: skip
+
+    def _term(
+        self, step: Step, term: Term, program: Program, slopes: Program | None, lanes: int, width: int, square: int
+    ) -> tuple[dict[str, Any], tuple[float, float]]:
+        """The record of a term, and what its values and its derivatives cost, in operations on vectors."""
+        W, n, s = native_lanes(), step.n, step.s
+        samples = step.samples(term)
+        r = len(samples.tau)
+        groups = -(-r // W) if lanes == 1 else r
+        dense = slopes if slopes is not None and lanes == 1 else None
+        used = {args[0] for code in (program, dense) if code is not None for op, *args in code.code if op == "input"}
+        sizes = dict(program.inputs)
+
+        def first(block: str) -> int:
+            return program.input_slice(block).start
+
+        shift = {"q": 0, "v": 0, "multipliers": n, "f": 0, "m": 0, "g": n}
+        gather = [
+            (first(block) + k, shift[block] + k, a, int(block == "q"))
+            for a, block in enumerate(BLOCKS_IN)
+            for k in range(sizes.get(block, 0))
+            if first(block) + k in used
+        ]
+        scatter = [
+            (program.output_slice(block).start + j, shift[block] + j, b)
+            for b, block in enumerate(BLOCKS_OUT)
+            for j in range(dict(program.outputs).get(block, 0))
+        ]
+        entries, pairs = _entries(dense, shift) if dense is not None else ([], [])
+        kernel = self.compiled(program, W)
+        outputs = program.output_size if dense is None else max(program.output_size, dense.output_size)
+        record = {
+            "points": r, "groups": groups, "kernel": kernel,
+            "slopes": 0 if dense is None else self.compiled(dense, W),
+            "coefficients": self.compiled(_coefficients(samples), 1),
+            "inputs": program.input_size, "outputs": program.output_size,
+            "slope_outputs": 0 if dense is None else dense.output_size,
+            "gathers": len(gather), "scatters": len(scatter), "entries": len(entries), "pairs": len(pairs),
+            "time": first("t") if first("t") in used else -1,
+            "params": first("params") if sizes["params"] and any(i >= first("params") for i in used) else -1,
+            "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
+            "raw": 2 * r + 6 * r * s, "A": 3 * s * groups * W, "E": 3 * r * width * W,
+            "K": len(pairs) * r * square * W, "point": groups * program.input_size * W, "values": groups * outputs * W,
+        }  # fmt: skip
+        moves = len(gather) * groups * s + len(scatter) * width * r
+        value_cost = groups * work(program) + moves
+        if slopes is None:
+            return record, (value_cost, 0.0)
+        derivatives = sum(slopes.code[k] != ("const", 0.0) for k in slopes.results) - len(scatter)
+        return record, (value_cost, groups * work(slopes) + moves + derivatives * square * r)
+
+    def finish(self) -> Solvers:
+        self.memory.finish()
+        return self
+
+
+def _chords(ratio: float) -> int:
+    return max(1, min(MOST_CHORDS, int(ratio)))
+
+
+def _entries(slopes: Program, shift: dict[str, int]) -> tuple[list[tuple[int, ...]], list[tuple[int, int]]]:
+    """The derivatives that are not zero: (which number, row's component, column's component, pair of stencils)."""
+    entries: list[tuple[int, ...]] = []
+    pairs: list[tuple[int, int]] = []
+    sizes, outputs = dict(slopes.inputs), dict(slopes.outputs)
+    for b, out in enumerate(BLOCKS_OUT):
+        for a, block in enumerate(BLOCKS_IN):
+            if f"{out}_{block}" not in outputs:
+                continue
+            begin, width = slopes.output_slice(f"{out}_{block}").start, sizes[block]
+            pairs.append((b, a))
+            for i in range(outputs[f"{out}_{block}"]):
+                if slopes.code[slopes.results[begin + i]] != ("const", 0.0):
+                    entries.append((begin + i, shift[out] + i // width, shift[block] + i % width, len(pairs) - 1))
+    return entries, pairs
+
+
+def _coefficients(samples: Samples) -> Program:
+    """h ↦ the stencils: times, weights, then gather's and scatter's coefficients, block by block."""
+    B = Builder([("h", 1)])
+    table = stencils(samples, Value(B, B.input("h")[0]))
+    blocks = [table.times, table.weights]
+    blocks += [table.gather[name] for name in BLOCKS_IN] + [table.scatter[name] for name in BLOCKS_OUT]
+    return B.build(all=[k for block in blocks for k in indices(np.asarray(block).ravel().tolist(), B)])
+
+
+@dataclass(frozen=True)
+class _Mass:
+    """The mass matrix m_v as the chord sees it: its Program, all entries or the diagonal."""
+
+    program: Program
+    diagonal: bool
+    constant: bool
+    separable: bool
+
+
+@lru_cache(maxsize=64)
+def _mass(step: Step) -> _Mass:
+    (node,) = (term for term in step.terms if "m_v" in dict(term.slopes.outputs))
+    slopes, n = node.slopes, step.n
+    entries = slopes.output("m_v")
+    diagonal = all(slopes.code[entries[j * n + k]] == ("const", 0.0) for j in range(n) for k in range(n) if j != k)
+    program = slopes.with_outputs(m_v=[entries[j * n + j] for j in range(n)] if diagonal else entries)
+    constant = not slopes.depends("m_v", "t", "q", "v")
+    zero = [all(slopes.code[k] == ("const", 0.0) for k in slopes.output(block)) for block in ("f_v", "m_q")]
+    separable = constant and all(zero) and len(step.terms) == 1 and not slopes.depends("m", "t", "q")
+    if separable:  # m = M v without a constant of its own
+        params = np.linspace(0.7, 1.3, step.params)
+        at_rest = slopes.select("m")(*([0.3] * size if name != "v" else [0.0] * size for name, size in slopes.inputs[:-1]), params)
+        separable = not any(at_rest["m"])
+    return _Mass(program, diagonal, constant, separable)
+
+
+@lru_cache(maxsize=64)
+def _inverse(method: Galerkin) -> FloatArray:
+    """The inverse of Σ_i w_i l_ν′(c_i) l_μ′(c_i), every entry rounded once."""
+    table = method.exact_table(40)
+    with mpmath_digits(60):
+        dl = mpmath.matrix([list(row[1:]) for row in table["dl"]])
+        inverse = (dl.T * mpmath.diag(list(table["b"])) * dl) ** -1
+        rows = [[(inverse[i, j] + inverse[j, i]) / 2 for j in range(method.s)] for i in range(method.s)]
+    return np.array([[float(x) for x in row] for row in rows])
+
+
+@lru_cache(maxsize=64)
+def _middle(method: Galerkin) -> FloatArray:
+    """l_ν(½) and l_ν′(½), ν = 1 … s."""
+    values, slopes = lagrange_basis(list(method.exact_table()["d"]), [mpmath.mpf("0.5")])
+    return rounded([values[0][1:], slopes[0][1:]])

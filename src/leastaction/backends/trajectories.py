@@ -1,0 +1,226 @@
+"""Trajectories on their way: their state, and the native loop that advances it, one alone or in SIMD lanes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.fused import MOST_INSTRUCTIONS, StepPrograms, length, prediction, step_programs
+from leastaction.backends.layout import COUNTS, CROSSINGS, RUN
+from leastaction.backends.native import loop
+from leastaction.backends.records import aligned
+from leastaction.backends.solver import Solvers
+from leastaction.kernel import Native, compile_program, native_lanes
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Galerkin
+from leastaction.program import Program
+from leastaction.step.form import Step, step_of
+
+FloatArray = NDArray[np.float64]
+Event = tuple[int, int, bool]  # direction, how many to record, whether it stops a trajectory
+
+# Single trajectories of more unknowns than these are faster in the solver's loops, with the points side by side.
+MOST_UNKNOWNS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Backend:
+    """How the steps of a method on a system are computed, for `lanes` trajectories at once."""
+
+    system: Lagrangian
+    method: Galerkin
+    lanes: int
+    event: Program | None = None
+    energy: bool = False
+
+    @cached_property
+    def step(self) -> Step:
+        return step_of(self.system, self.method)
+
+    @cached_property
+    def fused(self) -> bool:
+        """Whether a whole step is one Program."""
+        if self.lanes == 1 and self.step.s * self.step.n > MOST_UNKNOWNS:
+            return False
+        return length(self.step) <= MOST_INSTRUCTIONS
+
+    @cached_property
+    def programs(self) -> StepPrograms:
+        return step_programs(self.system, self.method, self.event, self.energy)
+
+    @cached_property
+    def kernels(self) -> tuple[Native, ...]:
+        """The kernels of a fused step."""
+        if not self.fused:
+            return ()
+        programs, L = self.programs, self.lanes
+        # A lane whose angles are out of the bounded sine's range gets a NaN, and has its step solved alone.
+        iterations = (compile_program(program, L, L > 1, True) for program in (programs.fresh, programs.kept))
+        return (*iterations, compile_program(programs.advance, L, in_place=True))
+
+    @cached_property
+    def blocks(self) -> tuple[tuple[str, int], ...]:
+        """The state of one trajectory, block by block."""
+        if self.fused:
+            return self.programs.advance.inputs
+        step, W, L = self.step, native_lanes(), self.lanes
+        n, s, ahead = step.n, step.s, prediction(step)
+        row = -(-s // W) * W if L == 1 else s
+        tiles = -(-n // W) * W if L == 1 else n
+        return (
+            ("t", 1), ("params", step.params), ("alive", 1), ("q", n), ("p", n), ("carry", 2 * n),
+            ("started", 1), ("tiles", tiles * (s + 2 + ahead.memory)), ("chosen", ahead.candidates + 1 + ahead.record),
+            ("length", n), ("reach", n), ("z", (n + step.multipliers) * row), ("impulse", n),
+            ("scale", n + step.multipliers), ("iterations", 1), ("trouble", 1), ("rest", 1),
+        )  # fmt: skip
+
+    @cached_property
+    def places(self) -> dict[str, slice]:
+        ends = np.cumsum([size for _, size in self.blocks]).tolist()
+        return {name: slice(end - size, end) for (name, size), end in zip(self.blocks, ends, strict=True)}
+
+    @cached_property
+    def lasting(self) -> NDArray[np.bool_]:
+        """Which numbers of a trajectory's state the next step depends on: all but those of the last Jacobian."""
+        lasting = np.ones(self.size, bool)
+        for name in ("slopes", "factors"):
+            lasting[self.places.get(name, slice(0))] = False
+        return lasting
+
+    @property
+    def size(self) -> int:
+        return self.places[self.blocks[-1][0]].stop
+
+    @cached_property
+    def layout(self) -> str:
+        """A name for what the state means: states under another name cannot be gone on from."""
+        return f"lanes_{hashlib.sha256(repr((self.fused, self.blocks)).encode()).hexdigest()[:8]}"
+
+    def solvers(self) -> tuple[Solvers, int, int]:
+        """Memory for the solvers: for the lanes, and for one trajectory alone."""
+        solvers = Solvers()
+        alone = solvers.add(self.step, 1)
+        lanes = alone if self.fused or self.lanes == 1 else solvers.add(self.step, self.lanes)
+        return solvers, lanes, alone
+
+
+@lru_cache(maxsize=64)
+def backend(
+    system: Lagrangian, method: Galerkin, lanes: int, event: Program | None = None, energy: bool = False
+) -> Backend:
+    return Backend(system, method, lanes, event, energy)
+
+
+class Trajectories:
+    """Groups of lanes with their state, between pieces of a run."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        size: int,
+        t0: float,
+        h: float,
+        *,
+        every: int,
+        last: int,
+        skipped: int,
+        rows: int,
+        events: Sequence[Event] = (),
+    ) -> None:
+        self.backend, self.size = backend, size
+        step, L, places = backend.step, backend.lanes, backend.places
+        n, s = step.n, step.s
+        self.groups = -(-size // L)
+        self.solvers, solver, alone = backend.solvers()
+        kernels = backend.kernels
+        at = {name: place.start for name, place in places.items()}
+        records = sum(most for _, most, _ in events)
+        first, table = 0, []
+        for direction, most, stop in events:
+            table.append((direction, most, first, int(stop)))
+            first += most
+        fused = backend.fused
+        row = 1 if fused else (places["z"].stop - places["z"].start) // (n + step.multipliers)
+        self.place = self.solvers.memory.add(
+            (RUN, {
+                "fused": fused, **dict(zip(("fresh", "kept", "advance"), (k.address for k in kernels), strict=False)),
+                **({} if fused else {"fresh": 0, "kept": 0, "advance": 0}),
+                "solver": solver, "alone": alone, "lanes": L, "groups": self.groups, "size": backend.size,
+                **{name: at[name] for name in ("t", "params", "alive", "q", "p", "carry", "z", "impulse", "trouble")},
+                "z_coordinate": row, "z_control": n if fused else 1,
+                "fresh_wanted": at.get("fresh", 0), "kept_wanted": at.get("kept", 0),
+                **{name: at[name] for name in ("iterations", "reach", "length", "scale", "started")},
+                **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "g")},
+                "jacobian": at.get("slopes", 0),
+                "jacobian_size": places["factors"].stop - at["slopes"] if fused else 0,
+                "events": len(events), "every": every, "last": last, "skipped": skipped, "rows": rows,
+                "records": records, "n": n, "s": s, "param_count": step.params,
+                "first": 0, "steps": 0, "event": table or [0],
+                "start": [t0], "step": [h], "floor": 1, "failure": 3,
+                "errors": prediction(step).candidates * native_lanes(), "choice": L, "active": L,
+            })
+        )  # fmt: skip
+        self.solvers.finish()
+        self._run = loop("run.run")
+        self.states = aligned(np.zeros((self.groups, backend.size, L)))
+        outputs = max((kernel.outputs for kernel in kernels), default=0)
+        self._Y = aligned(np.zeros((1 + outputs, L)))
+        self._scratch = aligned(np.zeros(max((kernel.work for kernel in kernels), default=1)))
+        self.counts = np.zeros((self.groups * L, COUNTS), np.int64)
+        self.records = np.full((self.groups * L, records, 1 + 2 * n + n * s), np.nan)
+
+    def number(self, name: str) -> int:
+        return self.solvers.memory.number(self.place, RUN, name)
+
+    def real(self, name: str) -> FloatArray:
+        return self.solvers.memory.array(self.place, name)
+
+    def set(self, **numbers: int) -> None:
+        for name, value in numbers.items():
+            self.solvers.memory.I[self.number(name)] = value
+
+    def put(self, values: FloatArray) -> None:
+        """The trajectories' state, (size, numbers); lanes beyond the last trajectory repeat it and are not alive."""
+        L, places = self.backend.lanes, self.backend.places
+        padded = np.zeros((self.groups * L, self.backend.size))
+        padded[: self.size] = values
+        padded[self.size :] = padded[self.size - 1]
+        for name in ("alive", "fresh"):
+            if name in places:
+                padded[self.size :, places[name]] = 0.0
+        self.states[...] = padded.reshape(self.groups, L, -1).transpose(0, 2, 1)
+
+    def get(self) -> FloatArray:
+        """The trajectories' state, (size, numbers)."""
+        return np.ascontiguousarray(self.states.transpose(0, 2, 1).reshape(-1, self.backend.size)[: self.size])
+
+    def begin(self, t0: float, h: float, q: FloatArray, p: FloatArray, params: FloatArray, alive: Any) -> FloatArray:
+        """The state of trajectories before their first step, (size, numbers)."""
+        row = np.zeros((self.size, self.backend.size))
+        values: dict[str, Any] = {"t": t0, "h": h, "params": params, "q": q, "p": p, "alive": alive, "fresh": alive}
+        for name, value in values.items():
+            if name in self.backend.places:
+                row[:, self.backend.places[name]] = value
+        return row
+
+    def advance(self, first: int, steps: int, stored: FloatArray) -> None:
+        """Steps first … first + steps of all trajectories; states to keep go to `stored`, (groups · lanes, rows, 2n)."""
+        memory = self.solvers.memory
+        self.set(first=first, steps=steps)
+        self._run(
+            memory.I, memory.D, self.place, self.states, self._Y, self.counts, stored, self.records, self._scratch
+        )
+
+    @property
+    def alive(self) -> bool:
+        return bool(self.states[:, self.backend.places["alive"]].any())
+
+    @property
+    def crossings(self) -> slice:
+        return slice(CROSSINGS, CROSSINGS + int(self.solvers.memory.I[self.number("events")]))

@@ -10,8 +10,8 @@ import pytest
 
 from leastaction.kernel import cache
 from leastaction.program import Program
-from leastaction.stepping import native
-from leastaction.stepping.pointwise import evaluate
+from leastaction.backends import native
+from leastaction.backends.points import evaluate
 
 # A run that needs a kernel of its own and native loops, and prints every bit of its result.
 CODE = """

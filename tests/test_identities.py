@@ -6,7 +6,7 @@ import pytest
 import leastaction as la
 from classical import gradient, hamilton, integrals, legendre, partitioned_runge_kutta
 from leastaction import discrete
-from leastaction.stepping import stepper
+from leastaction.backends import stepper
 from systems import NAMES, case, double_pendulum, inseparable, pendulum, separable, step
 
 STEPS = 5

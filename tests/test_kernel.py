@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from leastaction.kernel.compile import compile_program
 from leastaction.kernel.lower import lower
 from leastaction.program import BINARY, OPERATIONS, UNARY, Builder, Program
-from leastaction.stepping.pointwise import evaluate
+from leastaction.backends.points import evaluate
 
 lowering = importlib.import_module("leastaction.kernel.lower")  # the package names its function like the module
 

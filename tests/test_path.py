@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.stepping import stepper
+from leastaction.backends import stepper
 from systems import case
 
 

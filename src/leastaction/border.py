@@ -13,7 +13,7 @@ from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import FLOAT64, Reals, all_finite
 from leastaction.linear import Quadratic
 from leastaction.running import positive
-from leastaction.stepping.stepper import Start
+from leastaction.backends.stepper import Start
 
 FloatArray = NDArray[np.float64]
 

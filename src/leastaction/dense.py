@@ -13,7 +13,7 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.stepper import LinearStepper
 from leastaction.methods import Galerkin
-from leastaction.stepping.stepper import PolynomialStepper, Start, Stepper, stepper
+from leastaction.backends.stepper import PolynomialStepper, Start, Stepper, stepper
 
 if TYPE_CHECKING:
     from leastaction.path import Path

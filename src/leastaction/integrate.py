@@ -20,7 +20,7 @@ from leastaction.methods import method as method_named
 from leastaction.path import Path
 from leastaction.prepare import Request, prepare
 from leastaction.running import interruptible, positive, progress_bar, raise_failure
-from leastaction.stepping.stepper import Failure
+from leastaction.backends.status import Failure
 
 PIECE_SECONDS = 0.05  # how long the native loop runs between looks at the keyboard and the progress bar
 FIRST_PIECE = 1  # a step may be slow: at 1000 digits, or of a large system

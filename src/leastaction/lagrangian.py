@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
 from leastaction.step.form import Term
-from leastaction.stepping import pointwise
 
 FloatArray = NDArray[np.float64]
 Params = Mapping[str, Any] | FloatArray  # by name, or all of them as the flat array of `values`
@@ -140,17 +140,33 @@ class Lagrangian:
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """The system as a step sees it: the force f = ∂L/∂q and the momentum m = ∂L/∂v at the nodes."""
-        n, first, second = self.n, self.gradient, self.point
-        Lqv = second.output("Lqv")
-        slopes = second.with_outputs(
+        first, node = self.gradient, self.node
+        values = first.with_outputs(f=first.output("Lq"), m=first.output("Lv"))
+        return (Term(values, node.select("f", "m", "f_q", "f_v", "m_q", "m_v")),)
+
+    @cached_property
+    def node(self) -> Program:
+        """(t, q, v, params) ↦ f, m, their derivatives f_q, f_v, m_q, m_v, and m_t."""
+        return self._node(self.point, m_t=self.point.output("Lvt"))
+
+    @cached_property
+    def sensitive_node(self) -> Program:
+        """The same and, behind the derivatives by q and v, those by time and by the parameters w."""
+        by = self.sensitivity
+        names = {"f_t": "Lqt", "m_t": "Lvt", "f_w": "Lqw", "m_w": "Lvw"}
+        return self._node(by, **{name: by.output(block) for name, block in names.items()})
+
+    def _node(self, second: Program, **further: Sequence[int]) -> Program:
+        n, Lqv = self.n, second.output("Lqv")
+        return second.with_outputs(
             f=second.output("Lq"),
             m=second.output("Lv"),
             f_q=second.output("Lqq"),
             f_v=Lqv,
             m_q=[Lqv[k * n + j] for j in range(n) for k in range(n)],
             m_v=second.output("Lvv"),
+            **further,
         )
-        return (Term(first.with_outputs(f=first.output("Lq"), m=first.output("Lv")), slopes),)
 
     @cached_property
     def sensitivity(self) -> Program:
@@ -206,7 +222,7 @@ class Lagrangian:
     def velocity(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
         """v with ∂L/∂v(q, v) = p, at one point (n,) or many (K, n)."""
         Q, P, T, single = self._rows(q, p, t, "p")
-        V, failed = pointwise.velocities(self.point, self.n, T, Q, P, self.values(params))
+        V, failed = points.velocities(self.node, self.n, T, Q, P, self.values(params))
         if failed is not None:
             raise DegenerateLagrangianError(
                 f"no velocity of {self.name} has the momentum p = {P[failed]} at q = {Q[failed]}: ∂²L/∂v² is singular "
@@ -252,7 +268,7 @@ class Lagrangian:
         Q, V, T, single = self._rows(q, v, t, "v")
         values = self.values(params)
         rows = np.concatenate([T[:, None], Q, V, np.broadcast_to(values, (len(Q), len(values)))], axis=1)
-        result = pointwise.evaluate(program, rows)
+        result = points.evaluate(program, rows)
         blocks = {name: result[:, program.output_slice(name)] for name, _ in program.outputs}
         return {name: block[0] if single else block for name, block in blocks.items()}
 

@@ -15,8 +15,7 @@ from leastaction.linear import Quadratic
 from leastaction.linear.guard import require_stable
 from leastaction.linear.stepper import LinearStepper, stored_dofs
 from leastaction.methods import Method
-from leastaction.stepping.stepper import Stepper, stepper
-from leastaction.stepping.tangent import WithTangent, tangent_stepper
+from leastaction.backends.stepper import Stepper, WithTangent, stepper, tangent_stepper
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +67,14 @@ class Prepared:
 
     def tangent(self, steps: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """The derivative of the states after these numbers of steps by the first, if it was asked for."""
-        if isinstance(self.stepper, WithTangent):
+        if isinstance(self.stepper, WithTangent) and self.stepper.carried is not None:
             return self.stepper.by_state(len(steps))
         return self.stepper.propagator.powers(steps) if isinstance(self.stepper, LinearStepper) else None
 
     def sensitivity(self, rows: int) -> NDArray[np.float64] | None:
         """The derivative of the first `rows` states by parameters and h, if it was asked for."""
-        return self.stepper.by_parameters(rows) if isinstance(self.stepper, WithTangent) else None
+        carries = isinstance(self.stepper, WithTangent) and self.stepper.carried is not None
+        return self.stepper.by_parameters(rows) if carries else None
 
 
 def prepare(request: Request) -> Prepared:

@@ -13,8 +13,8 @@ import numpy as np
 
 from leastaction.errors import StepFailed
 from leastaction.linear import Quadratic
-from leastaction.stepping import layout
-from leastaction.stepping.stepper import Failure
+from leastaction.backends import status
+from leastaction.backends.status import Failure
 
 if TYPE_CHECKING:
     from leastaction.path import Path
@@ -56,10 +56,10 @@ def positive(name: str, value: Any) -> int:
 
 
 _REASONS = {
-    layout.NOT_CONVERGED: "Newton's iteration did not converge",
-    layout.NOT_FINITE: "the Lagrangian or a derivative became infinite or not a number",
-    layout.BRANCH_ENDS: "no solution of this size of step is connected with the motion",
-    layout.SINGULAR: "the equations became singular",
+    status.NOT_CONVERGED: "Newton's iteration did not converge",
+    status.NOT_FINITE: "the Lagrangian or a derivative became infinite or not a number",
+    status.BRANCH_ENDS: "no solution of this size of step is connected with the motion",
+    status.SINGULAR: "the equations became singular",
 }
 
 

@@ -21,8 +21,7 @@ from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method
 from leastaction.running import positive
-from leastaction.stepping.stepper import Start
-from leastaction.stepping.tangent import tangent_stepper
+from leastaction.backends.stepper import Start, tangent_stepper
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,7 +24,7 @@ from leastaction.analysis.figures import matrix_plot
 from leastaction.analysis.generators import describe, readable_basis
 from leastaction.lagrangian import Lagrangian
 from leastaction.path import Path
-from leastaction.stepping import pointwise
+from leastaction.backends import points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -224,7 +224,7 @@ class _Sampler:
         t, q, v, _ = self.points(50)
         slope = derivatives(program, second=False, parameters=True).select("L", "Lt")
         rows = np.concatenate([t[:, None], q, v, np.broadcast_to(self.values, (50, len(self.values)))], axis=1)
-        L, Lt = pointwise.evaluate(slope, rows).T
+        L, Lt = points.evaluate(slope, rows).T
         return bool((np.abs(Lt) <= SURE * (np.abs(L) + 1e-300)).all())
 
 

@@ -19,16 +19,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin
 from leastaction.program import BINARY, UNARY, Builder, Program, Value, indices
 from leastaction.step.form import Step, stencils, step_of
 from leastaction.step.prediction import Prediction
 from leastaction.step.verdict import FAR, REACH, TINY, verdict
+
+if TYPE_CHECKING:
+    from leastaction.lagrangian import Lagrangian
 
 Blocks = Sequence[tuple[str, int]]
 
@@ -355,6 +357,7 @@ def _judged(
         "kept": [(~found["ended"] & found["keep"]).k],
         "iterations": [(seen["iterations"] + 1.0).k],
         "trouble": [(found["ended"] & ~good).k],
+        "left": [found["left"].k],
     }
     return {name: where_active(name, values) for name, values in after.items()}
 
@@ -402,7 +405,7 @@ def step_programs(
         ("started", 1), ("memory", n * ahead.memory), ("record", ahead.record),
         ("g", events), ("lowest", int(energy)), ("highest", int(energy)), ("length", n), ("reach", n),
         ("z", N), ("impulse", n), ("scale", n + step.multipliers), ("before", 1), ("doubt", 1),
-        ("fresh", 1), ("kept", 1), ("iterations", 1), ("trouble", 1),
+        ("fresh", 1), ("kept", 1), ("iterations", 1), ("trouble", 1), ("left", 1),
     ]  # fmt: skip
     return StepPrograms(
         _iterate(step, one, blocks, True),
@@ -472,6 +475,7 @@ def _advance(
         "kept": [zero],
         "iterations": [zero],
         "trouble": [zero],
+        "left": [zero],
     }
     return B.build(**outputs)
 
@@ -531,23 +535,3 @@ def _crossing(B: Builder, old: int, new: int, direction: int) -> int:
     down = B.op("and", B.op("lt", zero, old), B.op("le", new, zero))
     up, down = B.op("and", up, B.op("le", zero, direction)), B.op("and", down, B.op("le", direction, zero))
     return B.op("or", up, down)
-
-
-def tangent_program(step: Step) -> Program:
-    """(t, h, q, p, z, params) ↦ Φ' = ∂(q⁺, p⁺)/∂(q, p), row-major, where z solves the step.
-
-    dz = −(∂R/∂z)⁻¹ (∂R/∂q dq + ∂R/∂p dp),   dq⁺ = dq + dz^s,   dp⁺ = dp + ∂I/∂q dq + ∂I/∂z dz,   I the impulse.
-    """
-    E = equations(step)
-    B, n, last = E.B, step.n, (step.s - 1) * step.n
-    by_q = [[B.op("neg", row[k]) for row in E.by_q] for k in range(n)]
-    by_p = [[B.const(1.0 if i == last + k else 0.0) for i in range(len(E.residual))] for k in range(n)]
-    dz = solve(B, E.jacobian, by_q + by_p)
-    state = []
-    for i in range(2 * n):
-        for k in range(2 * n):
-            term = dz[k][last + i] if i < n else dot(B, E.impulse_slope[i - n], dz[k])
-            if i >= n and k < n:
-                term = B.add(term, E.impulse_by_q[i - n][k])
-            state.append(B.add(B.const(1.0), term) if i == k else term)
-    return B.build(state=state)

@@ -33,6 +33,7 @@ TERM = Record.of(
         "scatter": "(which number given, component, stencil) for each number that enters the equations",
         "entry": "(which number given, row's component, column's component, pair) for each derivative",
         "pair": "(stencil of the row, stencil of the column) for each pair",
+        "reads": "where each component is read, for each stencil of gather's",
     },
     reals={
         "raw": "the stencils as their kernel gives them: times, weights, gather's, scatter's",
@@ -110,6 +111,7 @@ SOLVER = Record.of(
         "fastest": "the largest velocities on its way",
         "argument": "small inputs",
         "work": "the kernels' own",
+        "push": "what the kernels' numbers change by along a direction: (groups, inputs, W), then (groups, outputs, W)",
         "scale": "per component",
         "reach": "per coordinate",
         "reached": "the largest fraction of h that continuation solved",
@@ -167,8 +169,13 @@ RUN = Record.of(
         "n": "coordinates",
         "s": "degree",
         "param_count": "parameters",
+        "left": "what would come next, relative to the step (fused)",
+        "columns": "directions carried along: none, or 2n and perhaps one for each parameter and one for h",
+        "sensitive": "where the terms with derivatives by time and parameters are, or those without",
+        "by_time": "where these derivatives are among the numbers that the kernel gives",
+        "by_params": "",
     },
-    tally={"first": "the step to begin with", "steps": "how many steps to do"},
+    tally={"first": "the step to begin with", "steps": "how many steps to do", "most": "iterations of one step, at most"},
     integers={"event": "direction, how many to record, where its records begin, whether it stops: of each event"},
     reals={
         "start": "time of step 0",
@@ -179,4 +186,54 @@ RUN = Record.of(
         "choice": "",
         "active": "which lanes iterate",
     },
+)
+
+POINTS = Record.of(
+    "Points",
+    number={"n": "coordinates", "params": "how many parameters", "point": "kernel of f, m and their derivatives"},
+    integers={"mass_pivots": "rows of L_vv exchanged"},
+    reals={
+        "v": "velocity",
+        "at": "what the kernel reads",
+        "at_values": "what it gives",
+        "V": "L_vv",
+        "move": "a step of Newton's iteration for v",
+        "fastest": "the largest velocities on its way",
+        "work": "the kernel's own",
+    },
+)
+
+RK4 = Record.of(
+    "RK4",
+    number={
+        **{field.name: field.meaning for field in POINTS.fields if field.kind == "number"},
+        "hamilton": "1: the state is (q, p); 0: (q, v)",
+        "every": "keep every so many states …",
+        "last": "… and that after this step",
+    },
+    tally={"first": "the next step", "steps": "how many to do", "done": "", "stored": "", "status": ""},
+    integers={"mass_pivots": "rows of L_vv exchanged"},
+    reals={
+        **{field.name: field.meaning for field in POINTS.fields if field.kind == "reals"},
+        "start": "time of step 0",
+        "step": "h",
+        "tableau": "c = a and b of each stage",
+        "rate": "what a stage gives",
+        "argument": "what it is taken at",
+        "total": "their weighted sum",
+    },
+)
+
+LINEAR = Record.of(
+    "Linear",
+    number={
+        "n": "twice the coordinates",
+        "loads": "numbers of the load in a step",
+        "width": "numbers stored of a state",
+        "first": "the next step",
+        "steps": "how many to do",
+        "every": "keep every so many states …",
+        "last": "… and that after this step",
+    },
+    tally={"done": "", "stored": "", "status": ""},
 )

@@ -20,12 +20,12 @@ from leastaction.kernel import BEST, compile_ir, link_ir
 
 # Each loop with what it is given: arrays of i 64-bit integers or d doubles, and n an integer.
 LOOPS = {
-    "run.run": "idndd" + "iddd",
-    "tangent.run": "idndd" + "iddd" + "ndd",
-    "polynomials.polynomials": "idnddd",
+    "run.run": "idn" + "ddi" + "ddddd",
+    "polynomials.polynomials": "idniddd",
     "points.evaluate": "nnnnddd",
-    "points.velocities": "idnndddd",
-    "linear.run": "idddddddid",
+    "points.velocities": "idnnidddd",
+    "rk4.run": "idndd",
+    "linear.run": "idn" + "ddddddd" + "id",
 }
 _MEMORY = {"i": np.int64, "d": np.float64}
 # The files, below the package, whose text decides the machine code.
@@ -71,19 +71,20 @@ def _source() -> str:
     return "\n".join(file.read_text(encoding="utf-8") for file in files if file.name.endswith(".py"))
 
 
+_translated: list[Any] = []  # modules of all functions so far, what is called before what calls it
+
+
 @contextlib.contextmanager
-def _translation() -> Iterator[list[Any]]:
+def _translation() -> Iterator[None]:
     """Numba translates and does nothing more: what it would optimise, link and load is compiled here, once, as a whole.
 
-    Inside, the modules of all functions that are translated come to the list.
+    Inside, the modules of all functions that are translated come to the list; Numba translates each function once.
     """
     from numba.core import codegen, config, cpu
 
-    modules: list[Any] = []
-
     def finalize(library: Any) -> None:
         library._finalized = True
-        modules.append(library._final_module)
+        _translated.append(library._final_module)
 
     settings: Any = config
     level, whole, executable = settings.OPT, codegen.CPUCodeLibrary.finalize, cpu.CPUContext.get_executable
@@ -91,7 +92,7 @@ def _translation() -> Iterator[list[Any]]:
     codegen.CPUCodeLibrary.finalize = finalize
     cpu.CPUContext.get_executable = lambda *_: [].append  # a function of its own, which nobody calls, to know it by
     try:
-        yield modules
+        yield
     finally:
         settings.OPT, codegen.CPUCodeLibrary.finalize, cpu.CPUContext.get_executable = level, whole, executable
 
@@ -104,10 +105,10 @@ def _translate(name: str) -> str:
     module, function = name.split(".")
     dispatcher = getattr(importlib.import_module(f"leastaction.backends.loops.{module}"), function)
     signature = tuple(kinds[kind] for kind in LOOPS[name])
-    with _translation() as modules:
+    with _translation():
         dispatcher.compile(signature)
         whole = dispatcher.overloads[signature]
-        if whole.library._final_module not in modules:
+        if whole.library._final_module not in _translated:
             whole.library.finalize()
     symbol = whole.fndesc.llvm_func_name
     # Numba's own entry takes places for the result and for an exception (there is neither) and then the arguments.
@@ -119,4 +120,4 @@ def _translate(name: str) -> str:
         f'  %status = call i32 @"{symbol}"(ptr %result, ptr %error, {given})\n  ret void\n}}\n'
     )
     # Callers before what they call: what nothing calls yet would be dropped. The first decides the layout of data.
-    return link_ir([*map(str, reversed(modules)), entry], [f"{len(function)}{function}B" for function in _APART])
+    return link_ir([*map(str, reversed(_translated)), entry], [f"{len(function)}{function}B" for function in _APART])

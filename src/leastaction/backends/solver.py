@@ -33,7 +33,9 @@ class Solvers:
 
     memory: Memory = field(default_factory=Memory)
     kernels: list[Native] = field(default_factory=list)
+    terms: dict[int, int] = field(default_factory=dict)  # of each solver, where its terms are
     room: int = 1  # doubles that the kernels need to work in
+    pushed: int = 1  # and those for what a direction changes
 
     def compiled(self, program: Program, lanes: int, in_place: bool = False) -> int:
         """The address of a program's kernel."""
@@ -44,7 +46,10 @@ class Solvers:
 
     def add(self, step: Step, lanes: int) -> int:
         """Lay out the solver of a step for one trajectory or W of them; returns where its record is."""
-        return self.memory.add((SOLVER, self._solver(step, lanes)))
+        fields = self._solver(step, lanes)
+        place = self.memory.add((SOLVER, fields))
+        self.terms[place] = fields["terms"]
+        return place
 
     def _solver(self, step: Step, lanes: int) -> dict[str, Any]:
         W, n, s = native_lanes(), step.n, step.s
@@ -92,7 +97,7 @@ class Solvers:
             "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
             "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "values": step.params, "v": n,
             "at": (1 + 2 * n + step.params) * lanes, "at_values": node.slopes.output_size, "V": n * n, "move": n, "fastest": n,
-            "argument": 1, "work": self.room, "scale": components, "reach": n, "reached": 1, "left": 1,
+            "argument": 1, "work": self.room, "push": self.pushed, "scale": components, "reach": n, "reached": 1, "left": 1,
         }  # fmt: skip
         table, middle = step.method.table, _middle(step.method)
         return {
@@ -140,15 +145,24 @@ class Solvers:
             "time": first("t") if first("t") in used else -1,
             "params": first("params") if sizes["params"] and any(i >= first("params") for i in used) else -1,
             "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
+            "reads": [[max(first(block) + k - shift[block], 0) if block in sizes else 0 for k in range(n + step.multipliers)] for block in BLOCKS_IN],
             "raw": 2 * r + 6 * r * s, "A": 3 * s * groups * W, "E": 3 * r * width * W,
             "K": len(pairs) * r * square * W, "point": groups * program.input_size * W, "values": groups * outputs * W,
         }  # fmt: skip
+        if dense is not None:
+            self.pushed = max(self.pushed, groups * (dense.output_size + program.input_size) * W)
         moves = len(gather) * groups * s + len(scatter) * width * r
         value_cost = groups * work(program) + moves
         if slopes is None:
             return record, (value_cost, 0.0)
         derivatives = sum(slopes.code[k] != ("const", 0.0) for k in slopes.results) - len(scatter)
         return record, (value_cost, groups * work(slopes) + moves + derivatives * square * r)
+
+    def add_sensitive(self, step: Step, slopes: Program) -> int:
+        """Lay out the node term once more, its kernel with derivatives by time and parameters; returns where it is."""
+        W, node = native_lanes(), step.terms[0]
+        record, _ = self._term(step, node, node.program, slopes, 1, -(-step.s // W), -(-(step.s + 1) * step.s // W))
+        return self.memory.add((TERM, record))
 
     def finish(self) -> Solvers:
         self.memory.finish()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 GOING_WELL = 0
 NOT_CONVERGED = 1
 NOT_FINITE = 2
@@ -9,3 +11,13 @@ BRANCH_ENDS = 3
 SINGULAR = 4
 STOPPED = 5  # by an event, as asked
 IN_DOUBT = 8  # solved, but the root may be another one: continuation decides
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a piece of a run ended early: a status, and what the solver had reached."""
+
+    status: int
+    residual: float
+    iterations: int
+    reach: float

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,18 @@ from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
 from leastaction.backends.solver import Solvers
 from leastaction.kernel import Native, compile_program, native_lanes
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin
 from leastaction.program import Program
 from leastaction.step.form import Step, step_of
 
+if TYPE_CHECKING:
+    from leastaction.backends.stepper import Carried
+    from leastaction.lagrangian import Lagrangian
+
 FloatArray = NDArray[np.float64]
 Event = tuple[int, int, bool]  # direction, how many to record, whether it stops a trajectory
+
+_NOTHING = np.zeros(1)
 
 # Single trajectories of more unknowns than these are faster in the solver's loops, with the points side by side.
 MOST_UNKNOWNS = 8
@@ -102,6 +107,14 @@ class Backend:
         """A name for what the state means: states under another name cannot be gone on from."""
         return f"lanes_{hashlib.sha256(repr((self.fused, self.blocks)).encode()).hexdigest()[:8]}"
 
+    def require(self, layout: str) -> None:
+        """Refuse a state that means something else."""
+        if layout != self.layout:
+            raise ValueError(
+                f"the trajectories stand as {layout}, while this version of leastaction goes on from {self.layout}; "
+                "go on with the version that wrote it"
+            )
+
     def solvers(self) -> tuple[Solvers, int, int]:
         """Memory for the solvers: for the lanes, and for one trajectory alone."""
         solvers = Solvers()
@@ -132,8 +145,9 @@ class Trajectories:
         skipped: int,
         rows: int,
         events: Sequence[Event] = (),
+        carried: Carried | None = None,
     ) -> None:
-        self.backend, self.size = backend, size
+        self.backend, self.size, self._carried = backend, size, carried
         step, L, places = backend.step, backend.lanes, backend.places
         n, s = step.n, step.s
         self.groups = -(-size // L)
@@ -147,6 +161,7 @@ class Trajectories:
             first += most
         fused = backend.fused
         row = 1 if fused else (places["z"].stop - places["z"].start) // (n + step.multipliers)
+        sensitive = self._sensitive(alone)
         self.place = self.solvers.memory.add(
             (RUN, {
                 "fused": fused, **dict(zip(("fresh", "kept", "advance"), (k.address for k in kernels), strict=False)),
@@ -161,7 +176,8 @@ class Trajectories:
                 "jacobian_size": places["factors"].stop - at["slopes"] if fused else 0,
                 "events": len(events), "every": every, "last": last, "skipped": skipped, "rows": rows,
                 "records": records, "n": n, "s": s, "param_count": step.params,
-                "first": 0, "steps": 0, "event": table or [0],
+                "left": at.get("left", 0), "columns": 0 if carried is None else len(carried.D), **sensitive,
+                "first": 0, "steps": 0, "most": 0, "event": table or [0],
                 "start": [t0], "step": [h], "floor": 1, "failure": 3,
                 "errors": prediction(step).candidates * native_lanes(), "choice": L, "active": L,
             })
@@ -174,6 +190,16 @@ class Trajectories:
         self._scratch = aligned(np.zeros(max((kernel.work for kernel in kernels), default=1)))
         self.counts = np.zeros((self.groups * L, COUNTS), np.int64)
         self.records = np.full((self.groups * L, records, 1 + 2 * n + n * s), np.nan)
+
+    def _sensitive(self, alone: int) -> dict[str, int]:
+        """The terms along whose derivatives directions are carried."""
+        step, solvers, carried = self.backend.step, self.solvers, self._carried
+        found = {"sensitive": solvers.terms[alone], "by_time": 0, "by_params": 0}
+        if carried is not None and len(carried.D) > 2 * step.n:
+            slopes = self.backend.system.sensitive_node
+            found["sensitive"] = solvers.add_sensitive(step, slopes)
+            found["by_time"], found["by_params"] = (slopes.output_slice(name).start for name in ("f_t", "f_w"))
+        return found
 
     def number(self, name: str) -> int:
         return self.solvers.memory.number(self.place, RUN, name)
@@ -209,13 +235,27 @@ class Trajectories:
                 row[:, self.backend.places[name]] = value
         return row
 
-    def advance(self, first: int, steps: int, stored: FloatArray) -> None:
+    def advance(self, first: int, steps: int, stored: FloatArray, tangents: FloatArray | None = None) -> None:
         """Steps first … first + steps of all trajectories; states to keep go to `stored`, (groups · lanes, rows, 2n)."""
         memory = self.solvers.memory
         self.set(first=first, steps=steps)
+        D = _NOTHING if self._carried is None else self._carried.D
         self._run(
-            memory.I, memory.D, self.place, self.states, self._Y, self.counts, stored, self.records, self._scratch
-        )
+            memory.I, memory.D, self.place, self.states, self._Y, self.counts, stored, self.records, self._scratch,
+            D, _NOTHING if tangents is None else tangents,
+        )  # fmt: skip
+
+    def polynomials(self, starts: FloatArray, h: float, params: FloatArray) -> tuple[FloatArray, int]:
+        """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
+        memory, step = self.solvers.memory, self.backend.step
+        alone = int(memory.I[self.number("alone")])
+        memory.array(alone, "values")[:] = params
+        z, counts = np.zeros((len(starts), step.s, step.n)), np.array([len(starts), 0])
+        loop("polynomials.polynomials")(memory.I, memory.D, alone, counts, np.array([h]), starts, z)
+        return z, int(counts[1])
+
+    def tally(self, name: str) -> int:
+        return int(self.solvers.memory.I[self.number(name)])
 
     @property
     def alive(self) -> bool:

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends.layout import LINEAR
+from leastaction.backends.native import loop
+from leastaction.backends.records import Memory
+from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
 from leastaction.linear.factor import one_thread
 from leastaction.linear.forcing import Samples
 from leastaction.linear.guard import require_stable
 from leastaction.linear.system import Quadratic
 from leastaction.methods import Method
-from leastaction.stepping import layout
-from leastaction.stepping.native import loop
-from leastaction.stepping.stepper import Failure
 
 FloatArray = NDArray[np.float64]
 Advanced = tuple[int, int, Failure | None]
@@ -81,7 +82,7 @@ class LinearStepper:
         if self.first % every:  # where the run has come to
             rows[stored] = self.y[self.columns]
             stored += 1
-        return done, stored, Failure(layout.NOT_FINITE, float("nan"), 0, 0.0)
+        return done, stored, Failure(NOT_FINITE, float("nan"), 0, 0.0)
 
     def _loop(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, bool]:
         op, h = self.propagator.operator, self.propagator.h
@@ -90,11 +91,14 @@ class LinearStepper:
         if self.propagator.system.f is not None:
             steps, nodes = min(steps, LOADED_STEPS), len(op.c)
             F = np.array([self.propagator.load(self.t + (self.first + k) * h) for k in range(steps)])
-        I = np.zeros(layout.INTEGERS, dtype=np.int64)
-        I[[layout.DOF, layout.NODES, layout.COLUMNS]] = n, nodes, len(self.columns)
-        I[[layout.FIRST, layout.STEPS, layout.EVERY, layout.LAST]] = self.first, steps, every, last
-        loop("linear.run")(I, op.W, op.W_low, op.G, F, self.y, self.carry, np.empty(2 * n), self.columns, rows)
-        return int(I[layout.DONE]), int(I[layout.STORED]), bool(I[layout.STATUS] == layout.GOING_WELL)
+        memory = Memory()
+        numbers = {"n": 2 * n, "loads": nodes * n, "width": len(self.columns), "first": self.first, "steps": steps}
+        place = memory.add((LINEAR, numbers | {"every": every, "last": last, "done": 0, "stored": 0, "status": 0}))
+        I, D = memory.finish().I, memory.D
+        arrays = (op.W, op.W_low, op.G, F, self.y, self.carry, np.empty(2 * n), self.columns, rows)
+        loop("linear.run")(I, D, place, *arrays)
+        done, stored, status = (int(I[memory.number(place, LINEAR, name)]) for name in ("done", "stored", "status"))
+        return done, stored, status == GOING_WELL
 
     def _solve(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, bool]:
         h, n = self.propagator.h, len(self.y) // 2

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from leastaction.many import lanes, singles
 from leastaction.many.job import Block, Job, Standing, Start, Tick
+from leastaction.methods import Galerkin
 from leastaction.running import interruptible, positive
-from leastaction.stepping import stepper
 
 CHUNKS_PER_THREAD = 8  # so that cores that finish early find more to do
 LARGEST_CHUNK = 4096
@@ -108,10 +108,8 @@ def usual_parts(job: Job, size: int, client: Any, threads: int | None) -> list[P
 
 def prepare(job: Job) -> None:
     """Compile what the run needs, once, before threads ask for it together."""
-    if lanes.fits(job):
+    if isinstance(job.method, Galerkin):
         lanes.compiled(job)
-    elif isinstance(job.method, stepper.Galerkin):
-        stepper.galerkin_workspace(job.system, job.method)
 
 
 def run_chunk(job: Job, start: Start, standing: Standing, block: Block, tick: Tick) -> None:

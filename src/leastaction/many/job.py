@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from leastaction.lagrangian import Lagrangian
 from leastaction.many.reductions import Plan
 from leastaction.methods import Method
-from leastaction.stepping import layout
+from leastaction.backends import status
 
 FloatArray = NDArray[np.float64]
 Tick = Callable[[int], bool]  # told how many steps were done; False if the run is to end
@@ -22,12 +22,12 @@ Tick = Callable[[int], bool]  # told how many steps were done; False if the run 
 class Status(IntEnum):
     """How a trajectory ended."""
 
-    COMPLETE = layout.GOING_WELL
-    NOT_CONVERGED = layout.NOT_CONVERGED
-    NOT_FINITE = layout.NOT_FINITE
-    BRANCH_ENDS = layout.BRANCH_ENDS
-    SINGULAR = layout.SINGULAR
-    STOPPED = layout.STOPPED  # by an event, as asked
+    COMPLETE = status.GOING_WELL
+    NOT_CONVERGED = status.NOT_CONVERGED
+    NOT_FINITE = status.NOT_FINITE
+    BRANCH_ENDS = status.BRANCH_ENDS
+    SINGULAR = status.SINGULAR
+    STOPPED = status.STOPPED  # by an event, as asked
     INTERRUPTED = 6  # by Ctrl-C
     PENDING = 7  # in an archive: not run to the planned end yet
 

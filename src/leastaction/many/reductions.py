@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from leastaction.errors import TraceError
 from leastaction.lagrangian import Lagrangian, takes_time
 from leastaction.program import Builder, Program
-from leastaction.stepping import layout
+from leastaction.backends.layout import MOST_EVENTS
 
 FloatArray = NDArray[np.float64]
 
@@ -136,8 +136,8 @@ def plan(reduce: Mapping[str, Reduction] | None, system: Lagrangian) -> Plan:
             events.append(Event(reduction.direction, 1, bool(reduction.stop)))
             kinds.append((name, "first"))
         functions.append((name, reduction.g))
-    if len(events) > layout.MOST_EVENTS:
-        raise ValueError(f"at most {layout.MOST_EVENTS} event functions in one run; got {len(events)}")
+    if len(events) > MOST_EVENTS:
+        raise ValueError(f"at most {MOST_EVENTS} event functions in one run; got {len(events)}")
     return Plan(_traced(functions, system) if functions else None, tuple(events), tuple(kinds))
 
 

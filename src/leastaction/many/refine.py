@@ -17,7 +17,7 @@ from leastaction.dense import lagrange
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin
 from leastaction.program import Program
-from leastaction.stepping import pointwise
+from leastaction.backends import points
 
 FloatArray = NDArray[np.float64]
 Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # τ (K,) ↦ q, p (K, n)
@@ -43,7 +43,7 @@ def galerkin_curve(
     nodes_t = t[:, None] + h * table.c
     given = np.broadcast_to(params[:, None, :], (count, r, params.shape[1]))
     rows = np.concatenate([nodes_t[:, :, None], nodes_q, nodes_v, given], axis=2).reshape(count * r, -1)
-    force = pointwise.evaluate(system.gradient.select("Lq"), rows).reshape(count, r, n)
+    force = points.evaluate(system.gradient.select("Lq"), rows).reshape(count, r, n)
     # λ_i = Σ_j a_ji P_j(2σ − 1), and P_j integrates to (P_{j+1} − P_{j−1})/(2(2j + 1)).
     a = np.linalg.inv(legendre.legvander(2 * table.c - 1, r - 1))
 
@@ -86,7 +86,7 @@ def roots(
     def g(tau: FloatArray) -> FloatArray:
         q, p = curve(tau)
         points = np.concatenate([(t + tau * h)[:, None], q, p, params], axis=1)
-        return pointwise.evaluate(program, points)[rows, event]
+        return points.evaluate(program, points)[rows, event]
 
     a, b = np.zeros(len(t)), np.ones(len(t))
     ga, gb = g(a), g(b)

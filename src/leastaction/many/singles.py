@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from leastaction.many.job import Block, Job, Standing, Start, Status, Tick
 from leastaction.many.refine import Curve, galerkin_curve, hermite_curve, roots
 from leastaction.many.starts import energies, velocities
-from leastaction.stepping import pointwise, stepper
-from leastaction.stepping.stepper import GalerkinStepper
+from leastaction.backends import points, stepper
+from leastaction.backends.stepper import GalerkinStepper
 
 FloatArray = NDArray[np.float64]
 
@@ -125,7 +125,7 @@ class _Single:
         params = np.broadcast_to(self.params, (len(k), len(self.params)))
         stop = None
         if plan.program is not None:
-            g = pointwise.evaluate(plan.program, np.concatenate([t[:, None], states, params], axis=1))
+            g = points.evaluate(plan.program, np.concatenate([t[:, None], states, params], axis=1))
             stop = self._events(first, g, states)
         if plan.energy:
             last = None if stop is None else stop - first + 1
@@ -178,5 +178,5 @@ class _Single:
         for when, state in ((t, left), (t + job.h, right)):
             v, _ = velocities(job.system, when, state[:, :n].copy(), state[:, n:].copy(), params)
             points = np.concatenate([when[:, None], state[:, :n], v, params], axis=1)
-            rates.append(np.concatenate([v, pointwise.evaluate(job.system.gradient.select("Lq"), points)], axis=1))
+            rates.append(np.concatenate([v, points.evaluate(job.system.gradient.select("Lq"), points)], axis=1))
         return hermite_curve(job.h, left, right, rates[0], rates[1])

@@ -12,7 +12,7 @@ from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import FLOAT64
 from leastaction.lagrangian import Lagrangian
 from leastaction.many.job import Start, Status
-from leastaction.stepping import pointwise
+from leastaction.backends import points
 
 FloatArray = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ def velocities(
     begin = 0
     while begin < len(q):
         rest = slice(begin, None)
-        part, failed = pointwise.velocities(system.point, system.n, t[rest], q[rest], p[rest], params[rest])
+        part, failed = points.velocities(system.point, system.n, t[rest], q[rest], p[rest], params[rest])
         end = len(q) if failed is None else begin + failed
         v[begin:end], found[begin:end] = part[: end - begin], True
         begin = end + 1
@@ -85,7 +85,7 @@ def energies(system: Lagrangian, t: FloatArray, q: FloatArray, p: FloatArray, pa
 
 def _at(system: Lagrangian, name: str, t: FloatArray, q: FloatArray, v: FloatArray, params: FloatArray) -> FloatArray:
     rows = np.concatenate([t[:, None], q, v, params], axis=1)
-    return pointwise.evaluate(system.hessian.select(name), rows)
+    return points.evaluate(system.hessian.select(name), rows)
 
 
 def _accelerations(
@@ -94,7 +94,7 @@ def _accelerations(
     """The Euler–Lagrange acceleration, and where ∂²L/∂v² has full rank after scaling rows and columns."""
     n, size = system.n, len(q)
     rows = np.concatenate([t[:, None], q, v, params], axis=1)
-    values = pointwise.evaluate(system.point, rows)
+    values = points.evaluate(system.point, rows)
     blocks = {name: values[:, system.point.output_slice(name)] for name, _ in system.point.outputs}
     Lqv, Lvv = blocks["Lqv"].reshape(size, n, n), blocks["Lvv"].reshape(size, n, n)
     force = blocks["Lq"] - np.einsum("bkj,bk->bj", Lqv, v) - blocks["Lvt"]

@@ -29,7 +29,8 @@ from leastaction.precision.arithmetic import ball, balls, matrix, mpfs
 from leastaction.precision.equations import Coefficients, Equations
 from leastaction.precision.evaluate import function
 from leastaction.precision.mechanics import identity
-from leastaction.stepping.stepper import Failure, Start
+from leastaction.backends.status import Failure
+from leastaction.backends.stepper import Start
 from leastaction.trace import derivatives, trace
 from leastaction.working import flint_bits
 

@@ -16,19 +16,11 @@ import flint
 
 from leastaction.precision.arithmetic import largest, log2
 from leastaction.precision.equations import Equations
-from leastaction.stepping.layout import (
-    ASTRAY,
-    BRANCH_ENDS,
-    FASTEST,
-    GOING_WELL,
-    NOT_CONVERGED,
-    NOT_FINITE,
-    OF_A_CHORD,
-    OF_A_LATER_CHORD,
-    ON_THE_BRANCH,
-    SINGULAR,
-    SLOWEST,
-)
+from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
+from leastaction.step.continuation import FASTEST, SLOWEST
+from leastaction.step.verdict import ON_THE_BRANCH
+
+OF_A_CHORD, OF_A_LATER_CHORD, ASTRAY = 1.5, 0.5, 1.0
 
 MOST_ITERATIONS = 50
 ROUGH_BITS = 128  # of continuation's steps on the way to h

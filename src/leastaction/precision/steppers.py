@@ -16,8 +16,10 @@ from leastaction.precision.equations import Coefficients, Equations
 from leastaction.precision.linear import LinearMechanics, LinearStepper
 from leastaction.precision.mechanics import Mechanics
 from leastaction.precision.newton import Reached, continue_from_rest, solve_step
-from leastaction.stepping.layout import GOING_WELL, NOT_FINITE, ON_THE_BRANCH, SINGULAR, WHOLE_POLYNOMIAL
-from leastaction.stepping.stepper import Failure, Start, Stepper
+from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR, Failure
+from leastaction.backends.stepper import Start, Stepper
+from leastaction.step.prediction import WHOLE as WHOLE_POLYNOMIAL
+from leastaction.step.verdict import ON_THE_BRANCH
 from leastaction.working import flint_bits
 
 Mpfs = NDArray[np.object_]

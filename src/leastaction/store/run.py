@@ -16,7 +16,8 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.prepare import Request, prepare
 from leastaction.running import interruptible, positive, progress_bar, raise_failure
-from leastaction.stepping.stepper import Failure, ResumableStepper
+from leastaction.backends.status import Failure
+from leastaction.backends.stepper import ResumableStepper
 from leastaction.store.archive import Archive, to_json
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError

@@ -25,7 +25,7 @@ from leastaction.linear.factor import blas_threads
 from leastaction.linear.stepper import LinearStepper
 from leastaction.methods import method
 from leastaction.program import Program
-from leastaction.stepping.stepper import ResumableStepper, Start, stepper
+from leastaction.backends.stepper import ResumableStepper, Start, stepper
 from leastaction.store.archive import Archive
 
 Header = Mapping[str, Any]

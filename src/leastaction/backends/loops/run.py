@@ -48,7 +48,8 @@ from leastaction.backends.loops.solver import (
 )
 from leastaction.backends.loops.solver import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.sweep import lanewise, read_solver, set_given, set_times
-from leastaction.backends.status import GOING_WELL, STOPPED
+from leastaction.backends.loops.tangent import carry, take_lane
+from leastaction.backends.status import GOING_WELL, SINGULAR, STOPPED
 from leastaction.step.verdict import REACH, TINY
 
 REST = 16  # steps that begin with Newton after one for which the chord did not do
@@ -57,17 +58,18 @@ read_run = reader(RUN)
 
 
 @native
-def run(I, D, place, states, Y, counts, stored, records, scratch):
+def run(I, D, place, states, Y, counts, stored, records, scratch, tangent, tangents):
     """The steps of every group, from the states; `counts` has a row for each lane.
 
     stored    a block of (rows, 2n) numbers (q, p) for each lane
     records   a block of (records, 1 + 2n + N) numbers (step, q, p, z) for each lane: the steps with crossings
+    tangent   with one trajectory, the directions carried along, (columns, 2n), and those stored, (rows, columns, 2n)
     """
     A = read_run(I, D, place)
     S, S1 = read_solver(I, D, A.solver), read_solver(I, D, A.alone)
     for group in range(A.groups):
         X = at(states, group * A.size * A.lanes)
-        _run_group(I, D, A, S, S1, X, Y, group * A.lanes, counts, stored, records, scratch)
+        _run_group(I, D, A, S, S1, X, Y, group * A.lanes, counts, stored, records, scratch, tangent, tangents)
 
 
 @native
@@ -79,7 +81,7 @@ def _any(values, lanes):
 
 
 @native
-def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch):
+def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tangent, tangents):
     n, L, h = A.n, A.lanes, A.step[0]
     N = A.n * A.s
     alive, trouble, iterations = at(X, A.alive * L), at(X, A.trouble * L), at(X, A.iterations * L)
@@ -108,6 +110,13 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch):
                 count = at(counts, (lane + i) * COUNTS)
                 count[STEPS] += 1
                 count[ITERATIONS] += int(iterations[i])
+                A.most[0] = max(A.most[0], int(iterations[i]))
+                if A.fused == 1:
+                    A.floor[0] = max(A.floor[0], X[A.left * L + i])
+        if A.columns > 0 and alive[0] != 0.0 and not carry(I, D, A, S1, X, k, tangent):
+            alive[0] = 0.0
+            counts[lane * COUNTS + STEPS] -= 1
+            counts[lane * COUNTS + STATUS] = SINGULAR
         for i in range(L):
             X[A.t * L + i] = A.start[0] + (k + 1) * h
         if A.fused == 1:
@@ -130,6 +139,9 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch):
                     own = at(stored, ((lane + i) * A.rows + row) * 2 * n)
                     for j in range(2 * n):
                         own[j] = X[(A.q + j) * L + i]
+            if A.columns > 0:
+                for j in range(A.columns * 2 * n):
+                    tangents[row * A.columns * 2 * n + j] = tangent[j]
 
 
 @native
@@ -216,24 +228,12 @@ def _iterate(I, D, A, S, X):
 def _alone(I, D, A, S, X, i, k, count):
     """Solve lane i's step k alone; a lane where that fails is alive no more."""
     n, s, L, h = A.n, A.s, A.lanes, A.step[0]
-    S.t[0] = X[A.t * L + i]
-    for j in range(n):
-        S.q[j], S.p[j] = X[(A.q + j) * L + i], X[(A.p + j) * L + i]
-        if A.fused == 0:
-            S.reach[j] = X[(A.reach + j) * L + i]
-        for v in range(s):
-            S.z[j * S.stride + v] = X[(A.z + j * A.z_coordinate + v * A.z_control) * L + i]
-        for v in range(s, S.stride):
-            S.z[j * S.stride + v] = 0.0
-    for j in range(A.param_count):
-        S.values[j] = X[(A.params + j) * L + i]
-    if L > 1:
-        for j in range(n):
-            S.v[j] = 0.0  # nothing that another lane left
+    take_lane(A, S, X, i)
     status, spent, continued = alone(S, I, D, h, A.fused == 0 and k > 0)
     if continued and k > 0:
         count[CONTINUED] += 1
     count[ITERATIONS] += spent
+    A.most[0] = max(A.most[0], spent + int(X[A.iterations * L + i]))
     X[A.trouble * L + i] = 0.0
     if status != GOING_WELL:
         X[A.alive * L + i] = 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leastaction.backends.loops.elimination import factor, solve
-from leastaction.backends.loops.legendre import invert
+from leastaction.backends.loops.legendre import invert_alone
 from leastaction.backends.loops.machine import (
     W,
     add,
@@ -290,7 +290,7 @@ def continue_from_rest(S, I, D, h):
         S.at[1 + j] = S.q[j]
     for j in range(S.params):
         S.at[1 + 2 * n + j] = S.values[j]
-    if not invert(S, S.p):
+    if not invert_alone(S, S.p):
         return SINGULAR
     for i in range(S.components * row):
         S.z[i] = 0.0

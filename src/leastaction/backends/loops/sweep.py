@@ -101,7 +101,7 @@ def sweep(S, I, D, first, slopes, q, p, z):
         outputs, kernel = (T.slope_outputs, T.slopes) if slopes else (T.outputs, T.kernel)
         for g in range(T.groups):
             call_kernel(kernel, at(T.point, g * T.inputs * W), at(T.values, g * outputs * W), S.work)
-        _scatter(S, T, outputs)
+        scatter_values(S, T, T.values, outputs)
     for c in range(S.n):  # p comes last
         end = at(S.R, c * row + (s - 1) * lanes)
         for k in range(lanes):
@@ -125,16 +125,17 @@ def _gather(S, T, q, z):
 
 
 @native
-def _scatter(S, T, outputs):
+def scatter_values(S, T, values, outputs):
+    """Add a term's values to the equations and to the impulse."""
     lanes, r, width = S.lanes, T.points, S.width
     for w in range(T.scatters):
         value, c, b = T.scatter[3 * w], T.scatter[3 * w + 1], T.scatter[3 * w + 2]
         for i in range(r):
             weight = T.raw[r + i] if b < 2 else 1.0
             if lanes == 1:
-                S.scaled[i] = weight * T.values[((i // W) * outputs + value) * W + i % W]
+                S.scaled[i] = weight * values[((i // W) * outputs + value) * W + i % W]
             else:
-                store(at(S.scaled, i * W), mul(splat(weight), load(at(T.values, (i * outputs + value) * W))))
+                store(at(S.scaled, i * W), mul(splat(weight), load(at(values, (i * outputs + value) * W))))
         if b == 0:
             for i in range(r):
                 for k in range(lanes):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from leastaction.methods import RungeKutta4
 from leastaction.program import Program
-from leastaction.stepping import pointwise
+from leastaction.backends import points
 
 if TYPE_CHECKING:
     from leastaction.lagrangian import Lagrangian
@@ -103,7 +103,7 @@ class _Second:
 def _evaluate(program: Program, t: FloatArray, q: FloatArray, v: FloatArray, params: FloatArray) -> dict[str, Any]:
     """The program at K points; `params` are the same for all, or a row for each."""
     rows = np.broadcast_to(params, (len(q), params.shape[-1]))
-    result = pointwise.evaluate(program, np.concatenate([t[:, None], q, v, rows], axis=1))
+    result = points.evaluate(program, np.concatenate([t[:, None], q, v, rows], axis=1))
     return {name: result[:, program.output_slice(name)] for name, _ in program.outputs}
 
 

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from leastaction.stepping.layout import (
-    COLUMNS,
-    DOF,
-    DONE,
-    EVERY,
-    FIRST,
-    GOING_WELL,
-    LAST,
-    NODES,
-    NOT_FINITE,
-    STATUS,
-    STEPS,
-    STORED,
-)
-from leastaction.stepping.loops.calls import native
+from leastaction.backends.layout import LINEAR
+from leastaction.backends.loops.machine import native, reader
+from leastaction.backends.status import GOING_WELL, NOT_FINITE
+
+read_linear = reader(LINEAR)
 
 
 @native
-def run(I, W, W_low, G, F, y, carry, d, columns, stored):
-    """Do I[STEPS] steps y ← y + W y + G F_k; the state is y = (q, p) and what `carry` has still to add to it.
+def run(I, D, place, W, W_low, G, F, y, carry, d, columns, stored):
+    """Do steps y ← y + W y + G F_k; the state is y = (q, p) and what `carry` has still to add to it.
 
-    W is the unevaluated sum W + W_low. Row k of F holds the load at the I[NODES] nodes of the step.
+    W is the unevaluated sum W + W_low. Row k of F holds the load at the nodes of the step.
     Rows of `stored` are the chosen columns of y.
     """
-    n, nodes, width = 2 * I[DOF], I[NODES] * I[DOF], I[COLUMNS]
-    for k in range(I[STEPS]):
+    A = read_linear(I, D, place)
+    n, nodes, width = A.n, A.loads, A.width
+    for k in range(A.steps):
         spoilt = 0.0
         for i in range(n):
             low = carry[i]
@@ -41,17 +32,17 @@ def run(I, W, W_low, G, F, y, carry, d, columns, stored):
             after = y[i] + d[i]
             spoilt += after - after  # not a number where a sum is infinite or not one
         if spoilt != 0.0:
-            I[STATUS] = NOT_FINITE
+            A.status[0] = NOT_FINITE
             return
         for i in range(n):  # Knuth's two-sum: y + carry is exact
             before, after = y[i], y[i] + d[i]
             rounded = after - before
             carry[i] = (before - (after - rounded)) + (d[i] - rounded)
             y[i] = after
-        I[DONE] += 1
-        number = I[FIRST] + k + 1
-        if number % I[EVERY] == 0 or number == I[LAST]:
+        A.done[0] += 1
+        number = A.first + k + 1
+        if number % A.every == 0 or number == A.last:
             for i in range(width):
-                stored[I[STORED] * width + i] = y[columns[i]]
-            I[STORED] += 1
-    I[STATUS] = GOING_WELL
+                stored[A.stored[0] * width + i] = y[columns[i]]
+            A.stored[0] += 1
+    A.status[0] = GOING_WELL

@@ -1,0 +1,117 @@
+"""The derivative of a run by where it began, by the parameters and by h, carried along step by step.
+
+With R(z; q, p, w, h) = 0 the equations of a step, q⁺ = q + z^s and p⁺ = p + I(z; q, w, h) (see `step.form`), a direction
+(dq, dp, dw, dh) is carried to
+
+    dz = −(∂R/∂z)⁻¹ (R_q dq + R_p dp + R_w dw + R_h dh),    dq⁺ = dq + dz^s,    dp⁺ = dp + dI .
+
+R and I along a direction are the same sweep as R and I: what the Programs read changes by what is gathered, what they
+give by their derivatives, and that is scattered. By h directly change the nodes' times, t₀ + (k + c_i) h, the velocities, by
+−v_i/h, and the weights h w_i; in l_ν′/h · h w_i the last two cancel.
+"""
+
+from __future__ import annotations
+
+from leastaction.backends.loops.elimination import factor, solve
+from leastaction.backends.loops.machine import W, add, at, fma, load, native, splat, store
+from leastaction.backends.loops.solver import prepare
+from leastaction.backends.loops.sweep import TERM_SIZE, jacobian, read_term, scatter_values, set_given, set_step, sweep
+
+
+@native
+def take_lane(A, S, X, i):
+    """The step that lane i is at, to the solver for one: where it begins, and z."""
+    L, row = A.lanes, S.stride
+    S.t[0] = X[A.t * L + i]
+    for j in range(A.n):
+        S.q[j], S.p[j] = X[(A.q + j) * L + i], X[(A.p + j) * L + i]
+        S.reach[j] = X[(A.reach + j) * L + i]
+        for v in range(A.s):
+            S.z[j * row + v] = X[(A.z + j * A.z_coordinate + v * A.z_control) * L + i]
+        for v in range(A.s, row):
+            S.z[j * row + v] = 0.0
+    for j in range(A.param_count):
+        S.values[j] = X[(A.params + j) * L + i]
+
+
+@native
+def carry(I, D, A, S, X, k, tangent):
+    """The directions from the start of step k to its end, where z solves it; False where ∂R/∂z is singular."""
+    n, s, N, row, h = A.n, A.s, S.unknowns, S.stride, A.step[0]
+    take_lane(A, S, X, 0)
+    prepare(S, I, D, h, True)
+    if A.sensitive != S.terms:
+        set_step(S, I, D, A.sensitive, h)
+    set_given(S, I, D, A.sensitive, S.t, S.values)
+    sweep(S, I, D, A.sensitive, True, S.q, S.p, S.z)
+    jacobian(S, I, D, A.sensitive)
+    if not factor(S.J, S.pivots, N, S.lead):
+        return False
+    for c in range(A.columns):
+        d = at(tangent, c * 2 * n)
+        for i in range(S.components * row):
+            S.last[i] = 0.0
+        _along(I, D, A, S, d, c - 2 * n, k, h)
+        for j in range(n):
+            S.R[j * row + s - 1] -= d[n + j]
+        for j in range(S.components):
+            for v in range(s):
+                S.b[j * s + v] = -S.R[j * row + v]
+        solve(S.J, S.pivots, N, S.lead, S.b)
+        for j in range(S.components):
+            for v in range(s):
+                S.last[j * row + v] = S.b[j * s + v]
+        _along(I, D, A, S, d, c - 2 * n, k, h)
+        for j in range(n):
+            d[j] += S.last[j * row + s - 1]
+            d[n + j] += S.impulse[j]
+    return True
+
+
+@native
+def _along(I, D, A, S, d, e, k, h):
+    """S.R, S.impulse ← R and I along dq = d and dz = S.last; e ≥ 0 names the parameter, or behind them h, that varies too."""
+    for c in range(S.components * S.width):
+        store(at(S.R, c * W), splat(0.0))
+    for c in range(S.n):
+        S.impulse[c] = 0.0
+    n, s, P = S.n, S.s, S.params
+    for number in range(S.term_count):
+        T = read_term(I, D, A.sensitive + number * TERM_SIZE)
+        groups, outputs = T.groups, T.slope_outputs
+        inputs = at(S.push, groups * outputs * W)
+        for g in range(groups * outputs):
+            store(at(S.push, g * W), splat(0.0))
+        for w in range(T.gathers):
+            place, c, a, based = T.gather[4 * w], T.gather[4 * w + 1], T.gather[4 * w + 2], T.gather[4 * w + 3]
+            for g in range(groups):
+                total = splat(d[c]) if based == 1 else splat(0.0)
+                column = at(T.A, a * s * groups * W + g * W)
+                for v in range(s):
+                    total = fma(load(at(column, v * groups * W)), splat(S.last[c * S.stride + v]), total)
+                if a == 1 and e == P and e >= 0:
+                    total = fma(splat(-1.0 / h), load(at(T.point, (g * T.inputs + place) * W)), total)
+                store(at(inputs, (g * T.inputs + place) * W), total)
+        for w in range(T.entries):
+            value, row, column, pair = T.entry[4 * w], T.entry[4 * w + 1], T.entry[4 * w + 2], T.entry[4 * w + 3]
+            out = row if T.pair[2 * pair] == 0 else (n + row if T.pair[2 * pair] == 1 else n + row)
+            place = T.reads[T.pair[2 * pair + 1] * S.components + column]
+            for g in range(groups):
+                total = load(at(S.push, (g * outputs + out) * W))
+                slope = load(at(T.values, (g * outputs + value) * W))
+                store(at(S.push, (g * outputs + out) * W), fma(slope, load(at(inputs, (g * T.inputs + place) * W)), total))
+        if e >= 0:
+            for g in range(groups):
+                for j in range(2 * n):
+                    change = at(S.push, (g * outputs + j) * W)
+                    values = at(T.values, g * outputs * W)
+                    if e < P:
+                        store(change, add(load(change), load(at(values, (A.by_params + j * P + e) * W))))
+                    else:
+                        for m in range(W):
+                            i = min(g * W + m, T.points - 1)
+                            when = float(k) + T.raw[i] / h
+                            change[m] += when * values[(A.by_time + j) * W + m]
+                            if j < n:
+                                change[m] += values[j * W + m] / h
+        scatter_values(S, T, S.push, outputs)

@@ -1,0 +1,53 @@
+"""Programs at many points, natively."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.layout import POINTS
+from leastaction.backends.native import loop
+from leastaction.backends.records import Memory
+from leastaction.kernel import Native, compile_program
+from leastaction.program import Program
+
+FloatArray = NDArray[np.float64]
+
+
+def evaluate(program: Program, rows: FloatArray) -> FloatArray:
+    """The program's outputs (K, outputs) for rows (K, inputs) of its inputs."""
+    kernel = compile_program(program)
+    results = np.zeros((len(rows), kernel.outputs))
+    inputs = np.ascontiguousarray(rows, float)
+    loop("points.evaluate")(
+        kernel.address, len(rows), kernel.inputs, kernel.outputs, inputs, results, np.zeros(kernel.work)
+    )
+    return results
+
+
+def room(point: Program, n: int) -> tuple[Native, dict[str, Any]]:
+    """What the record of one point needs: the kernel of f, m and their derivatives, and arrays to work in."""
+    kernel, params = compile_program(point), point.inputs[-1][1]
+    return kernel, {
+        "n": n, "params": params, "point": kernel.address, "mass_pivots": np.zeros(n),
+        "v": n, "at": 1 + 2 * n + params, "at_values": kernel.outputs, "V": n * n, "move": n, "fastest": n,
+        "work": kernel.work,
+    }  # fmt: skip
+
+
+def velocities(
+    point: Program, n: int, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
+) -> tuple[FloatArray, int | None]:
+    """v(t, q, p) at K points, and the index of the first that has none; `params` is one set, or (K, …) sets."""
+    kernel, fields = room(point, n)
+    memory = Memory()
+    place = memory.add((POINTS, fields))
+    memory.finish()
+    v, counts = np.zeros((len(q), n)), np.array([len(q), 0])
+    points = np.ascontiguousarray(np.concatenate([q, p], axis=1))
+    loop("points.velocities")(memory.I, memory.D, place, params.ndim - 1, counts, t, points, v, params)
+    del kernel  # alive until here
+    done = int(counts[1])
+    return v, None if done == len(q) else done

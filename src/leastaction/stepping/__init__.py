@@ -1,1 +1,0 @@
-"""Stepping: the native loops and what Python needs to run them."""

@@ -178,15 +178,14 @@ def test_loops_are_made_again_when_their_text_changes(monkeypatch):
         return 1
 
     monkeypatch.setattr(native, "compile_ir", record)
-    native.loop_address.__wrapped__("rk4.run")
+    native.loop.__wrapped__("rk4.run")
     source = native._source()
     monkeypatch.setattr(native, "_source", lambda: source + "\n# changed")
-    native.loop_address.__wrapped__("rk4.run")
-    native.loop_address.__wrapped__("galerkin.run")
+    native.loop.__wrapped__("rk4.run")
+    native.loop.__wrapped__("run.run")
     assert len(set(keys)) == 3
-    for file in ("layout.py", "newton.py", "galerkin.py", "rk4.py"):
-        folder = os.path.join(os.path.dirname(native.__file__), "" if file == "layout.py" else "loops")
-        with open(os.path.join(folder, file), encoding="utf-8") as text:
+    for file in ("layout.py", "records.py", "loops/solver.py", "loops/run.py", "loops/rk4.py", "../step/verdict.py"):
+        with open(os.path.join(os.path.dirname(native.__file__), file), encoding="utf-8") as text:
             assert text.read() in source
 
 

@@ -1,12 +1,15 @@
 """Members of the family that are known methods under other names, step for step to round-off."""
 
+from contextlib import contextmanager
+from unittest import mock
+
 import numpy as np
 import pytest
 
 import leastaction as la
 from classical import gradient, hamilton, integrals, legendre, partitioned_runge_kutta
-from leastaction import discrete
-from leastaction.backends import stepper
+from leastaction.backends import trajectories
+from leastaction.backends.solver import Solvers
 from systems import NAMES, case, double_pendulum, inseparable, pendulum, separable, step
 
 STEPS = 5
@@ -123,23 +126,55 @@ def test_simpson_of_the_pendulum_paper(h):
     np.testing.assert_allclose(q1 - q0, h**2 / 12 * (slope(q1) - slope(q0)) + h / 2 * (p0 + p1), **TIGHT)
 
 
-@pytest.fixture
-def loops_over_nodes(monkeypatch):
-    """Let nothing be fused."""
-    stepper._newton_program.cache_clear()
-    monkeypatch.setattr(discrete, "FUSED_UNKNOWNS", 0)
-    yield
-    stepper._newton_program.cache_clear()
+# ------------------------------------------------------------------------------ every way to solve a step
+
+
+@contextmanager
+def solved_by(how):
+    """Let single runs be solved by the loops over the points, by Newton alone or with the mass chord."""
+    fields = Solvers._solver
+
+    def chosen(self, step, lanes):
+        return fields(self, step, lanes) | {"has_chord": how == "chord"}
+
+    trajectories.backend.cache_clear()
+    with mock.patch.object(trajectories, "MOST_UNKNOWNS", 0), mock.patch.object(Solvers, "_solver", chosen):
+        yield
+    trajectories.backend.cache_clear()
 
 
 @pytest.mark.parametrize("method", ["midpoint", "stormer-verlet", "simpson", "P3N3Q6Gau", "P3N4Q6Lob"])
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "chain-4"])
-def test_fused_step_is_the_step_by_loops_over_the_nodes(name, method, request):
+def test_fused_step_is_the_step_by_loops_over_the_nodes(name, method):
     """One Program for a whole Newton step, and loops over the nodes, solve the same equations."""
     system, q0, v0 = case(name)
-    assert discrete.fusible(system.point, la.method(method).table, system.n) or system.n * la.method(method).s > 8
     fused = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
-    request.getfixturevalue("loops_over_nodes")
-    loops = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
-    np.testing.assert_allclose(loops.q, fused.q, **TIGHT)
-    np.testing.assert_allclose(loops.p, fused.p, **TIGHT)
+    assert trajectories.backend(system, la.method(method), 1).fused or system.n * la.method(method).s > 8
+    for how in ("newton", "chord"):
+        with solved_by(how):
+            loops = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
+            assert not trajectories.backend(system, la.method(method), 1).fused
+        np.testing.assert_allclose(loops.q, fused.q, **TIGHT)
+        np.testing.assert_allclose(loops.p, fused.p, **TIGHT)
+
+
+@pytest.mark.parametrize("s", range(1, 9))
+@pytest.mark.parametrize("name", ["inseparable", "separable", "double-pendulum"])
+def test_chord_newton_and_lanes_give_the_same_steps(name, s):
+    """Gauss and Lobatto members of every degree: the rungs of the ladder, for one trajectory and in lanes."""
+    system, q0, v0 = case(name)
+    for rule in (la.gauss(s), la.lobatto(s + 1)):
+        method = la.galerkin(s, rule)
+        found = []
+        for how in ("newton", "chord"):
+            with solved_by(how):
+                path = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
+                found.append((path.q, path.p))
+        with mock.patch.object(trajectories, "MOST_INSTRUCTIONS", 0):
+            trajectories.backend.cache_clear()
+            paths = la.ensemble(system, method, np.tile(q0, (5, 1)), v0=np.tile(v0, (5, 1)), h=0.05, steps=STEPS)
+            trajectories.backend.cache_clear()
+        found += [(paths.q[i], paths.p[i]) for i in (0, 4)]
+        for q, p in found[1:]:
+            np.testing.assert_allclose(q, found[0][0], **TIGHT)
+            np.testing.assert_allclose(p, found[0][1], **TIGHT)

@@ -27,7 +27,7 @@ from leastaction.methods import Galerkin
 from leastaction.program import BINARY, UNARY, Builder, Program, Value, indices
 from leastaction.step.form import Step, stencils, step_of
 from leastaction.step.prediction import Prediction
-from leastaction.step.verdict import FAR, REACH, TINY, verdict
+from leastaction.step.verdict import FADING, FAR, REACH, TINY, verdict
 
 if TYPE_CHECKING:
     from leastaction.lagrangian import Lagrangian
@@ -403,7 +403,7 @@ def step_programs(
         ("invariants", one.before.output_size), ("slopes", n * N), ("factors", len(one.pattern)),
         ("q", n), ("p", n), ("carry", 2 * n),
         ("started", 1), ("memory", n * ahead.memory), ("record", ahead.record),
-        ("g", events), ("lowest", int(energy)), ("highest", int(energy)), ("length", n), ("reach", n),
+        ("g", events), ("lowest", int(energy)), ("highest", int(energy)), ("length", n), ("reach", n), ("floor", n),
         ("z", N), ("impulse", n), ("scale", n + step.multipliers), ("before", 1), ("doubt", 1),
         ("fresh", 1), ("kept", 1), ("iterations", 1), ("trouble", 1), ("left", 1),
     ]  # fmt: skip
@@ -463,12 +463,15 @@ def _advance(
         outputs["lowest"] = where_ok([B.op("min", x["lowest"][0], E)], "lowest")
         outputs["highest"] = where_ok([B.op("max", x["highest"][0], E)], "highest")
     start = where_ok(start, "z")
+    floor = [B.scale(FADING, a) for a in x["floor"]]
+    least = [B.op("max", tiny, a) for a in floor] + [tiny] * step.multipliers
     outputs |= {
         "length": length,
-        "reach": where_ok([B.scale(REACH, a) for a in longest], "reach"),
+        "reach": where_ok([B.op("max", B.scale(REACH, a), b) for a, b in zip(longest, floor, strict=True)], "reach"),
+        "floor": floor,
         "z": start,
         "impulse": x["impulse"],
-        "scale": [largest(B, [start[i] for i in own], tiny) for own in components(step)],
+        "scale": [largest(B, [start[i] for i in own], a) for own, a in zip(components(step), least, strict=True)],
         "before": [zero],
         "doubt": [zero],
         "fresh": [ok],

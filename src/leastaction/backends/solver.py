@@ -96,8 +96,8 @@ class Solvers:
             "B": components**2 * square * W if dense else 1, "J": unknowns * lead if dense else 1,
             "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
             "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "values": step.params, "v": n,
-            "at": (1 + 2 * n + step.params) * lanes, "at_values": node.slopes.output_size, "V": n * n, "move": n, "fastest": n,
-            "argument": 1, "work": self.room, "push": self.pushed, "scale": components, "reach": n, "reached": 1, "left": 1,
+            "at": (1 + 2 * n + step.params) * lanes, "at_values": node.slopes.output_size, "V": n * n, "move": n, "fastest": n, "noise": 2 * n + 2 * n * n, "floor": n,
+            "argument": 1, "work": self.room, "scale": components, "reach": n, "reached": 1, "left": 1,
         }  # fmt: skip
         table, middle = step.method.table, _middle(step.method)
         return {

@@ -170,7 +170,7 @@ class GalerkinStepper(WithTangent):
         return {
             "newton_iterations": int(count[ITERATIONS]),
             "most_iterations": self._run.tally("most"),
-            "floor": float(self._run.real("floor")[0]),
+            "floor": float(self._run.real("undone")[0]),
             "continued": int(count[CONTINUED]),
         }
 
@@ -180,7 +180,7 @@ class GalerkinStepper(WithTangent):
             "layout": np.array(run.backend.layout),
             "state": run.get()[0, run.backend.lasting],
             "counts": np.append(run.counts[0], [self._first, run.tally("most")]),
-            "floor": run.real("floor").copy(),
+            "floor": run.real("undone").copy(),
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -191,7 +191,7 @@ class GalerkinStepper(WithTangent):
         run.put(values)
         *run.counts[0], self._first, most = state["counts"]
         run.set(most=most)
-        run.real("floor")[:] = state["floor"]
+        run.real("undone")[:] = state["floor"]
 
 
 class RK4Stepper:

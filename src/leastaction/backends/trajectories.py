@@ -81,7 +81,7 @@ class Backend:
         return (
             ("t", 1), ("params", step.params), ("alive", 1), ("q", n), ("p", n), ("carry", 2 * n),
             ("started", 1), ("tiles", tiles * (s + 2 + ahead.memory)), ("chosen", ahead.candidates + 1 + ahead.record),
-            ("length", n), ("reach", n), ("z", (n + step.multipliers) * row), ("impulse", n),
+            ("length", n), ("reach", n), ("floor", n), ("z", (n + step.multipliers) * row), ("impulse", n),
             ("scale", n + step.multipliers), ("iterations", 1), ("trouble", 1), ("rest", 1),
         )  # fmt: skip
 
@@ -170,7 +170,7 @@ class Trajectories:
                 **{name: at[name] for name in ("t", "params", "alive", "q", "p", "carry", "z", "impulse", "trouble")},
                 "z_coordinate": row, "z_control": n if fused else 1,
                 "fresh_wanted": at.get("fresh", 0), "kept_wanted": at.get("kept", 0),
-                **{name: at[name] for name in ("iterations", "reach", "length", "scale", "started")},
+                **{name: at[name] for name in ("iterations", "reach", "length", "floor", "scale", "started")},
                 **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "g")},
                 "jacobian": at.get("slopes", 0),
                 "jacobian_size": places["factors"].stop - at["slopes"] if fused else 0,
@@ -178,8 +178,9 @@ class Trajectories:
                 "records": records, "n": n, "s": s, "param_count": step.params,
                 "left": at.get("left", 0), "columns": 0 if carried is None else len(carried.D), **sensitive,
                 "first": 0, "steps": 0, "most": 0, "event": table or [0],
-                "start": [t0], "step": [h], "floor": 1, "failure": 3,
-                "errors": prediction(step).candidates * native_lanes(), "choice": L, "active": L,
+                "start": [t0], "step": [h], "undone": 1, "failure": 3,
+                "errors": prediction(step).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h": [np.nan],
+                "push": self.solvers.pushed,
             })
         )  # fmt: skip
         self.solvers.finish()

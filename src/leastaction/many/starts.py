@@ -70,7 +70,7 @@ def velocities(
     begin = 0
     while begin < len(q):
         rest = slice(begin, None)
-        part, failed = points.velocities(system.point, system.n, t[rest], q[rest], p[rest], params[rest])
+        part, failed = points.velocities(system.node, system.n, t[rest], q[rest], p[rest], params[rest])
         end = len(q) if failed is None else begin + failed
         v[begin:end], found[begin:end] = part[: end - begin], True
         begin = end + 1

@@ -18,6 +18,16 @@ the second, one with a kept Jacobian never more than 0.42 of the one before. Whe
 or a half, the first two have deceived, and the root may be a wrong one. The theorem's constant is seen at one place only,
 so this is no proof; `docs/design.md` tells what was measured.
 
+Floors. A coordinate may rest, or all but rest, while rounding moves it: its increments are then noise, and compare with
+nothing. What coordinate j of a step is summed from has the size
+
+    g_j = |h| Σ_k |L_vv⁻¹|_jk ( |p_k| + Σ_l |m_q|_kl |q_l| + |m_v|_kl |v_l| + |h| Σ_l |f_q|_kl |q_l| + |f_v|_kl |v_l| ),
+
+so noise is some ε g_j, and more where others that are noise move it: |h| |L_vv⁻¹| (|m_q| + |f_v| + |h| |f_q|) g on top, some
+times over. Where an iteration is in doubt, continuation computes g_j, and from then on scale_j and the reach
+are at least NOISE g_j, which fades with every step: small enough to ask for every digit of a coordinate that moves, and
+large enough that noise is seen as such (ε/NOISE is below ACCEPTABLE).
+
 The rule is written once, without branches, on Values of a Builder: inlined in fused kernels, compiled for the native
 loops, evaluated at any precision.
 """
@@ -42,6 +52,8 @@ SECOND_CHORD = ON_THE_BRANCH / 1.5
 LATER_CHORD = 0.5
 REACH = 3.0  # a step may be thrice as long as either of the last two: at a turning point one may be next to nothing
 FAR = 2.0
+NOISE = 2.0**-20  # of g_j: the least scale of a coordinate that rounding alone moves …
+FADING = 0.9  # … which becomes this part of itself with every step
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is one
 
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers

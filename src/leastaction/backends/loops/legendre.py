@@ -7,7 +7,7 @@ from leastaction.backends.loops.machine import at, call_kernel, native
 
 MOST_ITERATIONS = 100
 SHORTEST = 1e-12  # relative to v: where a step as short as this does not bring the momentum nearer, none will …
-ACCEPTABLE = 1e-7  # … and that is rounding if the whole Newton step was as short as this, else there is no such velocity
+ROUNDING = 1e-10  # … and that is rounding if the momentum is missed by this part of what it is summed from, at most
 EPS = 2.220446049250313e-16
 OUTSIDE = 1e300  # a miss that is infinite or not a number
 
@@ -17,45 +17,44 @@ def invert(S, p):
     """Solve L_v(t, q, v) = p by Newton with backtracking, from the guess in S.v; t, q are in S.at.
 
     One iteration does it when L is quadratic in v. Elsewhere a Newton step that leaves the domain of L, or does not bring
-    the momentum nearer, is halved. How near is the largest |p_j − L_v_j| in units of the size of what momentum j is summed
-    from, |p_j| and |L_vv_jk v_k| at the largest velocity on the way, so that a heavy coordinate does not hide a light one. On return S.at_values belongs to
-    the velocity found.
+    the momentum nearer, is halved. How near is the largest |p_j − L_v_j|/|p_j|, so that a heavy coordinate does not hide a
+    light one; for p_j = 0 it is counted in the size of what that momentum is summed from, |L_vv_jk v_k| at the largest
+    velocities on the way, below which rounding may keep it. On return S.at_values belongs to the velocity found.
     """
     n = S.n
     for j in range(n):
         S.fastest[j] = 0.0
-    miss = _miss(S, p, n)
+    miss, rough = _miss(S, p, n)
     if not miss < OUTSIDE:
         for j in range(n):
             S.v[j] = 0.0
-        miss = _miss(S, p, n)
+        miss, rough = _miss(S, p, n)
     for _ in range(MOST_ITERATIONS):
-        if miss <= EPS:
+        if miss <= 4.0 * EPS:
             return True
         for j in range(n):
             S.move[j] = p[j] - S.at_values[n + j]
         mass = at(S.at_values, 2 * n + 3 * n * n)
-        for j in range(n):
-            for k in range(n):
-                S.V[j * n + k] = mass[j * n + k]
+        for j in range(n * n):
+            S.V[j] = mass[j]
         if not factor(S.V, S.mass_pivots, n, n):
             return False
         solve(S.V, S.mass_pivots, n, n, S.move)
-        before, whole, size = miss, 0.0, 1.0
+        before, length = miss, 0.0
         for j in range(n):
             scale = abs(S.v[j]) + abs(S.move[j])
             if scale > 0.0:
-                whole = max(whole, abs(S.move[j]) / scale)
+                length = max(length, abs(S.move[j]) / scale)
             S.v[j] += S.move[j]
-        miss = _miss(S, p, n)
-        while not miss < before and size * whole > SHORTEST:
+        miss, rough = _miss(S, p, n)
+        while not miss < before and length > SHORTEST:
             for j in range(n):
                 S.move[j] *= 0.5
                 S.v[j] -= S.move[j]
-            size *= 0.5
-            miss = _miss(S, p, n)
+            length *= 0.5
+            miss, rough = _miss(S, p, n)
         if not miss < before:
-            return whole <= ACCEPTABLE
+            return rough <= ROUNDING
     return False
 
 
@@ -77,20 +76,22 @@ def invert_alone(S, p):
 
 @native
 def _miss(S, p, n):
-    """Evaluate at S.v: the largest |p_j − L_v_j| in its own units, or infinity outside the domain of L."""
+    """Evaluate at S.v: how far L_v is from p, in units of p and of what L_v is summed from; OUTSIDE the domain of L."""
     for j in range(n):
         S.at[1 + n + j] = S.v[j]
         S.fastest[j] = max(S.fastest[j], abs(S.v[j]))
     call_kernel(S.point, S.at, S.at_values, S.work)
     mass = at(S.at_values, 2 * n + 3 * n * n)
-    miss = 0.0
+    miss, rough = 0.0, 0.0
     for j in range(n):
         gap = abs(p[j] - S.at_values[n + j])
         if not gap < OUTSIDE:
-            return OUTSIDE
+            return OUTSIDE, OUTSIDE
         if gap > 0.0:
-            unit = abs(p[j])
+            size = abs(p[j])
+            unit = size
             for k in range(n):
                 unit += abs(mass[j * n + k]) * S.fastest[k]
-            miss = max(miss, gap / unit if unit > 0.0 else 1.0)
-    return miss
+            rough = max(rough, gap / unit if unit > 0.0 else 1.0)
+            miss = max(miss, gap / size if size > 0.0 else (gap / unit if unit > 0.0 else 1.0))
+    return miss, rough

@@ -28,6 +28,7 @@ def polynomials(I, D, place, counts, h, starts, z):
         for j in range(n):
             for v in range(row):
                 S.z[j * row + v] = S.d[v + 1] * h[0] * S.v[j] if v < s else 0.0
+            S.floor[j] = 0.0
             S.reach[j] = max(REACH * abs(h[0] * S.v[j]), TINY)
         status, _, _ = alone(S, I, D, h[0], True)
         if status != GOING_WELL:

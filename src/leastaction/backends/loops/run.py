@@ -50,7 +50,7 @@ from leastaction.backends.loops.solver import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.sweep import lanewise, read_solver, set_given, set_times
 from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.status import GOING_WELL, SINGULAR, STOPPED
-from leastaction.step.verdict import REACH, TINY
+from leastaction.step.verdict import FADING, REACH, TINY
 
 REST = 16  # steps that begin with Newton after one for which the chord did not do
 
@@ -112,7 +112,7 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tan
                 count[ITERATIONS] += int(iterations[i])
                 A.most[0] = max(A.most[0], int(iterations[i]))
                 if A.fused == 1:
-                    A.floor[0] = max(A.floor[0], X[A.left * L + i])
+                    A.undone[0] = max(A.undone[0], X[A.left * L + i])
         if A.columns > 0 and alive[0] != 0.0 and not carry(I, D, A, S1, X, k, tangent):
             alive[0] = 0.0
             counts[lane * COUNTS + STEPS] -= 1
@@ -197,7 +197,7 @@ def _iterate(I, D, A, S, X):
             if A.active[i] != 0.0:
                 trouble[i] = 1.0
         return
-    begin(S, z, at(X, A.scale * L))
+    begin(S, z, at(X, A.scale * L), at(X, A.floor * L))
     for i in range(S.components * S.stride * L):
         S.start[i] = z[i]
     while wanted:
@@ -219,7 +219,7 @@ def _iterate(I, D, A, S, X):
                         for j in range(S.components * S.stride):
                             z[j * L + i] = S.start[j * L + i]
                     else:
-                        A.floor[0] = max(A.floor[0], S.found[LEFT * L + i])
+                        A.undone[0] = max(A.undone[0], S.found[LEFT * L + i])
                 else:
                     wanted = True
 
@@ -240,9 +240,10 @@ def _alone(I, D, A, S, X, i, k, count):
         count[STATUS] = status
         A.failure[0], A.failure[1], A.failure[2] = S.left[0], S.reached[0], float(spent)
         return
-    A.floor[0] = max(A.floor[0], S.left[0])
+    A.undone[0] = max(A.undone[0], S.left[0])
     for j in range(n):
         X[(A.impulse + j) * L + i] = S.impulse[j]
+        X[(A.floor + j) * L + i] = S.floor[j]
         for v in range(s):
             X[(A.z + j * A.z_coordinate + v * A.z_control) * L + i] = S.z[j * S.stride + v]
 
@@ -278,7 +279,10 @@ def _advance(A, S, X):
             longest = largest_of(longest)
         limit = larger(longest, lanewise(at(X, A.length * L), j, L))
         put(at(X, A.length * L), j, L, longest)
-        put(at(X, A.reach * L), j, L, where(ok, mul(splat(REACH), limit), lanewise(at(X, A.reach * L), j, L)))
+        floor = mul(splat(FADING), lanewise(at(X, A.floor * L), j, L))
+        put(at(X, A.floor * L), j, L, floor)
+        reach = larger(mul(splat(REACH), limit), floor)
+        put(at(X, A.reach * L), j, L, where(ok, reach, lanewise(at(X, A.reach * L), j, L)))
         unit = div(splat(1.0), limit)
         if L == 1:
             tile, k = at(tiles, (j // W) * count * W), j % W

@@ -27,9 +27,10 @@ from leastaction.backends.loops.sweep import jacobian, lanewise, set_given, set_
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, IN_DOUBT, NOT_CONVERGED, NOT_FINITE, SINGULAR
 from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PROLONG, SMALLEST
 from leastaction.step.continuation import onward as onward_in_python
-from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEGLIGIBLE, REACH, TINY
+from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEGLIGIBLE, NOISE, REACH, TINY
 
 HUGE = 1e300
+PASSED_ON = 4  # from coordinate to coordinate noise is followed so many times
 # Where what was SEEN of an iteration, and what the verdict says, are in their arrays.
 SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE = range(9)
 SOLVED, ENDED, GOOD, DOUBTED, KEEP, LEFT = range(6)
@@ -64,10 +65,12 @@ def prepare(S, I, D, h, products):
 
 
 @native
-def begin(S, z, scale):
-    """Before the first iteration: each component's scale is its prediction's."""
+def begin(S, z, scale, floor):
+    """Before the first iteration: each component's scale is its prediction's, a coordinate's at least its floor."""
     for c in range(S.components):
         top = splat(TINY)
+        if c < S.n:
+            top = larger(top, lanewise(floor, c, S.lanes))
         for v in range(S.width):
             top = larger(top, size_of(load(at(z, (c * S.width + v) * W))))
         put(scale, c, S.lanes, largest_of(top) if S.lanes == 1 else top)
@@ -229,7 +232,7 @@ def newton(S, I, D, q, p, z, scale, reach):
     """Newton's iteration of one trajectory from z, keeping the Jacobian where that is cheaper. Returns the status."""
     N, s, n, lead, row = S.unknowns, S.s, S.n, S.lead, S.stride
     prepare(S, I, D, S.h[0], True)
-    begin(S, z, scale)
+    begin(S, z, scale, S.floor)
     fresh = True
     while True:
         sweep(S, I, D, S.terms, fresh, q, p, z)
@@ -292,11 +295,13 @@ def continue_from_rest(S, I, D, h):
         S.at[1 + 2 * n + j] = S.values[j]
     if not invert_alone(S, S.p):
         return SINGULAR
+    _set_noise(S)
     for i in range(S.components * row):
         S.z[i] = 0.0
     fraction, growth, action = SMALLEST, FASTEST, FROM_REST
     while True:
         small = h if fraction == 1.0 else fraction * h
+        _set_floor(S, abs(small))
         if action == FROM_REST:
             for j in range(n):
                 for m in range(s):
@@ -309,7 +314,7 @@ def continue_from_rest(S, I, D, h):
                 longest = 0.0
                 for m in range(s):
                     longest = max(longest, abs(S.last[j * row + m]))
-                S.reach[j] = max(REACH * longest * grown, abs(S.v[j] * small), TINY)
+                S.reach[j] = max(REACH * longest * grown, abs(S.v[j] * small), S.floor[j], TINY)
         prepare(S, I, D, small, True)
         set_times(S, I, D, S.terms, S.t)
         status = newton(S, I, D, S.q, S.p, S.z, S.scale, S.reach)
@@ -325,6 +330,52 @@ def continue_from_rest(S, I, D, h):
             continue
         prepare(S, I, D, h, False)
         return BRANCH_ENDS if S.reached[0] > 0.0 or status == IN_DOUBT else status
+
+
+@native
+def _set_noise(S):
+    """S.noise ← what g of `step.verdict` is made of, for a derivative each power of h, at the start of the step."""
+    n = S.n
+    values = S.at_values
+    f_q, f_v = at(values, 2 * n), at(values, 2 * n + n * n)
+    m_q, m_v = at(values, 2 * n + 2 * n * n), at(values, 2 * n + 3 * n * n)
+    for j in range(n):
+        for k in range(n):
+            S.V[j * n + k] = m_v[j * n + k]
+    for j in range(2 * n + 2 * n * n):
+        S.noise[j] = 0.0
+    if not factor(S.V, S.mass_pivots, n, n):
+        return
+    slow, fast = at(S.noise, 2 * n), at(S.noise, 2 * n + n * n)
+    for k in range(n):
+        momentum, force = abs(S.p[k]), 0.0
+        for i in range(n):
+            momentum += abs(m_q[k * n + i] * S.q[i]) + abs(m_v[k * n + i] * S.v[i])
+            force += abs(f_q[k * n + i] * S.q[i]) + abs(f_v[k * n + i] * S.v[i])
+            S.move[i] = 1.0 if i == k else 0.0
+        solve(S.V, S.mass_pivots, n, n, S.move)
+        for j in range(n):
+            inverse = abs(S.move[j])
+            S.noise[j] += inverse * momentum
+            S.noise[n + j] += inverse * force
+            for i in range(n):
+                slow[j * n + i] += inverse * (abs(m_q[k * n + i]) + abs(f_v[k * n + i]))
+                fast[j * n + i] += inverse * abs(f_q[k * n + i])
+
+
+@native
+def _set_floor(S, h):
+    """S.floor ← NOISE g for a step of this length."""
+    n = S.n
+    slow, fast = at(S.noise, 2 * n), at(S.noise, 2 * n + n * n)
+    for j in range(n):
+        S.floor[j] = NOISE * h * (S.noise[j] + h * S.noise[n + j])
+    for _ in range(min(n, PASSED_ON)):
+        for j in range(n):
+            S.move[j] = S.floor[j]
+        for j in range(n):
+            for k in range(n):
+                S.floor[j] += h * (slow[j * n + k] + h * fast[j * n + k]) * S.move[k]
 
 
 @native

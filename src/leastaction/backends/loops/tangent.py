@@ -15,7 +15,7 @@ from __future__ import annotations
 from leastaction.backends.loops.elimination import factor, solve
 from leastaction.backends.loops.machine import W, add, at, fma, load, native, splat, store
 from leastaction.backends.loops.solver import prepare
-from leastaction.backends.loops.sweep import TERM_SIZE, jacobian, read_term, scatter_values, set_given, set_step, sweep
+from leastaction.backends.loops.sweep import TERM_SIZE, jacobian, read_term, scatter_values, set_given, set_products, set_step, sweep
 
 
 @native
@@ -26,6 +26,7 @@ def take_lane(A, S, X, i):
     for j in range(A.n):
         S.q[j], S.p[j] = X[(A.q + j) * L + i], X[(A.p + j) * L + i]
         S.reach[j] = X[(A.reach + j) * L + i]
+        S.floor[j] = X[(A.floor + j) * L + i]
         for v in range(A.s):
             S.z[j * row + v] = X[(A.z + j * A.z_coordinate + v * A.z_control) * L + i]
         for v in range(A.s, row):
@@ -40,8 +41,10 @@ def carry(I, D, A, S, X, k, tangent):
     n, s, N, row, h = A.n, A.s, S.unknowns, S.stride, A.step[0]
     take_lane(A, S, X, 0)
     prepare(S, I, D, h, True)
-    if A.sensitive != S.terms:
+    if A.sensitive != S.terms and A.sensitive_h[0] != h:
         set_step(S, I, D, A.sensitive, h)
+        set_products(S, I, D, A.sensitive)
+        A.sensitive_h[0] = h
     set_given(S, I, D, A.sensitive, S.t, S.values)
     sweep(S, I, D, A.sensitive, True, S.q, S.p, S.z)
     jacobian(S, I, D, A.sensitive)
@@ -79,9 +82,9 @@ def _along(I, D, A, S, d, e, k, h):
     for number in range(S.term_count):
         T = read_term(I, D, A.sensitive + number * TERM_SIZE)
         groups, outputs = T.groups, T.slope_outputs
-        inputs = at(S.push, groups * outputs * W)
+        inputs = at(A.push, groups * outputs * W)
         for g in range(groups * outputs):
-            store(at(S.push, g * W), splat(0.0))
+            store(at(A.push, g * W), splat(0.0))
         for w in range(T.gathers):
             place, c, a, based = T.gather[4 * w], T.gather[4 * w + 1], T.gather[4 * w + 2], T.gather[4 * w + 3]
             for g in range(groups):
@@ -97,13 +100,13 @@ def _along(I, D, A, S, d, e, k, h):
             out = row if T.pair[2 * pair] == 0 else (n + row if T.pair[2 * pair] == 1 else n + row)
             place = T.reads[T.pair[2 * pair + 1] * S.components + column]
             for g in range(groups):
-                total = load(at(S.push, (g * outputs + out) * W))
+                total = load(at(A.push, (g * outputs + out) * W))
                 slope = load(at(T.values, (g * outputs + value) * W))
-                store(at(S.push, (g * outputs + out) * W), fma(slope, load(at(inputs, (g * T.inputs + place) * W)), total))
+                store(at(A.push, (g * outputs + out) * W), fma(slope, load(at(inputs, (g * T.inputs + place) * W)), total))
         if e >= 0:
             for g in range(groups):
                 for j in range(2 * n):
-                    change = at(S.push, (g * outputs + j) * W)
+                    change = at(A.push, (g * outputs + j) * W)
                     values = at(T.values, g * outputs * W)
                     if e < P:
                         store(change, add(load(change), load(at(values, (A.by_params + j * P + e) * W))))
@@ -114,4 +117,4 @@ def _along(I, D, A, S, d, e, k, h):
                             change[m] += when * values[(A.by_time + j) * W + m]
                             if j < n:
                                 change[m] += values[j * W + m] / h
-        scatter_values(S, T, S.push, outputs)
+        scatter_values(S, T, A.push, outputs)

@@ -183,8 +183,10 @@ def test_what_does_not_fit_the_lanes_goes_one_by_one(system, method):
     last = la.ensemble(system, method, Q, P, h=0.02, steps=300, final_only=True)
     plain = la.ensemble(system, method, Q, P, h=0.02, steps=300, every=70)
     assert paths.stats["lanes"] == 1
-    np.testing.assert_array_equal(paths.q, plain.q)
-    np.testing.assert_array_equal(paths.q[:, -1:], last.q)
+    # Without anything to compute on the way a large system goes in lanes, whose roundings are others.
+    atol = 0 if plain.stats["lanes"] == 1 else 1e-11
+    np.testing.assert_allclose(paths.q, plain.q, rtol=0, atol=atol)
+    np.testing.assert_allclose(paths.q[:, -1:], last.q, rtol=0, atol=atol)
     for i in range(5):
         single = la.integrate(system, method, Q[i], P[i], h=0.02, steps=300)
         np.testing.assert_array_equal(paths.q[i], single.q[[0, 70, 140, 210, 280, 300]])

@@ -85,8 +85,8 @@ def roots(
 
     def g(tau: FloatArray) -> FloatArray:
         q, p = curve(tau)
-        points = np.concatenate([(t + tau * h)[:, None], q, p, params], axis=1)
-        return points.evaluate(program, points)[rows, event]
+        rows_of_g = np.concatenate([(t + tau * h)[:, None], q, p, params], axis=1)
+        return points.evaluate(program, rows_of_g)[rows, event]
 
     a, b = np.zeros(len(t)), np.ones(len(t))
     ga, gb = g(a), g(b)

@@ -177,6 +177,6 @@ class _Single:
         rates = []
         for when, state in ((t, left), (t + job.h, right)):
             v, _ = velocities(job.system, when, state[:, :n].copy(), state[:, n:].copy(), params)
-            points = np.concatenate([when[:, None], state[:, :n], v, params], axis=1)
-            rates.append(np.concatenate([v, points.evaluate(job.system.gradient.select("Lq"), points)], axis=1))
+            at = np.concatenate([when[:, None], state[:, :n], v, params], axis=1)
+            rates.append(np.concatenate([v, points.evaluate(job.system.gradient.select("Lq"), at)], axis=1))
         return hermite_curve(job.h, left, right, rates[0], rates[1])

@@ -24,7 +24,7 @@ nothing. What coordinate j of a step is summed from has the size
     g_j = |h| Σ_k |L_vv⁻¹|_jk ( |p_k| + Σ_l |m_q|_kl |q_l| + |m_v|_kl |v_l| + |h| Σ_l |f_q|_kl |q_l| + |f_v|_kl |v_l| ),
 
 so noise is some ε g_j, and more where others that are noise move it: |h| |L_vv⁻¹| (|m_q| + |f_v| + |h| |f_q|) g on top, some
-times over. Where an iteration is in doubt, continuation computes g_j, and from then on scale_j and the reach
+times over. Where continuation finds no root without, it computes g_j, and from then on scale_j and the reach
 are at least NOISE g_j, which fades with every step: small enough to ask for every digit of a coordinate that moves, and
 large enough that noise is seen as such (ε/NOISE is below ACCEPTABLE).
 
@@ -52,7 +52,7 @@ SECOND_CHORD = ON_THE_BRANCH / 1.5
 LATER_CHORD = 0.5
 REACH = 3.0  # a step may be thrice as long as either of the last two: at a turning point one may be next to nothing
 FAR = 2.0
-NOISE = 2.0**-20  # of g_j: the least scale of a coordinate that rounding alone moves …
+NOISE = 2.0**-26  # of g_j: the least scale of a coordinate that rounding alone moves …
 FADING = 0.9  # … which becomes this part of itself with every step
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is one
 

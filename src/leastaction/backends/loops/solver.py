@@ -278,8 +278,10 @@ def newton(S, I, D, q, p, z, scale, reach):
 
 
 @native
-def continue_from_rest(S, I, D, h):
+def continue_from_rest(S, I, D, h, noisy):
     """The root at step h that is connected with the solution at h → 0; see `step.continuation`. Returns the status.
+
+    With `noisy` rounding may move coordinates: their scales have floors.
 
     The step begins with S.t, S.q, S.p; its unknowns and impulse are left in S.z and S.impulse.
     """
@@ -295,13 +297,18 @@ def continue_from_rest(S, I, D, h):
         S.at[1 + 2 * n + j] = S.values[j]
     if not invert_alone(S, S.p):
         return SINGULAR
-    _set_noise(S)
+    if noisy == 1:
+        _set_noise(S)
     for i in range(S.components * row):
         S.z[i] = 0.0
     fraction, growth, action = SMALLEST, FASTEST, FROM_REST
     while True:
         small = h if fraction == 1.0 else fraction * h
-        _set_floor(S, abs(small))
+        if noisy == 1:
+            _set_floor(S, abs(small))
+        else:
+            for j in range(n):
+                S.floor[j] = 0.0
         if action == FROM_REST:
             for j in range(n):
                 for m in range(s):
@@ -411,5 +418,9 @@ def alone(S, I, D, h, predicted):
             return status, spent, False
     prepare(S, I, D, h, False)
     set_given(S, I, D, S.terms, S.t, S.values)
-    status = continue_from_rest(S, I, D, h)
-    return status, spent + S.iterations[0], True
+    status, noisy = BRANCH_ENDS, 0
+    while status != GOING_WELL and noisy < 2:
+        status = continue_from_rest(S, I, D, h, noisy)
+        spent += S.iterations[0]
+        noisy += 1
+    return status, spent, True

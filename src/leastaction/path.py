@@ -70,7 +70,7 @@ class Path:
         """momentum, velocity, energy of the system in the arithmetic of the run: the system itself in float64."""
         if not isinstance(self.reals, Digits):
             return self.system
-        from leastaction.precision import mechanics
+        from leastaction.backends.flint import mechanics
 
         return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
 

@@ -109,11 +109,11 @@ def _linear(request: Request, system: Quadratic) -> Prepared:
 
 
 def _at_digits(request: Request, arithmetic: Digits) -> Prepared:
-    from leastaction import precision
+    from leastaction.backends import flint
 
     system, h = request.system, request.h
     if isinstance(system, Quadratic) and not request.allow_unstable:
         require_stable(system.propagator(request.method, float(h)))
-    mechanics = precision.mechanics(system, request.values, arithmetic)
+    mechanics = flint.mechanics(system, request.values, arithmetic)
     begin = start(mechanics, *request.initial, request.t0, h, request.values, arithmetic)
-    return Prepared(precision.stepper(mechanics, request.method, begin), begin.q, begin.p, np.arange(system.n))
+    return Prepared(flint.stepper(mechanics, request.method, begin), begin.q, begin.p, np.arange(system.n))

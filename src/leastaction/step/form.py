@@ -125,7 +125,7 @@ class Step:
 
     def samples(self, term: Term, digits: int | None = None) -> Samples:
         """The points of a term, in float64 or as mpmath numbers."""
-        return _samples(self.method, term.at, digits)
+        return samples(self.method, term.at, digits)
 
 
 def step_of(system: System, method: Galerkin) -> Step:
@@ -134,12 +134,13 @@ def step_of(system: System, method: Galerkin) -> Step:
 
 
 @lru_cache(maxsize=128)
-def _samples(method: Galerkin, at: str, digits: int | None) -> Samples:
+def samples(method: Galerkin, at: Literal["nodes", "controls"] = "nodes", digits: int | None = None) -> Samples:
+    """The points of a method, in float64 or as mpmath numbers."""
     if digits is None:
         table = method.table
         if at == "nodes":
             return Samples(table.c, table.b, table.l[:, 1:], table.dl[:, 1:])
-        exact = _samples(method, at, FLOAT64_DIGITS)
+        exact = samples(method, at, FLOAT64_DIGITS)
         return Samples(*(rounded(x) for x in (exact.tau, exact.w, exact.l, exact.dl)))
     if at == "nodes":
         entries = method.exact_table(digits)

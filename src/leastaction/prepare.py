@@ -44,8 +44,6 @@ class Request:
             raise ValueError("output= is for float64 runs of Quadratic systems; with digits= the whole state is stored")
         if self.tangent not in (False, True, "all"):
             raise ValueError(f"tangent must be True, False or 'all'; got {self.tangent!r}")
-        if self.tangent and self.arithmetic.digits is not None:
-            raise ValueError("the tangent map is computed in float64: give tangent= or digits=, not both")
         if linear and self.tangent and (self.tangent == "all" or self.output is not None):
             raise ValueError(
                 "a Quadratic system has no parameters to vary, and its tangent is whole: give tangent=True"
@@ -116,4 +114,8 @@ def _at_digits(request: Request, arithmetic: Digits) -> Prepared:
         require_stable(system.propagator(request.method, float(h)))
     mechanics = flint.mechanics(system, request.values, arithmetic)
     begin = start(mechanics, *request.initial, request.t0, h, request.values, arithmetic)
-    return Prepared(flint.stepper(mechanics, request.method, begin), begin.q, begin.p, np.arange(system.n))
+    if request.tangent:
+        solver = flint.tangent_stepper(mechanics, request.method, begin, request.rows, request.tangent == "all")
+    else:
+        solver = flint.stepper(mechanics, request.method, begin)
+    return Prepared(solver, begin.q, begin.p, np.arange(system.n))

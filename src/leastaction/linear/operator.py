@@ -2,9 +2,10 @@
 
     (q_{k+1} − q_k, p_{k+1} − p_k) = W (q_k, p_k) + G (f(t_1), …, f(t_r))
 
-For small dense systems in float64 it is correct to twice the working precision: a fixed matrix repeats its rounding error in
-every step, so that energies would drift like the number of steps. W is therefore kept as an unevaluated sum of two float64
-matrices; what is left is the random rounding of the state. Runs at N digits use the same matrix at their own precision.
+For small dense systems in float64 it is correct to twice the working precision: a fixed matrix repeats its rounding
+error in every step, so that energies would drift like the number of steps. W is therefore kept as an unevaluated sum of
+two float64 matrices; what is left is the random rounding of the state. Runs at N digits use the same matrix at their own
+precision.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Operator:
 
 @dataclass(frozen=True, eq=False)
 class StepMatrices:
-    """z^1 … z^s, stacked, and p_{k+1} − p_k, as flint matrices of (q_k, p_k, f(t_1), …, f(t_r)); the nodes as numbers."""
+    """z^1 … z^s, stacked, and p_{k+1} − p_k, as matrices of (q_k, p_k, f(t_1), …, f(t_r)); and the nodes, of flint."""
 
     z: Any
     dp: Any

@@ -11,8 +11,8 @@ with the stencils of h = 1, and the impulse is
 
     p⁺ − p = −h K (q + Σ_μ mean_μ z^μ) − C z^s + h Σ_i w_i F(t_i),        mean_μ = Σ_i w_i gather_q[i, μ],
 
-where Σ_i w_i gather_v[i, μ] is 1 for μ = s and 0 for the others, since r ≥ s nodes integrate a derivative (degree s − 1)
-exactly. A is symmetric and positive definite.
+where Σ_i w_i gather_v[i, μ] is 1 for μ = s and 0 for the others, since r ≥ s nodes integrate a derivative (degree
+s − 1) exactly. A is symmetric and positive definite.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ sweep        the equations of a Step as matrix products
 verdict      the verdict on an iteration
 iteration    their solution by Newton
 prediction   where the next step's iteration begins
+run          steps one after the other
 galerkin     runs of the family
 rk4          runs of the Runge–Kutta method
 tangent      both, with their derivatives
@@ -21,6 +22,7 @@ from leastaction.backends.flint.galerkin import GalerkinStepper
 from leastaction.backends.flint.linear import LinearMechanics, LinearStepper
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.rk4 import RK4Stepper
+from leastaction.backends.flint.tangent import GalerkinTangent, LinearTangent, RK4Tangent
 from leastaction.exact import Digits
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
@@ -28,7 +30,7 @@ from leastaction.methods import Galerkin, Method
 from leastaction.step.form import step_of
 from leastaction.stepping.stepper import Start, Stepper
 
-__all__ = ["LinearMechanics", "Mechanics", "mechanics", "stepper"]
+__all__ = ["LinearMechanics", "Mechanics", "mechanics", "stepper", "tangent_stepper"]
 
 
 def mechanics(system: Lagrangian | Quadratic, values: Any, reals: Digits) -> Mechanics | LinearMechanics:
@@ -45,3 +47,14 @@ def stepper(mechanics: Mechanics | LinearMechanics, method: Method, start: Start
     if isinstance(method, Galerkin):
         return GalerkinStepper(mechanics, step_of(mechanics.system, method), start)
     return RK4Stepper(mechanics, method, start)
+
+
+def tangent_stepper(
+    mechanics: Mechanics | LinearMechanics, method: Method, start: Start, rows: int, parameters: bool
+) -> Stepper:
+    """The stepper of a method on a system, with its derivative; it stores `rows` of them beside the states."""
+    if isinstance(mechanics, LinearMechanics):
+        return LinearTangent(mechanics, method, start, rows)
+    if isinstance(method, Galerkin):
+        return GalerkinTangent(mechanics, step_of(mechanics.system, method), start, rows, parameters)
+    return RK4Tangent(mechanics, method, start, rows, parameters)

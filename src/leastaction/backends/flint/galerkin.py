@@ -17,6 +17,7 @@ from leastaction.backends.flint.arithmetic import Balls, ball, balls, lengths, m
 from leastaction.backends.flint.iteration import Pace, Problem, Solution, solve_step
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.prediction import Predictor
+from leastaction.backends.flint.run import Run
 from leastaction.backends.flint.sweep import Layout, Sweep
 from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, SMALLEST, onward
 from leastaction.step.form import Step
@@ -26,7 +27,6 @@ from leastaction.stepping.stepper import Failure, Start
 from leastaction.working import flint_bits
 
 Mpfs = NDArray[np.object_]
-Advanced = tuple[int, int, Failure | None]
 
 ROUGH_BITS = 128  # of continuation's steps on the way to h
 
@@ -41,11 +41,11 @@ class Found:
     fraction: float
 
 
-class GalerkinStepper:
+class GalerkinStepper(Run):
     """Runs of a Step from a start."""
 
     def __init__(self, mechanics: Mechanics, step: Step, start: Start) -> None:
-        self.mechanics, self.step, self.n, self.s, self.bits = mechanics, step, step.n, step.s, mechanics.bits
+        self.mechanics, self.n, self.s, self.bits = mechanics, step.n, step.s, mechanics.bits
         digits = round(self.bits * 0.302) + 2
         with flint_bits(self.bits):
             self._t, self._h = ball(start.t), ball(start.h)
@@ -57,50 +57,38 @@ class GalerkinStepper:
             nothing = [flint.arb(0)] * self.n
         self._z: Balls | None = None  # predicted; the first step is found by continuation
         self._length, self._longest, self._still = nothing, nothing, nothing
-        self._first = 0
         self._pace: Pace | None = None
+        self._careful = False  # whether iterations are to have all bits
         self._iterations = self._most = self._continued = 0
         self._floor = 0.0
 
     def _at_fraction(self, fraction: float) -> Sweep:
         return Sweep(self._layout, self._h if fraction == 1.0 else (self._h * fraction).mid())
 
-    def advance(self, steps: int, every: int, last: int, rows: Mpfs) -> Advanced:
-        """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""
-        stored = 0
-        with flint_bits(self.bits):
-            for k in range(self._first, self._first + steps):
-                found = self._step((self._t + k * self._h).mid())
-                if found.status != GOING_WELL or found.solution is None:
-                    if k % every:
-                        rows[stored] = mpfs(self._q + self._p)
-                        stored += 1
-                    done, self._first = k - self._first, k
-                    left = 1.0 if found.solution is None else found.solution.left
-                    return done, stored, Failure(found.status, left, found.iterations, found.fraction)
-                self._take(found.solution)
-                if (k + 1) % every == 0 or k + 1 == last:
-                    rows[stored] = mpfs(self._q + self._p)
-                    stored += 1
-            self._first += steps
-        return steps, stored, None
-
-    def _step(self, t: Any) -> Found:
-        """The step from the state at t, solved from its prediction, if there is one, or followed from h = 0."""
+    def step(self) -> Failure | None:
+        """Predict, or follow from h = 0; solve; go to the end of the step."""
+        t = (self._t + self.done * self._h).mid()
         if self._z is None:
             found = self._continue(t)
         else:
-            found = self._solve(t, self._z, [REACH * x for x in self._longest], self._pace)
+            found = self._solve(t, self._z, [REACH * x for x in self._longest], None if self._careful else self._pace)
         self._iterations += found.iterations
         self._most = max(self._most, found.iterations)
-        return found
+        if found.status != GOING_WELL or found.solution is None:
+            left = 1.0 if found.solution is None else found.solution.left
+            return Failure(found.status, left, found.iterations, found.fraction)
+        self._take(t, found.solution)
+        return None
 
-    def _take(self, solution: Solution) -> None:
-        """Go to the end of a step, and predict the next."""
-        n, own = self.n, self.s * self.n
-        z = solution.z
+    def row(self) -> Balls:
+        return self._q + self._p
+
+    def _take(self, t: Any, solution: Solution) -> None:
+        """Go to the end of the step that began at t, and predict the next."""
+        n, own, z = self.n, self.s * self.n, solution.z
         self._floor = max(self._floor, solution.left)
         self._pace, self._still = solution.pace, solution.still
+        self._careful = self._careful or solution.careful
         self._q = [(a + b).mid() for a, b in zip(self._q, z[own - n : own], strict=True)]
         self._p = [(a + b).mid() for a, b in zip(self._p, solution.impulse, strict=True)]
         length = [max(a, b) for a, b in zip(self._lengths(z), self._still, strict=True)]
@@ -128,7 +116,8 @@ class GalerkinStepper:
         if v is None:
             return Found(None, SINGULAR, 0, 0.0)
         action, fraction, reached, growth = FROM_REST, SMALLEST, 0.0, FASTEST
-        last, still, spent = [], self._still, 0
+        last: Balls = []
+        rough, spent = self._still, 0
         while True:
             sweep = self._sweeps(fraction)
             # From rest the step is small enough to be judged by its contraction alone.
@@ -141,11 +130,11 @@ class GalerkinStepper:
                 ahead = zip(self._lengths(last), v, strict=True)
                 reach = [max((REACH * ratio * length).mid(), abs((speed * sweep.h).mid())) for length, speed in ahead]
             # Only the last of them needs every digit.
-            bits = self.bits if fraction == 1.0 else min(self.bits, ROUGH_BITS)
+            bits, still = (self.bits, self._still) if fraction == 1.0 else (min(self.bits, ROUGH_BITS), rough)
             solution = solve_step(Problem(sweep, t, self._q, self._p, bits), z, reach, still)
             spent += solution.iterations
             if solution.good:
-                last = solution.z
+                last, rough = solution.z, solution.still
             action, fraction, reached, growth = onward(solution.good, fraction, reached, growth)
             if action == ARRIVED:
                 return Found(solution, GOING_WELL, spent, 1.0)
@@ -170,7 +159,9 @@ class GalerkinStepper:
                         weight *= (at - d[i]) / (d[v] - d[i])
                 basis.append(weight)
             columns = (z[j:own:n] for j in range(n))
-            result += [sum((a * x for a, x in zip(basis, column, strict=True)), flint.arb(0)).mid() for column in columns]
+            result += [
+                sum((a * x for a, x in zip(basis, column, strict=True)), flint.arb(0)).mid() for column in columns
+            ]
         return result + z[own:]
 
     def polynomials(self, starts: Mpfs) -> tuple[Mpfs, int]:

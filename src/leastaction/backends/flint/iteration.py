@@ -20,6 +20,7 @@ from leastaction.step.verdict import MOST_ITERATIONS
 from leastaction.stepping.layout import GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
 
 SPARE_BITS = 40  # of an iteration at reduced precision, beyond those it is expected to get right
+SLOW = 8  # an iteration that gains fewer bits may be at the floor, and gets all there are
 AT_REST = 8  # bits more than half of them that a motion is larger than what rounding makes of it
 
 
@@ -39,6 +40,7 @@ class Solution:
     left     the increment that would come next, relative to the step
     pace     how the iteration began; None if it was over at once
     still    the sizes below which a coordinate is at rest
+    careful  it took all bits in all iterations, since it failed with fewer
     """
 
     status: int
@@ -49,6 +51,7 @@ class Solution:
     left: float
     pace: Pace | None
     still: Balls
+    careful: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,21 +68,23 @@ class Problem:
 def solve_step(
     problem: Problem, z: Balls, reach: Sequence[Any] | None, still: Balls, pace: Pace | None = None
 ) -> Solution:
-    """Newton from the prediction z; `reach` and `still` as a Judge asks for them, `pace` that of a step like this one.
+    """Newton from the prediction z; `reach` and `still` as a Judge asks for them.
 
-    Where that fails, what rounding makes of each coordinate is found (`Sweep.noise`). Coordinates that move by little
-    more are at rest from now on, and Newton begins again.
+    With the pace of a step like this one, iterations have as few bits as they need. Where that fails, what rounding
+    makes of each coordinate is found (`Sweep.noise`), coordinates that move by little more are at rest from now on, and
+    Newton begins again, with all bits.
     """
     solution, at = _newton(problem, z, reach, still, pace)
     if solution.good or at is None:
         return solution
-    sweep = problem.sweep
+    places = problem.sweep.layout.places
     rest = flint.arb((1, AT_REST - problem.bits // 2))
-    noise = [(x * rest).mid() for x in sweep.noise(problem.p, at)]
-    if not any(a < x and b < x for a, b, x in zip(still, lengths(sweep.layout.places, z), noise, strict=False)):
+    noise = [(x * rest).mid() for x in problem.sweep.noise(problem.p, at)]
+    found = [max(a, b) if c < b else a for a, b, c in zip(still, noise, lengths(places, solution.z), strict=False)]
+    if pace is None and not any(a < b for a, b in zip(still, found, strict=True)):
         return solution
-    again, _ = _newton(problem, z, reach, [max(a, b) for a, b in zip(still, noise, strict=True)], None)
-    return replace(again, iterations=again.iterations + solution.iterations)
+    again, _ = _newton(problem, z, reach, found, None)
+    return replace(again, iterations=again.iterations + solution.iterations, careful=pace is not None)
 
 
 def _newton(
@@ -116,7 +121,7 @@ def _newton(
                 good, left = finite and found.good, _float(found.left)
                 return Solution(status, iteration, z, impulse, good, left, _pace(sizes), still), at
             keep = found.keep or found.solved
-            working = bits if found.solved else _working(bits, found, sizes, pace)
+            working = bits if found.solved else max(working, _working(bits, found, sizes, pace))
         status, at = (NOT_CONVERGED, at) if found.size < math.inf else (NOT_FINITE, None)
         return Solution(status, iteration, z, [], False, _float(found.left), None, still), at
     finally:
@@ -131,6 +136,8 @@ def _working(bits: int, found: Verdict, sizes: list[float], pace: Pace | None) -
     if len(sizes) == 1:
         return bits if pace is None else _enough(bits, 3 * pace.curvature + 4 * size)
     following = log2(found.left)
+    if following > size - SLOW:
+        return bits
     return _enough(bits, following + (1 if found.keep else 2) * (following - size))
 
 

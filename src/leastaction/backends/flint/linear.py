@@ -17,15 +17,16 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.flint.arithmetic import ball, balls, identity, matrix, mpfs
+from leastaction.backends.flint.arithmetic import Balls, ball, balls, identity, matrix, mpfs
 from leastaction.backends.flint.evaluate import function
+from leastaction.backends.flint.run import Run
 from leastaction.errors import TraceError
 from leastaction.exact import Digits
 from leastaction.linear import Quadratic
 from leastaction.linear.forcing import Constant, Samples
 from leastaction.linear.operator import step_matrices
 from leastaction.methods import Method
-from leastaction.stepping.stepper import Failure, Start
+from leastaction.stepping.stepper import Start
 from leastaction.trace import derivatives, trace
 from leastaction.working import flint_bits
 
@@ -77,11 +78,11 @@ class LinearMechanics:
             return mpfs(columns.transpose().entries()).reshape(np.shape(x))
 
 
-class LinearStepper:
+class LinearStepper(Run):
     """A method at work on a Quadratic system."""
 
     def __init__(self, mechanics: LinearMechanics, method: Method, start: Start) -> None:
-        self.n, self.bits, self._first, self._load = mechanics.n, mechanics.bits, 0, mechanics.load
+        self.n, self.bits, self._load = mechanics.n, mechanics.bits, mechanics.load
         with flint_bits(self.bits):
             h = ball(start.h)
             self._t0, self._h = ball(start.t), h
@@ -101,20 +102,14 @@ class LinearStepper:
         assert self._load is not None
         return flint.arb_mat(len(self._times) * self.n, 1, [x for at in self._times for x in self._load(t + at)])
 
-    def advance(self, steps: int, every: int, last: int, rows: Mpfs) -> tuple[int, int, Failure | None]:
-        """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""
-        stored = 0
-        with flint_bits(self.bits):
-            for k in range(self._first, self._first + steps):
-                increments = self.W * self._y
-                if self._load is not None:
-                    increments += self._G * self._loads((self._t0 + k * self._h).mid())
-                self._y = (self._y + increments).mid()
-                if (k + 1) % every == 0 or k + 1 == last:
-                    rows[stored] = mpfs(self._y.entries())
-                    stored += 1
-        self._first += steps
-        return steps, stored, None
+    def step(self) -> None:
+        increments = self.W * self._y
+        if self._load is not None:
+            increments += self._G * self._loads((self._t0 + self.done * self._h).mid())
+        self._y = (self._y + increments).mid()
+
+    def row(self) -> Balls:
+        return list(self._y.entries())
 
     def polynomials(self, starts: Mpfs) -> tuple[Mpfs, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
@@ -123,9 +118,6 @@ class LinearStepper:
             if self._load is not None:
                 z += flint.arb_mat([(self._Z_load * self._loads(ball(t))).entries() for t in starts[:, 0]])
             return mpfs(z.entries()).reshape(len(starts), -1, self.n), len(starts)
-
-    def counts(self) -> dict[str, float]:
-        return {}
 
 
 def load_function(system: Quadratic, reals: Digits) -> Callable[[Any], list[Any]] | None:

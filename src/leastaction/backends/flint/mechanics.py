@@ -131,8 +131,9 @@ class Mechanics:
 
         One iteration does it when L is quadratic in v. Elsewhere a step that leaves the domain of L, or does not bring
         the momenta nearer, is halved. Each momentum is judged on its own scale, |p_j| + Σ_k |L_vv|_jk (|v_k| + |dv_k|),
-        so that neither units nor a heavy neighbour matter: p_j − L_v,j is done at some units in the last place of it. If
-        it can be brought no nearer before, that is rounding where half the digits are right.
+        so that neither units nor a heavy neighbour matter. What is left of p_j − L_v,j may be some units in the last
+        place of that; or more, if half the digits are right and it cannot be brought nearer: then rounding is the
+        reason.
         """
         n, bits = self.n, self.bits
         done, acceptable = flint.arb((1, 2 - bits)), flint.arb((1, -(bits // 2)))
@@ -147,6 +148,7 @@ class Mechanics:
             reach = flint.arb_mat(n, 1, [abs(a) + abs(b) for a, b in zip(v, step, strict=True)])
             spread = (flint.arb_mat(n, n, [abs(x) for x in Lvv]) * reach).entries()
             scale = [(abs(a) + b).mid() for a, b in zip(p, spread, strict=True)]
+            assert gap is not None
             before = _relative(gap, scale)
             if before <= done:
                 return v
@@ -181,10 +183,15 @@ def _relative(gap: list[Any], scale: list[Any]) -> Any:
     )
 
 
+def solve_matrix(A: Any, B: Any) -> Any:
+    """A⁻¹ B in floating point, of a regular matrix."""
+    return A.mid().solve(B.mid(), algorithm="approx").mid()
+
+
 def solve(A: Any, b: Any) -> list[Any] | None:
     """A⁻¹ b in floating point, without error bounds; None where A is singular."""
     try:
-        return list(A.mid().solve(b.mid(), algorithm="approx").mid().entries())
+        return list(solve_matrix(A, b).entries())
     except ZeroDivisionError:
         return None
 

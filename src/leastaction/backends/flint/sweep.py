@@ -1,8 +1,8 @@
 """The equations of a Step at one h, swept as products of flint matrices.
 
 What the Programs read is linear in state and unknowns, R and the impulse are linear in what the Programs give, and the
-derivatives of R by the unknowns are linear in their slopes (`step.form`). With the coefficients in matrices, made once for
-each h, flint does all sums of a step at its own speed:
+derivatives of R by the unknowns are linear in their slopes (`step.form`). With the coefficients in matrices, made once
+for each h, flint does all sums of a step at its own speed:
 
     reading     (q; z¹ … z^s) ↦ q_i, v_i at all points of all terms
     scatter     f_i, m_i ↦ R_1 … R_s without p, and the impulse; g_i ↦ the equations that go with multipliers
@@ -105,7 +105,9 @@ class Layout:
             start = total + 2 * before * n
             first = {"t": before, "q": start, "v": start + term.r * n, "multipliers": total * (1 + 2 * n) + before * m}
             blocks = [(first[name], size[name]) for name in term.inputs]
-            found.append([[place + i * width + k for place, width in blocks for k in range(width)] for i in range(term.r)])
+            found.append(
+                [[place + i * width + k for place, width in blocks for k in range(width)] for i in range(term.r)]
+            )
             before += term.r
         return found
 
@@ -139,7 +141,7 @@ class Sweep:
         self.stencils = [stencils(term.samples, h) for term in layout.terms]
         self._times = [x.mid() for table in self.stencils for x in table.times]
         self._reading = _matrix(_rows_read(self.stencils))
-        self._multipliers = _matrix(_rows_multipliers(self.stencils)) if self.sizes[1] else None
+        self._multipliers = _matrix(_rows_multipliers(self.stencils))
         scatter: tuple[list[Balls], list[Balls]] = ([], [])
         jacobian: dict[tuple[int, int], list[Balls]] = {pair: [] for pair in layout.orders}
         for term, table in zip(layout.terms, self.stencils, strict=True):
@@ -180,7 +182,9 @@ class Sweep:
                 rest = values[sum(map(len, gave.values())) :]
                 yield Node(j, i, read, gave, _cut(rest, {(a, b): size[a] * size[b] for a, b in term.slopes}))
 
-    def scatter(self, values: Sequence[Sequence[Balls]], columns: int = 1, absolute: bool = False) -> tuple[Balls, Balls]:
+    def scatter(
+        self, values: Sequence[Sequence[Balls]], columns: int = 1, absolute: bool = False
+    ) -> tuple[Balls, Balls]:
         """What the terms give, point by point, in the equations without p, and in the impulse: N and n rows.
 
         With several columns each number given is a row of so many. `absolute`: with the sizes of all coefficients.

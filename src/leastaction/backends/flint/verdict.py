@@ -1,7 +1,7 @@
 """What `step.verdict` asks of an iteration, and its answer, on flint numbers: their exponents have no end.
 
-A coordinate that no force moves, as the middle one of a symmetric chain, moves by rounding alone, and on its own scale it
-never settles. Where its size of rest is known (`still`), no smaller size is a motion.
+A coordinate that no force moves, as the middle one of a symmetric chain, moves by rounding alone, and on its own scale
+it never settles. Where its size of rest is known (`still`), no smaller size is a motion.
 """
 
 from __future__ import annotations

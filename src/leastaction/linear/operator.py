@@ -4,8 +4,8 @@
 
 For small dense systems in float64 it is correct to twice the working precision: a fixed matrix repeats its rounding
 error in every step, so that energies would drift like the number of steps. W is therefore kept as an unevaluated sum of
-two float64 matrices; what is left is the random rounding of the state. Runs at N digits use the same matrix at their own
-precision.
+two float64 matrices; what is left is the random rounding of the state. Runs at N digits use the same matrix at their
+own precision.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ Compensated sums have no place here: the guard bits hold what they would save.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -181,6 +182,29 @@ class GalerkinStepper(Run):
                     return result, k
                 result[k] = mpfs(found.solution.z[: s * n]).reshape(s, n)
         return result, len(starts)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        memory = self._predictor
+        pace = (np.nan, np.nan) if self._pace is None else (self._pace.first, self._pace.curvature)
+        numbers = {"q": self._q, "p": self._p, "v": self._v, "z": self._z or [], "length": self._length}
+        numbers |= {"longest": self._longest, "still": self._still, "record": memory.record}
+        numbers |= {"started": [memory.started], "memory": [x for own in memory.memory for x in own]}
+        counts = (self.done, self._iterations, self._most, self._continued, self._careful)
+        return {name: mpfs(values) for name, values in numbers.items()} | {
+            "counts": np.array(counts, dtype=np.int64),
+            "reals": np.array((self._floor, *pace)),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._q, self._p, self._v, z = (balls(state[name]) for name in ("q", "p", "v", "z"))
+        self._length, self._longest, self._still = (balls(state[name]) for name in ("length", "longest", "still"))
+        self._z, memory, kept = z or None, self._predictor, balls(state["memory"])
+        memory.record, (memory.started,) = balls(state["record"]), balls(state["started"])
+        size = len(kept) // self.n
+        memory.memory = [kept[j * size : (j + 1) * size] for j in range(self.n)]
+        self.done, self._iterations, self._most, self._continued = (int(x) for x in state["counts"][:4])
+        self._careful, (self._floor, *pace) = bool(state["counts"][4]), (float(x) for x in state["reals"])
+        self._pace = None if np.isnan(pace[0]) else Pace(*pace)
 
     def counts(self) -> dict[str, float]:
         return {

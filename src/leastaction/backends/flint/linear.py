@@ -9,7 +9,7 @@ and Z those at the control points.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import flint
@@ -110,6 +110,12 @@ class LinearStepper(Run):
 
     def row(self) -> Balls:
         return list(self._y.entries())
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {"done": np.array(self.done), "y": mpfs(self._y.entries())}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self.done, self._y = int(state["done"]), flint.arb_mat(2 * self.n, 1, balls(state["y"]))
 
     def polynomials(self, starts: Mpfs) -> tuple[Mpfs, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""

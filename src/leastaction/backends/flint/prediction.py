@@ -43,7 +43,7 @@ class Predictor:
             unit = length if length.is_zero() else 1 / length
             found = self._assess(*z[j:own:n], unit, self.started, *self.memory[j])
             self.memory[j] = found[: self._size]
-            off = found[self._size :]
+            off = [x.mid() for x in found[self._size :]]
             errors = [max(a, b) for a, b in zip(errors, off, strict=True)] if errors else off
         choice, *self.record = self._choose(*errors, self.started, *self.record)
         self.started = flint.arb(1)

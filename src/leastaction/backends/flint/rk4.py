@@ -1,14 +1,18 @@
 """The classical Runge–Kutta method at work, at any precision: on (q, p), or on (q, v).
 
-Time is counted in steps, t = t₀ + σ h: with y′(σ) = h f(t₀ + σ h, y) every step has the length one, and h is a parameter
-as others are.
+Time is counted in steps, t = t₀ + σ h: with y′(σ) = h f(t₀ + σ h, y) every step has the length one, and h is a
+parameter as others are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from leastaction.backends.flint.arithmetic import Balls, ball, balls
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.flint.arithmetic import Balls, ball, balls, mpfs
 from leastaction.backends.flint.evaluate import number
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.run import Run
@@ -46,6 +50,12 @@ class RK4Stepper(Run):
     def row(self) -> Balls:
         q, p = self._y[: self.n], self._y[self.n : 2 * self.n]
         return q + (p if self.form == "hamilton" else self.mechanics.momentum_balls(self._time(self.done), q, p))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {"done": np.array(self.done), "y": mpfs(self._y), "v": mpfs(self._v)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self.done, self._y, self._v = int(state["done"]), balls(state["y"]), balls(state["v"])
 
     def _time(self, sigma: Any) -> Any:
         return (self._t + sigma * self._h).mid()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,14 @@ class Run(ABC):
     @abstractmethod
     def row(self) -> Balls:
         """(q, p) now, to be stored."""
+
+    @abstractmethod
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Copies of everything that the steps to come depend on."""
+
+    @abstractmethod
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from such copies, to the last bit as if there had been no pause."""
 
     def advance(self, steps: int, every: int, last: int, rows: Mpfs) -> tuple[int, int, Failure | None]:
         """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""

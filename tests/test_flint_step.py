@@ -1,4 +1,4 @@
-"""Steps on flint numbers: against float64, coordinate by coordinate, with further terms, with their tangent, resumed."""
+"""Steps on flint numbers: against float64, coordinate by coordinate, with further terms, with a tangent, resumed."""
 
 from __future__ import annotations
 

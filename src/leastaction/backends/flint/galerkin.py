@@ -57,7 +57,8 @@ class GalerkinStepper(Run):
             self._predictor = Predictor(step.method, self.n, digits)
             nothing = [flint.arb(0)] * self.n
         self._z: Balls | None = None  # predicted; the first step is found by continuation
-        self._length, self._longest, self._still = nothing, nothing, nothing
+        self._length = self._longest = nothing
+        self._still: Balls = []  # sizes below which coordinates are at rest, where they had to be found
         self._pace: Pace | None = None
         self._careful = False  # whether iterations are to have all bits
         self._iterations = self._most = self._continued = 0
@@ -92,8 +93,10 @@ class GalerkinStepper(Run):
         self._careful = self._careful or solution.careful
         self._q = [(a + b).mid() for a, b in zip(self._q, z[own - n : own], strict=True)]
         self._p = [(a + b).mid() for a, b in zip(self._p, solution.impulse, strict=True)]
-        length = [max(a, b) for a, b in zip(self._lengths(z), self._still, strict=True)]
-        self._longest = [max(a, b) for a, b in zip(length, self._length, strict=True)]
+        length = self._lengths(z)
+        if self._still:
+            length = [*map(max, length, self._still)]
+        self._longest = [*map(max, length, self._length)]
         self._length = length
         right = 0.0 if self._pace is None else -self._pace.first
         self._z = self._predictor.after(z, self._longest, right)

@@ -7,7 +7,6 @@ right. Two increments, or those of the last step, tell how many that are.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,7 +38,7 @@ class Solution:
     good     it is solved, and its root can be trusted
     left     the increment that would come next, relative to the step
     pace     how the iteration began; None if it was over at once
-    still    the sizes below which a coordinate is at rest
+    still    the sizes below which a coordinate is at rest; empty where none is known to be
     careful  it took all bits in all iterations, since it failed with fewer
     """
 
@@ -65,9 +64,7 @@ class Problem:
     bits: int
 
 
-def solve_step(
-    problem: Problem, z: Balls, reach: Sequence[Any] | None, still: Balls, pace: Pace | None = None
-) -> Solution:
+def solve_step(problem: Problem, z: Balls, reach: Balls | None, still: Balls, pace: Pace | None = None) -> Solution:
     """Newton from the prediction z; `reach` and `still` as a Judge asks for them.
 
     With the pace of a step like this one, iterations have as few bits as they need. Where that fails, what rounding
@@ -80,15 +77,18 @@ def solve_step(
     places = problem.sweep.layout.places
     rest = flint.arb((1, AT_REST - problem.bits // 2))
     noise = [(x * rest).mid() for x in problem.sweep.noise(problem.p, at)]
-    found = [max(a, b) if c < b else a for a, b, c in zip(still, noise, lengths(places, solution.z), strict=False)]
-    if pace is None and not any(a < b for a, b in zip(still, found, strict=True)):
-        return solution
+    before = still or [flint.arb(0)] * len(noise)
+    found = [max(a, b) if c < b else a for a, b, c in zip(before, noise, lengths(places, solution.z), strict=False)]
+    if not any(a < b for a, b in zip(before, found, strict=True)):
+        if pace is None:
+            return solution
+        found = still
     again, _ = _newton(problem, z, reach, found, None)
     return replace(again, iterations=again.iterations + solution.iterations, careful=pace is not None)
 
 
 def _newton(
-    problem: Problem, z: Balls, reach: Sequence[Any] | None, still: Balls, pace: Pace | None
+    problem: Problem, z: Balls, reach: Balls | None, still: Balls, pace: Pace | None
 ) -> tuple[Solution, Linearised | None]:
     """The solution, and the last linearisation if it was regular."""
     sweep, t, q, p, bits = problem.sweep, problem.t, problem.q, problem.p, problem.bits

@@ -189,20 +189,21 @@ class Sweep:
 
         With several columns each number given is a row of so many. `absolute`: with the sizes of all coefficients.
         """
-        n, m = (size * columns for size in self.sizes)
+        n, m = self.n * columns, self.sizes[1] * columns
         forces: Balls = []
-        for count, at in zip(self.layout.forces, values, strict=True):
+        held: Balls = []
+        for term, count, at in zip(self.terms, self.layout.forces, values, strict=True):
+            end = count * n
             for numbers in at:
-                forces += numbers[: count * n]
+                forces += numbers[:end]
+                if m and term.gives[-1] == "g":
+                    held += numbers[end : end + m]
         coefficients = [_absolute(A) for A in self._scatter] if absolute else self._scatter
-        found = (coefficients[0] * flint.arb_mat(len(forces) // n, n, forces)).mid().entries()
-        rows, impulse = found[: self.s * n], found[self.s * n :]
+        rows = (coefficients[0] * flint.arb_mat(len(forces) // n, n, forces)).entries()
+        impulse = rows[self.s * n :]
+        del rows[self.s * n :]
         if m:
-            held: Balls = []
-            for term, count, at in zip(self.terms, self.layout.forces, values, strict=True):
-                for numbers in at if "g" in term.gives else ():
-                    held += numbers[count * n : count * n + m]
-            rows += (coefficients[1] * flint.arb_mat(len(held) // m, m, held)).mid().entries()
+            rows += (coefficients[1] * flint.arb_mat(len(held) // m, m, held)).entries()
         return rows, impulse
 
     def noise(self, p: Balls, at: Linearised) -> Balls:
@@ -241,7 +242,7 @@ class Sweep:
         rows, impulse = self.scatter(values)
         last = (self.s - 1) * self.n
         for j in range(self.n):
-            rows[last + j] = (rows[last + j] - p[j]).mid()
+            rows[last + j] -= p[j]
         return rows, impulse
 
     def _derivatives(self, values: list[list[Balls]]) -> tuple[Any, Any]:

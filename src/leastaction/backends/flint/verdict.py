@@ -17,7 +17,7 @@ from leastaction.backends.flint.arithmetic import ROUGH, Balls, lengths
 from leastaction.backends.flint.evaluate import decisions
 from leastaction.step.verdict import FAR, REACH, verdict_program
 
-CHORDS = 3  # iterations with a kept Jacobian that cost as much as one with a new one (measured, double pendulum)
+CHORDS = 2  # iterations with a kept Jacobian that cost as much as one with a new one (measured, double pendulum)
 SETTLING = 2.0**-10  # increments so small change no scale that matters
 FLOAT_BITS = 900  # up to here relative sizes can be told apart as floats
 
@@ -39,19 +39,17 @@ class Judge:
     places   where the unknowns of each coordinate are, and behind them of each multiplier
     z        the prediction
     reach    how far each coordinate may go; None: as far as it likes
-    still    the size below which each coordinate is at rest
+    still    the size below which each coordinate is at rest; empty where no coordinate is known to be
     """
 
-    def __init__(
-        self, places: Sequence[range], z: Balls, bits: int, reach: Sequence[Any] | None, still: Sequence[Any]
-    ) -> None:
+    def __init__(self, places: Sequence[range], z: Balls, bits: int, reach: Balls | None, still: Balls) -> None:
         self._places = places
-        self._limits = [] if reach is None else [max(a, REACH * b) for a, b in zip(reach, still, strict=True)]
-        least = [*still, *[flint.arb(0)] * (len(places) - len(still))]
-        self._scale = [max(a, b) for a, b in zip(lengths(places, z), least, strict=True)]
+        self._limits, self._scale = reach or [], lengths(places, z)
+        if still:
+            self._limits = [max(a, REACH * b) for a, b in zip(self._limits, still, strict=False)]
+            self._scale = [*map(max, self._scale, still), *self._scale[len(still) :]]
         self._units: Balls = []
-        self._number: Callable[[Any], Any] = float if bits <= FLOAT_BITS else flint.arb.mid
-        self._floor = tuple(self._number(flint.arb((1, -x))) for x in (bits + 10, bits // 2))
+        self._number, self._floor = _numbers(bits)
         self._before: Any = math.inf
         self._doubt = self._far = self._settling = False
         self._iterations, self._newton = 0, True
@@ -82,6 +80,13 @@ class Judge:
         self._units = [a if a.is_zero() else (1 / a).mid() for a in scale]
         self._far = any(FAR * a < b for a, b in zip(self._limits, scale, strict=False))
         return any(a < b for a, b in zip(self._limits, moved, strict=False))
+
+
+@lru_cache(maxsize=8)
+def _numbers(bits: int) -> tuple[Callable[[Any], Any], tuple[Any, Any]]:
+    """How a size becomes a number for the verdict; and what is negligible, and acceptable."""
+    number = float if bits <= FLOAT_BITS else flint.arb.mid
+    return number, (number(flint.arb((1, -bits - 10))), number(flint.arb((1, -(bits // 2)))))
 
 
 @lru_cache(maxsize=2)

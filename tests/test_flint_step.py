@@ -78,6 +78,14 @@ def test_a_heavy_neighbour_hides_nothing(method, M):
         assert largest(paths[0].velocity()[:, 1] - paths[1].velocity()[:, 1]) < 1e-39
 
 
+@pytest.mark.parametrize("digits", [40, 300])
+def test_a_neighbour_that_leaves_the_domain_of_L_is_seen(digits):
+    system = la.Lagrangian(lambda q, v: v @ v / 2 + np.cos(q[0]) - q[1] ** la.const("3/2") + np.cos(q[2]), n=3)
+    with pytest.raises(la.StepFailed) as caught:
+        la.integrate(system, "simpson", [1, "1/4", 1], v0=[0, -5, 0], h="1/20", steps=5, digits=digits)
+    assert caught.value.step == 0
+
+
 def test_motions_beyond_the_range_of_floats():
     oscillator = la.Lagrangian(lambda q, v: v[0] ** 2 / 2 - q[0] ** 2 / 2, n=1)
     small, unit = (

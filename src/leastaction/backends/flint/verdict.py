@@ -59,9 +59,8 @@ class Judge:
         precision, flint.ctx.prec = flint.ctx.prec, ROUGH
         off = False if self._settling else self._measure(dz, z)
         number = self._number
-        size = max(
-            [abs(number(dz[i] * unit)) for own, unit in zip(self._places, self._units, strict=True) for i in own]
-        )
+        sizes = [abs(number(dz[i] * unit)) for own, unit in zip(self._places, self._units, strict=True) for i in own]
+        size = max(sizes) if sum(sizes) < math.inf else math.inf  # one that is not a number is no maximum
         self._settling = size < SETTLING
         # Where all Jacobians were fresh each iteration is to the one before as the second is to the first.
         self._newton = self._newton and fresh

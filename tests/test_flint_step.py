@@ -259,6 +259,6 @@ def test_a_run_goes_on_to_the_last_bit(system, method):
 
 
 def test_what_the_last_predictions_missed_saves_iterations():
-    """With Simpson the prediction is corrected: 4.2 iterations a step instead of 5.7 with 64 digits."""
+    """With Simpson the prediction is corrected: 453 iterations in 100 steps; 567 were needed without."""
     path = la.integrate(SPRING, "simpson", h="1/100", steps=100, digits=64, **START)
     assert path.stats["newton_iterations"] < 500

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from leastaction.kernel import cache
-from leastaction.program import Program
 from leastaction.backends import native
 from leastaction.backends.points import evaluate
+from leastaction.kernel import cache
+from leastaction.program import Program
 
 # A run that needs a kernel of its own and native loops, and prints every bit of its result.
 CODE = """

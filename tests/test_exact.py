@@ -13,8 +13,8 @@ import pytest
 import sympy
 
 import leastaction as la
+from leastaction.backends.flint.evaluate import function
 from leastaction.exact import Digits, Float64, exact, to_text
-from leastaction.precision.evaluate import function
 from leastaction.problems import reals
 from leastaction.program import Builder
 from leastaction.working import flint_bits

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leastaction.backends.points import evaluate
 from leastaction.kernel.compile import compile_program
 from leastaction.kernel.lower import lower
 from leastaction.program import BINARY, OPERATIONS, UNARY, Builder, Program
-from leastaction.backends.points import evaluate
 
 lowering = importlib.import_module("leastaction.kernel.lower")  # the package names its function like the module
 

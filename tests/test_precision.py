@@ -11,9 +11,9 @@ import sympy
 
 import leastaction as la
 from leastaction import problems
+from leastaction.backends.flint.arithmetic import ball, balls, mpf
+from leastaction.backends.flint.evaluate import function
 from leastaction.exact import Digits
-from leastaction.precision.arithmetic import ball, balls, mpf
-from leastaction.precision.evaluate import function
 from leastaction.program import BINARY, UNARY, Builder
 from leastaction.working import flint_bits
 from precise import SPRING, START, largest

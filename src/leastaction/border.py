@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends.stepper import Start
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import FLOAT64, Reals, all_finite
 from leastaction.linear import Quadratic
 from leastaction.running import positive
-from leastaction.backends.stepper import Start
 
 FloatArray = NDArray[np.float64]
 

@@ -8,12 +8,12 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.stepper import PolynomialStepper, Start, Stepper, stepper
 from leastaction.exact import Digits, all_finite
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.stepper import LinearStepper
 from leastaction.methods import Galerkin
-from leastaction.backends.stepper import PolynomialStepper, Start, Stepper, stepper
 
 if TYPE_CHECKING:
     from leastaction.path import Path
@@ -80,9 +80,9 @@ def _stepper_from(path: Path, t: Any, q: Reals, p: Reals) -> Stepper:
     v = path.mechanics.velocity(q, p, t, path.params)
     start = Start(t, q, p, v, path.h, path.system.values(path.params, path.reals))
     if isinstance(path.reals, Digits):
-        from leastaction import precision
+        from leastaction.backends import flint
 
-        return precision.stepper(path.mechanics, path.method, start)
+        return flint.stepper(path.mechanics, path.method, start)
     assert isinstance(path.system, Lagrangian)
     return stepper(path.system, path.method, start)
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends.status import Failure
 from leastaction.border import check_times, count_steps, number
 from leastaction.exact import reals
 from leastaction.lagrangian import Lagrangian
@@ -20,7 +21,6 @@ from leastaction.methods import method as method_named
 from leastaction.path import Path
 from leastaction.prepare import Request, prepare
 from leastaction.running import interruptible, positive, progress_bar, raise_failure
-from leastaction.backends.status import Failure
 
 PIECE_SECONDS = 0.05  # how long the native loop runs between looks at the keyboard and the progress bar
 FIRST_PIECE = 1  # a step may be slow: at 1000 digits, or of a large system

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 _FORMAT = "leastaction path 1"
-_OPTIONAL = ("output", "tangent", "sensitivity")
+_REALS = ("t", "q", "p", "tangent", "sensitivity")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +57,8 @@ class Path:
     stats: Mapping[str, Any] = field(default_factory=dict)
     output: NDArray[np.int64] | None = None
     digits: int | None = None
-    tangent: FloatArray | None = None
-    sensitivity: FloatArray | None = None
+    tangent: NDArray[Any] | None = None
+    sensitivity: NDArray[Any] | None = None
 
     @property
     def reals(self) -> Reals:
@@ -70,7 +70,7 @@ class Path:
         """momentum, velocity, energy of the system in the arithmetic of the run: the system itself in float64."""
         if not isinstance(self.reals, Digits):
             return self.system
-        from leastaction.precision import mechanics
+        from leastaction.backends.flint import mechanics
 
         return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
 
@@ -148,14 +148,15 @@ class Path:
             "params": {name: _texts(value) for name, value in self.params.items()},
             "stats": dict(self.stats),
         }
-        arrays: dict[str, Any] = {"t": self.t, "q": self.q, "p": self.p}
+        arrays: dict[str, Any] = {name: x for name in _REALS if (x := getattr(self, name)) is not None}
         if self.digits is not None:
             arrays = {name: np.array(_texts(array), dtype=str) for name, array in arrays.items()}
         if isinstance(self.system, Quadratic):
             arrays |= to_arrays(self.system)
         else:
             header["program"] = self.system.program.to_json()
-        arrays |= {name: getattr(self, name) for name in _OPTIONAL if getattr(self, name) is not None}
+        if self.output is not None:
+            arrays["output"] = self.output
         target = FilePath(file)
         if not target.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {target.parent} to save {target.name} in")
@@ -196,8 +197,8 @@ class Path:
             every=int(header["every"]),
             params=system.named(system.values(header["params"], arithmetic)),
             stats=header["stats"],
-            **{name: arithmetic.array(arrays[name]) for name in ("t", "q", "p")},
-            **{name: arrays[name] for name in _OPTIONAL if name in arrays},
+            **{name: arithmetic.array(arrays[name]) for name in _REALS if name in arrays},
+            output=arrays.get("output"),
             digits=header["digits"],
         )
 

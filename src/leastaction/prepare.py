@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends.stepper import Stepper, WithTangent, stepper, tangent_stepper
 from leastaction.border import phase_point, start
 from leastaction.exact import Digits, Reals
 from leastaction.lagrangian import Lagrangian
@@ -15,7 +16,6 @@ from leastaction.linear import Quadratic
 from leastaction.linear.guard import require_stable
 from leastaction.linear.stepper import LinearStepper, stored_dofs
 from leastaction.methods import Method
-from leastaction.backends.stepper import Stepper, WithTangent, stepper, tangent_stepper
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,6 @@ class Request:
             raise ValueError("output= is for float64 runs of Quadratic systems; with digits= the whole state is stored")
         if self.tangent not in (False, True, "all"):
             raise ValueError(f"tangent must be True, False or 'all'; got {self.tangent!r}")
-        if self.tangent and self.arithmetic.digits is not None:
-            raise ValueError("the tangent map is computed in float64: give tangent= or digits=, not both")
         if linear and self.tangent and (self.tangent == "all" or self.output is not None):
             raise ValueError(
                 "a Quadratic system has no parameters to vary, and its tangent is whole: give tangent=True"
@@ -109,11 +107,15 @@ def _linear(request: Request, system: Quadratic) -> Prepared:
 
 
 def _at_digits(request: Request, arithmetic: Digits) -> Prepared:
-    from leastaction import precision
+    from leastaction.backends import flint
 
     system, h = request.system, request.h
     if isinstance(system, Quadratic) and not request.allow_unstable:
         require_stable(system.propagator(request.method, float(h)))
-    mechanics = precision.mechanics(system, request.values, arithmetic)
+    mechanics = flint.mechanics(system, request.values, arithmetic)
     begin = start(mechanics, *request.initial, request.t0, h, request.values, arithmetic)
-    return Prepared(precision.stepper(mechanics, request.method, begin), begin.q, begin.p, np.arange(system.n))
+    if request.tangent:
+        solver = flint.tangent_stepper(mechanics, request.method, begin, request.rows, request.tangent == "all")
+    else:
+        solver = flint.stepper(mechanics, request.method, begin)
+    return Prepared(solver, begin.q, begin.p, np.arange(system.n))

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from leastaction.errors import StepFailed
-from leastaction.linear import Quadratic
 from leastaction.backends import status
 from leastaction.backends.status import Failure
+from leastaction.errors import StepFailed
+from leastaction.linear import Quadratic
 
 if TYPE_CHECKING:
     from leastaction.path import Path

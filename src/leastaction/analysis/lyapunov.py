@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends.stepper import Start, tangent_stepper
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method
 from leastaction.running import positive
-from leastaction.backends.stepper import Start, tangent_stepper
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.analysis.conservation import Conservation, check
 from leastaction.analysis.figures import matrix_plot
 from leastaction.analysis.generators import describe, readable_basis
+from leastaction.backends import points
 from leastaction.lagrangian import Lagrangian
 from leastaction.path import Path
-from leastaction.backends import points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,18 +1,19 @@
 """A whole step of a small system as Programs, without branches: for one trajectory, or for SIMD lanes of them.
 
 fresh, kept    one Newton iteration, with a new Jacobian or with the last one
-advance        the compensated sums q + z^s, p + impulse; the prediction of the next step, and what of it does not depend
+advance        the compensated sums q + z^s, p + impulse; the prediction of the next step, and what of it does not
+depend
                on z; energy and events at its start
 
 What a trajectory has decided (it has converged, it has failed, it has been stopped) is a number among its state that
-selects between the old values and the new, so lanes that still iterate do not change those that are done, and what a lane
-computes does not depend on its neighbours.
+selects between the old values and the new, so lanes that still iterate do not change those that are done, and what a
+lane computes does not depend on its neighbours.
 
-Exchanges of rows and sines would cost much of the time. So the Jacobian is eliminated without pivoting: there the matrix
-is S ⊗ L_vv for small h, with S = Σ_i b_i l_ν′(c_i) l_μ′(c_i) positive definite, so any order does if L_vv is definite, and
-one without zeros on the diagonal avoids the worst if it is not. Where that loses digits the iteration contracts less, and
-a step in doubt is solved alone, with pivoting. And what depends on the state at the start of the step alone, as much does
-at a node c = 0, is computed once.
+Exchanges of rows and sines would cost much of the time. So the Jacobian is eliminated without pivoting: there the
+matrix is S ⊗ L_vv for small h, with S = Σ_i b_i l_ν′(c_i) l_μ′(c_i) positive definite, so any order does if L_vv is
+definite, and one without zeros on the diagonal avoids the worst if it is not. Where that loses digits the iteration
+contracts less, and a step in doubt is solved alone, with pivoting. And what depends on the state at the start of the
+step alone, as much does at a node c = 0, is computed once.
 """
 
 from __future__ import annotations
@@ -106,7 +107,10 @@ def equations(step: Step) -> Equations:
     # Where the ν-th unknown, and the ν-th equation, of component k of a block is.
     sizes = {"q": n, "v": n, "multipliers": m, "f": n, "m": n, "g": m}
     places = {
-        block: [[(s * n if size is m and block in ("multipliers", "g") else 0) + v * size + k for v in range(s)] for k in range(size)]
+        block: [
+            [(s * n if size is m and block in ("multipliers", "g") else 0) + v * size + k for v in range(s)]
+            for k in range(size)
+        ]
         for block, size in sizes.items()
     }
     R, I = _Sums(B, N, 1), _Sums(B, n, 1)

@@ -1,9 +1,10 @@
 """The records that Python and the native loops share, field by field.
 
 Lanes. A native solver works on `lanes` trajectories at once: one, and then the points of the step lie side by side in
-vectors of W numbers; or W, and then the trajectories do. `groups` are the vectors that hold one number of all points: the
-points divided by W, rounded up, or the points themselves. `width` are those that hold one number of all control points.
-Rows of unknowns and of equations, one for each component (coordinates, then multipliers), are `width` vectors long.
+vectors of W numbers; or W, and then the trajectories do. `groups` are the vectors that hold one number of all points:
+the points divided by W, rounded up, or the points themselves. `width` are those that hold one number of all control
+points. Rows of unknowns and of equations, one for each component (coordinates, then multipliers), are `width` vectors
+long.
 """
 
 from __future__ import annotations
@@ -120,7 +121,8 @@ SOLVER = Record.of(
     },
 )
 
-# Of each trajectory the loops count: its status, steps, iterations, steps solved by continuation, crossings of each event.
+# Of each trajectory the loops count: its status, steps, iterations, steps solved by continuation, crossings of each
+# event.
 MOST_EVENTS = 16
 STATUS, STEPS, ITERATIONS, CONTINUED, CROSSINGS = range(5)
 COUNTS = CROSSINGS + MOST_EVENTS
@@ -177,7 +179,11 @@ RUN = Record.of(
         "by_time": "where these derivatives are among the numbers that the kernel gives",
         "by_params": "",
     },
-    tally={"first": "the step to begin with", "steps": "how many steps to do", "most": "iterations of one step, at most"},
+    tally={
+        "first": "the step to begin with",
+        "steps": "how many steps to do",
+        "most": "iterations of one step, at most",
+    },
     integers={"event": "direction, how many to record, where its records begin, whether it stops: of each event"},
     reals={
         "start": "time of step 0",

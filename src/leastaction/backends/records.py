@@ -8,7 +8,8 @@ Python lays out, and what is said of each field:
     reals       an array of doubles
     integers    an array of integers
 
-In memory a record is a row of 64-bit integers: the number itself, or the offset of its array in the integers or the doubles.
+In memory a record is a row of 64-bit integers: the number itself, or the offset of its array in the integers or the
+doubles.
 """
 
 from __future__ import annotations

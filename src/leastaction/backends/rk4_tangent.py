@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends import points
 from leastaction.methods import RungeKutta4
 from leastaction.program import Program
-from leastaction.backends import points
 
 if TYPE_CHECKING:
     from leastaction.lagrangian import Lagrangian
 
 FloatArray = NDArray[np.float64]
 
-STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))  # c_i = a_{i,i−1}, b_i
+STAGES = tuple((float(c), float(b)) for c, b in zip(RungeKutta4.c, RungeKutta4.b, strict=True))  # c_i = a_{i,i−1}, b_i
 
 
 def one_steps(

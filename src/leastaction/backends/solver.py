@@ -1,4 +1,4 @@
-"""The memory in which the native loops solve the steps of a Step: tables and kernels of its terms, and room to work in."""
+"""The memory in which the native loops solve a Step: tables and kernels of its terms, and room to work in."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Solvers:
             "separable": mass.separable, "constant": mass.constant, "diagonal": mass.diagonal,
             "has_chord": not step.multipliers,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1),
-            **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(("soft", "fresh", "kept"), judges, strict=True)},
-            "assess": self.compiled(ahead.assess_program, W, in_place=True),
+            **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(("soft", "fresh", "kept"), judges,
+            strict=True)}, "assess": self.compiled(ahead.assess_program, W, in_place=True),
             "choose": self.compiled(ahead.choose_program, lanes, in_place=True),
             "propose": self.compiled(ahead.propose_program, W, in_place=True),
             "memory": ahead.memory, "candidates": ahead.candidates, "record": ahead.record,
@@ -96,8 +96,9 @@ class Solvers:
             "B": components**2 * square * W if dense else 1, "J": unknowns * lead if dense else 1,
             "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
             "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "values": step.params, "v": n,
-            "at": (1 + 2 * n + step.params) * lanes, "at_values": node.slopes.output_size, "V": n * n, "move": n, "fastest": n, "noise": 2 * n + 2 * n * n, "floor": n,
-            "argument": 1, "work": self.room, "scale": components, "reach": n, "reached": 1, "left": 1,
+            "at": (1 + 2 * n + step.params) * lanes, "at_values": node.slopes.output_size, "V": n * n, "move": n,
+            "fastest": n, "noise": 2 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
+            "reach": n, "reached": 1, "left": 1,
         }  # fmt: skip
         table, middle = step.method.table, _middle(step.method)
         return {
@@ -132,6 +133,10 @@ class Solvers:
             for b, block in enumerate(BLOCKS_OUT)
             for j in range(dict(program.outputs).get(block, 0))
         ]
+        reads = [
+            [max(first(block) + k - shift[block], 0) if block in sizes else 0 for k in range(n + step.multipliers)]
+            for block in BLOCKS_IN
+        ]
         entries, pairs = _entries(dense, shift) if dense is not None else ([], [])
         kernel = self.compiled(program, W)
         outputs = program.output_size if dense is None else max(program.output_size, dense.output_size)
@@ -145,7 +150,7 @@ class Solvers:
             "time": first("t") if first("t") in used else -1,
             "params": first("params") if sizes["params"] and any(i >= first("params") for i in used) else -1,
             "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
-            "reads": [[max(first(block) + k - shift[block], 0) if block in sizes else 0 for k in range(n + step.multipliers)] for block in BLOCKS_IN],
+            "reads": reads,
             "raw": 2 * r + 6 * r * s, "A": 3 * s * groups * W, "E": 3 * r * width * W,
             "K": len(pairs) * r * square * W, "point": groups * program.input_size * W, "values": groups * outputs * W,
         }  # fmt: skip
@@ -221,7 +226,9 @@ def _mass(step: Step) -> _Mass:
     separable = constant and all(zero) and len(step.terms) == 1 and not slopes.depends("m", "t", "q")
     if separable:  # m = M v without a constant of its own
         params = np.linspace(0.7, 1.3, step.params)
-        at_rest = slopes.select("m")(*([0.3] * size if name != "v" else [0.0] * size for name, size in slopes.inputs[:-1]), params)
+        at_rest = slopes.select("m")(
+            *([0.3] * size if name != "v" else [0.0] * size for name, size in slopes.inputs[:-1]), params
+        )
         separable = not any(at_rest["m"])
     return _Mass(program, diagonal, constant, separable)
 

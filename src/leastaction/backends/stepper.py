@@ -76,8 +76,8 @@ class PolynomialStepper(Stepper, Protocol):
 
 
 class Carried:
-    """The derivatives carried along: `D` now, (C, 2n), a row for each thing varied, q₀, p₀ and, if wanted, the parameters
-    and h; and those stored with the states, (rows, C, 2n), of which the first is the identity.
+    """The derivatives carried along: `D` now, (C, 2n), a row for each thing varied, q₀, p₀ and, if wanted, the
+    parameters and h; and those stored with the states, (rows, C, 2n), of which the first is the identity.
     """
 
     def __init__(self, n: int, extra: int, rows: int) -> None:
@@ -131,9 +131,7 @@ def tangent_stepper(
 class GalerkinStepper(WithTangent):
     """A member of the PsNrQu family at work."""
 
-    def __init__(
-        self, system: Lagrangian, method: Galerkin, start: Start, carried: Carried | None = None
-    ) -> None:
+    def __init__(self, system: Lagrangian, method: Galerkin, start: Start, carried: Carried | None = None) -> None:
         self.n, self.carried, self._start = system.n, carried, start
         self._run = Trajectories(
             backend(system, method, 1), 1, start.t, start.h, every=1, last=1, skipped=0, rows=1, carried=carried

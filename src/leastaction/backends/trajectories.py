@@ -179,8 +179,8 @@ class Trajectories:
                 "left": at.get("left", 0), "columns": 0 if carried is None else len(carried.D), **sensitive,
                 "first": 0, "steps": 0, "most": 0, "event": table or [0],
                 "start": [t0], "step": [h], "undone": 1, "failure": 3,
-                "errors": prediction(step).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h": [np.nan],
-                "push": self.solvers.pushed,
+                "errors": prediction(step).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
+                [np.nan], "push": self.solvers.pushed,
             })
         )  # fmt: skip
         self.solvers.finish()
@@ -237,7 +237,7 @@ class Trajectories:
         return row
 
     def advance(self, first: int, steps: int, stored: FloatArray, tangents: FloatArray | None = None) -> None:
-        """Steps first … first + steps of all trajectories; states to keep go to `stored`, (groups · lanes, rows, 2n)."""
+        """Steps first … first + steps of all; states to keep go to `stored`, (groups · lanes, rows, 2n)."""
         memory = self.solvers.memory
         self.set(first=first, steps=steps)
         D = _NOTHING if self._carried is None else self._carried.D

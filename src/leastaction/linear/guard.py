@@ -10,8 +10,8 @@ from leastaction.linear.forcing import Rayleigh
 from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import stable_alternative, stable_intervals
 from leastaction.linear.system import ALL_MODES
-from leastaction.linear.weak import weak
 from leastaction.methods import Galerkin
+from leastaction.step.kronecker import kronecker_of
 
 FloatArray = NDArray[np.float64]
 
@@ -67,14 +67,14 @@ def _error(propagator: Propagator, finding: str) -> UnstableStepError:
 
 def _damped_modes_stable(method: Galerkin, h: float, omega: FloatArray, damping: Rayleigh) -> NDArray[np.bool_]:
     """For each ω: are both eigenvalues of one mode's step inside the unit circle? |trace| ≤ 1 + det and det ≤ 1."""
-    small = weak(method)
+    small = kronecker_of(method)
     x2, c = (h * omega) ** 2, h * (damping.alpha + damping.beta * omega**2)
     N = small.A - c[:, None, None] * small.D - x2[:, None, None] * small.B
     right = np.zeros((len(omega), method.s, 2))  # unit mass; from q = 1, and from h p = 1
-    right[:, :, 0] = x2[:, None] * small.beta[:-1]
-    right[:, 0, 1] = -1.0
+    right[:, :, 0] = x2[:, None] * small.beta
+    right[:, -1, 1] = 1.0
     z = np.linalg.solve(N, right)
-    dp = -x2[:, None] * (np.array([1.0, 0.0]) + small.beta[1:] @ z) - c[:, None] * z[:, -1]
+    dp = -x2[:, None] * (np.array([1.0, 0.0]) + small.mean @ z) - c[:, None] * z[:, -1]
     trace = 2 + z[:, -1, 0] + dp[:, 1]
     determinant = (1 + z[:, -1, 0]) * (1 + dp[:, 1]) - z[:, -1, 1] * dp[:, 0]
     slack = 1e-12

@@ -1,28 +1,34 @@
-"""Small dense systems: one step as a matrix, correct to twice the working precision.
+"""One step of a linear system as a matrix, on flint numbers.
 
     (q_{k+1} − q_k, p_{k+1} − p_k) = W (q_k, p_k) + G (f(t_1), …, f(t_r))
 
-A fixed matrix repeats its rounding error in every step, so that energies would drift like the number of steps. W is
-therefore computed with python-flint and kept as an unevaluated sum of two float64 matrices; what is left is the random
-rounding of the state.
+For small dense systems in float64 it is correct to twice the working precision: a fixed matrix repeats its rounding
+error in every step, so that energies would drift like the number of steps. W is therefore kept as an unevaluated sum of
+two float64 matrices; what is left is the random rounding of the state. Runs at N digits use the same matrix at their
+own precision.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat
+from flint import arb, arb_mat, ctx
 from numpy.typing import NDArray
 
-from leastaction.methods import Galerkin, Method
+from leastaction.methods import Galerkin, Method, RungeKutta4
+from leastaction.step.form import Samples, samples
+from leastaction.step.kronecker import kronecker
 from leastaction.working import flint_bits
 
 FloatArray = NDArray[np.float64]
 
 PRECISION = 256  # bits: twice float64, and as much again for the conditioning of M and K
+DIGITS_PER_BIT = 0.30103
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,76 +45,93 @@ class Operator:
     c: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class StepMatrices:
+    """z^1 … z^s, stacked, and p_{k+1} − p_k, as matrices of (q_k, p_k, f(t_1), …, f(t_r)); and the nodes, of flint."""
+
+    z: Any
+    dp: Any
+    c: list[Any]
+
+
 def operator(method: Method, h: float, M: FloatArray, K: FloatArray, C: FloatArray | None) -> Operator:
     """The step of the method on M q̈ + C q̇ + K q = f(t), small dense matrices."""
     with flint_bits(PRECISION):
         mass, stiffness = _matrix(M), _matrix(K)
         damping = _matrix(np.zeros_like(M) if C is None else C)
-        if isinstance(method, Galerkin):
-            z, dp, c = _galerkin(method, arb(h), mass, stiffness, damping)
-        else:
-            z, dp, c = _rk4(arb(h), mass, stiffness, damping)
-        n = len(M)
-        step = np.vstack([_float(z)[-n:], _float(dp)])
+        step = step_matrices(method, arb(h), mass, stiffness, damping)
+        n, z, dp = len(M), step.z, step.dp
+        high = np.vstack([_float(z)[-n:], _float(dp)])
         low = np.vstack([_float(z - _matrix(_float(z)))[-n:], _float(dp - _matrix(_float(dp)))])
         polynomial = _float(z).reshape(-1, n, z.ncols())
-    return Operator(step[:, : 2 * n].copy(), low[:, : 2 * n].copy(), step[:, 2 * n :].copy(), polynomial, c)
+        c = np.array([float(x) for x in step.c])
+    return Operator(high[:, : 2 * n].copy(), low[:, : 2 * n].copy(), high[:, 2 * n :].copy(), polynomial, c)
 
 
-def _galerkin(method: Galerkin, h: Any, M: Any, K: Any, C: Any) -> tuple[Any, Any, FloatArray]:
-    """z^1 … z^s, stacked, and p_{k+1} − p_k, as matrices of (q_k, p_k, f(t_1), …): the equations of `weak`."""
-    digits = int(PRECISION * 0.30103)
-    table = method.exact_table(digits)
-    s, r, n = method.s, method.rule.r, M.nrows()
-    b = [arb(x) for x in table["b"]]
-    l, dl = ([[arb(x) for x in row] for row in table[name]] for name in ("l", "dl"))
+def step_matrices(method: Method, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
+    """The step of the method, at flint's working precision."""
+    return _galerkin(method, h, M, K, C) if isinstance(method, Galerkin) else _rk4(method, h, M, K, C)
 
-    def weighted(f: list[list[Any]], g: list[list[Any]], mu: int, nu: int) -> Any:
-        return sum((b[i] * f[i][mu] * g[i][nu] for i in range(r)), arb(0))
 
-    beta = [sum((b[i] * l[i][mu] for i in range(r)), arb(0)) for mu in range(s + 1)]
-    identity = _matrix(np.eye(n))
+def _galerkin(method: Galerkin, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
+    """The equations of `step.kronecker`, solved."""
+    exact = samples(method, digits=round(ctx.prec * DIGITS_PER_BIT) + 2)
+    form = kronecker(Samples(*(_numbers(x) for x in (exact.tau, exact.w, exact.l, exact.dl))))
+    s, n = method.s, M.nrows()
+    identity, zero = _identity(n), arb_mat(n, n)
     left = [
-        M * weighted(dl, dl, mu, nu) - C * (h * weighted(l, dl, mu, nu)) - K * (h * h * weighted(l, l, mu, nu))
-        for mu in range(s)
-        for nu in range(1, s + 1)
+        [M * form.A[v, m] - C * (h * form.D[v, m]) - K * (h * h * form.B[v, m]) for m in range(s)] for v in range(s)
     ]
     right = [
-        [
-            K * (h * h * beta[mu]),
-            identity * (-h if mu == 0 else 0),
-            *(identity * (-h * h * b[i] * l[i][mu]) for i in range(r)),
-        ]
-        for mu in range(s)
+        [K * (h * h * form.beta[v]), identity * h if v == s - 1 else zero, *(identity * (-h * h * x) for x in row)]
+        for v, row in enumerate(form.load)
     ]
-    z = _blocks([[left[mu * s + nu] for nu in range(s)] for mu in range(s)]).solve(_blocks(right))
+    try:
+        z = _blocks(left).mid().solve(_blocks(right).mid(), algorithm="approx").mid()
+    except ZeroDivisionError:
+        raise ArithmeticError(f"the equations of a step of {method.name} are singular for this h") from None
     rows = z.tolist()
-    z_nu = [arb_mat(rows[nu * n : (nu + 1) * n]) for nu in range(s)]
-    mean = sum((z_nu[nu] * beta[nu + 1] for nu in range(s)), z_nu[0] * 0)
-    zero = identity * 0
-    dp = K * (mean * -h) - C * z_nu[-1] + _blocks([[K * -h, zero, *(identity * (h * b[i]) for i in range(r))]])
-    return z, dp, method.table.c
+    increments = [arb_mat(rows[v * n : (v + 1) * n]) for v in range(s)]
+    mean = sum(
+        (increment * weight for increment, weight in zip(increments, form.mean, strict=True)), arb_mat(n, z.ncols())
+    )
+    direct = _blocks([[K * -h, zero, *(identity * (h * x) for x in form.w)]])
+    return StepMatrices(z, (K * (mean * -h) - C * increments[-1] + direct).mid(), list(form.tau))
 
 
-def _rk4(h: Any, M: Any, K: Any, C: Any) -> tuple[Any, Any, FloatArray]:
-    """The four stages of q̇ = M⁻¹p, ṗ = −Kq − C M⁻¹p + f(t), each a matrix of (q_k, p_k, f(t), f(t + h/2), f(t + h))."""
-    n = M.nrows()
-    identity = _matrix(np.eye(n))
-    zero = identity * 0
-    q, p = _blocks([[identity, zero, zero, zero, zero]]), _blocks([[zero, identity, zero, zero, zero]])
-    f = [_blocks([[zero, zero, *(identity if i == j else zero for j in range(3))]]) for i in range(3)]
-    M_inverse = M.inv()
+def _rk4(method: RungeKutta4, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
+    """The stages of q̇ = M⁻¹p, ṗ = −Kq − C M⁻¹p + f(t), each a matrix of (q_k, p_k, f at the nodes)."""
+    n, nodes = M.nrows(), method.nodes
+    identity, zero = _identity(n), arb_mat(n, n)
 
-    def rate(q: Any, p: Any, f: Any) -> tuple[Any, Any]:
-        v = M_inverse * p
-        return v, f - K * q - C * v
+    def unit(k: int) -> Any:
+        return _blocks([[identity if i == k else zero for i in range(2 + len(nodes))]])
 
-    k1 = rate(q, p, f[0])
-    k2 = rate(q + k1[0] * (h / 2), p + k1[1] * (h / 2), f[1])
-    k3 = rate(q + k2[0] * (h / 2), p + k2[1] * (h / 2), f[1])
-    k4 = rate(q + k3[0] * h, p + k3[1] * h, f[2])
-    z, dp = ((a + b * 2 + c * 2 + d) * (h / 6) for a, b, c, d in zip(k1, k2, k3, k4, strict=True))
-    return z, dp, np.array([0.0, 0.5, 1.0])
+    M_inverse = M.solve(identity, algorithm="approx").mid()
+    rates: list[tuple[Any, Any]] = []
+
+    def moved(start: Any, of: int, weights: Sequence[Fraction]) -> Any:
+        total = start
+        for weight, rate in zip(weights, rates, strict=True):
+            total = total + rate[of] * (h * weight.numerator / weight.denominator)
+        return total
+
+    for c, a in zip(method.c, method.a, strict=True):
+        v = M_inverse * moved(unit(1), 1, a)
+        rates.append((v, unit(2 + nodes.index(c)) - K * moved(unit(0), 0, a) - C * v))
+    z, dp = (moved(arb_mat(n, n * (2 + len(nodes))), of, method.b).mid() for of in (0, 1))
+    return StepMatrices(z, dp, [arb(x.numerator) / x.denominator for x in nodes])
+
+
+def _numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """mpmath numbers as flint's."""
+    result = np.empty(values.shape, dtype=object)
+    result.reshape(-1)[:] = [arb(x) for x in values.flat]
+    return result
+
+
+def _identity(n: int) -> Any:
+    return arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
 
 
 def _matrix(a: FloatArray) -> Any:

@@ -9,6 +9,8 @@ Each way answers for one method and one h:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +20,8 @@ from leastaction.linear.factor import Factor, factor
 from leastaction.linear.forcing import Rayleigh
 from leastaction.linear.matrices import is_sparse
 from leastaction.linear.shifts import shifts
-from leastaction.linear.weak import weak
-from leastaction.methods import Galerkin, Method
+from leastaction.methods import Galerkin, Method, RungeKutta4
+from leastaction.step.kronecker import kronecker_of
 
 if TYPE_CHECKING:
     from leastaction.linear.system import Quadratic
@@ -50,14 +52,14 @@ class Shifted(Solves):
     def __init__(self, system: Quadratic, method: Galerkin, h: float) -> None:
         rayleigh = system.C if isinstance(system.C, Rayleigh) else Rayleigh()
         self.K, self.M, self.h, self.rayleigh = system.K, system.M, h, rayleigh
-        self.weak = weak(method)
-        self.c = self.weak.c
-        self.small = small = shifts(self.weak, h, rayleigh.alpha, rayleigh.beta)
+        form = kronecker_of(method)
+        self.c, self.w = form.tau, form.w
+        self.small = small = shifts(form, h, rayleigh.alpha, rayleigh.beta)
         self.factors = [self._factor(system, gamma) for gamma in small.gamma]
-        self.a = -h * small.into[:, 0]
-        self.g = h**2 * (small.into @ self.weak.beta[:-1])
-        self.f = -(h**2) * (small.into @ self.weak.load)
-        self.mean = self.weak.beta[1:] @ small.out
+        self.a = h * small.into[:, -1]
+        self.g = h**2 * (small.into @ form.beta)
+        self.f = -(h**2) * (small.into @ form.load)
+        self.mean = form.mean @ small.out
         count = f"{np.count_nonzero(small.gamma.imag)} complex" if np.any(small.gamma.imag) else "no complex"
         self.how = f"{len(self.factors)} shifted solves, {count}" + (", in Schur form" if small.coupled else "")
 
@@ -112,7 +114,7 @@ class Shifted(Solves):
         if alpha:
             dp -= alpha * (self.M @ z)
         if F is not None:
-            dp += (self.h * self.weak.b) @ F
+            dp += (self.h * self.w) @ F
         return z, dp
 
     def polynomial(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> FloatArray:
@@ -125,61 +127,65 @@ class Block(Solves):
 
     def __init__(self, system: Quadratic, method: Galerkin, h: float) -> None:
         self.M, self.K, self.C, self.h = system.M, system.K, system.C, h
-        self.weak = weak(method)
-        self.c = self.weak.c
+        self.form = kronecker_of(method)
+        self.c = self.form.tau
         if is_sparse(self.K):
             from scipy.sparse import kron
         else:
             from numpy import kron
-        A, D, B = self.weak.A, self.weak.D, self.weak.B
+        A, D, B = self.form.A, self.form.D, self.form.B
         block = kron(A, self.M) - h * kron(D, self.C) - h**2 * kron(B, self.K)
         self.factors = [factor(block, definite=False)]
         self.how = f"one solve of size {method.s} n"
 
     def polynomial(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> FloatArray:
-        right = np.outer(self.h**2 * self.weak.beta[:-1], self.K @ q)
-        right[0] -= self.h * p
+        right = np.outer(self.h**2 * self.form.beta, self.K @ q)
+        right[-1] += self.h * p
         if F is not None:
-            right -= (self.h**2 * self.weak.load) @ F
+            right -= (self.h**2 * self.form.load) @ F
         return self.factors[0].solve(right.ravel()).reshape(right.shape)
 
     def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
         z = self.polynomial(q, p, F)
-        dp = -self.h * (self.K @ (q + self.weak.beta[1:] @ z)) - self.C @ z[-1]
+        dp = -self.h * (self.K @ (q + self.form.mean @ z)) - self.C @ z[-1]
         if F is not None:
-            dp += (self.h * self.weak.b) @ F
+            dp += (self.h * self.form.w) @ F
         return z[-1], dp
 
 
 class RungeKutta(Solves):
     """RK4 on q̇ = M⁻¹p, ṗ = −Kq − C M⁻¹p + f(t): four solves with M."""
 
-    def __init__(self, system: Quadratic, h: float) -> None:
-        self.system, self.h = system, h
-        self.c = np.array([0.0, 0.5, 1.0])
+    def __init__(self, system: Quadratic, method: RungeKutta4, h: float) -> None:
+        self.system, self.method, self.h = system, method, h
+        self.c = np.array(method.nodes, dtype=float)
         self.factors = [system.mass_factor]
         self.how = "four stages"
 
     def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
-        h = self.h
-        load = np.zeros((3, 1)) if F is None else F
+        system, method = self.system, self.method
+        rates: list[FloatArray] = []
 
-        def rate(q: FloatArray, p: FloatArray, f: FloatArray) -> Increments:
-            v = self.system.mass_factor.solve(p)
-            return v, f - self.system.K @ q - self.system.damping_force(v)
+        def moved(weights: Sequence[Fraction]) -> FloatArray:
+            total = np.zeros((2, len(q)))
+            for weight, rate in zip(weights, rates, strict=True):
+                if weight:
+                    total += float(weight) * self.h * rate
+            return total
 
-        k1 = rate(q, p, load[0])
-        k2 = rate(q + h / 2 * k1[0], p + h / 2 * k1[1], load[1])
-        k3 = rate(q + h / 2 * k2[0], p + h / 2 * k2[1], load[1])
-        k4 = rate(q + h * k3[0], p + h * k3[1], load[2])
-        z, dp = (h / 6 * (a + 2 * b + 2 * c + d) for a, b, c, d in zip(k1, k2, k3, k4, strict=True))
+        for c, a in zip(method.c, method.a, strict=True):
+            at, momentum = np.array([q, p]) + moved(a)
+            v = system.mass_factor.solve(momentum)
+            force = -(system.K @ at) - system.damping_force(v)
+            rates.append(np.array([v, force if F is None else force + F[method.nodes.index(c)]]))
+        z, dp = moved(method.b)
         return z, dp
 
 
 def solves(system: Quadratic, method: Method, h: float) -> Solves:
     """The cheapest stable way to apply the method to the system."""
     if not isinstance(method, Galerkin):
-        return RungeKutta(system, h)
+        return RungeKutta(system, method, h)
     if system.C is None or isinstance(system.C, Rayleigh):
         return Shifted(system, method, h)
     return Block(system, method, h)

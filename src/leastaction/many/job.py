@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends import status
 from leastaction.lagrangian import Lagrangian
 from leastaction.many.reductions import Plan
 from leastaction.methods import Method
-from leastaction.backends import status
 
 FloatArray = NDArray[np.float64]
 Tick = Callable[[int], bool]  # told how many steps were done; False if the run is to end

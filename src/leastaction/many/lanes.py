@@ -1,4 +1,4 @@
-"""Trajectories in SIMD lanes: whole steps fused into kernels, or the solver's loops where a step is too long for that."""
+"""Trajectories in SIMD lanes: whole steps fused into kernels, or the solver's loops where a step is too long."""
 
 from __future__ import annotations
 

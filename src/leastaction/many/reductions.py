@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.layout import MOST_EVENTS
 from leastaction.errors import TraceError
 from leastaction.lagrangian import Lagrangian, takes_time
 from leastaction.program import Builder, Program
-from leastaction.backends.layout import MOST_EVENTS
 
 FloatArray = NDArray[np.float64]
 

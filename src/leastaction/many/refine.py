@@ -13,11 +13,11 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
+from leastaction.backends import points
 from leastaction.dense import lagrange
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin
 from leastaction.program import Program
-from leastaction.backends import points
 
 FloatArray = NDArray[np.float64]
 Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # τ (K,) ↦ q, p (K, n)

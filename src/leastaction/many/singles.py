@@ -10,11 +10,11 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends import points, stepper
+from leastaction.backends.stepper import GalerkinStepper
 from leastaction.many.job import Block, Job, Standing, Start, Status, Tick
 from leastaction.many.refine import Curve, galerkin_curve, hermite_curve, roots
 from leastaction.many.starts import energies, velocities
-from leastaction.backends import points, stepper
-from leastaction.backends.stepper import GalerkinStepper
 
 FloatArray = NDArray[np.float64]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import FLOAT64
 from leastaction.lagrangian import Lagrangian
 from leastaction.many.job import Start, Status
-from leastaction.backends import points
 
 FloatArray = NDArray[np.float64]
 

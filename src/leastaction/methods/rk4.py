@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from fractions import Fraction
+from typing import ClassVar, Literal, get_args
 
 Form = Literal["hamilton", "lagrange"]
+Row = tuple[Fraction, ...]
+
+_HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
@@ -15,10 +19,21 @@ class RungeKutta4:
         hamilton:  q̇ = v(q, p),  ṗ = ∂L/∂q(q, v)
         lagrange:  q̇ = v,  v̇ = L_vv⁻¹ (L_q − L_vq v − L_vt)
 
-    The two forms differ for a configuration-dependent mass; the papers use both.
+    The two forms differ for a configuration-dependent mass; the papers use both. The tableau, for both:
+
+          0  |                        k_i = f(t + c_i h, y + h Σ_{j<i} a_ij k_j)
+         1/2 | 1/2                    y⁺ = y + h Σ_i b_i k_i
+         1/2 |  0   1/2
+          1  |  0    0    1
+        -----+--------------------
+             | 1/6  1/3  1/3  1/6
     """
 
     form: Form = "hamilton"
+
+    c: ClassVar[Row] = (Fraction(0), _HALF, _HALF, Fraction(1))
+    a: ClassVar[tuple[Row, ...]] = ((), (_HALF,), (Fraction(0), _HALF), (Fraction(0), Fraction(0), Fraction(1)))
+    b: ClassVar[Row] = (Fraction(1, 6), Fraction(1, 3), Fraction(1, 3), Fraction(1, 6))
 
     @property
     def name(self) -> str:
@@ -27,6 +42,11 @@ class RungeKutta4:
     @property
     def order(self) -> int:
         return 4
+
+    @property
+    def nodes(self) -> Row:
+        """The times of a step, as parts of it, at which f is wanted: each once."""
+        return tuple(sorted(set(self.c)))
 
     def __repr__(self) -> str:
         return f"rk4(form={self.form!r})"

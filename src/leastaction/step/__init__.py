@@ -3,5 +3,7 @@
 form          what a step is: unknowns, Programs sampled at its points, how they enter the equations
 verdict       when an iteration is done, and whether its root can be trusted
 prediction    where the next step's iteration begins
+sensitivity   how a Term depends on time and the parameters
+kronecker     the small matrices that are left of it where a system is linear
 continuation  the way to a root that the prediction does not lead to
 """

@@ -4,9 +4,10 @@ On the step from t to t + h the motion is the polynomial through increments z^ν
 
     q(τ) = q + Σ_ν l_ν(τ) z^ν,      v(τ) = Σ_ν l_ν′(τ)/h z^ν,      ν = 1 … s,   τ ∈ [0, 1].
 
-A Term samples a Program at points τ_i with weights w_i. The Program reads the motion there, (t, q, v), and gives a force f
-and a momentum m; for a Lagrangian f = ∂L/∂q and m = ∂L/∂v, and an external force is a further summand of f. With
-A = Σ_i h w_i L(τ_i), the discrete action, the equations of a step are ∂A/∂z^ν = 0 (ν < s), ∂A/∂z^s = p⁺, p⁺ = p + ∂A/∂q:
+A Term samples a Program at points τ_i with weights w_i. The Program reads the motion there, (t, q, v), and gives a
+force f and a momentum m; for a Lagrangian f = ∂L/∂q and m = ∂L/∂v, and an external force is a further summand of f.
+With A = Σ_i h w_i L(τ_i), the discrete action, the equations of a step are ∂A/∂z^ν = 0 (ν < s), ∂A/∂z^s = p⁺, p⁺ = p +
+∂A/∂q:
 
     R_ν = Σ_i h w_i ( l_ν(τ_i) f_i + l_ν′(τ_i)/h m_i ) = 0,   0 < ν < s,
     R_s = Σ_i h w_i ( (l_s(τ_i) − 1) f_i + l_s′(τ_i)/h m_i ) − p = 0,
@@ -16,12 +17,12 @@ So what a Program reads is linear in state and unknowns (gather), and equations 
 (scatter), with the same numbers. A Term at the control points may read `multipliers`, s sets of further unknowns at
 d_0 … d_{s−1}, and give `g`, as many further equations, to hold at d_1 … d_s.
 
-The rounding rule. In float64 the numbers h w_i and l_ν′(τ_i)/h are rounded once (l′ times a rounded 1/h), and gather and
-scatter share them: so the equations are those of a discrete action whose coefficients are a rounding away from the
+The rounding rule. In float64 the numbers h w_i and l_ν′(τ_i)/h are rounded once (l′ times a rounded 1/h), and gather
+and scatter share them: so the equations are those of a discrete action whose coefficients are a rounding away from the
 method's, and the step is symplectic. It is why R_s is written with l_s − 1 instead of an l_0 of its own: rounded apart,
 the two would not match, and the energy drifts by some 10⁻⁵ ε a step (Hairer, McLachlan and Razakarivony, BIT 48, 2008,
-231–243, found this of rounded Runge–Kutta coefficients). Two more sources of drift were found by measuring the energy of
-many pendulums over 10⁶ steps: quotients by h (4·10⁻⁶ ε a step where 1/h is nearly a small odd number times 2^k,
+231–243, found this of rounded Runge–Kutta coefficients). Two more sources of drift were found by measuring the energy
+of many pendulums over 10⁶ steps: quotients by h (4·10⁻⁶ ε a step where 1/h is nearly a small odd number times 2^k,
 presumably since ties then all fall to one side), and sums that begin with p (up to 3·10⁻⁶ ε). So p comes last.
 """
 
@@ -125,7 +126,7 @@ class Step:
 
     def samples(self, term: Term, digits: int | None = None) -> Samples:
         """The points of a term, in float64 or as mpmath numbers."""
-        return _samples(self.method, term.at, digits)
+        return samples(self.method, term.at, digits)
 
 
 def step_of(system: System, method: Galerkin) -> Step:
@@ -134,12 +135,13 @@ def step_of(system: System, method: Galerkin) -> Step:
 
 
 @lru_cache(maxsize=128)
-def _samples(method: Galerkin, at: str, digits: int | None) -> Samples:
+def samples(method: Galerkin, at: Literal["nodes", "controls"] = "nodes", digits: int | None = None) -> Samples:
+    """The points of a method, in float64 or as mpmath numbers."""
     if digits is None:
         table = method.table
         if at == "nodes":
             return Samples(table.c, table.b, table.l[:, 1:], table.dl[:, 1:])
-        exact = _samples(method, at, FLOAT64_DIGITS)
+        exact = samples(method, at, FLOAT64_DIGITS)
         return Samples(*(rounded(x) for x in (exact.tau, exact.w, exact.l, exact.dl)))
     if at == "nodes":
         entries = method.exact_table(digits)

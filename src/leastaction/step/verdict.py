@@ -12,19 +12,19 @@ largest |z_j^ν| in this step so far, the size of the k-th increment is δ_k = m
 
 If the second Newton increment is at most a quarter of the first, the root is the only one near the prediction (the
 affine-invariant Newton–Kantorovich theorem; Deuflhard, *Newton Methods for Nonlinear Problems*, 2.1). With the first
-Jacobian kept the second increment is shorter, κ/2 of the first, not (κ/2)/(1 − κ): where the latter is a quarter, κ = 1/3,
-the former is a sixth. The theorem's κ holds all along: with κ ≤ 1/3 a third Newton increment is at most a fourteenth of
-the second, one with a kept Jacobian never more than 0.42 of the one before. Where later ones are longer than a quarter,
-or a half, the first two have deceived, and the root may be a wrong one. The theorem's constant is seen at one place only,
-so this is no proof; `docs/design.md` tells what was measured.
+Jacobian kept the second increment is shorter, κ/2 of the first, not (κ/2)/(1 − κ): where the latter is a quarter, κ =
+1/3, the former is a sixth. The theorem's κ holds all along: with κ ≤ 1/3 a third Newton increment is at most a
+fourteenth of the second, one with a kept Jacobian never more than 0.42 of the one before. Where later ones are longer
+than a quarter, or a half, the first two have deceived, and the root may be a wrong one. The theorem's constant is seen
+at one place only, so this is no proof; `docs/design.md` tells what was measured.
 
 Floors. A coordinate may rest, or all but rest, while rounding moves it: its increments are then noise, and compare with
 nothing. What coordinate j of a step is summed from has the size
 
     g_j = |h| Σ_k |L_vv⁻¹|_jk ( |p_k| + Σ_l |m_q|_kl |q_l| + |m_v|_kl |v_l| + |h| Σ_l |f_q|_kl |q_l| + |f_v|_kl |v_l| ),
 
-so noise is some ε g_j, and more where others that are noise move it: |h| |L_vv⁻¹| (|m_q| + |f_v| + |h| |f_q|) g on top, some
-times over. Where continuation finds no root without, it computes g_j, and from then on scale_j and the reach
+so noise is some ε g_j, and more where others that are noise move it: |h| |L_vv⁻¹| (|m_q| + |f_v| + |h| |f_q|) g on top,
+some times over. Where continuation finds no root without, it computes g_j, and from then on scale_j and the reach
 are at least NOISE g_j, which fades with every step: small enough to ask for every digit of a coordinate that moves, and
 large enough that noise is seen as such (ε/NOISE is below ACCEPTABLE).
 
@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leastaction.program import Builder, Program, Value, indices
+from leastaction.program import Builder, Program, indices
 
 EPS = 2.0**-52
 # An increment that changes nothing any more, relative to the step: this part of the last place …
@@ -64,7 +64,8 @@ SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt")
 def verdict(
     x: Mapping[str, Any], *, fresh: bool, chords: int, negligible: Any = NEGLIGIBLE * EPS, acceptable: Any = ACCEPTABLE
 ) -> dict[str, Any]:
-    """From what was SEEN of an iteration: solved, ended, good, doubt and keep, each 1 or 0, and `left`, what comes next.
+    """From what was SEEN of an iteration: solved, ended, good, doubt and keep, each 1 or 0, and `left`, what comes
+    next.
 
     fresh     whether this iteration had a fresh Jacobian
     chords    how many iterations with a kept Jacobian cost about as much as a fresh one

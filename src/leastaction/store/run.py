@@ -11,13 +11,13 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.status import Failure
+from leastaction.backends.stepper import ResumableStepper
 from leastaction.border import check_count, check_times
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.prepare import Request, prepare
 from leastaction.running import interruptible, positive, progress_bar, raise_failure
-from leastaction.backends.status import Failure
-from leastaction.backends.stepper import ResumableStepper
 from leastaction.store.archive import Archive, to_json
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.stepper import ResumableStepper, Start, stepper
 from leastaction.kernel import fingerprint
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
@@ -25,7 +26,6 @@ from leastaction.linear.factor import blas_threads
 from leastaction.linear.stepper import LinearStepper
 from leastaction.methods import method
 from leastaction.program import Program
-from leastaction.backends.stepper import ResumableStepper, Start, stepper
 from leastaction.store.archive import Archive
 
 Header = Mapping[str, Any]

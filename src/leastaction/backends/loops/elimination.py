@@ -7,7 +7,7 @@ from leastaction.backends.loops.machine import W, at, fma, load, native, splat, 
 
 @native
 def factor(A, pivots, N, lead):
-    """A ← L, U of P A with unit lower L, row-major with rows of length `lead`. False if a pivot is zero or not finite."""
+    """A ← L, U of P A, unit lower L, row-major with rows of length `lead`. False if a pivot is zero or not finite."""
     for k in range(N):
         best = k
         for i in range(k + 1, N):

@@ -12,7 +12,7 @@ from leastaction.step.verdict import REACH, TINY
 
 @native
 def polynomials(I, D, place, counts, h, starts, z):
-    """The increments z, (s, n) each, of counts[0] steps from rows (t, q, p) of `starts`; counts[1] ← how many were solved."""
+    """The increments z, (s, n) each, of counts[0] steps from rows (t, q, p) of `starts`; counts[1] ← those solved."""
     S = read_solver(I, D, place)
     n, s, row = S.n, S.s, S.stride
     for k in range(counts[0]):

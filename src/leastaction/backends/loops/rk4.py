@@ -67,7 +67,11 @@ def _field(S, t):
         S.rate[j] = S.argument[n + j]
     # v̇ = m_v⁻¹ (f − m_q v − m_t)
     call_kernel(S.point, S.at, S.at_values, S.work)
-    m_q, m_v, m_t = at(S.at_values, 2 * n + 2 * n * n), at(S.at_values, 2 * n + 3 * n * n), at(S.at_values, 2 * n + 4 * n * n)
+    m_q, m_v, m_t = (
+        at(S.at_values, 2 * n + 2 * n * n),
+        at(S.at_values, 2 * n + 3 * n * n),
+        at(S.at_values, 2 * n + 4 * n * n),
+    )
     a = at(S.rate, n)
     for j in range(n):
         a[j] = S.at_values[j] - m_t[j]

@@ -204,9 +204,9 @@ def _by_mass(S):
 def chord(S, I, D, q, p, z, scale, reach, active):
     """One iteration dz = −(S⁻¹ ⊗ M⁻¹) h R, with S = Σ_i w_i l_ν′ l_μ′: gradients only, no Jacobian.
 
-    It contracts by O(h²) for a constant mass and by O(h) otherwise. Where f does not depend on v and m = M v with a constant
-    M, the part of R with m is S ⊗ M z/h itself, and z ← −(S⁻¹ ⊗ M⁻¹) h (R without it): velocities are not needed. With
-    one symmetric matrix for S⁻¹ that is the step of a discrete Lagrangian, too, whatever its rounding.
+    It contracts by O(h²) for a constant mass and by O(h) otherwise. Where f does not depend on v and m = M v with a
+    constant M, the part of R with m is S ⊗ M z/h itself, and z ← −(S⁻¹ ⊗ M⁻¹) h (R without it): velocities are not
+    needed. With one symmetric matrix for S⁻¹ that is the step of a discrete Lagrangian, too, whatever its rounding.
     """
     lanes, s, width = S.lanes, S.s, S.width
     sweep(S, I, D, S.soft, False, q, p, z)
@@ -330,7 +330,7 @@ def continue_from_rest(S, I, D, h, noisy):
         action, fraction, S.reached[0], growth = onward(status == GOING_WELL, fraction, S.reached[0], growth)
         if action == ARRIVED:
             return GOING_WELL
-        if action == PROLONG or action == FROM_REST:
+        if action in (PROLONG, FROM_REST):
             if status == GOING_WELL:
                 for i in range(S.components * row):
                     S.last[i] = S.z[i]

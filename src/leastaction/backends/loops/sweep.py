@@ -89,7 +89,7 @@ def set_times(S, I, D, first, t):
 
 @native
 def sweep(S, I, D, first, slopes, q, p, z):
-    """S.R ← the equations, S.impulse ← the impulse at z; with `slopes` the terms' values have derivatives behind them."""
+    """S.R ← the equations, S.impulse ← the impulse at z; with `slopes` derivatives stand behind the terms' values."""
     lanes, s, row = S.lanes, S.s, S.width * W
     for c in range(S.components * S.width):
         store(at(S.R, c * W), splat(0.0))

@@ -1,13 +1,13 @@
 """The derivative of a run by where it began, by the parameters and by h, carried along step by step.
 
-With R(z; q, p, w, h) = 0 the equations of a step, q⁺ = q + z^s and p⁺ = p + I(z; q, w, h) (see `step.form`), a direction
-(dq, dp, dw, dh) is carried to
+With R(z; q, p, w, h) = 0 the equations of a step, q⁺ = q + z^s and p⁺ = p + I(z; q, w, h) (see `step.form`), a
+direction (dq, dp, dw, dh) is carried to
 
     dz = −(∂R/∂z)⁻¹ (R_q dq + R_p dp + R_w dw + R_h dh),    dq⁺ = dq + dz^s,    dp⁺ = dp + dI .
 
 R and I along a direction are the same sweep as R and I: what the Programs read changes by what is gathered, what they
-give by their derivatives, and that is scattered. By h directly change the nodes' times, t₀ + (k + c_i) h, the velocities, by
-−v_i/h, and the weights h w_i; in l_ν′/h · h w_i the last two cancel.
+give by their derivatives, and that is scattered. By h directly change the nodes' times, t₀ + (k + c_i) h, the
+velocities, by −v_i/h, and the weights h w_i; in l_ν′/h · h w_i the last two cancel.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ from __future__ import annotations
 from leastaction.backends.loops.elimination import factor, solve
 from leastaction.backends.loops.machine import W, add, at, fma, load, native, splat, store
 from leastaction.backends.loops.solver import prepare
-from leastaction.backends.loops.sweep import TERM_SIZE, jacobian, read_term, scatter_values, set_given, set_products, set_step, sweep
+from leastaction.backends.loops.sweep import (
+    TERM_SIZE,
+    jacobian,
+    read_term,
+    scatter_values,
+    set_given,
+    set_products,
+    set_step,
+    sweep,
+)
 
 
 @native
@@ -73,7 +82,7 @@ def carry(I, D, A, S, X, k, tangent):
 
 @native
 def _along(I, D, A, S, d, e, k, h):
-    """S.R, S.impulse ← R and I along dq = d and dz = S.last; e ≥ 0 names the parameter, or behind them h, that varies too."""
+    """S.R, S.impulse ← R and I along dq = d, dz = S.last; e ≥ 0 names the parameter, or behind them h, that varies."""
     for c in range(S.components * S.width):
         store(at(S.R, c * W), splat(0.0))
     for c in range(S.n):
@@ -97,12 +106,14 @@ def _along(I, D, A, S, d, e, k, h):
                 store(at(inputs, (g * T.inputs + place) * W), total)
         for w in range(T.entries):
             value, row, column, pair = T.entry[4 * w], T.entry[4 * w + 1], T.entry[4 * w + 2], T.entry[4 * w + 3]
-            out = row if T.pair[2 * pair] == 0 else (n + row if T.pair[2 * pair] == 1 else n + row)
+            out = row if T.pair[2 * pair] == 0 else n + row  # f, then m, then g
             place = T.reads[T.pair[2 * pair + 1] * S.components + column]
             for g in range(groups):
                 total = load(at(A.push, (g * outputs + out) * W))
                 slope = load(at(T.values, (g * outputs + value) * W))
-                store(at(A.push, (g * outputs + out) * W), fma(slope, load(at(inputs, (g * T.inputs + place) * W)), total))
+                store(
+                    at(A.push, (g * outputs + out) * W), fma(slope, load(at(inputs, (g * T.inputs + place) * W)), total)
+                )
         if e >= 0:
             for g in range(groups):
                 for j in range(2 * n):

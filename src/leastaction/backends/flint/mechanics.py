@@ -13,11 +13,11 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.flint.arithmetic import ball, balls, identity, largest, mpfs
+from leastaction.backends.flint.evaluate import function
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import Digits
 from leastaction.lagrangian import Lagrangian
-from leastaction.precision.arithmetic import ball, balls, largest, mpfs
-from leastaction.precision.evaluate import function
 from leastaction.working import flint_bits
 
 Mpfs = NDArray[np.object_]
@@ -37,13 +37,7 @@ class Mechanics:
         gradient, hessian = system.gradient, system.hessian
         with flint_bits(self.bits):
             values = balls(params)
-            self.force = function(gradient, [*gradient.output("Lq"), *gradient.output("Lv")], values)
-            # Lq, Lv, Lqq, Lqv, Lqvᵀ, Lvv
-            self.point = function(
-                point,
-                [*(point.results[: 2 * n + 2 * n * n]), *transposed, *point.output("Lvv")],
-                values,
-            )
+            self._force = function(gradient, gradient.output("Lq"), values)
             self._acceleration = function(
                 point, [*point.output("Lq"), *transposed, *point.output("Lvv"), *point.output("Lvt")], values
             )
@@ -72,6 +66,8 @@ class Mechanics:
 
     def _velocity(self, t: Any, q: list[Any], p: list[Any]) -> list[Any]:
         v = self.invert(t, q, p, [flint.arb(0)] * self.n)
+        if v is None:  # as where L_vv is singular at rest
+            v = self.invert(t, q, p, p)
         if v is None:
             raise DegenerateLagrangianError(
                 f"no velocity of {self.name} has the momentum p = {_show(mpfs(p))} at q = {_show(mpfs(q))}: ∂²L/∂v² is "
@@ -117,6 +113,9 @@ class Mechanics:
     def momentum_balls(self, t: Any, q: list[Any], v: list[Any]) -> list[Any]:
         return [x.mid() for x in self._legendre(t, *q, *v)[: self.n]]
 
+    def force_balls(self, t: Any, q: list[Any], v: list[Any]) -> list[Any]:
+        return [x.mid() for x in self._force(t, *q, *v)]
+
     def accelerate(self, t: Any, q: list[Any], v: list[Any]) -> list[Any] | None:
         """L_vv⁻¹ (L_q − L_vq v − L_vt); None where L_vv is singular."""
         n = self.n
@@ -128,47 +127,71 @@ class Mechanics:
         return solve(flint.arb_mat(n, n, Lvv), right)
 
     def invert(self, t: Any, q: list[Any], p: list[Any], v: list[Any]) -> list[Any] | None:
-        """Solve L_v(t, q, v) = p by Newton with backtracking, from the guess v; see `stepping.loops.legendre`."""
-        n = self.n
-        floor = largest(p) * flint.arb((1, 2 - self.bits))
-        # As in `stepping.loops.legendre`: the shortest step worth trying, and one that is short by rounding alone.
-        shortest, acceptable = flint.arb((1, -(self.bits * 3 // 4))), flint.arb((1, -(self.bits // 2)))
-        miss, values = self._miss(t, q, p, v)
-        if miss is None:
+        """Solve L_v(t, q, v) = p by Newton with backtracking, from the guess v; None where there is no such velocity.
+
+        One iteration does it when L is quadratic in v. Elsewhere a step that leaves the domain of L, or does not bring
+        the momenta nearer, is halved. Each momentum is judged on its own scale, |p_j| + Σ_k |L_vv|_jk (|v_k| + |dv_k|),
+        so that neither units nor a heavy neighbour matter. What is left of p_j − L_v,j may be some units in the last
+        place of that; or more, if half the digits are right and it cannot be brought nearer: then rounding is the
+        reason.
+        """
+        n, bits = self.n, self.bits
+        done, acceptable = flint.arb((1, 2 - bits)), flint.arb((1, -(bits // 2)))
+        gap, Lvv = self._gap(t, q, p, v)
+        if gap is None:
             v = [flint.arb(0)] * n
-            miss, values = self._miss(t, q, p, v)
+            gap, Lvv = self._gap(t, q, p, v)
         for _ in range(MOST_ITERATIONS):
-            if miss is not None and miss <= floor:
-                return v
-            gap = flint.arb_mat(n, 1, [p[j] - values[j] for j in range(n)])
-            step = solve(flint.arb_mat(n, n, values[n:]), gap)
+            step = None if gap is None else solve(flint.arb_mat(n, n, Lvv), flint.arb_mat(n, 1, gap))
             if step is None:
                 return None
-            before, origin = miss, v
-            scale, size = largest([abs(a) + abs(b) for a, b in zip(v, step, strict=True)]), largest(step)
-            whole = size
-            while True:
-                v = [(a + b).mid() for a, b in zip(origin, step, strict=True)]
-                miss, values = self._miss(t, q, p, v)
-                nearer = miss is not None and (before is None or miss < before)
-                if nearer or not size > shortest * scale:
+            reach = flint.arb_mat(n, 1, [abs(a) + abs(b) for a, b in zip(v, step, strict=True)])
+            spread = (flint.arb_mat(n, n, [abs(x) for x in Lvv]) * reach).entries()
+            scale = [(abs(a) + b).mid() for a, b in zip(p, spread, strict=True)]
+            assert gap is not None
+            before = _relative(gap, scale)
+            if before <= done:
+                return v
+            for halvings in range(bits * 3 // 4):
+                part = flint.arb((1, -halvings))
+                nearer = [(a + part * b).mid() for a, b in zip(v, step, strict=True)]
+                gap, Lvv = self._gap(t, q, p, nearer)
+                after = flint.arb("inf") if gap is None else _relative(gap, scale)
+                if after <= done:
+                    return nearer
+                if after < before:
                     break
-                step, size = [x / 2 for x in step], size / 2
-            if not nearer:
-                return v if whole <= acceptable * scale else None
+                if before <= acceptable:
+                    return v
+            else:
+                return None
+            v = nearer
         return None
 
-    def _miss(self, t: Any, q: list[Any], p: list[Any], v: list[Any]) -> tuple[Any, list[Any]]:
-        """The largest |p − L_v|, None outside the domain of L; and L_v, L_vv there."""
+    def _gap(self, t: Any, q: list[Any], p: list[Any], v: list[Any]) -> tuple[list[Any] | None, list[Any]]:
+        """p − L_v, None outside the domain of L; and L_vv there."""
         values = [x.mid() for x in self._legendre(t, *q, *v)]
-        miss = largest([a - b for a, b in zip(p, values, strict=False)]).mid()
-        return (miss if miss.is_finite() else None), values
+        gap = [(a - b).mid() for a, b in zip(p, values, strict=False)]
+        return (gap if all(x.is_finite() for x in gap) else None), values[self.n :]
+
+
+def _relative(gap: list[Any], scale: list[Any]) -> Any:
+    """The largest |gap_j| / scale_j; infinite if a gap has no scale."""
+    return max(
+        abs(a / b).mid() if not b.is_zero() else flint.arb(0 if a.is_zero() else "inf")
+        for a, b in zip(gap, scale, strict=True)
+    )
+
+
+def solve_matrix(A: Any, B: Any) -> Any:
+    """A⁻¹ B in floating point, of a regular matrix."""
+    return A.mid().solve(B.mid(), algorithm="approx").mid()
 
 
 def solve(A: Any, b: Any) -> list[Any] | None:
     """A⁻¹ b in floating point, without error bounds; None where A is singular."""
     try:
-        return list(A.mid().solve(b.mid(), algorithm="approx").mid().entries())
+        return list(solve_matrix(A, b).entries())
     except ZeroDivisionError:
         return None
 
@@ -181,10 +204,6 @@ def _regular(A: Any, n: int, bits: int) -> bool:
         return False
     size = largest(inverse)
     return bool(size.is_finite() and size < flint.arb((1, bits - 8)))
-
-
-def identity(n: int) -> Any:
-    return flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
 
 
 def _show(values: Mpfs) -> str:

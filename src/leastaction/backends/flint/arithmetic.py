@@ -18,6 +18,10 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+Balls = list[Any]
+
+ROUGH = 53  # bits of what is but a size
+
 
 def ball(x: Any) -> Any:
     """The arb of an mpmath number, exactly."""
@@ -29,6 +33,13 @@ def ball(x: Any) -> Any:
 
 def balls(values: Iterable[Any]) -> list[Any]:
     return [ball(x) for x in values]
+
+
+def array(values: NDArray[Any]) -> NDArray[Any]:
+    """An array of numbers of any kind as one of flint's."""
+    result = np.empty(values.shape, dtype=object)
+    result.reshape(-1)[:] = [ball(x) if isinstance(x, mpmath.mpf) else flint.arb(x) for x in values.flat]
+    return result
 
 
 def mpf(x: Any) -> Any:
@@ -51,6 +62,10 @@ def matrix(rows: Any) -> Any:
     return flint.arb_mat(len(rows), len(rows[0]), [ball(x) for row in rows for x in row])
 
 
+def identity(n: int) -> Any:
+    return flint.arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
+
+
 def largest(values: Iterable[Any]) -> Any:
     """max |x|; NaN if one of them is."""
     result = flint.arb(0)
@@ -63,7 +78,16 @@ def largest(values: Iterable[Any]) -> Any:
     return result
 
 
+def lengths(places: Sequence[Iterable[int]], z: Balls) -> Balls:
+    """The largest |z_i| of each set of places."""
+    return [largest([z[i] for i in own]) for own in places]
+
+
 def log2(x: Any) -> float:
-    """log₂|x| of a finite arb; −∞ for zero. A size, unlike a float, may be 10⁻¹⁰⁰⁰."""
+    """log₂|x| of an arb or a float; −∞ for zero. A size, unlike a float, may be 10⁻¹⁰⁰⁰."""
+    if isinstance(x, float):
+        return math.log2(x) if 0 < x < math.inf else -math.inf if x == 0 else math.inf
+    if not x.is_finite():
+        return math.inf
     mantissa, power = x.mid().man_exp()
     return math.log2(abs(int(mantissa))) + int(power) if mantissa else -math.inf

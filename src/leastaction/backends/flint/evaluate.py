@@ -35,10 +35,18 @@ _TEMPLATES = {
     **{f: "{0}.mid()." + f + "()" for f in ("sqrt", "log", "log1p", "asin", "acos", "acosh", "atanh", "floor", "ceil")},
 }  # fmt: skip
 assert _TEMPLATES.keys() == OPERATIONS
+# Of decisions on numbers that have no radius, floats or flint's, in Python's own logic.
+_DECISIONS = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "sq": "{0} * {0}",
+    "lt": "{0} < {1}", "le": "{0} <= {1}", "and": "{0} and {1}", "or": "{0} or {1}", "not": "not {0}",
+    "if": "{1} if {0} else 0", "select": "{1} if {0} else {2}",
+}  # fmt: skip
 
 
 def function(program: Program, results: Sequence[int], params: Sequence[Any]) -> Function:
-    """f(t, q…, v…) ↦ the values `results` of a point program, with these parameters, at the working precision."""
+    """The values `results` of a program as a function of its inputs, those of the block `params` put in, at the working
+    precision.
+    """
     names: dict[str, Any] = {
         "arb": flint.arb,
         "zero": flint.arb(0),
@@ -55,6 +63,13 @@ def function(program: Program, results: Sequence[int], params: Sequence[Any]) ->
     return names["make"]()
 
 
+def decisions(program: Program) -> Callable[..., list[Any]]:
+    """A program of comparisons and products as a function of floats, or of flint numbers without radius."""
+    names: dict[str, Any] = {f"x{k}": args[0] for k, (op, *args) in enumerate(program.code) if op == "const"}
+    exec(_source(program, program.results, True), names)
+    return names["make"]()
+
+
 def number(x: float | Fraction) -> Any:
     """A Program's constant, rounded once."""
     if isinstance(x, Fraction):
@@ -63,9 +78,11 @@ def number(x: float | Fraction) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _source(program: Program, results: tuple[int, ...]) -> Any:
+def _source(program: Program, results: tuple[int, ...], decides: bool = False) -> Any:
     """The code of `make()`, which computes what does not vary and returns the function."""
-    first = program.input_size - program.inputs[-1][1]
+    inputs = range(program.input_size)
+    given = inputs[program.input_slice("params")] if "params" in dict(program.inputs) else range(0)
+    templates = _DECISIONS if decides else _TEMPLATES
     needed = _needed(program, results)
     pairs = _sines_with_cosines(program, needed)
     fixed: list[str] = []
@@ -75,13 +92,13 @@ def _source(program: Program, results: tuple[int, ...]) -> Any:
         if op == "const" or k not in needed:
             continue
         if op == "input":
-            if args[0] < first:
+            if args[0] not in given:
                 varies.add(k)
-            lines, text = (varying, f"i{args[0]}") if k in varies else (fixed, f"p{args[0] - first}")
+            lines, text = (varying, f"i{args[0]}") if k in varies else (fixed, f"p{args[0] - given.start}")
         else:
             if varies.intersection(args):
                 varies.add(k)
-            lines, text = varying if k in varies else fixed, _TEMPLATES[op].format(*(f"x{a}" for a in args))
+            lines, text = varying if k in varies else fixed, templates[op].format(*(f"x{a}" for a in args))
         if op in ("sin", "cos") and args[0] in pairs:
             sine, cosine = pairs[args[0]]
             if k == min(sine, cosine):
@@ -92,7 +109,7 @@ def _source(program: Program, results: tuple[int, ...]) -> Any:
         [
             "def make():",
             *(f"    {line}" for line in fixed),
-            f"    def f({', '.join(f'i{i}' for i in range(first))}):",
+            f"    def f({', '.join(f'i{i}' for i in inputs if i not in given)}):",
             *(f"        {line}" for line in varying),
             f"        return [{', '.join(f'x{k}' for k in results)}]",
             "    return f",

@@ -1,0 +1,218 @@
+"""A member of the PsNrQu family at work, at any precision: predict, solve, or continue from h = 0; add, store.
+
+Compensated sums have no place here: the guard bits hold what they would save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.flint.arithmetic import Balls, ball, balls, lengths, mpfs
+from leastaction.backends.flint.iteration import Pace, Problem, Solution, solve_step
+from leastaction.backends.flint.mechanics import Mechanics
+from leastaction.backends.flint.prediction import Predictor
+from leastaction.backends.flint.run import Run
+from leastaction.backends.flint.sweep import Layout, Sweep
+from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, SINGULAR, Failure
+from leastaction.backends.stepper import Start
+from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, SMALLEST, onward
+from leastaction.step.form import Step
+from leastaction.step.verdict import REACH
+from leastaction.working import flint_bits
+
+Mpfs = NDArray[np.object_]
+
+ROUGH_BITS = 128  # of continuation's steps on the way to h
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A step's solution, or why there is none: the status, all iterations spent, the largest fraction of h solved."""
+
+    solution: Solution | None
+    status: int
+    iterations: int
+    fraction: float
+
+
+class GalerkinStepper(Run):
+    """Runs of a Step from a start."""
+
+    def __init__(self, mechanics: Mechanics, step: Step, start: Start) -> None:
+        self.mechanics, self.n, self.s, self.bits = mechanics, step.n, step.s, mechanics.bits
+        digits = round(self.bits * 0.302) + 2
+        with flint_bits(self.bits):
+            self._t, self._h = ball(start.t), ball(start.h)
+            self._q, self._p, self._v = balls(start.q), balls(start.p), balls(start.v)
+            self._layout = Layout(step, balls(start.params), digits)
+            self._d = balls(step.method.exact_table(digits)["d"])
+            self._sweeps = lru_cache(maxsize=64)(self._at_fraction)
+            self._predictor = Predictor(step.method, self.n, digits)
+            nothing = [flint.arb(0)] * self.n
+        self._z: Balls | None = None  # predicted; the first step is found by continuation
+        self._length = self._longest = nothing
+        self._still: Balls = []  # sizes below which coordinates are at rest, where they had to be found
+        self._pace: Pace | None = None
+        self._careful = False  # whether iterations are to have all bits
+        self._iterations = self._most = self._continued = 0
+        self._floor = 0.0
+
+    def _at_fraction(self, fraction: float) -> Sweep:
+        return Sweep(self._layout, self._h if fraction == 1.0 else (self._h * fraction).mid())
+
+    def step(self) -> Failure | None:
+        """Predict, or follow from h = 0; solve; go to the end of the step."""
+        t = (self._t + self.done * self._h).mid()
+        if self._z is None:
+            found = self._continue(t)
+        else:
+            found = self._solve(t, self._z, [REACH * x for x in self._longest], None if self._careful else self._pace)
+        self._iterations += found.iterations
+        self._most = max(self._most, found.iterations)
+        if found.status != GOING_WELL or found.solution is None:
+            left = 1.0 if found.solution is None else found.solution.left
+            return Failure(found.status, left, found.iterations, found.fraction)
+        self._take(t, found.solution)
+        return None
+
+    def row(self) -> Balls:
+        return self._q + self._p
+
+    def _take(self, t: Any, solution: Solution) -> None:
+        """Go to the end of the step that began at t, and predict the next."""
+        n, own, z = self.n, self.s * self.n, solution.z
+        self._floor = max(self._floor, solution.left)
+        self._pace, self._still = solution.pace, solution.still
+        self._careful = self._careful or solution.careful
+        self._q = [(a + b).mid() for a, b in zip(self._q, z[own - n : own], strict=True)]
+        self._p = [(a + b).mid() for a, b in zip(self._p, solution.impulse, strict=True)]
+        length = self._lengths(z)
+        if self._still:
+            length = [*map(max, length, self._still)]
+        self._longest = [*map(max, length, self._length)]
+        self._length = length
+        right = 0.0 if self._pace is None else -self._pace.first
+        self._z = self._predictor.after(z, self._longest, right)
+
+    def _lengths(self, z: Balls) -> Balls:
+        return lengths(self._layout.places[: self.n], z)
+
+    def _solve(self, t: Any, z: Balls, reach: Balls, pace: Pace | None = None) -> Found:
+        """The step from the state at t, predicted by z."""
+        problem = Problem(self._sweeps(1.0), t, self._q, self._p, self.bits)
+        solution = solve_step(problem, z, reach, self._still, pace)
+        if solution.good:
+            return Found(solution, GOING_WELL, solution.iterations, 1.0)
+        self._continued += 1
+        found = self._continue(t)
+        return Found(found.solution, found.status, found.iterations + solution.iterations, found.fraction)
+
+    def _continue(self, t: Any) -> Found:
+        """The step from the state at t, followed from h = 0: the rule is `step.continuation`."""
+        v = self.mechanics.invert(t, self._q, self._p, self._v)
+        if v is None:
+            return Found(None, SINGULAR, 0, 0.0)
+        action, fraction, reached, growth = FROM_REST, SMALLEST, 0.0, FASTEST
+        last: Balls = []
+        rough, spent = self._still, 0
+        while True:
+            sweep = self._sweeps(fraction)
+            # From rest the step is small enough to be judged by its contraction alone.
+            reach = None
+            if action == FROM_REST:
+                z = self._uniform(v, sweep)
+            else:
+                ratio = fraction / reached
+                z = self._prolonged(last, ratio)
+                ahead = zip(self._lengths(last), v, strict=True)
+                reach = [max((REACH * ratio * length).mid(), abs((speed * sweep.h).mid())) for length, speed in ahead]
+            # Only the last of them needs every digit.
+            bits, still = (self.bits, self._still) if fraction == 1.0 else (min(self.bits, ROUGH_BITS), rough)
+            solution = solve_step(Problem(sweep, t, self._q, self._p, bits), z, reach, still)
+            spent += solution.iterations
+            if solution.good:
+                last, rough = solution.z, solution.still
+            action, fraction, reached, growth = onward(solution.good, fraction, reached, growth)
+            if action == ARRIVED:
+                return Found(solution, GOING_WELL, spent, 1.0)
+            if action == ENDED:
+                ends = reached > 0.0 or solution.status == GOING_WELL
+                return Found(solution, BRANCH_ENDS if ends else solution.status, spent, reached)
+
+    def _uniform(self, v: Balls, sweep: Sweep) -> Balls:
+        """z of a uniform motion; without multipliers."""
+        z = [(d * sweep.h * speed).mid() for d in self._d[1:] for speed in v]
+        return z + [flint.arb(0)] * (sweep.N - len(z))
+
+    def _prolonged(self, z: Balls, ratio: float) -> Balls:
+        """The polynomial of z at ratio · d_μ, by Lagrange's formula (d_0 = 0 carries the value 0); multipliers stay."""
+        n, own, d, result = self.n, self.s * self.n, self._d, []
+        for at in [(x * ratio).mid() for x in d[1:]]:
+            basis = []
+            for v in range(1, self.s + 1):
+                weight = flint.arb(1)
+                for i in range(self.s + 1):
+                    if i != v:
+                        weight *= (at - d[i]) / (d[v] - d[i])
+                basis.append(weight)
+            columns = (z[j:own:n] for j in range(n))
+            result += [
+                sum((a * x for a, x in zip(basis, column, strict=True)), flint.arb(0)).mid() for column in columns
+            ]
+        return result + z[own:]
+
+    def polynomials(self, starts: Mpfs) -> tuple[Mpfs, int]:
+        """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
+        n, s = self.n, self.s
+        result = np.empty((len(starts), s, n), dtype=object)
+        with flint_bits(self.bits):
+            for k, (t, *state) in enumerate(starts):
+                self._q, self._p, time = balls(state[:n]), balls(state[n:]), ball(t)
+                v = self.mechanics.invert(time, self._q, self._p, self._v)
+                if v is None:
+                    return result, k
+                self._v = v
+                z = self._uniform(v, self._sweeps(1.0))
+                found = self._solve(time, z, [REACH * x for x in self._lengths(z)])
+                if found.status != GOING_WELL or found.solution is None:
+                    return result, k
+                result[k] = mpfs(found.solution.z[: s * n]).reshape(s, n)
+        return result, len(starts)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        memory = self._predictor
+        pace = (np.nan, np.nan) if self._pace is None else (self._pace.first, self._pace.curvature)
+        numbers = {"q": self._q, "p": self._p, "v": self._v, "z": self._z or [], "length": self._length}
+        numbers |= {"longest": self._longest, "still": self._still, "record": memory.record}
+        numbers |= {"started": [memory.started], "memory": [x for own in memory.memory for x in own]}
+        counts = (self.done, self._iterations, self._most, self._continued, self._careful)
+        return {name: mpfs(values) for name, values in numbers.items()} | {
+            "counts": np.array(counts, dtype=np.int64),
+            "reals": np.array((self._floor, *pace)),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._q, self._p, self._v, z = (balls(state[name]) for name in ("q", "p", "v", "z"))
+        self._length, self._longest, self._still = (balls(state[name]) for name in ("length", "longest", "still"))
+        self._z, memory, kept = z or None, self._predictor, balls(state["memory"])
+        memory.record, (memory.started,) = balls(state["record"]), balls(state["started"])
+        size = len(kept) // self.n
+        memory.memory = [kept[j * size : (j + 1) * size] for j in range(self.n)]
+        self.done, self._iterations, self._most, self._continued = (int(x) for x in state["counts"][:4])
+        self._careful, (self._floor, *pace) = bool(state["counts"][4]), (float(x) for x in state["reals"])
+        self._pace = None if np.isnan(pace[0]) else Pace(*pace)
+
+    def counts(self) -> dict[str, float]:
+        return {
+            "newton_iterations": self._iterations,
+            "most_iterations": self._most,
+            "floor": self._floor,
+            "continued": self._continued,
+        }

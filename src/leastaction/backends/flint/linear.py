@@ -1,0 +1,148 @@
+"""Quadratic(M, K) at any precision, with damping C and load f(t).
+
+The equations of a step are linear: the matrices of `linear.operator` at the precision of the run give its increments,
+
+    (q_{k+1} − q_k, p_{k+1} − p_k) = W (q_k, p_k) + G (f(t_1), …, f(t_r)),
+
+and Z those at the control points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import flint
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.flint.arithmetic import Balls, ball, balls, identity, matrix, mpfs
+from leastaction.backends.flint.evaluate import function
+from leastaction.backends.flint.run import Run
+from leastaction.backends.stepper import Start
+from leastaction.errors import TraceError
+from leastaction.exact import Digits
+from leastaction.linear import Quadratic
+from leastaction.linear.forcing import Constant, Samples
+from leastaction.linear.operator import step_matrices
+from leastaction.methods import Method
+from leastaction.trace import derivatives, trace
+from leastaction.working import flint_bits
+
+Mpfs = NDArray[np.object_]
+
+
+class LinearMechanics:
+    """L = ½ v·Mv − ½ q·Kq and the forces −C v + f(t), of a Quadratic system."""
+
+    def __init__(self, system: Quadratic, reals: Digits) -> None:
+        self.n, self.bits = system.n, reals.bits
+        M, K, C = system.exact_matrices(reals)
+        with flint_bits(self.bits):
+            self.M, self.K = matrix(M), matrix(K)
+            self.C = flint.arb_mat(self.n, self.n) if C is None else matrix(C)
+            self.inverse_mass = self.M.solve(identity(self.n), algorithm="approx").mid()
+            self.load = load_function(system, reals)
+
+    def momentum(self, q: Mpfs, v: Mpfs, t: Any = 0, params: Any = None) -> Mpfs:
+        """p = M v, at one point (n,) or many (K, n)."""
+        return self._rows(self.M, v)
+
+    def velocity(self, q: Mpfs, p: Mpfs, t: Any = 0, params: Any = None) -> Mpfs:
+        """v = M⁻¹ p, at one point (n,) or many (K, n)."""
+        return self._rows(self.inverse_mass, p)
+
+    def acceleration(self, q: Mpfs, v: Mpfs, t: Any = 0, params: Any = None) -> Mpfs:
+        """M⁻¹ (f(t) − C v − K q), at one point (n,) or many (K, n)."""
+        total = -self._rows(self.K, q) - self._rows(self.C, v)
+        if self.load is not None:
+            with flint_bits(self.bits):
+                times = np.broadcast_to(np.asarray(t, dtype=object), np.shape(q)[:-1])
+                loads = [mpfs(self.load(ball(mpmath.mpf(x)))) for x in times.flat]
+            total = total + np.array(loads, dtype=object).reshape(np.shape(q))
+        return self._rows(self.inverse_mass, total)
+
+    def energy(self, q: Mpfs, p: Mpfs, t: Any = 0, params: Any = None) -> Any:
+        """H = ½ p·M⁻¹p + ½ q·Kq, at one point (n,) or many (K, n)."""
+        twice = (p * self.velocity(q, p)).sum(axis=-1) + (q * self._rows(self.K, q)).sum(axis=-1)
+        return twice / 2
+
+    def check_regular(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> None:
+        """M is positive definite, which `Quadratic` has checked."""
+
+    def _rows(self, A: Any, x: Mpfs) -> Mpfs:
+        """A x for each row of x."""
+        with flint_bits(self.bits):
+            columns = A * matrix(np.atleast_2d(x)).transpose()
+            return mpfs(columns.transpose().entries()).reshape(np.shape(x))
+
+
+class LinearStepper(Run):
+    """A method at work on a Quadratic system."""
+
+    def __init__(self, mechanics: LinearMechanics, method: Method, start: Start) -> None:
+        self.n, self.bits, self._load = mechanics.n, mechanics.bits, mechanics.load
+        with flint_bits(self.bits):
+            h = ball(start.h)
+            self._t0, self._h = ball(start.t), h
+            self._y = flint.arb_mat(2 * self.n, 1, balls(start.q) + balls(start.p))
+            step = step_matrices(method, h, mechanics.M, mechanics.K, mechanics.C)
+            self._times = [(c * h).mid() for c in step.c]
+            rows = step.z.tolist()
+            self.W, self._G = self._by_state_and_load(rows[-self.n :] + step.dp.tolist())
+            self._Z, self._Z_load = self._by_state_and_load(rows)
+
+    def _by_state_and_load(self, rows: list[list[Any]]) -> tuple[Any, Any]:
+        cut = 2 * self.n
+        return flint.arb_mat([row[:cut] for row in rows]), flint.arb_mat([row[cut:] for row in rows])
+
+    def _loads(self, t: Any) -> Any:
+        """(f(t_1), …, f(t_r)) of the step that begins at t."""
+        assert self._load is not None
+        return flint.arb_mat(len(self._times) * self.n, 1, [x for at in self._times for x in self._load(t + at)])
+
+    def step(self) -> None:
+        increments = self.W * self._y
+        if self._load is not None:
+            increments += self._G * self._loads((self._t0 + self.done * self._h).mid())
+        self._y = (self._y + increments).mid()
+
+    def row(self) -> Balls:
+        return list(self._y.entries())
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {"done": np.array(self.done), "y": mpfs(self._y.entries())}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self.done, self._y = int(state["done"]), flint.arb_mat(2 * self.n, 1, balls(state["y"]))
+
+    def polynomials(self, starts: Mpfs) -> tuple[Mpfs, int]:
+        """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
+        with flint_bits(self.bits):
+            z = (self._Z * matrix(starts[:, 1:]).transpose()).transpose()
+            if self._load is not None:
+                z += flint.arb_mat([(self._Z_load * self._loads(ball(t))).entries() for t in starts[:, 0]])
+            return mpfs(z.entries()).reshape(len(starts), -1, self.n), len(starts)
+
+
+def load_function(system: Quadratic, reals: Digits) -> Callable[[Any], list[Any]] | None:
+    """f(t) on flint numbers; None if there is no load. A function of the user's is traced, as a Lagrangian is."""
+    if system.f is None:
+        return None
+    if isinstance(system.f, Samples):
+        raise ValueError("samples of a load are joined in float64, by a spline; with digits= give a function of t")
+    if isinstance(system.f, Constant):
+        value = balls(reals.array(system.unrounded.get("f", system.f.value)))
+        return lambda t: value
+    n, load = system.n, system.f
+
+    def work(t: Any, q: Any, v: Any) -> Any:
+        return np.asarray(load(t), dtype=object) @ q
+
+    try:
+        program = derivatives(trace(work, n, {}, True), second=False)
+    except TraceError as error:
+        raise ValueError(f"with digits= the load f(t) must be a NumPy function that can be traced: {error}") from error
+    evaluate, rest = function(program, program.output("Lq"), []), [flint.arb(0)] * (2 * n)
+    return lambda t: evaluate(t, *rest)

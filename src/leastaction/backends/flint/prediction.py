@@ -1,0 +1,64 @@
+"""The prediction of `step.prediction` on flint numbers, for all coordinates of a step.
+
+A prediction need not have more digits than it gets right: it is computed with twice as many bits as the last one had.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import flint
+
+from leastaction.backends.flint.arithmetic import Balls
+from leastaction.backends.flint.evaluate import function
+from leastaction.methods import Galerkin
+from leastaction.step.prediction import Prediction
+
+LEAST_BITS = 128
+
+
+class Predictor:
+    """What is remembered of the last steps, and the guess of the next: n coordinates, and multipliers as they were."""
+
+    def __init__(self, method: Galerkin, n: int, digits: int) -> None:
+        rule = _rule(method, digits)
+        programs = rule.assess_program, rule.choose_program, rule.propose_program
+        self._assess, self._choose, self._propose = (function(x, x.results, []) for x in programs)
+        self._n, self._s, self._size = n, method.s, rule.memory
+        zero = flint.arb(0)
+        self.started, self.record = zero, [zero] * rule.record
+        self.memory = [[zero] * rule.memory for _ in range(n)]
+
+    def after(self, z: Balls, longest: Balls, right: float) -> Balls:
+        """z of the next step, after one with this z; `longest` are the lengths of the last two steps, and 2^-right is
+        about what the last prediction missed.
+        """
+        bits = flint.ctx.prec
+        flint.ctx.prec = int(min(bits, max(LEAST_BITS, 2 * right)))
+        n, own = self._n, self._n * self._s
+        errors: Balls = []
+        for j, length in enumerate(longest):
+            unit = length if length.is_zero() else 1 / length
+            found = self._assess(*z[j:own:n], unit, self.started, *self.memory[j])
+            self.memory[j] = found[: self._size]
+            off = [x.mid() for x in found[self._size :]]
+            errors = [max(a, b) for a, b in zip(errors, off, strict=True)] if errors else off
+        choice, *self.record = self._choose(*errors, self.started, *self.record)
+        self.started = flint.arb(1)
+        columns = [self._propose(*z[j:own:n], choice, self.started, *memory) for j, memory in enumerate(self.memory)]
+        flint.ctx.prec = bits
+        return [x.mid() for row in zip(*columns, strict=True) for x in row] + z[own:]
+
+
+@lru_cache(maxsize=32)
+def _rule(method: Galerkin, digits: int) -> Prediction:
+    """The rule with the method's table, exactly as it is at so many digits."""
+    table = method.exact_table(digits)
+    return Prediction(*([[_fraction(x) for x in row] for row in table[name]] for name in ("modes", "growth")))
+
+
+def _fraction(x: Any) -> Fraction:
+    sign, mantissa, exponent, _ = x._mpf_
+    return Fraction(-int(mantissa) if sign else int(mantissa)) * Fraction(2) ** int(exponent)

@@ -1,0 +1,274 @@
+"""Runs that carry their derivative along: the state after k steps by the state before, and by the parameters w and h.
+
+With R(z; q, p, w) = 0 the equations of a step and I its impulse, a direction (dq, dp, dw, dh) is carried to
+
+    dz = −(∂R/∂z)⁻¹ dR,    dq⁺ = dq + dz^s,    dp⁺ = dp + dI + ∂I/∂z dz,
+
+where dR and dI are what the direction changes at fixed z: the sweep of the equations, with a column for each direction.
+At a point of a step the direction changes what a Program reads, and so what it gives:
+
+    dt_i = (k + τ_i) dh,   dq_i = dq,   dv_i = −v_i dh/h;        df_i = f_t dt_i + f_q dq + f_v dv_i + f_w dw,
+
+and f_i dh/h more, since the weights h w_i grow with h; those of m do not, since m comes with l′/h.
+
+RK4 is differentiated stage by stage, which is RK4 itself on the equations of the derivative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.flint.arithmetic import Balls, balls, mpfs
+from leastaction.backends.flint.evaluate import function
+from leastaction.backends.flint.galerkin import GalerkinStepper
+from leastaction.backends.flint.iteration import Solution
+from leastaction.backends.flint.linear import LinearMechanics, LinearStepper
+from leastaction.backends.flint.mechanics import Mechanics, solve_matrix
+from leastaction.backends.flint.rk4 import RK4Stepper
+from leastaction.backends.flint.sweep import Linearised, Node, Sweep
+from leastaction.backends.stepper import Start, WithTangent
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Method, RungeKutta4
+from leastaction.program import Program
+from leastaction.step.form import Step
+from leastaction.step.sensitivity import sensitivity
+from leastaction.working import flint_bits
+
+
+class Carried:
+    """The derivatives stored with the states, (rows, C, 2n): by q₀, p₀ and, if wanted, w and h, a row for each."""
+
+    def __init__(self, n: int, extra: int, rows: int) -> None:
+        self.stored = np.empty((rows, 2 * n + extra, 2 * n), dtype=object)
+        self.written = 0
+        self.keep(_start(2 * n, 2 * n + extra))
+
+    @property
+    def D(self) -> NDArray[Any]:
+        """The last one stored."""
+        return self.stored[self.written - 1]
+
+    def keep(self, D: Any) -> None:
+        """Store a derivative, a matrix with a column for each thing varied."""
+        self.stored[self.written] = mpfs(D.transpose().entries()).reshape(self.stored.shape[1:])
+        self.written += 1
+
+
+def _start(rows: int, columns: int) -> Any:
+    return flint.arb_mat([[int(i == j) for j in range(columns)] for i in range(rows)])
+
+
+class GalerkinTangent(GalerkinStepper, WithTangent):
+    """A member of the PsNrQu family at work, and its derivative; `parameters`: by w and h too."""
+
+    def __init__(self, mechanics: Mechanics, step: Step, start: Start, rows: int, parameters: bool) -> None:
+        super().__init__(mechanics, step, start)
+        self._P = len(start.params) if parameters else -1
+        with flint_bits(self.bits):
+            self.carried: Any = Carried(self.n, self._P + 1, rows)
+            self._D = _start(2 * self.n, self.carried.stored.shape[1])
+            given = balls(start.params)
+            programs = [sensitivity(term) for term in step.terms] if parameters else []
+            self._outer = [_Outer(program, given) for program in programs]
+
+    def row(self) -> Balls:
+        if self.done:
+            self.carried.keep(self._D)
+        return super().row()
+
+    def _take(self, t: Any, solution: Solution) -> None:
+        sweep = self._sweeps(1.0)
+        self._D = self._carry(sweep, sweep.linearised(t, self._q, self._p, solution.z))
+        super()._take(t, solution)
+
+    def _carry(self, sweep: Sweep, at: Linearised) -> Any:
+        """D after the step whose equations are linearised at its solution."""
+        n, C, last = self.n, self._D.ncols(), (self.s - 1) * self.n
+        rows = self._D.tolist()
+        values: list[list[Balls]] = [[] for _ in sweep.terms]
+        for node in sweep.nodes(at):
+            changes = self._along(sweep, at, node, flint.arb_mat(rows[:n]))
+            values[node.term].append([x for change in changes for x in change.entries()])
+        R, impulse = sweep.scatter(values, C)
+        for i, x in enumerate(x for row in rows[n:] for x in row):
+            R[last * C + i] -= x
+        dz = -(at.inverse * flint.arb_mat(sweep.N, C, R)).mid()
+        pushed = flint.arb_mat(n, C, impulse) + at.slope * dz
+        return (self._D + flint.arb_mat(dz.tolist()[last : last + n] + pushed.tolist())).mid()
+
+    def _along(self, sweep: Sweep, at: Linearised, node: Node, dq: Any) -> list[Any]:
+        """What all directions change of each block given at a point."""
+        C, changes = dq.ncols(), []
+        directions = {"q": dq}
+        if self._P >= 0:
+            directions["v"] = _last_column([-x / sweep.h for x in node.read.get("v", [])], C)
+        for out, given in node.gave.items():
+            change = flint.arb_mat(len(given), C)
+            for block, direction in directions.items():
+                if slope := node.slopes.get((out, block)):
+                    change += flint.arb_mat(len(given), direction.nrows(), slope) * direction
+            if self._P >= 0:
+                when = self.done + sweep.terms[node.term].samples.tau[node.i]
+                change += self._outer[node.term].along(out, at.points[node.term][node.i], when, C)
+                if out == "f":
+                    change += _last_column([x / sweep.h for x in given], C)
+            changes.append(change)
+        return changes
+
+
+def _last_column(x: Balls, columns: int) -> Any:
+    """The matrix whose last column, which varies h, is x."""
+    return flint.arb_mat([[flint.arb(0)] * (columns - 1) + [a] for a in x]) if x else flint.arb_mat(0, columns)
+
+
+class _Outer:
+    """What time and the parameters change of a term."""
+
+    def __init__(self, program: Program, params: Balls) -> None:
+        self._program, self._values = program, function(program, program.results, params)
+
+    def along(self, out: str, point: Balls, when: Any, C: int) -> Any:
+        """f_t dt + f_w dw: the last column varies h, by which dt = when · dh, those before it the parameters."""
+        values, program = self._values(*point), self._program
+        by_t, by_w = (values[program.output_slice(f"{out}_{name}")] for name in ("t", "params"))
+        P = len(by_w) // len(by_t)
+        none = [flint.arb(0)] * (C - P - 1)
+        return flint.arb_mat([[*none, *by_w[j * P : (j + 1) * P], x * when] for j, x in enumerate(by_t)])
+
+
+class RK4Tangent(RK4Stepper, WithTangent):
+    """The classical Runge–Kutta method at work, and its derivative: y has the columns of D behind it."""
+
+    def __init__(self, mechanics: Mechanics, method: RungeKutta4, start: Start, rows: int, parameters: bool) -> None:
+        super().__init__(mechanics, method, start)
+        system = mechanics.system
+        self._P = len(start.params) if parameters else -1
+        with flint_bits(self.bits):
+            self.carried: Any = Carried(self.n, self._P + 1, rows)
+            self._C = self.carried.stored.shape[1]
+            given = balls(start.params)
+            self._second = _Blocks(system.sensitivity, given, self.n)
+            self._accelerations = [] if self.form == "hamilton" else _accelerations(system, given)
+            D = _start(2 * self.n, self._C)
+            if self.form == "lagrange":
+                D = self._to_velocities(D)
+            self._y = self._y + _columns(D)
+
+    def row(self) -> Balls:
+        if self.done:
+            D = self._matrix(self._y)
+            self.carried.keep(D if self.form == "hamilton" else self._to_momenta(D))
+        return super().row()
+
+    def _matrix(self, y: Balls) -> Any:
+        """The derivative, of y = (q, p) or (q, v) behind which it stands."""
+        n = self.n
+        return flint.arb_mat([y[2 * n + i :: 2 * n] for i in range(2 * n)])
+
+    def _outer(self, by_w: Any, by_t: Any, sigma: Any) -> Any:
+        """by_w dw + by_t dt, with dt = σ dh."""
+        n, C = self.n, self._C
+        if self._P < 0:
+            return flint.arb_mat(n, C)
+        none = [flint.arb(0)] * (C - self._P - 1)
+        return flint.arb_mat([[*none, *by_w[j], by_t[j][0] * sigma] for j in range(n)])
+
+    def _dv(self, at: dict[str, Any], D: Any, sigma: Any) -> Any:
+        """dv = L_vv⁻¹ (dp − L_vq dq − L_vw dw − L_vt dt)."""
+        dq, dp = _halves(D)
+        outer = self._outer(at["Lvw"].tolist(), at["Lvt"].tolist(), sigma)
+        return solve_matrix(at["Lvv"], dp - at["Lqv"].transpose() * dq - outer)
+
+    def _to_velocities(self, D: Any) -> Any:
+        at = self._second(self._t, self._y[: self.n], self._v)
+        return _stacked(_halves(D)[0], self._dv(at, D, flint.arb(0)))
+
+    def _to_momenta(self, D: Any) -> Any:
+        n, (dq, dv) = self.n, _halves(D)
+        at = self._second(self._time(self.done), self._y[:n], self._y[n : 2 * n])
+        outer = self._outer(at["Lvw"].tolist(), at["Lvt"].tolist(), self.done)
+        return _stacked(dq, (at["Lqv"].transpose() * dq + at["Lvv"] * dv + outer).mid())
+
+    def _field(self, sigma: Any, y: Balls) -> Balls | None:
+        rate = super()._field(sigma, y)
+        if rate is None:
+            return None
+        n, t, D = self.n, self._time(sigma), self._matrix(y)
+        dq, dv = _halves(D)
+        if self.form == "hamilton":
+            at = self._second(t, y[:n], self._v)
+            dv = self._dv(at, D, sigma)
+            force = self._outer(at["Lqw"].tolist(), at["Lqt"].tolist(), sigma)
+            second = at["Lqq"] * dq + at["Lqv"] * dv + force
+        else:
+            a = [x / self._h for x in rate[n:]]
+            rows = [gradient(t, y[:n], y[n : 2 * n], a) for gradient in self._accelerations]
+            by = {name: flint.arb_mat([row[name].entries() for row in rows]) for name in ("Lq", "Lv", "Lw", "Lt")}
+            params = [row[: max(self._P, 0)] for row in by["Lw"].tolist()]
+            right = by["Lq"] * dq + by["Lv"] * dv + self._outer(params, by["Lt"].tolist(), sigma)
+            second = solve_matrix(self._second(t, y[:n], y[n : 2 * n])["Lvv"], right)
+        change = (_stacked(dv, second) * self._h).tolist()
+        if self._P >= 0:  # the rate grows with h
+            for i in range(2 * n):
+                change[i][-1] += rate[i] / self._h
+        return rate + [row[c] for c in range(self._C) for row in change]
+
+
+class _Blocks:
+    """A Program of derivatives with its parameters put in, its blocks as matrices of so many rows."""
+
+    def __init__(self, program: Program, params: Balls, rows: int) -> None:
+        self._program, self._rows = program, rows
+        self._values = function(program, program.results, params)
+
+    def __call__(self, t: Any, *blocks: Balls) -> dict[str, Any]:
+        values = [x.mid() for x in self._values(t, *(x for block in blocks for x in block))]
+        sizes = self._program.outputs
+        parts = {name: values[self._program.output_slice(name)] for name, _ in sizes}
+        return {name: flint.arb_mat(self._rows, size // self._rows, parts[name]) for name, size in sizes}
+
+
+def _accelerations(system: Lagrangian, params: Balls) -> list[_Blocks]:
+    """For each j the gradient of g_j(t, q, v, w; a), with which L_vv da = g_q dq + g_v dv + g_w dw + g_t dt."""
+    rows = []
+    for program in system.acceleration_gradients:
+        inputs = (*program.inputs[:-1], ("params", len(params)), ("a", system.n))
+        rows.append(_Blocks(replace(program, inputs=inputs).select("Lq", "Lv", "Lt", "Lw"), params, 1))
+    return rows
+
+
+class LinearTangent(LinearStepper, WithTangent):
+    """A method at work on a Quadratic system, and its derivative: powers of the matrix of a step."""
+
+    def __init__(self, mechanics: LinearMechanics, method: Method, start: Start, rows: int) -> None:
+        super().__init__(mechanics, method, start)
+        with flint_bits(self.bits):
+            self.carried: Any = Carried(self.n, 0, rows)
+            self._D = _start(2 * self.n, 2 * self.n)
+
+    def step(self) -> None:
+        self._D = (self._D + self.W * self._D).mid()
+        super().step()
+
+    def row(self) -> Balls:
+        if self.done:
+            self.carried.keep(self._D)
+        return super().row()
+
+
+def _halves(D: Any) -> tuple[Any, Any]:
+    rows = D.tolist()
+    return flint.arb_mat(rows[: len(rows) // 2]), flint.arb_mat(rows[len(rows) // 2 :])
+
+
+def _stacked(upper: Any, lower: Any) -> Any:
+    return flint.arb_mat(upper.tolist() + lower.tolist())
+
+
+def _columns(D: Any) -> Balls:
+    return list(D.transpose().entries())

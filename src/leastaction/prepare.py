@@ -71,8 +71,9 @@ class Prepared:
 
     def sensitivity(self, rows: int) -> NDArray[np.float64] | None:
         """The derivative of the first `rows` states by parameters and h, if it was asked for."""
-        carries = isinstance(self.stepper, WithTangent) and self.stepper.carried is not None
-        return self.stepper.by_parameters(rows) if carries else None
+        if isinstance(self.stepper, WithTangent) and self.stepper.carried is not None:
+            return self.stepper.by_parameters(rows)
+        return None
 
 
 def prepare(request: Request) -> Prepared:

@@ -102,6 +102,8 @@ def lyapunov(
     q, p = first.q[0], first.p[0]
     start = Start(0.0, q, p, system.velocity(q, p, 0.0, values), first.h, values)
     solver = tangent_stepper(system, first.method, start, rows=2)
+    carried = solver.carried
+    assert carried is not None
     n, piece, done = system.n, 1, 0
     rows = np.zeros((1, 2 * n))
     Q, total = np.eye(2 * n), np.zeros(2 * n)
@@ -109,14 +111,14 @@ def lyapunov(
     while done < steps:
         target = discard if done < discard else steps
         count = min(piece, target - done)
-        solver.carried.D[...] = Q.T
-        solver.carried.written = 1
+        carried.D[...] = Q.T
+        carried.written = 1
         made, _, failure = solver.advance(count, steps + 1, done + count, rows)
         if failure is not None:
             # Meet it again where it is explained.
             integrate(system, method, q0, p0, v0=v0, h=h, steps=steps, params=params, every=steps)
             raise ArithmeticError(f"the step at t = {(done + made) * h:g} could not be solved")
-        D = solver.carried.D.T
+        D = carried.D.T
         Q, R = np.linalg.qr(D)
         growth = np.abs(np.diag(R))
         if not (np.isfinite(growth).all() and (growth > 0).all()):

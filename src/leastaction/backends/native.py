@@ -83,19 +83,21 @@ def _translation() -> Iterator[None]:
     """
     from numba.core import codegen, config, cpu
 
-    def finalize(library: Any) -> None:
-        library._finalized = True
-        _translated.append(library._final_module)
+    def finalize(one: Any) -> None:
+        one._finalized = True
+        _translated.append(one._final_module)
 
     settings: Any = config
-    level, whole, executable = settings.OPT, codegen.CPUCodeLibrary.finalize, cpu.CPUContext.get_executable
+    library: Any = codegen.CPUCodeLibrary
+    context: Any = cpu.CPUContext
+    level, whole, executable = settings.OPT, library.finalize, context.get_executable
     settings.OPT = type(level)(0)
-    codegen.CPUCodeLibrary.finalize = finalize
-    cpu.CPUContext.get_executable = lambda *_: [].append  # a function of its own, which nobody calls, to know it by
+    library.finalize = finalize
+    context.get_executable = lambda *_: [].append  # a function of its own, which nobody calls, to know it by
     try:
         yield
     finally:
-        settings.OPT, codegen.CPUCodeLibrary.finalize, cpu.CPUContext.get_executable = level, whole, executable
+        settings.OPT, library.finalize, context.get_executable = level, whole, executable
 
 
 def _translate(name: str) -> str:

@@ -79,7 +79,7 @@ class Memory:
         if field.kind in ("number", "tally"):
             return int(value)
         if field.kind == "integers":
-            flat = np.asarray(value, np.int64).ravel()
+            flat: NDArray[Any] = np.asarray(value, np.int64).ravel()
             offset = len(self._integers)
             self._integers += flat.tolist()
         else:

@@ -278,7 +278,7 @@ class RK4Tangent(RK4Stepper, WithTangent):
         done, _, failure = super().advance(steps, 1, last, states[1:])
         k = np.arange(first, first + done)
         state, extra = one_steps(
-            self._system, self._method, self._t + k * self._h, states[:done], self._h, self._params,
+            self._system, self._method, np.asarray(self._t + k * self._h, float), states[:done], self._h, self._params,
             k if self._parameters else None,
         )  # fmt: skip
         stored = 0

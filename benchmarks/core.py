@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,18 @@ def best(repeats: int, **runs: Callable[[], float]) -> dict[str, float]:
         for name, run in runs.items():
             times[name].append(run())
     return {name: min(values) for name, values in times.items()}
+
+
+def at(error: float, points: Iterable[tuple[float, float]]) -> float | None:
+    """The time at which this error is had, from points (error, time); None if none of them is as good.
+
+    Of the points only those count that no other beats in both; between them both logarithms are taken as straight.
+    """
+    known = sorted(points)
+    front = [(e, t) for i, (e, t) in enumerate(known) if all(t < other for _, other in known[:i])]
+    if not front or error < front[0][0]:
+        return None
+    return float(np.exp(np.interp(np.log(error), *(np.log(column) for column in zip(*front, strict=True)))))
 
 
 def table(title: str, header: list[str], rows: list[list[str]]) -> None:

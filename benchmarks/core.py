@@ -48,6 +48,32 @@ def best(repeats: int, **runs: Callable[[], float]) -> dict[str, float]:
     return {name: min(values) for name, values in times.items()}
 
 
+def processor_seconds(call: Callable[[], object]) -> float:
+    """What a call takes of the processor: unlike the clock, it does not count the time that others have it."""
+    clock = time.process_time()
+    call()
+    return time.process_time() - clock
+
+
+def per_step(run: Callable[[int], la.Path], steps: int) -> Callable[[], float]:
+    """Seconds per step of run(steps), set-up left out.
+
+    Two bounds from above, the lesser of which counts: what the loop took by the clock, which is right in quiet moments;
+    and what the run took of the processor beyond the least that a run of one step took, which is right in long runs.
+    """
+    set_up = min(processor_seconds(lambda: run(1)) for _ in range(3))
+
+    def timed() -> float:
+        nonlocal set_up
+        set_up = min(set_up, processor_seconds(lambda: run(1)))
+        clock = time.process_time()
+        path = run(1 + steps)
+        spent = time.process_time() - clock - set_up
+        return min(spent / steps, path.stats["run_time"] / (1 + steps)) if spent > 0 else path.stats["time_per_step"]
+
+    return timed
+
+
 def at(error: float, points: Iterable[tuple[float, float]]) -> float | None:
     """The time at which this error is had, from points (error, time); None if none of them is as good.
 

@@ -167,6 +167,7 @@ SMALL = 0.4 * Q  # regular motion, so that errors measure the method
 LONG, SHORT = 1000.0, 20.0  # energy errors at the former time, position errors at the latter
 TIMED = 100.0  # what is timed: short, for quiet moments
 TOO_SLOW = 150e-6  # seconds per unit of time and trajectory
+ROUND_OFF = 2e-15
 ERRORS = (1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
 
 
@@ -264,17 +265,20 @@ def work_precision(repeats: int, width: int | None) -> dict:
         setting.states(SHORT)
         known[setting.name] = setting, *errors_of(setting, places), cpu(partial(setting.states, TIMED))()
     for family in candidates():
-        lost = 0
+        lost, slow = 0, 0
         for setting in family:
             setting.states(1.0)  # compiles
             if cpu(partial(setting.states, SHORT))() > TOO_SLOW * B * SHORT:
-                break
+                slow += 1  # perhaps since the step is too coarse
+                if slow > 2:
+                    break
+                continue
             seconds = cpu(partial(setting.states, TIMED))()
             energy, place = errors_of(setting, places)
             mine = [entry for entry in known.values() if entry[0].side == setting.side]
             worse = (max(e / energy, p / place) < 1 and 2 * t < seconds for _, e, p, t in mine)
-            lost += any(worse) or energy < 1e-15
-            if lost > 1:
+            lost += any(worse) or max(energy, place) < ROUND_OFF
+            if lost > 2:
                 break
             if np.isfinite(energy):
                 known[setting.name] = setting, energy, place, seconds

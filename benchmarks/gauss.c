@@ -10,13 +10,14 @@
  * does: until the increment that would come next is negligible, or increments no longer shrink. A step starts from the
  * last step's accelerations, whose polynomial is prolonged over the next interval. Sums of q and v are compensated.
  *
- * Compile with -DS=8 (stages) and -DBODIES=0 (Kepler, in the plane) or -DBODIES=6 (so many bodies in space).
+ * For x86-64 with AVX2 or AVX-512. Compile with -DS=8 (stages) and -DBODIES=0 (Kepler, in the plane) or -DBODIES=6 (so
+ * many bodies in space).
  */
 #include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __AVX512F__
+#if defined(__AVX512F__) && S > 4
 #define V 8
 #define ROOT _mm512_sqrt_pd
 #define LARGER(x, y) _mm512_max_pd(x, y)

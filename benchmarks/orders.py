@@ -2,7 +2,7 @@
 
 `gauss.c` is the same scheme for two separable problems, the stages in vectors, iterated to round-off. Both sides run in
 turns, and the best of each is taken, since machines are noisy. Compilation and set-up are left out on both sides: of
-the library `stats["run_time"]` counts, of C the call. Prints tables in Markdown; `--quick` does fewer repeats, `--only
+the library the steps alone count, of C the call. Prints tables in Markdown; `--quick` does fewer repeats, `--only
 against_c` just this part.
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import mpmath
 import numpy as np
-from core import best, chain, table
+from core import best, chain, per_step, table
 from numpy.typing import NDArray
 
 import leastaction as la
@@ -114,9 +114,9 @@ class Comparator:
     def __call__(self, h: float, steps: int, out: NDArray[np.float64] | None = None) -> float:
         """Seconds of so many steps; `out` takes the states (q, v) after each."""
         q, v = self.q.copy(), self.v.copy()
-        clock = time.perf_counter()
+        clock = time.process_time()
         count = self._run(steps, h, q, v, *self.data, None if out is None else out.ctypes.data)
-        seconds = time.perf_counter() - clock
+        seconds = time.process_time() - clock
         if count < 0:
             raise RuntimeError(f"gauss.c did not converge in step {-1 - count}: {self.case.name}, s = {self.s}")
         self.evaluations = count / steps
@@ -142,11 +142,12 @@ def against_c(repeats: int) -> None:
                 steps = int(np.clip(SECONDS / max(run(steps=50).stats["time_per_step"], 1e-9), 50, 20_000))
                 c = {name: Comparator(case, s, name, folder) for name in PROCESSORS}
                 difference = max(each.difference(compared) for each in c.values())
+                assert difference < 1e-10, f"gauss.c computes something else: {case.name}, s = {s}, {difference:.1e}"
                 runs: dict[str, Callable[[], float]] = {
-                    name: partial(comparator, h, steps) for name, comparator in c.items()
+                    name: lambda c=comparator, h=h, steps=steps: c(h, steps) / steps for name, comparator in c.items()
                 }
-                runs["here"] = lambda run=run, steps=steps: run(steps=steps, every=steps).stats["run_time"]
-                times = {name: 1e6 * t / steps for name, t in best(repeats, **runs).items()}
+                runs["here"] = per_step(lambda count, run=run: run(steps=count, every=count), steps)
+                times = {name: 1e6 * t for name, t in best(repeats, **runs).items()}
                 fields = [times["here"], *(times[name] for name in PROCESSORS)]
                 rows.append(
                     [
@@ -176,7 +177,8 @@ def growth(repeats: int) -> None:
         runs = {}
         for s in DEGREES:
             one = la.integrate(system, member(s), **start, steps=2).stats["time_per_step"]
-            runs[str(s)] = partial(_per_step, system, member(s), start, int(np.clip(SECONDS / one, 3, 2000)))
+            run = partial(_run, system, member(s), start)
+            runs[str(s)] = per_step(run, int(np.clip(SECONDS / one, 2, 2000)))
         cost[n] = best(repeats, **runs)
     rows = [[member(s), *(f"{1e6 * cost[n][str(s)]:.1f}" for n in SIZES)] for s in DEGREES]
     table("µs per step of chains of pendulums", ["member", *(f"n = {n}" for n in SIZES)], rows)
@@ -194,8 +196,8 @@ def growth(repeats: int) -> None:
     _plot(cost)
 
 
-def _per_step(system: la.Lagrangian, name: str, start: dict, steps: int) -> float:
-    return la.integrate(system, name, **start, steps=steps, every=steps).stats["time_per_step"]
+def _run(system: la.Lagrangian, name: str, start: dict, steps: int) -> la.Path:
+    return la.integrate(system, name, **start, steps=steps, every=steps)
 
 
 def _plot(cost: dict[int, dict[str, float]]) -> None:

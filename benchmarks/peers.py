@@ -2,8 +2,8 @@
 
 Against heyoka (Taylor series), REBOUND (IAS15, WHFast, leapfrog), SciPy (DOP853) and diffrax (Dopri8), one core each,
 on the motions of motions.py; errors of position by references.py. A program is as good as its best settings: of all
-its settings only those count that no other beats in both error and time. Times are by the clock, for one unit of the
-motion's time, without compilation and set-up on any side: of the library `stats["run_time"]` counts, of the others the
+its settings only those count that no other beats in both error and time. Times are of the processor, for one unit of
+the motion's time, without compilation and set-up on any side: of the library the steps alone count, of the others the
 call that integrates. The best settings of all programs are measured again, in turns, and the best of each is taken.
 Prints tables in Markdown and draws docs/figures/peers.png; `--only kepler,pleiades` does just these motions, and
 `--quick` fewer repeats.
@@ -24,7 +24,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core for everyone
 
 import numpy as np
-from core import at, table
+from core import at, per_step, processor_seconds, table
 from motions import SAMPLES, Motion, motions
 from numpy.typing import NDArray
 from references import reference
@@ -37,6 +37,7 @@ DEGREES = (2, 3, 4, 5, 6, 8, 10, 12, 14, 16)
 SECONDS = 0.01  # about how long a timed run takes at least: short enough for quiet moments
 PATIENCE = 1.5  # seconds for the repeats of one setting
 WORST = 1e-2  # larger errors are of no interest
+ROUND_OFF = 5e-15  # nor is the difference between smaller ones
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,6 @@ class Point:
     seconds: float
 
 
-def timed(call: Callable[[], object]) -> float:
-    clock = time.perf_counter()
-    call()
-    return time.perf_counter() - clock
-
-
 # leastaction ---------------------------------------------------------------------------------------------------------
 
 
@@ -71,16 +66,15 @@ def ours(motion: Motion, s: int, halves: int) -> Run:
     steps = SAMPLES * max(1, int(np.ceil(motion.span / h / SAMPLES)))
     h, problem, name = motion.span / steps, motion.problem, f"P{s}N{s}Q{2 * s}Gau"
     run = partial(la.integrate, problem.system, name, problem.q0, problem.p0, h=h)
+    # Timed over the span, or longer, until SECONDS are full, but not beyond what is timed of the others.
+    first = run(steps=steps, every=steps).stats["run_time"]
+    times = int(np.clip(SECONDS / first, 1, max(1, motion.timed / motion.span)))
+    timed = per_step(lambda count: run(steps=count, every=count), times * steps)
 
-    def seconds() -> float:
-        """Over the span, or longer: until SECONDS are full, but not beyond what is timed of the others."""
-        first = run(steps=steps, every=steps).stats["run_time"]
-        times = int(np.clip(SECONDS / first, 1, max(1, motion.timed / motion.span)))
-        if times > 1:
-            first = run(steps=times * steps, every=times * steps).stats["run_time"]
-        return first / (times * motion.span)
+    def places() -> NDArray[np.float64]:
+        return run(steps=steps, every=steps // SAMPLES).q[1:]
 
-    return Run("leastaction", f"{name}, h = {h:.3g}", lambda: run(steps=steps, every=steps // SAMPLES).q[1:], seconds)
+    return Run("leastaction", f"{name}, h = {h:.3g}", places, lambda: timed() / h)
 
 
 def ours_all(motion: Motion, exact: NDArray[np.float64]) -> Iterator[Point]:
@@ -89,13 +83,13 @@ def ours_all(motion: Motion, exact: NDArray[np.float64]) -> Iterator[Point]:
     for s in DEGREES:
         before, lost = np.inf, 0
         for halves in range(24):
-            run = ours(motion, s, halves)
             try:
+                run = ours(motion, s, halves)
                 error, seconds = motion.error(run.places(), exact), run.seconds()
             except la.StepFailed:
                 continue
-            lost += any(p.error <= error and 3 * p.seconds < seconds for p in known)
-            lost += error < 1e-12 and error > before / 1.5  # round-off
+            lost += any(p.error <= max(error, ROUND_OFF) and 3 * p.seconds < seconds for p in known)
+            lost += error < 1e-12 and error > before / 1.5
             if lost > 1:
                 break
             before = min(before, error)
@@ -141,7 +135,7 @@ def heyoka(motion: Motion) -> Iterator[Run]:
 
         def seconds(integrator: Any = integrator, restart: Callable[[], None] = restart) -> float:
             restart()
-            return timed(lambda: integrator.propagate_until(motion.timed)) / motion.timed
+            return processor_seconds(lambda: integrator.propagate_until(motion.timed)) / motion.timed
 
         yield Run("heyoka", f"tolerance 1e-{digits}", places, seconds)
 
@@ -183,7 +177,7 @@ def rebound(motion: Motion) -> Iterator[Run]:
 
         def seconds() -> float:
             sim = simulation(integrator, dt, settings)
-            return timed(lambda: sim.integrate(motion.span)) / motion.span
+            return processor_seconds(lambda: sim.integrate(motion.span)) / motion.span
 
         words = [f"{name} = {value}" for name, value in settings.items()] + ([f"h = {dt:.3g}"] if dt else [])
         return Run(f"REBOUND {label}", ", ".join(words) or "as it comes", places, seconds)
@@ -243,7 +237,9 @@ def scipy(motion: Motion) -> Iterator[Run]:
             return np.array(found)
 
         def seconds(options: dict[str, Any] = options) -> float:
-            return timed(lambda: solve_ivp(field, (0.0, motion.span), motion.start, **options)) / motion.span
+            return (
+                processor_seconds(lambda: solve_ivp(field, (0.0, motion.span), motion.start, **options)) / motion.span
+            )
 
         yield Run("SciPy DOP853", f"rtol 1e-{digits}", places, seconds)
 
@@ -282,7 +278,7 @@ def diffrax(motion: Motion) -> Iterator[Run]:
 
         def seconds(advance: Any = advance) -> float:
             start = jnp.array(motion.start)
-            return timed(lambda: advance(start, 0.0, motion.span).block_until_ready()) / motion.span
+            return processor_seconds(lambda: advance(start, 0.0, motion.span).block_until_ready()) / motion.span
 
         yield Run("diffrax Dopri8", f"rtol 1e-{digits}", places, seconds)
 
@@ -409,10 +405,11 @@ def main() -> None:
     parser.add_argument("--peers", default=",".join(PEERS), help="programs, with commas between: %(default)s")
     options = parser.parse_args()
     peers = {name: PEERS[name] for name in options.peers.split(",")}
-    results = {
-        name: measure(motions()[name], peers, 3 if options.quick else 25) for name in options.only.split(",") if name
-    }
-    ratios = [report(motions()[name], points) for name, points in results.items()]
+    results, ratios = {}, []
+    for name in options.only.split(","):
+        motion = motions()[name]
+        results[name] = measure(motion, peers, 3 if options.quick else 25)
+        ratios.append(report(motion, results[name]))
     header = ["leastaction / heyoka, time at an error of", *(f"{e:.0e}" for e in ERRORS), "IAS15 / leastaction"]
     table("Time ratios", header, ratios)
     if set(results) == set(motions()):

@@ -75,9 +75,12 @@ def singles() -> None:
 
 def rates(repeats: int) -> dict[str, float]:
     """µs per step of one trajectory, and of the lanes, side by side; and how many lanes there are."""
-    lanes = la.ensemble(SYSTEM, "simpson", Q, REST, h=H, steps=1).stats["lanes"]
     times = best(repeats, one=cpu(singles), lanes=ensemble())
-    return {"one": times["one"] / 8 / STEPS * 1e6, "lanes": times["lanes"] / B / STEPS * 1e6, "count": lanes}
+    return {"one": times["one"] / 8 / STEPS * 1e6, "lanes": times["lanes"] / B / STEPS * 1e6, "count": lanes()}
+
+
+def lanes() -> int:
+    return la.ensemble(SYSTEM, "simpson", Q, REST, h=H, steps=1).stats["lanes"]
 
 
 def one_core(repeats: int) -> None:
@@ -285,7 +288,7 @@ def work_precision(repeats: int, width: int | None) -> dict:
     times = best(repeats, **{name: cpu(partial(entry[0].states, TIMED)) for name, entry in known.items()})
     return {
         "width": width,
-        "lanes": la.ensemble(SYSTEM, "simpson", Q, REST, h=H, steps=1).stats["lanes"],
+        "lanes": lanes(),
         "rows": [
             [entry[0].side, name, times[name] / (B * TIMED) * 1e6, entry[1], entry[2]] for name, entry in known.items()
         ],
@@ -303,13 +306,13 @@ def against_heyoka(repeats: int) -> None:
         print("(heyoka is not installed: pip install --group bench)")
         return
     for kind in ("native", "x86-64-v3"):
-        lanes = _lanes(kind)
-        if kind != "native" and lanes == _lanes("native"):
+        count = _lanes(kind)
+        if kind != "native" and count == _lanes("native"):
             print(
                 "\n(This processor has as many lanes as x86-64-v3: holding the compiler to that kind is not measured.)"
             )
             return
-        width = [] if kind == "native" else ["--width", str(lanes)]
+        width = [] if kind == "native" else ["--width", str(count)]
         _print_work_precision(kind, _child(kind, "--work-precision", str(repeats), *width))
 
 
@@ -323,7 +326,7 @@ def _child(kind: str, *arguments: str) -> dict:
 
 
 def _lanes(kind: str) -> int:
-    return int(_child(kind, "--rates", "1")["count"])
+    return int(_child(kind, "--lanes")["lanes"])
 
 
 def _print_work_precision(kind: str, found: dict) -> None:
@@ -464,11 +467,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     parser.add_argument("--only", default=",".join(names), help="parts, with commas between: %(default)s")
     parser.add_argument("--rates", type=int, metavar="REPEATS", help="one trajectory and lanes alone, as JSON")
+    parser.add_argument("--lanes", action="store_true", help="how many lanes there are, as JSON")
     parser.add_argument("--work-precision", type=int, metavar="REPEATS", help="against heyoka alone, as JSON")
     parser.add_argument("--width", type=int, help="trajectories in a batch of heyoka's, unless it may choose")
     options = parser.parse_args()
     if options.rates:
         print(json.dumps(rates(options.rates)))
+        return
+    if options.lanes:
+        print(json.dumps({"lanes": lanes()}))
         return
     if options.work_precision:
         print(json.dumps(work_precision(options.work_precision, options.width)))

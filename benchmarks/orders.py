@@ -31,7 +31,7 @@ FIGURE = HERE.parent / "docs" / "figures" / "orders.png"
 MEMBERS = (4, 6, 8, 10, 12, 14, 16)
 PROCESSORS = ("native", "x86-64-v3")
 SECONDS = 0.1  # about how long one timed run of the library takes
-SHORT_RUNS = 9  # of C in each turn, since its runs are much shorter and so more easily disturbed
+SHORT_RUNS, SHORT_STEPS = 9, 2000  # of C in each turn: its runs are much shorter and so more easily disturbed
 
 
 def member(s: int) -> str:
@@ -140,12 +140,13 @@ def against_c(repeats: int) -> None:
                 h, start = s * case.h, {"q0": problem.q0, "p0": problem.p0}
                 run = partial(la.integrate, problem.system, member(s), **start, h=h)
                 compared = run(steps=100)
-                steps = int(np.clip(SECONDS / max(run(steps=50).stats["time_per_step"], 1e-9), 50, 20_000))
+                probe = min(run(steps=50).stats["time_per_step"] for _ in range(5))
+                steps = int(np.clip(SECONDS / probe, 50, 50_000))
                 c = {name: Comparator(case, s, name, folder) for name in PROCESSORS}
                 difference = max(each.difference(compared) for each in c.values())
                 assert difference < 1e-10, f"gauss.c computes something else: {case.name}, s = {s}, {difference:.1e}"
                 runs: dict[str, Callable[[], float]] = {
-                    name: lambda c=comparator, h=h, steps=steps: min(c(h, steps) for _ in range(SHORT_RUNS)) / steps
+                    name: lambda c=comparator, h=h: min(c(h, SHORT_STEPS) for _ in range(SHORT_RUNS)) / SHORT_STEPS
                     for name, comparator in c.items()
                 }
                 runs["here"] = per_step(lambda count, run=run: run(steps=count, every=count), steps)

@@ -36,6 +36,8 @@ lint: setup
 bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/orders.py
+	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/ensemble.py
 	$(BIN)/python benchmarks/choices.py
 

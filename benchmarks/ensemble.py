@@ -15,14 +15,15 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
 import numpy as np
-from core import START, best, jax_step, table
+from core import START, at, best, jax_step, table
 
 import leastaction as la
 
@@ -74,9 +75,12 @@ def singles() -> None:
 
 def rates(repeats: int) -> dict[str, float]:
     """µs per step of one trajectory, and of the lanes, side by side; and how many lanes there are."""
-    lanes = la.ensemble(SYSTEM, "simpson", Q, REST, h=H, steps=1).stats["lanes"]
     times = best(repeats, one=cpu(singles), lanes=ensemble())
-    return {"one": times["one"] / 8 / STEPS * 1e6, "lanes": times["lanes"] / B / STEPS * 1e6, "count": lanes}
+    return {"one": times["one"] / 8 / STEPS * 1e6, "lanes": times["lanes"] / B / STEPS * 1e6, "count": lanes()}
+
+
+def lanes() -> int:
+    return la.ensemble(SYSTEM, "simpson", Q, REST, h=H, steps=1).stats["lanes"]
 
 
 def one_core(repeats: int) -> None:
@@ -162,78 +166,187 @@ def jax_vmap(steps: int, start: np.ndarray) -> Callable[[], float]:
     return cpu(lambda: jax.block_until_ready(run(state)))
 
 
-def against_heyoka(repeats: int) -> None:
-    """Processor time against the energy error at t = 1000, one core, many trajectories."""
-    t_end = 1000.0
-    small = 0.4 * Q  # regular motion, so that errors measure the method
-    runs: dict[str, Callable[[], np.ndarray]] = {}
-
-    def ours(name: str, h: float) -> Callable[[], np.ndarray]:
-        def run() -> np.ndarray:
-            paths = la.ensemble(SYSTEM, name, small, REST, h=h, t_end=t_end, every=10**9, threads=1)
-            E = paths.energy()
-            return np.abs(E[:, -1] / E[:, 0] - 1)
-
-        return run
-
-    for name, h in (
-        ("simpson", 0.05),
-        ("simpson", 0.01),
-        ("P3N3Q6Gau", 0.1),
-        ("P3N3Q6Gau", 0.05),
-        ("P4N4Q8Gau", 0.1),
-        ("P4N4Q8Gau", 0.05),
-        ("P4N4Q8Gau", 0.02),
-    ):
-        runs[f"{name}, h = {h}"] = ours(name, h)
-    try:
-        import heyoka
-
-        width = heyoka.recommended_simd_size()
-        for tolerance in (1e-6, 1e-9, 1e-12, 1e-15):
-            runs[f"heyoka, batches of {width}, tolerance {tolerance:.0e}"] = heyoka_batch(
-                small, t_end, width, tolerance
-            )
-    except ImportError:
-        print("(heyoka is not installed: pip install --group bench)")
-    errors = {name: np.median(run()) for name, run in runs.items()}
-    times = best(repeats, **{name: cpu(run) for name, run in runs.items()})
-    rows = [[name, f"{times[name] / (B * t_end) * 1e6:.2f}", f"{errors[name]:.1e}"] for name in runs]
-    header = ["method", "µs per unit of time and trajectory", "median relative energy error at t = 1000"]
-    table("One core, 64 double pendulums over 1000 s", header, rows)
+SMALL = 0.4 * Q  # regular motion, so that errors measure the method
+LONG, SHORT = 1000.0, 20.0  # energy errors at the former time, position errors at the latter
+TIMED = 100.0  # what is timed: short, for quiet moments
+TOO_SLOW = 150e-6  # seconds per unit of time and trajectory
+ROUND_OFF = 2e-15
+ERRORS = (1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
 
 
-def heyoka_batch(start: np.ndarray, t_end: float, width: int, tolerance: float) -> Callable[[], np.ndarray]:
+class Setting(NamedTuple):
+    """A method with its step, or a tolerance: states (q, p) of all trajectories at a time, (B, 2) each."""
+
+    side: str
+    name: str
+    states: Callable[[float], tuple[np.ndarray, np.ndarray]]
+
+
+def ours(name: str, h: float) -> Setting:
+    def states(t_end: float) -> tuple[np.ndarray, np.ndarray]:
+        paths = la.ensemble(SYSTEM, name, SMALL, REST, h=h, t_end=t_end, every=10**9, threads=1)
+        return paths.q[:, -1], paths.p[:, -1]
+
+    return Setting("leastaction", f"{name}, h = {h:.3g}", states)
+
+
+def candidates() -> Iterator[list[Setting]]:
+    """Members, each with smaller and smaller steps."""
+    for s in (2, 3, 4, 5, 6, 7, 8, 10, 12):
+        yield [ours(f"P{s}N{s}Q{2 * s}Gau", 0.04 * s / 2 ** (k / 2)) for k in range(12)]
+
+
+def pendulums(hy, real: Callable[[float], object] = float) -> tuple[list, list]:
+    """Hamilton's equations of the double pendulum, and their variables, for heyoka."""
+    y = q0, q1, p0, p1 = hy.make_vars("q0", "q1", "p0", "p1")
+    m, l, g = (real(SYSTEM.params[name]) for name in ("m", "l", "g"))
+    c = hy.cos(q0 - q1)
+    det = m * l * l * (2.0 - c * c)
+    v0, v1 = (p0 - c * p1) / det, (2.0 * p1 - c * p0) / det
+    s = m * l * l * v0 * v1 * hy.sin(q0 - q1)
+    return [
+        (q0, v0),
+        (q1, v1),
+        (p0, -s - 2.0 * m * g * l * hy.sin(q0)),
+        (p1, s - m * g * l * hy.sin(q1)),
+    ], y
+
+
+def heyoka_batch(width: int, tolerance: float) -> Setting:
     """Taylor integration of Hamilton's equations, in batches."""
     import heyoka as hy
 
-    q0, q1, p0, p1 = hy.make_vars("q0", "q1", "p0", "p1")
-    m, l, g = 1.0, 0.25, 9.81
-    c = hy.cos(q0 - q1)
-    det = m * l**2 * (2.0 - c * c)
-    v0, v1 = (p0 - c * p1) / det, (2.0 * p1 - c * p0) / det
-    s = m * l**2 * v0 * v1 * hy.sin(q0 - q1)
-    equations = [
-        (q0, v0),
-        (q1, v1),
-        (p0, -s - 2 * m * g * l * hy.sin(q0)),
-        (p1, s - m * g * l * hy.sin(q1)),
-    ]
+    equations, _ = pendulums(hy)
     integrator = hy.taylor_adaptive_batch(equations, np.zeros((4, width)), tol=tolerance, compact_mode=False)
 
-    def run() -> np.ndarray:
-        errors = []
+    def states(t_end: float) -> tuple[np.ndarray, np.ndarray]:
+        found = []
         for begin in range(0, B, width):
-            q = start[begin : begin + width].T
             integrator.set_time(0.0)
-            integrator.state[:2], integrator.state[2:] = q, 0.0
+            integrator.state[:2], integrator.state[2:] = SMALL[begin : begin + width].T, 0.0
             integrator.propagate_until(t_end)
-            y = integrator.state
-            first = SYSTEM.energy(q.T.copy(), np.zeros_like(q.T))
-            errors.append(np.abs(SYSTEM.energy(y[:2].T.copy(), y[2:].T.copy()) / first - 1))
-        return np.concatenate(errors)
+            found.append(integrator.state.T.copy())
+        y = np.concatenate(found)
+        return y[:, :2].copy(), y[:, 2:].copy()
 
-    return run
+    return Setting("heyoka", f"heyoka, batches of {width}, tolerance {tolerance:.0e}", states)
+
+
+def true_places() -> np.ndarray:
+    """q at t = SHORT, from heyoka's Taylor method in 80 bits, one trajectory after the other."""
+    import heyoka as hy
+
+    equations, _ = pendulums(hy, np.longdouble)
+    integrator = hy.taylor_adaptive(equations, np.zeros(4, np.longdouble), fp_type=np.longdouble)
+    found = []
+    for q in SMALL:
+        integrator.time = np.longdouble(0)
+        integrator.state[:] = [*q, 0, 0]
+        integrator.propagate_until(np.longdouble(SHORT))
+        found.append(integrator.state[:2].astype(float))
+    return np.array(found)
+
+
+def errors_of(setting: Setting, places: np.ndarray) -> tuple[float, float]:
+    """Medians over the trajectories: the relative energy error at t = LONG, the error of position at t = SHORT."""
+    q, p = setting.states(LONG)
+    if not np.isfinite(q).all():  # steps too coarse to be solved
+        return np.inf, np.inf
+    energy = np.abs(SYSTEM.energy(q, p) / SYSTEM.energy(SMALL, REST) - 1)
+    return float(np.median(energy)), float(np.median(np.abs(setting.states(SHORT)[0] - places)))
+
+
+def work_precision(repeats: int, width: int | None) -> dict:
+    """Errors and µs per unit of time and trajectory of both sides, as JSON takes them."""
+    import heyoka as hy
+
+    width = width or hy.recommended_simd_size()
+    places = true_places()
+    # name → setting, energy error, position error, seconds
+    known: dict[str, tuple[Setting, float, float, float]] = {}
+    for setting in [heyoka_batch(width, 10.0**-k) for k in (6, 8, 9, 10, 12, 13, 14, 15, 16, 18)]:
+        setting.states(SHORT)
+        known[setting.name] = setting, *errors_of(setting, places), cpu(partial(setting.states, TIMED))()
+    for family in candidates():
+        lost, slow = 0, 0
+        for setting in family:
+            setting.states(1.0)  # compiles
+            if cpu(partial(setting.states, SHORT))() > TOO_SLOW * B * SHORT:
+                slow += 1  # perhaps since the step is too coarse
+                if slow > 2:
+                    break
+                continue
+            seconds = cpu(partial(setting.states, TIMED))()
+            energy, place = errors_of(setting, places)
+            mine = [entry for entry in known.values() if entry[0].side == setting.side]
+            worse = (max(e / energy, p / place) < 1 and 2 * t < seconds for _, e, p, t in mine)
+            lost += any(worse) or max(energy, place) < ROUND_OFF
+            if lost > 2:
+                break
+            if np.isfinite(energy):
+                known[setting.name] = setting, energy, place, seconds
+    times = best(repeats, **{name: cpu(partial(entry[0].states, TIMED)) for name, entry in known.items()})
+    return {
+        "width": width,
+        "lanes": lanes(),
+        "rows": [
+            [entry[0].side, name, times[name] / (B * TIMED) * 1e6, entry[1], entry[2]] for name, entry in known.items()
+        ],
+    }
+
+
+def against_heyoka(repeats: int) -> None:
+    """Work against precision of lanes and of heyoka's batches, on one core, for this processor and for x86-64-v3.
+
+    heyoka cannot be held to a kind of processor, but to as wide batches as the lanes are.
+    """
+    try:
+        import heyoka  # noqa: F401
+    except ImportError:
+        print("(heyoka is not installed: pip install --group bench)")
+        return
+    for kind in ("native", "x86-64-v3"):
+        count = _lanes(kind)
+        if kind != "native" and count == _lanes("native"):
+            print(
+                "\n(This processor has as many lanes as x86-64-v3: holding the compiler to that kind is not measured.)"
+            )
+            return
+        width = [] if kind == "native" else ["--width", str(count)]
+        _print_work_precision(kind, _child(kind, "--work-precision", str(repeats), *width))
+
+
+def _child(kind: str, *arguments: str) -> dict:
+    """What this script prints as JSON in a process of its own, with the compiler held to a kind of processor."""
+    command, environment = [sys.executable, __file__, *arguments], {**os.environ, "LEASTACTION_CPU": kind}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{kind}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def _lanes(kind: str) -> int:
+    return int(_child(kind, "--lanes")["lanes"])
+
+
+def _print_work_precision(kind: str, found: dict) -> None:
+    rows = [[name, f"{t:.2f}", f"{energy:.1e}", f"{place:.1e}"] for _, name, t, energy, place in found["rows"]]
+    header = ["method", "µs per unit of time and trajectory", f"median relative energy error at t = {LONG:g}"]
+    title = f"{kind}, {found['lanes']} lanes, one core, {B} double pendulums, {here()}"
+    table(title, [*header, f"median error of position at t = {SHORT:g}"], rows)
+    rows = []
+    for what, column in (("energy", 3), ("position", 4)):
+        costs = {
+            side: [at(e, [(row[column], row[2]) for row in found["rows"] if row[0] == side]) for e in ERRORS]
+            for side in ("leastaction", "heyoka")
+        }
+        for side, values in costs.items():
+            rows.append([f"{what}: {side}, µs", *("not reached" if t is None else f"{t:.2f}" for t in values)])
+        pairs = zip(costs["leastaction"], costs["heyoka"], strict=True)
+        rows.append(
+            [f"{what}: leastaction / heyoka", *("" if None in pair else f"{pair[0] / pair[1]:.2f}" for pair in pairs)]
+        )
+    table(f"{kind}: both sides at the same error, interpolated", ["error of", *(f"{e:.0e}" for e in ERRORS)], rows)
 
 
 def many(steps: int, size: int) -> Callable[..., Callable[[], float]]:
@@ -354,9 +467,18 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     parser.add_argument("--only", default=",".join(names), help="parts, with commas between: %(default)s")
     parser.add_argument("--rates", type=int, metavar="REPEATS", help="one trajectory and lanes alone, as JSON")
+    parser.add_argument("--lanes", action="store_true", help="how many lanes there are, as JSON")
+    parser.add_argument("--work-precision", type=int, metavar="REPEATS", help="against heyoka alone, as JSON")
+    parser.add_argument("--width", type=int, help="trajectories in a batch of heyoka's, unless it may choose")
     options = parser.parse_args()
     if options.rates:
         print(json.dumps(rates(options.rates)))
+        return
+    if options.lanes:
+        print(json.dumps({"lanes": lanes()}))
+        return
+    if options.work_precision:
+        print(json.dumps(work_precision(options.work_precision, options.width)))
         return
     asked = options.only.split(",")
     if unknown := set(asked) - set(names):

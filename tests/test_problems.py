@@ -156,6 +156,61 @@ def test_data_are_exact_and_rounded_once(name):
             assert abs(mpmath.mpf(sp.N(exact, 80)._to_mpmath(300)) - number) <= abs(number) * 10 * mpmath.mp.eps
 
 
+# x_1 … x_7, y_1 … y_7 and their velocities at t = 3: Mazzia and Magherini, Test Set for IVP Solvers, problem PLEI
+PLEIADES_AT_3 = """
+ 0.3706139143970502  3.237284092057233  -3.222559032418324   0.6597091455775310
+ 0.3425581707156584  1.562172101400631  -0.7003092922212495
+-3.943437585517392  -3.271380973972550   5.225081843456543  -2.590612434977470
+ 1.198213693392275  -0.2429682344935824  1.091449240428980
+ 3.417003806314313   1.354584501625501  -2.590065597810775   2.025053734714242
+-1.155815100160448  -0.8072988170223021  0.5952396354208710
+-3.741244961234010   0.3773459685750630  0.9386858869551073  0.3667922227200571
+-0.3474046353808490  2.344915448180937  -1.947020434263292
+"""
+
+
+def test_pleiades_arrive_where_the_test_set_says():
+    problem = la.problems.get("pleiades")
+    path = la.integrate(problem.system, "P8N8Q16Gau", q0=problem.q0, p0=problem.p0, h=1 / 1000, t_end=3, every=3000)
+    place, speed = np.array(PLEIADES_AT_3.split(), float).reshape(2, 2, 7).swapaxes(1, 2).reshape(2, 14)
+    assert np.abs(path.q[-1] - place).max() < 1e-11
+    assert np.abs(path.p[-1] / np.repeat(np.arange(1, 8), 2) - speed).max() < 1e-11
+
+
+@pytest.mark.parametrize("name, h, steps", [("outer-solar-system", 200, 300), ("pleiades", 1 / 500, 500)])
+def test_bodies_keep_what_gravity_keeps(name, h, steps):
+    """Energy, momentum and angular momentum stay to round-off, each relative to what the single bodies have of it."""
+    problem = la.problems.get(name)
+    path = la.integrate(problem.system, "P6N6Q12Gau", q0=problem.q0, p0=problem.p0, h=h, steps=steps)
+    place, push = np.abs(path.q).max(), np.abs(path.p).max()
+    scales = {"energy": np.abs(path.energy()).max(), "momentum": push, "angular-momentum": place * push}
+    for kind, invariant in problem.invariants.items():
+        values = invariant(path.q, path.p)
+        scale = scales[kind.split("-x")[0].split("-y")[0].split("-z")[0]]
+        assert np.abs(values - values[0]).max() < 1e-12 * scale, kind
+
+
+def test_the_sun_attracts_jupiter():
+    """The data's units: Kepler's third law gives Jupiter's year, 11.86 Julian years, from its place and speed."""
+    problem = la.problems.get("outer-solar-system")
+    assert problem.period / 365.25 == pytest.approx(11.86, abs=0.01)
+    with pytest.raises(ValueError, match="q0 must be 18 numbers"):
+        la.problems.get("outer-solar-system", q0=(1, 2, 3))
+
+
+@pytest.mark.parametrize("name, least, most", [("double-pendulum", 0, 0.1), ("double-pendulum-chaotic", 1.5, 2.2)])
+def test_how_fast_neighbours_part(name, least, most):
+    """The logarithm of how much a small difference grows in 60 units of time, per unit of time."""
+    problem = la.problems.get(name)
+    q, p, difference, growth = problem.q0, problem.p0, np.array([1.0, 0, 0, 0]), 0.0
+    for _ in range(12):  # in pieces, each scaled back
+        path = la.integrate(problem.system, "P4N4Q8Gau", q0=q, p0=p, h=0.01, steps=500, every=500, tangent=True)
+        q, p, difference = path.q[-1], path.p[-1], path.tangent[-1] @ difference
+        growth += np.log(np.linalg.norm(difference))
+        difference /= np.linalg.norm(difference)
+    assert least < growth / 60 < most
+
+
 def test_times_of_every_shape():
     problem = la.problems.get("kepler")
     for t, shape in ((0.5, (2,)), ([0.5], (1, 2)), (np.zeros((3, 4)), (3, 4, 2)), ([], (0, 2))):

@@ -23,6 +23,7 @@ __all__ = ["get", "names"]
 _PROBLEMS = {
     "charged-particle": ("charged_particle", "charged_particle"),
     "double-pendulum": ("double_pendulum", "double_pendulum"),
+    "double-pendulum-chaotic": ("double_pendulum", "double_pendulum_chaotic"),
     "driven-oscillator": ("driven_oscillator", "driven_oscillator"),
     "harmonic-oscillator": ("harmonic_oscillator", "harmonic_oscillator"),
     "harmonic-oscillator-2d": ("harmonic_oscillator", "harmonic_oscillator_2d"),
@@ -34,7 +35,9 @@ _PROBLEMS = {
     "lagrange-top-cusps": ("lagrange_top_cusps", "lagrange_top_cusps"),
     "lagrange-top-cusps-reduced": ("lagrange_top_cusps", "lagrange_top_cusps_reduced"),
     "linear-double-pendulum": ("linear_double_pendulum", "linear_double_pendulum"),
+    "outer-solar-system": ("outer_solar_system", "outer_solar_system"),
     "pendulum": ("pendulum", "pendulum"),
+    "pleiades": ("pleiades", "pleiades"),
 }
 
 

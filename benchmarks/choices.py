@@ -8,13 +8,13 @@ import time
 from unittest import mock
 
 import numpy as np
+from leastaction.stepping import stepper
 
 import leastaction as la
 from leastaction import discrete
 from leastaction.kernel import compile as kernel
 from leastaction.kernel.lower import lower
 from leastaction.program import Builder, Program
-from leastaction.stepping import stepper
 from leastaction.trace import derivatives, trace
 
 

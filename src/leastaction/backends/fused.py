@@ -444,8 +444,8 @@ def _advance(
     inputs = {**x, "q": q, "p": p}
 
     tiny = B.const(TINY)
-    length = [largest(B, [z[i] for i in own], tiny) for own in components(step)[:n]]
-    longest = [B.op("max", a, b) for a, b in zip(length, x["length"], strict=True)]
+    fading = [B.op("max", tiny, B.scale(FADING, a)) for a in x["length"]]
+    longest = [largest(B, [z[i] for i in own], a) for own, a in zip(components(step)[:n], fading, strict=True)]
     start, predicted = _predicted(step, B, z, [Value(B, a) for a in longest])
     outputs: dict[str, list[int]] = {
         "q": q,
@@ -470,7 +470,7 @@ def _advance(
     floor = [B.scale(FADING, a) for a in x["floor"]]
     least = [B.op("max", tiny, a) for a in floor] + [tiny] * step.multipliers
     outputs |= {
-        "length": length,
+        "length": longest,
         "reach": where_ok([B.op("max", B.scale(REACH, a), b) for a, b in zip(longest, floor, strict=True)], "reach"),
         "floor": floor,
         "z": start,

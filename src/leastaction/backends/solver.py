@@ -71,7 +71,7 @@ class Solvers:
         slope_cost += unknowns**3 / (2 * W)
         kept_cost = value_cost + unknowns**2
         newton_chords = _chords(slope_cost / kept_cost)
-        soft_chords = _chords((2 * slope_cost + kept_cost) / soft_cost)
+        soft_chords = _chords((2 * slope_cost + kept_cost) * lanes / soft_cost)  # Newton solves each trajectory alone
         ahead, node = prediction(step), step.terms[0]
         judges = [verdict_program(False, soft_chords), verdict_program(True, newton_chords)]
         judges.append(verdict_program(False, newton_chords))

@@ -8,7 +8,7 @@ would have predicted the step just solved best. Up to WHOLE it is taken whole an
 ones counting half as much with every step. Steps so coarse that even the best was far off are predicted by the
 polynomial alone: there the differences lead to other roots.
 
-Errors are counted in lengths of the last two steps, coordinate by coordinate, so that units do not matter. A prediction
+Errors are counted in lengths of the steps lately, coordinate by coordinate, so that units do not matter. A prediction
 has three stages, of which the first and the last know one coordinate alone:
 
     assess     z of the step just solved, memory ↦ memory, and how far each candidate would have been off
@@ -30,7 +30,7 @@ from leastaction.program import Builder, Program, Value, indices
 
 WHOLE = 3  # up to this degree the last polynomial is extrapolated whole
 DIFFERENCES = 3  # of what the last predictions missed
-NEAR = 1 / 16  # they are added where they have come so near, in lengths of the last two steps
+NEAR = 1 / 16  # they are added where they have come so near, in lengths of the steps lately
 
 Values = list[Any]
 

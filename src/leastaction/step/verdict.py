@@ -6,7 +6,7 @@ largest |z_j^ν| in this step so far, the size of the k-th increment is δ_k = m
 
     done        if what would come next is negligible, or if δ_k is small and shrinks no more (θ > ½): the floor.
                 After a fresh Jacobian at both, the next increment is δ_k θ² (Newton), else δ_k θ (a chord).
-    in doubt    if the first increment is longer than thrice the last two steps in any coordinate, the root farther away
+    in doubt    if the first increment is longer than thrice the steps lately in any coordinate, the root farther away
                 than twice that, or the iteration contracts less than the theorem below promises.
     keep        if as many chords as cost a fresh Jacobian will end the iteration.
 
@@ -50,10 +50,10 @@ TINY = 1e-280
 ON_THE_BRANCH = 0.25
 SECOND_CHORD = ON_THE_BRANCH / 1.5
 LATER_CHORD = 0.5
-REACH = 3.0  # a step may be thrice as long as either of the last two: at a turning point one may be next to nothing
+REACH = 3.0  # a step may be thrice as long as those lately, each coordinate by itself: the longest of them, fading
 FAR = 2.0
-NOISE = 2.0**-26  # of g_j: the least scale of a coordinate that rounding alone moves …
-FADING = 0.9  # … which becomes this part of itself with every step
+NOISE = 2.0**-26  # of g_j: the least scale of a coordinate that rounding alone moves
+FADING = 0.9  # what floors and lengths of steps become of themselves with every step
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is one
 
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers

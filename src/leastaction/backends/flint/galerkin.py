@@ -24,7 +24,7 @@ from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, SINGULAR, Failu
 from leastaction.backends.stepper import Start
 from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, SMALLEST, onward
 from leastaction.step.form import Step
-from leastaction.step.verdict import REACH
+from leastaction.step.verdict import FADING, REACH
 from leastaction.working import flint_bits
 
 Mpfs = NDArray[np.object_]
@@ -57,7 +57,7 @@ class GalerkinStepper(Run):
             self._predictor = Predictor(step.method, self.n, digits)
             nothing = [flint.arb(0)] * self.n
         self._z: Balls | None = None  # predicted; the first step is found by continuation
-        self._length = self._longest = nothing
+        self._longest = nothing
         self._still: Balls = []  # sizes below which coordinates are at rest, where they had to be found
         self._pace: Pace | None = None
         self._careful = False  # whether iterations are to have all bits
@@ -96,8 +96,7 @@ class GalerkinStepper(Run):
         length = self._lengths(z)
         if self._still:
             length = [*map(max, length, self._still)]
-        self._longest = [*map(max, length, self._length)]
-        self._length = length
+        self._longest = [max(a, (FADING * b).mid()) for a, b in zip(length, self._longest, strict=True)]
         right = 0.0 if self._pace is None else -self._pace.first
         self._z = self._predictor.after(z, self._longest, right)
 
@@ -189,7 +188,7 @@ class GalerkinStepper(Run):
     def state(self) -> dict[str, NDArray[Any]]:
         memory = self._predictor
         pace = (np.nan, np.nan) if self._pace is None else (self._pace.first, self._pace.curvature)
-        numbers = {"q": self._q, "p": self._p, "v": self._v, "z": self._z or [], "length": self._length}
+        numbers = {"q": self._q, "p": self._p, "v": self._v, "z": self._z or []}
         numbers |= {"longest": self._longest, "still": self._still, "record": memory.record}
         numbers |= {"started": [memory.started], "memory": [x for own in memory.memory for x in own]}
         counts = (self.done, self._iterations, self._most, self._continued, self._careful)
@@ -200,7 +199,7 @@ class GalerkinStepper(Run):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._q, self._p, self._v, z = (balls(state[name]) for name in ("q", "p", "v", "z"))
-        self._length, self._longest, self._still = (balls(state[name]) for name in ("length", "longest", "still"))
+        self._longest, self._still = (balls(state[name]) for name in ("longest", "still"))
         self._z, memory, kept = z or None, self._predictor, balls(state["memory"])
         memory.record, (memory.started,) = balls(state["record"]), balls(state["started"])
         size = len(kept) // self.n

@@ -32,7 +32,7 @@ class Predictor:
         self.memory = [[zero] * rule.memory for _ in range(n)]
 
     def after(self, z: Balls, longest: Balls, right: float) -> Balls:
-        """z of the next step, after one with this z; `longest` are the lengths of the last two steps, and 2^-right is
+        """z of the next step, after one with this z; `longest` are the lengths of the steps lately, and 2^-right is
         about what the last prediction missed.
         """
         bits = flint.ctx.prec

@@ -39,6 +39,7 @@ from leastaction.backends.loops.solver import (
     GOOD,
     KEEP,
     LEFT,
+    SOLVED,
     alone,
     begin,
     chord,
@@ -215,7 +216,7 @@ def _iterate(I, D, A, S, X):
                     iterations[i] = S.seen[SEEN_ITERATIONS * L + i]
                     if not good or total - total != 0.0:
                         trouble[i] = 1.0
-                        rest[i] = REST
+                        rest[i] = 0.0 if S.found[SOLVED * L + i] != 0.0 else REST
                         for j in range(S.components * S.stride):
                             z[j * L + i] = S.start[j * L + i]
                     else:
@@ -273,12 +274,13 @@ def _advance(A, S, X):
     tile_count = n if L > 1 else (n + W - 1) // W
     for j in range(n):
         longest = splat(TINY)
+        before = lanewise(at(X, A.length * L), j, L)
         for v in range(width):
             longest = larger(longest, size_of(load(at(z, j * row + v * W))))
         if L == 1:
             longest = largest_of(longest)
-        limit = larger(longest, lanewise(at(X, A.length * L), j, L))
-        put(at(X, A.length * L), j, L, longest)
+        limit = larger(longest, mul(splat(FADING), before))
+        put(at(X, A.length * L), j, L, limit)
         floor = mul(splat(FADING), lanewise(at(X, A.floor * L), j, L))
         put(at(X, A.floor * L), j, L, floor)
         reach = larger(mul(splat(REACH), limit), floor)

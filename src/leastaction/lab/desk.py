@@ -1,0 +1,225 @@
+"""The desk answers what a page asks: a run, points of a section, code, a page to keep. It keeps nothing between them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from leastaction import looks
+from leastaction.errors import DegenerateLagrangianError, StepFailed
+from leastaction.integrate import integrate
+from leastaction.lab.code import code
+from leastaction.lab.pull import pull
+from leastaction.lab.settings import Run, Settings, check_steps, number, settings, vector
+from leastaction.lab.subjects import METHODS, Shelf
+from leastaction.path import Path
+from leastaction.sections import crossings, strobe, wrapped
+from leastaction.viewer.drawing import drawing
+from leastaction.viewer.pack import Pack
+from leastaction.viewer.scene import Wish, scene
+from leastaction.viewer.show import path_page
+
+LIVE_MEGABYTES = 0.8
+KEPT = 200_000  # states kept of a run
+SECTION_STEPS = 40_000
+
+
+class Desk:
+    """Answers to requests, each a mapping with the word "what"; ValueError and its like carry words for the page."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+        self._answers = {
+            "hello": self._hello,
+            "subject": self._subject,
+            "run": self._run,
+            "section": self._section,
+            "code": self._code,
+            "html": self._html,
+        }
+
+    def answer(self, asked: Any) -> bytes:
+        """A request's answer as a message of scene and buffers, or of an error's words."""
+        pack = Pack()
+        try:
+            if not isinstance(asked, Mapping) or asked.get("what") not in self._answers:
+                raise ValueError("the lab does not know this request")
+            return pack.to_bytes(self._answers[asked["what"]](asked, pack))
+        except (ValueError, TypeError, ArithmeticError, DegenerateLagrangianError, MemoryError) as error:
+            return Pack().to_bytes({"error": str(error)[:600] or type(error).__name__})
+
+    def _hello(self, asked: Any, pack: Pack) -> Any:
+        return {"subjects": self.shelf.titles(), "methods": list(METHODS)}
+
+    def _subject(self, asked: Any, pack: Pack) -> Any:
+        return self.shelf.get(asked.get("subject")).describe()
+
+    def _run(self, asked: Any, pack: Pack) -> Any:
+        clock = time.perf_counter()
+        wanted = settings(self.shelf, asked)
+        if asked.get("drag") is not None:
+            wanted = pulled(wanted, asked["drag"])
+        paths, notes = run_all(wanted)
+        begin = wanted.after if wanted.after > 0 else None
+        wish = Wish(draw=wanted.subject.draw, megabytes=LIVE_MEGABYTES, begin=begin, momenta=False)
+        made = scene(paths, wish, pack)
+        made["title"] = wanted.subject.title
+        return made | {
+            "q0": wanted.q0.tolist(),
+            "h": [float(path.h) for path in paths],
+            "notes": notes,
+            "seconds_spent": time.perf_counter() - clock,
+        }
+
+    def _section(self, asked: Any, pack: Pack) -> Any:
+        """Points of a Poincaré section from a state on, and the state reached: asking again with it goes on."""
+        wanted = settings(self.shelf, asked)
+        subject, run, n = wanted.subject, wanted.runs[0], wanted.subject.system.n
+        h = step(wanted, run)
+        state = asked.get("state")
+        t0 = 0.0
+        start: dict[str, Any] = {"q0": wanted.q0, "v0": wanted.v0}
+        if isinstance(state, Mapping):
+            t0 = number(state.get("t"), "the time")
+            start = {"q0": vector(state.get("q"), "q", n), "p0": vector(state.get("p"), "p", n)}
+        path, note = _integrated(wanted, run, h, SECTION_STEPS * h, start, t0)
+        params = wanted.params
+        show = asked.get("show", n - 1)
+        if isinstance(show, bool) or not isinstance(show, int) or not 0 <= show < n:
+            raise ValueError(f"the coordinate shown must be one of 0 … {n - 1}")
+        if n == 1:
+            if subject.look.period is None:
+                raise ValueError("a section needs two degrees of freedom, or a driving force with a period")
+            period = subject.look.period(params)
+            periods = max(1, int((path.t[-1] - t0) / period))
+            found = strobe(path, period)
+            path_end = t0 + periods * period
+            ends = np.array([path_end])
+            last_t, last_q, last_p = float(path_end), *_states(path, ends)
+            points_q, points_p = found.q[:-1], found.p[:-1]
+        else:
+            coordinate = asked.get("coordinate", 0)
+            if isinstance(coordinate, bool) or not isinstance(coordinate, int):
+                raise ValueError("the coordinate of the section must be a whole number")
+            found = crossings(path, coordinate, number(asked.get("value", 0.0), "the value of the section"))
+            points_q, points_p = found.q, found.p
+            last_t, last_q, last_p = float(path.t[-1]), path.q[-1], path.p[-1]
+        x = points_q[:, show]
+        return {
+            "x": pack.fine(wrapped(x) if show in subject.look.angles else x),
+            "y": pack.fine(points_p[:, show]),
+            "state": None if note else {"t": last_t, "q": list(map(float, last_q)), "p": list(map(float, last_p))},
+            "labels": [
+                looks.with_unit(subject.look.name(show), subject.look.unit("q", show)),
+                looks.with_unit(subject.look.momentum(show), subject.look.unit("p", show)),
+            ],
+            "notes": [note] if note else [],
+        }
+
+    def _code(self, asked: Any, pack: Pack) -> Any:
+        wanted = settings(self.shelf, asked)
+        return {"code": code(wanted, [step(wanted, run) for run in wanted.runs])}
+
+    def _html(self, asked: Any, pack: Pack) -> Any:
+        wanted = settings(self.shelf, asked)
+        paths, _ = run_all(wanted)
+        return {"html": path_page(paths[0], wanted.subject.draw, paths[1:]), "name": f"{wanted.subject.key}.html"}
+
+
+def _states(path: Path, t: Any) -> tuple[Any, Any]:
+    from leastaction.between import states
+
+    q, p = states(path, t)
+    return q[0], p[0]
+
+
+def run_all(wanted: Settings) -> tuple[list[Path], list[str]]:
+    """The paths of all runs, and what there is to say about them."""
+    paths, notes = [], []
+    for run in wanted.runs:
+        start = {"q0": wanted.q0, "v0": wanted.v0}
+        path, note = _integrated(wanted, run, step(wanted, run), wanted.after + wanted.span, start, 0.0)
+        paths.append(path)
+        notes += [f"{run.name}: {note}"] if note else []
+    return paths, notes
+
+
+def _integrated(
+    wanted: Settings, run: Run, h: float, length: float, start: dict[str, Any], t0: float
+) -> tuple[Path, str]:
+    """A path, as far as it goes, and why it ended before."""
+    check_steps(length, h)
+    every = max(1, math.ceil(length / h / KEPT))
+    system = wanted.subject.system
+    try:
+        path = integrate(system, run.method, **start, h=h, t0=t0, t_end=t0 + length, every=every, params=wanted.params)
+        note = ""
+    except StepFailed as failure:
+        path, note = failure.path, str(failure)
+    sound = np.isfinite(path.q).all(axis=1) & np.isfinite(path.p).all(axis=1)
+    if not sound.all():
+        first = max(1, int(np.argmin(sound)))
+        path, note = _cut(path, first), note or f"the motion leaves all bounds at t = {float(path.t[first]):.4g}"
+    return path, note
+
+
+def _cut(path: Path, count: int) -> Path:
+    from dataclasses import replace
+
+    return replace(path, t=path.t[:count], q=path.q[:count], p=path.p[:count])
+
+
+def step(wanted: Settings, run: Run) -> float:
+    """The step of a run: told, or found for its tolerance.
+
+    The motion over the first period is computed with h and h/2; the largest difference of q, relative to the size of
+    the motion, falls like h^order, which tells the h wanted. It is so in every period, not over a whole run.
+    """
+    if run.h is not None:
+        return run.h
+    assert run.tol is not None
+    subject = wanted.subject
+    length = min(subject.period, wanted.after + wanted.span)
+    h = length / 16
+    start: dict[str, Any] = {"q0": wanted.q0, "v0": wanted.v0}
+    for _ in range(12):
+        try:
+            coarse, fine = (
+                integrate(subject.system, run.method, **start, h=x, t_end=length, every=k, params=wanted.params)
+                for x, k in ((h, 1), (h / 2, 2))
+            )
+        except StepFailed:
+            h /= 4
+            continue
+        size = float(np.abs(fine.q - fine.q[0]).max()) or 1.0
+        error = float(np.abs(coarse.q - fine.q).max()) / size
+        if error <= run.tol and (error > 0.2 * run.tol or h >= length / 4):
+            return h
+        better = h * min(8.0, max(1 / 8, (0.6 * run.tol / max(error, 1e-16)) ** (1 / run.method.order)))
+        if error <= run.tol and better < 1.2 * h or error < 3e-15:
+            return h
+        h = min(better, length / 4)
+        check_steps(wanted.after + wanted.span, h)
+    return h
+
+
+def pulled(wanted: Settings, drag: Any) -> Settings:
+    """The settings with another q₀: the one in which a point of the drawing is nearest to where it is pulled."""
+    from dataclasses import replace
+
+    if not isinstance(drag, Mapping):
+        raise ValueError("a drag is a point and where it goes")
+    subject = wanted.subject
+    p0 = subject.system.momentum(wanted.q0, wanted.v0, 0.0, wanted.params)
+    made = drawing(subject.draw, subject.look, subject.system.n, wanted.params, (0.0, wanted.q0, p0))
+    points = made.points(np.zeros(1), wanted.q0[None], p0[None])[0]
+    point = drag.get("point")
+    if isinstance(point, bool) or not isinstance(point, int) or not 0 <= point < len(points):
+        raise ValueError(f"the drawing has the points 0 … {len(points) - 1}")
+    target = vector(drag.get("to"), "the place", points.shape[1])
+    q0 = pull(lambda q: made.points(np.zeros(1), q[None], p0[None])[0, point], wanted.q0, target)
+    return replace(wanted, q0=q0)

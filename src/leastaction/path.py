@@ -163,7 +163,7 @@ class Path:
     def animate(
         self, file: str | os.PathLike[str], draw: Any = None, seconds: float = 10.0, fps: int = 30, dpi: int = 120
     ) -> None:
-        """Film the motion, the whole path in so many seconds: "run.mp4" (needs ffmpeg) or "run.gif"; draw as to_html."""
+        """Film the whole path in so many seconds: "run.mp4" (needs ffmpeg) or "run.gif"; `draw` as for to_html."""
         from leastaction import viewer
 
         viewer.animate(self, file, draw, seconds, fps, dpi)

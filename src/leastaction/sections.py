@@ -1,4 +1,4 @@
-"""Poincaré sections of a path: its states where a coordinate passes a value, or once in every period of a driving force.
+"""Poincaré sections of a path: its states where a coordinate passes a value, or once in every period of a force.
 
 A crossing is noticed when the coordinate passes the value between two stored states, and refined on the method's own
 polynomial, `path(t)`.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -272,7 +273,11 @@ def _momenta(system: Any, params: Mapping[str, Any]) -> Mapping[str, looks.Invar
         found = symmetries(system, params=params)
     except (ArithmeticError, ValueError):
         return {}
-    return {one.formula: lambda q, p, params, one=one: one.momentum(q, p) for one in found}
+    return {one.formula: partial(_momentum, one) for one in found}
+
+
+def _momentum(one: Symmetry, q: Any, p: Any, params: Mapping[str, Any]) -> FloatArray:
+    return one.momentum(q, p)
 
 
 looks.momenta.append(_momenta)

@@ -1,4 +1,4 @@
-"""The desk answers what a page asks: a run, points of a section, code, a page to keep. It keeps nothing between them."""
+"""The desk answers what a page asks: a run, points of a section, code, a page to keep. It remembers nothing."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Desk:
             wanted = pulled(wanted, asked["drag"])
         paths, notes = run_all(wanted)
         begin = wanted.after if wanted.after > 0 else None
-        wish = Wish(draw=wanted.subject.draw, megabytes=LIVE_MEGABYTES, begin=begin, momenta=False)
+        wish = Wish(draw=wanted.subject.draw, megabytes=LIVE_MEGABYTES, begin=begin, momenta=False, quick=True)
         made = scene(paths, wish, pack)
         made["title"] = wanted.subject.title
         return made | {
@@ -200,7 +200,7 @@ def step(wanted: Settings, run: Run) -> float:
         if error <= run.tol and (error > 0.2 * run.tol or h >= length / 4):
             return h
         better = h * min(8.0, max(1 / 8, (0.6 * run.tol / max(error, 1e-16)) ** (1 / run.method.order)))
-        if error <= run.tol and better < 1.2 * h or error < 3e-15:
+        if (error <= run.tol and better < 1.2 * h) or error < 3e-15:
             return h
         h = min(better, length / 4)
         check_steps(wanted.after + wanted.span, h)

@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 
 from leastaction.lab.desk import Desk
 from leastaction.lab.subjects import OWN, Shelf, Subject
-from leastaction.viewer.page import asset, bundle, page
 from leastaction.viewer.pack import dump
+from leastaction.viewer.page import asset, bundle, page
 
 HOST = "127.0.0.1"
 LONGEST_REQUEST = 64 * 1024
@@ -86,7 +86,7 @@ def script() -> str:
 
 
 def style() -> str:
-    return asset("view.css") + asset("lab.css", LAB)
+    return asset("page.css") + asset("view.css") + asset("lab.css", LAB)
 
 
 def _data(first: str) -> str:

@@ -1,4 +1,4 @@
-"""Settings: what a page asks for, checked. Nothing of it is ever executed: it is numbers, and names that are looked up."""
+"""Settings: what a page asks for, checked. It is numbers, and names that are looked up; nothing is executed."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def widget(what: Any = "double-pendulum", *, q0: Any = None, p0: Any = None, v0:
     shelf.get(first)
     desk = Desk(shelf)
 
-    class Lab(anywidget.AnyWidget):  # type: ignore[misc]
+    class Lab(anywidget.AnyWidget):
         _esm = f"{bundle('lab.js', 'widget.js', package=LAB)}\nexport default {{ render }};\n"
         _css = asset("view.css") + asset("lab.css", LAB)
         first = traitlets.Unicode("").tag(sync=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -78,11 +78,11 @@ def nutation(q: Any) -> Any:
     return [(0, 0), (np.sin(q[0]), np.cos(q[0]))]
 
 
-_TWO = {"names": ("θ₁", "θ₂"), "momenta": ("p₁", "p₂"), "angles": (0, 1)}
-_SI_ANGLES = {"t": "s", "q": "rad", "p": "kg m²/s", "energy": "J"}
-_PLANE = {"names": ("x", "y"), "momenta": ("px", "py")}
-_SPACE = {"names": ("x", "y", "z"), "momenta": ("px", "py", "pz")}
-_EULER = {"names": ("φ", "θ", "ψ"), "momenta": ("p_φ", "p_θ", "p_ψ"), "angles": (0, 2)}
+_TWO: dict[str, Any] = {"names": ("θ₁", "θ₂"), "momenta": ("p₁", "p₂"), "angles": (0, 1)}
+_SI_ANGLES: dict[str, Any] = {"t": "s", "q": "rad", "p": "kg m²/s", "energy": "J"}
+_PLANE: dict[str, Any] = {"names": ("x", "y"), "momenta": ("px", "py")}
+_SPACE: dict[str, Any] = {"names": ("x", "y", "z"), "momenta": ("px", "py", "pz")}
+_EULER: dict[str, Any] = {"names": ("φ", "θ", "ψ"), "momenta": ("p_φ", "p_θ", "p_ψ"), "angles": (0, 2)}
 
 LOOKS: dict[str, Look] = {
     "charged-particle": Look(draw=particle, **_PLANE),
@@ -106,17 +106,21 @@ def find(system: Any) -> Look | None:
     """The look of a system that is one of the catalogue's: of its name and with its very Lagrangian."""
     if system.name not in LOOKS:
         return None
+    program, found = _known(system.name)
+    return found if getattr(system, "program", None) == program else None
+
+
+@cache
+def _known(name: str) -> tuple[Any, Look]:
     from leastaction.problems import get
 
-    problem = get(system.name)
-    if getattr(system, "program", None) != problem.system.program:
-        return None
+    problem = get(name)
     kept = {
         name.replace("-", " "): partial(_value, invariant.formula)
         for name, invariant in problem.invariants.items()
         if name != "energy"
     }
-    return replace(LOOKS[system.name], title=problem.title, invariants=kept)
+    return problem.system.program, replace(LOOKS[name], title=problem.title, invariants=kept)
 
 
 def _value(formula: Any, q: Any, p: Any, params: Any) -> Any:

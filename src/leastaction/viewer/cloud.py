@@ -42,7 +42,11 @@ def cloud_scene(paths: Any, draw: Any, megabytes: float, pack: Pack) -> dict[str
         if there.any():
             mine = drawing(draw, seen, n, paths.system.named(paths.values[int(i)]), (t[0], q[k, 0], p[k, 0]))
             points[k, there] = mine.points(t[there], q[k, there], p[k, there])[:, shown]
-    facts = [f"{len(paths):,} trajectories".replace(",", " "), f"h = {float(paths.h):.4g}", f"{len(paths.t)} states each"]
+    facts = [
+        f"{len(paths):,} trajectories".replace(",", " "),
+        f"h = {float(paths.h):.4g}",
+        f"{len(paths.t)} states each",
+    ]
     if len(some) < len(paths):
         facts.append(f"{len(some)} of them shown")
     if int(paths.failed.sum()):
@@ -50,6 +54,7 @@ def cloud_scene(paths: Any, draw: Any, megabytes: float, pack: Pack) -> dict[str
     run = {
         "label": paths.method.name,
         "method": paths.method.name,
+        "member": "",
         "colour": colour(paths.method),
         "dash": False,
         "facts": facts,

@@ -147,7 +147,9 @@ class _Function:
         if array.ndim != 2 or array.shape[1] not in (2, 3) or not len(array):
             raise ValueError(f"draw= must give points of two or three numbers; got an array of shape {array.shape}")
         if shape is not None and array.shape != shape:
-            raise ValueError(f"draw= gave {shape[0]} points at first and {array.shape[0]} later; their number must stay")
+            raise ValueError(
+                f"draw= gave {shape[0]} points at first and {array.shape[0]} later; their number must stay"
+            )
         return array
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 Picture = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # t, q, p of M states ↦ (M, …)
 
-STRAIGHT = 1 / 2000  # of the picture's size: what a straight line may miss
+STRAIGHT = 1 / 2000  # of the picture's size: what a straight line may miss: a third of a pixel
+QUICK_STRAIGHT, QUICK_MOST = 1 / 600, 4000
 FEWEST = 200  # frames, where there are as many to be had
 MOST_ROWS = 1 << 20  # states looked at
 FINEST = 64  # frames to a stored state, at most
@@ -43,8 +44,9 @@ class Frames:
         return len(self.t)
 
 
-def frames(path: Path, most: int, picture: Picture, begin: int = 0) -> Frames:
-    """At most so many frames of a path, from its stored state `begin` on."""
+def frames(path: Path, most: int, picture: Picture, begin: int = 0, quick: bool = False) -> Frames:
+    """At most so many frames of a path from its stored state `begin` on; `quick`: time matters more than a pixel."""
+    straight = QUICK_STRAIGHT if quick else STRAIGHT
     count = len(path) - begin
     skip = max(1, math.ceil((count - 1) / min(most, MOST_ROWS))) if count > 1 else 1
     t, q, p = rows(path, begin, skip)
@@ -52,12 +54,12 @@ def frames(path: Path, most: int, picture: Picture, begin: int = 0) -> Frames:
         return Frames(t, q, p, float(t[-1] - t[0]), True)
     X = _flat(picture, t, q, p)
     missed = _missed(X)
-    if missed > STRAIGHT and skip == 1 and path.output is None:
-        return _refined(path, t, q, p, most, picture)
+    if missed > straight and skip == 1 and path.output is None:
+        return _refined(path, t, q, p, min(most, QUICK_MOST) if quick else most, picture, straight)
     keep = 1
-    while len(t[:: 2 * keep]) > FEWEST and _missed(X[::keep]) < STRAIGHT:
+    while len(t[:: 2 * keep]) > FEWEST and _missed(X[::keep]) < straight:
         keep *= 2
-    return _every(t, q, p, keep, missed < STRAIGHT)
+    return _every(t, q, p, keep, missed < straight)
 
 
 def rows(path: Path, begin: int = 0, skip: int = 1) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -79,13 +81,15 @@ def _every(t: FloatArray, q: FloatArray, p: FloatArray, keep: int, whole: bool) 
     return Frames(t[places], q[places], p[places], float(t[places[1]] - t[0]), whole)
 
 
-def _refined(path: Path, t: FloatArray, q: FloatArray, p: FloatArray, most: int, picture: Picture) -> Frames:
+def _refined(
+    path: Path, t: FloatArray, q: FloatArray, p: FloatArray, most: int, picture: Picture, straight: float
+) -> Frames:
     """Halve the spacing until lines are straight or there is no more room."""
     parts, found = 1, Frames(t, q, p, float(t[1] - t[0]), False)
     while 2 * parts * (len(t) - 1) < most and parts < FINEST:
         parts *= 2
         found = _between(path, t, q, p, parts)
-        if _missed(_flat(picture, found.t, found.q, found.p)) < STRAIGHT:
+        if _missed(_flat(picture, found.t, found.q, found.p)) < straight:
             return replace(found, whole=True)
     return found
 

@@ -88,8 +88,11 @@ class _Picture:
             self.ax.set_axis_off()
         if made.equal:
             self.ax.set_aspect("equal")
-        self.ax.set_title(f"{path.system.name}, {path.method.name}, h = {float(path.h):g}", fontsize="medium", loc="left")
-        tint, none = colour(path.method), [[]] * points.shape[2]
+        self.ax.set_title(
+            f"{path.system.name}, {path.method.name}, h = {float(path.h):g}", fontsize="medium", loc="left"
+        )
+        tint = colour(path.method)
+        none: list[list[float]] = [[]] * points.shape[2]
         self.trails = [self.ax.plot(*none, color=tint, linewidth=1.2, alpha=0.6)[0] for _ in made.trails]
         self.links = [self.ax.plot(*none, color="#444444", linewidth=1.6)[0] for _ in made.links]
         still = (points == points[0]).all(axis=(0, 2))

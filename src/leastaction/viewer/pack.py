@@ -48,7 +48,7 @@ class Pack:
         return dump({"scene": scene, "buffers": coded}).replace("<", "\\u003c").replace("&", "\\u0026")
 
     def to_bytes(self, scene: Any) -> bytes:
-        """Scene and buffers as a message: how long the JSON is, the JSON, and the buffers, each from an eighth byte on."""
+        """Scene and buffers as a message: the length of the JSON, JSON, buffers, each filled up to 8 bytes."""
         text = dump({"scene": scene, "lengths": [len(buffer) for buffer in self.buffers]}).encode()
         text += b" " * (-(len(text) + 8) % 8)
         parts = [struct.pack("<Q", len(text)), text]

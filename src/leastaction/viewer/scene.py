@@ -34,12 +34,14 @@ class Wish:
     megabytes    how large the frames of all runs may become, in the page
     begin        the time from which the motion is shown; energies are shown from the start
     momenta      whether to look for conserved momenta where none are known, which takes time
+    quick        whether time matters more than smooth lines
     """
 
     draw: Any = None
     megabytes: float = MEGABYTES
     begin: float | None = None
     momenta: bool = True
+    quick: bool = False
 
 
 def scene(paths: Sequence[Path], wish: Wish, pack: Pack) -> dict[str, Any]:
@@ -115,13 +117,14 @@ def _run(path: Path, seen: Look, made: Drawing, wish: Wish, megabytes: float, pa
     columns = min(path.q.shape[1], SHOWN)
     some = made.points(*(x[None] for x in map(np.asarray, _state(path))))
     bytes_each = 2 * (some.size + 2 * columns)
-    found = frames(path, max(3, int(0.75 * megabytes * 1e6 / bytes_each)), made.judged, begin)
+    found = frames(path, max(3, int(0.75 * megabytes * 1e6 / bytes_each)), made.judged, begin, wish.quick)
     points = made.points(found.t, found.q, found.p)
     still = (points == points[0]).all(axis=(0, 2))
     name = _method_name(path)
     return {
         "label": f"{name}, h = {float(path.h):.4g}",
         "method": name,
+        "member": path.method.name if path.method.name != name else "",
         "colour": colour(path.method),
         "dash": line(path.method)["linestyle"] not in ("-", "--"),
         "facts": _facts(path, seen, len(found), found.whole),
@@ -147,8 +150,7 @@ def mark_alike(runs: list[dict[str, Any]]) -> None:
 def _method_name(path: Path) -> str:
     from leastaction.methods import ALIASES
 
-    plain = next((alias for alias, chosen in ALIASES.items() if chosen == path.method), None)
-    return path.method.name if plain is None or plain == path.method.name else f"{plain} ({path.method.name})"
+    return next((alias for alias, chosen in ALIASES.items() if chosen == path.method), path.method.name)
 
 
 def _facts(path: Path, seen: Look, count: int, whole: bool) -> list[str]:

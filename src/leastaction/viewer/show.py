@@ -38,7 +38,7 @@ def cloud_page(paths: Any, draw: Any = None, megabytes: float = MEGABYTES) -> st
 
 def _page(made: dict[str, Any], pack: Pack) -> str:
     script = f"{bundle()}\n{START}"
-    return page(f"{made['title']} · leastaction", script, asset("view.css"), pack.to_text(made))
+    return page(f"{made['title']} · leastaction", script, asset("page.css") + asset("view.css"), pack.to_text(made))
 
 
 def _positive(megabytes: float) -> float:

@@ -30,8 +30,9 @@ const TRAILS = [["none", "no trail"], ["short", "short trail"], ["long", "long t
 const HELP = "Space plays and pauses · ← → move in time, with Shift further · Home, End · + − change the speed · T trails · L log scale";
 
 export class View {
-  constructor(root, { onDrag = null, heading = true } = {}) {
-    Object.assign(this, { root, onDrag });
+  // onDrag(run, point, target, done): the drawing may be pulled; onBuild(charts): a place for a chart of one's own
+  constructor(root, { onDrag = null, onBuild = null, heading = true, keys = document } = {}) {
+    Object.assign(this, { root, onDrag, onBuild });
     root.classList.add("la");
     root.replaceChildren();
     this.clock = new Clock(() => this.wake());
@@ -44,9 +45,10 @@ export class View {
     root.tabIndex = -1;
     this.log = false; this.phase = 0; this.hidden = new Set();
     this.trail = this.trails.value = "short";
-    const keys = heading ? document : root;
     keys.addEventListener("keydown", event => this.key(event));
-    new ResizeObserver(() => this.wake()).observe(root);
+    const resized = new ResizeObserver(() => this.wake());
+    resized.observe(root);
+    resized.observe(this.stages);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
     window.addEventListener("beforeprint", () => this.print(true));
     window.addEventListener("afterprint", () => this.print(false));
@@ -90,7 +92,7 @@ export class View {
 
   showFacts() {
     const { scene } = this, parts = [];
-    if (scene.runs.length === 1) parts.push(scene.runs[0].method, ...scene.runs[0].facts);
+    if (scene.runs.length === 1) parts.push(scene.runs[0].member ? `${scene.runs[0].method} (${scene.runs[0].member})` : scene.runs[0].method, ...scene.runs[0].facts);
     else parts.push(`${scene.runs.length} runs`);
     for (const [name, value] of scene.params) parts.push(`${name} = ${Array.isArray(value) ? "[…]" : number(value)}`);
     this.facts.replaceChildren(...parts.map(text => element("span", {}, text)));
@@ -130,6 +132,7 @@ export class View {
       chart.logButton = element("button", { type: "button", class: "log", "aria-pressed": "false", title: "logarithmic scale (L)", onclick: () => this.setLog(!this.log) }, "log");
       chart.head.append(chart.logButton);
     }
+    this.more = this.onBuild?.() ?? [];
   }
 
   addChart(title, options) {
@@ -247,7 +250,7 @@ export class View {
     this.wake();
   }
 
-  chartList() { return [this.qChart, this.pChart, this.eChart, this.iChart].filter(Boolean); }
+  chartList() { return [this.qChart, this.pChart, this.eChart, this.iChart, ...this.more ?? []].filter(Boolean); }
 
   // On paper everything is drawn on white, sharper, at once.
   print(begin) {
@@ -268,6 +271,7 @@ export class View {
     this.pChart.draw(paint, null, this.present(t));
     this.eChart?.draw(paint, t);
     this.iChart?.draw(paint, t);
+    for (const chart of this.more) chart.draw(paint, null);
     if (document.activeElement !== this.slider || clock.playing) this.slider.value = clock.end === clock.begin ? 0 : (t - clock.begin) / (clock.end - clock.begin);
     const unit = scene.seconds ? " s" : "", digits = Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(Math.abs(clock.end - clock.begin) / 10 || 1))));
     const shown = `t = ${t.toFixed(digits).replace("-", "−")}${unit}`;

@@ -27,7 +27,7 @@ STRAIGHT = 1 / 2000  # of the picture's size: what a straight line may miss: a t
 QUICK_STRAIGHT, QUICK_MOST = 1 / 600, 4000
 FEWEST = 200  # frames, where there are as many to be had
 MOST_ROWS = 1 << 20  # states looked at
-FINEST = 64  # frames to a stored state, at most
+FINEST = 4096  # frames to a stored state, at most
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,7 +118,7 @@ export class Lab {
         type: "button", class: "wide", onclick: () => { state.runs.push({ ...state.runs[0], method: state.runs[0].method === COMPARED ? "simpson" : COMPARED }); this.build(); this.changed(); },
       }, "compare with another method")),
       this.group("Time", this.row("shown" + unit, () => state.span, x => { state.span = x; }, { low: period, high: 500 * period, log: true }),
-        this.row("after" + unit, () => state.after, x => { state.after = x; }, { low: period, high: 10000 * period, log: true, zero: true })),
+        this.row("begins at" + unit, () => state.after, x => { state.after = x; }, { low: period, high: 10000 * period, log: true, zero: true })),
       this.group("Start", element("p", { class: "hint" }, "Pull the drawing to set the positions."),
         ...subject.q0.map((one, j) => this.row(one.name, () => state.q0[j], x => { state.q0[j] = x; }, one)),
         ...subject.v0.map((one, j) => this.row(one.name, () => state.v0[j], x => { state.v0[j] = x; }, one))),

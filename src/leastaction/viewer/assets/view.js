@@ -124,7 +124,7 @@ export class View {
     if (scene.coordinates.length > 1) {
       this.phaseSelect = element("select", { "aria-label": "coordinate of the phase portrait", onchange: () => { this.phase = +this.phaseSelect.value; this.fill(); this.wake(); } },
         ...scene.coordinates.map((one, j) => element("option", { value: j }, `${one.q}, ${one.p}`)));
-      this.phase = Math.min(this.phase, scene.coordinates.length - 1);
+      this.phase = this.lively();
       this.phaseSelect.value = this.phase;
       this.pChart.head.append(this.phaseSelect);
     } else this.phase = 0;
@@ -133,6 +133,15 @@ export class View {
       chart.head.append(chart.logButton);
     }
     this.more = this.onBuild?.() ?? [];
+  }
+
+  // The first coordinate whose momentum changes: of the others the phase portrait is a line.
+  lively() {
+    const found = this.scene.coordinates.findIndex((_, j) => {
+      const [low, high] = this.range(this.scene.runs[0].p, j);
+      return high - low > 1e-3 * Math.max(Math.abs(low), Math.abs(high));
+    });
+    return Math.max(0, found);
   }
 
   addChart(title, options) {

@@ -303,6 +303,20 @@ def test_two_runs_are_told_apart(browser, pages):
     assert len(set(colours)) == 2
 
 
+@pytest.mark.parametrize("name", ["pendulums", "two"])
+def test_nothing_is_bent_on_paper(browser, pages, name):
+    """Canvases are drawn for the sizes they have on paper, sharper, in dark ink."""
+    opened(browser, pages[name], "dark")
+    browser.evaluate(f"{VIEW}.print(true)")
+    for width, height, across, high in browser.evaluate(
+        "[...document.querySelectorAll('canvas')].map(c => [c.width, c.height, c.clientWidth, c.clientHeight])"
+    ):
+        assert width == pytest.approx(3 * across, abs=1) and height == pytest.approx(3 * high, abs=1)
+    assert browser.evaluate(f"{VIEW}.paint.ink") == "#1b1f24"
+    browser.evaluate(f"{VIEW}.print(false)")
+    assert browser.evaluate(f"{VIEW}.paint.ink") == "#e7eaee"
+
+
 @pytest.mark.parametrize("screen", ["desktop", "dark"])
 def test_print(browser, pages, screen):
     """A still with the curves, on white, one page; afterwards the screen is as before."""

@@ -184,27 +184,26 @@ def step(wanted: Settings, run: Run) -> float:
     assert run.tol is not None
     subject = wanted.subject
     length = min(subject.period, wanted.after + wanted.span)
-    h = length / 16
-    start: dict[str, Any] = {"q0": wanted.q0, "v0": wanted.v0}
+    count = 16  # steps in this length
+    start: dict[str, Any] = {"q0": wanted.q0, "v0": wanted.v0, "params": wanted.params}
     for _ in range(12):
         try:
             coarse, fine = (
-                integrate(subject.system, run.method, **start, h=x, t_end=length, every=k, params=wanted.params)
-                for x, k in ((h, 1), (h / 2, 2))
+                integrate(subject.system, run.method, **start, h=length / (k * count), steps=k * count, every=k)
+                for k in (1, 2)
             )
         except StepFailed:
-            h /= 4
+            count *= 4
             continue
         size = float(np.abs(fine.q - fine.q[0]).max()) or 1.0
         error = float(np.abs(coarse.q - fine.q).max()) / size
-        if error <= run.tol and (error > 0.2 * run.tol or h >= length / 4):
-            return h
-        better = h * min(8.0, max(1 / 8, (0.6 * run.tol / max(error, 1e-16)) ** (1 / run.method.order)))
-        if (error <= run.tol and better < 1.2 * h) or error < 3e-15:
-            return h
-        h = min(better, length / 4)
-        check_steps(wanted.after + wanted.span, h)
-    return h
+        better = count * (max(error, 1e-16) / (0.6 * run.tol)) ** (1 / run.method.order)
+        best = max(2, math.ceil(min(8 * count, max(count / 8, better))))
+        if error <= run.tol and best >= 0.8 * count or error < 3e-15:
+            break
+        count = best
+        check_steps(wanted.after + wanted.span, length / count)
+    return length / count
 
 
 def pulled(wanted: Settings, drag: Any) -> Settings:

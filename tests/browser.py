@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +111,24 @@ class Browser:
         if "error" in answer:
             raise RuntimeError(f"{method}: {answer['error']}")
         return dict(answer["result"])
+
+    def call_browser(self, method: str, **params: Any) -> dict[str, Any]:
+        """A command to the browser itself, rather than to its page."""
+        session, self._session = self._session, None
+        try:
+            return self.call(method, **params)
+        finally:
+            self._session = session
+
+    @contextmanager
+    def tab(self, target: str) -> Iterator[None]:
+        """Speak to another tab for a while."""
+        session = self._session
+        self._session = self.call_browser("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        try:
+            yield
+        finally:
+            self._session = session
 
     def look(self, *, width: int = 1280, height: int = 900, phone: bool = False, dark: bool = False) -> None:
         """The screen, and what the reader prefers."""

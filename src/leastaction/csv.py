@@ -7,9 +7,8 @@ import os
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
+import mpmath
 import numpy as np
-
-from leastaction.exact import to_text
 
 if TYPE_CHECKING:
     from leastaction.path import Path
@@ -30,12 +29,12 @@ def write_path(path: Path, file: str | os.PathLike[str]) -> None:
         rows.writerow([*header, "energy"] if energy is not None else header)
         for k in range(0, len(path), BLOCK):
             part = slice(k, k + BLOCK)
-            columns = [path.t[part, None], path.q[part], path.p[part]]
+            columns = [np.asarray(path.t[part])[:, None], np.asarray(path.q[part]), np.asarray(path.p[part])]
             if energy is not None:
                 columns.append(energy[part, None])
-            table = np.concatenate([np.asarray(column) for column in columns], axis=1)
-            rows.writerows([_text(x) for x in row] for row in table.tolist())
+            table = np.concatenate(columns, axis=1)
+            rows.writerows([_text(x, path.digits) for x in row] for row in table.tolist())
 
 
-def _text(x: Any) -> str:
-    return repr(x) if isinstance(x, float) else to_text(x)
+def _text(x: Any, digits: int | None) -> str:
+    return repr(x) if digits is None else str(mpmath.nstr(x, digits + 6))  # enough to read the same number back

@@ -28,6 +28,7 @@ __all__ = ["COLOURS", "plot_path"]
 FloatArray = NDArray[np.float64]
 
 MOST_LABELS = 12
+MOST_LETTERS = 40  # of labels in one row
 _DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 
 
@@ -90,7 +91,8 @@ def _tell_apart(ax: Axes, drawn: list[_Drawn]) -> None:
             curve.artist.set_label(words or "_")
     count = sum(len(one.curves) for one in drawn)
     if 1 < count <= MOST_LABELS:
-        ax.legend(frameon=False, ncols=min(count, 4) if alone else 1)
+        long = sum(len(curve.artist.get_label()) for one in drawn for curve in one.curves) > MOST_LETTERS
+        ax.legend(frameon=False, ncols=1 if long or not alone else min(count, 4))
     path = drawn[0].path
     name = path.system.name
     title = f"{name}, {path.method.name}, h = {float(path.h):g}" if alone else name
@@ -154,7 +156,7 @@ def _energy(path: Path, seen: Look, ax: Axes) -> _Lines:
 
 
 def _invariants(path: Path, seen: Look, ax: Axes) -> _Lines:
-    """|J − J₀|, relative to the largest |J|, of energy and momenta; those that never change are drawn at 10⁻¹⁷."""
+    """|J − J₀|, relative to |J₀| unless that is zero beside the changes; what never changes is drawn at 10⁻¹⁷."""
     path._require_whole("what the motion conserves")
     t, q, p = (np.asarray(x).astype(float) for x in (path.t, path.q, path.p))
     params = {name: np.asarray(value).astype(float) for name, value in path.params.items()}
@@ -162,11 +164,12 @@ def _invariants(path: Path, seen: Look, ax: Axes) -> _Lines:
     values |= {name: f(q, p, params) for name, f in looks.invariants(path.system, params).items()}
     if not values:
         raise ValueError(f"{path.system.name} conserves nothing that is known: neither its energy nor a momentum")
-    ax.set(xlabel=_time_label(seen), ylabel=r"$|J - J_0|$ relative to the largest $|J|$", yscale="log")
+    ax.set(xlabel=_time_label(seen), ylabel=r"$|J - J_0|$, or $|J/J_0 - 1|$ if $J_0 \neq 0$", yscale="log")
     lines = []
     for name, one in values.items():
-        size = float(np.abs(one).max()) or 1.0
-        change = np.abs(one - one[0]).astype(float) / size
+        change = np.abs(one - one[0]).astype(float)
+        if abs(one[0]) > 1e-6 * float(change.max()):
+            change = change / abs(float(one[0])) if one[0] else change
         lines.append((name, ax.plot(t, np.maximum(change, 1e-17), linewidth=1)[0]))
     return lines
 

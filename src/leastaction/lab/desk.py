@@ -199,7 +199,7 @@ def step(wanted: Settings, run: Run) -> float:
         error = float(np.abs(coarse.q - fine.q).max()) / size
         better = count * (max(error, 1e-16) / (0.6 * run.tol)) ** (1 / run.method.order)
         best = max(2, math.ceil(min(8 * count, max(count / 8, better))))
-        if error <= run.tol and best >= 0.8 * count or error < 3e-15:
+        if (error <= run.tol and best >= 0.8 * count) or error < 3e-15:
             break
         count = best
         check_steps(wanted.after + wanted.span, length / count)

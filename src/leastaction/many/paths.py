@@ -111,8 +111,10 @@ class Paths:
         def states(array: Any) -> Any:
             return array.variable(dims) if isinstance(array, LazyArray) else (dims, array)
 
+        lazy = isinstance(self.q, LazyArray)  # then nothing is read before it is asked for
+        energy = {} if lazy else {"energy": (("trajectory", "t"), self.energy())}
         return xarray.Dataset(
-            {"q": states(self.q), "p": states(self.p), "status": ("trajectory", self.status)},
+            {"q": states(self.q), "p": states(self.p), **energy, "status": ("trajectory", self.status)},
             coords={"trajectory": np.arange(len(self)), "t": np.asarray(self.t), "dof": np.arange(self.system.n)},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )

@@ -24,7 +24,7 @@ def write_path(path: Path, file: str | os.PathLike[str]) -> None:
     dofs = range(path.q.shape[1]) if path.output is None else [int(j) for j in path.output]
     header = ["t", *(f"q{j}" for j in dofs), *(f"p{j}" for j in dofs)]
     energy = path.energy() if path.output is None else None
-    with open(target, "w", newline="", encoding="utf-8") as stream:
+    with path.reals.working(), open(target, "w", newline="", encoding="utf-8") as stream:
         rows = csv.writer(stream)
         rows.writerow([*header, "energy"] if energy is not None else header)
         for k in range(0, len(path), BLOCK):
@@ -37,4 +37,4 @@ def write_path(path: Path, file: str | os.PathLike[str]) -> None:
 
 
 def _text(x: Any, digits: int | None) -> str:
-    return repr(x) if digits is None else str(mpmath.nstr(x, digits + 6))  # enough to read the same number back
+    return repr(x) if digits is None else str(mpmath.nstr(x, mpmath.mp.dps + 3))  # enough to read the same number back

@@ -9,6 +9,7 @@ import pytest
 
 import leastaction as la
 from leastaction import looks
+from leastaction.between import states
 from leastaction.viewer.drawing import drawing, plain
 from leastaction.viewer.frames import STRAIGHT, frames
 from leastaction.viewer.pack import Pack
@@ -51,6 +52,9 @@ def test_momenta_between_states_are_those_of_the_motion():
     found = frames(path, 20000, no_pairs(path))
     assert len(found) > 4 * len(path)
     np.testing.assert_allclose(found.p, problem.exact(found.t)[1], atol=1e-5)
+    low = la.integrate(problem.system, "simpson", problem.q0, problem.p0, h=0.02, t_end=3)
+    times = np.linspace(0, 3, 1001)
+    np.testing.assert_allclose(states(low, times)[1], problem.exact(times)[1], atol=2e-3)
 
 
 def test_frames_are_no_more_than_needed_nor_allowed():

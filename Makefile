@@ -38,6 +38,7 @@ bench: setup
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/ensemble.py
 	$(BIN)/python benchmarks/choices.py
+	$(BIN)/python benchmarks/viewer.py
 
 clean:
 	rm -rf .venv report

@@ -246,6 +246,19 @@ def test_sliding_in_time(browser, pages):
         assert float(browser.evaluate("document.querySelector('.time').value")) == pytest.approx(0.2, abs=0.01)
 
 
+def test_space_is_right_handed_and_seen_from_above(browser, pages):
+    """From above, x turns to y against the clock; z is up; what is nearer hides what is farther."""
+    opened(browser, pages["top"])
+    x, y, z, o = (
+        np.array(browser.evaluate(f"{VIEW}.stageList[0].toScreen({p})"))
+        for p in ([1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0])
+    )
+    x, y, z = (p - o for p in (x, y, z))
+    assert -(x[0] * y[1] - x[1] * y[0]) > 0  # the screen's y goes down
+    assert z[1] < 0 and abs(z[0]) < 1e-9
+    assert z[2] < 0  # higher is nearer
+
+
 @pytest.mark.parametrize("touch", [False, True])
 def test_space_is_turned_by_mouse_or_touch(browser, pages, paths, touch):
     opened(browser, pages["top"], "phone" if touch else "desktop")

@@ -17,6 +17,7 @@ Link = tuple[int, int, str]
 
 KINDS = ("rod", "spring", "thread")
 THREAD = 1 / 40
+BEADS = 40  # coordinates of a profile that are drawn as beads
 PAIRS = 12  # coordinates up to this, if even, are drawn as points of a plane; more of them as a profile
 
 
@@ -89,7 +90,7 @@ def plain(look: Look, n: int) -> Drawing:
         places = np.broadcast_to(np.arange(q.shape[1], dtype=float), q.shape)
         return np.stack([places, q], axis=-1)
 
-    links = tuple((j, j + 1, "thread") for j in range(n - 1))
+    links = tuple((j, j + 1, "rod" if n <= BEADS else "thread") for j in range(n - 1))
     return Drawing(profile, links, (), False, ("coordinate", "q"), "all coordinates")
 
 

@@ -15,11 +15,17 @@ export function sharp(canvas, ratio = window.devicePixelRatio || 1) {
 // The page's colours, as its style sheet has them; black lines take the colour of ink.
 export function paints(root) {
   const style = getComputedStyle(root), read = name => style.getPropertyValue(name).trim();
-  const ink = read("--ink");
+  const ink = read("--ink"), lift = parseFloat(read("--lift")) / 100 || 0;
   return {
     ink, paper: read("--card"), faint: read("--faint"), grid: read("--grid"), rod: read("--rod"),
-    line: colour => colour === "#000000" ? ink : colour,
+    line: colour => colour === "#000000" ? ink : lift && colour.startsWith("#") ? lighter(colour, lift) : colour,
   };
+}
+
+// On a dark ground colours are mixed with white, as the style sheet tells.
+function lighter(colour, lift) {
+  const parts = [1, 3, 5].map(i => parseInt(colour.slice(i, i + 2), 16));
+  return `rgb(${parts.map(x => Math.round(x + lift * (255 - x))).join(" ")})`;
 }
 
 export class Chart {

@@ -5,6 +5,7 @@ import { sharp, stroke } from "./chart.js";
 import { tickLabels, ticks } from "./ticks.js";
 
 const SHADES = 20, SEGMENTS = 2400;
+const FACING = { azimuth: 0.5, elevation: 0.4 };
 
 // cividis, for trajectories of a cloud: from dark blue to yellow, read alike by every kind of colour vision
 const CLOUD = ["#00204d", "#31446b", "#666970", "#958f78", "#cbba69", "#ffea46"];
@@ -13,12 +14,12 @@ export class Stage {
   // onDrag(point, target, done): the reader pulls a point of the start; null where it cannot be pulled
   constructor(canvas, { onDrag = null, turned = null } = {}) {
     Object.assign(this, { canvas, onDrag, turned });
-    this.view = { azimuth: -0.9, elevation: 0.35 };
+    this.view = { ...FACING };
     this.trail = "short"; this.pace = 1;
     canvas.addEventListener("pointerdown", event => this.down(event));
     canvas.addEventListener("pointermove", event => this.move(event));
     for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, event => this.up(event));
-    canvas.addEventListener("dblclick", () => { this.view = { azimuth: -0.9, elevation: 0.35 }; this.turned?.(); });
+    canvas.addEventListener("dblclick", () => { this.view = { ...FACING }; this.turned?.(); });
   }
 
   set(scene, run, frame) {
@@ -73,11 +74,13 @@ export class Stage {
       this.fromScreen = (x, y) => [middle[0] + (x - cx) / sx, middle[1] - (y - cy) / sy];
       return;
     }
-    const radius = Math.hypot(...size) / 2, scale = Math.min(w, h) / 1.7 / radius;
-    const { azimuth, elevation } = this.view;
+    const { azimuth, elevation } = this.view, radius = Math.hypot(...size) / 2, around = Math.hypot(size[0], size[1]) / 2;
+    const high3 = around * Math.abs(Math.sin(elevation)) + size[2] / 2 * Math.cos(elevation);
+    const scale = Math.min(w / 2 / around, h / 2 / Math.max(high3, 1e-12));
     const right = [Math.cos(azimuth), Math.sin(azimuth), 0];
-    const up = [Math.sin(azimuth) * Math.sin(elevation), -Math.cos(azimuth) * Math.sin(elevation), Math.cos(elevation)];
-    const ahead = [-Math.sin(azimuth) * Math.cos(elevation), Math.cos(azimuth) * Math.cos(elevation), Math.sin(elevation)];
+    // right × up points to the reader, who looks from above where the elevation is positive
+    const up = [-Math.sin(azimuth) * Math.sin(elevation), Math.cos(azimuth) * Math.sin(elevation), Math.cos(elevation)];
+    const ahead = [-Math.sin(azimuth) * Math.cos(elevation), Math.cos(azimuth) * Math.cos(elevation), -Math.sin(elevation)];
     Object.assign(this, { right, up, scale });
     const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
     this.toScreen = p => {
@@ -148,12 +151,12 @@ export class Stage {
     const { values, cols, rows } = this.run.points, { dim } = this, members = this.run.members;
     const next = Math.min(k + 1, rows - 1), size = members > 600 ? 2.5 : members > 100 ? 3.5 : 5;
     const point = (frame, b) => Array.from({ length: dim }, (_, d) => values[frame * cols + b * dim + d]);
-    const back = members > 400 ? 0 : Math.min(k, this.trailFrames(), Math.floor(16000 / members));
+    const back = members > 400 ? 0 : Math.min(k, Math.ceil(this.trailFrames() / 4), Math.floor(16000 / members));
     for (let b = 0; b < members; b++) {
       const from = point(k, b), to = point(next, b);
       const [x, y] = this.toScreen(from.map((v, d) => v + part * (to[d] - v)));
       if (!Number.isFinite(x) || !Number.isFinite(y)) continue;
-      c.fillStyle = c.strokeStyle = cloudColour(members > 1 ? b / (members - 1) : 0);
+      c.fillStyle = c.strokeStyle = paint.line(cloudColour(members > 1 ? b / (members - 1) : 0));
       if (back) {
         c.globalAlpha = 0.35; c.lineWidth = 1;
         stroke(c, [...Array(back + 1).keys()].map(s => this.toScreen(point(k - back + s, b))).concat([[x, y]]));
@@ -260,7 +263,7 @@ export function cloudColour(part) {
     const [a, b] = [CLOUD[k], CLOUD[k + 1]].map(hex => parseInt(hex.slice(i, i + 2), 16));
     return Math.round(a + f * (b - a));
   });
-  return `rgb(${mix.join(" ")})`;
+  return `#${mix.map(x => x.toString(16).padStart(2, "0")).join("")}`;
 }
 
 function link(c, a, b, kind, paint) {

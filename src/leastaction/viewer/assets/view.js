@@ -114,6 +114,8 @@ export class View {
     });
     this.stages.replaceChildren(...this.stageList.map(stage => stage.canvas.parentElement));
     this.trails.hidden = !cloud && !scene.stage.trails.length;
+    if (cloud) this.setTrail("none");
+    this.hidden = this.aside();
     this.charts.replaceChildren();
     const seek = t => { this.clock.pause(); this.clock.seek(t); };
     this.qChart = this.addChart("coordinates", { kind: "time", seek });
@@ -133,6 +135,15 @@ export class View {
       chart.head.append(chart.logButton);
     }
     this.more = this.onBuild?.() ?? [];
+  }
+
+  // Coordinates that go so far that the others would be flat beside them, such as a top's spin.
+  aside() {
+    const { runs, coordinates, kind } = this.scene;
+    if (kind === "cloud" || coordinates.length < 3) return new Set();
+    const reach = coordinates.map((_, j) => { const [low, high] = this.range(runs[0].q, j); return high - low; });
+    const usual = [...reach].sort((a, b) => a - b)[Math.floor(reach.length / 2)];
+    return new Set(reach.flatMap((x, j) => x > 20 * usual ? [j] : []));
   }
 
   // The first coordinate whose momentum changes: of the others the phase portrait is a line.
@@ -199,7 +210,7 @@ export class View {
 
   range(packed, j) {
     let low = Infinity, high = -Infinity;
-    for (let i = j; i < packed.values.length; i += packed.each) { const v = packed.values[i]; if (v < low) low = v; if (v > high) high = v; }
+    for (let i = j; i < packed.values.length; i += packed.each ?? packed.cols) { const v = packed.values[i]; if (v < low) low = v; if (v > high) high = v; }
     return [low, high];
   }
 
@@ -339,7 +350,7 @@ const INVARIANTS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B
 
 export function swatch({ colour, dash = false }) {
   const node = element("i", { class: dash ? "swatch dash" : "swatch" });
-  node.style.color = colour === "#000000" ? "var(--ink)" : colour;
+  node.style.color = colour === "#000000" ? "var(--ink)" : `color-mix(in srgb, ${colour}, white var(--lift))`;
   return node;
 }
 

@@ -114,7 +114,7 @@ def test_two_methods(desk):
         ({"after": -1}, "not negative"),
         ({"span": 1e300}, "too many for the lab"),
         ({"what": "eval"}, "does not know this request"),
-        ({"drag": {"point": 99, "to": [0, 0]}}, "the drawing has the points 0 … 2"),
+        ({"drag": {"point": 99, "to": [0, 0]}}, "the point must be one of 0 … 2"),
         ({"drag": {"point": 1, "to": [0]}}, "the place must be 2 numbers"),
         ({"drag": 3}, "a drag is a point"),
     ],

@@ -285,6 +285,21 @@ def test_failed_trajectories_end_in_the_cloud():
     assert "1 failed" in paths._repr_html_()
 
 
+def test_stored_ensembles_and_final_states(tmp_path):
+    problem = la.problems.get("kepler")
+    starts = problem.q0 * np.linspace(1, 1.2, 20)[:, None]
+    stored = la.ensemble(problem.system, "simpson", starts, problem.p0, h=0.05, steps=40, store=tmp_path / "k.zarr")
+    stored.to_html(tmp_path / "k.html")
+    last = la.ensemble(problem.system, "simpson", starts, problem.p0, h=0.05, steps=40, final_only=True)
+    last.to_html(tmp_path / "last.html")
+
+
+def test_large_systems_have_a_small_page(tmp_path):
+    path = la.integrate(chain(3000), "midpoint", np.linspace(0, 1, 3000), np.zeros(3000), h=0.1, steps=30)
+    path.to_html(tmp_path / "chain.html")
+    assert (tmp_path / "chain.html").stat().st_size < 500_000
+
+
 def test_in_a_notebook_the_page_has_a_frame_of_its_own():
     text = problem_path("pendulum")._repr_html_()
     assert text.startswith("<iframe srcdoc=") and 'sandbox="allow-scripts"' in text

@@ -37,6 +37,9 @@ class Points:
     def __len__(self) -> int:
         return len(self.t)
 
+    def __getitem__(self, some: slice) -> Points:
+        return Points(self.t[some], self.q[some], self.p[some])
+
 
 def crossings(path: Path, coordinate: int = 0, value: float = 0.0, direction: int = 1) -> Points:
     """The states where q[coordinate] passes `value`, rising (+1), falling (−1) or either (0); angles modulo 2π."""

@@ -5,22 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from leastaction.lab.settings import Settings
+from leastaction.lab.subjects import OWN
 
 
 def code(wanted: Settings, steps: list[float]) -> str:
     """A script of the run, or of both."""
     subject = wanted.subject
     lines = ["import leastaction as la"]
-    if subject.file is None and subject.key == "own":
-        lines += ["", "# system: your la.Lagrangian"]
-        system = "system"
-    elif subject.file is not None:
-        lines.insert(0, "import runpy")
-        lines += ["", f"system = runpy.run_path({subject.file!r})['system']"]
-        system = "system"
+    if subject.file is not None:
+        lines = ["import runpy", *lines, "", f"system = runpy.run_path({subject.file!r})['system']"]
+    elif subject.key == OWN:
+        lines += ["", "# system is the one that the lab was given"]
     else:
         lines += ["", f"system = la.problems.get({subject.key!r}).system"]
-        system = "system"
     lines += [
         f"start = dict(q0={_list(wanted.q0)}, v0={_list(wanted.v0)})",
         f"params = {dict(wanted.params)!r}",
@@ -28,7 +25,7 @@ def code(wanted: Settings, steps: list[float]) -> str:
     names = ["path", "other"][: len(wanted.runs)]
     end = wanted.after + wanted.span
     for name, run, h in zip(names, wanted.runs, steps, strict=True):
-        lines.append(f"{name} = la.integrate({system}, {run.name!r}, **start, params=params, h={h!r}, t_end={end!r})")
+        lines.append(f"{name} = la.integrate(system, {run.name!r}, **start, params=params, h={h!r}, t_end={end!r})")
     for name in names:
         lines.append(f"print({name}, abs({name}.energy() - {name}.energy()[0]).max())")
     beside = f", beside=[{names[1]}]" if len(names) > 1 else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from leastaction.errors import DegenerateLagrangianError, StepFailed
 from leastaction.integrate import integrate
 from leastaction.lab.code import code
 from leastaction.lab.pull import pull
-from leastaction.lab.settings import Run, Settings, check_steps, number, settings, vector
+from leastaction.lab.settings import Run, Settings, check_steps, number, settings, vector, whole
 from leastaction.lab.subjects import METHODS, Shelf
 from leastaction.path import Path
 from leastaction.sections import crossings, strobe, wrapped
@@ -78,44 +79,28 @@ class Desk:
     def _section(self, asked: Any, pack: Pack) -> Any:
         """Points of a Poincaré section from a state on, and the state reached: asking again with it goes on."""
         wanted = settings(self.shelf, asked)
-        subject, run, n = wanted.subject, wanted.runs[0], wanted.subject.system.n
-        h = step(wanted, run)
-        state = asked.get("state")
-        t0 = 0.0
-        start: dict[str, Any] = {"q0": wanted.q0, "v0": wanted.v0}
-        if isinstance(state, Mapping):
-            t0 = number(state.get("t"), "the time")
-            start = {"q0": vector(state.get("q"), "q", n), "p0": vector(state.get("p"), "p", n)}
-        path, note = _integrated(wanted, run, h, SECTION_STEPS * h, start, t0)
-        params = wanted.params
-        show = asked.get("show", n - 1)
-        if isinstance(show, bool) or not isinstance(show, int) or not 0 <= show < n:
-            raise ValueError(f"the coordinate shown must be one of 0 … {n - 1}")
-        if n == 1:
-            if subject.look.period is None:
-                raise ValueError("a section needs two degrees of freedom, or a driving force with a period")
-            period = subject.look.period(params)
-            periods = max(1, int((path.t[-1] - t0) / period))
-            found = strobe(path, period)
-            path_end = t0 + periods * period
-            ends = np.array([path_end])
-            last_t, last_q, last_p = float(path_end), *_states(path, ends)
-            points_q, points_p = found.q[:-1], found.p[:-1]
-        else:
-            coordinate = asked.get("coordinate", 0)
-            if isinstance(coordinate, bool) or not isinstance(coordinate, int):
-                raise ValueError("the coordinate of the section must be a whole number")
+        seen, n = wanted.subject.look, wanted.subject.system.n
+        run = wanted.runs[0]
+        path, note = _integrated(wanted, run, step(wanted, run), SECTION_STEPS, *_from(asked.get("state"), wanted))
+        show = whole(asked.get("show", n - 1), "the coordinate shown", n)
+        if n > 1:
+            coordinate = whole(asked.get("coordinate", 0), "the coordinate of the section", n)
             found = crossings(path, coordinate, number(asked.get("value", 0.0), "the value of the section"))
-            points_q, points_p = found.q, found.p
-            last_t, last_q, last_p = float(path.t[-1]), path.q[-1], path.p[-1]
-        x = points_q[:, show]
+            last = path.t[-1], path.q[-1], path.p[-1]
+        elif seen.period is not None:  # the last point begins what comes next
+            every = strobe(path, seen.period(wanted.params))
+            found, last = every[:-1], (every.t[-1], every.q[-1], every.p[-1])
+        else:
+            raise ValueError("a section needs two degrees of freedom, or a driving force with a period")
+        x = found.q[:, show]
+        t, q, p = last
         return {
-            "x": pack.fine(wrapped(x) if show in subject.look.angles else x),
-            "y": pack.fine(points_p[:, show]),
-            "state": None if note else {"t": last_t, "q": list(map(float, last_q)), "p": list(map(float, last_p))},
+            "x": pack.fine(wrapped(x) if show in seen.angles else x),
+            "y": pack.fine(found.p[:, show]),
+            "state": None if note else {"t": float(t), "q": q.tolist(), "p": p.tolist()},
             "labels": [
-                looks.with_unit(subject.look.name(show), subject.look.unit("q", show)),
-                looks.with_unit(subject.look.momentum(show), subject.look.unit("p", show)),
+                looks.with_unit(seen.name(show), seen.unit("q", show)),
+                looks.with_unit(seen.momentum(show), seen.unit("p", show)),
             ],
             "notes": [note] if note else [],
         }
@@ -130,11 +115,13 @@ class Desk:
         return {"html": path_page(paths[0], wanted.subject.draw, paths[1:]), "name": f"{wanted.subject.key}.html"}
 
 
-def _states(path: Path, t: Any) -> tuple[Any, Any]:
-    from leastaction.between import states
-
-    q, p = states(path, t)
-    return q[0], p[0]
+def _from(state: Any, wanted: Settings) -> tuple[dict[str, Any], float]:
+    """Where a run starts: at a state that the page sends back, or at the start."""
+    if not isinstance(state, Mapping):
+        return {"q0": wanted.q0, "v0": wanted.v0}, 0.0
+    n = wanted.subject.system.n
+    start = {"q0": vector(state.get("q"), "q", n), "p0": vector(state.get("p"), "p", n)}
+    return start, number(state.get("t"), "the time")
 
 
 def run_all(wanted: Settings) -> tuple[list[Path], list[str]]:
@@ -142,18 +129,20 @@ def run_all(wanted: Settings) -> tuple[list[Path], list[str]]:
     paths, notes = [], []
     for run in wanted.runs:
         start = {"q0": wanted.q0, "v0": wanted.v0}
-        path, note = _integrated(wanted, run, step(wanted, run), wanted.after + wanted.span, start, 0.0)
+        h = step(wanted, run)
+        path, note = _integrated(wanted, run, h, (wanted.after + wanted.span) / h, start, 0.0)
         paths.append(path)
         notes += [f"{run.name}: {note}"] if note else []
     return paths, notes
 
 
 def _integrated(
-    wanted: Settings, run: Run, h: float, length: float, start: dict[str, Any], t0: float
+    wanted: Settings, run: Run, h: float, count: float, start: dict[str, Any], t0: float
 ) -> tuple[Path, str]:
-    """A path, as far as it goes, and why it ended before."""
+    """A path of so many steps, as far as it goes, and why it ended before."""
+    length = count * h
     check_steps(length, h)
-    every = max(1, math.ceil(length / h / KEPT))
+    every = max(1, math.ceil(count / KEPT))
     system = wanted.subject.system
     try:
         path = integrate(system, run.method, **start, h=h, t0=t0, t_end=t0 + length, every=every, params=wanted.params)
@@ -163,14 +152,9 @@ def _integrated(
     sound = np.isfinite(path.q).all(axis=1) & np.isfinite(path.p).all(axis=1)
     if not sound.all():
         first = max(1, int(np.argmin(sound)))
-        path, note = _cut(path, first), note or f"the motion leaves all bounds at t = {float(path.t[first]):.4g}"
+        path = replace(path, t=path.t[:first], q=path.q[:first], p=path.p[:first])
+        note = note or f"the motion leaves all bounds at t = {float(path.t[first]):.4g}"
     return path, note
-
-
-def _cut(path: Path, count: int) -> Path:
-    from dataclasses import replace
-
-    return replace(path, t=path.t[:count], q=path.q[:count], p=path.p[:count])
 
 
 def step(wanted: Settings, run: Run) -> float:
@@ -208,17 +192,13 @@ def step(wanted: Settings, run: Run) -> float:
 
 def pulled(wanted: Settings, drag: Any) -> Settings:
     """The settings with another q₀: the one in which a point of the drawing is nearest to where it is pulled."""
-    from dataclasses import replace
-
     if not isinstance(drag, Mapping):
         raise ValueError("a drag is a point and where it goes")
     subject = wanted.subject
     p0 = subject.system.momentum(wanted.q0, wanted.v0, 0.0, wanted.params)
     made = drawing(subject.draw, subject.look, subject.system.n, wanted.params, (0.0, wanted.q0, p0))
     points = made.points(np.zeros(1), wanted.q0[None], p0[None])[0]
-    point = drag.get("point")
-    if isinstance(point, bool) or not isinstance(point, int) or not 0 <= point < len(points):
-        raise ValueError(f"the drawing has the points 0 … {len(points) - 1}")
+    point = whole(drag.get("point"), "the point", len(points))
     target = vector(drag.get("to"), "the place", points.shape[1])
     q0 = pull(lambda q: made.points(np.zeros(1), q[None], p0[None])[0, point], wanted.q0, target)
     return replace(wanted, q0=q0)

@@ -111,3 +111,10 @@ def vector(values: Any, name: str, n: int) -> FloatArray:
     if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != n:
         raise ValueError(f"{name} must be {n} numbers")
     return np.array([number(value, name) for value in values])
+
+
+def whole(value: Any, name: str, below: int) -> int:
+    """One of 0 … below − 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < below:
+        raise ValueError(f"{name} must be one of 0 … {below - 1}; got {str(value)[:LONGEST_NAME]!r}")
+    return value

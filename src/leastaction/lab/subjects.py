@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,6 @@ class Subject:
     draw: Any = None
     period: float = 1.0
     file: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def look(self) -> Look:
@@ -130,5 +128,6 @@ class Shelf:
         return [[key, self._made[OWN].title if key == OWN else _title(key)] for key in self.keys]
 
 
+@cache
 def _title(name: str) -> str:
     return problems.get(name).title

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import struct
 from typing import Any
 
 from leastaction.lab.desk import Desk
@@ -43,9 +41,3 @@ def widget(what: Any = "double-pendulum", *, q0: Any = None, p0: Any = None, v0:
                 self.send({"id": content["id"]}, [found])
 
     return Lab(first=first)
-
-
-def read(message: bytes) -> Any:
-    """The scene of a binary message, its arrays left out; for tests and for the curious."""
-    length = struct.unpack("<Q", message[:8])[0]
-    return json.loads(message[8 : 8 + length])["scene"]

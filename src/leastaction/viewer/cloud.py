@@ -77,6 +77,7 @@ def cloud_scene(paths: Any, draw: Any, megabytes: float, pack: Pack) -> dict[str
         "params": [],
         "time": with_unit("t", seen.unit("t")),
         "seconds": seen.unit("t") == "s",
+        "palette": [],
         "coordinates": coordinates(seen, columns),
         "hidden": max(0, n - SHOWN),
         "stage": {

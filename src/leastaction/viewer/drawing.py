@@ -17,6 +17,7 @@ Link = tuple[int, int, str]
 
 KINDS = ("rod", "spring", "thread")
 THREAD = 1 / 40
+PROFILE = 200  # coordinates of a profile that are drawn
 BEADS = 40  # coordinates of a profile that are drawn as beads
 PAIRS = 12  # coordinates up to this, if even, are drawn as points of a plane; more of them as a profile
 
@@ -86,11 +87,12 @@ def plain(look: Look, n: int) -> Drawing:
         axes = (label(0), label(1)) if n == 2 else ("first of each pair", "second of each pair")
         return Drawing(lambda t, q, p: q.reshape(len(q), -1, 2), (), points, False, axes, "coordinates in pairs")
 
-    def profile(t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
-        places = np.broadcast_to(np.arange(q.shape[1], dtype=float), q.shape)
-        return np.stack([places, q], axis=-1)
+    some = np.unique(np.linspace(0, n - 1, min(n, PROFILE)).round().astype(int))
 
-    links = tuple((j, j + 1, "rod" if n <= BEADS else "thread") for j in range(n - 1))
+    def profile(t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
+        return np.stack([np.broadcast_to(some.astype(float), (len(q), len(some))), q[:, some]], axis=-1)
+
+    links = tuple((j, j + 1, "rod" if n <= BEADS else "thread") for j in range(len(some) - 1))
     return Drawing(profile, links, (), False, ("coordinate", "q"), "all coordinates")
 
 

@@ -88,7 +88,10 @@ def _refined(
     parts, found = 1, Frames(t, q, p, float(t[1] - t[0]), False)
     while 2 * parts * (len(t) - 1) < most and parts < FINEST:
         parts *= 2
-        found = _between(path, t, q, p, parts)
+        try:
+            found = _between(path, t, q, p, parts)
+        except ArithmeticError:  # a step that cannot be solved again: the stored states must do
+            return found
         if _missed(_flat(picture, found.t, found.q, found.p)) < straight:
             return replace(found, whole=True)
     return found

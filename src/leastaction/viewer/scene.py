@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import looks
-from leastaction.colours import COLOURS, colour, line
+from leastaction.colours import COLOURS, colour
 from leastaction.looks import Look, conserves_energy, look, with_unit
 from leastaction.viewer.drawing import Drawing, drawing
 from leastaction.viewer.frames import MOST_ROWS, frames, rows
@@ -63,6 +63,7 @@ def scene(paths: Sequence[Path], wish: Wish, pack: Pack) -> dict[str, Any]:
         "seconds": seen.unit("t") == "s",
         "coordinates": coordinates(seen, min(n, SHOWN)),
         "hidden": max(0, n - SHOWN),
+        "palette": list(COLOURS),
         "stage": stage(made, runs),
         "runs": runs,
     }
@@ -126,7 +127,7 @@ def _run(path: Path, seen: Look, made: Drawing, wish: Wish, megabytes: float, pa
         "method": name,
         "member": path.method.name if path.method.name != name else "",
         "colour": colour(path.method),
-        "dash": line(path.method)["linestyle"] not in ("-", "--"),
+        "dash": False,
         "facts": _facts(path, seen, len(found), found.whole),
         "begin": float(found.t[0]),
         "end": float(found.t[-1]),

@@ -230,7 +230,7 @@ export class View {
       const kept = runs.map(run => run.curves.filter(c => c.kind === "invariant"));
       const series = [], legend = [];
       kept.forEach((curves, r) => curves.forEach((curve, i) => {
-        const colour = two ? runs[r].colour : scene.palette?.[i] ?? INVARIANTS[i % INVARIANTS.length];
+        const colour = two ? runs[r].colour : scene.palette[i % scene.palette.length];
         series.push({ x: curve.t.values, y: curve.y.values, colour, dash: two ? runs[r].dash : false });
         if (!two) legend.push(element("span", {}, swatch({ colour }), curve.name));
       }));
@@ -346,11 +346,11 @@ export class View {
   }
 }
 
-const INVARIANTS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
+const LIFTS = CSS.supports("color", "color-mix(in srgb, red, white 10%)");
 
 export function swatch({ colour, dash = false }) {
   const node = element("i", { class: dash ? "swatch dash" : "swatch" });
-  node.style.color = colour === "#000000" ? "var(--ink)" : `color-mix(in srgb, ${colour}, white var(--lift))`;
+  node.style.color = colour === "#000000" ? "var(--ink)" : LIFTS ? `color-mix(in srgb, ${colour}, white var(--lift))` : colour;
   return node;
 }
 

@@ -267,6 +267,13 @@ def test_an_own_system():
         of_system(system, [1.0], v0=[0.0])
 
 
+def test_a_drawing_that_raises_is_told():
+    system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.5 * q @ q, n=2)
+    shelf = Shelf(of_system(system, [1.0, 0.0], v0=[0.0, 1.0], draw=lambda q: {}["nothing"]))
+    scene, _ = answer(Desk(shelf), asked(subject="own", params={}, q0=[1.0, 0.0], v0=[0.0, 1.0]))
+    assert "nothing" in scene["error"]
+
+
 # ---- who is let in
 
 

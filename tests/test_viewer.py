@@ -306,6 +306,13 @@ def test_in_a_notebook_the_page_has_a_frame_of_its_own():
     assert "<script" not in text and text.count("<") == 2
 
 
+def test_pages_may_begin_later(tmp_path):
+    path = problem_path("double-pendulum", parts=100, periods=50)
+    run = scene([path], Wish(begin=40.0), Pack())["runs"][0]
+    assert run["begin"] == pytest.approx(40.0, abs=0.011) and run["end"] == 50.0
+    path.to_html(tmp_path / "run.html", begin=40.0)
+
+
 def test_paths_beside_each_other_are_of_one_system(tmp_path):
     with pytest.raises(ValueError, match="of one system"):
         problem_path("pendulum").to_html(tmp_path / "x.html", beside=[problem_path("kepler")])

@@ -140,6 +140,7 @@ class Path:
         file: str | os.PathLike[str],
         draw: Any = None,
         beside: Sequence[Path] = (),
+        begin: float | None = None,
         megabytes: float = 1.4,
     ) -> None:
         """Write one file that plays the motion in any browser, without a network.
@@ -149,11 +150,12 @@ class Path:
                    tell otherwise: pairs (i, j), or (i, j, "spring") and (i, j, "thread"). The catalogue's problems
                    bring their own drawing
         beside     other paths of the same system, shown beside this one
+        begin      show the motion from this time on; energy and invariants are shown from the start
         megabytes  how large the frames may become: a long run is thinned to what fits
         """
         from leastaction import viewer
 
-        viewer.write(viewer.path_page(self, draw, beside, megabytes), file)
+        viewer.write(viewer.path_page(self, draw, beside, begin, megabytes), file)
 
     def _repr_html_(self) -> str:
         from leastaction import viewer

@@ -29,7 +29,8 @@ def code(wanted: Settings, steps: list[float]) -> str:
     for name in names:
         lines.append(f"print({name}, abs({name}.energy() - {name}.energy()[0]).max())")
     beside = f", beside=[{names[1]}]" if len(names) > 1 else ""
-    lines.append(f"path.to_html({subject.key + '.html'!r}{beside})")
+    begin = f", begin={wanted.after!r}" if wanted.after else ""
+    lines.append(f"path.to_html({subject.key + '.html'!r}{beside}{begin})")
     return "\n".join(lines) + "\n"
 
 

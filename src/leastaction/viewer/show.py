@@ -24,10 +24,17 @@ CELL_MEGABYTES = 0.4  # in a notebook, which keeps what it shows
 START = 'start(document.getElementById("view"), JSON.parse(document.getElementById("data").textContent));'
 
 
-def path_page(path: Path, draw: Any = None, beside: Sequence[Path] = (), megabytes: float = MEGABYTES) -> str:
-    """The page of a path, and of others of the same system beside it."""
+def path_page(
+    path: Path,
+    draw: Any = None,
+    beside: Sequence[Path] = (),
+    begin: float | None = None,
+    megabytes: float = MEGABYTES,
+) -> str:
+    """The page of a path, and of others of the same system beside it, from the time `begin` on."""
     pack = Pack()
-    return _page(scene([path, *beside], Wish(draw=draw, megabytes=_positive(megabytes)), pack), pack)
+    wish = Wish(draw=draw, megabytes=_positive(megabytes), begin=begin)
+    return _page(scene([path, *beside], wish, pack), pack)
 
 
 def cloud_page(paths: Any, draw: Any = None, megabytes: float = MEGABYTES) -> str:

@@ -341,10 +341,13 @@ def _linear_system(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
 
 
 def _lab(options: argparse.Namespace) -> int:
+    from leastaction import problems
     from leastaction.lab.server import serve
     from leastaction.lab.subjects import of_system
 
     name, own = options.system, None
+    if name is not None and not name.endswith(".py"):
+        problems.get(name)  # which says what there is, if not this
     if name is not None and name.endswith(".py"):
         found = _own(name)
         start = {word: found.get(word) for word in ("q0", "p0", "v0", "draw")}

@@ -44,12 +44,16 @@ class Drawing:
     def judged(self, t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
         """The points, those that only threads hold drawn in: they may be coarser than what the eye follows."""
         points = self.points(t, q, p)
-        loose = {k for i, j, kind in self.links if kind == "thread" for k in (i, j)}
-        loose -= {k for i, j, kind in self.links if kind != "thread" for k in (i, j)} | set(self.trails)
-        if loose:
+        if loose := self.loose - set(self.trails):
             points = points.copy()
             points[:, sorted(loose)] *= THREAD
         return points
+
+    @property
+    def loose(self) -> set[int]:
+        """The points that only threads hold: corners of an outline, no bodies."""
+        threads = {k for i, j, kind in self.links if kind == "thread" for k in (i, j)}
+        return threads - {k for i, j, kind in self.links if kind != "thread" for k in (i, j)}
 
 
 def drawing(draw: Any, look: Look, n: int, params: Mapping[str, Any], start: tuple[Any, Any, Any]) -> Drawing:

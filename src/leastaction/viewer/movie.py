@@ -12,7 +12,7 @@ import numpy as np
 from leastaction.between import states
 from leastaction.colours import colour
 from leastaction.looks import look
-from leastaction.viewer.drawing import drawing
+from leastaction.viewer.drawing import Drawing, drawing
 from leastaction.viewer.frames import rows
 from leastaction.viewer.scene import floats
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from leastaction.path import Path
 
 WRITERS = {".mp4": "ffmpeg", ".m4v": "ffmpeg", ".mov": "ffmpeg", ".gif": "pillow"}
-TRAIL = 0.15  # of the film
+TRAIL = 1.0  # seconds of the film
+FINER = 32  # points of a trail to a frame
 
 
 def animate(
@@ -46,11 +47,11 @@ def animate(
     if not (math.isfinite(seconds) and seconds > 0 and fps > 0):
         raise ValueError(f"seconds and fps must be positive; got {seconds!r} and {fps!r}")
     count = max(2, round(seconds * fps))
-    t, q, p = _at_equal_times(path, count)
+    t, q, p = _at_equal_times(path, (count - 1) * FINER + 1)
     made = drawing(draw, look(path.system), q.shape[1], floats(path.params), (t[0], q[0], p[0]))
     points = made.points(t, q, p)
     figure = Figure(figsize=(6, 6), layout="constrained")
-    update = _Picture(figure, path, made, t, points)
+    update = _Picture(figure, path, made, t, points, int(TRAIL * fps))
     film = matplotlib.animation.FuncAnimation(figure, update, frames=count, interval=1000 / fps, blit=False)
     film.save(str(target), writer=writer, fps=fps, dpi=dpi)
 
@@ -68,8 +69,8 @@ def _at_equal_times(path: Path, count: int) -> Any:
 class _Picture:
     """The artists of one frame, moved from frame to frame."""
 
-    def __init__(self, figure: Any, path: Path, made: Any, t: Any, points: Any) -> None:
-        self.t, self.points, self.made = t, points, made
+    def __init__(self, figure: Any, path: Path, made: Drawing, t: Any, points: Any, trail: int) -> None:
+        self.t, self.points, self.made, self.trail = t, points, made, trail
         self.unit = look(path.system).unit("t")
         solid = points.shape[2] == 3
         self.ax: Any = figure.add_subplot(projection="3d" if solid else None)
@@ -94,26 +95,29 @@ class _Picture:
         tint = colour(path.method)
         none: list[list[float]] = [[]] * points.shape[2]
         self.trails = [self.ax.plot(*none, color=tint, linewidth=1.2, alpha=0.6)[0] for _ in made.trails]
-        self.links = [self.ax.plot(*none, color="#444444", linewidth=1.6)[0] for _ in made.links]
+        self.links = [
+            self.ax.plot(*none, color="#444444", linewidth=0.8 if kind == "thread" else 1.8)[0]
+            for _, _, kind in made.links
+        ]
         still = (points == points[0]).all(axis=(0, 2))
-        shown = [~still, still]
+        body = np.array([i not in made.loose for i in range(points.shape[1])])
         self.dots = [
-            (which, self.ax.plot(*none, "o", color=paint, markersize=size)[0])
-            for which, paint, size in zip(shown, (tint, "#444444"), (8, 4), strict=True)
-            if which.any() and points.shape[1] <= 12
+            (which & body, self.ax.plot(*none, "o", color=paint, markersize=size)[0])
+            for which, paint, size in ((~still, tint, 8), (still, "#444444", 4))
         ]
 
     def __call__(self, k: int) -> list[Any]:
-        now = self.points[k]
-        since = max(0, k - int(TRAIL * len(self.t)))
+        at = k * FINER
+        now = self.points[at]
+        since = max(0, k - self.trail) * FINER
         for artist, i in zip(self.trails, self.made.trails, strict=True):
-            _put(artist, self.points[since : k + 1, i])
+            _put(artist, self.points[since : at + 1, i])
         for artist, (i, j, _) in zip(self.links, self.made.links, strict=True):
             _put(artist, now[[i, j]])
         for which, artist in self.dots:
             _put(artist, now[which])
         unit = f" {self.unit}" if self.unit else ""
-        self.ax.set_title(f"t = {self.t[k]:.2f}{unit}", fontsize="medium", loc="right")
+        self.ax.set_title(f"t = {self.t[at]:.2f}{unit}", fontsize="medium", loc="right")
         return []
 
 

@@ -267,6 +267,14 @@ def test_an_own_system():
         of_system(system, [1.0], v0=[0.0])
 
 
+def test_runs_that_would_take_too_long_are_refused(desk, monkeypatch):
+    monkeypatch.setattr("leastaction.lab.desk.LONGEST", 1e-3)
+    scene, _ = answer(desk, asked(runs=[{"method": "P20N20Q40Gau", "h": 1e-4}], span=25.0))
+    assert "the lab allows 0.001: take a larger h" in scene["error"]
+    scene, _ = answer(desk, asked())
+    assert "error" not in scene  # short ones are not even tried
+
+
 def test_a_drawing_that_raises_is_told():
     system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.5 * q @ q, n=2)
     shelf = Shelf(of_system(system, [1.0, 0.0], v0=[0.0, 1.0], draw=lambda q: {}["nothing"]))

@@ -27,6 +27,9 @@ from leastaction.viewer.show import path_page
 LIVE_MEGABYTES = 0.8
 KEPT = 200_000  # states kept of a run
 SECTION_STEPS = 40_000
+LONGEST = 20  # seconds of one run
+TRIED = 0.03  # seconds from which a longer run's time is told
+CERTAINLY_SHORT = 5e6  # steps, times the square of a step's unknowns
 
 
 class Desk:
@@ -143,6 +146,7 @@ def _integrated(
     """A path of so many steps, as far as it goes, and why it ended before."""
     length = count * h
     check_steps(length, h)
+    _check_time(wanted, run, h, count, start, t0)
     every = max(1, math.ceil(count / KEPT))
     system = wanted.subject.system
     try:
@@ -156,6 +160,27 @@ def _integrated(
         path = replace(path, t=path.t[:first], q=path.q[:first], p=path.p[:first])
         note = note or f"the motion leaves all bounds at t = {float(path.t[first]):.4g}"
     return path, note
+
+
+def _check_time(wanted: Settings, run: Run, h: float, count: float, start: dict[str, Any], t0: float) -> None:
+    """Refuse a run that would keep the lab busy for too long, by the time that a few of its steps take."""
+    system = wanted.subject.system
+    if count * (system.n * getattr(run.method, "s", 1)) ** 2 < CERTAINLY_SHORT:
+        return
+    tried, spent = 16, 0.0
+    while spent < TRIED and tried < count:
+        tried *= 4
+        clock = time.perf_counter()
+        try:
+            integrate(system, run.method, **start, h=h, t0=t0, steps=tried, every=tried, params=wanted.params)
+        except StepFailed:
+            return
+        spent = time.perf_counter() - clock
+    seconds = spent / tried * count
+    if seconds > LONGEST:
+        raise ValueError(
+            f"{run.name} would take some {seconds:.0f} s for this, the lab allows {LONGEST}: take a larger h"
+        )
 
 
 def step(wanted: Settings, run: Run) -> float:

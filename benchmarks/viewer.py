@@ -5,7 +5,9 @@
 3. The lab, a double pendulum, 60 s of motion: from a slider's event to the new picture, while nothing plays and while
    the motion plays.
 
-Other work on the machine shows up in all of them, so the load is printed, and best values beside the usual ones.
+Other work on the machine shows up in all of them, so the load is printed, best values beside the usual ones, and the
+processor time of browser and lab together, which depends on the load less: what happens one after another takes no
+longer than that on a machine that has nothing else to do.
 """
 
 from __future__ import annotations
@@ -67,6 +69,33 @@ SLIDE = f"""(async (playing, count) => {{
 }})"""
 
 
+def processor(*roots: int) -> dict[int, float]:
+    """Seconds of processor time of these processes and all that they started, where the system tells it."""
+    found, parents = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text()
+        except OSError:  # ended meanwhile
+            continue
+        fields = text.rpartition(")")[2].split()
+        pid = int(stat.parent.name)
+        parents[pid], found[pid] = int(fields[1]), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    mine = {}
+    for pid, seconds in found.items():
+        above = pid
+        while above not in roots and above in parents:
+            above = parents[above]
+        if above in roots:
+            mine[pid] = seconds
+    return mine
+
+
+def since(before: dict[int, float], *roots: int) -> float:
+    """Seconds of processor time since then, of the processes that are still there."""
+    now = processor(*roots)
+    return sum(seconds - before.get(pid, 0.0) for pid, seconds in now.items()) if now else float("nan")
+
+
 def load() -> str:
     return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
 
@@ -90,10 +119,13 @@ def playing(browser: Browser, file: Path, seconds: float) -> None:
         browser.look(**screen)
         browser.open(file)
         browser.wait(f"{VIEW}?.paint")
+        before = processor(browser.pid)
         found = browser.evaluate(f"{PLAY}({seconds})")
+        cores = since(before, browser.pid) / (seconds + 0.5)
         print(
             f"playing, {name}: {found['fps']:.1f} frames a second (best second {found['best']}), {found['late']} of "
-            f"{found['frames']} late; a frame costs {found['cost']:.1f} ms, 95 % below {found['dear']:.1f}; "
+            f"{found['frames']} late; a frame costs {found['cost']:.1f} ms, 95 % below {found['dear']:.1f}, and all of "
+            f"Chromium {1e3 * cores / found['fps']:.1f} ms of processor time; "
             f"{len(browser.complaints)} complaints; {load()}"
         )
 
@@ -109,10 +141,13 @@ def sliding(browser: Browser, count: int) -> None:
         browser.open(found[0])
         browser.wait(f"{LAB}?.answered > 0")
         for plays in (False, True):
+            before = processor(browser.pid, process.pid)
             latency = browser.evaluate(f"{SLIDE}({str(plays).lower()}, {count})")
+            each = 1e3 * since(before, browser.pid, process.pid) / len(latency)
             print(
                 f"slider to picture, {'playing' if plays else 'paused'}: {statistics.median(latency):.0f} ms "
-                f"(best {min(latency):.0f}, 90 % below {sorted(latency)[int(0.9 * len(latency))]:.0f}); {load()}"
+                f"(best {min(latency):.0f}, 90 % below {sorted(latency)[int(0.9 * len(latency))]:.0f}), "
+                f"{each:.0f} ms of processor time for each; {load()}"
             )
     finally:
         process.send_signal(signal.SIGINT)

@@ -54,6 +54,7 @@ class Browser:
             pass_fds=(command, answer),
             stderr=subprocess.DEVNULL,
         )
+        self.pid = self._process.pid
         os.close(command)
         os.close(answer)
         self._buffer = b""

@@ -16,6 +16,6 @@ def serve(*arguments: Any, **options: Any) -> None:
 
 def widget(what: Any = "double-pendulum", **options: Any) -> Any:
     """The lab as a Jupyter widget, of a problem by its name or of a system with q0= and v0= or p0=."""
-    from leastaction.lab.widget import widget
+    from leastaction.lab.notebook import widget
 
     return widget(what, **options)

@@ -1,7 +1,9 @@
 """Plots: sections, invariants, spectra; units; paths that share axes; the same method in the same colour everywhere."""
 
 import csv
+import gc
 import math
+import weakref
 
 import matplotlib
 
@@ -168,6 +170,18 @@ def test_coordinates_of_paths_that_share_axes():
     ax.clear()
     run("kepler").plot(ax=ax)
     assert [one.get_color() for one in ax.get_lines()] == list(COLOURS[:2])
+
+
+def test_axes_and_paths_are_let_go():
+    figure, ax = plt.subplots()
+    path = run("kepler")
+    path.plot("energy", ax)
+    path.plot("energy", ax)
+    gone = weakref.ref(path), weakref.ref(ax)
+    plt.close(figure)
+    del figure, ax, path
+    gc.collect()
+    assert [one() for one in gone] == [None, None]
 
 
 def test_one_colour_for_each_method():

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +46,8 @@ class _Drawn:
     curves: list[_Curve]
 
 
-# What has been drawn on which axes, so that a second path can be told from the first.
-_on_axes: WeakKeyDictionary[Any, dict[str, list[_Drawn]]] = WeakKeyDictionary()
+# What has been drawn stands at the axes themselves, and goes with them: so a second path can be told from the first.
+_DRAWN = "_leastaction_drawn"
 
 
 def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
@@ -62,7 +61,9 @@ def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None, *
 
         _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
     curves = _KINDS[what](path, look(path.system), ax, **options)
-    drawn = _on_axes.setdefault(ax, {}).setdefault(what, [])
+    kept: dict[str, list[_Drawn]] = getattr(ax, _DRAWN, {})
+    setattr(ax, _DRAWN, kept)
+    drawn = kept.setdefault(what, [])
     drawn[:] = [one for one in drawn if all(curve.artist.axes is ax for curve in one.curves)]  # others were removed
     drawn.append(_Drawn(path, [_Curve(name, artist, j) for j, (name, artist) in enumerate(curves)]))
     _tell_apart(ax, drawn)

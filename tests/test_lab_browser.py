@@ -223,7 +223,10 @@ def test_the_drawing_can_be_pulled(browser, lab, name):
     for k in range(1, 7):
         browser.mouse("mouseMoved", x - 9 * k, y + 2 * k)
     idle(browser)
-    # while it is held, the mass is under the mouse, whatever scale the new motion has
+    # while it is held, the scale stays, and the mass is under the mouse
+    held = browser.evaluate(f"(s => s.places[s.{last}].slice(0, 2))({LAB}.view.stageList[0])")
+    corner = browser.evaluate("(b => [b.x, b.y])(document.querySelector('canvas').getBoundingClientRect())")
+    np.testing.assert_allclose(held, [x - 54 - corner[0], y + 12 - corner[1]], atol=2)
     target = browser.evaluate(
         f"{LAB}.view.stageList[0].target([{x - 54} - document.querySelector('canvas').getBoundingClientRect().x,"
         f" {y + 12} - document.querySelector('canvas').getBoundingClientRect().y])"

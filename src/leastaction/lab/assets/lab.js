@@ -73,7 +73,7 @@ export class Lab {
         if (drag) { this.state.q0 = scene.q0; this.showValues(); }
         if (this.toBegin) { this.view.clock.t = scene.runs[0].begin; this.toBegin = false; }
         this.view.load(scene);
-        this.view.waiting = true; this.view.draw(); this.view.waiting = false;
+        this.view.drawNow();
         this.showSteps(scene.h);
         this.say(scene.notes.join(" "));
         this.latency.push(performance.now() - since);

@@ -24,7 +24,9 @@ export class Stage {
 
   set(scene, run, frame) {
     const { stage } = scene;
-    Object.assign(this, { stage, run, frame, cloud: scene.kind === "cloud" });
+    Object.assign(this, { stage, run, cloud: scene.kind === "cloud" });
+    this.wide = frame;
+    if (!this.holds()) this.frame = frame; // while a point is held, the scale stays
     this.dim = stage.dim;
     this.times = frameTimes(run);
     if (!this.cloud) {
@@ -204,6 +206,8 @@ export class Stage {
     }
   }
 
+  holds() { return this.grabbed !== null && this.grabbed !== undefined; }
+
   pointer(event) {
     const box = this.canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -236,7 +240,7 @@ export class Stage {
       this.view.elevation = Math.min(1.55, Math.max(-1.55, this.view.elevation + (at[1] - this.turning[1]) * 0.008));
       this.turning = at;
       this.turned?.();
-    } else if (this.grabbed !== null && this.grabbed !== undefined) {
+    } else if (this.holds()) {
       this.onDrag(this.grabbed, this.target(at), false);
     } else if (this.onDrag && !this.cloud) {
       const near = this.nearest(at, 20);
@@ -252,8 +256,9 @@ export class Stage {
   }
 
   up(event) {
-    if (this.grabbed !== null && this.grabbed !== undefined) this.onDrag(this.grabbed, this.target(this.pointer(event)), true);
+    if (this.holds()) this.onDrag(this.grabbed, this.target(this.pointer(event)), true);
     this.grabbed = null; this.turning = null;
+    this.frame = this.wide;
   }
 }
 

@@ -43,7 +43,7 @@ export class View {
     this.makeControls();
     root.append(...(heading ? [element("header", {}, this.title, this.facts)] : []), this.body, this.bar);
     root.tabIndex = -1;
-    this.log = false; this.phase = 0; this.hidden = new Set();
+    this.log = false; this.phase = 0; this.hidden = new Set(); this.waiting = null;
     this.trail = this.trails.value = "short";
     keys.addEventListener("keydown", event => this.key(event));
     const resized = new ResizeObserver(() => this.wake());
@@ -259,9 +259,14 @@ export class View {
 
   // Draw soon, once.
   wake() {
-    if (this.waiting) return;
-    this.waiting = true;
-    requestAnimationFrame(() => { this.waiting = false; this.draw(); });
+    this.waiting ??= requestAnimationFrame(() => { this.waiting = null; this.draw(); });
+  }
+
+  // Draw at once, and not a second time soon.
+  drawNow() {
+    if (this.waiting !== null) cancelAnimationFrame(this.waiting);
+    this.waiting = null;
+    this.draw();
   }
 
   repaint() {

@@ -40,6 +40,7 @@ bench: setup
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/ensemble.py
 	$(BIN)/python benchmarks/choices.py
+	$(BIN)/python benchmarks/viewer.py
 
 clean:
 	rm -rf .venv report

@@ -10,6 +10,9 @@ import select
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ _FLAGS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic"),
     "--remote-debugging-pipe",
 ]
+_KEYS = {" ": 32, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39}
 # Chromium reads commands from file descriptor 3 and writes to 4.
 _START = (
     "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execvp(sys.argv[3], sys.argv[3:])"
@@ -37,6 +41,7 @@ class Browser:
 
     complaints    what the page wrote to the console, threw, or failed to load
     requested     the schemes of what it asked for: file, data, https
+    addresses     all of it, from the first page on
     """
 
     def __init__(self, profile: Path) -> None:
@@ -49,6 +54,7 @@ class Browser:
             pass_fds=(command, answer),
             stderr=subprocess.DEVNULL,
         )
+        self.pid = self._process.pid
         os.close(command)
         os.close(answer)
         self._buffer = b""
@@ -56,6 +62,7 @@ class Browser:
         self._session: str | None = None
         self.complaints: list[str] = []
         self.requested: set[str] = set()
+        self.addresses: list[str] = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -89,6 +96,7 @@ class Browser:
                 self.complaints.append(params["entry"]["text"])
             case "Network.requestWillBeSent":
                 self.requested.add(params["request"]["url"].split(":", 1)[0])
+                self.addresses.append(params["request"]["url"])
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         """A command, and its answer."""
@@ -105,6 +113,24 @@ class Browser:
             raise RuntimeError(f"{method}: {answer['error']}")
         return dict(answer["result"])
 
+    def call_browser(self, method: str, **params: Any) -> dict[str, Any]:
+        """A command to the browser itself, rather than to its page."""
+        session, self._session = self._session, None
+        try:
+            return self.call(method, **params)
+        finally:
+            self._session = session
+
+    @contextmanager
+    def tab(self, target: str) -> Iterator[None]:
+        """Speak to another tab for a while."""
+        session = self._session
+        self._session = self.call_browser("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        try:
+            yield
+        finally:
+            self._session = session
+
     def look(self, *, width: int = 1280, height: int = 900, phone: bool = False, dark: bool = False) -> None:
         """The screen, and what the reader prefers."""
         self.call(
@@ -117,11 +143,11 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
 
-    def open(self, file: Path) -> None:
-        """Load a file, until all of it is there."""
+    def open(self, page: Path | str) -> None:
+        """Load a file or an address, until all of it is there."""
         self.requested.clear()
         self.complaints.clear()
-        self.call("Page.navigate", url=file.as_uri())
+        self.call("Page.navigate", url=page if isinstance(page, str) else page.as_uri())
         while self._message().get("method") != "Page.loadEventFired":
             pass
 
@@ -131,6 +157,51 @@ class Browser:
         if "exceptionDetails" in answer:
             raise RuntimeError(json.dumps(answer["exceptionDetails"]))
         return answer["result"].get("value")
+
+    def wait(self, script: str) -> Any:
+        """Until a JavaScript expression gives something that is not false, 0, null or empty; what it gives."""
+        end = time.monotonic() + PATIENCE
+        while not (found := self.evaluate(script)):
+            if time.monotonic() > end:
+                raise TimeoutError(f"for {PATIENCE} s not so: {script}; complaints: {self.complaints}")
+            time.sleep(0.02)
+        return found
+
+    def mouse(self, kind: str, x: float, y: float, buttons: int = 1) -> None:
+        """mousePressed, mouseMoved or mouseReleased at a place of the screen."""
+        button = "none" if kind == "mouseMoved" and not buttons else "left"
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, buttons=buttons, clickCount=1)
+
+    def drag(self, begin: tuple[float, float], end: tuple[float, float], steps: int = 8) -> None:
+        """Press at one place, move to another, let go."""
+        self.mouse("mousePressed", *begin)
+        for k in range(1, steps + 1):
+            part = k / steps
+            self.mouse("mouseMoved", *(a + part * (b - a) for a, b in zip(begin, end, strict=True)))
+        self.mouse("mouseReleased", *end, buttons=0)
+
+    def click(self, selector: str) -> None:
+        """Press an element, by the mouse, in its middle."""
+        x, y = self.middle(selector)
+        self.mouse("mousePressed", x, y)
+        self.mouse("mouseReleased", x, y, buttons=0)
+
+    def middle(self, selector: str) -> tuple[float, float]:
+        """The middle of an element on the screen, scrolled to where it can be seen."""
+        x, y = self.evaluate(
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
+            " e.scrollIntoView({block: 'nearest'});"
+            " const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+        )
+        return x, y
+
+    def press(self, key: str, shift: bool = False) -> None:
+        """A key of the keyboard: "ArrowRight", "Home", " ", "l"."""
+        text = {"text": key} if len(key) == 1 else {}
+        code = {" ": "Space"}.get(key, key)
+        keys = {"key": key, "code": code, "modifiers": 8 if shift else 0, "windowsVirtualKeyCode": _KEYS.get(key, 0)}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **keys, **text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **keys)
 
     def screenshot(self, file: Path) -> None:
         """What the screen shows."""

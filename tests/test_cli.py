@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import subprocess
 import sys
 
@@ -263,3 +264,32 @@ def test_bench(capsys):
     assert header.split()[:2] == ["method", "order"]
     assert [row.split()[:2] for row in rows] == [["P2N3Q4Lob", "4"], ["rk4", "4"]]
     assert "at least 1" in refused(["bench", "--repeats", "0"], capsys)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("q0 = [1.0]", "must define system"),
+        ("import leastaction as la\nsystem, q0, v0 = la.Quadratic([1.0], [1.0]), [1.0], [0.0]", "la.Lagrangian"),
+        ("1 / 0", "line 1: ZeroDivisionError"),
+    ],
+)
+def test_the_lab_refuses_files_it_cannot_show(text, message, tmp_path, capsys):
+    (tmp_path / "own.py").write_text(text)
+    assert message in refused(["lab", str(tmp_path / "own.py"), "--no-browser"], capsys)
+
+
+def test_the_lab_refuses_what_it_does_not_know(tmp_path, capsys, monkeypatch):
+    assert "Did you mean 'kepler'" in refused(["lab", "keppler", "--no-browser"], capsys)
+    assert "there is no file" in refused(["lab", str(tmp_path / "nothing.py")], capsys)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert "pip install 'leastaction[lab]'" in refused(["lab", "kepler", "--no-browser"], capsys)
+
+
+def test_the_lab_says_when_its_port_is_taken(capsys):
+    pytest.importorskip("uvicorn")
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        door.listen()
+        port = str(door.getsockname()[1])
+        assert f"port {port} of 127.0.0.1 cannot be used" in refused(["lab", "--no-browser", "--port", port], capsys)

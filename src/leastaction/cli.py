@@ -1,4 +1,4 @@
-"""The command line: `leastaction reproduce | run | methods | problems | bench`."""
+"""The command line: `leastaction reproduce | run | lab | methods | problems | bench`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ EXAMPLES = """examples:
   leastaction methods                                 the methods by name
   leastaction bench kepler --h 0.05                   how fast they are here
   leastaction run pendulum --method simpson --h 0.01 --t-end 10 --plot pendulum.png
+  leastaction lab double-pendulum                     see it move, turn its knobs
   leastaction run my_system.py --method P4N4Q8Gau --h 0.05 --t-end 100 --out run.npz
   leastaction run --mass M.mtx --stiffness K.mtx --q0 bent.txt --method P2N2Q4Gau --h 0.01 --t-end 5 --output 7,8
 """
@@ -96,6 +97,18 @@ def _parser() -> argparse.ArgumentParser:
     velocity.add_argument("--p0", metavar="VECTOR", help="initial momenta")
     linear.add_argument("--output", type=_indices, metavar="I,J", help="store these degrees of freedom only")
     linear.add_argument("--allow-unstable", action="store_true", help="run even where the method is not stable")
+
+    lab = commands.add_parser(
+        "lab",
+        help="see the motion, and turn its knobs, in the browser",
+        description="Open a page on this machine that computes while its sliders move: of a problem of the catalogue, "
+        "or of a Python file that defines `system` (a la.Lagrangian), `q0`, `p0` or `v0`, and, if it likes, `draw`.",
+    )
+    lab.add_argument("system", metavar="PROBLEM|FILE.py", nargs="?")
+    lab.add_argument("--link", help="a link that the lab gave before, whose state is restored")
+    lab.add_argument("--port", type=int, default=0, help="port of the loopback address (default: a free one)")
+    lab.add_argument("--no-browser", action="store_true", help="print the address only")
+    lab.set_defaults(command=_lab)
 
     methods = commands.add_parser("methods", help="list the methods")
     methods.add_argument("--max-s", type=int, default=4, help="largest degree listed (default: 4)")
@@ -271,12 +284,7 @@ def _plot(path: Any, file: Path) -> None:
 def _system(name: str, exactly: bool = False) -> tuple[Any, dict[str, Any]]:
     """A system and its start, from a file of the user's or the catalogue, whose data are known exactly."""
     if name.endswith(".py"):
-        if not Path(name).is_file():
-            raise FileNotFoundError(f"there is no file {name}")
-        found = _executed(name)
-        missing = [word for word in ("system", "q0") if word not in found]
-        if missing or ("p0" in found) == ("v0" in found):
-            raise ValueError(f"{name} must define system, q0, and either p0 or v0; it lacks {missing or 'p0 or v0'}")
+        found = _own(name)
         momentum = "p0" if "p0" in found else "v0"
         return found["system"], {"q0": found["q0"], momentum: found[momentum]}
     from leastaction import problems
@@ -285,6 +293,17 @@ def _system(name: str, exactly: bool = False) -> tuple[Any, dict[str, Any]]:
     if exactly:
         return problem.system, {"q0": problem.exact_q0, "p0": problem.exact_p0}
     return problem.system, {"q0": problem.q0, "p0": problem.p0}
+
+
+def _own(file: str) -> dict[str, Any]:
+    """What a file of the user's defines, with a system and its start among it."""
+    if not Path(file).is_file():
+        raise FileNotFoundError(f"there is no file {file}")
+    found = _executed(file)
+    missing = [word for word in ("system", "q0") if word not in found]
+    if missing or ("p0" in found) == ("v0" in found):
+        raise ValueError(f"{file} must define system, q0, and either p0 or v0; it lacks {missing or 'p0 or v0'}")
+    return found
 
 
 def _executed(file: str) -> dict[str, Any]:
@@ -319,6 +338,22 @@ def _linear_system(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
             raise ValueError(f"--output {lost[0]}: there is no such free degree of freedom among the {n}")
         start["output"] = [places[dof] for dof in options.output]
     return system, start
+
+
+def _lab(options: argparse.Namespace) -> int:
+    from leastaction import problems
+    from leastaction.lab.server import serve
+    from leastaction.lab.subjects import of_system
+
+    name, own = options.system, None
+    if name is not None and not name.endswith(".py"):
+        problems.get(name)  # which says what there is, if not this
+    if name is not None and name.endswith(".py"):
+        found = _own(name)
+        start = {word: found.get(word) for word in ("q0", "p0", "v0", "draw")}
+        own, name = of_system(found["system"], **start, name=Path(name).stem, file=name), None
+    serve(name, own, options.port, not options.no_browser, options.link)
+    return 0
 
 
 def _methods(options: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path as FilePath
@@ -115,11 +115,66 @@ class Path:
             f"h = {float(self.h):g}, {len(self)} states of {self.q.shape[1]} degrees of freedom{digits})"
         )
 
-    def plot(self, what: str = "configuration", ax: Axes | None = None) -> Axes:
-        """Draw the "configuration" (q over t), the "phase" portrait (p over q) or the "energy" error over t."""
+    def plot(self, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw one of these over t, or in its plane; several paths may share an axis:
+
+        "configuration" q            "phase"      p over q
+        "energy"        its error    "invariants" what the motion conserves, the change of each
+        "spectrum"      the amplitudes of q by frequency
+        "section"       a Poincaré section: p over q where another coordinate passes a value. Options: `coordinate`,
+                        `value`, `direction` (+1, −1 or 0), `show`, the coordinate drawn, and `period` for one
+                        state in each period of a driving force
+        """
         from leastaction.plots import plot_path
 
-        return plot_path(self, what, ax)
+        return plot_path(self, what, ax, **options)
+
+    def show(self, draw: Any = None, beside: Sequence[Path] = ()) -> None:
+        """Play the motion: in a window of the browser, or in the cell of a notebook."""
+        from leastaction import viewer
+
+        viewer.show(viewer.path_page(self, draw, beside))
+
+    def to_html(
+        self,
+        file: str | os.PathLike[str],
+        draw: Any = None,
+        beside: Sequence[Path] = (),
+        begin: float | None = None,
+        megabytes: float = 1.4,
+    ) -> None:
+        """Write one file that plays the motion in any browser, without a network.
+
+        draw       a function of q that gives points in the plane or in space, or (points, links); it may also ask for
+                   t, p and parameters of the system by their names. Points are linked one after another unless links
+                   tell otherwise: pairs (i, j), or (i, j, "spring") and (i, j, "thread"). The catalogue's problems
+                   bring their own drawing
+        beside     other paths of the same system, shown beside this one
+        begin      show the motion from this time on; energy and invariants are shown from the start
+        megabytes  how large the frames may become: a long run is thinned to what fits
+        """
+        from leastaction import viewer
+
+        viewer.write(viewer.path_page(self, draw, beside, begin, megabytes), file)
+
+    def _repr_html_(self) -> str:
+        from leastaction import viewer
+
+        return viewer.frame(viewer.path_page(self, megabytes=viewer.CELL_MEGABYTES))
+
+    def animate(
+        self, file: str | os.PathLike[str], draw: Any = None, seconds: float = 10.0, fps: int = 30, dpi: int = 120
+    ) -> None:
+        """Film the whole path in so many seconds: "run.mp4" (needs ffmpeg) or "run.gif"; `draw` as for to_html."""
+        from leastaction import viewer
+
+        viewer.animate(self, file, draw, seconds, fps, dpi)
+
+    def to_csv(self, file: str | os.PathLike[str]) -> None:
+        """Write t, q and p, and the energy where the whole state is stored, with every digit; a row for each state."""
+        from leastaction.csv import write_path
+
+        write_path(self, file)
 
     def to_xarray(self) -> xarray.Dataset:
         """The path as an xarray Dataset with coordinates t and dof (needs the extra `leastaction[xarray]`)."""

@@ -1,58 +1,242 @@
-"""Pictures of a path."""
+"""Pictures of a path, with Matplotlib.
+
+Alone on its axes, a path has a colour for each coordinate. Paths that share axes have the colours of their methods, and
+dashes for the coordinates and for runs of one method; the legend names them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from leastaction import looks, sections
+from leastaction.colours import COLOURS, colour
+from leastaction.looks import Look, conserves_energy, look, with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leastaction.path import Path
 
-# Okabe and Ito's palette, safe for every kind of colour vision.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+__all__ = ["COLOURS", "plot_path"]
+
+FloatArray = NDArray[np.float64]
+
+MOST_LABELS = 12
+MOST_LETTERS = 40  # of labels in one row
+_DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 
 
-def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None) -> Axes:
-    """Draw a path: "configuration" (q over t), "phase" (p over q) or "energy" (its error over t)."""
-    kinds = {"configuration": _configuration, "phase": _phase, "energy": _energy}
-    if what not in kinds:
-        raise ValueError(f"expected one of {', '.join(map(repr, kinds))}; got {what!r}")
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """A line of a picture: what it shows ("" where a path has but one), and the artist."""
+
+    name: str
+    artist: Any
+    place: int  # among the path's own
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    path: Path
+    curves: list[_Curve]
+
+
+# What has been drawn stands at the axes themselves, and goes with them: so a second path can be told from the first.
+_DRAWN = "_leastaction_drawn"
+
+
+def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
+    """Draw one picture of a path; `Path.plot` tells which there are."""
+    if what not in _KINDS:
+        raise ValueError(f"expected one of {', '.join(map(repr, _KINDS))}; got {what!r}")
+    if what != "section" and options:
+        raise TypeError(f"{what!r} takes no option {next(iter(options))!r}")
     if ax is None:
         import matplotlib.pyplot as plt
 
         _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-    ax.set_prop_cycle(color=COLOURS)
-    kinds[what](path, ax)
-    ax.set_title(f"{path.system.name}, {path.method.name}, h = {float(path.h):g}", fontsize="medium", loc="left")
+    curves = _KINDS[what](path, look(path.system), ax, **options)
+    kept: dict[str, list[_Drawn]] = getattr(ax, _DRAWN, {})
+    setattr(ax, _DRAWN, kept)
+    drawn = kept.setdefault(what, [])
+    drawn[:] = [one for one in drawn if all(curve.artist.axes is ax for curve in one.curves)]  # others were removed
+    drawn.append(_Drawn(path, [_Curve(name, artist, j) for j, (name, artist) in enumerate(curves)]))
+    _tell_apart(ax, drawn)
     return ax
 
 
-def _label(ax: Axes, n: int) -> None:
-    if 1 < n <= len(COLOURS):
-        ax.legend(frameon=False, ncols=min(n, 4))
+def _tell_apart(ax: Axes, drawn: list[_Drawn]) -> None:
+    """Colours, dashes, legend and title for all paths on the axes."""
+    alone = len(drawn) == 1
+    methods = [one.path.method.name for one in drawn]
+    steps = {float(one.path.h) for one in drawn}
+    several = max(len(one.curves) for one in drawn) > 1
+    for k, one in enumerate(drawn):
+        again = methods[:k].count(methods[k])  # how many runs of this method came before
+        for curve in one.curves:
+            dots = curve.artist.get_linestyle() in ("None", "", " ", "none")
+            if alone and several:
+                paint = COLOURS[curve.place % len(COLOURS)]
+            else:
+                paint = colour(one.path.method)
+                if not dots:
+                    curve.artist.set_linestyle(_DASHES[(curve.place + again) % len(_DASHES)])
+            curve.artist.set_color(paint)
+            whose = methods[k] if len(steps) == 1 else f"{methods[k]}, h = {float(one.path.h):g}"
+            words = curve.name if alone else f"{whose}: {curve.name}" if curve.name and several else whose
+            curve.artist.set_label(words or "_")
+    count = sum(len(one.curves) for one in drawn)
+    if 1 < count <= MOST_LABELS:
+        long = sum(len(curve.artist.get_label()) for one in drawn for curve in one.curves) > MOST_LETTERS
+        ax.legend(frameon=False, ncols=1 if long or not alone else min(count, 4))
+    path = drawn[0].path
+    name = path.system.name
+    title = f"{name}, {path.method.name}, h = {float(path.h):g}" if alone else name
+    ax.set_title(title, fontsize="medium", loc="left")
+    if not alone:
+        ax.set_title("", loc="right")
 
 
-def _configuration(path: Path, ax: Axes) -> None:
-    for j in range(path.q.shape[1]):
-        ax.plot(path.t, path.q[:, j], label=f"$q_{{{j}}}$", linewidth=1)
-    ax.set(xlabel="time $t$", ylabel="position $q$")
-    _label(ax, path.q.shape[1])
+_Lines = list[tuple[str, Any]]
 
 
-def _phase(path: Path, ax: Axes) -> None:
-    for j in range(path.q.shape[1]):
-        ax.plot(path.q[:, j], path.p[:, j], label=f"$(q_{{{j}}}, p_{{{j}}})$", linewidth=1)
-    ax.set(xlabel="position $q$", ylabel="momentum $p$")
-    _label(ax, path.q.shape[1])
+def _times(path: Path) -> FloatArray:
+    return np.asarray(path.t).astype(float)
 
 
-def _energy(path: Path, ax: Axes) -> None:
+def _time_label(seen: Look) -> str:
+    return with_unit("time $t$", seen.unit("t"))
+
+
+def _name(path: Path, seen: Look, j: int) -> str:
+    if path.output is not None:
+        return f"$q_{{{int(path.output[j])}}}$"
+    return seen.names[j] if j < len(seen.names) else f"$q_{{{j}}}$"
+
+
+def _common_unit(seen: Look, what: str, n: int) -> str:
+    units = {seen.unit(what, j) for j in range(n)} if what in seen.units else {""}
+    return units.pop() if len(units) == 1 else ""
+
+
+def _configuration(path: Path, seen: Look, ax: Axes) -> _Lines:
+    n = path.q.shape[1]
+    ax.set(xlabel=_time_label(seen), ylabel=with_unit("position $q$", _common_unit(seen, "q", n)))
+    return [(_name(path, seen, j), ax.plot(path.t, path.q[:, j], linewidth=1)[0]) for j in range(n)]
+
+
+def _phase(path: Path, seen: Look, ax: Axes) -> _Lines:
+    n = path.q.shape[1]
+    ax.set(
+        xlabel=with_unit("position $q$", _common_unit(seen, "q", n)),
+        ylabel=with_unit("momentum $p$", _common_unit(seen, "p", n)),
+    )
+    names = [
+        f"{_name(path, seen, j)}, {seen.momentum(j)}" if seen.names else f"$(q_{{{j}}}, p_{{{j}}})$" for j in range(n)
+    ]
+    return [(names[j], ax.plot(path.q[:, j], path.p[:, j], linewidth=1)[0]) for j in range(n)]
+
+
+def _energy(path: Path, seen: Look, ax: Axes) -> _Lines:
     energy = path.energy()
     scale = abs(energy[0]) or 1.0
-    ax.plot(path.t, (energy - energy[0]) / scale, linewidth=1)
+    (line,) = ax.plot(path.t, (energy - energy[0]) / scale, linewidth=1)
     largest = float(np.abs(energy - energy[0]).max() / scale)
-    ax.set(xlabel="time $t$", ylabel="energy error" if energy[0] == 0 else "relative energy error")
+    name = "energy error" if conserves_energy(path.system) else "energy change"
+    ax.set(
+        xlabel=_time_label(seen),
+        ylabel=with_unit(name, seen.unit("energy")) if energy[0] == 0 else f"relative {name}",
+    )
     ax.set_title(f"largest {largest:.1e}", fontsize="medium", loc="right")
+    return [("", line)]
+
+
+def _invariants(path: Path, seen: Look, ax: Axes) -> _Lines:
+    """|J − J₀|, relative to |J₀| unless that is zero beside the changes; what never changes is drawn at 10⁻¹⁷."""
+    path._require_whole("what the motion conserves")
+    t, q, p = (np.asarray(x).astype(float) for x in (path.t, path.q, path.p))
+    params = {name: np.asarray(value).astype(float) for name, value in path.params.items()}
+    values: dict[str, Any] = {"energy": np.asarray(path.energy())} if conserves_energy(path.system) else {}
+    values |= {name: f(q, p, params) for name, f in looks.invariants(path.system, params).items()}
+    if not values:
+        raise ValueError(f"{path.system.name} conserves nothing that is known: neither its energy nor a momentum")
+    ax.set(xlabel=_time_label(seen), ylabel=r"$|J - J_0|$, or $|J/J_0 - 1|$ if $J_0 \neq 0$", yscale="log")
+    lines = []
+    for name, one in values.items():
+        change = np.abs(one - one[0]).astype(float)
+        if abs(one[0]) > 1e-6 * float(change.max()):
+            change = change / abs(float(one[0])) if one[0] else change
+        lines.append((name, ax.plot(t, np.maximum(change, 1e-17), linewidth=1)[0]))
+    return lines
+
+
+def _spectrum(path: Path, seen: Look, ax: Axes) -> _Lines:
+    """Amplitudes of q by frequency: the transform of q minus its mean, with Hann's window, at equal times."""
+    t, q = _times(path), np.asarray(path.q).astype(float)
+    if len(t) < 8:
+        raise ValueError(f"a spectrum needs at least 8 states; this path has {len(t)}")
+    if not np.isclose(t[-1] - t[-2], t[1] - t[0], rtol=1e-6):
+        t, q = t[:-1], q[:-1]  # the last state stands out of the row
+    window = np.hanning(len(t) + 1)[:-1]
+    amplitude = 2 * np.abs(np.fft.rfft((q - q.mean(axis=0)) * window[:, None], axis=0)) / window.sum()
+    frequency = np.fft.rfftfreq(len(t), abs(t[1] - t[0]))
+    unit = seen.unit("t")
+    ax.set(
+        xlabel=with_unit("frequency", {"s": "Hz", "": ""}.get(unit, f"1/{unit}")),
+        ylabel=with_unit("amplitude of $q$", _common_unit(seen, "q", q.shape[1])),
+        yscale="log",
+        xlim=(0, frequency[-1]),
+    )
+    return [
+        (_name(path, seen, j), ax.plot(frequency[1:], np.maximum(amplitude[1:, j], 1e-300), linewidth=1)[0])
+        for j in range(q.shape[1])
+    ]
+
+
+def _section(
+    path: Path,
+    seen: Look,
+    ax: Axes,
+    coordinate: int | None = None,
+    value: float = 0.0,
+    direction: int = 1,
+    show: int | None = None,
+    period: float | None = None,
+) -> _Lines:
+    path._require_whole("a section")
+    n = path.system.n
+    if period is None and coordinate is None and n == 1 and seen.period is not None:
+        period = seen.period(path.params)
+    if period is not None:
+        found, title = sections.strobe(path, float(period)), f"once in {float(period):g}"
+        show = 0 if show is None else show
+    else:
+        chosen = 0 if coordinate is None else coordinate
+        found = sections.crossings(path, chosen, value, direction)
+        title = f"{seen.name(chosen)} = {value:g}{ {1: ', rising', -1: ', falling', 0: ''}[direction] }"
+        show = next(j for j in range(n - 1, -1, -1) if j != chosen) if show is None else show
+    if not 0 <= show < n:
+        raise ValueError(f"show must be one of the coordinates 0 … {n - 1}; got {show!r}")
+    x = sections.wrapped(found.q[:, show]) if show in seen.angles else found.q[:, show]
+    (dots,) = ax.plot(x, found.p[:, show], linestyle="none", marker=".", markersize=3)
+    ax.set(
+        xlabel=with_unit(seen.name(show), seen.unit("q", show)),
+        ylabel=with_unit(seen.momentum(show), seen.unit("p", show)),
+    )
+    ax.set_title(f"{title}: {len(found)} points", fontsize="medium", loc="right")
+    return [("", dots)]
+
+
+_KINDS: dict[str, Callable[..., _Lines]] = {
+    "configuration": _configuration,
+    "phase": _phase,
+    "energy": _energy,
+    "section": _section,
+    "invariants": _invariants,
+    "spectrum": _spectrum,
+}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leastaction.colours import COLOURS, line
 from leastaction.methods import Galerkin
-from leastaction.plots import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,9 +103,10 @@ def plot_structure(result: Structure, ax: Axes | None) -> Axes:
     ax = axes(ax)
     floor = np.finfo(float).eps / 16  # where exact zeros are drawn
     for i, chosen in enumerate(result.methods):
-        colour = COLOURS[i % len(COLOURS)]
-        ax.loglog(result.h, np.maximum(result.symplectic[i], floor), "o-", color=colour, label=chosen.name)
-        ax.loglog(result.h, np.maximum(result.reversibility[i], floor), "s--", color=colour, fillstyle="none")
+        look = line(chosen)
+        ax.loglog(result.h, np.maximum(result.symplectic[i], floor), **look | {"marker": "o"}, label=chosen.name)
+        hollow = look | {"marker": "s", "linewidth": 0.8, "fillstyle": "none"}
+        ax.loglog(result.h, np.maximum(result.reversibility[i], floor), **hollow)
     ax.set(xlabel="step $h$", ylabel="defect of one step")
     ax.set_title(r"symplectic $\Vert\Phi'^TJ\Phi'-J\Vert$ (dots), reversal (squares)", fontsize="medium")
     step_ticks(ax, result.h)
@@ -145,16 +146,17 @@ def plot_conservation(result: Conservation, ax: Axes | None) -> Axes:
 
 def plot_convergence(results: list[Convergence], ax: Axes | None) -> Axes:
     ax = axes(ax)
-    for i, result in enumerate(results):
+    for result in results:
         chosen, fit = result.method, result.fit
-        colour, mark = COLOURS[i % len(COLOURS)], "o"
-        if len(results) > len(COLOURS) and isinstance(chosen, Galerkin):  # a grid: colours for s, marks for r
-            colour, mark = COLOURS[(chosen.s - 1) % len(COLOURS)], "os^vDPX"[chosen.rule.r % 7]
+        look = line(chosen)
+        paint, mark, dashes = look["color"], look["marker"], look["linestyle"]
+        if len(results) > len(COLOURS) and isinstance(chosen, Galerkin):  # a grid: marks for r
+            mark = "os^vDPX"[chosen.rule.r % 7]
         label = f"{result.method.name}, order {fit.order:.2f}"
-        ax.loglog(result.h, result.error, mark, color=colour, fillstyle="none", markersize=5)
-        ax.loglog(result.h[fit.used], result.error[fit.used], mark, color=colour, markersize=5)
-        line = result.h[fit.used][[0, -1]] if fit.used.any() else result.h[:0]
-        ax.loglog(line, fit.constant * line**fit.order, "-", color=colour, linewidth=1, label=label)
+        ax.loglog(result.h, result.error, mark, color=paint, fillstyle="none", markersize=5)
+        ax.loglog(result.h[fit.used], result.error[fit.used], mark, color=paint, markersize=5)
+        ends = result.h[fit.used][[0, -1]] if fit.used.any() else result.h[:0]
+        ax.loglog(ends, fit.constant * ends**fit.order, dashes, color=paint, linewidth=1, label=label)
     one = results[0]
     ax.set(xlabel="step $h$", ylabel="relative error")
     ax.set_title(f"{one.problem}, $t$ = {one.t_end:g}: fitted where filled", fontsize="medium")
@@ -212,12 +214,9 @@ def plot_same_map(result: SameMap, ax: Axes | None) -> Axes:
 def plot_efficiency(result: Efficiency, ax: Axes | None) -> Axes:
     ax = axes(ax)
     for i, chosen in enumerate(result.methods):
-        dashed = isinstance(chosen, Galerkin) and chosen.rule.family == "Gau"
-        colour, mark = COLOURS[i % len(COLOURS)], "os^vD"[(i // len(COLOURS)) % 5]
-        line = mark + (":" if dashed else "-")
-        ax.loglog(result.time[i], result.error[i], line, color=colour, markersize=4, linewidth=1, label=chosen.name)
+        ax.loglog(result.time[i], result.error[i], **line(chosen), markersize=4, linewidth=1, label=chosen.name)
     ax.set(xlabel="run time (s)", ylabel="relative error")
-    ax.set_title(f"{result.problem}: error against run time (Gauss dotted)", fontsize="medium")
+    ax.set_title(f"{result.problem}: error against run time (Gauss dashed)", fontsize="medium")
     outside_legend(ax)
     return ax
 

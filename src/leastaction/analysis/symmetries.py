@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction import looks
 from leastaction.analysis.conservation import Conservation, check
 from leastaction.analysis.figures import matrix_plot
 from leastaction.analysis.generators import describe, readable_basis
@@ -261,3 +263,21 @@ def _joined(terms: list[tuple[str, str]]) -> str:
     first, *rest = terms
     text = ("−" if first[0] == "−" else "") + first[1]
     return text + "".join(f" {sign} {body}" for sign, body in rest)
+
+
+def _momenta(system: Any, params: Mapping[str, Any]) -> Mapping[str, looks.Invariant]:
+    """The conserved momenta of a small Lagrangian, for its pictures; none where they cannot be told."""
+    if not isinstance(system, Lagrangian) or system.n > 6:
+        return {}
+    try:
+        found = symmetries(system, params=params)
+    except (ArithmeticError, ValueError):
+        return {}
+    return {one.formula: partial(_momentum, one) for one in found}
+
+
+def _momentum(one: Symmetry, q: Any, p: Any, params: Mapping[str, Any]) -> FloatArray:
+    return one.momentum(q, p)
+
+
+looks.momenta.append(_momenta)

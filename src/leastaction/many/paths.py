@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -110,11 +111,30 @@ class Paths:
         def states(array: Any) -> Any:
             return array.variable(dims) if isinstance(array, LazyArray) else (dims, array)
 
+        lazy = isinstance(self.q, LazyArray)  # then nothing is read before it is asked for
+        energy = {} if lazy else {"energy": (("trajectory", "t"), self.energy())}
         return xarray.Dataset(
-            {"q": states(self.q), "p": states(self.p), "status": ("trajectory", self.status)},
+            {"q": states(self.q), "p": states(self.p), **energy, "status": ("trajectory", self.status)},
             coords={"trajectory": np.arange(len(self)), "t": np.asarray(self.t), "dof": np.arange(self.system.n)},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
+
+    def to_html(self, file: str | os.PathLike[str], draw: Any = None, megabytes: float = 1.4) -> None:
+        """Write one file that plays the ensemble as a cloud, one point for each trajectory; as `Path.to_html`."""
+        from leastaction import viewer
+
+        viewer.write(viewer.cloud_page(self, draw, megabytes), file)
+
+    def show(self, draw: Any = None) -> None:
+        """Play the ensemble as a cloud: in a window of the browser, or in the cell of a notebook."""
+        from leastaction import viewer
+
+        viewer.show(viewer.cloud_page(self, draw))
+
+    def _repr_html_(self) -> str:
+        from leastaction import viewer
+
+        return viewer.frame(viewer.cloud_page(self, megabytes=viewer.CELL_MEGABYTES))
 
     def __repr__(self) -> str:
         failed = int(self.failed.sum())

@@ -6,18 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from leastaction.methods import Method, method
-from leastaction.plots import COLOURS
+from leastaction.colours import line
 
-# Colour, marker and line by method; members of the family without an entry take theirs by degree.
-_KNOWN: dict[str, tuple[str, str, str]] = {
-    "P1N1Q2Gau": (COLOURS[1], "s", "--"),
-    "P1N2Q2Lob": (COLOURS[4], "v", "--"),
-    "P2N3Q4Lob": (COLOURS[0], "o", "-"),
-    "rk4": (COLOURS[2], "^", "-."),
-    "rk4-lagrange": (COLOURS[2], "^", "-."),
-}
-_MARKERS = "osD^vP*Xh<>p"
+__all__ = ["EXACT", "line", "style"]
+
 EXACT = {"color": "#444444", "linewidth": 1.0, "linestyle": "-"}
 
 _SETTINGS: Any = {
@@ -44,15 +36,3 @@ def style() -> Iterator[None]:
 
     with matplotlib.rc_context(_SETTINGS):
         yield
-
-
-def line(name: str | Method) -> dict[str, Any]:
-    """Keyword arguments for plot() that mark a method."""
-    chosen = method(name)
-    if chosen.name in _KNOWN:
-        colour, marker, dashes = _KNOWN[chosen.name]
-    else:
-        s = getattr(chosen, "s", 1)
-        gauss = chosen.name.endswith("Gau")
-        colour, marker, dashes = COLOURS[(s + 2) % len(COLOURS)], _MARKERS[s % len(_MARKERS)], "-" if gauss else ":"
-    return {"color": colour, "marker": marker, "linestyle": dashes}

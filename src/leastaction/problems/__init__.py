@@ -14,7 +14,10 @@ import importlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from leastaction import looks
+
 if TYPE_CHECKING:
+    from leastaction.looks import Look
     from leastaction.problems.problem import Problem
 
 __all__ = ["get", "names"]
@@ -69,3 +72,12 @@ def get(name: str, **settings: Any) -> Problem:
     if unknown := [setting for setting in settings if setting not in known]:
         raise ValueError(f"{name} has no setting {unknown[0]!r}; it has {', '.join(known)}")
     return make(**settings)
+
+
+def _look(system: Any) -> Look | None:
+    from leastaction.problems.looks import find
+
+    return find(system)
+
+
+looks.finders.append(_look)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from leastaction.colours import COLOURS
 from leastaction.methods import Galerkin
 from leastaction.papers.galerkin2014.runs import (
     KEPLER,
@@ -22,7 +23,6 @@ from leastaction.papers.galerkin2014.runs import (
 )
 from leastaction.papers.model import Claim, Drawing, FigureSpec, Options
 from leastaction.papers.style import line
-from leastaction.plots import COLOURS
 from leastaction.problems import get
 
 NODES = {"Gau": (2, 3, 4, 5), "Lob": (3, 4, 5, 6)}  # r of the four panels

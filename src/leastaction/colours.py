@@ -1,0 +1,41 @@
+"""One look for every method: the same colour, marker and dashes in every picture, page and paper.
+
+The colours are Okabe and Ito's, which every kind of colour vision tells apart. A degree s has its colour, RK4 has its
+own; rules of one degree differ by marker and dashes, so that a print without colours can be read too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leastaction.methods import Galerkin, Method, method
+
+BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = (
+    *("#0072B2", "#D55E00", "#009E73"),
+    *("#CC79A7", "#E69F00", "#56B4E9", "#000000"),
+)
+COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
+
+_BY_DEGREE = (VERMILION, BLUE, ORANGE, PINK, SKY, BLACK)  # s = 1, 2, …; green is left to RK4
+_GAUSS = "sDph*>"
+_LOBATTO = "voPX<d"
+
+
+def colour(name: str | Method) -> str:
+    """A method's colour, as #rrggbb.
+
+    >>> colour("simpson") == colour("P2N2Q4Gau"), colour("rk4") == colour("rk4-lagrange")
+    (True, True)
+    """
+    chosen = method(name)
+    return _BY_DEGREE[(chosen.s - 1) % len(_BY_DEGREE)] if isinstance(chosen, Galerkin) else GREEN
+
+
+def line(name: str | Method) -> dict[str, Any]:
+    """Keyword arguments of Matplotlib's plot() that mark a method."""
+    chosen = method(name)
+    if not isinstance(chosen, Galerkin):
+        return {"color": GREEN, "marker": "^", "linestyle": "-."}
+    gauss = chosen.rule.family == "Gau"
+    marker = (_GAUSS if gauss else _LOBATTO)[(chosen.s - 1) % len(_GAUSS)]
+    return {"color": colour(chosen), "marker": marker, "linestyle": "--" if gauss else "-"}

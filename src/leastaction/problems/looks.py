@@ -1,0 +1,128 @@
+"""How the problems of the catalogue are shown: drawings, names, units.
+
+A drawing takes a state q and the parameters it names, and gives points, or points and links; a link is (i, j) for a rod
+or (i, j, "spring"), (i, j, "thread"). It is written for one state and works on arrays of states as well.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache, partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from leastaction.looks import Look
+from leastaction.problems.arithmetic import DOUBLES, by_components
+
+RIM = 16  # points of a top's rim
+
+
+def pendulum(q: Any) -> Any:
+    return [(0, 0), (np.sin(q[0]), -np.cos(q[0]))]
+
+
+def double_pendulum(q: Any, l1: Any, l2: Any) -> Any:
+    x, y = l1 * np.sin(q[0]), -l1 * np.cos(q[0])
+    return [(0, 0), (x, y), (x + l2 * np.sin(q[1]), y - l2 * np.cos(q[1]))]
+
+
+def spring(q: Any) -> Any:
+    """A mass on a spring, between a wall and free space; at rest in the middle."""
+    return [(-3, 0), (q[0], 0)], [(0, 1, "spring")]
+
+
+def spring_in_plane(q: Any) -> Any:
+    return [(0, 0), (q[0], q[1])], [(0, 1, "spring")]
+
+
+def planet(q: Any) -> Any:
+    """A particle and, at the origin, what attracts it."""
+    return [(0, 0), (q[0], q[1])], []
+
+
+def planet_in_space(q: Any) -> Any:
+    return [(0, 0, 0), (q[0], q[1], q[2])], []
+
+
+def particle(q: Any) -> Any:
+    return [(q[0], q[1])]
+
+
+def henon_heiles(q: Any) -> Any:
+    """The star, and the triangle that bounds it for H = 1/6."""
+    a = math.sqrt(3) / 2
+    return [(0, 1), (-a, -0.5), (a, -0.5), (q[0], q[1])], [(0, 1, "thread"), (1, 2, "thread"), (2, 0, "thread")]
+
+
+def top(q: Any) -> Any:
+    """The axis from the fixed point, and a disc on it, one of whose spokes shows the spin."""
+    phi, theta, psi = q[0], q[1], q[2]
+    axis = np.sin(theta) * np.sin(phi), -np.sin(theta) * np.cos(phi), np.cos(theta)
+    # e₁ along the line of nodes, e₂ = axis × e₁
+    first = np.cos(phi), np.sin(phi), 0 * phi
+    second = -np.cos(theta) * np.sin(phi), np.cos(theta) * np.cos(phi), np.sin(theta)
+    rim = []
+    for k in range(RIM):
+        c, s = np.cos(psi + 2 * math.pi * k / RIM), np.sin(psi + 2 * math.pi * k / RIM)
+        rim.append(tuple(0.62 * a + 0.36 * (c * e + s * f) for a, e, f in zip(axis, first, second, strict=True)))
+    hub = tuple(0.62 * a for a in axis)
+    links: list[Any] = [(0, 1), (2, 3, "thread")]
+    links += [(3 + k, 3 + (k + 1) % RIM, "thread") for k in range(RIM)]
+    return [(0, 0, 0), axis, hub, *rim], links
+
+
+def nutation(q: Any) -> Any:
+    return [(0, 0), (np.sin(q[0]), np.cos(q[0]))]
+
+
+_TWO: dict[str, Any] = {"names": ("θ₁", "θ₂"), "momenta": ("p₁", "p₂"), "angles": (0, 1)}
+_SI_ANGLES: dict[str, Any] = {"t": "s", "q": "rad", "p": "kg m²/s", "energy": "J"}
+_PLANE: dict[str, Any] = {"names": ("x", "y"), "momenta": ("px", "py")}
+_SPACE: dict[str, Any] = {"names": ("x", "y", "z"), "momenta": ("px", "py", "pz")}
+_EULER: dict[str, Any] = {"names": ("φ", "θ", "ψ"), "momenta": ("p_φ", "p_θ", "p_ψ"), "angles": (0, 2)}
+
+LOOKS: dict[str, Look] = {
+    "charged-particle": Look(draw=particle, **_PLANE),
+    "double-pendulum": Look(draw=double_pendulum, units=_SI_ANGLES, trails=(2,), **_TWO),
+    "driven-oscillator": Look(draw=spring, names=("x",), momenta=("p",), period=lambda w: 2 * math.pi / w["nu"]),
+    "harmonic-oscillator": Look(draw=spring, names=("x",), momenta=("p",)),
+    "harmonic-oscillator-2d": Look(draw=spring_in_plane, trails=(1,), **_PLANE),
+    "henon-heiles": Look(draw=henon_heiles, trails=(3,), **_PLANE),
+    "kepler": Look(draw=planet, trails=(1,), **_PLANE),
+    "kepler-3d": Look(draw=planet_in_space, trails=(1,), **_SPACE),
+    "kepler-galerkin": Look(draw=planet, trails=(1,), **_PLANE),
+    "lagrange-top": Look(draw=top, units=_SI_ANGLES, trails=(1,), **_EULER),
+    "lagrange-top-cusps": Look(draw=top, units=_SI_ANGLES, trails=(1,), **_EULER),
+    "lagrange-top-cusps-reduced": Look(draw=nutation, names=("θ",), momenta=("p_θ",), units={"q": "rad"}),
+    "linear-double-pendulum": Look(draw=double_pendulum, units=_SI_ANGLES, trails=(2,), **_TWO),
+    "pendulum": Look(draw=pendulum, names=("θ",), momenta=("p",), angles=(0,), units={"q": "rad"}),
+}
+
+
+def find(system: Any) -> Look | None:
+    """The look of a system that is one of the catalogue's: of its name and with its very Lagrangian."""
+    if system.name not in LOOKS:
+        return None
+    program, found = _known(system.name)
+    return found if getattr(system, "program", None) == program else None
+
+
+@cache
+def _known(name: str) -> tuple[Any, Look]:
+    from leastaction.problems import get
+
+    problem = get(name)
+    kept = {
+        name.replace("-", " "): partial(_value, invariant.formula)
+        for name, invariant in problem.invariants.items()
+        if name != "energy"
+    }
+    return problem.system.program, replace(LOOKS[name], title=problem.title, invariants=kept)
+
+
+def _value(formula: Any, q: Any, p: Any, params: Any) -> Any:
+    c = SimpleNamespace(**{name: DOUBLES(float(value)) for name, value in params.items()})
+    return by_components(DOUBLES, lambda *qp: formula(DOUBLES, c, *qp), q, p)

@@ -1,0 +1,124 @@
+"""Frames: the states that a picture is made of, few enough to send and close enough to be joined by straight lines.
+
+Frames are equally spaced in time, but for the last. Of a run with many states every so many are taken; where states are
+far apart, the motion in between is the method's own polynomial, `path(t)`. The spacing is the widest for which the
+middle of two frames lies on the straight line between them, up to a small part of the picture.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.between import states
+
+if TYPE_CHECKING:
+    from leastaction.path import Path
+
+FloatArray = NDArray[np.float64]
+Picture = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # t, q, p of M states ↦ (M, …)
+
+STRAIGHT = 1 / 2000  # of the picture's size: what a straight line may miss: a third of a pixel
+QUICK_STRAIGHT, QUICK_MOST = 1 / 600, 4000
+FEWEST = 200  # frames, where there are as many to be had
+MOST_ROWS = 1 << 20  # states looked at
+FINEST = 4096  # frames to a stored state, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """States at t[k] = t[0] + k dt, but for the last; `whole` tells whether straight lines between them will do."""
+
+    t: FloatArray
+    q: FloatArray
+    p: FloatArray
+    dt: float
+    whole: bool
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+
+def frames(path: Path, most: int, picture: Picture, begin: int = 0, quick: bool = False) -> Frames:
+    """At most so many frames of a path from its stored state `begin` on; `quick`: time matters more than a pixel."""
+    straight = QUICK_STRAIGHT if quick else STRAIGHT
+    count = len(path) - begin
+    skip = max(1, math.ceil((count - 1) / min(most, MOST_ROWS))) if count > 1 else 1
+    t, q, p = rows(path, begin, skip)
+    if count <= 2:
+        return Frames(t, q, p, float(t[-1] - t[0]), True)
+    X = _flat(picture, t, q, p)
+    missed = _missed(X)
+    if missed > straight and skip == 1 and path.output is None:
+        return _refined(path, t, q, p, min(most, QUICK_MOST) if quick else most, picture, straight)
+    keep = 1
+    while len(t[:: 2 * keep]) > FEWEST and _missed(X[::keep]) < straight:
+        keep *= 2
+    return _every(t, q, p, keep, missed < straight)
+
+
+def rows(path: Path, begin: int = 0, skip: int = 1) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Every so many of the stored states from `begin` on, and the last, as float64."""
+    places = [slice(begin, None, skip)]
+    if (len(path) - 1 - begin) % skip:
+        places.append(slice(len(path) - 1, None))
+    t, q, p = (
+        np.concatenate([np.asarray(array[place]).astype(float) for place in places])
+        for array in (path.t, path.q, path.p)
+    )
+    return t, q, p
+
+
+def _every(t: FloatArray, q: FloatArray, p: FloatArray, keep: int, whole: bool) -> Frames:
+    places = np.arange(0, len(t), keep)
+    if places[-1] != len(t) - 1:
+        places = np.append(places, len(t) - 1)
+    return Frames(t[places], q[places], p[places], float(t[places[1]] - t[0]), whole)
+
+
+def _refined(
+    path: Path, t: FloatArray, q: FloatArray, p: FloatArray, most: int, picture: Picture, straight: float
+) -> Frames:
+    """Halve the spacing until lines are straight or there is no more room."""
+    parts, found = 1, Frames(t, q, p, float(t[1] - t[0]), False)
+    while 2 * parts * (len(t) - 1) < most and parts < FINEST:
+        parts *= 2
+        try:
+            found = _between(path, t, q, p, parts)
+        except ArithmeticError:  # a step that cannot be solved again: the stored states must do
+            return found
+        if _missed(_flat(picture, found.t, found.q, found.p)) < straight:
+            return replace(found, whole=True)
+    return found
+
+
+def _between(path: Path, t: FloatArray, q: FloatArray, p: FloatArray, parts: int) -> Frames:
+    """The stored states with parts − 1 others between each two; the last interval may be shorter than the others."""
+    dt = (t[1] - t[0]) / parts
+    k = np.arange(math.ceil((abs(t[-1] - t[0]) / abs(dt)) * (1 - 1e-12)))
+    times = np.append(t[0] + k * dt, t[-1])
+    positions, momenta = states(path, times)
+    stored = np.arange(0, len(times) - 1, parts)
+    positions[stored], momenta[stored] = q[: len(stored)], p[: len(stored)]
+    positions[-1], momenta[-1] = q[-1], p[-1]
+    return Frames(times, positions, momenta, float(dt), False)
+
+
+def _flat(picture: Picture, t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
+    """What must be straight: the points drawn, in parts of the picture's size."""
+    X = np.asarray(picture(t, q, p), float)
+    size = max(float(np.ptp(X[..., d])) for d in range(X.shape[-1])) or 1.0
+    return X.reshape(len(t), -1) / size
+
+
+def _missed(X: FloatArray) -> float:
+    """How far the middle of three neighbours is from the line between the outer two, at most."""
+    if len(X) < 3:
+        return 0.0
+    last = len(X) - 1 - (len(X) - 1) % 2
+    return float(np.abs(X[1:last:2] - (X[0 : last - 1 : 2] + X[2 : last + 1 : 2]) / 2).max())

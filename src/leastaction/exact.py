@@ -56,8 +56,10 @@ _GROWING = {"exp": 1e5, "sinh": 1e5, "cosh": 1e5, "gamma": 1e4}
 class _TooLargeError(ValueError):
     """A number with more than MOST_BITS bits."""
 
-    def __init__(self) -> None:
-        super().__init__(f"exact numbers have at most {MOST_BITS} bits, about 10^±{MOST_BITS * 3 // 10}")
+    def __init__(
+        self, message: str = f"exact numbers have at most {MOST_BITS} bits, about 10^±{MOST_BITS * 3 // 10}"
+    ) -> None:
+        super().__init__(message)
 
 
 class Reals(Protocol):

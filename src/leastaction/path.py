@@ -60,6 +60,10 @@ class Path:
     tangent: FloatArray | None = None
     sensitivity: FloatArray | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle keeps: not the mechanics, which is made again."""
+        return {name: value for name, value in self.__dict__.items() if name != "mechanics"}
+
     @property
     def reals(self) -> Reals:
         """The arithmetic of the run."""

@@ -45,6 +45,7 @@ _FUNCTIONS = {
 
 
 _HEXADECIMAL = re.compile(r"([+-]?)0x([0-9a-f]+)\.?([0-9a-f]*)p([+-]?[0-9]+)", re.IGNORECASE)
+BINARY_NUMBER = re.compile(r"-?0x[0-9a-f]+p-?[0-9]{1,9}")  # what `to_text` makes of a number of many digits
 _DECIMAL_EXPONENT = re.compile(r"e([+-]?[0-9_]+)\s*$", re.IGNORECASE)
 
 # Exact numbers are held with all their bits, so that there is an end to their size: about 10^±120000.

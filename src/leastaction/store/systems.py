@@ -24,7 +24,6 @@ from leastaction.linear.archive import from_arrays, to_arrays
 from leastaction.linear.factor import blas_threads
 from leastaction.linear.stepper import LinearStepper
 from leastaction.methods import method
-from leastaction.program import Program
 from leastaction.stepping.stepper import ResumableStepper, Start, stepper
 from leastaction.store.archive import Archive
 
@@ -39,8 +38,7 @@ class ByProgram:
 
     @classmethod
     def of(cls, header: Header) -> ByProgram:
-        program = Program.from_json(header["program"])
-        return cls(Lagrangian.from_program(program, header["n"], header["defaults"], header["name"]))
+        return cls(Lagrangian.from_record(header))
 
     def header(self) -> dict[str, Any]:
         defaults = {name: np.asarray(value).tolist() for name, value in self.system.params.items()}

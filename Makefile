@@ -22,7 +22,7 @@ browser:
 	|| echo "no Chromium, and no way to install it here: the browser test will be skipped"
 
 test: setup browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(ARGS)
 
 test-all: setup browser
 	$(BIN)/python -m pytest -m "slow or not slow"

@@ -77,7 +77,7 @@ def _array(data: bytes) -> NDArray[Any]:
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != length:
         raise ValueError(f"shape {shape} of {dtype} does not fit its {length} bytes")
     found = np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape, order="F" if fortran else "C")
-    return found.copy(order="C")
+    return found.copy(order="K")
 
 
 def mapping(value: Any, what: str) -> Mapping[str, Any]:

@@ -26,6 +26,7 @@ from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.running import positive, progress_bar
 from leastaction.store.archive import Archive
+from leastaction.store.header import interpreting
 from leastaction.store.stored import compare
 
 
@@ -92,8 +93,7 @@ def ensemble(
         return _paths(
             job, start.params, found, job.times(0, job.kept), rows[..., : system.n], rows[..., system.n :], stats
         )
-    disk = Disk.create(FilePath(store), job, start, parts)
-    with disk.archive.writing():
+    with Disk.creating(FilePath(store), job, start, parts) as disk:
         return _stored(disk, client, threads, progress)
 
 
@@ -107,10 +107,13 @@ def resume_ensemble(archive: Archive, steps: int | None, client: Any, threads: i
     """Run what an archive's trajectories lack to the planned end, or to one that is so many steps later."""
     more = 0 if steps is None else positive("steps", steps)
     with archive.writing():
+        with interpreting(archive.path):
+            disk = Disk.open(archive)
         compare(archive.header, archive.path)
         archive.tidy()
-        disk = Disk.open(archive)
-        disk.start(), disk.parts(usual_parts(disk.job, disk.size, client, threads))  # before anything is changed
+        usual = usual_parts(disk.job, disk.size, client, threads)
+        with interpreting(archive.path):
+            disk.start(), disk.parts(usual)  # before anything is changed
         if more:
             check_count(disk.job.steps + more)
             check_times(disk.job.system, disk.job.t0, disk.job.h, disk.job.steps + more)

@@ -23,8 +23,10 @@ from leastaction.linear import Quadratic
 from leastaction.linear.archive import from_arrays, to_arrays
 from leastaction.linear.factor import blas_threads
 from leastaction.linear.stepper import LinearStepper
-from leastaction.methods import method
-from leastaction.stepping.stepper import ResumableStepper, Start, stepper
+from leastaction.methods import Galerkin, Method, method
+from leastaction.reading import MOST_STEPS, floats
+from leastaction.stepping import layout
+from leastaction.stepping.stepper import GalerkinStepper, ResumableStepper, Start, stepper
 from leastaction.store.archive import Archive
 
 Header = Mapping[str, Any]
@@ -103,8 +105,41 @@ def keeper(system: Lagrangian | Quadratic) -> Keeper:
 
 def kept(archive: Archive) -> Keeper:
     """The system of an archive."""
-    by = kind(archive.header)
-    return by.of(archive.header) if by is ByProgram else ByArrays.of(archive.arrays())
+    header = archive.header
+    if kind(header) is ByProgram:
+        return ByProgram.of(header)
+    by = ByArrays.of(archive.arrays())
+    if (by.system.n, by.system.sparse) != (header["n"], header["sparse"]):
+        raise ValueError(f"zarr.json tells of n = {header['n']}, the system's matrices of n = {by.system.n}")
+    return by
+
+
+def restore(solver: ResumableStepper, chosen: Method, state: Mapping[str, NDArray[Any]], done: int) -> None:
+    """Set a stepper up again after so many steps. The state may come from a stranger: native loops would trust it."""
+    fresh = solver.state()
+    if state.keys() != fresh.keys():
+        raise ValueError(f"the state must hold {', '.join(fresh)}; got {', '.join(state)}")
+    for name, array in fresh.items():
+        floats(state, name, array.shape, array.dtype)
+    if "integers" in state:
+        check_integers(chosen, state["integers"], done)
+    elif int(state["first"]) != done:
+        raise ValueError(f"the state is that after {state['first']} steps, not after {done}")
+    solver.restore(state)
+
+
+def check_integers(chosen: Method, integers: NDArray[Any], done: Any) -> None:
+    """Whether the integers of a stepper's state, or of many, can be those after so many steps."""
+    places = GalerkinStepper._KEPT if isinstance(chosen, Galerkin) else (layout.FIRST,)
+    if integers.shape[-1] != len(places):
+        raise ValueError(f"the state must hold {len(places)} integers; got {integers.shape[-1]}")
+    known = {layout.STARTED: (0, 1), layout.FIRST: (done, done)}
+    if isinstance(chosen, Galerkin):
+        known[layout.PREDICTOR] = 0, chosen.s
+    for k, place in enumerate(places):
+        low, high = known.get(place, (0, MOST_STEPS))
+        if not ((low <= integers[..., k]) & (integers[..., k] <= high)).all():
+            raise ValueError("the state's integers are not those of a run of so many steps")
 
 
 def kind(header: Header) -> type[Keeper]:

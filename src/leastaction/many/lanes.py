@@ -116,7 +116,7 @@ class _Batch:
         self.places = {name: programs.advance.input_slice(name) for name, _ in programs.advance.inputs}
         self.layout = f"lanes_{hashlib.sha256(repr(programs.advance.inputs).encode()).hexdigest()[:8]}"
         self._lasting = _lasting(programs.advance)
-        kernels = compiled(job)
+        self._kernels = kernels = compiled(job)  # kept as long as their addresses are
         self._run = loop("lanes.run")
         self._space = galerkin_workspace(job.system, job.method)
         self._table = method_table(self._space, job.method)

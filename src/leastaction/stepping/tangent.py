@@ -78,6 +78,7 @@ class GalerkinTangent(GalerkinStepper, WithTangent):
         fused = None if parameters else _tangent_program(system.point, method, n)
         kernel = compile_program(fused or (system.sensitivity if parameters else system.point))
         run = loop_address("galerkin.run")
+        self._code = kernel  # kept as long as its address is
         self._kernel = np.array([kernel.address, extra, kernel.outputs, fused is not None, run], np.int64)
         sizes = [2 * n, kernel.outputs, N * N, N * n, N * extra, n * N, n * n, n * extra, N, kernel.work]
         self._scratch = np.zeros(sum(sizes))

@@ -202,8 +202,8 @@ class Disk:
         """For readers of Zarr alone: the times, and what there is to say of each trajectory."""
         job, archive = self.job, self.archive
         try:
-            told = int(archive.checkpoint("told").facts["steps"])
-        except StoreError:  # not there yet, or damaged: all times once more
+            told = integer(entry(archive.checkpoint("told").facts, "steps"), "steps", 0, job.steps)
+        except (StoreError, ValueError):  # not there yet, or damaged: all times once more
             told = 0
         cut = archive.cut("t")
         for first in range(int(job.regular(told)) // cut * cut, job.kept, cut):
@@ -325,7 +325,7 @@ def _length(job: Job, start: Start, usual: int) -> int:
 def _layouts(job: Job, size: int, length: int, rows: int, begins: Mapping[str, NDArray[Any]]) -> dict[str, Layout]:
     """All arrays of an archive: states, times, what there is to say of each trajectory, and where they begin."""
     n, real = job.system.n, np.dtype(float)
-    dims = ("trajectory", "t", "dof")
+    dims: tuple[str, ...] = ("trajectory", "t", "dof")
     arrays = {name: Layout((size, job.kept, n), (length, rows), real, dims, np.nan) for name, _ in columns(job)}
     cut = max(SMALLEST_BLOCK_BYTES // 8, min(job.kept, TABLE_BYTES // 8))
     arrays["t"] = Layout((job.kept,), (cut,), real, ("t",), np.nan)

@@ -24,7 +24,7 @@ from leastaction.many.starts import starts
 from leastaction.many.stored import View, view
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
-from leastaction.running import positive, progress_bar
+from leastaction.running import positive, preparing, progress_bar
 from leastaction.store.archive import Archive
 from leastaction.store.header import interpreting
 from leastaction.store.stored import compare
@@ -140,7 +140,9 @@ def _run(
 ) -> dict[str, Any]:
     """Do what the sink lacks, which has so many steps already; what there is to say about it."""
     clock = time.perf_counter()
-    prepare(job)
+    stored = isinstance(sink, Disk)
+    with preparing("la.resume begins it again" if stored else "nothing was computed"):
+        prepare(job)
     compiled = time.perf_counter() - clock
     clock = time.perf_counter()
     with progress_bar(job.steps * len(start), progress) as bar:

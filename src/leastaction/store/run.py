@@ -16,7 +16,7 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import method
 from leastaction.prepare import Request, prepare
-from leastaction.running import interruptible, positive, progress_bar, raise_failure
+from leastaction.running import interruptible, positive, preparing, progress_bar, raise_failure
 from leastaction.stepping.stepper import Failure, ResumableStepper
 from leastaction.store.archive import Archive, rows_layout
 from leastaction.store.checkpoint import Checkpoint
@@ -37,7 +37,8 @@ def store_run(path: str | os.PathLike[str], request: Request, t_end: float | Non
     """Integrate into a new archive."""
     system = request.system
     arrays = keeper(system).arrays()  # a system that cannot be kept is refused before anything is done
-    prepared = prepare(request)
+    with preparing():
+        prepared = prepare(request)
     dofs, start = prepared.dofs, np.concatenate([prepared.q[prepared.dofs], prepared.p[prepared.dofs]])
     header = {
         "kind": KIND,
@@ -109,7 +110,7 @@ class _Stream:
         failure = None
         self.commit("running", count)
         committed, piece = time.perf_counter(), SMALLEST_PIECE
-        with progress_bar(count, progress) as bar, interruptible(self.stop):
+        with progress_bar(count, progress) as bar, interruptible(self.stop, lambda: self.done >= count):
             bar.update(self.done)
             while self.done < count and not self.interrupted and failure is None:
                 clock = time.perf_counter()

@@ -186,7 +186,7 @@ class Program:
             if op == "input":
                 values.append(x[args[0]])
             elif op == "const":
-                values.append(float(args[0]))
+                values.append(to_float64(args[0]))
             else:
                 values.append(_evaluate(op, *(values[a] for a in args)))
         return {name: [values[k] for k in self.output(name)] for name, _ in self.outputs}
@@ -210,6 +210,27 @@ def _instruction(data: Any) -> Instruction:
         raise ValueError(f"a constant is one number; got {len(args)}")
     number = text(args[0], "a constant")
     return "const", Fraction(number) if "/" in number else float.fromhex(number)
+
+
+def finite(x: float | Fraction) -> bool:
+    """Whether a constant is a number; a Fraction is, of whatever size."""
+    return isinstance(x, Fraction) or math.isfinite(x)
+
+
+def in_range(x: float | Fraction) -> bool:
+    """Whether float64 reaches as far as a constant."""
+    return not isinstance(x, Fraction) or abs(x.numerator) < abs(x.denominator) << 1024
+
+
+def to_float64(x: float | Fraction) -> float:
+    """A constant, rounded to float64."""
+    if not in_range(x):
+        digits = math.log10(2) * (x.numerator.bit_length() - x.denominator.bit_length())  # type: ignore[union-attr]
+        raise ValueError(
+            f"a constant of about 10^{digits:.0f} appears where constants of L meet, beyond the 1.8·10^308 of float64. "
+            "Choose other units, or run with digits="
+        )
+    return float(x)
 
 
 def _slice(blocks: Sequence[tuple[str, int]], name: str) -> slice:
@@ -281,8 +302,8 @@ class Builder:
 
     def const(self, x: float | Fraction) -> int:
         if isinstance(x, Fraction):
-            nearest = float(x)
-            return self._emit("const", nearest if Fraction(nearest) == x else x)
+            nearest = float(x) if in_range(x) else math.inf
+            return self._emit("const", nearest if finite(nearest) and Fraction(nearest) == x else x)
         return self._emit("const", float(x))
 
     def constant(self, k: int) -> float | Fraction | None:
@@ -292,7 +313,7 @@ class Builder:
     def op(self, op: str, *args: int) -> int:
         """The value of `op` on the values `args`, simplified."""
         constants = [self.constant(a) for a in args]
-        if op in _RATIONAL and all(c is not None and math.isfinite(c) for c in constants):
+        if op in _RATIONAL and all(c is not None and finite(c) for c in constants):
             exact = [Fraction(c) for c in constants if c is not None]
             if op != "div" or exact[1] != 0:
                 return self.const(_RATIONAL[op](*exact))

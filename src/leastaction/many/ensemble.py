@@ -20,7 +20,7 @@ from leastaction.many.execute import Memory, Sink, execute, prepare, usual_parts
 from leastaction.many.job import FloatArray, Job, Standing, Start, Status
 from leastaction.many.paths import Paths
 from leastaction.many.reductions import Plan, Reduction, Section, plan
-from leastaction.many.starts import starts
+from leastaction.many.starts import check_events, starts
 from leastaction.many.stored import View, view
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
@@ -83,6 +83,7 @@ def ensemble(
     until = None if t_end is None else (t_end, count)
     job = Job(system, chosen, t0, h, count, every, plan(reduce, system), until)
     start = starts(system, q0, p0, v0, t0, params)
+    check_events(job, start)
 
     parts = usual_parts(job, len(start), client, threads)
     if store is None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import TraceError
+from leastaction.program import finite
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, apply, lift, plain, wrap
 
 ADJUGATE_LIMIT = 6
@@ -49,7 +49,7 @@ def power(x: Any, y: Any) -> Any:
     builder = ACTIVE.get()
     assert builder is not None
     exponent = builder.constant(lift(builder, y))
-    if exponent is None or not math.isfinite(exponent):
+    if exponent is None or not finite(exponent):
         return apply("pow", x, y)
     return Scalar(builder, builder.raised(lift(builder, x), Fraction(exponent)))
 

@@ -33,6 +33,8 @@ def interpreting(path: Path) -> Iterator[None]:
         yield
     except StoreError:
         raise
+    except PermissionError as error:
+        raise StoreError(error.errno, f"{path} cannot be read: no permission for {error.filename}") from error
     except Exception as error:
         raise StoreError(f"{path} is damaged, or was not written by leastaction: {error}") from error
 

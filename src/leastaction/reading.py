@@ -144,7 +144,7 @@ def numbers(value: Any, what: str) -> Any:
             stack.extend(x)
         elif isinstance(x, str):
             text(x, what, LONGEST_TEXT if _LITERAL.fullmatch(x) else LONGEST_EXPRESSION)
-        elif isinstance(x, bool) or not isinstance(x, int | float):
+        elif not isinstance(x, int | float):
             raise ValueError(f"{what} must hold numbers; got {_shown(x)}")
     return value
 

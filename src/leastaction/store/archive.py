@@ -17,7 +17,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,20 +80,18 @@ class Archive:
         """
         zarr = _zarr()
         path = path.absolute()
-        with _explained(path, "the run did not begin"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                path.mkdir()
-            except FileExistsError:
-                raise StoreError(
-                    errno.EEXIST,
-                    f"{path} exists; la.resume continues a run, another name or removing it starts a new one",
-                ) from None
-            (path / "checkpoint").mkdir()
-            held = lock(path / "checkpoint" / "lock", path)
-            held.__enter__()
-        try:
+        with ExitStack() as held:
             with _explained(path, "the run did not begin"):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    path.mkdir()
+                except FileExistsError:
+                    raise StoreError(
+                        errno.EEXIST,
+                        f"{path} exists; la.resume continues a run, another name or removing it starts a new one",
+                    ) from None
+                (path / "checkpoint").mkdir()
+                held.enter_context(lock(path / "checkpoint" / "lock", path))
                 header = to_json({**header, "arrays": {k: [a.dtype.str, a.chunks] for k, a in arrays.items()}})
                 attributes = {"leastaction": header, "format": FORMATS[header["kind"]], "checksum": checksum(header)}
                 group = zarr.create_group(zarr.storage.LocalStore(path), attributes=attributes)
@@ -102,8 +100,6 @@ class Archive:
                 for name, layout in arrays.items():
                     archive._add(name, layout)
             yield archive
-        finally:
-            held.__exit__(None, None, None)
 
     def keep(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the arrays of the system, once, before the first checkpoint."""

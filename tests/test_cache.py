@@ -1,16 +1,22 @@
 """Machine code on disk: shared between processes, and never a wrong answer from a damaged, missing or locked cache."""
 
+import gc
 import os
+import stat
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+import leastaction as la
 from leastaction.backends import native
 from leastaction.backends.points import evaluate
-from leastaction.kernel import cache
+from leastaction.backends.stepper import Start, stepper
+from leastaction.kernel import cache, compile_program
+from leastaction.kernel import compile as compile_module
 from leastaction.program import Program
 
 # A run that needs a kernel of its own and native loops, and prints every bit of its result.
@@ -22,12 +28,12 @@ print(path.q.tobytes().hex(), path.energy().tobytes().hex())
 """
 
 
-def run(folder):
-    """The result with this cache directory, from a fresh process."""
+def run(folder, says=""):
+    """The result with this cache directory, from a fresh process; and what it says."""
     environment = {**os.environ, "LEASTACTION_CACHE": str(folder)}
     done = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert says in done.stderr if says else done.stderr == ""
     return done.stdout
 
 
@@ -87,7 +93,7 @@ def test_processes_starting_at_once_with_an_empty_cache(filled, tmp_path):
     for path in entries(tmp_path):
         path.write_bytes(flip(path.read_bytes()))
     assert run(tmp_path) == filled[1]
-    assert run(tmp_path / entries(tmp_path)[0].name / "not-a-folder") == filled[1]
+    assert run(tmp_path / entries(tmp_path)[0].name / "not-a-folder", says="cannot be kept") == filled[1]
 
 
 def truncate(data):
@@ -146,7 +152,9 @@ def test_folder_that_cannot_be_made(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("LEASTACTION_CACHE", str(tmp_path / "file" / "cache"))
     program = Program((("x", 1),), (("y", 1),), (("input", 0), ("const", 0.123), ("mul", 0, 1)), (2,))
-    assert evaluate(program, np.array([[2.0]])) == 0.246
+    with pytest.warns(RuntimeWarning, match="cannot be kept in .*LEASTACTION_CACHE"):
+        assert evaluate(program, np.array([[2.0]])) == 0.246
+    cache.store("entry", b"payload")  # it was said, once
 
 
 def test_read_only_folder(tmp_path, monkeypatch):
@@ -157,7 +165,8 @@ def test_read_only_folder(tmp_path, monkeypatch):
         raise PermissionError("read-only")
 
     monkeypatch.setattr(os, "replace", refuse)
-    cache.store("entry", b"payload")
+    with pytest.warns(RuntimeWarning, match="cannot be kept in .*read-only"):
+        cache.store("entry", b"payload")
     assert list(tmp_path.iterdir()) == []
     assert cache.load("entry") is None
 
@@ -202,3 +211,128 @@ def test_kernels_of_another_processor_are_not_used(monkeypatch):
         monkeypatch.setattr(kernel_compile, "fingerprint", lambda processor=processor: processor)
         kernel_compile.compile_ir(lambda: text, "kernel", key="k", effort=kernel_compile.BEST)
     assert len(set(names)) == 2
+
+
+def used(days, size, folder, name):
+    """An entry that was used last so many days ago."""
+    (folder / name).write_bytes(bytes(size))
+    ago = time.time() - 86_400 * days
+    os.utime(folder / name, (ago, ago))
+
+
+def test_old_entries_are_evicted(tmp_path, monkeypatch):
+    for name, days in (("old", cache.MOST_DAYS + 1), ("new", 1), (".new-left-behind", 2), (".new-at-work", 0)):
+        used(days, 10, tmp_path, name)
+    cache.evict(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"new", ".new-at-work"}
+
+
+def test_the_oldest_entries_are_evicted_until_the_rest_is_little_enough(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "MOST_BYTES", 250)
+    for k in range(5):
+        used(k, 100, tmp_path, f"entry-{k}")
+    cache.evict(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"entry-0", "entry-1"}
+
+
+def test_storing_evicts_and_using_keeps(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEASTACTION_CACHE", str(tmp_path))
+    monkeypatch.setattr(cache, "OFTEN", 1)
+    cache.store("used", b"payload")
+    for name in ("used", "unused"):
+        ago = time.time() - 86_400 * (cache.MOST_DAYS - 1)
+        if name == "unused":
+            (tmp_path / name).write_bytes(b"anything")
+        os.utime(tmp_path / name, (ago, ago))
+    assert cache.load("used") == b"payload"
+    later = time.time() + 86_400 * 2
+    monkeypatch.setattr(time, "time", lambda: later)
+    cache.store("another", b"payload")
+    assert {path.name for path in tmp_path.iterdir()} == {"used", "another"}
+
+
+def test_a_pipe_in_place_of_an_entry_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEASTACTION_CACHE", str(tmp_path))
+    os.mkfifo(tmp_path / "entry")
+    assert cache.load("entry") is None
+    cache.store("entry", b"payload")
+    assert cache.load("entry") == b"payload"
+
+
+def test_a_link_in_place_of_an_entry_is_not_followed(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEASTACTION_CACHE", str(tmp_path))
+    cache.store("entry", b"payload")
+    (tmp_path / "link").symlink_to(tmp_path / "entry")
+    assert cache.load("link") is None
+
+
+@pytest.mark.parametrize("what", ["entry", "folder"])
+@pytest.mark.parametrize("how", ["writable by the group", "writable by all", "of another user"])
+def test_code_that_others_may_have_written_is_not_executed(tmp_path, monkeypatch, what, how):
+    """The checksum of a stranger's entry fits."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("LEASTACTION_CACHE", str(folder))
+    cache.store("entry", b"payload")
+    target = folder if what == "folder" else folder / "entry"
+    if how == "of another user":
+        if os.getuid() != 0:
+            pytest.skip("only root can give files away")
+        os.chown(target, 12345, 12345)
+    else:
+        target.chmod(target.stat().st_mode | (0o020 if "group" in how else 0o002))
+    with pytest.warns(RuntimeWarning, match="is not used.*LEASTACTION_CACHE"):
+        assert cache.load("entry") is None
+    if what == "folder":
+        cache.store("more", b"payload")
+        assert not (folder / "more").exists()
+    else:
+        cache.store("entry", b"payload")  # replaced by the user's own
+        assert cache.load("entry") == b"payload"
+
+
+def test_a_new_folder_is_the_users_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEASTACTION_CACHE", str(tmp_path / "a" / "cache"))
+    before = os.umask(0)
+    try:
+        cache.store("entry", b"payload")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a" / "cache").stat().st_mode) == 0o700
+    assert cache.load("entry") == b"payload"
+
+
+def program_number(k):
+    return Program((("x", 1),), (("y", 1),), (("input", 0), ("const", 2.0 + k / 1024), ("mul", 0, 1)), (2,))
+
+
+def mappings():
+    with open("/proc/self/maps") as file:
+        return sum(1 for _ in file)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="mappings are counted in /proc")
+def test_code_that_nobody_holds_is_freed(monkeypatch):
+    monkeypatch.setattr(compile_module, "RECENT", 8)
+    for k in range(20):
+        compile_program(program_number(k))
+    gc.collect()
+    before = mappings()
+    for k in range(20, 320):
+        assert evaluate(program_number(k), np.array([[1.0]])) == 2.0 + k / 1024
+    gc.collect()
+    assert mappings() < before + 100  # 300 programs had three to nine mappings each
+
+
+def test_code_that_is_held_stays(monkeypatch):
+    monkeypatch.setattr(compile_module, "RECENT", 2)
+    kept = compile_program(program_number(1000))
+    system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.3137 * q @ q, n=2)
+    run = stepper(system, la.method("simpson"), Start(0.0, np.ones(2), np.ones(2), np.ones(2), 0.1, np.zeros(0)))
+    rows = np.zeros((20, 4))
+    run.advance(10, 1, 20, rows)
+    for k in range(2000, 2030):
+        compile_program(program_number(k))
+    gc.collect()
+    run.advance(10, 1, 20, rows[10:])
+    assert np.isfinite(rows).all()
+    assert compile_program(program_number(1000)) is kept

@@ -76,7 +76,7 @@ def test_a_program_is_split_by_what_depends_on_an_input():
 def test_a_kernel_in_place_replaces_what_it_reads(piece, monkeypatch):
     """Outputs with the name of an input take its place, others go to `out`, wherever the program is cut."""
     monkeypatch.setattr(lowering, "PIECE", piece)
-    monkeypatch.setattr("leastaction.kernel.compile._programs", {})
+    monkeypatch.setattr("leastaction.kernel.compile._held", {})
     program = some_program()
     native = compile_program(program, lanes=4, in_place=True)
     x = np.random.default_rng(1).normal(size=(5, 4))

@@ -376,9 +376,9 @@ def test_memory_stays_bounded_with_wide_rows(tmp_path):
 
 @pytest.mark.parametrize("width", [1, 2, 1000, 10_000, 100_000, 1_000_000])
 def test_chunks_are_neither_tiny_nor_huge(tmp_path, width):
-    header = {"kind": "path"}
-    archive = Archive.create(tmp_path / "run.zarr", header, {"t": (0,), "q": (0, width), "p": (0, width)})
-    assert archive.chunk == archive.cut("t") == archive.cut("p")
+    layout = archive_module.rows_layout({"t": (0,), "q": (0, width), "p": (0, width)})
+    with Archive.creating(tmp_path / "run.zarr", {"kind": "path"}, layout) as archive:
+        assert archive.chunk == archive.cut("t") == archive.cut("p")
     assert archive.chunk >= 1
     assert archive_module.CHUNK_BYTES / 2 <= 8 * width * archive.chunk <= max(8 * width, 2**22)
 

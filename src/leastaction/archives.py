@@ -10,17 +10,23 @@ from leastaction.many import archive as ensembles
 from leastaction.many.ensemble import open_ensemble, resume_ensemble
 from leastaction.many.paths import Paths
 from leastaction.store.archive import Archive
+from leastaction.store.header import interpreting
 from leastaction.store.run import resume_run
 from leastaction.store.stored import StoredPath, stored_path
 
 
 def open(path: str | os.PathLike[str]) -> StoredPath | Paths:
-    """The run stored in an archive, as far as it has come; one that is still running can be opened too."""
+    """The run stored in an archive, as far as it has come; one that is still running can be opened too.
+
+    The archive may come from anybody: everything in it is checked, and nothing in it is executed but its Programs.
+    Raises StoreError if it is damaged or no archive.
+    """
     archive = Archive.open(FilePath(path))
-    if archive.header["kind"] == ensembles.KIND:
-        return open_ensemble(archive)
-    # The checkpoint after the metadata: what it counts is there.
-    return stored_path(archive, archive.checkpoint())
+    with interpreting(archive.path):
+        if archive.header["kind"] == ensembles.KIND:
+            return open_ensemble(archive)
+        # The checkpoint after the metadata: what it counts is there.
+        return stored_path(archive, archive.checkpoint())
 
 
 def resume(

@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ArithmeticError as error:
         print(f"leastaction: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        print(f"leastaction: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return 130
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from leastaction.path import Path
@@ -35,6 +36,11 @@ class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
         self.h = h
         self.residual = residual
         self.iterations = iterations
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it travels between processes: with all it says, by keywords."""
+        names = ("path", "step", "time", "h", "residual", "iterations")
+        return partial(type(self), **{name: getattr(self, name) for name in names}), self.args
 
 
 class UnstableStepError(ValueError):

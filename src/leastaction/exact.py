@@ -45,6 +45,7 @@ _FUNCTIONS = {
 
 
 _HEXADECIMAL = re.compile(r"([+-]?)0x([0-9a-f]+)\.?([0-9a-f]*)p([+-]?[0-9]+)", re.IGNORECASE)
+BINARY_NUMBER = re.compile(r"-?0x[0-9a-f]+p-?[0-9]{1,9}")  # what `to_text` makes of a number of many digits
 _DECIMAL_EXPONENT = re.compile(r"e([+-]?[0-9_]+)\s*$", re.IGNORECASE)
 
 # Exact numbers are held with all their bits, so that there is an end to their size: about 10^±120000.
@@ -56,8 +57,10 @@ _GROWING = {"exp": 1e5, "sinh": 1e5, "cosh": 1e5, "gamma": 1e4}
 class _TooLargeError(ValueError):
     """A number with more than MOST_BITS bits."""
 
-    def __init__(self) -> None:
-        super().__init__(f"exact numbers have at most {MOST_BITS} bits, about 10^±{MOST_BITS * 3 // 10}")
+    def __init__(
+        self, message: str = f"exact numbers have at most {MOST_BITS} bits, about 10^±{MOST_BITS * 3 // 10}"
+    ) -> None:
+        super().__init__(message)
 
 
 class Reals(Protocol):

@@ -20,7 +20,7 @@ from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.path import Path
 from leastaction.prepare import Request, prepare
-from leastaction.running import interruptible, positive, progress_bar, raise_failure
+from leastaction.running import interruptible, positive, preparing, progress_bar, raise_failure
 
 PIECE_SECONDS = 0.05  # how long the native loop runs between looks at the keyboard and the progress bar
 FIRST_PIECE = 1  # a step may be slow: at 1000 digits, or of a large system
@@ -98,7 +98,8 @@ def integrate(
         if store is not None:
             check_times(system, t0, h, count)
             return _stored(request, store, t_end, progress)
-        run = _Run(request)  # first, whether there is room at all
+        with preparing():
+            run = _Run(request)  # first, whether there is room at all
         check_times(system, t0, h, count)
     failure = run.go(progress)
     with arithmetic.working():
@@ -147,7 +148,7 @@ class _Run:
 
     def _pieces(self, progress: bool) -> Failure | None:
         count, every, piece = self.request.count, self.request.every, FIRST_PIECE
-        with progress_bar(count, progress) as bar, interruptible(self._stop):
+        with progress_bar(count, progress) as bar, interruptible(self._stop, lambda: self.done >= count):
             while self.done < count and not self.interrupted:
                 clock = time.perf_counter()
                 before = self.done

@@ -21,6 +21,7 @@ from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
+from leastaction.reading import entry, integer, mapping, numbers, text
 from leastaction.step.form import Term
 
 FloatArray = NDArray[np.float64]
@@ -59,11 +60,28 @@ class Lagrangian:
     def from_program(
         cls, program: Program, n: int, params: Mapping[str, Any] | None = None, name: str = "L"
     ) -> Lagrangian:
-        """A system from the Program of L, as read back from a file."""
+        """A system from the Program of L, (t, q, v, params) ↦ L."""
         system = cls.__new__(cls)
         system.n, system.program, system.name, system.fn = _degrees(n), program, name, None
         system._given, system._defaults = deepcopy(dict(params or {})), _values(params or {})
+        size = sum(value.size for value in system._defaults.values())
+        blocks = (("t", 1), ("q", system.n), ("v", system.n), ("params", size)), (("L", 1),)
+        if (program.inputs, program.outputs) != blocks:
+            raise ValueError(
+                f"the Program of a Lagrangian with n = {system.n} and {size} parameters takes {blocks[0]} to "
+                f"{blocks[1]}; got {program.inputs} and {program.outputs}"
+            )
         return system
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Lagrangian:
+        """A system from the header of a file: program, n, defaults and name. Everything in it is checked."""
+        program = Program.from_json(entry(record, "program"))
+        # Momenta determine velocities, so every velocity is read by some instruction.
+        n = integer(entry(record, "n"), "n, the number of degrees of freedom,", 1, len(program.code))
+        defaults = mapping(entry(record, "defaults"), "defaults")
+        given = {text(name, "a parameter's name"): numbers(value, f"{name!r}") for name, value in defaults.items()}
+        return cls.from_program(program, n, given, text(entry(record, "name"), "name"))
 
     @classmethod
     def from_sympy(

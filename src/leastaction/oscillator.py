@@ -24,6 +24,7 @@ hence nothing is missed: neither islands nor thin gaps.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -177,20 +178,24 @@ class Root:
 
 def positive_roots(f: Rational) -> list[Root]:
     """Every zero and pole of f at x² > 0, in ascending order; complete, by isolation of all complex roots."""
-    found = []
-    with flint_bits(BITS):
-        for polynomial, sign in ((f.numerator, 1), (f.denominator, -1)):
-            for factor, multiplicity in polynomial.factor()[1]:
-                irreducible = fmpq_poly(factor.coeffs())
-                roots: Any = irreducible.complex_roots()
-                for root, _ in roots:
-                    if root.imag == 0 and root.real > 0:
-                        found.append(Root(irreducible, root.real, sign * multiplicity))
-        found.sort(key=lambda root: float(root.x2.mid()))
-        for low, high in pairwise(found):
-            if not low.x2 < high.x2:
-                raise ArithmeticError(f"two roots near x² = {low.x2} could not be told apart with {BITS} bits")
-    return found
+    bits = BITS
+    while True:
+        with flint_bits(bits):
+            found = sorted(_isolated(f), key=lambda root: root.x2.mid())
+            if all(low.x2 < high.x2 for low, high in pairwise(found)):
+                return found
+        # Different irreducible polynomials have different roots, so that more bits tell them apart.
+        bits *= 2
+
+
+def _isolated(f: Rational) -> Iterator[Root]:
+    for polynomial, sign in ((f.numerator, 1), (f.denominator, -1)):
+        for factor, multiplicity in polynomial.factor()[1]:
+            irreducible = fmpq_poly(factor.coeffs())
+            roots: Any = irreducible.complex_roots()
+            for root, _ in roots:
+                if root.imag == 0 and root.real > 0:
+                    yield Root(irreducible, root.real, sign * multiplicity)
 
 
 def bands(rho: Rational) -> tuple[list[Root], list[bool]]:

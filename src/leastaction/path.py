@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +15,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.exact import Digits, Reals, reals, to_text
+from leastaction.exact import BINARY_NUMBER, Digits, Reals, all_finite, reals, to_text
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.archive import from_arrays, to_arrays
 from leastaction.methods import Method, method
-from leastaction.program import Program
+from leastaction.reading import (
+    MOST_DIGITS,
+    MOST_NODES,
+    contents,
+    entry,
+    floats,
+    integer,
+    mapping,
+    numbers,
+    text,
+    unpacked,
+)
 
 if TYPE_CHECKING:
     import xarray
@@ -59,6 +71,10 @@ class Path:
     digits: int | None = None
     tangent: NDArray[Any] | None = None
     sensitivity: NDArray[Any] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle keeps: not the mechanics, which is made again."""
+        return {name: value for name, value in self.__dict__.items() if name != "mechanics"}
 
     @property
     def reals(self) -> Reals:
@@ -226,36 +242,109 @@ class Path:
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Path:
-        """Read a path back, with its system: energy, dense output and plots work as before."""
+        """Read a path back, with its system: energy, dense output and plots work as before.
+
+        The file may come from anybody: everything in it is checked, and nothing in it is executed but its Program of
+        L. Raises ValueError if it is damaged or no path.
+        """
         try:
-            with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as data:
-                header = json.loads(str(data["header"]))
-                if header.get("format") != _FORMAT:
-                    raise ValueError(f"format {header.get('format')!r}, expected {_FORMAT!r}")
-                arrays = {name: data[name] for name in data.files if name != "header"}
-        except FileNotFoundError:
+            data = contents(FilePath(file))
+            arrays = unpacked(data)
+            return cls(**_fields(arrays, json.loads(str(entry(arrays, "header"))), len(data)))
+        except (FileNotFoundError, PermissionError):
             raise
         except Exception as error:
             raise ValueError(f"{os.fspath(file)} is not a path saved by leastaction, or is damaged: {error}") from error
-        if "program" in header:
-            program = Program.from_json(header["program"])
-            system: Lagrangian | Quadratic = Lagrangian.from_program(
-                program, header["n"], header["defaults"], header["name"]
-            )
-        else:
-            system = from_arrays(arrays)
-        arithmetic = reals(header["digits"])
-        return cls(
-            system=system,
-            method=method(header["method"]),
-            h=arithmetic.array(header["h"]).item(),
-            every=int(header["every"]),
-            params=system.named(system.values(header["params"], arithmetic)),
-            stats=header["stats"],
-            **{name: arithmetic.array(arrays[name]) for name in _REALS if name in arrays},
-            output=arrays.get("output"),
-            digits=header["digits"],
-        )
+
+
+def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, Any]:
+    """The fields of a Path, from a file of so many bytes that may say anything."""
+    if entry(header, "format") != _FORMAT:
+        raise ValueError(f"format {header['format']!r}, expected {_FORMAT!r}")
+    system = Lagrangian.from_record(header) if "program" in header else from_arrays(arrays)
+    digits, every = entry(header, "digits"), integer(entry(header, "every"), "every", 1)
+    if digits is not None:
+        integer(digits, "digits", 2, max(MOST_DIGITS, length))
+    arithmetic = reals(digits)
+    given = mapping(entry(header, "params"), "params")
+    params = {name: numbers(value, f"the parameter {name!r}") for name, value in given.items()}
+    states = _states(arrays, system.n, arithmetic)
+    h = arithmetic.array(text(entry(header, "h"), "h")).item()
+    with arithmetic.working():
+        check_times(states["t"], h, every)
+    return {
+        "system": system,
+        "method": method_of_file(entry(header, "method")),
+        "h": h,
+        "every": every,
+        "params": system.named(system.values(params, arithmetic)),
+        "stats": mapping(entry(header, "stats"), "stats"),
+        "digits": digits,
+        **states,
+        **_derivatives(arrays, len(states["t"]), system, arithmetic),
+    }
+
+
+def _states(arrays: Mapping[str, Any], n: int, arithmetic: Reals) -> dict[str, Any]:
+    """t, q, p and output, their shapes checked."""
+    states: dict[str, Any] = {}
+    if "output" in arrays:
+        states["output"] = checked_output(floats(arrays, "output", (None,), np.int64), n)
+    width = len(states["output"]) if "output" in arrays else n
+    count = len(entry(arrays, "t"))
+    if count < 1:
+        raise ValueError("it has no states")
+    for name, shape in (("t", (count,)), ("q", (count, width)), ("p", (count, width))):
+        states[name] = _reals(arrays, name, shape, arithmetic)
+    return states
+
+
+def _reals(arrays: Mapping[str, Any], name: str, shape: tuple[int, ...], arithmetic: Reals) -> NDArray[Any]:
+    """Numbers of the run's arithmetic. At more digits they are text: a mantissa and an exponent, both exact."""
+    dtype = float if arithmetic.digits is None else getattr(entry(arrays, name), "dtype", None)
+    found = floats(arrays, name, shape, dtype)
+    if arithmetic.digits is not None and not all(BINARY_NUMBER.fullmatch(str(x)) for x in found.flat):
+        raise ValueError(f"{name} must hold binary numbers as text, such as 0x1a2bp-52")
+    return arithmetic.array(found)
+
+
+def _derivatives(
+    arrays: Mapping[str, Any], count: int, system: Lagrangian | Quadratic, arithmetic: Reals
+) -> dict[str, NDArray[Any]]:
+    """tangent and sensitivity, where there are any."""
+    n, size = system.n, len(system.values())
+    shapes = {"tangent": (count, 2 * n, 2 * n), "sensitivity": (count, 2 * n, size + 1)}
+    return {name: _reals(arrays, name, shape, arithmetic) for name, shape in shapes.items() if name in arrays}
+
+
+def checked_output(output: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Degrees of freedom that a file says it has stored."""
+    if not output.size or output.min() < 0 or output.max() >= n:
+        raise ValueError(f"output must hold degrees of freedom from 0 to {n - 1}; got {output}")
+    return output
+
+
+def check_times(t: NDArray[Any], h: Any, every: int) -> None:
+    """Stored times are those of every so many steps of size h, and that of the last step."""
+    if not (all_finite(t) and all_finite(np.array(h))) or h == 0:
+        raise ValueError("times and h must be finite, and h not zero")
+    if len(t) == 1:
+        return
+    steps = np.arange(len(t)) * every
+    wanted = t[0] + steps[:-1] * h
+    last = (t[-1] - t[0]) / h
+    slack = 1e-6 * every + 64 * np.finfo(float).eps * float(max(abs(t[0]), abs(t[-1])) / abs(h))
+    off = float(abs((t[:-1] - wanted) / h).max())
+    if off > slack or not steps[-2] - slack <= float(last) <= steps[-1] + slack:
+        raise ValueError(f"its times are not those of every {every} steps of h = {float(h):g}")
+
+
+def method_of_file(name: Any) -> Method:
+    """The method that a file names; one of many nodes would take long to compute."""
+    degrees = [int(number) for number in re.findall(r"\d{1,9}", text(name, "method", 60))]
+    if max(degrees, default=0) > 2 * MOST_NODES:
+        raise ValueError(f"methods of more than {MOST_NODES} nodes are not read from files; got {name!r}")
+    return method(name)
 
 
 def _texts(value: Any) -> Any:

@@ -24,6 +24,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from leastaction.reading import MOST_INSTRUCTIONS, entry, integer, listing, text
+
 Instruction = tuple[Any, ...]
 
 
@@ -49,7 +51,8 @@ BINARY: dict[str, Callable[[float, float], float]] = {
     "and": lambda x, y: float(bool(x) and bool(y)), "or": lambda x, y: float(bool(x) or bool(y)),
     "if": lambda c, x: x if c else 0.0,
 }  # fmt: skip
-OPERATIONS = UNARY.keys() | BINARY.keys() | {"select"}
+ARITY = dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2) | {"select": 3}
+OPERATIONS = ARITY.keys()
 # Operations that take rational numbers to rational numbers.
 _RATIONAL: dict[str, Callable[..., Fraction]] = {
     "neg": operator.neg, "sq": lambda x: x * x,
@@ -73,14 +76,22 @@ class Program:
     results: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        if any(size < 0 for _, size in (*self.inputs, *self.outputs)):
+            raise ValueError(f"blocks have sizes of at least 0; got inputs {self.inputs} and outputs {self.outputs}")
         if sum(size for _, size in self.outputs) != len(self.results):
             raise ValueError(f"outputs {self.outputs} declare a size other than the {len(self.results)} results given")
+        scalars, length = self.input_size, len(self.code)
         for k, (op, *args) in enumerate(self.code):
             if op == "input":
-                if not 0 <= args[0] < self.input_size:
-                    raise ValueError(f"instruction {k} reads input {args[0]} of {self.input_size}")
-            elif op != "const" and (op not in OPERATIONS or not all(0 <= a < k for a in args)):
+                if len(args) != 1 or not 0 <= args[0] < scalars:
+                    raise ValueError(f"instruction {k} reads input {', '.join(map(str, args))} of {scalars}")
+            elif op == "const":
+                if len(args) != 1 or not isinstance(args[0], float | Fraction):
+                    raise ValueError(f"instruction {k} is not one number: {self.code[k]}")
+            elif ARITY.get(op) != len(args) or not all(0 <= a < k for a in args):
                 raise ValueError(f"instruction {k} is not valid: {self.code[k]}")
+        if not all(0 <= k < length for k in self.results):
+            raise ValueError(f"results {self.results} name values that no instruction defines; there are {length}")
 
     @property
     def input_size(self) -> int:
@@ -170,18 +181,14 @@ class Program:
         return {"inputs": self.inputs, "outputs": self.outputs, "code": code, "results": self.results}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Program:
-        """The program that `to_json` wrote, checked."""
-
-        def number(text: str) -> float | Fraction:
-            return Fraction(text) if "/" in text else float.fromhex(text)
-
-        return cls(
-            tuple((name, int(size)) for name, size in data["inputs"]),
-            tuple((name, int(size)) for name, size in data["outputs"]),
-            tuple(("const", number(args[0])) if op == "const" else (op, *args) for op, *args in data["code"]),
-            tuple(data["results"]),
-        )
+    def from_json(cls, data: Any) -> Program:
+        """The program that `to_json` wrote. The data may come from a stranger: everything in them is checked."""
+        code = listing(entry(data, "code"), "code")
+        if len(code) > MOST_INSTRUCTIONS:
+            raise ValueError(f"a program of {len(code)} instructions is longer than the {MOST_INSTRUCTIONS} allowed")
+        inputs, outputs = (_blocks(entry(data, name), name) for name in ("inputs", "outputs"))
+        results = tuple(integer(k, "a result") for k in listing(entry(data, "results"), "results"))
+        return cls(inputs, outputs, tuple(_instruction(line) for line in code), results)
 
     def __call__(self, *inputs: Iterable[float]) -> dict[str, list[float]]:
         """Evaluate on floats, block by block: slow, plain, and the meaning of the instructions."""
@@ -193,10 +200,51 @@ class Program:
             if op == "input":
                 values.append(x[args[0]])
             elif op == "const":
-                values.append(float(args[0]))
+                values.append(to_float64(args[0]))
             else:
                 values.append(_evaluate(op, *(values[a] for a in args)))
         return {name: [values[k] for k in self.output(name)] for name, _ in self.outputs}
+
+
+def _blocks(data: Any, what: str) -> tuple[tuple[str, int], ...]:
+    """Names and sizes of blocks, read from a file."""
+    blocks = [listing(block, what, 2) for block in listing(data, what)]
+    names = [text(name, "the name of a block") for name, _ in blocks]
+    if len(set(names)) != len(names):
+        raise ValueError(f"{what} must have different names; got {names}")
+    return tuple((name, integer(size, f"the size of {name!r}")) for name, (_, size) in zip(names, blocks, strict=True))
+
+
+def _instruction(data: Any) -> Instruction:
+    """One instruction, read from a file."""
+    op, *args = listing(data, "an instruction") or [None]
+    if op != "const":
+        return (text(op, "an operation"), *(integer(a, "the place of a value") for a in args))
+    if len(args) != 1:
+        raise ValueError(f"a constant is one number; got {len(args)}")
+    number = text(args[0], "a constant")
+    return "const", Fraction(number) if "/" in number else float.fromhex(number)
+
+
+def finite(x: float | Fraction) -> bool:
+    """Whether a constant is a number; a Fraction is, of whatever size."""
+    return isinstance(x, Fraction) or math.isfinite(x)
+
+
+def in_range(x: float | Fraction) -> bool:
+    """Whether float64 reaches as far as a constant."""
+    return not isinstance(x, Fraction) or abs(x.numerator) < abs(x.denominator) << 1024
+
+
+def to_float64(x: float | Fraction) -> float:
+    """A constant, rounded to float64."""
+    if not in_range(x):
+        digits = math.log10(2) * (x.numerator.bit_length() - x.denominator.bit_length())  # type: ignore[union-attr]
+        raise ValueError(
+            f"a constant of about 10^{digits:.0f} appears where constants of L meet, beyond the 1.8·10^308 of float64. "
+            "Choose other units, or run with digits="
+        )
+    return float(x)
 
 
 def _slice(blocks: Sequence[tuple[str, int]], name: str) -> slice:
@@ -268,8 +316,8 @@ class Builder:
 
     def const(self, x: float | Fraction) -> int:
         if isinstance(x, Fraction):
-            nearest = float(x)
-            return self._emit("const", nearest if Fraction(nearest) == x else x)
+            nearest = float(x) if in_range(x) else math.inf
+            return self._emit("const", nearest if finite(nearest) and Fraction(nearest) == x else x)
         return self._emit("const", float(x))
 
     def constant(self, k: int) -> float | Fraction | None:
@@ -279,7 +327,7 @@ class Builder:
     def op(self, op: str, *args: int) -> int:
         """The value of `op` on the values `args`, simplified."""
         constants = [self.constant(a) for a in args]
-        if op in _RATIONAL and all(c is not None and math.isfinite(c) for c in constants):
+        if op in _RATIONAL and all(c is not None and finite(c) for c in constants):
             exact = [Fraction(c) for c in constants if c is not None]
             if op != "div" or exact[1] != 0:
                 return self.const(_RATIONAL[op](*exact))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,14 +22,21 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def interruptible(stop: Callable[[], None]) -> Iterator[None]:
-    """Ctrl-C, in the main thread, asks the run to stop between two pieces; a second one is an ordinary interrupt."""
-    if threading.current_thread() is not threading.main_thread():
+def interruptible(stop: Callable[[], None], finished: Callable[[], bool]) -> Iterator[None]:
+    """Ctrl-C, in the main thread, asks the run to stop between two pieces; a second one is an ordinary interrupt.
+
+    An interrupt is never lost: where it came during the last piece, so that the run is `finished` all the same, a
+    warning says so.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is None:
         yield
         return
-    before = signal.getsignal(signal.SIGINT)
+    asked = False
 
     def ask(number: int, frame: Any) -> None:
+        nonlocal asked
+        asked = True
         stop()
         signal.signal(signal.SIGINT, before)
 
@@ -37,6 +45,17 @@ def interruptible(stop: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+    if asked and finished():
+        warnings.warn("interrupted in the last moments of the run: all of its steps were done", RuntimeWarning, 5)
+
+
+@contextmanager
+def preparing(rest: str = "nothing was computed, and no archive was begun") -> Iterator[None]:
+    """Ctrl-C before the first step is an ordinary interrupt, which says what it ended."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted while the run was prepared, before its first step: {rest}") from None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.layout import CONTINUED, ITERATIONS, RK4, STATUS, STEPS
+from leastaction.backends.layout import CONTINUED, COUNTS, ITERATIONS, RK4, STATUS, STEPS
 from leastaction.backends.native import loop
 from leastaction.backends.points import room
 from leastaction.backends.records import Memory
@@ -131,6 +131,8 @@ def tangent_stepper(
 class GalerkinStepper(WithTangent):
     """A member of the PsNrQu family at work."""
 
+    INTEGERS = (*(f"count {k}" for k in range(COUNTS)), "first", "most", "layout")  # of its state
+
     def __init__(self, system: Lagrangian, method: Galerkin, start: Start, carried: Carried | None = None) -> None:
         self.n, self.carried, self._start = system.n, carried, start
         self._run = Trajectories(
@@ -175,19 +177,19 @@ class GalerkinStepper(WithTangent):
     def state(self) -> dict[str, NDArray[Any]]:
         run = self._run
         return {
-            "layout": np.array(run.backend.layout),
             "state": run.get()[0, run.backend.lasting],
-            "counts": np.append(run.counts[0], [self._first, run.tally("most")]),
+            "integers": np.append(run.counts[0], [self._first, run.tally("most"), run.backend.layout]),
             "floor": run.real("undone").copy(),
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         run = self._run
-        run.backend.require(str(state["layout"]))
+        *counts, first, most, layout = state["integers"].tolist()
+        run.backend.require(layout)
         values = np.zeros((1, run.backend.size))
         values[0, run.backend.lasting] = state["state"]
         run.put(values)
-        *run.counts[0], self._first, most = state["counts"]
+        run.counts[0], self._first = counts, first
         run.set(most=most)
         run.real("undone")[:] = state["floor"]
 
@@ -253,10 +255,10 @@ class RK4Stepper:
 
     def state(self) -> dict[str, NDArray[Any]]:
         velocity = self._memory.array(self._place, "v").copy()
-        return {"y": self.y.copy(), "velocity": velocity, "first": np.array(self.first)}
+        return {"y": self.y.copy(), "velocity": velocity, "integers": np.array([self.first])}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self.y[:], self.first = state["y"], int(state["first"])
+        self.y[:], self.first = state["y"], int(state["integers"][0])
         self._memory.array(self._place, "v")[:] = state["velocity"]
 
 

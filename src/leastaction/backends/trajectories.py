@@ -103,16 +103,16 @@ class Backend:
         return self.places[self.blocks[-1][0]].stop
 
     @cached_property
-    def layout(self) -> str:
-        """A name for what the state means: states under another name cannot be gone on from."""
-        return f"lanes_{hashlib.sha256(repr((self.fused, self.blocks)).encode()).hexdigest()[:8]}"
+    def layout(self) -> int:
+        """A number for what the state means: states under another number cannot be gone on from."""
+        return int(hashlib.sha256(repr((self.fused, self.blocks)).encode()).hexdigest()[:15], 16)
 
-    def require(self, layout: str) -> None:
+    def require(self, layout: int) -> None:
         """Refuse a state that means something else."""
         if layout != self.layout:
             raise ValueError(
-                f"the trajectories stand as {layout}, while this version of leastaction goes on from {self.layout}; "
-                "go on with the version that wrote it"
+                f"the trajectories stand as {layout:x}, while this version of leastaction goes on from "
+                f"{self.layout:x}; go on with the version that wrote it"
             )
 
     def solvers(self) -> tuple[Solvers, int, int]:

@@ -1,22 +1,39 @@
-"""Machine code on disk, shared by all processes.
+"""Machine code on disk, shared by all processes of a user.
 
 An entry is a file named by the SHA-256 of everything that decides its content (the IR or source, the
 compiler's version, the processor), so an entry can never be stale, only unused. It begins with the
 checksum of its payload, so a damaged one is recognised, dropped and made again; it is written to a
 temporary file and renamed, so that processes starting at once see a whole entry or none.
+
+A checksum proves that an entry is whole, not who wrote it, and an entry is executed. So the folder and its entries must
+be the user's own, or root's, and nobody else may be able to write them; others are not used. What was not used for
+`MOST_DAYS`, and what is too much for `MOST_BYTES`, is removed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
+import stat
 import tempfile
+import time
+import warnings
 from pathlib import Path
 
 import platformdirs
 
 _MAGIC = b"leastaction-1\n"
+
+MOST_BYTES = 2**29  # of all entries together
+MOST_DAYS = 90  # that an entry stays without being used
+OFTEN = 64  # entries are looked through when the first, and then every so many-th, is stored
+_DAY = 86_400.0
+
+_ELSEWHERE = "Every process compiles anew; name a folder of your own in LEASTACTION_CACHE"
+_said: set[str] = set()
+_stored = itertools.count()
 
 
 def directory() -> Path:
@@ -34,10 +51,20 @@ def key(*parts: str) -> str:
 
 
 def load(name: str) -> bytes | None:
-    """The payload of an entry, or None if there is none or it is damaged (a damaged one is removed)."""
+    """The payload of an entry; None if there is none, it is damaged (then it is removed), or it is not the user's."""
     path = directory() / name
     try:
-        data = path.read_bytes()
+        if not _own(directory()):
+            return None
+        # A pipe is opened without waiting for who writes to it, and a link is not followed.
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or not _trusted(status, path):
+                return None
+            data = file.read()
+        if time.time() - status.st_mtime > _DAY:
+            os.utime(path)  # it was used today
     except OSError:
         return None
     head = len(_MAGIC) + 32
@@ -54,12 +81,59 @@ def store(name: str, payload: bytes) -> None:
     folder = directory()
     temporary = None
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _own(folder):
+            return
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
         with os.fdopen(handle, "wb") as file:
             file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
         os.replace(temporary, folder / name)
-    except OSError:
+        if next(_stored) % OFTEN == 0:
+            evict(folder)
+    except OSError as error:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+        _say(f"compiled code cannot be kept in {folder} ({error.strerror or error}). {_ELSEWHERE}")
+
+
+def evict(folder: Path) -> None:
+    """Remove what nobody has used for long, and of the rest the oldest, until it is little enough."""
+    found = []
+    for path in folder.iterdir():
+        with contextlib.suppress(OSError):
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode):
+                found.append((status.st_mtime, status.st_size, path))
+    left = sum(size for _, size, _ in found)
+    for used, size, path in sorted(found):
+        days = (time.time() - used) / _DAY
+        if left > MOST_BYTES or days > (1 if path.name.startswith(".new-") else MOST_DAYS):
+            with contextlib.suppress(OSError):
+                path.unlink()
+            left -= size
+
+
+def _own(folder: Path) -> bool:
+    """Whether code in this folder, if it is one, may be executed."""
+    return not folder.exists() or _trusted(folder.stat(), folder)
+
+
+def _trusted(status: os.stat_result, path: Path) -> bool:
+    """Whether only the user, or root, can have written this."""
+    if not hasattr(os, "getuid"):
+        return True  # elsewhere folders of a user are not open to others
+    if status.st_uid not in (os.getuid(), 0):
+        _say(f"{path} belongs to another user: compiled code in it is not used. {_ELSEWHERE}")
+        return False
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        _say(f"others may write to {path}: compiled code in it is not used. Take their right, or: {_ELSEWHERE}")
+        return False
+    return True
+
+
+def _say(message: str) -> None:
+    """Warn, once."""
+    if message not in _said:
+        _said.add(message)
+        warnings.warn(message, RuntimeWarning, stacklevel=2)

@@ -8,12 +8,15 @@ machines is safe.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -51,19 +54,30 @@ def _effort(length: int) -> Effort:
     return Effort(0, 2) if length <= 20_000 else Effort(0, 0)
 
 
-_lock = threading.Lock()
-_libraries: list[Any] = []  # the machine code lives as long as the process
-_programs: dict[tuple[str, int, bool, bool], Native] = {}
+RECENT = 128  # programs whose code is kept though nobody holds it, since it may be asked for again
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Native:
-    """A compiled Program: its address, and the sizes of the arrays it is called with."""
+    """A compiled Program: its address, and the sizes of the arrays it is called with.
+
+    The machine code is freed with the last Native of its program, so whoever keeps the address keeps the Native.
+    """
 
     address: int
     inputs: int
     outputs: int
     work: int
+    code: Any = field(default=None, repr=False)  # what keeps the machine code in memory
+
+
+_Kernel = tuple[str, int, bool, bool]
+
+_lock = threading.RLock()
+_loops: list[Any] = []  # the code of native loops lives as long as the process
+_held: WeakValueDictionary[_Kernel, Native] = WeakValueDictionary()
+_recent: OrderedDict[_Kernel, Native] = OrderedDict()
+_names = itertools.count()
 
 
 @lru_cache(maxsize=1)
@@ -121,36 +135,43 @@ def fingerprint() -> str:
 def compile_program(program: Program, lanes: int = 1, bounded: bool = False, in_place: bool = False) -> Native:
     """The program as a native function of one or several lanes (see `lower`); equal programs are compiled once."""
     what = (program.digest, lanes, bounded, in_place)
-    native = _programs.get(what)
+    with _lock:
+        native = _held.get(what)
     if native is None:
         lowered = lower(program, "kernel", lanes, bounded, in_place, vector_math.functions(lanes, _features()))
-        address = compile_ir(lambda: lowered.text, "kernel", key=lowered.text, effort=_effort(len(program.code)))
-        native = Native(address, program.input_size, program.output_size, max(1, lowered.work))
-        _programs[what] = native
+        code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=_effort(len(program.code)))
+        native = Native(int(code["kernel"]), program.input_size, program.output_size, max(1, lowered.work), code)
+    with _lock:
+        native = _held.setdefault(what, native)
+        _recent[what] = native
+        _recent.move_to_end(what)
+        while len(_recent) > RECENT:
+            _recent.popitem(last=False)
     return native
 
 
 def compile_ir(text: Callable[[], str], symbol: str, key: str, effort: Effort) -> int:
-    """The address of `symbol` in the IR that `text()` gives, compiled or taken from the cache.
+    """The address of `symbol` in the IR that `text()` gives, for as long as the process lives: that of a native loop.
 
     `key` must decide the IR: with an entry in the cache the IR is not made at all.
     """
+    library = _linked(text, symbol, key, effort)
+    with _lock:
+        _loops.append(library)
+    return int(library[symbol])
+
+
+def _linked(text: Callable[[], str], symbol: str, key: str, effort: Effort) -> Any:
+    """Machine code in memory, compiled or taken from the cache; it is there as long as this object is."""
     _target()
     name = cache.key("object", fingerprint(), repr(effort), symbol, key)
     code = cache.load(name)
     if code is None:
         code = _object_code(text(), symbol, effort)
         cache.store(name, code)
+    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(symbol)
     with _lock:
-        library = (
-            llvm.JITLibraryBuilder()
-            .add_object_img(code)
-            .add_current_process()
-            .export_symbol(symbol)
-            .link(_jit(), f"{name}-{len(_libraries)}")
-        )
-        _libraries.append(library)
-    return int(library[symbol])
+        return builder.link(_jit(), f"{name}-{next(_names)}")
 
 
 def link_ir(texts: list[str], apart: list[str]) -> str:

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from leastaction.kernel import trigonometry, vector_math
-from leastaction.program import Instruction, Program
+from leastaction.program import Instruction, Program, to_float64
 
 PIECE = 2000
 
@@ -225,7 +225,7 @@ def _function(
         if k not in known:
             op, argument = code[k][0], code[k][1]
             if op == "const":
-                known[k] = target.literal(float(argument))
+                known[k] = target.literal(to_float64(argument))
             else:
                 known[k] = f"%v{k}"
                 source, place = ("in", argument) if op == "input" else ("work", slots[k])

@@ -12,8 +12,11 @@ from leastaction.exact import to_text
 from leastaction.linear.forcing import Constant, Rayleigh, Samples
 from leastaction.linear.matrices import is_sparse
 from leastaction.linear.system import Quadratic
+from leastaction.reading import entry, floats, integer, numbers
 
 Arrays = dict[str, NDArray[Any]]
+
+MOST_DEGREE = 99  # of a spline through the samples of a load
 
 
 def to_arrays(system: Quadratic) -> Arrays:
@@ -40,21 +43,47 @@ def to_arrays(system: Quadratic) -> Arrays:
 
 
 def from_arrays(arrays: Mapping[str, Any]) -> Quadratic:
-    """The system that `to_arrays` wrote."""
+    """The system that `to_arrays` wrote. The arrays may come from a stranger: everything in them is checked."""
     matrices: dict[str, Any] = {}
     for name in "MKC":
         if name in arrays:
-            matrices[name] = arrays[name]
+            matrices[name] = _numbers(arrays, name)
         elif f"{name}.data" in arrays:
-            from scipy.sparse import csr_array
-
-            n = len(arrays[f"{name}.indptr"]) - 1
-            matrices[name] = csr_array(
-                tuple(arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr")), (n, n)
-            )
+            matrices[name] = _sparse(arrays, name)
+    if missing := [name for name in "MK" if name not in matrices]:
+        raise ValueError(f"the matrix {missing[0]} of the system is missing")
     if "rayleigh" in arrays:
-        matrices["C"] = Rayleigh(*map(float, arrays["rayleigh"]))
-    load: Any = arrays.get("f")
+        matrices["C"] = Rayleigh(*map(float, floats(arrays, "rayleigh", (2,))))
+    load: Any = _numbers(arrays, "f") if "f" in arrays else None
     if "f.times" in arrays:
-        load = Samples(arrays["f.times"], arrays["f.values"], int(arrays["f.degree"]))
+        times = floats(arrays, "f.times", (None,))
+        degree = integer(floats(arrays, "f.degree", (), np.int64).item(), "f.degree", 1, MOST_DEGREE)
+        load = Samples(times, floats(arrays, "f.values", (len(times), None)), degree)
     return Quadratic(**matrices, f=load)
+
+
+def _numbers(arrays: Mapping[str, Any], name: str) -> NDArray[Any]:
+    """A matrix or a vector of floats, or of texts of exact numbers."""
+    found = np.asarray(arrays[name])
+    if found.dtype.kind == "U":
+        return np.array(numbers(found.tolist(), name), dtype=object)
+    if found.dtype != float:
+        raise ValueError(f"{name} must hold floats, or texts of exact numbers; got {found.dtype}")
+    return found
+
+
+def _sparse(arrays: Mapping[str, Any], name: str) -> Any:
+    """A CSR matrix whose places are those of its entries: SciPy's own loops would read and write wherever they say."""
+    from scipy.sparse import csr_array
+
+    data = floats(arrays, f"{name}.data", (None,))
+    places = [np.asarray(entry(arrays, f"{name}.{part}")) for part in ("indices", "indptr")]
+    if any(a.ndim != 1 or a.dtype not in (np.int32, np.int64) for a in places):
+        raise ValueError(f"{name}.indices and {name}.indptr must be lists of integers")
+    indices, indptr = places
+    n = len(indptr) - 1
+    if n < 1 or indptr[0] != 0 or (np.diff(indptr) < 0).any() or not indptr[-1] == len(data) == len(indices):
+        raise ValueError(f"{name}.indptr must ascend from 0 to the number of entries, {len(data)}")
+    if len(indices) and not 0 <= indices.min() <= indices.max() < n:
+        raise ValueError(f"{name}.indices must be from 0 to {n - 1}; got {indices.min()} … {indices.max()}")
+    return csr_array((data, indices, indptr), (n, n))

@@ -15,7 +15,8 @@ state that `every` would not have kept goes when the run goes on; so it is never
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -23,24 +24,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.layout import MOST_EVENTS
+from leastaction.lagrangian import Lagrangian
 from leastaction.many import lanes
 from leastaction.many.execute import Chunk, Part
 from leastaction.many.job import Block, FloatArray, Job, Standing, Start, Status
 from leastaction.many.reductions import Event, Plan
 from leastaction.methods import Galerkin, method
 from leastaction.program import Program
-from leastaction.store.archive import Archive, to_json
+from leastaction.reading import EXPANSION, entry, floats, integer, listing, text
+from leastaction.store.archive import Archive, Layout
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
 from leastaction.store.run import CHECKPOINT_SECONDS
 from leastaction.store.stored import description
-from leastaction.store.systems import ByProgram
+from leastaction.store.systems import ByProgram, check_integers
 
 KIND = "ensemble"
+KINDS = ("energy", "first", "section")
 STANDING_BYTES = 2**22  # of a chunk of trajectories, in its checkpoints
 BLOCK_BYTES = 2**21  # of q in a block of rows
 SMALLEST_BLOCK_BYTES = 2**16  # where a run is short, since it may be continued
 TABLE_BYTES = 2**22  # of a chunk of the arrays for other readers
+# An archive of more trajectories has at least a byte for each; one of more bytes of crossings a tenth of them.
+FEW_TRAJECTORIES, FEW_BYTES = 10**5, 2**28
 
 
 class Disk:
@@ -58,10 +65,22 @@ class Disk:
     def open(cls, archive: Archive) -> Disk:
         disk = cls(archive, _job(archive.header))
         disk.job = replace(disk.job, steps=disk.planned())
+        disk._check_size()
         return disk
 
+    def _check_size(self) -> None:
+        """Refuse more trajectories, or records of crossings, than the archive's files can be of."""
+        records = 8 * self.size * self.job.plan.records * (1 + 2 * self.job.system.n)
+        if self.size <= FEW_TRAJECTORIES and records <= FEW_BYTES:
+            return
+        there = sum(file.stat().st_size for file in self.archive.path.rglob("*") if file.is_file())
+        if self.size > max(FEW_TRAJECTORIES, there) or records > max(FEW_BYTES, EXPANSION * there):
+            raise ValueError(f"it tells of {self.size} trajectories and {records} bytes of crossings in {there} bytes")
+
     @classmethod
-    def create(cls, path: FilePath, job: Job, start: Start, usual: list[Part]) -> Disk:
+    @contextmanager
+    def creating(cls, path: FilePath, job: Job, start: Start, usual: list[Part]) -> Iterator[Disk]:
+        """A new archive, its lock held."""
         size, n = len(start), job.system.n
         length = _length(job, start, usual[0][1] - usual[0][0])
         rows = max(SMALLEST_BLOCK_BYTES // (8 * n * length), min(BLOCK_BYTES // (8 * n * length), job.kept), 1)
@@ -76,26 +95,16 @@ class Disk:
             "events": [[event.direction, event.most, event.stop] for event in job.plan.events],
             "kinds": job.plan.kinds,
         }
-        archive = Archive.create(path, to_json(header), {})
-        for name, _ in columns(job):
-            cuts = length, int(header["rows"])
-            archive.add(name, (size, job.kept, n), cuts, np.dtype(float), ("trajectory", "t", "dof"), np.nan)
-        cut = max(SMALLEST_BLOCK_BYTES // 8, min(job.kept, TABLE_BYTES // 8))
-        archive.add("t", (job.kept,), (cut,), np.dtype(float), ("t",), np.nan)
-        for name, like in Standing.empty(job, 0).found().items():
-            if 0 not in like.shape[1:]:
-                dims, fill = _TABLES[name]
-                archive.add(name, (size, *like.shape[1:]), (_table_length(like, size),), like.dtype, dims, fill)
-        for field in fields(start):
-            values = getattr(start, field.name)
-            if values.ndim == 1 or values.shape[1]:
-                dims = ("trajectory",) if values.ndim == 1 else ("trajectory", f"start_{field.name}_entry")
-                missing = np.nan if values.dtype == float else int(Status.PENDING)  # what no trajectory begins with
-                pieces = (_table_length(values, size),)
-                archive.add(f"start_{field.name}", values.shape, pieces, values.dtype, dims, missing)
-                archive.put(f"start_{field.name}", (0,), values)
-        archive.commit(_facts(steps=job.steps))
-        return cls(archive, job)
+        begins = {
+            name: values
+            for name, values in ((field.name, getattr(start, field.name)) for field in fields(start))
+            if values.ndim == 1 or values.shape[1]
+        }
+        with Archive.creating(path, header, _layouts(job, size, length, int(header["rows"]), begins)) as archive:
+            for name, values in begins.items():
+                archive.put(f"start_{name}", (0,), values)
+            archive.commit(_facts(steps=job.steps))
+            yield cls(archive, job)
 
     def start(self) -> Start:
         whole = (0, self.size)
@@ -114,7 +123,7 @@ class Disk:
         return self.archive.read("start_params", (0, self.size)) if count else np.zeros((self.size, 0))
 
     def planned(self) -> int:
-        return int(self.archive.checkpoint().facts["steps"])
+        return integer(entry(self.archive.checkpoint().facts, "steps"), "steps", 1)
 
     def extend(self, steps: int) -> None:
         """Plan more steps; what is planned is what was recorded last."""
@@ -141,7 +150,44 @@ class Disk:
     def checkpoint(self, begin: int) -> Checkpoint | None:
         """Where the chunk from this trajectory on stood last, or None if it has not begun."""
         name = self._name(begin)
-        return self.archive.checkpoint(name) if self.archive.has_checkpoint(name) else None
+        if not self.archive.has_checkpoint(name):
+            return None
+        checkpoint = self.archive.checkpoint(name)
+        try:
+            self._check(checkpoint, min(self.length, self.size - begin))
+        except ValueError as error:
+            raise StoreError(
+                f"the checkpoint {name} of {self.archive.path} cannot be one of its run: {error}"
+            ) from error
+        return checkpoint
+
+    def _check(self, checkpoint: Checkpoint, count: int) -> None:
+        """Whether a checkpoint can be that of so many trajectories of this run: native loops would trust it."""
+        job = self.job
+        empty = Standing.empty(job, 0).found()
+        for name, like in empty.items():
+            floats(checkpoint.state, f"found_{name}", (count, *like.shape[1:]), like.dtype)
+        if extra := [name for name in checkpoint.state if not name.startswith(("state_", "found_"))]:
+            raise ValueError(f"it holds {extra[0]!r}")
+        standing = standing_of(checkpoint)
+        for name in ("steps", "iterations", "continued", "counts"):
+            if (getattr(standing, name) < 0).any():
+                raise ValueError(f"{name} must not be negative")
+        if not np.isin(standing.status, list(Status)).all():
+            raise ValueError(f"status must be one of {list(map(int, Status))}")
+        planned = max(job.steps, self.planned())
+        if (standing.steps > planned).any():
+            raise ValueError(f"no trajectory can have done more than the {planned} steps planned")
+        if any(array.dtype not in (np.dtype(float), np.dtype(np.int64)) for array in standing.state.values()):
+            raise ValueError("the state must hold floats and integers")
+        if any(len(array) != count for array in standing.state.values() if array.ndim):
+            raise ValueError(f"the state must have a row for each of {count} trajectories")
+        if "stepper_integers" in standing.state:
+            check_integers(job.method, standing.state["stepper_integers"], standing.steps)
+        whole = integer(entry(checkpoint.facts, "whole"), "whole", 0, planned + 1)
+        floats({"tail": checkpoint.tail}, "tail", (count, None, 2 * job.system.n))
+        if whole + checkpoint.tail.shape[1] > planned + 2:
+            raise ValueError(f"{whole} and {checkpoint.tail.shape[1]} rows are more than {planned} steps have")
 
     def commit(self, begin: int, checkpoint: Checkpoint) -> None:
         self.archive.commit(checkpoint, self._name(begin))
@@ -156,8 +202,8 @@ class Disk:
         """For readers of Zarr alone: the times, and what there is to say of each trajectory."""
         job, archive = self.job, self.archive
         try:
-            told = int(archive.checkpoint("told").facts["steps"])
-        except StoreError:  # not there yet, or damaged: all times once more
+            told = integer(entry(archive.checkpoint("told").facts, "steps"), "steps", 0, job.steps)
+        except (StoreError, ValueError):  # not there yet, or damaged: all times once more
             told = 0
         cut = archive.cut("t")
         for first in range(int(job.regular(told)) // cut * cut, job.kept, cut):
@@ -276,6 +322,24 @@ def _length(job: Job, start: Start, usual: int) -> int:
     return min(len(start), max(L, min(usual, STANDING_BYTES // row) // L * L))
 
 
+def _layouts(job: Job, size: int, length: int, rows: int, begins: Mapping[str, NDArray[Any]]) -> dict[str, Layout]:
+    """All arrays of an archive: states, times, what there is to say of each trajectory, and where they begin."""
+    n, real = job.system.n, np.dtype(float)
+    dims: tuple[str, ...] = ("trajectory", "t", "dof")
+    arrays = {name: Layout((size, job.kept, n), (length, rows), real, dims, np.nan) for name, _ in columns(job)}
+    cut = max(SMALLEST_BLOCK_BYTES // 8, min(job.kept, TABLE_BYTES // 8))
+    arrays["t"] = Layout((job.kept,), (cut,), real, ("t",), np.nan)
+    for name, like in Standing.empty(job, 0).found().items():
+        if 0 not in like.shape[1:]:
+            dims, fill = _TABLES[name]
+            arrays[name] = Layout((size, *like.shape[1:]), (_table_length(like, size),), like.dtype, dims, fill)
+    for name, values in begins.items():
+        dims = ("trajectory",) if values.ndim == 1 else ("trajectory", f"start_{name}_entry")
+        missing = np.nan if values.dtype == float else int(Status.PENDING)  # what no trajectory begins with
+        arrays[f"start_{name}"] = Layout(values.shape, (_table_length(values, size),), values.dtype, dims, missing)
+    return arrays
+
+
 def _table_length(values: NDArray[Any], size: int) -> int:
     return max(1, min(size, TABLE_BYTES // (values.itemsize * int(np.prod(values.shape[1:])))))
 
@@ -296,20 +360,37 @@ _TABLES: dict[str, tuple[tuple[str, ...], Any]] = {
 
 
 def _job(header: Mapping[str, Any]) -> Job:
-    """What a header says; the number of steps may have grown since."""
-    plan = Plan(
-        None if header["event"] is None else Program.from_json(header["event"]),
-        tuple(Event(*event) for event in header["events"]),
-        tuple((name, kind) for name, kind in header["kinds"]),
-    )
+    """What a header says, checked; the number of steps may have grown since."""
+    system = ByProgram.of(header).system
     until = header["until"]
     return Job(
-        system=ByProgram.of(header).system,
+        system=system,
         method=method(header["method"]),
         t0=float.fromhex(header["t0"]),
         h=float.fromhex(header["h"]),
         steps=0,
         every=int(header["every"]),
-        plan=plan,
+        plan=_plan(header, system),
         until=None if until is None else (float.fromhex(until[0]), int(until[1])),
     )
+
+
+def _plan(header: Mapping[str, Any], system: Lagrangian) -> Plan:
+    """What is computed on the way, as a header has it."""
+    events = []
+    for event in listing(entry(header, "events"), "events"):
+        direction, most, stop = listing(event, "an event", 3)
+        integer(most, "how many crossings are kept", 1)
+        events.append(Event(integer(direction, "an event's direction", -1, 1), most, bool(stop)))
+    kinds = [listing(kind, "a reduction", 2) for kind in listing(entry(header, "kinds"), "kinds")]
+    if any(kind not in KINDS for _, kind in kinds) or len(events) > MOST_EVENTS:
+        raise ValueError(f"reductions are {', '.join(KINDS)}, of at most {MOST_EVENTS} events; got {kinds}")
+    if sum(kind != "energy" for _, kind in kinds) != len(events) or (header["event"] is None) != (not events):
+        raise ValueError(f"{len(events)} events do not belong to the reductions {kinds}")
+    program = None if header["event"] is None else Program.from_json(header["event"])
+    if program is not None:
+        n, size = system.n, system.program.inputs[-1][1]
+        blocks = (("t", 1), ("q", n), ("p", n), ("params", size)), (("g", len(events)),)
+        if (program.inputs, program.outputs) != blocks:
+            raise ValueError(f"the event functions take {blocks[0]} to {blocks[1]}; got {program.inputs}")
+    return Plan(program, tuple(events), tuple((text(name, "a reduction's name"), kind) for name, kind in kinds))

@@ -60,7 +60,7 @@ def on_cluster(
         ready.add(future)
 
     try:
-        with interruptible(stop.set):
+        with interruptible(stop.set, lambda: not waiting and not at_work):
             while (waiting or at_work) and not stop.is_set():
                 while waiting and len(at_work) < AT_WORK * max(1, threads):
                     part = waiting.popleft()

@@ -20,12 +20,13 @@ from leastaction.many.execute import Memory, Sink, execute, prepare, usual_parts
 from leastaction.many.job import FloatArray, Job, Standing, Start, Status
 from leastaction.many.paths import Paths
 from leastaction.many.reductions import Plan, Reduction, Section, plan
-from leastaction.many.starts import starts
+from leastaction.many.starts import check_events, starts
 from leastaction.many.stored import View, view
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
-from leastaction.running import positive, progress_bar
+from leastaction.running import positive, preparing, progress_bar
 from leastaction.store.archive import Archive
+from leastaction.store.header import interpreting
 from leastaction.store.stored import compare
 
 
@@ -82,6 +83,7 @@ def ensemble(
     until = None if t_end is None else (t_end, count)
     job = Job(system, chosen, t0, h, count, every, plan(reduce, system), until)
     start = starts(system, q0, p0, v0, t0, params)
+    check_events(job, start)
 
     parts = usual_parts(job, len(start), client, threads)
     if store is None:
@@ -92,8 +94,7 @@ def ensemble(
         return _paths(
             job, start.params, found, job.times(0, job.kept), rows[..., : system.n], rows[..., system.n :], stats
         )
-    disk = Disk.create(FilePath(store), job, start, parts)
-    with disk.archive.writing():
+    with Disk.creating(FilePath(store), job, start, parts) as disk:
         return _stored(disk, client, threads, progress)
 
 
@@ -107,10 +108,13 @@ def resume_ensemble(archive: Archive, steps: int | None, client: Any, threads: i
     """Run what an archive's trajectories lack to the planned end, or to one that is so many steps later."""
     more = 0 if steps is None else positive("steps", steps)
     with archive.writing():
+        with interpreting(archive.path):
+            disk = Disk.open(archive)
         compare(archive.header, archive.path)
         archive.tidy()
-        disk = Disk.open(archive)
-        disk.start(), disk.parts(usual_parts(disk.job, disk.size, client, threads))  # before anything is changed
+        usual = usual_parts(disk.job, disk.size, client, threads)
+        with interpreting(archive.path):
+            disk.start(), disk.parts(usual)  # before anything is changed
         if more:
             check_count(disk.job.steps + more)
             check_times(disk.job.system, disk.job.t0, disk.job.h, disk.job.steps + more)
@@ -137,7 +141,9 @@ def _run(
 ) -> dict[str, Any]:
     """Do what the sink lacks, which has so many steps already; what there is to say about it."""
     clock = time.perf_counter()
-    prepare(job)
+    stored = isinstance(sink, Disk)
+    with preparing("la.resume begins it again" if stored else "nothing was computed"):
+        prepare(job)
     compiled = time.perf_counter() - clock
     clock = time.perf_counter()
     with progress_bar(job.steps * len(start), progress) as bar:

@@ -131,6 +131,8 @@ def _on_threads(
 ) -> None:
     stop, lock = threading.Event(), threading.Lock()
 
+    cut: list[Part] = []
+
     def work(begin: int, end: int) -> None:
         chunk, part = sink.chunk(begin, end), start.part(begin, end)
         while not stop.is_set() and (block := chunk.next()) is not None:
@@ -143,8 +145,10 @@ def _on_threads(
 
             run_chunk(job, part, chunk.standing, block, tick)
             chunk.take(block)
+        if chunk.next() is not None:
+            cut.append((begin, end))
 
-    with interruptible(stop.set), ThreadPoolExecutor(workers) as pool:
+    with interruptible(stop.set, lambda: not cut), ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(work, begin, end) for begin, end in parts]
         finished, _ = wait(futures, return_when=FIRST_EXCEPTION)
         if any(future.exception() for future in finished):

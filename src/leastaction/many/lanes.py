@@ -76,7 +76,7 @@ class _Batch:
             every=job.every or job.steps, last=job.steps,
             skipped=block.first if job.every else 1, rows=block.rows.shape[1],
         )  # fmt: skip
-        self.places = self.backend.places
+        self.places, self._name = self.backend.places, f"lanes_{self.backend.layout:015x}"
         # Lanes beyond the last trajectory are never alive, and store nothing.
         self._rows = block.rows
         if not standing.state:
@@ -97,7 +97,7 @@ class _Batch:
             L = points.evaluate(job.system.program, at)[:, 0]
             E = (np.einsum("ki,ki->k", start.p, start.v) - L)[:, None]
             row[:, self.places["lowest"]] = row[:, self.places["highest"]] = E
-        self.standing.state[self.backend.layout] = row[:, self.backend.lasting]
+        self.standing.state[self._name] = row[:, self.backend.lasting]
         self.standing.status[:] = start.status
         if job.every:
             self.block.rows[:, 0] = np.concatenate([start.q, start.p], axis=1)
@@ -105,10 +105,13 @@ class _Batch:
     def _restore(self) -> None:
         """The trajectories' state into the lanes."""
         standing, size = self.standing, len(self.start)
-        if self.backend.layout not in standing.state:
-            self.backend.require(", ".join(standing.state))
+        if self._name not in standing.state:
+            raise ValueError(
+                f"the trajectories stand as {', '.join(standing.state)}, while this version of leastaction goes on "
+                f"from {self._name}; go on with the version that wrote it"
+            )
         values = np.zeros((size, self.backend.size))
-        values[:, self.backend.lasting] = standing.state[self.backend.layout]
+        values[:, self.backend.lasting] = standing.state[self._name]
         self.lanes.put(values)
         for counted, array in self._counted():
             self.lanes.counts[:size, counted] = array
@@ -143,7 +146,7 @@ class _Batch:
         for counted, array in self._counted():
             array[...] = self.lanes.counts[:size, counted]
         final = self.lanes.get()
-        standing.state[self.backend.layout] = final[:, self.backend.lasting]
+        standing.state[self._name] = final[:, self.backend.lasting]
         if self.job.plan.energy:
             standing.energy[:, 0] = final[:, self.places["lowest"]][:, 0]
             standing.energy[:, 1] = final[:, self.places["highest"]][:, 0]

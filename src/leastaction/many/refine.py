@@ -7,6 +7,7 @@ alike and independently, so the result for one does not depend on the others.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -23,6 +24,7 @@ FloatArray = NDArray[np.float64]
 Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # τ (K,) ↦ q, p (K, n)
 
 MOST_ITERATIONS = 200
+GROWS = 2.0  # where g is so many times larger than at both ends of the step it has no zero but a pole
 
 
 def galerkin_curve(
@@ -80,7 +82,10 @@ def hermite_curve(
 def roots(
     program: Program, event: NDArray[np.int64], curve: Curve, h: float, t: FloatArray, params: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Time, q and p where the event function of each step (an index into the program's g) crosses zero."""
+    """Time, q and p where the event function of each step (an index into the program's g) crosses zero.
+
+    NaN where it does not: at a pole g changes its sign too, but grows on the way there. A warning says so.
+    """
     rows = np.arange(len(t))
 
     def g(tau: FloatArray) -> FloatArray:
@@ -90,6 +95,7 @@ def roots(
 
     a, b = np.zeros(len(t)), np.ones(len(t))
     ga, gb = g(a), g(b)
+    largest = np.maximum(np.abs(ga), np.abs(gb))
     side = np.zeros(len(t))  # which end was kept by the last steps: halve its value when it stays
     for iteration in range(MOST_ITERATIONS):
         open_ = (b - a > 4e-16) & (ga != 0) & (gb != 0)
@@ -107,6 +113,18 @@ def roots(
         a, ga = np.where(left, x, a), np.where(left, gx, ga)
         b, gb = np.where(right, x, b), np.where(right, gx, gb)
         side = np.where(left, 1.0, np.where(right, -1.0, side))
-    tau = np.where(np.abs(g(a)) < np.abs(g(b)), a, b)
+    size_a, size_b = np.abs(g(a)), np.abs(g(b))
+    tau = np.where(size_a < size_b, a, b)
     q, p = curve(tau)
-    return t + tau * h, q, p
+    when = t + tau * h
+    no_zero = ~(np.fmin(size_a, size_b) <= GROWS * largest)
+    if no_zero.any():
+        warnings.warn(
+            f"an event function changes its sign near t = {when[no_zero][0]:.6g} without a zero: it has a pole there, "
+            "or is not a number. That is counted, but is no crossing: its time is NaN. Write g without the pole, as "
+            "its numerator alone",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        when, q, p = (np.where(no_zero if x.ndim == 1 else no_zero[:, None], np.nan, x) for x in (when, q, p))
+    return when, q, p

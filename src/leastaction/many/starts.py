@@ -12,7 +12,7 @@ from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import FLOAT64
 from leastaction.lagrangian import Lagrangian
-from leastaction.many.job import Start, Status
+from leastaction.many.job import Job, Start, Status
 
 FloatArray = NDArray[np.float64]
 
@@ -135,3 +135,20 @@ def _parameters(system: Lagrangian, params: Mapping[str, Any] | None) -> dict[st
             raise ValueError(f"{system.name} has no parameter {name!r}; it has {sorted(defaults) or 'none'}")
     given = {**defaults, **(params or {})}
     return {name: _block(name, given[name], default.shape) for name, default in defaults.items()}
+
+
+def check_events(job: Job, start: Start) -> None:
+    """Refuse event functions that are not a number where a trajectory begins: its crossings would not be noticed."""
+    program = job.plan.program
+    if program is None:
+        return
+    begins = np.flatnonzero(start.status == Status.COMPLETE)
+    t = np.full((len(begins), 1), job.t0)
+    g = points.evaluate(program, np.concatenate([t, start.q[begins], start.p[begins], start.params[begins]], axis=1))
+    if np.isnan(g).any():
+        i, e = np.argwhere(np.isnan(g))[0]
+        name = [name for name, kind in job.plan.kinds if kind != "energy"][e]
+        raise ValueError(
+            f"the event function of {name!r} is not a number at the start of trajectory {begins[i]}, q = "
+            f"{start.q[begins[i]]}, p = {start.p[begins[i]]}: its crossings could not be noticed"
+        )

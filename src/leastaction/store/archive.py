@@ -1,7 +1,8 @@
 """A run on disk: a Zarr group that only grows, and its checkpoints (only here: zarr).
 
     run.zarr/t, q, p       arrays (K,), (K, n), (K, n) in compressed chunks of `CHUNK_BYTES`, each with a checksum
-    run.zarr/zarr.json     what the run is: format, system as a Program, method, step, parameters
+    run.zarr/zarr.json     what the run is: format, system as a Program, method, step, parameters, layout of the arrays;
+                           with a checksum
     run.zarr/checkpoint/   `state`: how far it has come, with the rows that do not fill a chunk yet; `lock`; `system`:
                            the arrays of a system that has no Program, written before the first row
 
@@ -14,27 +15,52 @@ killed, do not exist: reading ignores them and resuming writes over them. No cou
 from __future__ import annotations
 
 import errno
-import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.reading import require_regular
 from leastaction.store.checkpoint import Checkpoint, lock
 from leastaction.store.errors import StoreError
+from leastaction.store.header import check_header, checksum, interpreting, to_json
 
 FloatArray = NDArray[np.float64]
 
-FORMATS = {"path": 2, "ensemble": 2}
+FORMATS = {"path": 3, "ensemble": 3}
 CHUNK_BYTES = 2**19  # of q; its compression and its file cost less than one percent of making it
 USUAL_ROWS, LARGE_CHUNK_BYTES = 64, 2**22  # of larger rows a chunk has so many, if they stay below this
 NAMES = ("t", "q", "p")
 SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from there"
+
+
+class Layout(NamedTuple):
+    """How an array lies on disk: cut along its first axes into chunks so long; `fill` stands where nothing was put."""
+
+    shape: tuple[int, ...]
+    cuts: tuple[int, ...]
+    dtype: np.dtype[Any]
+    dims: tuple[str, ...]
+    fill: Any
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        return (*self.cuts, *self.shape[len(self.cuts) :])
+
+
+def rows_layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Layout]:
+    """Arrays of a path, of shapes that grow in t, in chunks of the same number of rows."""
+    row = 8 * max((int(np.prod(shape[1:])) for shape in shapes.values()), default=1)
+    length = max(CHUNK_BYTES // row, min(USUAL_ROWS, LARGE_CHUNK_BYTES // row), 1)
+    return {
+        name: Layout(shape, (length,), np.dtype(float), ("t", "dof")[: len(shape)], np.nan)
+        for name, shape in shapes.items()
+    }
 
 
 class Archive:
@@ -45,23 +71,35 @@ class Archive:
         self.path, self._group, self.header = path.absolute(), group, header
 
     @classmethod
-    def create(cls, path: Path, header: Mapping[str, Any], arrays: Mapping[str, tuple[int, ...]]) -> Archive:
-        """A new archive with these arrays, of shapes that grow in t; one that exists is left alone."""
+    @contextmanager
+    def creating(cls, path: Path, header: Mapping[str, Any], arrays: Mapping[str, Layout]) -> Iterator[Archive]:
+        """A new archive with these arrays, its lock held; one that exists is left alone.
+
+        To make a folder is exclusive: of two runs that begin at once one makes it, the other is told. The lock is taken
+        before anything else is in it.
+        """
         zarr = _zarr()
-        if path.exists():
-            raise StoreError(
-                errno.EEXIST, f"{path} exists; la.resume continues a run, another name or removing it starts a new one"
-            )
-        with _explained(path, "the run did not begin"):
-            attributes = {"leastaction": dict(header), "format": FORMATS[header["kind"]]}
-            group = zarr.create_group(zarr.storage.LocalStore(path.absolute()), attributes=attributes)
-            group.create_group("checkpoint")
-        archive = cls(path, group, header)
-        row = 8 * max((int(np.prod(shape[1:])) for shape in arrays.values()), default=1)
-        length = max(CHUNK_BYTES // row, min(USUAL_ROWS, LARGE_CHUNK_BYTES // row), 1)
-        for name, shape in arrays.items():
-            archive.add(name, shape, (length,), np.dtype(float), ("t", "dof")[: len(shape)], np.nan)
-        return archive
+        path = path.absolute()
+        with ExitStack() as held:
+            with _explained(path, "the run did not begin"):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    path.mkdir()
+                except FileExistsError:
+                    raise StoreError(
+                        errno.EEXIST,
+                        f"{path} exists; la.resume continues a run, another name or removing it starts a new one",
+                    ) from None
+                (path / "checkpoint").mkdir()
+                held.enter_context(lock(path / "checkpoint" / "lock", path))
+                header = to_json({**header, "arrays": {k: [a.dtype.str, a.chunks] for k, a in arrays.items()}})
+                attributes = {"leastaction": header, "format": FORMATS[header["kind"]], "checksum": checksum(header)}
+                group = zarr.create_group(zarr.storage.LocalStore(path), attributes=attributes)
+                group.create_group("checkpoint")
+                archive = cls(path, group, header)
+                for name, layout in arrays.items():
+                    archive._add(name, layout)
+            yield archive
 
     def keep(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the arrays of the system, once, before the first checkpoint."""
@@ -79,52 +117,52 @@ class Archive:
         except StoreError as error:
             raise StoreError(f"{error}. It holds the system; {rest}") from error
 
-    def add(
-        self,
-        name: str,
-        shape: tuple[int, ...],
-        cuts: tuple[int, ...],
-        dtype: np.dtype[Any],
-        dims: tuple[str, ...],
-        fill: Any,
-    ) -> None:
-        """A new array, cut along its first axes into chunks so long, each compressed and with a checksum."""
+    def _add(self, name: str, layout: Layout) -> None:
+        """A new array, its chunks compressed and each with a checksum."""
         codecs = _zarr().codecs
-        size = dtype.itemsize
+        size = layout.dtype.itemsize
         blosc = codecs.BloscCodec(cname="zstd", clevel=3, shuffle="shuffle" if size > 1 else "noshuffle", typesize=size)
-        with _explained(self.path, "nothing else was changed"):
-            self._group.create_array(
-                name,
-                shape=shape,
-                chunks=(*cuts, *shape[len(cuts) :]),
-                dtype=dtype,
-                compressors=[blosc, codecs.Crc32cCodec()],
-                fill_value=fill,
-                dimension_names=dims,
-            )
+        self._group.create_array(
+            name,
+            shape=layout.shape,
+            chunks=layout.chunks,
+            dtype=layout.dtype,
+            compressors=[blosc, codecs.Crc32cCodec()],
+            fill_value=layout.fill,
+            dimension_names=layout.dims,
+        )
 
     @classmethod
     def open(cls, path: Path, write: bool = False) -> Archive:
-        """An existing archive, its format checked."""
+        """An existing archive, its header checked against damage and nonsense."""
         zarr = _zarr()
         if not path.exists():
             raise FileNotFoundError(errno.ENOENT, "no such archive", str(path))
         try:
+            require_regular((path / "zarr.json").stat(), path / "zarr.json")
             group = zarr.open_group(
                 zarr.storage.LocalStore(path.absolute(), read_only=not write), mode="r+" if write else "r"
             )
             attributes = dict(group.attrs)
         except Exception as error:
             raise StoreError(f"{path} is not a Zarr archive, or its zarr.json is damaged: {error}") from error
-        if "leastaction" not in attributes:
+        header = attributes.get("leastaction")
+        if not isinstance(header, dict):
             raise StoreError(f"{path} is a Zarr archive, but not of a run of leastaction")
-        kind = attributes["leastaction"].get("kind")
+        kind = str(header.get("kind"))
         if attributes.get("format") != FORMATS.get(kind):
             raise StoreError(
                 f"{path} has format {attributes.get('format')} of a stored {kind}, this version of leastaction reads "
                 f"and writes format {FORMATS.get(kind)}; use the version that wrote it. Nothing was changed"
             )
-        return cls(path, group, attributes["leastaction"])
+        if attributes.get("checksum") != checksum(header):
+            raise StoreError(
+                f"{path}/zarr.json is damaged: what it says of the run does not fit its checksum. The states can still "
+                "be read, with zarr alone"
+            )
+        with interpreting(path):
+            check_header(header)
+        return cls(path, group, header)
 
     @property
     def chunk(self) -> int:
@@ -181,11 +219,8 @@ class Archive:
             first = (*first, *[0] * (array.ndim - len(first)))
             ends = [begin + length for begin, length in zip(first, values.shape, strict=True)]
             array[tuple(map(slice, first, ends))] = values
-            chunks = [
-                range(begin // cut, -(-end // cut)) for begin, end, cut in zip(first, ends, array.chunks, strict=True)
-            ]
-            for place in product(*chunks):
-                file = self.path.joinpath(name, "c", *map(str, place))
+            for place in self._places(array, list(zip(first, ends, strict=True))):
+                file = self._file(name, place)
                 if file.exists():  # a chunk of fill values alone has no file
                     handle = os.open(file, os.O_RDWR)
                     try:
@@ -193,14 +228,41 @@ class Archive:
                     finally:
                         os.close(handle)
 
+    def _file(self, name: str, place: tuple[int, ...]) -> Path:
+        return self.path.joinpath(name, "c", *map(str, place))
+
+    @staticmethod
+    def _places(array: Any, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
+        """The chunks that these entries are in."""
+        ends = zip(spans, array.chunks, array.shape, strict=True)
+        return product(*(range(begin // cut, -(-min(end, size) // cut)) for (begin, end), cut, size in ends))
+
     def _array(self, name: str) -> Any:
+        """An array, its metadata compared with what the header says of it."""
+        file = self.path / name / "zarr.json"
         try:
-            return self._group[name]
-        except KeyError:
+            require_regular(file.stat(), file)
+            found = self._group[name]
+            layout = [found.dtype.str, list(found.chunks)]
+            first, *others = found.metadata.codecs
+            coded = [type(codec).__name__ for codec in (first, *others)]
+            endian, separator = (
+                getattr(first.endian, "value", first.endian),
+                found.metadata.chunk_key_encoding.separator,
+            )
+        except (KeyError, FileNotFoundError):
             raise StoreError(f"{self.path} is damaged: its array {name} is missing") from None
+        except Exception as error:
+            raise StoreError(f"{file} is damaged: {error}") from error
+        if layout != self.header["arrays"].get(name):
+            raise StoreError(f"{file} is damaged: it tells of {layout}, zarr.json of {self.header['arrays'].get(name)}")
+        wanted = "little" if found.dtype.itemsize > 1 else None
+        if coded != ["BytesCodec", "BloscCodec", "Crc32cCodec"] or endian != wanted or separator != "/":
+            raise StoreError(f"{file} is damaged: its chunks are not encoded as leastaction encodes them")
+        return found
 
     def has(self, name: str) -> bool:
-        return name in self._group
+        return name in self.header["arrays"]
 
     def commit(self, checkpoint: Checkpoint, name: str = "state") -> None:
         with _explained(self.path, SAFE):
@@ -216,11 +278,16 @@ class Archive:
         array = self._array(name)
         what = f"rows {' × '.join(f'{begin} … {end}' for begin, end in spans)} of {self.path}/{name}"
         try:
+            for place in self._places(array, [*spans, *((0, size) for size in array.shape[len(spans) :])]):
+                _check_chunk(self._file(name, place), array)
             values = np.asarray(array[tuple(slice(*span) for span in spans)])
         except Exception as error:
             raise StoreError(f"{what} are damaged: {error}. The rest of the archive can still be read") from error
         shape = tuple(end - begin for begin, end in spans)
-        if values.shape[: len(spans)] != shape or not np.isfinite(values[np.broadcast_to(needed, shape)]).all():
+        if (
+            values.shape != (*shape, *array.chunks[len(spans) :])
+            or not np.isfinite(values[np.broadcast_to(needed, shape)]).all()
+        ):
             raise StoreError(f"{what} are missing: a chunk's file is not there")
         return values
 
@@ -245,9 +312,17 @@ def _explained(path: Path, safe: str) -> Iterator[None]:
         raise StoreError(error.errno, f"cannot write {path}: {reason}; {safe}") from error
 
 
-def to_json(value: Any) -> Any:
-    """Plain data, as JSON reads it back."""
-    return json.loads(json.dumps(value))
+def _check_chunk(file: Path, array: Any) -> None:
+    """Refuse a chunk's file that is no file, or that would unpack to other than a chunk (Blosc says how long, at 4)."""
+    try:
+        require_regular(file.stat(), file)
+    except FileNotFoundError:
+        return  # a chunk of fill values alone
+    with open(file, "rb") as stream:
+        length = int.from_bytes(stream.read(8)[4:], "little")
+    expected = int(np.prod(array.chunks)) * array.dtype.itemsize
+    if length != expected:
+        raise ValueError(f"{file} holds {length} bytes where a chunk has {expected}")
 
 
 def _zarr() -> Any:

@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.reading import contents, entry, mapping, unpacked
 from leastaction.store.errors import StoreError
 
 _MAGIC = b"leastaction checkpoint\n"
@@ -43,9 +44,9 @@ class Checkpoint:
         arrays: dict[str, Any] = {f"state_{name}": value for name, value in self.state.items()}
         np.savez(stream, facts=np.array(json.dumps(dict(self.facts))), tail=self.tail, **arrays)
         payload = stream.getbuffer()
-        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".new-")
+        temporary = file.with_name(f".new-{secrets.token_hex(8)}")
         try:
-            with os.fdopen(handle, "wb") as out:
+            with open(temporary, "xb") as out:  # with the permissions that new files have here
                 out.write(_MAGIC + hashlib.sha256(payload).digest())
                 out.write(payload)
                 out.flush()
@@ -53,31 +54,36 @@ class Checkpoint:
             os.replace(temporary, file)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(temporary)
+                temporary.unlink(missing_ok=True)
             raise
 
     @classmethod
     def read(cls, file: Path) -> Checkpoint:
         try:
-            data = file.read_bytes()
+            data = contents(file)
         except FileNotFoundError:
             raise StoreError(
                 f"{file.parent.parent} has no checkpoint: its run was ended before the first; remove it and start again"
             ) from None
+        except ValueError as error:
+            raise StoreError(f"the checkpoint cannot be read: {error}") from None
         head = len(_MAGIC) + 32
         payload = memoryview(data)[head:]
         if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(payload).digest() != data[len(_MAGIC) : head]:
             raise StoreError(f"the checkpoint {file} is damaged: its checksum does not fit")
-        with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
-            facts = json.loads(str(arrays["facts"]))
-            state = {name[6:]: arrays[name] for name in arrays.files if name.startswith("state_")}
-            return cls(facts, arrays["tail"], state)
+        try:
+            arrays = unpacked(payload)
+            facts = mapping(json.loads(str(entry(arrays, "facts"))), "what it says of the run")
+            state = {name[6:]: array for name, array in arrays.items() if name.startswith("state_")}
+            return cls(facts, entry(arrays, "tail"), state)
+        except Exception as error:
+            raise StoreError(f"the checkpoint {file} is damaged: {error}") from error
 
 
 @contextlib.contextmanager
 def lock(file: Path, run: Path) -> Iterator[None]:
     """Hold the run's lock, or say who else is writing; the system frees it when the process ends, however it ends."""
-    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         try:
             _lock(handle)

@@ -16,13 +16,15 @@ from leastaction.backends.stepper import ResumableStepper
 from leastaction.border import check_count, check_times
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
+from leastaction.methods import method
 from leastaction.prepare import Request, prepare
-from leastaction.running import interruptible, positive, progress_bar, raise_failure
-from leastaction.store.archive import Archive, to_json
+from leastaction.running import interruptible, positive, preparing, progress_bar, raise_failure
+from leastaction.store.archive import Archive, rows_layout
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
-from leastaction.store.stored import StoredPath, compare, description, stored_path, times
-from leastaction.store.systems import keeper, kept
+from leastaction.store.header import interpreting
+from leastaction.store.stored import StoredPath, check_facts, compare, description, stored_path, times
+from leastaction.store.systems import keeper, kept, restore
 
 FloatArray = NDArray[np.float64]
 
@@ -36,7 +38,8 @@ def store_run(path: str | os.PathLike[str], request: Request, t_end: float | Non
     """Integrate into a new archive."""
     system = request.system
     arrays = keeper(system).arrays()  # a system that cannot be kept is refused before anything is done
-    prepared = prepare(request)
+    with preparing():
+        prepared = prepare(request)
     dofs, start = prepared.dofs, np.concatenate([prepared.q[prepared.dofs], prepared.p[prepared.dofs]])
     header = {
         "kind": KIND,
@@ -46,8 +49,7 @@ def store_run(path: str | os.PathLike[str], request: Request, t_end: float | Non
         "output": None if request.output is None else dofs.tolist(),
     }
     shapes = {"t": (0,), "q": (0, len(dofs)), "p": (0, len(dofs))}
-    archive = Archive.create(FilePath(path), to_json(header), shapes)
-    with archive.writing():
+    with Archive.creating(FilePath(path), header, rows_layout(shapes)) as archive:
         if arrays:
             archive.keep(arrays)
         solver = cast(ResumableStepper, prepared.stepper)  # all are, in float64 and without the tangent map
@@ -60,7 +62,10 @@ def resume_run(archive: Archive, steps: int | None, progress: bool) -> StoredPat
     with archive.writing():
         checkpoint = archive.checkpoint()
         facts, header = checkpoint.facts, archive.header
-        done, whole = int(facts["done"]), int(facts["whole"])
+        with interpreting(path):
+            by = kept(archive)
+            check_facts(archive, checkpoint)
+        done, whole = facts["done"], facts["whole"]
         if facts["standing"] == "failed":
             raise StoreError(
                 f"the run in {path} ended with step {done}, which could not be solved; going on would fail in "
@@ -72,10 +77,10 @@ def resume_run(archive: Archive, steps: int | None, progress: bool) -> StoredPat
         check_count(count)
         compare(header, path)
         archive.tidy()
-        by = kept(archive)
         check_times(by.system, float.fromhex(header["t0"]), float.fromhex(header["h"]), count)
         solver = by.stepper(header, count)
-        solver.restore(checkpoint.state)
+        with interpreting(path):
+            restore(solver, method(header["method"]), checkpoint.state, done)
         # A last state that `every` would not have kept belongs to the end of the run, which this no longer is.
         tail = checkpoint.tail[: done // int(header["every"]) + 1 - whole]
         return _Stream(archive, by.system, solver, tail, whole, done).go(count, progress)
@@ -106,7 +111,7 @@ class _Stream:
         failure = None
         self.commit("running", count)
         committed, piece = time.perf_counter(), SMALLEST_PIECE
-        with progress_bar(count, progress) as bar, interruptible(self.stop):
+        with progress_bar(count, progress) as bar, interruptible(self.stop, lambda: self.done >= count):
             bar.update(self.done)
             while self.done < count and not self.interrupted and failure is None:
                 clock = time.perf_counter()

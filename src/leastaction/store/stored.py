@@ -15,6 +15,7 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import Method, method
 from leastaction.path import Path
+from leastaction.reading import entry, floats, integer, mapping, numbers
 from leastaction.store.archive import Archive
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.lazy import LazyArray, import_xarray
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+STANDINGS = ("running", "complete", "interrupted", "failed")
 READ_CHUNKS, READ_BYTES = 16, 2**23  # of q read at once, at most, unless one chunk is more
 
 
@@ -105,6 +107,7 @@ def stored_path(archive: Archive, checkpoint: Checkpoint, system: Lagrangian | Q
     """The path as far as a checkpoint counts it; its system is read from the archive unless it is at hand."""
     header, facts = archive.header, checkpoint.facts
     system = kept(archive).system if system is None else system
+    check_facts(archive, checkpoint)
     width, whole = checkpoint.tail.shape[1] // 2, int(facts["whole"])
     columns: Mapping[str, FloatArray] = {
         "t": times(header, whole, len(checkpoint.tail), int(facts["done"])),
@@ -137,6 +140,22 @@ def stored_path(archive: Archive, checkpoint: Checkpoint, system: Lagrangian | Q
         file=archive.path,
         **arrays,
     )
+
+
+def check_facts(archive: Archive, checkpoint: Checkpoint) -> None:
+    """Whether a checkpoint's numbers fit each other and the archive: rows in whole chunks, those after them, steps."""
+    facts, header = checkpoint.facts, archive.header
+    done = integer(entry(facts, "done"), "done")
+    integer(entry(facts, "planned"), "planned", done)
+    width = header["n"] if header["output"] is None else len(header["output"])
+    rows = len(floats({"tail": checkpoint.tail}, "tail", (None, 2 * width)))
+    regular = done // header["every"] + 1
+    whole = integer(entry(facts, "whole"), "whole", 0, regular)
+    if whole % archive.chunk or whole + rows not in (regular, regular + (done % header["every"] != 0)):
+        raise ValueError(f"{whole} and {rows} rows are not those of {done} steps, every {header['every']}")
+    if entry(facts, "standing") not in STANDINGS:
+        raise ValueError(f"standing must be one of {', '.join(STANDINGS)}; got {facts['standing']!r}")
+    numbers(list(mapping(entry(facts, "counts"), "counts").values()), "counts")
 
 
 def times(header: Mapping[str, Any], first: int, rows: int, done: int) -> FloatArray:

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.stepper import ResumableStepper, Start, stepper
+from leastaction.backends.stepper import GalerkinStepper, ResumableStepper, Start, stepper
 from leastaction.kernel import fingerprint
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.archive import from_arrays, to_arrays
 from leastaction.linear.factor import blas_threads
 from leastaction.linear.stepper import LinearStepper
-from leastaction.methods import method
-from leastaction.program import Program
+from leastaction.methods import Galerkin, Method, method
+from leastaction.reading import MOST_STEPS, floats
 from leastaction.store.archive import Archive
 
 Header = Mapping[str, Any]
@@ -39,8 +39,7 @@ class ByProgram:
 
     @classmethod
     def of(cls, header: Header) -> ByProgram:
-        program = Program.from_json(header["program"])
-        return cls(Lagrangian.from_program(program, header["n"], header["defaults"], header["name"]))
+        return cls(Lagrangian.from_record(header))
 
     def header(self) -> dict[str, Any]:
         defaults = {name: np.asarray(value).tolist() for name, value in self.system.params.items()}
@@ -105,8 +104,38 @@ def keeper(system: Lagrangian | Quadratic) -> Keeper:
 
 def kept(archive: Archive) -> Keeper:
     """The system of an archive."""
-    by = kind(archive.header)
-    return by.of(archive.header) if by is ByProgram else ByArrays.of(archive.arrays())
+    header = archive.header
+    if kind(header) is ByProgram:
+        return ByProgram.of(header)
+    by = ByArrays.of(archive.arrays())
+    if (by.system.n, by.system.sparse) != (header["n"], header["sparse"]):
+        raise ValueError(f"zarr.json tells of n = {header['n']}, the system's matrices of n = {by.system.n}")
+    return by
+
+
+def restore(solver: ResumableStepper, chosen: Method, state: Mapping[str, NDArray[Any]], done: int) -> None:
+    """Set a stepper up again after so many steps. The state may come from a stranger: native loops would trust it."""
+    fresh = solver.state()
+    if state.keys() != fresh.keys():
+        raise ValueError(f"the state must hold {', '.join(fresh)}; got {', '.join(state)}")
+    for name, array in fresh.items():
+        floats(state, name, array.shape, array.dtype)
+    if "integers" in state:
+        check_integers(chosen, state["integers"], done)
+    elif int(state["first"]) != done:
+        raise ValueError(f"the state is that after {state['first']} steps, not after {done}")
+    solver.restore(state)
+
+
+def check_integers(chosen: Method, integers: NDArray[Any], done: Any) -> None:
+    """Whether the integers of a stepper's state, or of many, can be those after so many steps."""
+    names = GalerkinStepper.INTEGERS if isinstance(chosen, Galerkin) else ("first",)
+    if integers.shape[-1] != len(names):
+        raise ValueError(f"the state must hold {len(names)} integers; got {integers.shape[-1]}")
+    for k, name in enumerate(names):
+        low, high = (done, done) if name == "first" else (0, MOST_STEPS)
+        if name != "layout" and not ((low <= integers[..., k]) & (integers[..., k] <= high)).all():
+            raise ValueError(f"the state's integers are not those after {done} steps: {integers}")
 
 
 def kind(header: Header) -> type[Keeper]:

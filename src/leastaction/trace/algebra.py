@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from leastaction.program import Builder
+from leastaction.program import Builder, finite, in_range
 
 LOGICAL = frozenset({"lt", "le", "eq", "ne", "and", "or", "not"})
 EVEN = frozenset({"cos", "cosh", "abs", "sq"})
@@ -60,8 +60,13 @@ class Algebra(Builder):
         elif op == "div":
             divisor = self.constant(args[1])
             # Dividing by a power of two is the same as multiplying by its inverse, and slower.
-            if divisor and math.isfinite(divisor) and abs(math.frexp(divisor)[0]) == 0.5:
+            if divisor and finite(divisor) and in_range(divisor) and abs(math.frexp(divisor)[0]) == 0.5:
                 return self.mul(a, self.const(1 / Fraction(divisor)))
+        elif op == "copysign":
+            sign = self.constant(args[1])
+            if sign is not None:  # decided here, since other arithmetics know no −0
+                size = self.op("abs", a)
+                return self.op("neg", size) if sign < 0 or str(sign) == "-0.0" else size
         elif op == "if":
             condition = self.constant(a)
             if condition is not None:
@@ -82,7 +87,7 @@ class Algebra(Builder):
         if op == "mul":
             for k, x in (args, args[::-1]):
                 number = self.constant(k)
-                if number is not None and math.isfinite(number) and Fraction(number).numerator.bit_length() < LONGEST:
+                if number is not None and finite(number) and Fraction(number).numerator.bit_length() < LONGEST:
                     return Fraction(number), x
         return 1, a
 
@@ -109,7 +114,7 @@ class Algebra(Builder):
         factor, x = self.split(b)
         op, *args = self.code[x]
         exponent = Fraction(1, 2) if op == "sqrt" else self.constant(args[1]) if op == "pow" else None
-        if exponent is None or not math.isfinite(exponent):
+        if exponent is None or not finite(exponent):
             return self.div(a, b)
         return self.scaled(1 / Fraction(factor), self.product(a, self.raised(args[0], -Fraction(exponent))))
 
@@ -118,7 +123,7 @@ class Algebra(Builder):
             op, *args = self.code[x]
             if op == "const":
                 number = args[0]
-                return self.scaled(number, y) if math.isfinite(number) else self.mul(x, y)
+                return self.scaled(number, y) if finite(number) else self.mul(x, y)
             if op == "if":
                 return self.op("if", args[0], self.times(args[1], y))
             if op in LOGICAL:

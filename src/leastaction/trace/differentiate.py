@@ -15,11 +15,10 @@ alike: for chains of 50 pendulums 1.3 times shorter than CasADi's, or 1.2 times 
 from __future__ import annotations
 
 import heapq
-import math
 from collections import Counter
 from fractions import Fraction
 
-from leastaction.program import Program
+from leastaction.program import Program, finite
 from leastaction.trace.algebra import LOGICAL, Algebra
 from leastaction.trace.rules import BINARY, UNARY
 
@@ -75,7 +74,7 @@ class _Sweep(Algebra):
 
     def _copy(self, op: str, args: list[int]) -> int:
         exponent = self.constant(args[1]) if op == "pow" else None
-        if exponent is None or not math.isfinite(exponent):
+        if exponent is None or not finite(exponent):
             return self.op(op, *args)
         return self.power(args[0], Fraction(exponent))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from leastaction.errors import TraceError
 from leastaction.exact import exact
-from leastaction.program import Program
+from leastaction.program import Program, finite
 from leastaction.trace.algebra import Algebra
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift
 
@@ -144,7 +144,7 @@ def _scalar(builder: Algebra, result: Any) -> int:
         )
     index = lift(builder, result)
     number = builder.constant(index)
-    if number is not None and not np.isfinite(float(number)):
+    if number is not None and not finite(number):
         raise TraceError(f"the function returned {number}")
     return index
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import TraceError
+from leastaction.program import finite
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, apply, lift, plain, wrap
 
 ADJUGATE_LIMIT = 6
@@ -49,7 +49,7 @@ def power(x: Any, y: Any) -> Any:
     builder = ACTIVE.get()
     assert builder is not None
     exponent = builder.constant(lift(builder, y))
-    if exponent is None or not math.isfinite(exponent):
+    if exponent is None or not finite(exponent):
         return apply("pow", x, y)
     return Scalar(builder, builder.raised(lift(builder, x), Fraction(exponent)))
 
@@ -100,6 +100,19 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
 # Sums of products, which NumPy writes itself from + and *.
 BILINEAR = {"matmul", "vecdot", "matvec", "vecmat"}
 
+# What a reduction makes of an entry that meets no other one, as the first of an accumulation or the only one of a row.
+_FIRST: dict[tuple[str, str], Callable[[Any], Any]] = {
+    **{
+        (name, method): truth
+        for name in ("logical_and", "logical_or", "logical_xor")
+        for method in ("reduce", "accumulate", "reduceat")
+    },
+    ("hypot", "reduce"): _on("abs"),
+}
+
+# Where a reduction with a mask begins: NumPy knows no identity of arrays of objects.
+_IDENTITY = {"add": 0, "multiply": 1, "logical_or": False, "logical_and": True}
+
 for _name, _function in ELEMENTWISE.items():
     # NumPy calls these methods for arrays made behind our back, as by np.zeros(3, dtype=object).
     if not hasattr(Scalar, _name):
@@ -123,8 +136,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
         function = ufunc  # made from a Python function, by np.vectorize or np.frompyfunc
     else:
         raise unsupported(ufunc)
-    if "where" in kwargs and name == "add":
-        kwargs.setdefault("initial", 0)
+    if "where" in kwargs and method == "reduce" and name in _IDENTITY:
+        kwargs.setdefault("initial", _IDENTITY[name])
     out = kwargs.pop("out", None)
     kwargs.pop("dtype", None)
     targets = [x for x in (out or ()) if x is not None] + ([inputs[0]] if method == "at" else [])
@@ -133,7 +146,10 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
             f"the result of {title(ufunc)} is written into an array of floats, as x += q does; "
             "write x = x + q, or start from np.zeros(n, dtype=object)"
         )
-    result = getattr(function, method)(*(plain(x) for x in inputs), **{k: plain(x) for k, x in kwargs.items()})
+    arrays = [plain(x) for x in inputs]
+    if method != "__call__" and (name, method) in _FIRST:
+        arrays[0] = np.frompyfunc(_FIRST[name, method], 1, 1)(arrays[0])
+    result = getattr(function, method)(*arrays, **{k: plain(x) for k, x in kwargs.items()})
     if out is None:
         return wrap(result)
     out[0][...] = result
@@ -218,22 +234,21 @@ def _determinant(rows: tuple[tuple[Any, ...], ...]) -> Any:
     return minor(tuple(range(len(rows))))
 
 
-def _stacked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of one square matrix as one of any stack of them."""
+def _stacked(function: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    """A function of one square matrix, giving a number or a matrix of its size, as one of any stack of them."""
 
-    def on_stack(a: Any, *rest: Any) -> Any:
+    def on_stack(a: Any) -> Any:
         a = plain(np.asanyarray(a))
         n = a.shape[-1] if a.ndim > 1 else 0
         if a.ndim < 2 or a.shape[-2] != n:
             raise ValueError(f"expected a square matrix, got shape {a.shape}")
         if n > ADJUGATE_LIMIT:
             # Cofactors need no pivot, which could not be chosen without values, but grow like 2ⁿ.
-            raise TraceError(
-                f"np.linalg.{function.__name__.strip('_')} of a traced {n} × {n} matrix: the limit is {ADJUGATE_LIMIT}"
-            )
-        if a.ndim > 2:
-            return np.stack([np.asanyarray(on_stack(m, *rest)) for m in a])
-        return function(a, *rest)
+            raise TraceError(f"np.linalg.{name} of a traced {n} × {n} matrix: the limit is {ADJUGATE_LIMIT}")
+        if a.ndim == 2:
+            return function(a)
+        results = [np.asanyarray(on_stack(m)) for m in a]
+        return np.stack(results) if results else np.empty(a.shape[:-2], dtype=object)
 
     return on_stack
 
@@ -242,28 +257,40 @@ def _det(a: Any) -> Any:
     return _determinant(tuple(map(tuple, a)))
 
 
-def _cofactors(a: Any) -> Any:
+def _adjugate(a: Any) -> Any:
+    """The transposed cofactors, adj(a) a = det(a)."""
     n = len(a)
     result = np.empty((n, n), dtype=object)
     for i, j in itertools.product(range(n), repeat=2):
         keep = [k for k in range(n) if k != j]
         minor = _determinant(tuple(tuple(a[r, keep]) for r in range(n) if r != i))
-        result[i, j] = minor if (i + j) % 2 == 0 else -minor
+        result[j, i] = minor if (i + j) % 2 == 0 else -minor
     return result
 
 
+def _divided(a: Any, name: str) -> tuple[Any, Any]:
+    """adj(a) of a stack of matrices, and 1/det(a), expanded along the first row."""
+    a = plain(np.asanyarray(a))
+    adjugate = _stacked(_adjugate, name)(a)
+    return adjugate, 1 / np.matmul(a[..., :1, :], adjugate[..., :, :1])
+
+
 def _inv(a: Any) -> Any:
-    cofactors = _cofactors(a)
-    return cofactors.T * (1 / (a[0] @ cofactors[0]))
+    adjugate, inverse_det = _divided(a, "inv")
+    return adjugate * inverse_det
 
 
 def _solve(a: Any, b: Any) -> Any:
-    cofactors = _cofactors(a)
-    return (cofactors.T @ plain(np.asanyarray(b))) * (1 / (a[0] @ cofactors[0]))
+    """a⁻¹ b: for b one vector, or for matrices of columns, whose stack is broadcast against that of a."""
+    adjugate, inverse_det = _divided(a, "solve")
+    b = plain(np.asanyarray(b))
+    if b.ndim == 0:
+        raise ValueError("np.linalg.solve needs a vector or a matrix of columns on the right; got a number")
+    return np.matmul(adjugate, b) * (inverse_det[..., 0] if b.ndim == 1 else inverse_det)
 
 
 def _slogdet(a: Any) -> Any:
-    det = _stacked(_det)(a)
+    det = wrap(_stacked(_det, "slogdet")(a))
     return np.sign(det), np.log(np.abs(det))
 
 
@@ -281,6 +308,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: _where, np.select: _select, np.clip: _clip, np.sinc: _sinc,
     np.zeros_like: _like(np.zeros_like), np.ones_like: _like(np.ones_like), np.full_like: _like(np.full_like),
     np.empty_like: _like(np.zeros_like),
-    np.linalg.norm: _norm, np.linalg.det: _stacked(_det), np.linalg.inv: _stacked(_inv),
-    np.linalg.solve: _stacked(_solve), np.linalg.slogdet: _slogdet,
+    np.linalg.norm: _norm, np.linalg.det: _stacked(_det, "det"), np.linalg.inv: _inv,
+    np.linalg.solve: _solve, np.linalg.slogdet: _slogdet,
 }  # fmt: skip

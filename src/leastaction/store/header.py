@@ -1,0 +1,83 @@
+"""What zarr.json says of a run: signed against damage, and checked, since it may come from anybody."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from leastaction.path import checked_output, method_of_file
+from leastaction.reading import MOST_STEPS, entry, integer, listing, mapping, numbers, real, text
+from leastaction.store.errors import StoreError
+
+LARGEST_CHUNK = 2**26  # bytes of a chunk of more than one row
+
+
+def to_json(value: Any) -> Any:
+    """Plain data, as JSON reads it back."""
+    return json.loads(json.dumps(value))
+
+
+def checksum(header: Mapping[str, Any]) -> str:
+    """Of all that a header says, however it is laid out in its file."""
+    return hashlib.sha256(json.dumps(header, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+@contextmanager
+def interpreting(path: Path) -> Iterator[None]:
+    """What an archive says that cannot be: a StoreError."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except PermissionError as error:
+        raise StoreError(error.errno, f"{path} cannot be read: no permission for {error.filename}") from error
+    except Exception as error:
+        raise StoreError(f"{path} is damaged, or was not written by leastaction: {error}") from error
+
+
+def check_header(header: Mapping[str, Any]) -> None:
+    """Whether every number of a header can be what it stands for. The system is checked when it is made."""
+    for name in ("version", "machine", "name"):
+        text(entry(header, name), name)
+    method_of_file(entry(header, "method"))
+    real(entry(header, "t0"), "t0")
+    if real(entry(header, "h"), "h") == 0:
+        raise ValueError("h must not be zero")
+    ensemble = header["kind"] == "ensemble"
+    n = integer(entry(header, "n"), "n", 1)
+    integer(entry(header, "every"), "every", 0 if ensemble else 1)
+    if entry(header, "until") is not None:
+        t_end, count = listing(header["until"], "until", 2)
+        real(t_end, "until"), integer(count, "until", 1)
+    for name, layout in mapping(entry(header, "arrays"), "arrays").items():
+        _check_layout(name, layout)
+    if ensemble:
+        size = integer(entry(header, "size"), "size", 1)
+        integer(entry(header, "length"), "length", 1, size)
+        integer(entry(header, "rows"), "rows", 1)
+        return
+    for name, value in mapping(entry(header, "params"), "params").items():
+        numbers(value, f"the parameter {name!r}")
+    if entry(header, "output") is not None:
+        import numpy as np
+
+        output = [integer(dof, "output", 0, n - 1) for dof in listing(header["output"], "output")]
+        checked_output(np.array(output, np.int64), n)
+    if "program" not in header and not isinstance(entry(header, "sparse"), bool):
+        raise ValueError("sparse must be true or false")
+
+
+def _check_layout(name: str, layout: Any) -> None:
+    dtype, chunks = listing(layout, f"the layout of {name}", 2)
+    if dtype not in ("<f8", "<i8", "|i1"):
+        raise ValueError(f"the array {name} must hold floats or integers; got {dtype!r}")
+    rows, *rest = [integer(k, f"the chunks of {name}", 1) for k in listing(chunks, f"the chunks of {name}")]
+    size = 8
+    for k in rest:
+        size *= k
+    if (rows > 1 and rows * size > LARGEST_CHUNK) or size > 8 * MOST_STEPS:
+        raise ValueError(f"a chunk of {name} would have {rows * size} bytes, more than {LARGEST_CHUNK}")

@@ -1,0 +1,85 @@
+"""Numbers at their edges: constants beyond float64, zeros with a sign, event functions with poles."""
+
+import itertools
+
+import mpmath
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction.cli import main
+from leastaction.oscillator import BITS, exact_step, positive_roots
+
+LARGE = [
+    lambda q, v: 0.5 * v @ v - 1e300 * q[0] * 1e300,
+    lambda q, v: 0.5 * v @ v - 1e300 * (1e300 * q[0]),
+    lambda q, v: 0.5 * v @ v - q[0] / 1e-300 / 1e-300,
+    lambda q, v: 0.5 * v @ v - (1e300 * q[0]) * (1e300 * q[0]),
+    lambda q, v: 0.5 * v @ v - 10**400 * q[0],
+]
+
+
+@pytest.mark.parametrize("L", LARGE)
+def test_constants_beyond_float64_are_named(L):
+    system = la.Lagrangian(L, n=1)
+    with pytest.raises(ValueError, match=r"constant of about 10\^(400|600).*beyond.*float64.*digits="):
+        la.integrate(system, "simpson", [1.0], [0.0], h=0.1, steps=3)
+
+
+def test_constants_beyond_float64_are_right_at_more_digits():
+    """q̈ = −10⁶⁰⁰: one step of the midpoint rule is exact."""
+    system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 10**300 * (10**300 * q[0]), n=1)
+    path = la.integrate(system, "midpoint", ["0"], ["0"], h="1", steps=1, digits=30)
+    with mpmath.workdps(60):
+        assert abs(path.p[-1, 0] / mpmath.mpf(10) ** 600 + 1) < mpmath.mpf("1e-30")
+
+
+def test_an_infinite_constant_is_an_error_at_the_start():
+    system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 1e300 * 1e300 * q[0], n=1)
+    with pytest.raises(ValueError, match="not finite at the start"):
+        la.integrate(system, "simpson", [1.0], [0.0], h=0.1, steps=3)
+
+
+@pytest.mark.parametrize("sign", [-0.0, 0.0, -2.0, 3.0])
+def test_copysign_of_a_constant_means_the_same_at_every_precision(sign):
+    system = la.Lagrangian(lambda q, v: 0.5 * v @ v + np.copysign(q[0] ** 2, sign), n=1)
+    paths = [la.integrate(system, "simpson", [1.0], [0.0], h=0.1, steps=5, digits=d) for d in (None, 30)]
+    assert float(paths[1].q[-1, 0]) == pytest.approx(paths[0].q[-1, 0], rel=1e-14)
+    assert (paths[0].q[-1, 0] > 1) == (np.copysign(1, sign) > 0)
+
+
+def test_methods_of_high_degree_are_listed(capsys):
+    """P25N26…: zeros and poles of ρ so near each other that 256 bits do not tell them apart."""
+    assert main(["methods", "--max-s", "25"]) == 0
+    assert "P25N25Q50Gau" in capsys.readouterr().out
+
+
+def test_roots_that_are_nearer_than_the_first_enclosures():
+    roots = positive_roots(exact_step(la.method("P40N41Q82Gau")).rho)
+    gaps = [float((high.x2 - low.x2).mid()) for low, high in itertools.pairwise(roots)]
+    assert 0 < min(gaps) < 2.0**-BITS
+
+
+def free(q, v):
+    return 0.5 * v @ v
+
+
+@pytest.mark.parametrize("method", ["midpoint", "P8N8Q16Gau"])  # in lanes, and alone
+def test_a_pole_is_no_crossing(method):
+    """g = 1/(q − 1/3) changes its sign where it has no zero."""
+    system = la.Lagrangian(free, n=1)
+    reduce = {
+        "pole": la.FirstCrossing(lambda q, p: 1 / (q[0] - 1 / 3)),
+        "zero": la.FirstCrossing(lambda q, p: q[0] - 1 / 3),
+    }
+    with pytest.warns(RuntimeWarning, match="without a zero: it has a pole"):
+        paths = la.ensemble(system, method, [[0.0], [0.05]], [1.0], h=0.1, steps=10, reduce=reduce)
+    assert np.isnan(paths.reduced["pole"]).all()
+    np.testing.assert_allclose(paths.reduced["zero"], [1 / 3, 1 / 3 - 0.05], atol=1e-14)
+
+
+def test_an_event_function_that_is_no_number_at_the_start():
+    system = la.Lagrangian(free, n=1)
+    reduce = {"E": la.EnergyRange(), "root": la.FirstCrossing(lambda q, p: np.sqrt(q[0]) - 1)}
+    with pytest.raises(ValueError, match=r"event function of 'root' is not a number at the start of trajectory 1"):
+        la.ensemble(system, "midpoint", [[0.5], [-0.5]], [1.0], h=0.1, steps=10, reduce=reduce)

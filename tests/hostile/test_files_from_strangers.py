@@ -1,0 +1,332 @@
+"""Files from strangers are data: nothing may crash, hang, or allocate more than the file accounts for."""
+
+import json
+import os
+import shutil
+import time
+import tracemalloc
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mutations import (
+    change_checkpoint,
+    change_header,
+    change_metadata,
+    changed_bytes,
+    changed_file,
+    one,
+    write_checkpoint,
+)
+
+import leastaction as la
+from leastaction.reading import unpacked
+from leastaction.store.checkpoint import Checkpoint
+from leastaction.store.header import checksum
+
+SECONDS = 1.0  # of the processor, to read a file or to refuse it
+LONG = 1000  # steps
+LITTLE = 2**22  # bytes that reading takes whatever the file's length
+
+CLEAN = (
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    la.StoreError,
+    la.StepFailed,
+    FileNotFoundError,
+    IndexError,
+    MemoryError,
+)
+few = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, database=None)
+many = settings(few, max_examples=2000)
+SEEDS = st.integers(0, 2**32 - 1)  # of a change; the test that fails shows its own
+
+
+def lagrangian(q, v, m, k):
+    return 0.5 * m * (v @ v) - 0.5 * (k * q) @ q - 0.1 * q[0] ** 2 * q[1]
+
+
+SYSTEM = la.Lagrangian(lagrangian, n=2, params={"m": 1.5, "k": [1.0, "4/3"]})
+LINEAR = la.Quadratic(np.array([2.0, 1.0]), np.array([[2.0, -1.0], [-1.0, 2.0]]), f=(np.arange(6.0), np.ones((6, 2))))
+START = {"q0": [1.0, 0.3], "p0": [0.0, 0.2], "h": 0.1, "steps": 10}
+
+
+def sparse():
+    from scipy.sparse import csr_array
+
+    K = np.diag([2.0] * 5) - np.diag([1.0] * 4, 1) - np.diag([1.0] * 4, -1)
+    return la.Quadratic(csr_array(np.eye(5)), csr_array(K))
+
+
+class Saved(dict):
+    """By name the bytes and the arrays of saved paths, shown in few words."""
+
+    def __repr__(self):
+        return "saved paths"
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Saved paths of every kind, as bytes and as arrays."""
+    folder = tmp_path_factory.mktemp("saved")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        paths = {
+            "plain": la.integrate(SYSTEM, "simpson", **START, every=3),
+            "tangent": la.integrate(SYSTEM, "midpoint", **START, tangent="all"),
+            "digits": la.integrate(SYSTEM, "simpson", **START, digits=30),
+            "linear": la.integrate(LINEAR, "simpson", **START, output=[1]),
+            "sparse": la.integrate(sparse(), "simpson", np.ones(5), np.zeros(5), h=0.1, steps=10),
+        }
+    found = Saved()
+    for name, path in paths.items():
+        path.save(folder / name)
+        data = (folder / name).read_bytes()
+        found[name] = data, unpacked(data)
+    return found
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    """Archives of every kind."""
+    folder = tmp_path_factory.mktemp("archives")
+    la.integrate(SYSTEM, "simpson", **START, every=3, store=folder / "path")
+    la.integrate(SYSTEM, "rk4", **START, store=folder / "rk4")
+    la.integrate(LINEAR, "simpson", **START, store=folder / "linear")
+    la.integrate(sparse(), "simpson", np.ones(5), np.zeros(5), h=0.1, steps=10, store=folder / "sparse")
+    reduce = {"E": la.EnergyRange(), "c": la.Crossings(lambda q, p: q[0], most=3)}
+    many = {"h": 0.1, "steps": 10, "reduce": reduce, "params": {"m": [1.0, 1.5, 2.0]}}
+    la.ensemble(SYSTEM, "simpson", START["q0"], START["p0"], **many, store=folder / "lanes")
+    la.ensemble(SYSTEM, "P8N8Q16Gau", START["q0"], START["p0"], **many, store=folder / "singles")
+    return folder
+
+
+def use(path):
+    """All that can be done with what was read."""
+    repr(path)
+    path.energy(), np.asarray(path.q), np.asarray(path.t)
+    if isinstance(path, la.Path):
+        if path.output is None and path.every < 10**4:
+            path(path.t[0] + 0.3 * path.h)
+    else:
+        len(path), path.failed, path.end_time, path[0]
+
+
+def measured(work):
+    """Work that may fail in a clean way only; the seconds and bytes it took."""
+    tracemalloc.start()
+    clock = time.process_time()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = work()
+    except CLEAN as error:
+        result = None
+        assert str(error), f"{type(error).__name__} says nothing"
+    seconds, most = time.process_time() - clock, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return result, seconds, most
+
+
+def check_reading(read, size):
+    """Within its bounds; what is slow or large at first, as an import is, has a second chance."""
+    for _ in range(2):
+        result, seconds, most = measured(read)
+        if seconds < SECONDS and most < 10 * size + LITTLE:
+            return result
+    raise AssertionError(f"reading {size} bytes took {seconds:.1f} s and {most} bytes")
+
+
+def check_loading(file, data):
+    file.write_bytes(data)
+    path = check_reading(lambda: la.Path.load(file), len(data))
+    if path is not None:
+        measured(lambda: use(path))
+
+
+def check_archive(file):
+    size = sum(part.stat().st_size for part in file.rglob("*") if part.is_file())
+    run = check_reading(lambda: la.open(file), size)
+    if run is None:
+        measured(lambda: la.resume(file, steps=5))
+    elif int(Checkpoint.read(file / "checkpoint" / "state").facts.get("steps", 0)) < LONG:
+        # A run that was planned for very long can be opened; to look at all of it, or to do it, takes long.
+        measured(lambda: use(run))
+        measured(lambda: la.resume(file, steps=5))
+
+
+KINDS = ["plain", "tangent", "digits", "linear", "sparse"]
+RUNS = ["path", "rk4", "linear", "sparse", "lanes", "singles"]
+
+
+def any_content(saved, folder, seed):
+    rng = np.random.default_rng(seed)
+    check_loading(folder / "stranger", changed_file(rng, saved[one(rng, KINDS)][1]))
+
+
+def any_damage(saved, folder, seed):
+    rng = np.random.default_rng(seed)
+    check_loading(folder / "damaged", changed_bytes(rng, saved[one(rng, KINDS)][0]))
+
+
+def any_archive(archives, folder, seed):
+    rng = np.random.default_rng(seed)
+    file = folder / "archive"
+    shutil.rmtree(file, ignore_errors=True)
+    shutil.copytree(archives / one(rng, RUNS), file)
+    one(rng, [change_header, change_checkpoint, change_checkpoint, change_metadata])(rng, file)
+    check_archive(file)
+
+
+@few
+@given(seed=SEEDS)
+def test_paths_of_any_content(saved, tmp_path_factory, seed):
+    any_content(saved, tmp_path_factory.getbasetemp(), seed)
+
+
+@few
+@given(seed=SEEDS)
+def test_damaged_paths(saved, tmp_path_factory, seed):
+    any_damage(saved, tmp_path_factory.getbasetemp(), seed)
+
+
+@few
+@given(seed=SEEDS)
+def test_archives_of_any_content(archives, tmp_path_factory, seed):
+    any_archive(archives, tmp_path_factory.getbasetemp(), seed)
+
+
+@pytest.mark.slow
+@many
+@given(seed=SEEDS)
+def test_paths_of_any_content_at_length(saved, tmp_path_factory, seed):
+    any_content(saved, tmp_path_factory.getbasetemp(), seed)
+
+
+@pytest.mark.slow
+@many
+@given(seed=SEEDS)
+def test_archives_of_any_content_at_length(archives, tmp_path_factory, seed):
+    any_archive(archives, tmp_path_factory.getbasetemp(), seed)
+
+
+# The attacks of the report, one by one.
+
+
+def header_of(saved, **changes):
+    header = json.loads(str(saved["plain"][1]["header"]))
+    for name, value in changes.items():
+        inside = header
+        *way, last = name.split("__")
+        for key in way:
+            inside = inside[key]
+        inside[last] = value
+    return header
+
+
+def load_with(saved, file, kind="plain", **arrays):
+    with file.open("wb") as stream:
+        np.savez(stream, **{**saved[kind][1], **arrays})
+    return la.Path.load(file)
+
+
+BLOCKS = [["t", 1], ["q", 300], ["v", 300], ["params", 0]]
+
+
+@pytest.mark.parametrize(
+    "change, match",
+    [
+        ({"program__inputs": BLOCKS}, "Program of a Lagrangian"),
+        ({"n": 10**9}, "n, the number of degrees of freedom"),
+        ({"program__code": [["input", 0]] * 300_000}, "300000 instructions"),
+        ({"program__code": [["input", 0], ["sin", 0, 0, 0]]}, "instruction 1|results|inputs"),
+        ({"program__results": [10**6]}, "results"),
+        ({"method": "P1000000N1000000Q2000000Gau"}, "nodes"),
+        ({"digits": 10**9}, "digits"),
+        ({"every": 0}, "every"),
+        ({"every": -(10**9)}, "every"),
+        ({"h": "0x0p0"}, "h not zero"),
+        ({"h": "0x1p-1000"}, "times"),
+        ({"params": {"m": "10**10**10", "k": [1, 2]}}, "too large|cannot read"),
+        ({"stats": 3}, "stats"),
+    ],
+)
+def test_headers_that_cannot_be(saved, tmp_path, change, match):
+    begun = time.process_time()
+    with pytest.raises(ValueError, match=match):
+        load_with(saved, tmp_path / "file", header=np.array(json.dumps(header_of(saved, **change))))
+    assert time.process_time() - begun < SECONDS
+
+
+def test_sparse_matrices_that_point_elsewhere(saved, tmp_path):
+    arrays = saved["sparse"][1]
+    for name, place, value in (
+        ("K.indices", 0, 10**6),
+        ("K.indices", 0, -7),
+        ("K.indptr", -1, 10**6),
+        ("K.indptr", 2, 9),
+    ):
+        wrong = arrays[name].copy()
+        wrong[place] = value
+        with pytest.raises(ValueError, match=name.split(".")[0]):
+            load_with(saved, tmp_path / "file", "sparse", **{name: wrong})
+
+
+def test_a_zip_bomb(tmp_path):
+    with zipfile.ZipFile(tmp_path / "file", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("q.npy", bytes(10**8))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="unpack"):
+        la.Path.load(tmp_path / "file")
+    assert tracemalloc.get_traced_memory()[1] < 10**7
+    tracemalloc.stop()
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="pipe"):
+        la.Path.load(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("kind", ["path", "singles"])
+def test_restored_integers_that_cannot_be(archives, tmp_path, kind):
+    name = "state" if kind == "path" else "chunk-0"
+    key = "integers" if kind == "path" else "state_stepper_integers"
+    for place, value in ((1, 10**9), (0, 7), (2, -5), (3, -1)):
+        file = tmp_path / f"{kind}-{place}"
+        shutil.copytree(archives / kind, file)
+        found = Checkpoint.read(file / "checkpoint" / name)
+        state = dict(found.state)
+        state[key] = state[key].copy()
+        state[key][..., place] = value
+        write_checkpoint(file / "checkpoint" / name, dict(found.facts), found.tail, state)
+        with pytest.raises(la.StoreError, match="integers"):
+            la.resume(file, steps=5)
+
+
+def test_negative_counts_of_crossings(archives, tmp_path):
+    file = tmp_path / "run"
+    shutil.copytree(archives / "lanes", file)
+    found = Checkpoint.read(file / "checkpoint" / "chunk-0")
+    state = dict(found.state) | {"found_counts": found.state["found_counts"] - 10**6}
+    write_checkpoint(file / "checkpoint" / "chunk-0", dict(found.facts), found.tail, state)
+    with pytest.raises(la.StoreError, match="counts must not be negative"):
+        la.resume(file, steps=5)
+
+
+def test_ensembles_that_only_a_header_tells_of(archives, tmp_path):
+    for size in (10**7, 10**12):
+        file = tmp_path / str(size)
+        shutil.copytree(archives / "lanes", file)
+        group = json.loads((file / "zarr.json").read_text())
+        header = group["attributes"]["leastaction"] | {"size": size}
+        group["attributes"] |= {"leastaction": header, "checksum": checksum(header)}
+        (file / "zarr.json").write_text(json.dumps(group))
+        begun = time.process_time()
+        with pytest.raises(la.StoreError, match=f"{size} trajectories"):
+            la.open(file)
+        assert time.process_time() - begun < SECONDS

@@ -1,0 +1,482 @@
+"""Every NumPy function the tracer knows, against NumPy: stacked, broadcast, with odd axes.
+
+A case is a function of one or two arrays, random shapes and random options. NumPy computes it on floats; the tracer
+writes it as a Program, which is evaluated at the same numbers. Both must give the same shape and the same values. A
+clear refusal (TraceError) is no wrong answer; one where NumPy answers is allowed only for the functions in `REFUSED`.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from leastaction.errors import TraceError
+from leastaction.trace import trace
+from leastaction.trace.numpy_functions import ADJUGATE_LIMIT, ELEMENTWISE
+from seeds import fresh_generator
+
+CASES = 12  # of each function; `slow` tries so many times more
+MORE = 40
+
+
+def shape_of(rng, ndim=None, largest=3):
+    ndim = int(rng.integers(0, 4)) if ndim is None else ndim
+    return tuple(int(k) for k in rng.integers(1, largest + 1, ndim))
+
+
+def broadcastable(rng, shape):
+    """A shape that broadcasts with the given one."""
+    cut = shape[int(rng.integers(0, len(shape) + 1)) :]
+    return tuple(1 if rng.random() < 0.3 else k for k in cut)
+
+
+def axis_of(rng, ndim, several=True):
+    """None, one axis counted from either end, or several of them."""
+    choice = rng.random()
+    if ndim == 0 or choice < 0.25:
+        return None
+    if choice < 0.7 or not several:
+        return int(rng.integers(-ndim, ndim))
+    count = int(rng.integers(1, ndim + 1))
+    return tuple(int(k) - (ndim if rng.random() < 0.5 else 0) for k in rng.permutation(ndim)[:count])
+
+
+def one_axis(rng, ndim):
+    return int(rng.integers(-ndim, ndim))
+
+
+# How each function is called: given a generator, (shapes of its arrays, function of these arrays).
+
+
+def elementwise(name):
+    ufunc = getattr(np, name, None)
+    if ufunc is None:
+        import scipy.special
+
+        ufunc = getattr(scipy.special, name)
+
+    def make(rng):
+        shape = shape_of(rng)
+        shapes = [shape, *(broadcastable(rng, shape) for _ in range(ufunc.nin - 1))]
+        if name == "invert" or name.startswith("bitwise"):
+            return shapes, lambda *arrays: ufunc(*(x > 0.3 for x in arrays))
+        return shapes, ufunc
+
+    return make
+
+
+def reduction(function, several=True, **options):
+    def make(rng):
+        shape = shape_of(rng)
+        keywords = {"axis": axis_of(rng, len(shape), several), **options}
+        if rng.random() < 0.4 and "keepdims" not in options:
+            keywords["keepdims"] = True
+        return [shape], lambda x: function(x, **keywords)
+
+    return make
+
+
+def masked(function):
+    def make(rng):
+        shape = shape_of(rng)
+        mask = rng.random(broadcastable(rng, shape)) < 0.7
+        axis = axis_of(rng, len(shape))
+        return [shape], lambda x: function(x, axis=axis, where=mask)
+
+    return make
+
+
+def along(function, ndim=None, **options):
+    def make(rng):
+        shape = shape_of(rng, ndim or int(rng.integers(1, 4)))
+        axis = one_axis(rng, len(shape))
+        return [shape], lambda x: function(x, axis=axis, **options)
+
+    return make
+
+
+def matrices(function, extra=lambda rng, n: []):
+    def make(rng):
+        n = int(rng.integers(1, 4))
+        stack = shape_of(rng, int(rng.integers(0, 3)), 2)
+        return [(*stack, n, n), *extra(rng, n)], lambda a, *rest: function(4 * np.eye(n) + a, *rest)
+
+    return make
+
+
+def solving(rng):
+    """solve(a, b) with b a vector, a matrix, or stacks that broadcast with that of a."""
+    n, columns = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    stack = shape_of(rng, int(rng.integers(0, 3)), 2)
+    right = (n,) if rng.random() < 0.3 else (*broadcastable(rng, stack), n, columns)
+    if rng.random() < 0.3:
+        stack = broadcastable(rng, stack)
+    return [(*stack, n, n), right], lambda a, b: np.linalg.solve(4 * np.eye(n) + a, b)
+
+
+def norms(rng):
+    shape = shape_of(rng, int(rng.integers(1, 4)))
+    axis = axis_of(rng, len(shape))
+    order = [None, 1, 2, 3, -1, 0.5, np.inf, -np.inf, "fro", 0][rng.integers(10)]
+    keep = bool(rng.random() < 0.4)
+    return [shape], lambda x: np.linalg.norm(x, order, axis, keep)
+
+
+def products(function, *, inner=True):
+    def make(rng):
+        k = int(rng.integers(1, 4))
+        stack = shape_of(rng, int(rng.integers(0, 3)), 2)
+        left = [(k,), (*stack, int(rng.integers(1, 4)), k)][rng.integers(2)]
+        right = [(k,), (*broadcastable(rng, stack), k, int(rng.integers(1, 4)))][rng.integers(2)]
+        return [left, right], function
+
+    return make
+
+
+def einsums(rng):
+    sizes = dict(zip("ijklm", rng.integers(1, 4, 5), strict=True))
+    left = "".join(rng.choice(list("ijkl"), int(rng.integers(1, 4))))
+    right = "".join(rng.choice(list("jklm"), int(rng.integers(1, 4))))
+    found = sorted(set(left + right))
+    out = "".join(rng.permutation(found)[: int(rng.integers(0, len(found) + 1))])
+    shapes = [tuple(int(sizes[letter]) for letter in word) for word in (left, right)]
+    return shapes, lambda a, b: np.einsum(f"{left},{right}->{out}", a, b)
+
+
+def tensordots(rng):
+    shape = shape_of(rng, 3)
+    if rng.random() < 0.5:
+        return [shape, (*shape[1:], 2)], lambda a, b: np.tensordot(a, b, axes=2)
+    return [shape, (shape[2], 2, shape[0])], lambda a, b: np.tensordot(a, b, axes=([0, -1], [-1, 0]))
+
+
+def crossing(rng):
+    stack = shape_of(rng, int(rng.integers(0, 3)), 2)
+    axis = int(rng.integers(-len(stack) - 1, len(stack) + 1)) if rng.random() < 0.5 else -1
+    place = axis % (len(stack) + 1)
+    shape = (*stack[:place], 3, *stack[place:])
+    return [shape, shape], lambda a, b: np.cross(a, b, axis=axis)
+
+
+def choosing(rng):
+    shape = shape_of(rng)
+    return [shape, broadcastable(rng, shape), broadcastable(rng, shape)], lambda c, a, b: np.where(c > 0.1, a, b)
+
+
+def selecting(rng):
+    shape = shape_of(rng)
+    default = float(rng.normal())
+    shapes = [shape, broadcastable(rng, shape), broadcastable(rng, shape)]
+    return shapes, lambda c, a, b: np.select([c > 0.5, c < -0.2], [a, b], default)
+
+
+def clipping(rng):
+    shape = shape_of(rng)
+    low, high = sorted(rng.normal(size=2))
+    ways = [
+        lambda x, y: np.clip(x, low, high),
+        lambda x, y: np.clip(x, None, y),
+        lambda x, y: np.clip(x, y, None),
+        lambda x, y: np.clip(x, min=y, max=y + 0.3),
+        lambda x, y: np.clip(x, high, low),
+    ]
+    return [shape, broadcastable(rng, shape)], ways[rng.integers(len(ways))]
+
+
+def like(function):
+    def make(rng):
+        shape, other = shape_of(rng), shape_of(rng)
+        ways = [lambda x: function(x) + x, lambda x: function(x, dtype=float), lambda x: function(x, shape=other)]
+        return [shape], ways[rng.integers(len(ways))]
+
+    return make
+
+
+def filled(rng):
+    shape = shape_of(rng)
+    return [shape, broadcastable(rng, shape)], lambda x, y: np.full_like(x, y)
+
+
+def ufunc_method(name, method):
+    ufunc = getattr(np, name)
+
+    def make(rng):
+        shape = shape_of(rng, int(rng.integers(1, 4)))
+        axis = one_axis(rng, len(shape))
+        if method == "outer":
+            return [shape_of(rng, None, 2), shape_of(rng, None, 2)], ufunc.outer
+        if method == "reduceat":
+            places = [0, shape[axis] - 1]
+            return [shape], lambda x: ufunc.reduceat(x, places, axis=axis)
+        return [shape], lambda x: getattr(ufunc, method)(x, axis=axis)
+
+    return make
+
+
+def moving(function):
+    """Functions of one array alone that only move or add elements."""
+
+    def make(rng):
+        return [shape_of(rng, int(rng.integers(2, 4)))], function
+
+    return make
+
+
+def with_two(function, ndim=1):
+    def make(rng):
+        return [shape_of(rng, ndim), shape_of(rng, ndim)], function
+
+    return make
+
+
+FUNCTIONS = {
+    **{name: elementwise(name) for name in ELEMENTWISE},
+    **{
+        f"{name}.reduce": ufunc_method(name, "reduce")
+        for name in (
+            "add",
+            "multiply",
+            "subtract",
+            "divide",
+            "maximum",
+            "minimum",
+            "hypot",
+            "logaddexp",
+            "logical_and",
+            "logical_or",
+            "logical_xor",
+            "power",
+            "fmax",
+            "fmin",
+        )
+    },
+    **{
+        f"{name}.accumulate": ufunc_method(name, "accumulate")
+        for name in ("add", "multiply", "subtract", "maximum", "minimum", "hypot", "logical_and", "logical_or")
+    },
+    **{f"{name}.outer": ufunc_method(name, "outer") for name in ("add", "multiply", "arctan2", "maximum")},
+    **{f"{name}.reduceat": ufunc_method(name, "reduceat") for name in ("add", "multiply", "maximum", "logical_or")},
+    **{
+        f.__name__: reduction(f)
+        for f in (np.sum, np.prod, np.mean, np.var, np.std, np.max, np.min, np.ptp, np.any, np.all, np.nansum)
+    },
+    "var ddof": reduction(np.var, ddof=1),
+    "std ddof": reduction(np.std, ddof=1),
+    "sum initial": reduction(np.sum, initial=0.5),
+    "prod initial": reduction(np.prod, initial=0.5),
+    "max initial": reduction(np.max, initial=0.1),
+    "min initial": reduction(np.min, initial=0.1),
+    "sum where": masked(np.sum),
+    "mean where": masked(np.mean),
+    "any where": masked(np.any),
+    "all where": masked(np.all),
+    "var where": masked(np.var),
+    "prod where": masked(np.prod),
+    "average": along(np.average),
+    "cumsum": along(np.cumsum),
+    "cumprod": along(np.cumprod),
+    "flip": along(np.flip),
+    "roll": along(np.roll, shift=2),
+    "repeat": along(np.repeat, repeats=2),
+    "take": along(np.take, indices=[0, -1, 0]),
+    "delete": along(np.delete, obj=0),
+    "insert": along(np.insert, obj=0, values=2.5),
+    "expand_dims": along(np.expand_dims),
+    "gradient": along(np.gradient),
+    "diff": along(np.diff),
+    "diff twice": along(np.diff, n=2),
+    "diff prepend": along(np.diff, prepend=0.5),
+    "trapezoid": along(np.trapezoid),
+    "append": along(lambda x, axis: np.append(x, 2 * x, axis=axis)),
+    "moveaxis": along(lambda x, axis: np.moveaxis(x, axis, 0)),
+    "swapaxes": along(lambda x, axis: np.swapaxes(x, axis, 0)),
+    "stack": along(lambda x, axis: np.stack([x, x**2], axis=axis)),
+    "concatenate": along(lambda x, axis: np.concatenate([x, np.sin(x)], axis=axis)),
+    "array_split": along(lambda x, axis: np.array_split(x, 2, axis=axis)[0]),
+    "apply_along_axis": along(lambda x, axis: np.apply_along_axis(np.sum, axis, x)),
+    "det": matrices(np.linalg.det),
+    "inv": matrices(np.linalg.inv),
+    "slogdet": matrices(lambda a: np.linalg.slogdet(a)[1]),
+    "slogdet sign": matrices(lambda a: np.linalg.slogdet(a)[0]),
+    "solve": solving,
+    "norm": norms,
+    "matrix_power": matrices(lambda a: np.linalg.matrix_power(a, 3)),
+    "matrix_power −2": matrices(lambda a: np.linalg.matrix_power(a, -2)),
+    "trace": moving(np.trace),
+    "trace offset": moving(lambda x: np.trace(x, offset=1, axis1=-1, axis2=0)),
+    "diagonal": moving(np.diagonal),
+    "tril": moving(np.tril),
+    "triu": moving(lambda x: np.triu(x, 1)),
+    "rot90": moving(np.rot90),
+    "transpose": moving(np.transpose),
+    "ravel": moving(np.ravel),
+    "squeeze": moving(np.squeeze),
+    "tile": moving(lambda x: np.tile(x, (2, 1))),
+    "pad": moving(lambda x: np.pad(x, 1)),
+    "pad edge": moving(lambda x: np.pad(x, 1, mode="edge")),
+    "reshape": moving(lambda x: np.reshape(x, -1)),
+    "broadcast_to": moving(lambda x: np.broadcast_to(x, (2, *x.shape))),
+    "atleast_3d": moving(np.atleast_3d),
+    "vstack": moving(lambda x: np.vstack([x, x])),
+    "hstack": moving(lambda x: np.hstack([x, 2 * x])),
+    "dstack": moving(lambda x: np.dstack([x, x])),
+    "block": moving(lambda x: np.block([[x, x], [x, x]])),
+    "fliplr": moving(np.fliplr),
+    "flipud": moving(np.flipud),
+    "copy": moving(np.copy),
+    "ediff1d": moving(np.ediff1d),
+    "nan_to_num": moving(np.nan_to_num),
+    "real": moving(np.real),
+    "imag": moving(np.imag),
+    "count_nonzero": moving(np.count_nonzero),
+    "isnan": moving(np.isnan),
+    "isfinite": moving(np.isfinite),
+    "round": moving(np.round),
+    "sort": moving(np.sort),
+    "argmax": moving(np.argmax),
+    "median": moving(np.median),
+    "unwrap": moving(np.unwrap),
+    "fix": moving(np.fix),
+    "angle": moving(np.angle),
+    "i0": moving(np.i0),
+    "modf": moving(lambda x: np.modf(x)[0]),
+    "divmod": moving(lambda x: np.divmod(x, 0.7)[1]),
+    "matmul": products(np.matmul),
+    "dot": products(np.dot),
+    "@": products(lambda a, b: a @ b),
+    "einsum": einsums,
+    "tensordot": tensordots,
+    "inner": with_two(lambda a, b: np.inner(a, np.resize(b, a.shape))),
+    "outer": with_two(np.outer),
+    "kron": with_two(np.kron, 2),
+    "vdot": with_two(lambda a, b: np.vdot(a, np.resize(b, a.shape))),
+    "convolve": with_two(np.convolve),
+    "correlate": with_two(np.correlate),
+    "polyval": with_two(np.polyval),
+    "meshgrid": with_two(lambda a, b: np.stack(np.meshgrid(a, b))),
+    "resize": with_two(lambda a, b: np.resize(a, (2, 5))),
+    "vecdot": with_two(lambda a, b: np.vecdot(a, np.resize(b, a.shape))),
+    "cov": with_two(lambda a, b: np.cov(a, np.resize(b, a.shape))),
+    "corrcoef": with_two(lambda a, b: np.corrcoef(np.resize(a, 4), np.resize(b, 4))),
+    "interp": with_two(lambda a, b: np.interp(a, [0.0, 1.0], [2.0, 5.0])),
+    "cross": crossing,
+    "where": choosing,
+    "select": selecting,
+    "clip": clipping,
+    "full_like": filled,
+    "zeros_like": like(np.zeros_like),
+    "ones_like": like(np.ones_like),
+}
+
+# What needs the values, or has no derivative of its own: refused by name.
+REFUSED = {
+    "count_nonzero",
+    "isnan",
+    "isfinite",
+    "round",
+    "sort",
+    "argmax",
+    "median",
+    "unwrap",
+    "i0",
+    "modf",
+    "interp",
+    "angle",
+    "nan_to_num",
+    "nansum",
+    "divmod",
+    "fix",
+    "cov",
+    "corrcoef",
+}
+
+
+def attempt(make, rng):
+    """One case: what NumPy gives and what the tracer gives, each a result or an exception."""
+    shapes, function = make(rng)
+    values = [rng.uniform(0.05, 0.95, shape) * rng.choice([-1, 1]) for shape in shapes]
+    flat = np.concatenate([np.ravel(x) for x in values])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            expected = np.asarray(function(*values), dtype=float)
+        except Exception as error:
+            return values, error, None
+
+    seen = {}
+
+    def lagrangian(q, v):
+        parts, start = [], 0
+        for shape in shapes:
+            size = int(np.prod(shape))
+            part = q[start : start + size].reshape(shape)
+            parts.append(part[()] if shape == () else part)
+            start += size
+        result = np.asarray(function(*parts))
+        seen["shape"] = result.shape
+        return np.sum(result * v[: result.size].reshape(result.shape)) if result.size else 0.0 * v[0]
+
+    n = max(len(flat), expected.size, 1)
+    try:
+        program = trace(lagrangian, n, {}, False)
+    except TraceError as error:
+        return values, expected, error
+    point = np.concatenate([flat, np.zeros(n - len(flat))])
+    found = [program([0.0], point, np.eye(n)[k], [])["L"][0] for k in range(expected.size)]
+    return values, expected, (seen["shape"], np.array(found).reshape(expected.shape))
+
+
+def check(name, rng, cases):
+    answered = 0
+    for _ in range(cases):
+        values, expected, found = attempt(FUNCTIONS[name], rng)
+        if isinstance(expected, Exception):
+            continue
+        about = f"{name} of arrays of shapes {[x.shape for x in values]}: {values}"
+        if isinstance(found, TraceError):
+            alone = values[0].ndim == 0 and name[:3] in ("var", "std")  # the variance of one number
+            nothing = np.isnan(expected).any()  # the mean of no number
+            said = any(words in str(found) for words in ("norm with ord", "not supported for stacks"))
+            assert name in REFUSED or alone or nothing or said, f"{about}: {found}"
+            continue
+        shape, numbers = found
+        assert shape == expected.shape, f"{about}: shape {shape}, NumPy has {expected.shape}"
+        scale = np.maximum(np.abs(expected), 1.0)
+        fine = (np.abs(numbers - expected) <= 1e-12 * scale) | (np.isnan(numbers) & np.isnan(expected))
+        assert fine.all() or np.array_equal(numbers, expected), f"{about}: {numbers}, NumPy gives {expected}"
+        answered += 1
+    return answered
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_tracing_agrees_with_numpy(name):
+    check(name, fresh_generator(), CASES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_tracing_agrees_with_numpy_at_length(name):
+    check(name, fresh_generator(), CASES * MORE)
+
+
+def test_the_functions_are_answered_and_not_refused():
+    """The comparison is no comparison if everything is refused: all but the functions in REFUSED answer."""
+    rng = fresh_generator()
+    silent = [name for name in FUNCTIONS if name not in REFUSED and not check(name, rng, 8)]
+    assert not silent, f"no case of {silent} was answered"
+
+
+def test_stacked_solve_as_in_the_report():
+    A = np.stack([2 * np.eye(2), 4 * np.eye(2)])
+
+    def f(q, v):
+        return 0.5 * v @ v - np.linalg.solve(A, np.stack([np.outer(q, q), np.outer(q, v)])).sum()
+
+    q, v = np.array([1.0, 2.0]), np.array([0.5, -1.0])
+    assert trace(f, 2, {}, False)([0.0], q, v, [])["L"][0] == f(q, v) == -3.5
+
+
+def test_matrices_beyond_the_limit_are_refused():
+    n = ADJUGATE_LIMIT + 1
+    with pytest.raises(TraceError, match="limit"):
+        trace(lambda q, v: np.linalg.det(np.outer(q, q)), n, {}, False)

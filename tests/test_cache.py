@@ -56,9 +56,9 @@ def loops():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cache, "load", record)
-        for name in ("galerkin.run", "pointwise.evaluate", "pointwise.velocities"):
-            native.loop_address(name)
-            native.loop_address.__wrapped__(name)
+        for name in ("run.run", "points.evaluate", "points.velocities"):
+            native.loop(name)
+            native.loop.__wrapped__(name)
     return {name: payload for name, payload in found.items() if payload is not None}
 
 

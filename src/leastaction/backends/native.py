@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import metadata, resources
@@ -72,6 +73,7 @@ def _source() -> str:
     return "\n".join(file.read_text(encoding="utf-8") for file in files if file.name.endswith(".py"))
 
 
+_COUNTED = re.compile(r"B\d+v\d+")  # the part of a name by which Numba counts its functions
 _translated: list[Any] = []  # modules of all functions so far, what is called before what calls it
 
 
@@ -122,5 +124,6 @@ def _translate(name: str) -> str:
         f"define void @loop({given}) {{\n  %result = alloca i64\n  %error = alloca ptr\n"
         f'  %status = call i32 @"{symbol}"(ptr %result, ptr %error, {given})\n  ret void\n}}\n'
     )
-    # Callers before what they call: what nothing calls yet would be dropped. The first decides the layout of data.
-    return link_ir([*map(str, reversed(_translated)), entry], [f"{len(function)}{function}B" for function in _APART])
+    # In an order that does not depend on what was translated before; the first decides the layout of data.
+    texts = sorted(map(str, _translated), key=lambda text: _COUNTED.sub("", text))
+    return link_ir([*texts, entry], [f"{len(function)}{function}B" for function in _APART])

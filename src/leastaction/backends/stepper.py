@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.layout import CONTINUED, COUNTS, ITERATIONS, RK4, STATUS, STEPS
+from leastaction.backends.layout import CONTINUED, ITERATIONS, MOST_EVENTS, RK4, STATUS, STEPS
 from leastaction.backends.native import loop
 from leastaction.backends.points import room
 from leastaction.backends.records import Memory
@@ -131,7 +131,8 @@ def tangent_stepper(
 class GalerkinStepper(WithTangent):
     """A member of the PsNrQu family at work."""
 
-    INTEGERS = (*(f"count {k}" for k in range(COUNTS)), "first", "most", "layout")  # of its state
+    # The integers of its state: what the loops count, the next step, the most iterations, and what the state means.
+    INTEGERS = ("status", "steps", "iterations", "continued", *["crossings"] * MOST_EVENTS, "first", "most", "layout")
 
     def __init__(self, system: Lagrangian, method: Galerkin, start: Start, carried: Carried | None = None) -> None:
         self.n, self.carried, self._start = system.n, carried, start

@@ -199,4 +199,7 @@ def _object_code(text: str, symbol: str, effort: Effort) -> bytes:
         options.slp_vectorization = False
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
+    for k, function in enumerate(function for function in module.functions if not function.is_declaration):
+        if function.name != symbol:
+            function.name = f"part.{k}"  # the same code has the same names, whoever made it
     return bytes(machine.emit_object(module))

@@ -192,7 +192,7 @@ def _declarations(target: _Lanes) -> str:
     pure = " nounwind willreturn memory(none)"
     functions = {symbol: ("double", op in _BINARY_CALLS) for op, symbol in _CALLS.items()}
     if target.count > 1:
-        functions |= {target.intrinsic(op): (target.type, op in _BINARY_CALLS) for op in _VECTOR_INTRINSICS}
+        functions |= {target.intrinsic(op): (target.type, op in _BINARY_CALLS) for op in sorted(_VECTOR_INTRINSICS)}
         functions |= {
             function.symbol: (f"<{function.width} x double>", op in _BINARY_CALLS)
             for op, function in target.functions.items()

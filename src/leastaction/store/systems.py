@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.status import STOPPED
 from leastaction.backends.stepper import GalerkinStepper, ResumableStepper, Start, stepper
 from leastaction.kernel import fingerprint
 from leastaction.lagrangian import Lagrangian
@@ -133,7 +134,7 @@ def check_integers(chosen: Method, integers: NDArray[Any], done: Any) -> None:
     if integers.shape[-1] != len(names):
         raise ValueError(f"the state must hold {len(names)} integers; got {integers.shape[-1]}")
     for k, name in enumerate(names):
-        low, high = (done, done) if name == "first" else (0, MOST_STEPS)
+        low, high = {"first": (done, done), "steps": (done, done), "status": (0, STOPPED)}.get(name, (0, MOST_STEPS))
         if name != "layout" and not ((low <= integers[..., k]) & (integers[..., k] <= high)).all():
             raise ValueError(f"the state's integers are not those after {done} steps: {integers}")
 

@@ -25,6 +25,8 @@ from leastaction.reading import entry, integer, mapping, numbers, text
 from leastaction.step.form import Term
 
 FloatArray = NDArray[np.float64]
+EQUILIBRATIONS = 24  # each halves the exponents that are left
+
 Params = Mapping[str, Any] | FloatArray  # by name, or all of them as the flat array of `values`
 
 
@@ -272,10 +274,9 @@ class Lagrangian:
         Lvv = self._evaluate(self.point, q, v, t, params)["Lvv"].reshape(self.n, self.n)
         if not np.isfinite(Lvv).all():
             raise ValueError(f"∂²L/∂v² of {self.name} is not finite at q = {q}, v = {v}: {Lvv.tolist()}")
-        # Units must not matter: scale rows and columns to the size of their largest entry.
-        scale = np.sqrt(np.abs(Lvv).max(axis=1, initial=0.0))
-        if (scale == 0).any() or np.linalg.matrix_rank(Lvv / np.outer(scale, scale)) < self.n:
-            still = ", ".join(f"∂L/∂v[{j}]" for j in np.flatnonzero(scale == 0))
+        empty = ~Lvv.any(axis=1)
+        if empty.any() or np.linalg.matrix_rank(equilibrated(Lvv)) < self.n:
+            still = ", ".join(f"∂L/∂v[{j}]" for j in np.flatnonzero(empty))
             reason = f"{still} does not depend on v" if still else f"∂²L/∂v² = {Lvv.tolist()}"
             raise DegenerateLagrangianError(
                 f"{self.name} is degenerate at q = {q}, v = {v}: {reason}, so momenta do not determine velocities. "
@@ -312,6 +313,20 @@ class Lagrangian:
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value}" for name, value in self.params.items())
         return f"Lagrangian({self.name}, n={self.n}{', ' if inside else ''}{inside})"
+
+
+def equilibrated(matrices: FloatArray) -> FloatArray:
+    """Symmetric matrices, (…, n, n), with rows and columns scaled until the largest entry of each is about one.
+
+    Units do not matter to what is left (Ruiz, *A scaling algorithm to equilibrate both rows and columns norms in
+    matrices*, 2001). Rows of zeros stay.
+    """
+    scaled = matrices
+    for _ in range(EQUILIBRATIONS):
+        row = np.sqrt(np.abs(scaled).max(axis=-1, initial=0.0))
+        row = np.where(row > 0, row, 1.0)
+        scaled = scaled / row[..., :, None] / row[..., None, :]
+    return scaled
 
 
 def takes_time(fn: Callable[..., Any], params: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.exact import FLOAT64
-from leastaction.lagrangian import Lagrangian
+from leastaction.lagrangian import Lagrangian, equilibrated
 from leastaction.many.job import Job, Start, Status
 
 FloatArray = NDArray[np.float64]
@@ -98,11 +98,9 @@ def _accelerations(
     blocks = {name: values[:, system.point.output_slice(name)] for name, _ in system.point.outputs}
     Lqv, Lvv = blocks["Lqv"].reshape(size, n, n), blocks["Lvv"].reshape(size, n, n)
     force = blocks["Lq"] - np.einsum("bkj,bk->bj", Lqv, v) - blocks["Lvt"]
-    scale = np.sqrt(np.abs(Lvv).max(axis=2))
-    usable = np.isfinite(Lvv).all(axis=(1, 2)) & (scale > 0).all(axis=1)
+    usable = np.isfinite(Lvv).all(axis=(1, 2)) & Lvv.any(axis=2).all(axis=1)
     safe = np.where(usable[:, None, None], Lvv, np.eye(n))
-    scale = np.where(usable[:, None], scale, 1.0)
-    regular = usable & (np.linalg.matrix_rank(safe / (scale[:, :, None] * scale[:, None, :])) == n)
+    regular = usable & (np.linalg.matrix_rank(equilibrated(safe)) == n)
     a = np.linalg.solve(np.where(regular[:, None, None], safe, np.eye(n)), force[:, :, None])[:, :, 0]
     return a, regular | ~np.isfinite(Lvv).all(axis=(1, 2))
 

@@ -1,0 +1,110 @@
+"""A step takes new terms without a line of the library: a force at the nodes, a constraint at the control points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction.backends import points
+from leastaction.backends.fused import equations
+from leastaction.backends.native import loop
+from leastaction.backends.solver import Solvers
+from leastaction.program import Builder
+from leastaction.step.form import Step, Term, stencils, step_of
+
+PENDULUM = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+POINT = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 2.0 * q[1], n=2)
+
+
+def damped(term, c):
+    """The pendulum's term with the force −c v on top of ∂L/∂q."""
+
+    def with_force(program, slopes):
+        B = Builder(program.inputs)
+        x = {name: B.input(name) for name, _ in B.inputs}
+        at = B.inline(program, **x)
+        at["f"] = [B.sub(at["f"][0], B.scale(c, x["v"][0]))]
+        if slopes:
+            at["f_v"] = [B.sub(at["f_v"][0], B.const(c))]
+        return B.build(**at)
+
+    return Term(with_force(term.program, False), with_force(term.slopes, True))
+
+
+def circle():
+    """|q|² = 1 at the control points: f = ∂g/∂qᵀ λ and g itself."""
+
+    def write(slopes):
+        B = Builder([("t", 1), ("q", 2), ("multipliers", 1), ("params", 0)])
+        q, (a,) = B.input("q"), B.input("multipliers")
+        twice = [B.scale(2.0, x) for x in q]
+        out = {
+            "f": [B.mul(x, a) for x in twice],
+            "g": [B.sub(B.add(B.mul(q[0], q[0]), B.mul(q[1], q[1])), B.const(1.0))],
+        }
+        if slopes:
+            double, zero = B.scale(2.0, a), B.const(0.0)
+            out |= {"f_q": [double, zero, zero, double], "f_multipliers": twice, "g_q": twice}
+        return B.build(**out)
+
+    return Term(write(False), write(True), at="controls")
+
+
+def one_step(step, q, p, h):
+    """z and p⁺ of a step, by the native loops."""
+    solvers = Solvers()
+    place = solvers.add(step, 1)
+    memory = solvers.finish().memory
+    z, counts = np.zeros((1, step.s, step.n)), np.array([1, 0])
+    start = np.concatenate([[0.0], q, p])[None]
+    loop("polynomials.polynomials")(memory.I, memory.D, place, counts, np.array([h]), start, z)
+    assert counts[1] == 1
+    return z[0], p + memory.array(place, "impulse")
+
+
+@pytest.mark.parametrize("name", ["midpoint", "simpson", "P3N3Q6Gau", "P4N5Q8Lob"])
+def test_a_force_is_one_more_summand(name):
+    """One step of the damped pendulum solves the discrete Lagrange–d'Alembert equations, written out here."""
+    c, h, method = 0.3, 0.2, la.method(name)
+    step = Step(1, method, (damped(PENDULUM.terms[0], c),))
+    z, p_end = one_step(step, np.array([0.7]), np.array([0.4]), h)
+    table = method.table
+    q, v = 0.7 + table.l[:, 1:] @ z[:, 0], table.dl[:, 1:] @ z[:, 0] / h
+    f = -np.sin(q) - c * v
+    for nu in range(1, method.s):
+        assert abs(h * table.b @ (table.l[:, nu] * f + table.dl[:, nu] / h * v)) < 1e-15
+    assert abs(0.4 + h * table.b @ (table.l[:, 0] * f + table.dl[:, 0] / h * v)) < 1e-15
+    assert abs(p_end[0] - 0.4 - h * table.b @ f) < 1e-15
+
+
+@pytest.mark.parametrize("name", ["stormer-verlet", "simpson", "P3N4Q6Lob"])
+def test_a_constraint_is_one_more_term(name):
+    """Rows and multipliers at the control points: the solution stays on the circle, and obeys the other equations."""
+    method = la.method(name)
+    step = Step(2, method, (*step_of(POINT, method).terms, circle()), multipliers=1)
+    E = equations(step)
+    program = E.B.build(R=E.residual, J=[x for row in E.jacobian for x in row])
+    h, q, p = 0.1, np.array([1.0, 0.0]), np.array([0.0, 0.3])
+    N = 3 * method.s
+    z = np.concatenate([np.outer(method.table.d[1:] * h, p).ravel(), np.zeros(method.s)])
+    for _ in range(20):
+        row = np.concatenate([[0.0, h], q, p, z])
+        found = points.evaluate(program, row[None])[0]
+        z = z - np.linalg.solve(found[N:].reshape(N, N), found[:N])
+    places = q + z[: 2 * method.s].reshape(method.s, 2)
+    np.testing.assert_allclose((places**2).sum(axis=1), 1.0, rtol=0, atol=1e-15)
+    multipliers = z[2 * method.s :]
+    # The equations of the free point, and the constraint's forces h β_ν 2 q^ν λ^ν as `stencils` weigh them.
+    free = points.evaluate(
+        _residual(step_of(POINT, method)), np.concatenate([[0.0, h], q, p, z[: 2 * method.s]])[None]
+    )[0]
+    controls = stencils(step.samples(step.terms[1]), h)
+    force = 2.0 * np.vstack([q, places])[: method.s] * multipliers[:, None]
+    pushed = np.einsum("i,iv,ij->vj", controls.weights[: method.s], controls.scatter["f"][: method.s], force).ravel()
+    np.testing.assert_allclose(free + pushed, 0.0, rtol=0, atol=1e-15)
+
+
+def _residual(step):
+    E = equations(step)
+    return E.B.build(R=E.residual)

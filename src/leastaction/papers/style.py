@@ -1,4 +1,4 @@
-"""One look for all figures: the same method in the same colour and marker everywhere."""
+"""One look for all figures: one colour and marker for each degree s everywhere, and for RK4."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from leastaction.methods import Method, method
+from leastaction.methods import Galerkin, Method, method
 from leastaction.plots import COLOURS
 
-# Colour, marker and line by method; members of the family without an entry take theirs by degree.
-_KNOWN: dict[str, tuple[str, str, str]] = {
-    "P1N1Q2Gau": (COLOURS[1], "s", "--"),
-    "P1N2Q2Lob": (COLOURS[4], "v", "--"),
-    "P2N3Q4Lob": (COLOURS[0], "o", "-"),
-    "rk4": (COLOURS[2], "^", "-."),
-    "rk4-lagrange": (COLOURS[2], "^", "-."),
-}
-_MARKERS = "osD^vP*Xh<>p"
+# Colour and marker by degree s = 1, 2, …, wherever a member of the family is drawn; RK4's are its own.
+_BY_DEGREE = (
+    (COLOURS[1], "s"),
+    (COLOURS[0], "o"),
+    (COLOURS[3], "D"),
+    (COLOURS[4], "v"),
+    (COLOURS[5], "P"),
+    (COLOURS[6], "X"),
+)
+_RK4 = (COLOURS[2], "^")
 EXACT = {"color": "#444444", "linewidth": 1.0, "linestyle": "-"}
 
 _SETTINGS: Any = {
@@ -47,12 +48,9 @@ def style() -> Iterator[None]:
 
 
 def line(name: str | Method) -> dict[str, Any]:
-    """Keyword arguments for plot() that mark a method."""
+    """Keyword arguments for plot() that mark a method: its degree by colour and marker, Gauss dashed, Lobatto solid."""
     chosen = method(name)
-    if chosen.name in _KNOWN:
-        colour, marker, dashes = _KNOWN[chosen.name]
-    else:
-        s = getattr(chosen, "s", 1)
-        gauss = chosen.name.endswith("Gau")
-        colour, marker, dashes = COLOURS[(s + 2) % len(COLOURS)], _MARKERS[s % len(_MARKERS)], "-" if gauss else ":"
-    return {"color": colour, "marker": marker, "linestyle": dashes}
+    if not isinstance(chosen, Galerkin):
+        return {"color": _RK4[0], "marker": _RK4[1], "linestyle": "-."}
+    colour, marker = _BY_DEGREE[(chosen.s - 1) % len(_BY_DEGREE)]
+    return {"color": colour, "marker": marker, "linestyle": "--" if chosen.name.endswith("Gau") else "-"}

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.conservation import Conservation, check
+from leastaction.analysis.discrete_symmetries import DiscreteSymmetry, discrete
 from leastaction.analysis.figures import matrix_plot
-from leastaction.analysis.generators import describe, readable_basis
+from leastaction.analysis.generators import ROUND, describe, readable_basis
 from leastaction.lagrangian import Lagrangian
 from leastaction.path import Path
 from leastaction.stepping import pointwise
@@ -33,7 +34,8 @@ FloatArray = NDArray[np.float64]
 
 MOST_DEGREES = 40  # n² + n unknowns, found by a dense singular value decomposition
 ZERO = 1e-11  # singular values up to this, relative to the largest, belong to symmetries …
-DEFINITE = 1e-8  # … and from this on they do not; in between it cannot be told
+DEFINITE = float(np.finfo(float).eps) / ROUND  # … and from this on not: then generators are known to ROUND
+FARTHER = 10.0  # times scale: where points are drawn if those nearer leave a doubt
 SURE = 1e-10  # relative residual on fresh points
 
 
@@ -77,12 +79,14 @@ class Symmetry:
 class Symmetries:
     """The affine point symmetries of a system, a basis of them. Iterates over them.
 
-    energy   whether L does not depend on time, so that the energy is conserved
+    energy     whether L does not depend on time, so that the energy is conserved
+    discrete   permutations and reflections of coordinates, from which the others found follow
     """
 
     system: Lagrangian
     generators: tuple[Symmetry, ...]
     energy: bool
+    discrete: tuple[DiscreteSymmetry, ...] = ()
 
     def __iter__(self) -> Iterator[Symmetry]:
         return iter(self.generators)
@@ -112,6 +116,8 @@ class Symmetries:
     def __repr__(self) -> str:
         lines = [f"  {symmetry!r}" for symmetry in self.generators] or ["  no affine point symmetry"]
         lines.append("  invariance in time: energy" if self.energy else "  L depends on time: energy is not conserved")
+        if self.discrete:
+            lines.append("  discrete: " + "; ".join(one.name for one in self.discrete))
         return f"Symmetries of {self.system.name}\n" + "\n".join(lines)
 
 
@@ -123,7 +129,7 @@ def symmetries(
     around: ArrayLike | None = None,
     seed: int = 0,
 ) -> Symmetries:
-    """Every affine point symmetry of the system, from L at random points.
+    """Every affine point symmetry of the system, and permutations and reflections, from L at random points.
 
     scale    typical size of the coordinates, from which points are drawn
     around   a configuration near which L is defined, where that is not so near the origin
@@ -134,6 +140,7 @@ def symmetries(
     Symmetries of kepler
       rotation in the plane (q0, q1): J = q0 p1 − q1 p0
       invariance in time: energy
+      discrete: reflection of q0; reflection of q1; exchange of q0 and q1
     """
     if not isinstance(system, Lagrangian):
         raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
@@ -142,22 +149,29 @@ def symmetries(
             f"{system.name} has n = {system.n} degrees of freedom, {system.n**2 + system.n} unknowns; "
             f"symmetries are sought up to n = {MOST_DEGREES}"
         )
-    sampler = _Sampler(system, system.values(params), float(scale), around, np.random.default_rng(seed))
-    null = _null_space(sampler)
-    pairs = readable_basis(null, system.n)
-    fresh = sampler.conditions(4 * (system.n**2 + system.n) + 40)
+    values = system.values(params)
+    sampler = _Sampler(system, values, float(scale), around, np.random.default_rng(seed))
+    try:
+        null = _null_space(sampler)
+    except _UndecidedError:  # perhaps because the points are too near to each other to show how L bends
+        sampler = _Sampler(system, values, FARTHER * float(scale), around, np.random.default_rng(seed))
+        null = _null_space(sampler)
+    pairs = readable_basis(null, system.n, sampler.speed**-2)
+    fresh, _ = sampler.conditions(4 * (system.n**2 + system.n) + 40)
+    residual = max((sampler.residual(fresh, A, b) for A, b in pairs), default=0.0)
+    if residual > SURE:
+        raise ArithmeticError(
+            f"a symmetry found at some random points of {system.name} does not hold at others (by {residual:.1e}): "
+            "L is perhaps defined piecewise, or its terms are of very unlike magnitudes. Draw points where it is "
+            "smooth with around= and scale=."
+        )
     translations = np.array([b for A, b in pairs if not A.any()]).reshape(-1, system.n)
-    found = []
-    for A, b in pairs:
-        x = np.concatenate([A.ravel(), b / sampler.scale])
-        residual = np.abs(fresh @ x).max() / np.abs(x).max()
-        if residual > SURE:
-            raise ArithmeticError(
-                f"a symmetry found at some random points of {system.name} does not hold at others (by {residual:.1e}): "
-                "L is perhaps defined piecewise. Draw points where it is smooth with around= and scale=."
-            )
-        found.append(Symmetry(describe(A, b, translations), A, b))
-    return Symmetries(system, tuple(found), sampler.autonomous())
+    found = [Symmetry(describe(A, b, translations), A, b) for A, b in pairs]
+    return Symmetries(system, tuple(found), sampler.autonomous(), discrete(sampler))
+
+
+class _UndecidedError(ArithmeticError):
+    """A singular value is neither zero nor not."""
 
 
 class _Sampler:
@@ -172,7 +186,7 @@ class _Sampler:
             raise ValueError(f"around must have shape ({system.n},); got {self.centre.shape}")
         if not scale > 0:
             raise ValueError(f"scale must be positive; got {scale!r}")
-        self.speed = 1.0
+        self.speed = np.ones(system.n)
         self.speed = self._balanced_speed()
 
     def points(self, count: int) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
@@ -189,7 +203,7 @@ class _Sampler:
             size = 10 ** self.rng.uniform(-0.7, 0.7, (count, 1))
             pace = 10 ** self.rng.uniform(-1, 1, (count, 1))
             q = self.centre + self.scale * size * self.rng.standard_normal((count, n))
-            v = self.speed * pace * self.rng.standard_normal((count, n))
+            v = self.speed * pace * self.rng.standard_normal((count, n)) * self._moving(count)
             t = self.rng.uniform(-2, 2, count)
             at = self.system._evaluate(self.system.gradient, q, v, t, self.values)
             fine = np.isfinite(np.concatenate([at["L"], at["Lq"], at["Lv"]], axis=1)).all(axis=1)
@@ -197,22 +211,57 @@ class _Sampler:
         t, q, v, Lq, Lv = (np.concatenate([part[k] for part in kept])[:count] for k in range(5))
         return t, q, v, (Lq, Lv)
 
-    def _balanced_speed(self) -> float:
-        """Velocities at which both terms of the condition weigh alike, whatever the units of L."""
-        _, q, v, (Lq, Lv) = self.points(50)
-        force, momentum = np.abs(Lq * q).max(axis=1), np.abs(Lv * v).max(axis=1)
-        used = (force > 0) & (momentum > 0)
-        return float(np.sqrt(np.median(force[used] / momentum[used]))) if used.any() else 1.0
+    def _moving(self, count: int) -> FloatArray:
+        """Which coordinates move: all of them, or a few, so that light ones are seen beside heavy ones at rest."""
+        few = self.rng.random((count, self.system.n)) < 2 / self.system.n
+        return np.where(self.rng.random((count, 1)) < 0.5, 1.0, few.astype(float))
 
-    def conditions(self, count: int) -> FloatArray:
-        """Rows of the condition in (A, b/scale), each so scaled that round-off in it is about eps."""
-        n = self.system.n
-        _, q, v, (Lq, Lv) = self.points(count)
-        by_A = (Lq[:, :, None] * q[:, None, :], Lv[:, :, None] * v[:, None, :])
-        rows = np.concatenate([(by_A[0] + by_A[1]).reshape(count, n * n), Lq * self.scale], axis=1)
-        terms = (np.abs(by_A[0]) + np.abs(by_A[1])).reshape(count, n * n)
-        size = np.hypot(np.linalg.norm(terms, axis=1), np.linalg.norm(Lq * self.scale, axis=1))
-        return rows[size > 0] / size[size > 0, None]
+    def _balanced_speed(self) -> FloatArray:
+        """Velocities, by coordinate, at which all terms of the condition weigh alike, whatever units and masses."""
+        _, q, v, (Lq, Lv) = self.points(200)
+        force = np.abs(Lq * (q - self.centre)).max(axis=1)
+        speed = np.ones(self.system.n)
+        for i in range(self.system.n):
+            used = (force > 0) & (Lv[:, i] * v[:, i] != 0)
+            if used.any():
+                speed[i] = np.sqrt(np.median(force[used] / np.abs(Lv[used, i] * v[used, i])))
+        return speed
+
+    def conditions(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """Rows of the condition in (A, (b + Ac)/scale), c the centre, so scaled that round-off in each is about eps.
+
+        And the sizes of their terms, before these cancel. A third of the rows are differences of two, between which
+        some velocities change their sign: terms that are the same in both, bit for bit, are gone, such as the energies
+        of heavy bodies, beside which nothing of a light one would be seen.
+        """
+        t, q, v, gradient = self.points(count)
+        by_q, by_v = self._terms(q, v, gradient)
+        part = slice(0, count // 3)
+        turned = v[part] * self.rng.choice([-1.0, 1.0], v[part].shape)
+        other_q, other_v = self._terms(q[part], turned, self._gradient(t[part], q[part], turned))
+        rows, terms = by_q + by_v, np.abs(by_q) + np.abs(by_v)
+        rows[part] -= other_q + other_v
+        terms[part] = _unequal(by_q[part], other_q) + _unequal(by_v[part], other_v)
+        size = np.linalg.norm(terms, axis=1)
+        fine = np.isfinite(rows).all(axis=1) & (size > 0)
+        return rows[fine] / size[fine, None], terms[fine] / size[fine, None]
+
+    def _gradient(self, t: FloatArray, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        at = self.system._evaluate(self.system.gradient, q, v, t, self.values)
+        return at["Lq"], at["Lv"]
+
+    def _terms(self, q: FloatArray, v: FloatArray, gradient: Any) -> tuple[FloatArray, FloatArray]:
+        """The terms of L_q and of L_v in the condition, by the unknowns (A, (b + Ac)/scale)."""
+        Lq, Lv = gradient
+        count, n = q.shape
+        by_q = (Lq[:, :, None] * (q - self.centre)[:, None, :]).reshape(count, n * n)
+        by_v = (Lv[:, :, None] * v[:, None, :]).reshape(count, n * n)
+        return np.concatenate([by_q, Lq * self.scale], axis=1), np.concatenate([by_v, np.zeros((count, n))], axis=1)
+
+    def residual(self, rows: FloatArray, A: FloatArray, b: FloatArray) -> float:
+        """How far q ↦ q + ε (A q + b) is from leaving L invariant, in these rows."""
+        x = np.concatenate([A.ravel(), (b + A @ self.centre) / self.scale])
+        return float(np.abs(rows @ x).max() / np.abs(x).max())
 
     def autonomous(self) -> bool:
         """Whether ∂L/∂t = 0: at once if L does not read t, else at random points."""
@@ -228,24 +277,38 @@ class _Sampler:
         return bool((np.abs(Lt) <= SURE * (np.abs(L) + 1e-300)).all())
 
 
+def _unequal(a: FloatArray, b: FloatArray) -> FloatArray:
+    """|a| + |b| where they differ."""
+    return np.where(a == b, 0.0, np.abs(a) + np.abs(b))
+
+
 def _null_space(sampler: _Sampler) -> FloatArray:
-    """An orthonormal basis (k, n² + n) of the solutions (A, b)."""
+    """A basis (k, n² + n) of the solutions (A, b), of rows of length one.
+
+    Columns are scaled by the sizes of their terms: a body of mass 10⁻⁹ has no symmetries of its own because its terms
+    are small.
+    """
     n = sampler.system.n
-    rows = sampler.conditions(6 * (n * n + n) + 60)
+    rows, terms = sampler.conditions(6 * (n * n + n) + 60)
     if len(rows) == 0:
         return np.eye(n * n + n)
-    _, values, right = np.linalg.svd(rows)
+    sizes = np.linalg.norm(terms, axis=0)
+    sizes[sizes == 0] = 1.0
+    _, values, right = np.linalg.svd(rows / sizes, full_matrices=len(rows) < n * n + n)
     relative = values / values[0]
     count = int((relative <= ZERO).sum())
     doubtful = relative[(relative > ZERO) & (relative < DEFINITE)]
     if doubtful.size:
-        raise ArithmeticError(
+        raise _UndecidedError(
             f"it cannot be told whether {sampler.system.name} has {count} or {count + doubtful.size} symmetries: the "
             f"invariance condition holds up to {doubtful.max():.1e}. L is nearly symmetric, or of very unlike "
             "magnitudes: give the typical size of the coordinates, scale="
         )
-    null = right[len(values) - count :]
-    null[:, n * n :] *= sampler.scale
+    null = right[len(values) - count :] / sizes
+    A, b = null[:, : n * n].reshape(-1, n, n), null[:, n * n :] * sampler.scale
+    null = np.concatenate([null[:, : n * n], b - A @ sampler.centre], axis=1)
+    if len(null):
+        null /= np.linalg.norm(null, axis=1, keepdims=True)
     return null
 
 

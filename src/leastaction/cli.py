@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import runpy
 import sys
 import traceback
@@ -11,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from leastaction import files
+from leastaction.errors import StepFailed
 from leastaction.version import __version__
 
 EXAMPLES = """examples:
@@ -41,6 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         print(f"leastaction: {error}", file=sys.stderr)
         return 2
+    except StepFailed as failure:
+        # Who types a command has no exception to ask for its path.
+        kept = "" if getattr(options, "out", None) else f". --out FILE keeps the {len(failure.path)} states before"
+        print(f"leastaction: {str(failure).rsplit('. The ', 1)[0]}{kept}", file=sys.stderr)
+        return 1
     except ArithmeticError as error:
         print(f"leastaction: {error}", file=sys.stderr)
         return 1
@@ -93,12 +101,12 @@ def _parser() -> argparse.ArgumentParser:
     damping.add_argument("--damping", metavar="C.mtx", help="viscous damping matrix")
     damping.add_argument("--rayleigh", type=float, nargs=2, metavar=("ALPHA", "BETA"), help="damping αM + βK")
     linear.add_argument("--load", metavar="FILE", help="rows of t, f_1 … f_n, joined by cubic splines")
-    linear.add_argument("--fixed", type=_indices, default=[], metavar="I,J", help="degrees of freedom held at zero")
+    linear.add_argument("--fixed", type=_indices, default=[], metavar="I,J-K", help="degrees of freedom held at zero")
     linear.add_argument("--q0", metavar="VECTOR", help="initial positions (default: zero)")
     velocity = linear.add_mutually_exclusive_group()
     velocity.add_argument("--v0", metavar="VECTOR", help="initial velocities (default: zero)")
     velocity.add_argument("--p0", metavar="VECTOR", help="initial momenta")
-    linear.add_argument("--output", type=_indices, metavar="I,J", help="store these degrees of freedom only")
+    linear.add_argument("--output", type=_indices, metavar="I,J-K", help="store these degrees of freedom only")
     linear.add_argument("--allow-unstable", action="store_true", help="run even where the method is not stable")
 
     methods = commands.add_parser("methods", help="list the methods")
@@ -187,9 +195,15 @@ def _number(text: str) -> str:
 
 
 def _indices(text: str) -> list[int]:
-    indices = [int(word) for word in text.replace(",", " ").split()]
-    if any(index < 0 for index in indices):
-        raise argparse.ArgumentTypeError(f"degrees of freedom are counted from 0; got {text}")
+    """Numbers of degrees of freedom, and ranges of them, both ends included: 0,3,5-7."""
+    indices: list[int] = []
+    for word in text.replace(",", " ").split():
+        parts = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
+        if parts is None or (parts[2] and int(parts[2]) < int(parts[1])):
+            raise argparse.ArgumentTypeError(
+                f"expected numbers of degrees of freedom, counted from 0, such as 0,3 or 5-7; got {text!r}"
+            )
+        indices += range(int(parts[1]), int(parts[2] or parts[1]) + 1)
     return indices
 
 
@@ -248,6 +262,8 @@ def _shown(x: Any, digits: int | None) -> str:
 
 def _check_outputs(options: argparse.Namespace) -> None:
     """Refuse, before a run that may be long, files that could not be written after it."""
+    if options.out is not None:
+        files.kind(options.out)
     for file in (options.out, options.plot):
         if file is not None and not file.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {file.parent} to write {file.name} to")
@@ -284,7 +300,10 @@ def _system(name: str, exactly: bool = False) -> tuple[Any, dict[str, Any]]:
         found = _executed(name)
         missing = [word for word in ("system", "q0") if word not in found]
         if missing or ("p0" in found) == ("v0" in found):
-            raise ValueError(f"{name} must define system, q0, and either p0 or v0; it lacks {missing or 'p0 or v0'}")
+            wrong = "has both p0 and v0" if "p0" in found and "v0" in found else "lacks p0 or v0"
+            raise ValueError(
+                f"{name} must define system, q0, and either p0 or v0; it {f'lacks {missing}' if missing else wrong}"
+            )
         momentum = "p0" if "p0" in found else "v0"
         return found["system"], {"q0": found["q0"], momentum: found[momentum]}
     from leastaction import problems

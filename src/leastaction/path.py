@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction import files
 from leastaction.exact import Digits, Reals, reals, to_text
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
@@ -102,7 +103,8 @@ class Path:
     def _require_whole(self, what: str) -> None:
         if self.output is not None:
             raise ValueError(
-                f"{what} needs the whole state; this path stores {len(self.output)} degrees of freedom only"
+                f"{what} needs the whole state; this path stores {len(self.output)} of {self.system.n} degrees of "
+                "freedom"
             )
 
     def __len__(self) -> int:
@@ -112,7 +114,8 @@ class Path:
         digits = "" if self.digits is None else f", {self.digits} digits"
         return (
             f"Path({self.system.name}, {self.method.name}, t = {float(self.t[0]):g} … {float(self.t[-1]):g}, "
-            f"h = {float(self.h):g}, {len(self)} states of {self.q.shape[1]} degrees of freedom{digits})"
+            f"h = {float(self.h):g}, {len(self)} states of {self.q.shape[1]} "
+            f"degree{'' if self.q.shape[1] == 1 else 's'} of freedom{digits})"
         )
 
     def plot(self, what: str = "configuration", ax: Axes | None = None) -> Axes:
@@ -135,7 +138,11 @@ class Path:
         )
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the path, with its system, to one file; an existing file is replaced only by a whole one."""
+        """Write the path to one file: with its system as NPZ, or t, q and p alone as a table if its name ends in .csv.
+
+        An existing file is replaced only by a whole one; the endings of other formats are refused.
+        """
+        chosen = files.kind(file)
         header = {
             "format": _FORMAT,
             "method": self.method.name,
@@ -162,7 +169,10 @@ class Path:
         temporary = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
         try:
             with open(temporary, "xb") as stream:
-                np.savez(stream, header=np.array(json.dumps(header)), **arrays)
+                if chosen == files.TABLE:
+                    files.write_table(self, stream)
+                else:
+                    np.savez(stream, header=np.array(json.dumps(header)), **arrays)
             os.replace(temporary, target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -171,6 +181,7 @@ class Path:
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Path:
         """Read a path back, with its system: energy, dense output and plots work as before."""
+        files.require_whole(file)
         try:
             with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as data:
                 header = json.loads(str(data["header"]))

@@ -26,7 +26,7 @@ from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.running import positive, progress_bar
 from leastaction.store.archive import Archive
-from leastaction.store.stored import compare
+from leastaction.store.stored import compare, steps_until
 
 
 def ensemble(
@@ -103,14 +103,23 @@ def open_ensemble(archive: Archive) -> Paths:
     return _viewed(disk, view(disk), {})
 
 
-def resume_ensemble(archive: Archive, steps: int | None, client: Any, threads: int | None, progress: bool) -> Paths:
-    """Run what an archive's trajectories lack to the planned end, or to one that is so many steps later."""
+def resume_ensemble(
+    archive: Archive, steps: int | None, t_end: float | None, client: Any, threads: int | None, progress: bool
+) -> Paths:
+    """Run what an archive's trajectories lack to the planned end, or to a later one: so many steps, or t_end."""
     more = 0 if steps is None else positive("steps", steps)
     with archive.writing():
         compare(archive.header, archive.path)
         archive.tidy()
         disk = Disk.open(archive)
         disk.start(), disk.parts(usual_parts(disk.job, disk.size, client, threads))  # before anything is changed
+        if t_end is not None:
+            more = steps_until(archive.header, t_end) - disk.job.steps
+            if more < 0:
+                raise ValueError(
+                    f"t_end = {t_end:g} is before the planned end, {disk.job.steps} steps; la.resume without it goes "
+                    "there"
+                )
         if more:
             check_count(disk.job.steps + more)
             check_times(disk.job.system, disk.job.t0, disk.job.h, disk.job.steps + more)

@@ -27,6 +27,7 @@ from leastaction.methods import method as method_named
 from leastaction.running import positive, progress_bar
 from leastaction.store.archive import Archive
 from leastaction.store.stored import compare, steps_until
+from leastaction.waiting import compiling
 
 
 def ensemble(
@@ -146,7 +147,8 @@ def _run(
 ) -> dict[str, Any]:
     """Do what the sink lacks, which has so many steps already; what there is to say about it."""
     clock = time.perf_counter()
-    prepare(job)
+    with compiling():
+        prepare(job)
     compiled = time.perf_counter() - clock
     clock = time.perf_counter()
     with progress_bar(job.steps * len(start), progress) as bar:

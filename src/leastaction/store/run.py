@@ -22,6 +22,7 @@ from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
 from leastaction.store.stored import StoredPath, compare, description, steps_until, stored_path, times
 from leastaction.store.systems import keeper, kept
+from leastaction.waiting import compiling
 
 FloatArray = NDArray[np.float64]
 
@@ -35,7 +36,8 @@ def store_run(path: str | os.PathLike[str], request: Request, t_end: float | Non
     """Integrate into a new archive."""
     system = request.system
     arrays = keeper(system).arrays()  # a system that cannot be kept is refused before anything is done
-    prepared = prepare(request)
+    with compiling():
+        prepared = prepare(request)
     dofs, start = prepared.dofs, np.concatenate([prepared.q[prepared.dofs], prepared.p[prepared.dofs]])
     header = {
         "kind": KIND,

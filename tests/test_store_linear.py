@@ -128,7 +128,7 @@ def test_some_degrees_of_freedom_only(tmp_path, small_chunks, make):
     same(stored, whole)
     np.testing.assert_array_equal(stored.output, [5, 2, 0])
     for refused in (stored.energy, stored.velocity, lambda: stored(1.0), stored.in_memory().energy):
-        with pytest.raises(ValueError, match="stores 3 degrees of freedom only"):
+        with pytest.raises(ValueError, match=r"stores 3 of \d+ degrees of freedom"):
             refused()
     stored.in_memory().save(tmp_path / "copy.npz")
     same(la.Path.load(tmp_path / "copy.npz"), whole)

@@ -215,7 +215,7 @@ def test_opened_while_running_killed_at_a_random_moment_and_resumed_bit_for_bit(
         assert process.wait() == -signal.SIGKILL
     killed = la.open(file)
     done = killed.stats["steps"]
-    assert killed.standing == "running" and len(killed) > len(first)
+    assert killed.standing == "killed" and len(killed) > len(first)
     stored = la.resume(file, steps=123)
     system = chain(size)
     whole = la.integrate(system, "P2N2Q4Gau", *state(size), h=0.05, steps=done + 123, every=5)

@@ -259,6 +259,23 @@ def test_discrete_symmetries(L, n, names):
         np.testing.assert_array_equal(one.P @ one.P.T, np.eye(n))
 
 
+@pytest.mark.parametrize(
+    "L",
+    [
+        lambda q, v: 0.5 * (v @ v) - np.maximum(q[0] - 300, 0.0) ** 2,  # a wall, far away
+        lambda q, v: 0.5 * (v @ v) - 1e-30 * q[0] ** 3 - q[1] ** 3,  # a force that is too small to be seen nearby
+    ],
+)
+def test_a_reflection_that_is_broken_far_away_is_none(L):
+    assert "reflection of q0" not in [one.name for one in symmetries(la.Lagrangian(L, n=2)).discrete]
+
+
+def test_a_reflection_is_found_by_either_way():
+    """On the Program with the identities it knows; at points near and far where it knows none."""
+    for L in (lambda q, v: 0.5 * (v @ v) - np.cosh(q[0]), lambda q, v: 0.5 * (v @ v) - np.hypot(q[0], 1.0)):
+        assert [one.name for one in symmetries(la.Lagrangian(L, n=1)).discrete] == ["reflection of q0"]
+
+
 def test_bodies_of_the_same_mass_can_be_exchanged():
     """Of 4 bodies in the plane with masses 1, 2, 1, 1: three can; n = 8 is beyond trying everything."""
 

@@ -3,7 +3,8 @@
     L(t, Pq, Pv) = L(t, q, v)    at every (t, q, v)
 
 A candidate is a symmetry if L agrees at random points, and its gradient with it: ∇L(Px) = P ∇L(x), each component to
-its own size, so that two light bodies beside a heavy one are told apart by their masses. Up to `EVERY` coordinates all
+its own size, so that two light bodies beside a heavy one are told apart by their masses; and if that is proven on the
+Program of L, or is so at points far away, too, since L may be flat at the others. Up to `EVERY` coordinates all
 2ⁿ n! candidates are tried, and up to `EVERY_SIGN` all 2ⁿ reflections. Beyond that these are: reflections of one
 coordinate, of one body, of one axis of all bodies and of everything; exchanges of two coordinates, of two bodies and
 of two axes; the reversed order, and the order shifted by one body. (Bodies are blocks of equal length, in all ways in
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import permutations, product
 from typing import Any
 
@@ -46,10 +48,10 @@ class DiscreteSymmetry:
         return self.name
 
 
-def discrete(sampler: Any) -> tuple[DiscreteSymmetry, ...]:
-    """Generators of the permutations and reflections found, from the points that a sampler draws."""
+def discrete(sampler: Any, proof: Any) -> tuple[DiscreteSymmetry, ...]:
+    """Generators of the permutations and reflections found, from the points that a sampler draws, and the Program."""
     n = sampler.system.n
-    test, place = _Test(sampler), tuple(range(n))
+    test, place = _Test(sampler, proof), tuple(range(n))
     mirrors = _independent([(place, sign) for sign in _signs(n) if min(sign) < 0], test)
     candidates = _all_permutations(n) if n <= EVERY else _arrangements(n)
     found = _generators(test.likely([pair for pair in candidates if pair[0] != place]), mirrors, test, n)
@@ -57,11 +59,11 @@ def discrete(sampler: Any) -> tuple[DiscreteSymmetry, ...]:
 
 
 class _Test:
-    """Whether candidates leave L and its gradient as they are, at points drawn once."""
+    """Whether candidates leave L and its gradient as they are, at points drawn once, and everywhere."""
 
-    def __init__(self, sampler: Any) -> None:
-        self.sampler = sampler
-        self.t, self.q, self.v, _ = sampler.points(POINTS)
+    def __init__(self, sampler: Any, proof: Any, far: bool = False) -> None:
+        self.sampler, self.proof, self.is_far = sampler, proof, far
+        self.t, self.q, self.v, _ = sampler.points(POINTS, far)
         self.L, self.Lq, self.Lv = self._evaluated(self.t, self.q, self.v)
         with np.errstate(all="ignore"):
             terms = np.abs(self.Lq * self.q).sum(axis=1) + np.abs(self.Lv * self.v).sum(axis=1)
@@ -92,7 +94,11 @@ class _Test:
             turned, usual = other[:, order] * sign, typical[order]
             if not (np.abs(part - turned) <= SAME_COMPONENT * (np.abs(turned) + usual)).all():
                 return False
-        return True
+        return self.is_far or self.proof.leaves(*candidate) or self._far.holds(candidate)
+
+    @cached_property
+    def _far(self) -> _Test:
+        return _Test(self.sampler, self.proof, far=True)
 
 
 def _signs(n: int) -> Iterator[tuple[int, ...]]:

@@ -16,7 +16,7 @@ not depend on t, the energy is conserved, though by the exact motion only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -92,7 +92,7 @@ class Symmetries:
     """The affine point symmetries of a system, a basis of them, proven on the Program of L. Iterates over them.
 
     energy       whether L does not depend on time, so that the energy is conserved
-    discrete     permutations and reflections of coordinates, from which the others found follow: at points
+    discrete     permutations and reflections of coordinates, from which the others found follow
     candidates   maps under which L is invariant at all points where it was looked at, though that could not be proven:
                  L may be flat there
     sampled      where that was
@@ -183,7 +183,7 @@ def symmetries(
     for A, b in found:
         proven = len(found) <= proof.count or proof.holds(A, b)
         sorted_out[not proven].append(Symmetry(describe(A, b, translations), A, b))
-    sampled, mirrors = sampler.sampled, discrete(sampler)
+    sampled, mirrors = sampler.sampled, discrete(sampler, proof)
     return Symmetries(system, tuple(sorted_out[0]), proof.autonomous, mirrors, tuple(sorted_out[1]), sampled)
 
 
@@ -253,6 +253,7 @@ class Proof:
     def __init__(self, system: Lagrangian, values: FloatArray, seed: int) -> None:
         self._n, self._values = system.n, values
         self._rng = np.random.default_rng(seed)
+        self._L = system.program.select("L")
         functions = [system.gradient, *(gradient(f) for f in identities.jumps(system.program))]
         points = self._points(system.n**2 + system.n + SPARE)
         self._rows = np.concatenate([self._conditions(f, points) for f in functions])
@@ -269,6 +270,16 @@ class Proof:
             )
             total = (total + identities.times(self._rows[:, k], np.full_like(total, factor))) % np.uint64(identities.P)
         return not total.any()
+
+    def leaves(self, order: Sequence[int], sign: Sequence[int]) -> bool:
+        """Whether L stays as it is where coordinate i is replaced by that at order[i], with a sign."""
+        x = self._points(SPARE)
+        place = np.array([0, *(1 + i for i in order), *(1 + self._n + i for i in order)])
+        turned = x.copy()
+        turned[:, : 1 + 2 * self._n] = x[:, place]
+        minus = 1 + np.flatnonzero(np.tile(np.array(sign), 2) < 0)
+        turned[:, minus] = identities.minus(np.zeros_like(turned[:, minus]), turned[:, minus])
+        return np.array_equal(identities.evaluate(self._L, x), identities.evaluate(self._L, turned))
 
     def _points(self, count: int) -> NDArray[np.uint64]:
         inside = self._rng.integers(1, identities.P, (count, 1 + 2 * self._n)).astype(np.uint64)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.reading import contents, entry, mapping, unpacked
+from leastaction.reading import contents, entry, mapping, require_regular, unpacked
 from leastaction.store.errors import StoreError
 
 _MAGIC = b"leastaction checkpoint\n"
@@ -102,12 +102,13 @@ def lock(file: Path, run: Path) -> Iterator[None]:
 
 
 def is_held(file: Path) -> bool:
-    """Whether a process writes; where locks cannot be asked, as on Windows, yes."""
+    """Whether a process writes; where locks cannot be asked, as on Windows or of a pipe, yes."""
     try:
         import fcntl
 
-        handle = os.open(file, os.O_RDONLY)
-    except (ImportError, OSError):
+        require_regular(file.stat(), file)
+        handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+    except (ImportError, OSError, ValueError):
         return True
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared, and gone in a moment: writers try twice

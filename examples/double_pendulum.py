@@ -1,9 +1,9 @@
 """A double pendulum from its Lagrangian: the README's example and its figure.
 
-Run it with a file name to save the figure there: python examples/double_pendulum.py docs/figures/double_pendulum.png
+python examples/double_pendulum.py docs/figures/double_pendulum.png
 """
 
-import sys
+import argparse
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,6 +16,10 @@ def double_pendulum(q, v, m, l, g):
     V = -m * g * l * (2 * np.cos(q[0]) + np.cos(q[1]))
     return T - V
 
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("figure", nargs="?", help="where to save the figure")
+options = parser.parse_args()
 
 system = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "l": 0.25, "g": 9.81})
 start = {"q0": [2.0, 2.5], "v0": [0, 0], "h": 0.005, "t_end": 500}
@@ -34,5 +38,5 @@ for name, colour in (("rk4", "#009E73"), ("midpoint", "#D55E00"), ("simpson", "#
     axes[1].loglog(run.t[1:], np.maximum(largest[1:], 1e-17), label=name, color=colour)
 axes[1].set(xlabel="time t (s)", ylabel="relative energy error, largest so far", title="h = 5 ms, chaotic motion")
 axes[1].legend(frameon=False, ncols=2)
-if len(sys.argv) > 1:
-    figure.savefig(sys.argv[1], dpi=140)
+if options.figure:
+    figure.savefig(options.figure, dpi=140)

@@ -7,7 +7,7 @@ curve 2 cos θ₁ + cos θ₂ = 1 the energy does not suffice.
     python examples/flip_times.py docs/figures/flip_times.png     (a size, such as 200, makes it coarser)
 """
 
-import sys
+import argparse
 import time
 
 import matplotlib.pyplot as plt
@@ -22,8 +22,11 @@ def double_pendulum(q, v):
     return T + 2 * np.cos(q[0]) + np.cos(q[1])
 
 
-file = sys.argv[1] if len(sys.argv) > 1 else None
-size = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("figure", nargs="?", help="where to save the figure")
+parser.add_argument("size", nargs="?", type=int, default=1000, help="pixels along each side (default: 1000)")
+options = parser.parse_args()
+file, size = options.figure, options.size
 angles = (np.arange(size) + 0.5) * (2 * np.pi / size) - np.pi
 start = np.stack(np.meshgrid(angles, angles), axis=-1).reshape(-1, 2)
 system = la.Lagrangian(double_pendulum, n=2)

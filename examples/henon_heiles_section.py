@@ -9,7 +9,7 @@ ensemble runs.
     python examples/henon_heiles_section.py docs/figures/henon_heiles.png
 """
 
-import sys
+import argparse
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,6 +21,10 @@ def henon_heiles(q, v):
     x, y = q
     return 0.5 * (v @ v) - 0.5 * (q @ q) - x**2 * y + y**3 / 3
 
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("figure", nargs="?", help="where to save the figure")
+options = parser.parse_args()
 
 system = la.Lagrangian(henon_heiles, n=2)
 rng = np.random.default_rng(1)
@@ -49,5 +53,5 @@ for ax, E, name in zip(axes, (1 / 12, 1 / 8), ("1/12", "1/8"), strict=True):
     for points_y, points_p in zip(section.q[..., 1], section.p[..., 1], strict=True):
         ax.plot(points_y, points_p, ".", markersize=1.2, markeredgewidth=0)
     ax.set(xlabel="$y$", ylabel="$p_y$", title=f"Hénon–Heiles, E = {name}")
-if len(sys.argv) > 1:
-    figure.savefig(sys.argv[1], dpi=140)
+if options.figure:
+    figure.savefig(options.figure, dpi=140)

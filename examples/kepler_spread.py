@@ -7,7 +7,7 @@ revolutions the computed positions are compared with Kepler's equation.
     python examples/kepler_spread.py docs/figures/kepler_spread.png     (a number of revolutions makes it shorter)
 """
 
-import sys
+import argparse
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,8 +19,11 @@ def kepler(q, v):
     return 0.5 * (v @ v) + 1 / np.sqrt(q @ q)
 
 
-file = sys.argv[1] if len(sys.argv) > 1 else None
-revolutions = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("figure", nargs="?", help="where to save the figure")
+parser.add_argument("revolutions", nargs="?", type=int, default=10_000, help="how many (default: 10000)")
+options = parser.parse_args()
+file, revolutions = options.figure, options.revolutions
 e, per_revolution, size = 0.4, 64, 128
 system = la.Lagrangian(kepler, n=2)
 

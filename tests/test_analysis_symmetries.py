@@ -135,6 +135,37 @@ def test_units_do_not_matter():
     assert len(symmetries(la.Lagrangian(stretched, n=2, params={"mu": 3.986e14}))) == 0
 
 
+def outer_solar_system():
+    """Sun, Jupiter, Saturn, Uranus, Neptune, Pluto: masses from 1 to 8·10⁻⁹ (Hairer, Lubich, Wanner, I.2.4)."""
+    m = [1.00000597682, 1 / 1047.355, 1 / 3501.6, 1 / 22869.0, 1 / 19314.0, 1 / 1.3e8]
+    q = [0, 0, 0, -3.5, -3.8, -1.6, 9.1, -3.0, -1.6, 8.3, -16.3, -7.3, 11.5, -25.7, -10.8, -15.5, -25.2, -3.2]
+
+    def planets(q, v, m):
+        x, w = q.reshape(6, 3), v.reshape(6, 3)
+        pairs = [(i, j) for i in range(6) for j in range(i)]
+        attraction = sum(m[i] * m[j] / np.sqrt((x[i] - x[j]) @ (x[i] - x[j])) for i, j in pairs)
+        return 0.5 * sum(m[i] * (w[i] @ w[i]) for i in range(6)) + 2.95912208286e-4 * attraction
+
+    return la.Lagrangian(planets, n=18, params={"m": m}), np.array(m), np.array(q, float)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("near", [False, True])
+def test_very_unlike_masses(near, seed):
+    """Pluto's mass is 10⁻⁸ of the Sun's: nothing of it is a symmetry for that, and its share in the centre is kept."""
+    system, m, q0 = outer_solar_system()
+    found = symmetries(system, around=q0 if near else None, seed=seed)
+    assert len(found) == 9 and found.energy
+    assert all(name.startswith("joint translation") for name in found.names[:3])
+    assert all(name.startswith("joint rotation") for name in found.names[3:6])
+    assert all(name.startswith("rotation of the centre alone") for name in found.names[6:])
+    rng = np.random.default_rng(3)
+    q, p = rng.standard_normal((2, 18))
+    centre, total = m @ q.reshape(6, 3) / m.sum(), p.reshape(6, 3).sum(axis=0)
+    assert found[6].momentum(q, p) == pytest.approx(centre[0] * total[1] - centre[1] * total[0], rel=1e-7)
+    np.testing.assert_allclose(found[6].A[1, ::3], m / m.sum(), rtol=1e-6)
+
+
 def test_time_dependence_is_seen():
     assert not symmetries(la.Lagrangian(lambda t, q, v: 0.5 * v[0] ** 2 + np.sin(t) * q[0], n=1)).energy
     # t that cancels is no dependence
@@ -196,6 +227,89 @@ def test_rk4_preserves_the_linear_momentum_only():
     assert [one.exactly for one in result] == [True, True, False, True, False]
     with pytest.raises(ValueError, match="another system"):
         symmetries(la.Lagrangian(kepler, n=2)).check(path)
+
+
+@pytest.mark.parametrize(
+    "L, n, names",
+    [
+        (kepler, 2, ["reflection of q0", "reflection of q1", "exchange of q0 and q1"]),
+        (lambda q, v: 0.5 * (v @ v) - 0.5 * (q @ q) - q[0] ** 2 * q[1] + q[1] ** 3 / 3, 2, ["reflection of q0"]),
+        (lambda q, v: 0.5 * (v @ v) - q[0] * q[1] ** 3 - q[0] ** 3, 2, []),
+        (lambda q, v: 0.5 * (v @ v) + v[0] * q[1] - v[1] * q[0] - (q @ q) ** 2, 2, ["turn"]),
+        (
+            lambda q, v: 0.5 * (v @ v) - sum((q[i + 1] - q[i]) ** 4 for i in range(4)) - q[0] ** 2 - q[4] ** 2,
+            5,
+            ["reflection of q0, q1, q2, q3, q4", "reversal of the order of the coordinates"],
+        ),
+        (lambda q, v: 0.5 * (v @ v) - (q[0] - q[1]) ** 3 - (q[1] - q[2]) ** 3 - (q[2] - q[0]) ** 3, 3, ["cycle"]),
+        (lambda q, v: 0.5 * (v[0] ** 2 + 1.001 * v[1] ** 2) - q @ q, 2, ["reflection of q0", "reflection of q1"]),
+    ],
+)
+def test_discrete_symmetries(L, n, names):
+    words = {
+        # a magnetic field: reflections turn it round, a quarter of a turn does not
+        "turn": ["reflection of q0, q1", "exchange of q0 and q1, with reflection of q1"],
+        # exchanges turn the cubes round; with all coordinates reflected they do not
+        "cycle": [f"exchange of q0 and q{i}, with reflection of q0, q1, q2" for i in (1, 2)],
+    }
+    expected = [word for name in names for word in words.get(name, [name])]
+    found = symmetries(la.Lagrangian(L, n=n)).discrete
+    assert [one.name for one in found] == expected
+    for one in found:
+        np.testing.assert_array_equal(one.P @ one.P.T, np.eye(n))
+
+
+@pytest.mark.parametrize(
+    "L",
+    [
+        lambda q, v: 0.5 * (v @ v) - np.maximum(q[0] - 300, 0.0) ** 2,  # a wall, far away
+        lambda q, v: 0.5 * (v @ v) - 1e-30 * q[0] ** 3 - q[1] ** 3,  # a force that is too small to be seen nearby
+    ],
+)
+def test_a_reflection_that_is_broken_far_away_is_none(L):
+    assert "reflection of q0" not in [one.name for one in symmetries(la.Lagrangian(L, n=2)).discrete]
+
+
+def test_a_reflection_is_found_by_either_way():
+    """On the Program with the identities it knows; at points near and far where it knows none."""
+    for L in (lambda q, v: 0.5 * (v @ v) - np.cosh(q[0]), lambda q, v: 0.5 * (v @ v) - np.hypot(q[0], 1.0)):
+        assert [one.name for one in symmetries(la.Lagrangian(L, n=1)).discrete] == ["reflection of q0"]
+
+
+def test_bodies_of_the_same_mass_can_be_exchanged():
+    """Of 4 bodies in the plane with masses 1, 2, 1, 1: three can; n = 8 is beyond trying everything."""
+
+    def gravity(q, v, m):
+        x, w = q.reshape(4, 2), v.reshape(4, 2)
+        pairs = [(i, j) for i in range(4) for j in range(i)]
+        attraction = sum(m[i] * m[j] / np.sqrt((x[i] - x[j]) @ (x[i] - x[j])) for i, j in pairs)
+        return 0.5 * sum(m[i] * (w[i] @ w[i]) for i in range(4)) + attraction
+
+    system = la.Lagrangian(gravity, n=8, params={"m": [1.0, 2.0, 1.0, 1.0]})
+    found = symmetries(system)
+    assert [one.name for one in found.discrete] == [
+        "reflection of q0, q2, q4, q6",
+        "reflection of q1, q3, q5, q7",
+        "exchange of (q0, q1) and (q4, q5)",
+        "exchange of (q0, q1) and (q6, q7)",
+        "exchange of q0 and q1, q2 and q3, q4 and q5, q6 and q7",
+    ]
+    assert "discrete: reflection of q0, q2, q4, q6; " in repr(found)
+    light = symmetries(system, params={"m": [1.0, 1e-5, 1.001e-5, 1e-5]}).discrete
+    assert [one.name for one in light if "(" in one.name] == ["exchange of (q2, q3) and (q6, q7)"]
+    with pytest.raises(ArithmeticError, match="very unlike"):  # so light that they hardly attract each other
+        symmetries(system, params={"m": [1.0, 1e-9, 2e-9, 1e-9]})
+
+
+@pytest.mark.parametrize("method", ["simpson", "P3N3Q6Gau"])
+def test_a_step_commutes_with_every_discrete_symmetry(method):
+    system = bodies(2, 2)
+    for one in symmetries(system, params={"m": [1.0, 1.0]}).discrete:
+        q, p = np.array([1.0, 0.2, -0.8, 0.3]), np.array([0.1, 0.7, -0.2, -0.5])
+        options = {"h": 0.05, "steps": 20, "params": {"m": [1.0, 1.0]}}
+        path, image = (la.integrate(system, method, *state, **options) for state in ((q, p), (one(q), one(p))))
+        np.testing.assert_allclose(image.q, one(path.q), atol=1e-13)
+        np.testing.assert_allclose(image.p, one(path.p), atol=1e-13)
 
 
 def test_figure():

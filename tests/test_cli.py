@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -190,13 +191,20 @@ def test_reproduce(capsys, tmp_path):
     assert main(["reproduce", "pendulum", "pendulum", "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     row = next(line for line in out.splitlines() if line.startswith("pendulum"))
-    assert row.split() == ["pendulum", "24", "24", "0", "2", "2", "of", "2", "3"]
+    assert row.split() == ["pendulum", "24", "24", "0", "2", "8", "of", "8", "1", "3", "0"]
     assert str(tmp_path / "index.html") in out
     records = json.loads((tmp_path / "results.json").read_text("utf-8"))
     cells, figures = [r for r in records if "table" in r], [r for r in records if "figure" in r]
-    assert len(cells) + len(figures) == len(records) == 26
+    statements, errata = [r for r in records if "statement" in r], [r for r in records if "erratum" in r]
+    assert len(cells) + len(figures) + len(statements) + len(errata) == len(records) == 36
     for cell in cells:
-        assert list(cell) == ["paper", "table", "row", "column", "published", "computed", "agrees", "note"]
+        names = ["paper", "table", "row", "column", "published", "computed", "agrees", "note", "arithmetic"]
+        assert list(cell) == names
+    for statement in statements:
+        assert list(statement) == ["paper", "statement", "text", "holds", "measured", "note"]
+    for erratum in errata:
+        assert list(erratum) == ["paper", "erratum", "place", "says", "should", "evidence", "either"]
+        assert erratum["erratum"] in ("misprint", "as read", "remark") and erratum["evidence"]
     for figure in figures:
         assert list(figure) == ["paper", "figure", "file", "claims"]
         assert (tmp_path / figure["file"]).read_bytes().startswith(b"\x89PNG")
@@ -293,3 +301,57 @@ def test_the_lab_says_when_its_port_is_taken(capsys):
         door.listen()
         port = str(door.getsockname()[1])
         assert f"port {port} of 127.0.0.1 cannot be used" in refused(["lab", "--no-browser", "--port", port], capsys)
+
+
+def test_files_end_as_they_are(capsys, tmp_path):
+    """A .csv is one, and other endings are refused before the run."""
+    arguments = ["run", "pendulum", "--h", "0.1", "--t-end", "1", "--out"]
+    assert main([*arguments, str(tmp_path / "x.csv")]) == 0
+    capsys.readouterr()
+    assert (tmp_path / "x.csv").read_text().startswith("t,q0,p0\n0.0,")
+    assert "store=" in refused([*arguments, str(tmp_path / "x.zarr")], capsys)
+    assert not (tmp_path / "x.zarr").exists()
+
+
+def test_a_range_of_degrees_of_freedom(capsys):
+    from leastaction.cli import _indices
+
+    assert _indices("1-3") == [1, 2, 3] and _indices("0,3, 5-6") == [0, 3, 5, 6]
+    for text in ("3-1", "-1", "a", "1-"):
+        with pytest.raises(SystemExit):
+            main(["run", "--mass", "M", "--stiffness", "K", "--h", "1", "--t-end", "1", "--output", text])
+        err = capsys.readouterr().err
+        assert "_indices" not in err
+        assert "counted from 0" in err or "expected one argument" in err  # argparse takes -1 for an option
+
+
+def test_a_step_that_fails_says_what_a_command_can_do(capsys, tmp_path):
+    file = tmp_path / "fall.py"
+    file.write_text(
+        "import numpy as np\nimport leastaction as la\n"
+        "system = la.Lagrangian(lambda q, v: 0.5 * (v @ v) + 1 / np.sqrt(q @ q), n=2)\nq0, p0 = [1.0, 0], [0, 0]\n"
+    )
+    arguments = ["run", str(file), "--h", "0.1", "--t-end", "10"]
+    assert main(arguments) == 1
+    err = capsys.readouterr().err
+    assert "exception" not in err and "--out FILE keeps the" in err
+    assert main([*arguments, "--out", str(tmp_path / "fall.npz")]) == 1
+    out, err = capsys.readouterr()
+    assert "saved, up to the step that failed" in out and "--out" not in err
+    assert len(la.Path.load(tmp_path / "fall.npz")) > 1
+
+
+def test_a_file_with_both_or_neither(capsys, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(OWN.format(word="p0") + "v0 = [0.0]\n")
+    assert "has both p0 and v0" in refused(["run", str(file), "--h", "0.1", "--t-end", "1"], capsys)
+    file.write_text(OWN.format(word="u0"))
+    assert "lacks p0 or v0" in refused(["run", str(file), "--h", "0.1", "--t-end", "1"], capsys)
+
+
+@pytest.mark.parametrize("name", ["double_pendulum", "flip_times", "henon_heiles_section", "kepler_spread"])
+def test_examples_have_help(name, tmp_path):
+    script = Path(__file__).parents[1] / "examples" / f"{name}.py"
+    shown = subprocess.run([sys.executable, script, "--help"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "usage:" in shown.stdout and f"examples/{name}.py" in shown.stdout
+    assert not list(tmp_path.iterdir())

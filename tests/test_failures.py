@@ -28,14 +28,14 @@ GOOD = {"q0": [0.1, 0.2], "p0": [0.0, 0.0], "h": 0.1, "steps": 3}
         ({"q0": [0, math.nan]}, ValueError, r"q0 must be finite; got \[ 0. nan\]"),
         ({"p0": [0, math.inf]}, ValueError, r"p0 must be finite; got \[ 0. inf\]"),
         ({"p0": None, "v0": [0, -math.inf]}, ValueError, "v0 must be finite"),
-        ({"p0": None}, ValueError, "give either p0= .momenta. or v0= .velocities., not both"),
+        ({"p0": None}, ValueError, "lacks its momenta or velocities: give p0= or v0="),
         ({"v0": [0, 0]}, ValueError, "give either p0= .momenta. or v0= .velocities., not both"),
         ({"h": 0}, ValueError, "h must not be zero; a negative h goes backward in time"),
         ({"h": math.nan}, ValueError, "h must be finite; got nan"),
         ({"h": math.inf}, ValueError, "h must be finite; got inf"),
         ({"h": "fast"}, TypeError, "h must be a number; got 'fast'"),
         ({"t0": math.nan}, ValueError, "t0 must be finite; got nan"),
-        ({"steps": None}, ValueError, "give either steps= or t_end=, not both"),
+        ({"steps": None}, ValueError, "say how long: give steps= or t_end="),
         ({"t_end": 1.0}, ValueError, "give either steps= or t_end=, not both"),
         ({"steps": 0}, ValueError, "steps must be a positive integer; got 0"),
         ({"steps": -3}, ValueError, "steps must be a positive integer; got -3"),
@@ -457,3 +457,23 @@ def test_a_linear_run_that_grows_without_bound_speaks_of_its_own_kind():
     assert "the state became infinite or not a number" in str(caught.value)
     assert "system.stable_step(method)" in str(caught.value) and "Lagrangian" not in str(caught.value)
     assert len(caught.value.path) == caught.value.step + 1
+
+
+# ------------------------------------------------------------------------------------------ words at the start
+
+
+@pytest.mark.parametrize("digits", [None, 30])
+def test_an_upright_top_is_at_a_pole_of_its_chart(digits):
+    """sin θ = 0: only there φ and ψ are one angle; a coordinate without a kinetic term has none anywhere."""
+
+    def top(q, v):
+        spin = v[2] + v[0] * np.cos(q[1])
+        return 0.5 * ((v[0] * np.sin(q[1])) ** 2 + v[1] ** 2) + 0.25 * spin**2 - np.cos(q[1])
+
+    system = la.Lagrangian(top, n=3)
+    with pytest.raises(la.DegenerateLagrangianError, match=r"pole of (its|the) chart"):
+        la.integrate(system, "simpson", [0.0, 0.0, 0.0], v0=[0.0, 0.0, 5.0], h=0.1, steps=1, digits=digits)
+    la.integrate(system, "simpson", [0.0, 0.01, 0.0], v0=[0.0, 0.0, 5.0], h=0.01, steps=1, digits=digits)
+    flat = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + q[0] * q[1], n=2)
+    with pytest.raises(la.DegenerateLagrangianError, match="Give every coordinate a kinetic term"):
+        la.integrate(flat, "simpson", [0.0, 0.0], v0=[0.0, 0.0], h=0.1, steps=1, digits=digits)

@@ -65,7 +65,7 @@ def test_other_bad_input():
         la.integrate(la.Quadratic(I2, I2), "simpson", [1, 1], [0, 0], h=0.1, steps=1, output=[2])
     with pytest.raises(ValueError, match=r"q0 must have shape \(2,\)"):
         la.integrate(la.Quadratic(I2, I2), "simpson", [1, 1, 1], [0, 0], h=0.1, steps=1)
-    with pytest.raises(ValueError, match="either p0="):
+    with pytest.raises(ValueError, match="give p0= or v0="):
         la.integrate(la.Quadratic(I2, I2), "simpson", [1, 1], h=0.1, steps=1)
     with pytest.raises(TypeError, match=r"la\.Quadratic\(M, K\)"):
         la.integrate(I2, "simpson", [1, 1], [0, 0], h=0.1, steps=1)

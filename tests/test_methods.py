@@ -129,13 +129,25 @@ def test_predictor_prolongs_polynomials(member: Galerkin):
         ("simpsom", "'simpson'"),
         ("mid-point", "'midpoint'"),
         ("P3N4Q6Lobb", "'P3N4Q6Lob'"),
-        ("verlet", "stormer-verlet"),
+        ("verlett", "verlet"),
     ],
 )
 def test_unknown_name_suggests_the_nearest(name, near):
     with pytest.raises(ValueError, match=rf"unknown method '{name}'\. Did you mean .*{near}.*Known are midpoint") as e:
         la.method(name)
     assert all(alias in str(e.value) for alias in ALIASES)
+
+
+@pytest.mark.parametrize("name", ["leapfrog", "Verlet", "Störmer", "stormer", "trapezoid", "Störmer Verlet"])
+def test_other_names_of_the_trapezoidal_member(name):
+    assert la.method(name).name == "P1N2Q2Lob"
+
+
+@pytest.mark.parametrize(("name", "one"), [("gauss", "P2N2Q4Gau"), ("Lobatto", "P3N4Q6Lob")])
+def test_families_are_known_and_ask_which(name, one):
+    with pytest.raises(ValueError, match=f"names a family.*{one}"):
+        la.method(name)
+    la.method(one)
 
 
 def test_unknown_name_with_nothing_near():

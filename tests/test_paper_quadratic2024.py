@@ -115,6 +115,25 @@ def test_figures_are_those_of_the_paper():
     assert [figure.number for figure in PAPER.figures] == list("234567")
 
 
+@pytest.mark.parametrize("statement", PAPER.statements, ids=[s.place for s in PAPER.statements])
+def test_statements(statement):
+    claim = statement.check(Options())
+    assert claim.holds, claim.measured
+
+
+def test_the_propositions_need_their_conditions():
+    """Beyond (40), where it is sharp (one degree of freedom), Y_s is not positive definite and the scheme unstable."""
+    M, K = np.eye(1), np.eye(1)
+    for h, stable in ((0.999 * 8**0.5, True), (1.001 * 8**0.5, False)):
+        scheme = simpson_second(M, K, h)
+        assert (scheme.Y[0, 0] > 0) == stable
+        assert (np.abs(np.linalg.eigvals(scheme.Phi)).max() < 1 + 1e-9) == stable
+
+
+def test_every_entry_stands_in_both_versions():
+    assert all("Both versions" in erratum.either for erratum in PAPER.errata)
+
+
 @pytest.mark.parametrize("erratum", PAPER.errata, ids=[erratum.place for erratum in PAPER.errata])
 def test_evidence_is_a_sentence_with_numbers(erratum):
     evidence = erratum.evidence()

@@ -168,7 +168,7 @@ def test_repr_and_length(path):
     assert len(path) == 8  # 0, 4, …, 24 and 25
     assert (
         repr(path)
-        == f"Path(driven_pendulum, {path.method.name}, t = 0.3 … 2.8, h = 0.1, 8 states of 1 degrees of freedom)"
+        == f"Path(driven_pendulum, {path.method.name}, t = 0.3 … 2.8, h = 0.1, 8 states of 1 degree of freedom)"
     )
 
 
@@ -188,3 +188,71 @@ def test_a_step_is_solved_again_without_regard_to_its_neighbours():
     for k in range(len(rows)):
         alone, _ = solver.polynomials(rows[k : k + 1].copy())
         np.testing.assert_array_equal(alone[0], together[k])
+
+
+# ------------------------------------------------------------------------------------------ endings
+
+
+def short(digits=None, **options):
+    return la.integrate(
+        la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 0.5 * (q @ q), n=2),
+        "simpson",
+        ["1/3", 0],
+        [0, "1/7"],
+        h="1/10",
+        steps=5,
+        digits=digits,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("digits", [None, 40])
+def test_a_csv_is_a_table_with_every_digit(tmp_path, digits):
+    path = short(digits)
+    path.save(tmp_path / "run.csv")
+    lines = (tmp_path / "run.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "t,q0,q1,p0,p1" and len(lines) == 7
+    rows = np.array([line.split(",") for line in lines[1:]])
+    for name, columns in (("t", [0]), ("q", [1, 2]), ("p", [3, 4])):
+        back = path.reals.array(rows[:, columns].tolist())
+        assert (back == getattr(path, name).reshape(back.shape)).all()
+    with pytest.raises(ValueError, match="a text file") as caught:
+        la.Path.load(tmp_path / "run.csv")
+    assert "allow_pickle" not in str(caught.value) and "npz" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("a.zarr", "store="), ("a.txt", r"\.csv"), ("a.h5", "to_netcdf"), ("a.png", "plot"), ("a.npy", r"\.npz")],
+)
+def test_endings_of_other_formats_are_refused(tmp_path, name, advice):
+    with pytest.raises(ValueError, match=advice):
+        short().save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_endings_of_no_other_format_are_whole_paths(tmp_path):
+    for name in ("a.npz", "a", "a.path", "a.NPZ"):
+        short().save(tmp_path / name)
+        assert len(la.Path.load(tmp_path / name)) == 6
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "empty"),
+        (b"t,q\n1,2\n", "a text file"),
+        ("Übung ".encode() * 60, "a text file"),
+        (b"\x93NUM\0", "another"),
+    ],
+)
+def test_what_is_no_path_is_said_to_be_none(tmp_path, content, what):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(ValueError, match=f"not a path saved by leastaction, or is damaged: it is .*{what}"):
+        la.Path.load(tmp_path / "file")
+
+
+def test_one_degree_of_freedom():
+    one = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - q[0] ** 2, n=1)
+    assert "states of 1 degree of freedom)" in repr(la.integrate(one, "simpson", [1.0], [0.0], h=0.1, steps=2))
+    assert "Tangent of 1 degree of freedom" in repr(la.tangent(one, "simpson", [1.0], [0.0], h=0.1))

@@ -8,7 +8,19 @@ import matplotlib
 import pytest
 
 from browser import CHROMIUM, Browser
-from leastaction.papers.model import Cell, Claim, Drawing, Erratum, FigureSpec, Options, Paper, Table
+from leastaction.papers.model import (
+    Cell,
+    Claim,
+    Drawing,
+    Erratum,
+    FigureSpec,
+    Kind,
+    Options,
+    Other,
+    Paper,
+    Statement,
+    Table,
+)
 from leastaction.papers.pendulum2023 import PAPER as PENDULUM
 from leastaction.report import reproduce
 
@@ -36,12 +48,23 @@ def troubled() -> Paper:
         import matplotlib.pyplot as plt
 
         claims = [Claim("it holds & is <shown>", True, "yes"), Claim("it fails", False, "3 of 4", LONG)]
-        return Drawing(plt.figure(), claims)
+        return Drawing(plt.figure(), [*claims, Claim("it is slow", False, "3 µs", timed=True)])
 
-    erratum = Erratum("(1) & (2)", "a < b", "a > b" + 80 * " and so on", lambda: LONG)
+    errata = [
+        Erratum(Kind.MISPRINT, "(1) & (2)", "a < b", "a > b" + 80 * " and so on", lambda: LONG),
+        Erratum(Kind.AS_READ, "(3)", "x", "x²", lambda: "1 and 2.", "One exponent."),
+        Erratum(Kind.REMARK, "(4)", "y", "z", lambda: "3.", "Both versions."),
+    ]
+    statements = [
+        Statement("lemma 1", lambda options: Claim("all is well", True, "to 1e-16")),
+        Statement("lemma 2", lambda options: Claim("all is ill", False, "by 0.1", "a counterexample")),
+    ]
+    others = [Other("Table 1", "constants", lambda: "a_1 = 2"), Other("Figure 1", "a drawing")]
     table = Table("9.1", "Numbers <wide>", cells, "setting & all.")
     figure = FigureSpec("9.2", "Nothing's there", draw)
-    return Paper("troubled", "N. N.", "Troubles & cures", "Nowhere 1 (1900)", [table], [figure], [erratum])
+    text = "A scan & nothing else."
+    title, place = "Troubles & cures", "Nowhere 1 (1900)"
+    return Paper("troubled", "N. N.", title, place, text, [table], [figure], statements, errata, others)
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +201,30 @@ def test_every_figure_and_claim_is_shown(screen, report):
         assert len(lines) == len(record["claims"])
         for (look, text), claim in zip(lines, record["claims"], strict=True):
             assert all(part.strip() in text for part in (claim["text"], claim["measured"], claim["note"]))
-            assert (look == "fails") == (not claim["holds"])
+            assert (look == "fails") == (not claim.get("holds", True))
+
+
+def test_statements_and_errata_on_the_page_are_those_of_the_results(screen, report):
+    records = [r for r in json.loads((report / "results.json").read_text("utf-8")) if r["paper"] == "troubled"]
+    errata = [record for record in records if "erratum" in record]
+    kinds = screen.evaluate("[...document.querySelectorAll('#troubled .erratum')].map(e => e.dataset.kind)")
+    assert kinds == [record["erratum"] for record in errata] == ["misprint", "as read", "remark"]
+    texts = screen.evaluate("[...document.querySelectorAll('#troubled .erratum')].map(e => e.textContent)")
+    for text, record in zip(texts, errata, strict=True):
+        assert all(record[name].strip() in text for name in ("place", "says", "should", "evidence", "either"))
+    statements = [record for record in records if "statement" in record]
+    shown = screen.evaluate(
+        "[...document.querySelectorAll('#troubled-statements + ul li')].map(e => [e.className, e.textContent])"
+    )
+    assert [look == "fails" for look, _ in shown] == [not record["holds"] for record in statements] == [False, True]
+    assert all(record["text"] in text for (_, text), record in zip(shown, statements, strict=True))
+    row = screen.evaluate("[...document.querySelectorAll('#summary tbody tr:last-child td')].map(c => c.innerText)")
+    counts = [text.split("\n")[0] for text in row]
+    # Of four claims that can be judged two hold; the one about run times counts on neither side.
+    assert counts[4:] == ["2 of 4", "1", "1", "1"]
+    page = screen.evaluate("document.body.textContent")
+    assert "machine-read text" in page and "Text read: A scan & nothing else." in page
+    assert "Table 1: constants. Taken here: a1 = 2." in page
 
 
 def test_what_differs_is_said_with_its_reason(screen):

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import tracemalloc
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -142,10 +143,12 @@ def test_killed_at_random_moments_and_resumed_bit_for_bit(tmp_path):
     for _ in range(4):
         time.sleep(rng.uniform(0.0, 0.15))
         process.send_signal(signal.SIGKILL)
-        kills += process.wait() == -signal.SIGKILL
-        done = la.open(file).stats["steps"]
-        if done == steps:
+        killed = process.wait() == -signal.SIGKILL
+        kills += killed
+        found = la.open(file)
+        if found.stats["steps"] == steps:
             break
+        assert found.standing == "killed" and "killed" in repr(found)
         process = start(file, steps, every, "more")
     process.kill()
     process.wait()
@@ -182,8 +185,69 @@ def test_interrupted_by_the_keyboard(tmp_path):
     assert stored.standing == "interrupted"
     done = stored.stats["steps"]
     stored = la.resume(file, steps=2000 - done % 1000)
-    assert stored.standing == "complete"
+    assert stored.standing == "interrupted"  # of a hundred million steps
     same(stored, la.integrate(PENDULUM, "simpson", **BEGIN, steps=done + 2000 - done % 1000, every=1000))
+
+
+def test_a_run_that_goes_on_for_a_while_remembers_its_planned_end(tmp_path):
+    file = tmp_path / "run.zarr"
+    with pytest.warns(RuntimeWarning, match=r"la\.resume"), stopped_after(100):
+        la.integrate(PENDULUM, "simpson", **BEGIN, steps=1000, store=file)
+    first = la.open(file).stats["steps"]
+    assert 0 < first < 1000
+    some = la.resume(file, steps=50)
+    assert some.standing == "interrupted" and some.stats["steps"] == first + 50
+    whole = la.resume(file)
+    assert whole.standing == "complete"
+    same(whole, la.integrate(PENDULUM, "simpson", **BEGIN, steps=1000))
+    longer = la.resume(file, steps=10)  # beyond the end: that is the planned one now
+    assert longer.standing == "complete" and longer.stats["steps"] == 1010
+
+
+@contextmanager
+def stopped_after(steps):
+    """As by the keyboard, after so many steps or some more."""
+    from leastaction.store import run
+
+    advance = run._Stream.advance
+
+    def counted(stream, piece, count):
+        failure = advance(stream, min(piece, 10), count)
+        if stream.done >= steps:
+            stream.stop()
+        return failure
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run._Stream, "advance", counted)
+        yield
+
+
+def test_resume_until_a_time(tmp_path):
+    file, h = tmp_path / "run.zarr", BEGIN["h"]
+    la.integrate(PENDULUM, "simpson", **BEGIN, steps=10, store=file)
+    stored = la.resume(file, t_end=25 * h)
+    same(stored, la.integrate(PENDULUM, "simpson", **BEGIN, steps=25))
+    with pytest.raises(ValueError, match="no whole number of steps"):
+        la.resume(file, t_end=30.5 * h)
+    with pytest.raises(ValueError, match="is past t_end"):
+        la.resume(file, t_end=20 * h)
+    with pytest.raises(ValueError, match="not both"):
+        la.resume(file, steps=1, t_end=30 * h)
+    with pytest.raises(ValueError, match="no whole number"):
+        la.resume(file, t_end=-h)
+
+
+def test_an_archive_that_is_written_is_running(tmp_path):
+    """Opened from within the run's own process, too; a reader's look does not disturb a writer."""
+    from leastaction.store.archive import Archive
+
+    file = tmp_path / "run.zarr"
+    la.integrate(PENDULUM, "simpson", **BEGIN, steps=10, store=file)
+    archive = Archive.open(file, write=True)
+    assert not archive.written()
+    with archive.writing():
+        assert Archive.open(file).written()
+    assert not archive.written()
 
 
 def test_resume_says_what_it_cannot_do(tmp_path):

@@ -560,3 +560,14 @@ def test_stored_paths_can_be_pickled(tmp_path):
     assert isinstance(travelled.q, np.ndarray)
     np.testing.assert_array_equal(travelled.q, stored.q)
     np.testing.assert_array_equal(travelled.t, stored.t)
+
+
+def test_an_ensemble_goes_on_until_a_time(tmp_path):
+    system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    start = {"q0": np.linspace(0.5, 1.0, 3)[:, None], "p0": np.zeros((3, 1)), "h": 0.1}
+    la.ensemble(system, "simpson", **start, steps=10, store=tmp_path / "run.zarr")
+    longer = la.resume(tmp_path / "run.zarr", t_end=2.5)
+    whole = la.ensemble(system, "simpson", **start, steps=25)
+    np.testing.assert_array_equal(longer.q[:], whole.q)
+    with pytest.raises(ValueError, match="before the planned end"):
+        la.resume(tmp_path / "run.zarr", t_end=1.0)

@@ -128,7 +128,7 @@ def test_some_degrees_of_freedom_only(tmp_path, small_chunks, make):
     same(stored, whole)
     np.testing.assert_array_equal(stored.output, [5, 2, 0])
     for refused in (stored.energy, stored.velocity, lambda: stored(1.0), stored.in_memory().energy):
-        with pytest.raises(ValueError, match="stores 3 degrees of freedom only"):
+        with pytest.raises(ValueError, match=r"stores 3 of \d+ degrees of freedom"):
             refused()
     stored.in_memory().save(tmp_path / "copy.npz")
     same(la.Path.load(tmp_path / "copy.npz"), whole)
@@ -215,7 +215,7 @@ def test_opened_while_running_killed_at_a_random_moment_and_resumed_bit_for_bit(
         assert process.wait() == -signal.SIGKILL
     killed = la.open(file)
     done = killed.stats["steps"]
-    assert killed.standing == "running" and len(killed) > len(first)
+    assert killed.standing == "killed" and len(killed) > len(first)
     stored = la.resume(file, steps=123)
     system = chain(size)
     whole = la.integrate(system, "P2N2Q4Gau", *state(size), h=0.05, steps=done + 123, every=5)

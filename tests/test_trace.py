@@ -1,6 +1,7 @@
 """Tracing: what a NumPy or SymPy function means as a Program, its derivatives, and every way it can be wrong."""
 
 import math
+import threading
 from fractions import Fraction
 
 import mpmath
@@ -11,6 +12,7 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import leastaction as la
 from leastaction.errors import TraceError
 from leastaction.program import OPERATIONS
 from leastaction.trace import const, derivatives, trace
@@ -327,3 +329,89 @@ def test_signature(fn):
 def test_size_one_results_are_numbers():
     for fn in (lambda q, v: np.array([[v[0] ** 2]]), lambda q, v: v[:1] ** 2):
         assert program_of(fn)([0], Q, V, [])["L"][0] == pytest.approx(V[0] ** 2)
+
+
+# ------------------------------------------------------------------------------------------ other threads
+
+
+def test_other_threads_have_numpy_as_it_is_while_a_function_is_traced():
+    """np.array and np.asarray are replaced for the time of a trace; what another thread makes with them is the same:
+    values, types, errors, views, and a name that it imports just then and keeps."""
+    original = np.array
+    traced, checked = threading.Event(), threading.Event()
+
+    class Odd:
+        """Raises what a traced value would raise when asked for its float: nobody else's affair."""
+
+        def __float__(self):
+            raise TraceError("mine")
+
+    def slow(q, v):
+        traced.set()
+        assert checked.wait(60)
+        return 0.5 * (np.array([v[0], 2 * v[1]]) @ np.asarray(v)) - q[0]
+
+    found = {}
+
+    def make():
+        found["system"] = la.Lagrangian(slow, n=2)
+
+    tracer = threading.Thread(target=make)
+    tracer.start()
+    try:
+        assert traced.wait(60)
+        assert np.array is not original  # it is replaced now
+        from numpy import array, asarray
+
+        base = np.arange(6.0)
+        assert asarray(base) is base and array(base) is not base and np.asarray(base[::2]).base is base
+        assert type(np.array(np.ma.array([1.0]), subok=True)) is np.ma.MaskedArray
+        for arguments in (([1, 2], float), ([[1], [2]],), (["a", None],), (np.float32(3),), ([1 + 2j], "c8"), ([],)):
+            mine, true = np.array(*arguments), original(*arguments)
+            assert mine.dtype == true.dtype and mine.shape == true.shape and (mine == true).all()
+        for wrong in (["a"], [Odd()]):
+            with pytest.raises((ValueError, TraceError)) as caught:
+                np.array(wrong, dtype=float)
+            assert "mine" in str(caught.value) or "could not convert" in str(caught.value)
+        with pytest.raises(TypeError):
+            np.array()
+        kept = array
+    finally:
+        checked.set()
+        tracer.join()
+    assert np.array is original and np.asarray is not asarray
+    assert (kept([1.0, 2.0]) == original([1.0, 2.0])).all()
+    assert found["system"].value([1.0, 0.0], [1.0, 1.0]) == pytest.approx(0.5 * 3 - 1)
+
+
+def test_many_threads_trace_and_compute_at_once():
+    """Four trace, four compute with NumPy all the while, and every answer is that of a quiet process."""
+    stop = threading.Event()
+    wrong = []
+
+    def compute(seed):
+        rng = np.random.default_rng(seed)
+        while not stop.is_set():
+            data = rng.standard_normal((4, 4)).tolist()
+            made = np.array(data)
+            if type(made) is not np.ndarray or made.dtype != float or made.tolist() != data:
+                wrong.append(made)
+
+    def falling(g):
+        return la.Lagrangian(lambda q, v: 0.5 * (np.array([v[0], v[1]]) @ v) - g * q[0], n=2)
+
+    def make(k):
+        for g in range(k, k + 10):
+            if falling(g).value([1.0, 0.0], [1.0, 1.0]) != 1 - g:
+                wrong.append(g)
+
+    workers = [threading.Thread(target=compute, args=(seed,)) for seed in range(4)]
+    tracers = [threading.Thread(target=make, args=(k,)) for k in range(4)]
+    for thread in (*workers, *tracers):
+        thread.start()
+    for thread in tracers:
+        thread.join()
+    stop.set()
+    for thread in workers:
+        thread.join()
+    assert wrong == []

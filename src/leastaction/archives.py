@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -25,28 +26,34 @@ def open(path: str | os.PathLike[str]) -> StoredPath | Paths:
     with interpreting(archive.path):
         if archive.header["kind"] == ensembles.KIND:
             return open_ensemble(archive)
-        # The checkpoint after the metadata: what it counts is there.
-        return stored_path(archive, archive.checkpoint())
+        # The checkpoint after the metadata: what it counts is there. The lock before it: a run may end in between.
+        held = archive.written()
+        found = stored_path(archive, archive.checkpoint())
+        return replace(found, standing="killed") if found.standing == "running" and not held else found
 
 
 def resume(
     path: str | os.PathLike[str],
     steps: int | None = None,
     *,
+    t_end: float | None = None,
     client: Any = None,
     threads: int | None = None,
     progress: bool = False,
 ) -> StoredPath | Paths:
     """Continue a stored run, bit for bit as if it had never stopped.
 
-    A run goes on by so many steps, or to its planned end; after an interrupt or a kill it goes on from its last
-    checkpoint, and what was written after that is dropped. A path goes on from where it is, the trajectories of an
-    ensemble, each of which may be elsewhere, go to so many steps beyond their planned end, on a `client` or on
-    `threads` as in `la.ensemble`; those that have failed or were stopped stay as they are.
+    A run goes on by so many steps, until t_end, or to its planned end, which it remembers if it stops before; after an
+    interrupt or a kill it goes on from its last checkpoint, and what was written after that is dropped. A path goes on
+    from where it is, the trajectories of an ensemble, each of which may be elsewhere, go to so many steps beyond their
+    planned end, on a `client` or on `threads` as in `la.ensemble`; those that have failed or were stopped stay as they
+    are.
     """
+    if steps is not None and t_end is not None:
+        raise ValueError("say how far to go on: with steps= or with t_end=, not both")
     archive = Archive.open(FilePath(path), write=True)
     if archive.header["kind"] == ensembles.KIND:
-        return resume_ensemble(archive, steps, client, threads, progress)
+        return resume_ensemble(archive, steps, t_end, client, threads, progress)
     if client is not None or threads is not None:
         raise ValueError("client= and threads= are for ensembles; this archive holds one path")
-    return resume_run(archive, steps, progress)
+    return resume_run(archive, steps, t_end, progress)

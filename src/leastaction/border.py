@@ -36,7 +36,9 @@ def count_steps(h: Any, steps: int | None, t_end: Any, t0: Any) -> tuple[int, An
     """The number of steps and the step, from either way of saying how long."""
     if h == 0:
         raise ValueError("h must not be zero; a negative h goes backward in time")
-    if (steps is None) == (t_end is None):
+    if steps is None and t_end is None:
+        raise ValueError("say how long: give steps= or t_end=")
+    if steps is not None and t_end is not None:
         raise ValueError("say how long: give either steps= or t_end=, not both")
     if steps is not None:
         check_count(positive("steps", steps))
@@ -89,7 +91,9 @@ def vector(name: str, value: Any, n: int, arithmetic: Reals = FLOAT64) -> NDArra
 
 
 def _either(p0: Any, v0: Any) -> None:
-    if (p0 is None) == (v0 is None):
+    if p0 is None and v0 is None:
+        raise ValueError("the start lacks its momenta or velocities: give p0= or v0=")
+    if p0 is not None and v0 is not None:
         raise ValueError("give either p0= (momenta) or v0= (velocities), not both")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import runpy
 import sys
 import traceback
@@ -11,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from leastaction import files
+from leastaction.errors import StepFailed
 from leastaction.version import __version__
 
 EXAMPLES = """examples:
@@ -42,6 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         print(f"leastaction: {error}", file=sys.stderr)
         return 2
+    except StepFailed as failure:
+        # Who types a command has no exception to ask for its path.
+        kept = "" if getattr(options, "out", None) else f". --out FILE keeps the {len(failure.path)} states before"
+        print(f"leastaction: {str(failure).rsplit('. The ', 1)[0]}{kept}", file=sys.stderr)
+        return 1
     except ArithmeticError as error:
         print(f"leastaction: {error}", file=sys.stderr)
         return 1
@@ -62,7 +70,11 @@ def _parser() -> argparse.ArgumentParser:
 
     reproduce = commands.add_parser("reproduce", help="recompute what the papers publish and write a report")
     reproduce.add_argument("papers", nargs="*", metavar="PAPER", help="only these (default: all)")
-    reproduce.add_argument("--full", action="store_true", help="also the long runs")
+    reproduce.add_argument(
+        "--full",
+        action="store_true",
+        help="every row of the top's tables with 64 digits, on all cores (more than half an hour on two)",
+    )
     reproduce.add_argument("--digits", type=int, help="precision of the runs that have one")
     reproduce.add_argument("--out", type=Path, default=Path("report"), help="folder of the report (default: report)")
     reproduce.set_defaults(command=_reproduce)
@@ -91,12 +103,12 @@ def _parser() -> argparse.ArgumentParser:
     damping.add_argument("--damping", metavar="C.mtx", help="viscous damping matrix")
     damping.add_argument("--rayleigh", type=float, nargs=2, metavar=("ALPHA", "BETA"), help="damping αM + βK")
     linear.add_argument("--load", metavar="FILE", help="rows of t, f_1 … f_n, joined by cubic splines")
-    linear.add_argument("--fixed", type=_indices, default=[], metavar="I,J", help="degrees of freedom held at zero")
+    linear.add_argument("--fixed", type=_indices, default=[], metavar="I,J-K", help="degrees of freedom held at zero")
     linear.add_argument("--q0", metavar="VECTOR", help="initial positions (default: zero)")
     velocity = linear.add_mutually_exclusive_group()
     velocity.add_argument("--v0", metavar="VECTOR", help="initial velocities (default: zero)")
     velocity.add_argument("--p0", metavar="VECTOR", help="initial momenta")
-    linear.add_argument("--output", type=_indices, metavar="I,J", help="store these degrees of freedom only")
+    linear.add_argument("--output", type=_indices, metavar="I,J-K", help="store these degrees of freedom only")
     linear.add_argument("--allow-unstable", action="store_true", help="run even where the method is not stable")
 
     lab = commands.add_parser(
@@ -137,7 +149,7 @@ def _reproduce(options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from leastaction.papers import papers
-    from leastaction.papers.model import Options
+    from leastaction.papers.model import Kind, Options
     from leastaction.report import reproduce
 
     known = papers()
@@ -160,16 +172,20 @@ def _reproduce(options: argparse.Namespace) -> int:
         agree, hold = sum(cell.agrees for cell in outcome.cells), sum(claim.holds for claim in outcome.claims)
         claims = f"{hold} of {len(outcome.claims)}"
         numbers = [len(outcome.cells), agree, len(outcome.cells) - agree]
-        rows.append([outcome.paper.key, *numbers, len(outcome.figures), claims, len(outcome.errata)])
-    _print_table(["paper", "published", "reproduced", "different", "figures", "claims hold", "errata"], rows)
+        kinds = [len(outcome.kind(kind)) for kind in Kind]
+        rows.append([outcome.paper.key, *numbers, len(outcome.figures), claims, *kinds])
+    head = ["paper", "published", "reproduced", "different", "figures", "statements hold"]
+    _print_table([*head, "misprints proved", "as read", "remarks"], rows)
     for outcome in outcomes:
         for table, note, cells in outcome.differences:
             print(f"\n{outcome.paper.key}, Table {table.number}: {note or 'not explained'}")
             for cell in cells:
                 print(f"  {cell.row}, {cell.column}: printed {cell.published}, computed {cell.shown()}")
-        for figure, claim in outcome.failures:
-            print(f"\n{outcome.paper.key}, Figure {figure.number}: {claim.note or 'does not hold'}")
+        for where, _, claim in outcome.failures:
+            print(f"\n{outcome.paper.key}, {where}: {claim.note or 'does not hold'}")
             print(f"  {claim.text}: {claim.measured}")
+    if timed := sum(len(outcome.timed) for outcome in outcomes):
+        print(f"\n{timed} statements on run times are in the report; they are not counted")
     print(f"\nreport: {options.out / 'index.html'}")
     return 0
 
@@ -193,9 +209,15 @@ def _number(text: str) -> str:
 
 
 def _indices(text: str) -> list[int]:
-    indices = [int(word) for word in text.replace(",", " ").split()]
-    if any(index < 0 for index in indices):
-        raise argparse.ArgumentTypeError(f"degrees of freedom are counted from 0; got {text}")
+    """Numbers of degrees of freedom, and ranges of them, both ends included: 0,3,5-7."""
+    indices: list[int] = []
+    for word in text.replace(",", " ").split():
+        parts = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
+        if parts is None or (parts[2] and int(parts[2]) < int(parts[1])):
+            raise argparse.ArgumentTypeError(
+                f"expected numbers of degrees of freedom, counted from 0, such as 0,3 or 5-7; got {text!r}"
+            )
+        indices += range(int(parts[1]), int(parts[2] or parts[1]) + 1)
     return indices
 
 
@@ -254,6 +276,8 @@ def _shown(x: Any, digits: int | None) -> str:
 
 def _check_outputs(options: argparse.Namespace) -> None:
     """Refuse, before a run that may be long, files that could not be written after it."""
+    if options.out is not None:
+        files.kind(options.out)
     for file in (options.out, options.plot):
         if file is not None and not file.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {file.parent} to write {file.name} to")
@@ -303,7 +327,10 @@ def _own(file: str) -> dict[str, Any]:
     found = _executed(file)
     missing = [word for word in ("system", "q0") if word not in found]
     if missing or ("p0" in found) == ("v0" in found):
-        raise ValueError(f"{file} must define system, q0, and either p0 or v0; it lacks {missing or 'p0 or v0'}")
+        wrong = "has both p0 and v0" if "p0" in found and "v0" in found else "lacks p0 or v0"
+        raise ValueError(
+            f"{file} must define system, q0, and either p0 or v0; it {f'lacks {missing}' if missing else wrong}"
+        )
     return found
 
 

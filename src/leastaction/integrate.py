@@ -21,6 +21,7 @@ from leastaction.methods import method as method_named
 from leastaction.path import Path
 from leastaction.prepare import Request, prepare
 from leastaction.running import interruptible, positive, preparing, progress_bar, raise_failure
+from leastaction.waiting import compiling
 
 PIECE_SECONDS = 0.05  # how long the native loop runs between looks at the keyboard and the progress bar
 FIRST_PIECE = 1  # a step may be slow: at 1000 digits, or of a large system
@@ -131,7 +132,8 @@ class _Run:
     def __init__(self, request: Request) -> None:
         clock = time.perf_counter()
         self.request = request
-        self.prepared = prepare(request)
+        with compiling():
+            self.prepared = prepare(request)
         self.compile_time = time.perf_counter() - clock
         q, p, dofs = self.prepared.q, self.prepared.p, self.prepared.dofs
         self.states = _allocate(request, len(dofs), q.dtype)

@@ -30,6 +30,19 @@ EQUILIBRATIONS = 24  # each halves the exponents that are left
 Params = Mapping[str, Any] | FloatArray  # by name, or all of them as the flat array of `values`
 
 
+# What to do about a degenerate Lagrangian: at one configuration, or anywhere.
+POLE = (
+    "Beside this configuration it is not: this is a pole of its chart, as of an upright top in Euler's angles. Start "
+    "beside it, or take coordinates without a pole there."
+)
+EVERYWHERE = "Give every coordinate a kinetic term, or eliminate the ones without."
+
+
+def _is_regular(Lvv: FloatArray) -> bool:
+    """Whether a matrix has full rank, whatever the units of its rows and columns."""
+    return bool(Lvv.any(axis=1).all()) and int(np.linalg.matrix_rank(equilibrated(Lvv))) == len(Lvv)
+
+
 class Lagrangian:
     """A mechanical system, given by L(q, v) or L(t, q, v) with named parameters.
 
@@ -274,13 +287,14 @@ class Lagrangian:
         Lvv = self._evaluate(self.point, q, v, t, params)["Lvv"].reshape(self.n, self.n)
         if not np.isfinite(Lvv).all():
             raise ValueError(f"∂²L/∂v² of {self.name} is not finite at q = {q}, v = {v}: {Lvv.tolist()}")
-        empty = ~Lvv.any(axis=1)
-        if empty.any() or np.linalg.matrix_rank(equilibrated(Lvv)) < self.n:
-            still = ", ".join(f"∂L/∂v[{j}]" for j in np.flatnonzero(empty))
+        if not _is_regular(Lvv):
+            still = ", ".join(f"∂L/∂v[{j}]" for j in np.flatnonzero(~Lvv.any(axis=1)))
             reason = f"{still} does not depend on v" if still else f"∂²L/∂v² = {Lvv.tolist()}"
+            beside = q + 1e-3 * np.random.default_rng(0).standard_normal(self.n) * np.maximum(1.0, np.abs(q))
+            near = self._evaluate(self.point, beside, v, t, params)["Lvv"].reshape(self.n, self.n)
             raise DegenerateLagrangianError(
                 f"{self.name} is degenerate at q = {q}, v = {v}: {reason}, so momenta do not determine velocities. "
-                "Give every coordinate a kinetic term, or eliminate the ones without."
+                + (POLE if _is_regular(near) else EVERYWHERE)
             )
 
     def _evaluate(self, program: Program, q: ArrayLike, v: ArrayLike, t: ArrayLike, params: Params | None) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction import files
 from leastaction.exact import BINARY_NUMBER, Digits, Reals, all_finite, reals, to_text
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
@@ -118,7 +118,8 @@ class Path:
     def _require_whole(self, what: str) -> None:
         if self.output is not None:
             raise ValueError(
-                f"{what} needs the whole state; this path stores {len(self.output)} degrees of freedom only"
+                f"{what} needs the whole state; this path stores {len(self.output)} of {self.system.n} degrees of "
+                "freedom"
             )
 
     def __len__(self) -> int:
@@ -128,7 +129,8 @@ class Path:
         digits = "" if self.digits is None else f", {self.digits} digits"
         return (
             f"Path({self.system.name}, {self.method.name}, t = {float(self.t[0]):g} … {float(self.t[-1]):g}, "
-            f"h = {float(self.h):g}, {len(self)} states of {self.q.shape[1]} degrees of freedom{digits})"
+            f"h = {float(self.h):g}, {len(self)} states of {self.q.shape[1]} "
+            f"degree{'' if self.q.shape[1] == 1 else 's'} of freedom{digits})"
         )
 
     def plot(self, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
@@ -206,7 +208,16 @@ class Path:
         )
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the path, with its system, to one file; an existing file is replaced only by a whole one."""
+        """Write the path to one file: with its system as NPZ, or t, q and p alone as a table if its name ends in .csv.
+
+        An existing file is replaced only by a whole one; the endings of other formats are refused.
+        """
+        if files.kind(file) == files.TABLE:
+            from leastaction.csv import write_table
+
+            with files.replacing(file) as stream:
+                write_table(self, stream)
+            return
         header = {
             "format": _FORMAT,
             "method": self.method.name,
@@ -228,17 +239,8 @@ class Path:
             header["program"] = self.system.program.to_json()
         if self.output is not None:
             arrays["output"] = self.output
-        target = FilePath(file)
-        if not target.parent.is_dir():
-            raise FileNotFoundError(f"there is no folder {target.parent} to save {target.name} in")
-        temporary = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
-        try:
-            with open(temporary, "xb") as stream:
-                np.savez(stream, header=np.array(json.dumps(header)), **arrays)
-            os.replace(temporary, target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        with files.replacing(file) as stream:
+            np.savez(stream, header=np.array(json.dumps(header)), **arrays)
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Path:
@@ -249,6 +251,7 @@ class Path:
         """
         try:
             data = contents(FilePath(file))
+            files.require_whole(data)
             arrays = unpacked(data)
             return cls(**_fields(arrays, json.loads(str(entry(arrays, "header"))), len(data)))
         except (FileNotFoundError, PermissionError):

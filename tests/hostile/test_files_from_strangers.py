@@ -292,6 +292,14 @@ def test_a_pipe_is_not_waited_for(tmp_path):
         la.Path.load(tmp_path / "pipe")
 
 
+def test_a_pipe_in_place_of_the_lock_is_not_waited_for(archives, tmp_path):
+    shutil.copytree(archives / "path", tmp_path / "run")
+    lock = tmp_path / "run" / "checkpoint" / "lock"
+    lock.unlink(missing_ok=True)
+    os.mkfifo(lock)
+    assert len(la.open(tmp_path / "run")) > 0
+
+
 @pytest.mark.parametrize("kind", ["path", "singles"])
 def test_restored_integers_that_cannot_be(archives, tmp_path, kind):
     name = "state" if kind == "path" else "chunk-0"

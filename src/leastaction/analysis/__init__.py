@@ -2,6 +2,7 @@
 
 from leastaction.analysis.conservation import Conservation, Kept
 from leastaction.analysis.convergence import Convergence, OrderTable, convergence, order_table
+from leastaction.analysis.discrete_symmetries import DiscreteSymmetry
 from leastaction.analysis.dispersion import Dispersion, Leading, dispersion
 from leastaction.analysis.efficiency import Efficiency, efficiency
 from leastaction.analysis.equivalence import Equivalences, SameMap, equivalences, same_map
@@ -22,6 +23,7 @@ from leastaction.analysis.tangent import Tangent, tangent
 __all__ = [
     "Conservation",
     "Convergence",
+    "DiscreteSymmetry",
     "Dispersion",
     "Efficiency",
     "Equivalences",

@@ -9,59 +9,73 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
+SHARE = 1e-12  # the same for shares of a mass: that of a light body is small, and not zero
 ROUND = 1e-7  # entries this near to a simple fraction are that fraction; symmetries are verified afterwards
 LARGEST_DENOMINATOR = 12
 
 
-def readable_basis(null: FloatArray, n: int) -> list[tuple[FloatArray, FloatArray]]:
+def readable_basis(null: FloatArray, n: int, heaviness: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
     """Pure translations; generators with few entries, by the reduced row echelon form; those of the centre alone.
 
     The last move q along translations, by an amount that depends on q: bodies that only attract each other can be
     turned about their centre of mass, and apart from that the centre can be turned about the origin.
 
-    null   rows (A, b), A row-major, of length n² + n
+    null        rows (A, b), A row-major, of length n² + n
+    heaviness   (n,), how much each coordinate weighs in L: A's rows for heavy ones are known best
     """
-    translations = _rational(_echelon(_pure(null, n)[:, n * n :]))
+    felt = np.sqrt(np.outer(heaviness, 1 / heaviness)).ravel()  # how much an entry of A changes L, by √(m_i/m_j)
+    translations = _rational(_echelon(_pure(null, n, felt)[:, n * n :]))
     order = [*_off_diagonal(n), *(i * n + i for i in range(n)), *_off_diagonal(n, below=True)]
     arranged = _echelon(np.concatenate([null[:, order], null[:, n * n :]], axis=1), columns=n * n)
     rest = np.zeros_like(arranged)
     rest[:, order], rest[:, n * n :] = arranged[:, : n * n], arranged[:, n * n :]
+    whole = np.array(null)
     if len(translations):  # b is determined up to translations, of which none is kept
         T = translations.T
-        rest[:, n * n :] -= (T @ np.linalg.lstsq(T, rest[:, n * n :].T, rcond=None)[0]).T
-    central = _of_the_centre(rest, translations, n)
+        for rows in (rest, whole):
+            rows[:, n * n :] -= (T @ np.linalg.lstsq(T, rows[:, n * n :].T, rcond=None)[0]).T
+    central = _of_the_centre(whole, translations, n, heaviness, felt)
     chosen = list(central)
     for row in sorted(rest, key=lambda row: (np.abs(row) > ROUND).sum()):
+        if len(chosen) == len(rest):  # more would be round-off
+            break
         if np.linalg.matrix_rank(np.array([*chosen, row]), tol=1e-8) > len(chosen):
             chosen.append(row)
     maps = [*chosen[len(central) :], *central]
     first_pivots = sorted(
         range(len(maps) - len(central)), key=lambda i: int(np.flatnonzero(np.abs(maps[i]) > ROUND)[0])
     )
-    maps = [*(maps[i] for i in first_pivots), *central]
-    return [(np.zeros((n, n)), b) for b in translations] + [_oriented(row, n) for row in maps]
+    others = [_oriented(maps[i], n, ROUND) for i in first_pivots]
+    return [(np.zeros((n, n)), b) for b in translations] + others + [_oriented(row, n, SHARE) for row in central]
 
 
-def _oriented(row: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+def _oriented(row: FloatArray, n: int, tolerance: float) -> tuple[FloatArray, FloatArray]:
     """A and b, rounded; a rotation turns the first coordinate towards the second, A_10 > 0."""
-    A, b = _rational(row[: n * n]).reshape(n, n), _rational(row[n * n :])
+    A, b = _rational(row[: n * n], tolerance).reshape(n, n), _rational(row[n * n :])
     below = A.T.ravel()
     sign = np.sign(below[np.flatnonzero(below)[0]])
     return A * sign + 0.0, b * sign + 0.0
 
 
-def _of_the_centre(rest: FloatArray, translations: FloatArray, n: int) -> FloatArray:
-    """The generators with A = T Ω W: their range lies in the translations T. Ω = T⁺ A T is brought to echelon form."""
+def _of_the_centre(
+    rest: FloatArray, translations: FloatArray, n: int, heaviness: FloatArray, felt: FloatArray
+) -> FloatArray:
+    """The generators with A = T Ω W: their range lies in the translations T. Ω = T⁺ A T is brought to echelon form.
+
+    T⁺ takes the rows of A by their weight: W, the bodies' shares of the mass, is best read off a heavy body's.
+    """
     k = len(translations)
     if not len(rest) or not 0 < k < n:
         return np.zeros((0, n * n + n))
     T = translations.T
-    inverse = np.linalg.pinv(T)
+    weighted = T.T * (heaviness / heaviness.max())
+    inverse = np.linalg.solve(weighted @ T, weighted)
     A = rest[:, : n * n].reshape(-1, n, n)
     outside = (A - T @ inverse @ A).reshape(len(rest), -1)
-    left, values, _ = np.linalg.svd(outside)
-    rank = int((values > 1e-8).sum())
+    left, values, _ = np.linalg.svd(outside * felt)
+    rank = int((values > 1e-8 * max(1.0, np.abs(rest[:, : n * n] * felt).max())).sum())
     inside = left[:, rank:].T @ rest
+    inside[:, : n * n] = (T @ inverse @ inside[:, : n * n].reshape(-1, n, n)).reshape(-1, n * n)
     omega = (inverse @ inside[:, : n * n].reshape(-1, n, n) @ T).reshape(len(inside), k * k)
     order = [*_off_diagonal(k), *(i * k + i for i in range(k)), *_off_diagonal(k, below=True)]
     return _echelon(np.concatenate([omega[:, order], inside], axis=1), columns=k * k)[:, k * k :]
@@ -90,12 +104,12 @@ def number(x: float) -> str:
     return str(near) if abs(float(near) - x) <= 1e-12 * max(1.0, abs(x)) else f"{round(x, 10):.6g}"
 
 
-def _pure(null: FloatArray, n: int) -> FloatArray:
-    """The combinations of rows with A = 0."""
+def _pure(null: FloatArray, n: int, felt: FloatArray) -> FloatArray:
+    """The combinations of rows with A = 0, as far as it is felt."""
     if not len(null):
         return null
-    left, values, _ = np.linalg.svd(null[:, : n * n])
-    rank = int((values > 1e-8).sum())
+    left, values, _ = np.linalg.svd(null[:, : n * n] * felt)
+    rank = int((values > 1e-8 * max(1.0, values.max(initial=0.0))).sum())
     return left[:, rank:].T @ null
 
 
@@ -118,11 +132,11 @@ def _echelon(rows: FloatArray, columns: int | None = None) -> FloatArray:
     return R[:rank]
 
 
-def _rational(x: FloatArray) -> FloatArray:
+def _rational(x: FloatArray, tolerance: float = ROUND) -> FloatArray:
     """Entries near simple fractions become them."""
     simple = np.array([float(Fraction(float(y)).limit_denominator(LARGEST_DENOMINATOR)) for y in x.ravel()])
     simple = simple.reshape(x.shape)
-    return np.where(np.abs(simple - x) <= ROUND * np.maximum(1.0, np.abs(x)), simple, x) + 0.0
+    return np.where(np.abs(simple - x) <= tolerance * np.maximum(1.0, np.abs(x)), simple, x) + 0.0
 
 
 def _off_diagonal(n: int, below: bool = False) -> list[int]:

@@ -16,7 +16,7 @@ not depend on t, the energy is conserved, though by the exact motion only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -28,8 +28,9 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction import looks
 from leastaction.analysis import identities
 from leastaction.analysis.conservation import Conservation, check
+from leastaction.analysis.discrete_symmetries import DiscreteSymmetry, discrete
 from leastaction.analysis.figures import matrix_plot
-from leastaction.analysis.generators import LARGEST_DENOMINATOR, ROUND, describe, readable_basis
+from leastaction.analysis.generators import LARGEST_DENOMINATOR, ROUND, SHARE, describe, readable_basis
 from leastaction.lagrangian import Lagrangian
 from leastaction.path import Path
 from leastaction.program import Program
@@ -41,7 +42,8 @@ FloatArray = NDArray[np.float64]
 
 MOST_DEGREES = 40  # n² + n unknowns, found by a dense singular value decomposition
 ZERO = 1e-11  # singular values up to this, relative to the largest, belong to symmetries …
-DEFINITE = 1e-8  # … and from this on they do not; in between it cannot be told
+DEFINITE = float(np.finfo(float).eps) / ROUND  # … and from this on not: then generators are known to ROUND
+FARTHER = 10.0  # times scale: where points are drawn if those nearer leave a doubt
 SURE = 1e-10  # relative residual on fresh points
 SPARE = 12  # points more than unknowns, modulo a prime
 # Where more holds than is proven, so many points more for each unknown, up to 10^FARTHEST times as far away.
@@ -90,6 +92,7 @@ class Symmetries:
     """The affine point symmetries of a system, a basis of them, proven on the Program of L. Iterates over them.
 
     energy       whether L does not depend on time, so that the energy is conserved
+    discrete     permutations and reflections of coordinates, from which the others found follow
     candidates   maps under which L is invariant at all points where it was looked at, though that could not be proven:
                  L may be flat there
     sampled      where that was
@@ -98,6 +101,7 @@ class Symmetries:
     system: Lagrangian
     generators: tuple[Symmetry, ...]
     energy: bool
+    discrete: tuple[DiscreteSymmetry, ...] = ()
     candidates: tuple[Symmetry, ...] = ()
     sampled: str = ""
 
@@ -129,6 +133,8 @@ class Symmetries:
     def __repr__(self) -> str:
         lines = [f"  {symmetry!r}" for symmetry in self.generators] or ["  no affine point symmetry"]
         lines.append("  invariance in time: energy" if self.energy else "  L depends on time: energy is not conserved")
+        if self.discrete:
+            lines.append("  discrete: " + "; ".join(one.name for one in self.discrete))
         if self.candidates:
             lines.append(f"  not proven, but true at {self.sampled}:")
             lines.extend(f"    {symmetry!r}" for symmetry in self.candidates)
@@ -144,7 +150,7 @@ def symmetries(
     path: Path | None = None,
     seed: int = 0,
 ) -> Symmetries:
-    """Every affine point symmetry of the system, from L at random points, and from its Program.
+    """Every affine point symmetry of the system, from L at random points and its Program; permutations and reflections.
 
     scale    typical size of the coordinates, from which points are drawn; 1 unless told
     around   a configuration near which L is defined, where that is not so near the origin
@@ -156,6 +162,7 @@ def symmetries(
     Symmetries of kepler
       rotation in the plane (q0, q1): J = q0 p1 − q1 p0
       invariance in time: energy
+      discrete: reflection of q0; reflection of q1; exchange of q0 and q1
     """
     if not isinstance(system, Lagrangian):
         raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
@@ -166,30 +173,54 @@ def symmetries(
         )
     values = system.values(params)
     centre, size = _region(system, scale, around, path)
+    proof = Proof(system, values, seed)
+    try:
+        found, sampler = _at_points(system, values, size, centre, seed, proof)
+    except _UndecidedError:  # perhaps because the points are too near to each other to show how L bends
+        found, sampler = _at_points(system, values, FARTHER * size, centre, seed, proof)
+    translations = np.array([b for A, b in found if not A.any()]).reshape(-1, system.n)
+    sorted_out: tuple[list[Symmetry], list[Symmetry]] = [], []
+    for A, b in found:
+        proven = len(found) <= proof.count or proof.holds(A, b)
+        sorted_out[not proven].append(Symmetry(describe(A, b, translations), A, b))
+    sampled, mirrors = sampler.sampled, discrete(sampler, proof)
+    return Symmetries(system, tuple(sorted_out[0]), proof.autonomous, mirrors, tuple(sorted_out[1]), sampled)
+
+
+def _at_points(
+    system: Lagrangian, values: FloatArray, size: float, centre: FloatArray, seed: int, proof: Proof
+) -> tuple[list[tuple[FloatArray, FloatArray]], _Sampler]:
+    """The maps (A, b) under which L is invariant at random points, and what has drawn these."""
     sampler = _Sampler(system, values, size, centre, np.random.default_rng(seed))
     unknowns = system.n**2 + system.n
-    proof = Proof(system, values, seed)
-    rows = sampler.conditions(6 * unknowns + 60)
-    null = _null_space(sampler, rows, proof.count)
+    rows, terms = sampler.conditions(6 * unknowns + 60)
+    null, doubtful = _null_space(sampler, rows, terms)
     wide = len(null) > proof.count
     if wide:  # more than is proven: L may be flat at these points
-        rows = np.concatenate([rows, sampler.conditions(FAR * unknowns + FAR_AT_LEAST, far=True)])
-        null = _null_space(sampler, rows, proof.count)
-    pairs = readable_basis(null, system.n)
-    fresh = [sampler.conditions(4 * unknowns + 40, far=far) for far in (False, True)[: 1 + wide]]
-    translations = np.array([b for A, b in pairs if not A.any()]).reshape(-1, system.n)
-    found: tuple[list[Symmetry], list[Symmetry]] = [], []
-    for A, b in pairs:
-        x = np.concatenate([A.ravel(), b / sampler.scale])
-        residual = max(np.abs(part @ x).max(initial=0.0) for part in fresh) / np.abs(x).max()
-        if residual > SURE:
-            raise ArithmeticError(
-                f"a symmetry found at some random points of {system.name} does not hold at others (by {residual:.1e}): "
-                "L is perhaps defined piecewise. Draw points where it is smooth with around= and scale=."
-            )
-        proven = len(pairs) <= proof.count or proof.holds(A, b)
-        found[not proven].append(Symmetry(describe(A, b, translations), A, b))
-    return Symmetries(system, tuple(found[0]), proof.autonomous, tuple(found[1]), sampler.sampled)
+        more = sampler.conditions(FAR * unknowns + FAR_AT_LEAST, far=True)
+        rows, terms = np.concatenate([rows, more[0]]), np.concatenate([terms, more[1]])
+        null, doubtful = _null_space(sampler, rows, terms)
+    pairs = readable_basis(null, system.n, sampler.speed**-2)
+    # What is in doubt is no symmetry if as many as there are hold exactly: round-off has not mixed it into these.
+    if doubtful.size and sum(proof.holds(A, b) for A, b in pairs) < proof.count:
+        raise _UndecidedError(
+            f"it cannot be told whether {system.name} has {len(null)} or {len(null) + doubtful.size} symmetries: the "
+            f"invariance condition holds up to {doubtful.max():.1e}. L is nearly symmetric, or of very unlike "
+            "magnitudes: give the typical size of the coordinates, scale="
+        )
+    fresh = [sampler.conditions(4 * unknowns + 40, far=far)[0] for far in (False, True)[: 1 + wide]]
+    residual = max((sampler.residual(part, A, b) for part in fresh for A, b in pairs), default=0.0)
+    if residual > SURE:
+        raise ArithmeticError(
+            f"a symmetry found at some random points of {system.name} does not hold at others (by {residual:.1e}): "
+            "L is perhaps defined piecewise, or its terms are of very unlike magnitudes. Draw points where it is "
+            "smooth with around= and scale=."
+        )
+    return pairs, sampler
+
+
+class _UndecidedError(ArithmeticError):
+    """A singular value is neither zero nor not."""
 
 
 def _region(
@@ -222,6 +253,7 @@ class Proof:
     def __init__(self, system: Lagrangian, values: FloatArray, seed: int) -> None:
         self._n, self._values = system.n, values
         self._rng = np.random.default_rng(seed)
+        self._L = system.program.select("L")
         functions = [system.gradient, *(gradient(f) for f in identities.jumps(system.program))]
         points = self._points(system.n**2 + system.n + SPARE)
         self._rows = np.concatenate([self._conditions(f, points) for f in functions])
@@ -234,10 +266,20 @@ class Proof:
         for k, entry in enumerate([*A.ravel(), *b]):
             exact = Fraction(float(entry)).limit_denominator(LARGEST_DENOMINATOR)
             factor = np.uint64(
-                identities.residue(exact if abs(exact - Fraction(float(entry))) < ROUND else float(entry))
+                identities.residue(exact if abs(exact - Fraction(float(entry))) < SHARE else float(entry))
             )
             total = (total + identities.times(self._rows[:, k], np.full_like(total, factor))) % np.uint64(identities.P)
         return not total.any()
+
+    def leaves(self, order: Sequence[int], sign: Sequence[int]) -> bool:
+        """Whether L stays as it is where coordinate i is replaced by that at order[i], with a sign."""
+        x = self._points(SPARE)
+        place = np.array([0, *(1 + i for i in order), *(1 + self._n + i for i in order)])
+        turned = x.copy()
+        turned[:, : 1 + 2 * self._n] = x[:, place]
+        minus = 1 + np.flatnonzero(np.tile(np.array(sign), 2) < 0)
+        turned[:, minus] = identities.minus(np.zeros_like(turned[:, minus]), turned[:, minus])
+        return np.array_equal(identities.evaluate(self._L, x), identities.evaluate(self._L, turned))
 
     def _points(self, count: int) -> NDArray[np.uint64]:
         inside = self._rng.integers(1, identities.P, (count, 1 + 2 * self._n)).astype(np.uint64)
@@ -275,7 +317,7 @@ class _Sampler:
         self.system, self.values, self.scale, self.centre, self.rng = system, values, scale, centre, rng
         self.functions = [system.gradient, *(gradient(f) for f in identities.jumps(system.program))]
         self.seen, self.farthest = 0, 0.0
-        self.speed = 1.0
+        self.speed = np.ones(system.n)
         self.speed = self._balanced_speed()
 
     @property
@@ -301,64 +343,102 @@ class _Sampler:
             if far:  # fast and slow, since a force that is seen there only has had no say in the usual speed
                 pace *= 10 ** self.rng.uniform(-FARTHEST, FARTHEST, (count, 1))
             q = self.centre + self.scale * size * self.rng.standard_normal((count, n))
-            v = self.speed * pace * self.rng.standard_normal((count, n))
+            v = self.speed * pace * self.rng.standard_normal((count, n)) * self._moving(count)
             t = self.rng.uniform(-2, 2, count) * 10 ** self.rng.uniform(0, FARTHEST if far else 0, count)
-            each = [self.system._evaluate(f, q, v, t, self.values) for f in self.functions]
-            fine = np.isfinite(np.concatenate([at[name] for at in each for name in ("L", "Lq", "Lv")], axis=1)).all(
-                axis=1
-            )
-            gradients = np.stack([np.concatenate([at["Lq"], at["Lv"]], axis=1) for at in each], axis=1)
+            gradients, fine = self._gradients(t, q, v)
             kept.append((t[fine], q[fine], v[fine], gradients[fine]))
         t, q, v, gradients = (np.concatenate([part[k] for part in kept])[:count] for k in range(4))
         self.seen += count
         self.farthest = max(self.farthest, float(np.abs(q - self.centre).max()))
         return t, q, v, gradients
 
-    def _balanced_speed(self) -> float:
-        """Velocities at which both terms of the condition weigh alike, whatever the units of L."""
-        _, q, v, gradients = self.points(50)
-        Lq, Lv = np.split(gradients[:, 0], 2, axis=1)
-        force, momentum = np.abs(Lq * q).max(axis=1), np.abs(Lv * v).max(axis=1)
-        used = (force > 0) & (momentum > 0)
-        if not used.any():
-            return 1.0
-        speed = float(np.sqrt(np.median(force[used] / momentum[used])))
-        return float(np.clip(speed, self.scale / MOST_RATIO, self.scale * MOST_RATIO))  # L may be flat here
+    def _gradients(self, t: FloatArray, q: FloatArray, v: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """(Lq, Lv) of each function, (K, functions, 2n), and where all are finite."""
+        each = [self.system._evaluate(f, q, v, t, self.values) for f in self.functions]
+        values = np.concatenate([at[name] for at in each for name in ("L", "Lq", "Lv")], axis=1)
+        gradients = np.stack([np.concatenate([at["Lq"], at["Lv"]], axis=1) for at in each], axis=1)
+        return gradients, np.isfinite(values).all(axis=1)
 
-    def conditions(self, count: int, far: bool = False) -> FloatArray:
-        """Rows of the condition in (A, b/scale), each so scaled that round-off in it is about eps."""
-        n = self.system.n
-        _, q, v, gradients = self.points(count, far)
+    def _moving(self, count: int) -> FloatArray:
+        """Which coordinates move: all of them, or a few, so that light ones are seen beside heavy ones at rest."""
+        few = self.rng.random((count, self.system.n)) < 2 / self.system.n
+        return np.where(self.rng.random((count, 1)) < 0.5, 1.0, few.astype(float))
+
+    def _balanced_speed(self) -> FloatArray:
+        """Velocities, by coordinate, at which all terms of the condition weigh alike, whatever units and masses."""
+        _, q, v, gradients = self.points(200)
+        Lq, Lv = np.split(gradients[:, 0], 2, axis=1)
+        force = np.abs(Lq * (q - self.centre)).max(axis=1)
+        speed = np.ones(self.system.n)
+        for i in range(self.system.n):
+            used = (force > 0) & (Lv[:, i] * v[:, i] != 0)
+            if used.any():
+                speed[i] = np.sqrt(np.median(force[used] / np.abs(Lv[used, i] * v[used, i])))
+        return np.clip(speed, self.scale / MOST_RATIO, self.scale * MOST_RATIO)  # L may be flat here
+
+    def conditions(self, count: int, far: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Rows of the condition in (A, (b + Ac)/scale), c the centre, so scaled that round-off in each is about eps.
+
+        And the sizes of their terms, before these cancel. A third of the rows are differences of two, between which
+        some velocities change their sign: terms that are the same in both, bit for bit, are gone, such as the energies
+        of heavy bodies, beside which nothing of a light one would be seen.
+        """
+        t, q, v, gradients = self.points(count, far)
+        part = slice(0, count // 3)
+        turned = v[part] * self.rng.choice([-1.0, 1.0], v[part].shape)
+        others, _ = self._gradients(t[part], q[part], turned)
         found = []
         for k in range(len(self.functions)):
-            Lq, Lv = np.split(gradients[:, k], 2, axis=1)
-            by_A = (Lq[:, :, None] * q[:, None, :], Lv[:, :, None] * v[:, None, :])
-            rows = np.concatenate([(by_A[0] + by_A[1]).reshape(count, n * n), Lq * self.scale], axis=1)
-            terms = (np.abs(by_A[0]) + np.abs(by_A[1])).reshape(count, n * n)
-            size = np.hypot(np.linalg.norm(terms, axis=1), np.linalg.norm(Lq * self.scale, axis=1))
-            fine = (size > 0) & np.isfinite(size)
-            found.append(rows[fine] / size[fine, None])
-        return np.concatenate(found)
+            by_q, by_v = self._terms(q, v, gradients[:, k])
+            other_q, other_v = self._terms(q[part], turned, others[:, k])
+            rows, terms = by_q + by_v, np.abs(by_q) + np.abs(by_v)
+            rows[part] -= other_q + other_v
+            terms[part] = _unequal(by_q[part], other_q) + _unequal(by_v[part], other_v)
+            size = np.linalg.norm(terms, axis=1)
+            fine = np.isfinite(rows).all(axis=1) & np.isfinite(size) & (size > 0)
+            found.append((rows[fine] / size[fine, None], terms[fine] / size[fine, None]))
+        return np.concatenate([rows for rows, _ in found]), np.concatenate([terms for _, terms in found])
+
+    def _terms(self, q: FloatArray, v: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The terms of L_q and of L_v in the condition, by the unknowns (A, (b + Ac)/scale)."""
+        Lq, Lv = np.split(gradient, 2, axis=1)
+        count, n = q.shape
+        by_q = (Lq[:, :, None] * (q - self.centre)[:, None, :]).reshape(count, n * n)
+        by_v = (Lv[:, :, None] * v[:, None, :]).reshape(count, n * n)
+        return np.concatenate([by_q, Lq * self.scale], axis=1), np.concatenate([by_v, np.zeros((count, n))], axis=1)
+
+    def residual(self, rows: FloatArray, A: FloatArray, b: FloatArray) -> float:
+        """How far q ↦ q + ε (A q + b) is from leaving L invariant, in these rows."""
+        x = np.concatenate([A.ravel(), (b + A @ self.centre) / self.scale])
+        return float(np.abs(rows @ x).max(initial=0.0) / np.abs(x).max())
 
 
-def _null_space(sampler: _Sampler, rows: FloatArray, proven: int) -> FloatArray:
-    """An orthonormal basis (k, n² + n) of the solutions (A, b); what is in doubt is none, if the proven are clear."""
+def _unequal(a: FloatArray, b: FloatArray) -> FloatArray:
+    """|a| + |b| where they differ."""
+    return np.where(a == b, 0.0, np.abs(a) + np.abs(b))
+
+
+def _null_space(sampler: _Sampler, rows: FloatArray, terms: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A basis (k, n² + n) of the solutions (A, b), of rows of length one; and the singular values that leave a doubt.
+
+    Columns are scaled by the sizes of their terms: a body of mass 10⁻⁹ has no symmetries of its own because its terms
+    are small.
+    """
     n = sampler.system.n
     if len(rows) == 0:
-        return np.eye(n * n + n)
-    _, values, right = np.linalg.svd(rows, full_matrices=len(rows) < n * n + n)
+        return np.eye(n * n + n), np.zeros(0)
+    sizes = np.linalg.norm(terms, axis=0)
+    sizes[sizes == 0] = 1.0
+    _, values, right = np.linalg.svd(rows / sizes, full_matrices=len(rows) < n * n + n)
     relative = values / values[0]
     count = int((relative <= ZERO).sum())
     doubtful = relative[(relative > ZERO) & (relative < DEFINITE)]
-    if doubtful.size and count < proven:
-        raise ArithmeticError(
-            f"it cannot be told whether {sampler.system.name} has {count} or {count + doubtful.size} symmetries: the "
-            f"invariance condition holds up to {doubtful.max():.1e}. L is nearly symmetric, or of very unlike "
-            "magnitudes: give the typical size of the coordinates, scale="
-        )
-    null = right[len(values) - count :]
-    null[:, n * n :] *= sampler.scale
-    return null
+    null = right[len(values) - count :] / sizes
+    A, b = null[:, : n * n].reshape(-1, n, n), null[:, n * n :] * sampler.scale
+    null = np.concatenate([null[:, : n * n], b - A @ sampler.centre], axis=1)
+    if len(null):
+        null /= np.linalg.norm(null, axis=1, keepdims=True)
+    return null, doubtful
 
 
 def _term(x: float, symbol: str) -> tuple[str, str]:

@@ -47,7 +47,8 @@ class Tangent:
     def __repr__(self) -> str:
         names = "".join(f", {name}" for name in self.params)
         with np.printoptions(precision=6, suppress=True):
-            return f"Tangent of {len(self.q)} degrees of freedom, by the state{names} and h\n{self.state}"
+            dofs = f"{len(self.q)} degree{'' if len(self.q) == 1 else 's'} of freedom"
+            return f"Tangent of {dofs}, by the state{names} and h\n{self.state}"
 
 
 def tangent(

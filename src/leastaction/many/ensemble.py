@@ -27,7 +27,8 @@ from leastaction.methods import method as method_named
 from leastaction.running import positive, preparing, progress_bar
 from leastaction.store.archive import Archive
 from leastaction.store.header import interpreting
-from leastaction.store.stored import compare
+from leastaction.store.stored import compare, steps_until
+from leastaction.waiting import compiling
 
 
 def ensemble(
@@ -104,8 +105,10 @@ def open_ensemble(archive: Archive) -> Paths:
     return _viewed(disk, view(disk), {})
 
 
-def resume_ensemble(archive: Archive, steps: int | None, client: Any, threads: int | None, progress: bool) -> Paths:
-    """Run what an archive's trajectories lack to the planned end, or to one that is so many steps later."""
+def resume_ensemble(
+    archive: Archive, steps: int | None, t_end: float | None, client: Any, threads: int | None, progress: bool
+) -> Paths:
+    """Run what an archive's trajectories lack to the planned end, or to a later one: so many steps, or t_end."""
     more = 0 if steps is None else positive("steps", steps)
     with archive.writing():
         with interpreting(archive.path):
@@ -115,6 +118,13 @@ def resume_ensemble(archive: Archive, steps: int | None, client: Any, threads: i
         usual = usual_parts(disk.job, disk.size, client, threads)
         with interpreting(archive.path):
             disk.start(), disk.parts(usual)  # before anything is changed
+        if t_end is not None:
+            more = steps_until(archive.header, t_end) - disk.job.steps
+            if more < 0:
+                raise ValueError(
+                    f"t_end = {t_end:g} is before the planned end, {disk.job.steps} steps; la.resume without it goes "
+                    "there"
+                )
         if more:
             check_count(disk.job.steps + more)
             check_times(disk.job.system, disk.job.t0, disk.job.h, disk.job.steps + more)
@@ -142,7 +152,7 @@ def _run(
     """Do what the sink lacks, which has so many steps already; what there is to say about it."""
     clock = time.perf_counter()
     stored = isinstance(sink, Disk)
-    with preparing("la.resume begins it again" if stored else "nothing was computed"):
+    with preparing("la.resume begins it again" if stored else "nothing was computed"), compiling():
         prepare(job)
     compiled = time.perf_counter() - clock
     clock = time.perf_counter()

@@ -16,10 +16,19 @@ ALIASES: dict[str, Method] = {
     "midpoint": galerkin(1, gauss(1)),
     "newmark": galerkin(1, gauss(1)),
     "stormer-verlet": galerkin(1, lobatto(2)),
+    **dict.fromkeys(("leapfrog", "verlet", "stormer", "trapezoid"), galerkin(1, lobatto(2))),
     "simpson": galerkin(2, lobatto(3)),
     "rk4": rk4("hamilton"),
     "rk4-hamilton": rk4("hamilton"),
     "rk4-lagrange": rk4("lagrange"),
+}
+
+_FAMILIES = {  # names of many methods: which one?
+    "gauss": "'gauss' names a family: say how many nodes s, as 'P2N2Q4Gau' (Gauss collocation, order 4), 'P3N3Q6Gau' "
+    "(order 6), or la.galerkin(s, la.gauss(s)), of order 2s; 'midpoint' is that of one node",
+    "lobatto": "'lobatto' names a family: say the degree s and the nodes, as 'simpson' (P2N3Q4Lob, order 4), "
+    "'P3N4Q6Lob' (order 6), or la.galerkin(s, la.lobatto(s + 1)), of order 2s; the IIIA–IIIB pairs are "
+    "la.galerkin(s, la.lobatto(s))",
 }
 
 _FAMILY_NAME = re.compile(r"P(\d+)N(\d+)Q(\d+)(Gau|Lob)?", re.IGNORECASE)
@@ -51,6 +60,8 @@ def method(name: str | Method) -> Method:
         return ALIASES[key]
     if match := _FAMILY_NAME.fullmatch(name.strip()):
         return _member(name.strip(), *match.groups())
+    if key in _FAMILIES:
+        raise ValueError(_FAMILIES[key])
     known = [*ALIASES, *(member.name for member in family())]
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""

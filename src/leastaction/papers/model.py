@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,10 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """How thorough a reproduction is: `full` adds the long runs, `digits` sets the precision of those that have one."""
+    """How thorough a reproduction is: `full` adds the long runs, `digits` sets the precision of those that have one.
+
+    `tick(done, total)` is called now and then in a part that takes minutes.
+    """
 
     full: bool = False
     digits: int | None = None
+    tick: Callable[[int, int], None] = lambda done, total: None
 
 
 @dataclass(frozen=True)
@@ -65,12 +70,17 @@ def by_note(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
 
 @dataclass(frozen=True)
 class Claim:
-    """A quantitative statement of a caption, and whether it holds here; if it does not, `note` says why."""
+    """What a caption, a theorem or the text states, and whether it holds here; if it does not, `note` says why.
+
+    A claim about run times is `timed`: it was measured on another machine with another program, so that it is
+    reported, and counted neither among those that hold nor among those that do not.
+    """
 
     text: str
     holds: bool
     measured: str
     note: str = ""
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,6 +99,7 @@ class Table:
     title: str
     compute: Callable[[Options], list[Cell]]
     setting: str = ""
+    arithmetic: Callable[[Options], str] = lambda options: "In float64."
 
 
 @dataclass(frozen=True)
@@ -101,23 +112,70 @@ class FigureSpec:
 
 
 @dataclass(frozen=True)
-class Erratum:
-    """Something wrong in print: where, what it should be, and the evidence, which is computed."""
+class Statement:
+    """A theorem, a proposition or a sentence of the text that numbers can check: where it stands, and the check."""
 
     place: str
-    printed: str
-    correct: str
+    check: Callable[[Options], Claim]
+
+
+class Kind(StrEnum):
+    """How sure it is that something is wrong in print. The papers were read as machine-read text, which loses marks.
+
+    MISPRINT   the text contradicts itself, its own numbers or its source, by more than one mark of one formula, or
+               in words, or in two versions of the text
+    AS_READ    the formula as read is wrong, but by one mark: a sign, a dot, an exponent, an index, a digit,
+               which the reading may have lost or mistaken
+    REMARK     nothing is wrong: what is said is true but not all, or loose, or another cause than the one given
+    """
+
+    MISPRINT = "misprint"
+    AS_READ = "as read"
+    REMARK = "remark"
+
+
+KINDS = {
+    Kind.MISPRINT: "misprints proved",
+    Kind.AS_READ: "as read, perhaps lost in reading",
+    Kind.REMARK: "remarks",
+}
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """Something to know about a place of the text: what it says, what it should say, and the evidence, computed.
+
+    `either` says, of what was only read, what speaks for the print and what for the reading.
+    """
+
+    kind: Kind
+    place: str
+    says: str
+    should: str
     evidence: Callable[[], str]
+    either: str = ""
+
+
+@dataclass(frozen=True)
+class Other:
+    """A table or figure that holds no result: what it is, and, of a table of data, the data the runs here take."""
+
+    name: str
+    what: str
+    data: Callable[[], str] = lambda: ""
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper whose results are computed again."""
+    """A paper whose results are computed again; `text` says which text of it was read."""
 
     key: str
     authors: str
     title: str
     reference: str
+    text: str = ""
     tables: Sequence[Table] = ()
     figures: Sequence[FigureSpec] = ()
+    statements: Sequence[Statement] = ()
     errata: Sequence[Erratum] = ()
+    others: Sequence[Other] = ()

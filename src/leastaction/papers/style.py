@@ -1,4 +1,4 @@
-"""One look for all figures: the same method in the same colour and marker everywhere."""
+"""One look for all figures: one colour for each degree s everywhere, and for RK4 (leastaction.colours)."""
 
 from __future__ import annotations
 

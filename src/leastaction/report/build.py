@@ -6,10 +6,10 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from leastaction.papers.model import Cell, Claim, FigureSpec, Options, Paper, by_note
+from leastaction.papers.model import Cell, Claim, FigureSpec, Kind, Options, Paper, by_note
 from leastaction.report.page import page
 
 
@@ -20,6 +20,7 @@ class TableOutcome:
     number: str
     title: str
     setting: str
+    arithmetic: str
     cells: list[Cell]
     seconds: float
 
@@ -37,12 +38,14 @@ class FigureOutcome:
 
 @dataclass
 class ErratumOutcome:
-    """A misprint with its computed evidence."""
+    """What is to know of a place of the text, with its computed evidence."""
 
+    kind: Kind
     place: str
-    printed: str
-    correct: str
+    says: str
+    should: str
     evidence: str
+    either: str
 
 
 @dataclass
@@ -52,7 +55,9 @@ class Outcome:
     paper: Paper
     tables: list[TableOutcome] = field(default_factory=list)
     figures: list[FigureOutcome] = field(default_factory=list)
+    statements: list[tuple[str, Claim]] = field(default_factory=list)
     errata: list[ErratumOutcome] = field(default_factory=list)
+    statement_seconds: float = 0.0
 
     @property
     def cells(self) -> list[Cell]:
@@ -60,7 +65,22 @@ class Outcome:
 
     @property
     def claims(self) -> list[Claim]:
-        return [claim for figure in self.figures for claim in figure.claims]
+        """What is stated and can be judged: of figures and by theorems and text, but for run times."""
+        return [claim for claim in self._all_claims if not claim.timed]
+
+    @property
+    def timed(self) -> list[Claim]:
+        """What is stated about run times, which this machine cannot judge."""
+        return [claim for claim in self._all_claims if claim.timed]
+
+    @property
+    def _all_claims(self) -> list[Claim]:
+        drawn = [claim for figure in self.figures for claim in figure.claims]
+        return [*drawn, *(claim for _, claim in self.statements)]
+
+    def kind(self, kind: Kind) -> list[ErratumOutcome]:
+        """The entries of this kind."""
+        return [erratum for erratum in self.errata if erratum.kind == kind]
 
     @property
     def differences(self) -> list[tuple[TableOutcome, str, list[Cell]]]:
@@ -72,13 +92,20 @@ class Outcome:
         ]
 
     @property
-    def failures(self) -> list[tuple[FigureOutcome, Claim]]:
-        """The claims that do not hold."""
-        return [(figure, claim) for figure in self.figures for claim in figure.claims if not claim.holds]
+    def failures(self) -> list[tuple[str, str, Claim]]:
+        """The claims that do not hold: where they stand, the place of that on the page, and the claim."""
+        drawn = [
+            (f"Figure {figure.number}", f"figure-{figure.number}", claim)
+            for figure in self.figures
+            for claim in figure.claims
+        ]
+        told = [(place, "statements", claim) for place, claim in self.statements]
+        return [entry for entry in (*drawn, *told) if not entry[2].holds and not entry[2].timed]
 
     @property
     def seconds(self) -> float:
-        return sum(table.seconds for table in self.tables) + sum(figure.seconds for figure in self.figures)
+        parts = [*(table.seconds for table in self.tables), *(figure.seconds for figure in self.figures)]
+        return sum(parts) + self.statement_seconds
 
 
 def reproduce(
@@ -86,13 +113,13 @@ def reproduce(
 ) -> list[Outcome]:
     """Compute all tables and figures, and write out/index.html, out/results.json and out/figures/.
 
-    `progress(what, done, total)` is called before each part.
+    `progress(what, done, total)` is called before each part, and now and then within one that takes minutes.
     """
     import matplotlib
 
     matplotlib.use("Agg")
     (out / "figures").mkdir(parents=True, exist_ok=True)
-    total = sum(len(paper.tables) + len(paper.figures) + bool(paper.errata) for paper in papers)
+    total = sum(len(p.tables) + len(p.figures) + bool(p.statements) + bool(p.errata) for p in papers)
     done = 0
     begun = time.perf_counter()
     outcomes = []
@@ -101,23 +128,38 @@ def reproduce(
         outcomes.append(outcome)
         for table in paper.tables:
             progress(f"{paper.key}: Table {table.number}", done, total)
+            told = replace(options, tick=_within(progress, f"{paper.key}: Table {table.number}", done, total))
             clock = time.perf_counter()
-            cells = table.compute(options)
+            cells = table.compute(told)
             seconds = time.perf_counter() - clock
-            outcome.tables.append(TableOutcome(table.number, table.title, table.setting, cells, seconds))
+            arithmetic = table.arithmetic(options)
+            outcome.tables.append(TableOutcome(table.number, table.title, table.setting, arithmetic, cells, seconds))
             done += 1
         for figure in paper.figures:
             progress(f"{paper.key}: Figure {figure.number}", done, total)
             outcome.figures.append(_draw(paper, figure, out, options))
             done += 1
+        if paper.statements:
+            progress(f"{paper.key}: statements", done, total)
+            clock = time.perf_counter()
+            outcome.statements = [(statement.place, statement.check(options)) for statement in paper.statements]
+            outcome.statement_seconds = time.perf_counter() - clock
+            done += 1
         if paper.errata:
             progress(f"{paper.key}: errata", done, total)
-            outcome.errata = [ErratumOutcome(e.place, e.printed, e.correct, e.evidence()) for e in paper.errata]
+            outcome.errata = [
+                ErratumOutcome(e.kind, e.place, e.says, e.should, e.evidence(), e.either) for e in paper.errata
+            ]
             done += 1
     progress("report", done, total)
     _write(out / "results.json", json.dumps(records(outcomes), indent=1, ensure_ascii=False) + "\n")
     _write(out / "index.html", page(outcomes, out, time.perf_counter() - begun, options))
     return outcomes
+
+
+def _within(progress: Callable[[str, int, int], None], what: str, done: int, total: int) -> Callable[[int, int], None]:
+    """How a part tells how far it has come: as percent in the name."""
+    return lambda part, whole: progress(f"{what}, {part / whole:.0%}", done, total)
 
 
 def _draw(paper: Paper, figure: FigureSpec, out: Path, options: Options) -> FigureOutcome:
@@ -142,10 +184,11 @@ def _write(path: Path, text: str) -> None:
 
 
 def records(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:
-    """Every cell and every figure, as plain data."""
+    """Every cell, figure, statement and erratum, as plain data."""
     rows: list[dict[str, object]] = []
     for outcome in outcomes:
         key = outcome.paper.key
+        arithmetic = {table.number: table.arithmetic for table in outcome.tables}
         for cell in outcome.cells:
             rows.append(
                 {
@@ -157,11 +200,20 @@ def records(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:
                     "computed": float(cell.computed),
                     "agrees": cell.agrees,
                     "note": cell.note,
+                    "arithmetic": arithmetic[cell.table],
                 }
             )
         for figure in outcome.figures:
-            claims = [
-                {"text": c.text, "holds": bool(c.holds), "measured": c.measured, "note": c.note} for c in figure.claims
-            ]
+            claims = [_record(claim) for claim in figure.claims]
             rows.append({"paper": key, "figure": figure.number, "file": figure.file, "claims": claims})
+        rows += [{"paper": key, "statement": place, **_record(claim)} for place, claim in outcome.statements]
+        for erratum in outcome.errata:
+            entry = {name: getattr(erratum, name) for name in ("place", "says", "should", "evidence", "either")}
+            rows.append({"paper": key, "erratum": str(erratum.kind), **entry})
     return rows
+
+
+def _record(claim: Claim) -> dict[str, object]:
+    """A claim as plain data; one about run times has no verdict."""
+    verdict = {"timed": True} if claim.timed else {"holds": bool(claim.holds)}
+    return {"text": claim.text, **verdict, "measured": claim.measured, "note": claim.note}

@@ -14,7 +14,7 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leastaction.papers.model import Cell, Claim, Options, by_note
+from leastaction.papers.model import KINDS, Cell, Claim, Kind, Options, Other, by_note
 
 if TYPE_CHECKING:
     from leastaction.report.build import ErratumOutcome, FigureOutcome, Outcome, TableOutcome
@@ -59,15 +59,43 @@ def _prose(text: str) -> str:
 def _lead(outcomes: Sequence[Outcome]) -> str:
     cells = [cell for outcome in outcomes for cell in outcome.cells]
     claims = [claim for outcome in outcomes for claim in outcome.claims]
+    kinds = {kind: sum(len(outcome.kind(kind)) for outcome in outcomes) for kind in Kind}
+    timed = sum(len(outcome.timed) for outcome in outcomes)
     return (
         f"<p class='lead'>{sum(cell.agrees for cell in cells)} of {len(cells)} published numbers come out again to the "
-        f"digits printed; {sum(claim.holds for claim in claims)} of {len(claims)} statements about figures hold; "
-        f"{sum(len(outcome.errata) for outcome in outcomes)} errors in print are shown with evidence. Everything here "
-        "was computed anew by leastaction's public functions.</p>"
+        f"digits printed; {sum(claim.holds for claim in claims)} of {len(claims)} statements hold. "
+        f"{_count(kinds[Kind.MISPRINT], 'misprint')} {_are(kinds[Kind.MISPRINT])} proved; "
+        f"{_count(kinds[Kind.AS_READ], 'place')} {_are(kinds[Kind.AS_READ])} wrong as read, perhaps by the reading; "
+        f"{_count(kinds[Kind.REMARK], 'remark')} {_are(kinds[Kind.REMARK])} made.</p>"
+        "<p><b>What was read.</b> The papers were read as machine-read text, in which signs, dots, exponents and "
+        "indices may be lost. “Printed” is said of numbers in tables, and of what the text contradicts by more than "
+        "one mark, in words or in two versions; what is wrong by one mark is given “as read”. Each paper below names "
+        "the text that was read.</p>"
+        "<p><b>What was computed.</b> All runs, orders, stability limits and conserved quantities come from "
+        "leastaction's own functions. Formulas of the papers that are put to the test, and exact solutions, are "
+        "written out apart from it, in NumPy, SymPy and mpmath."
+        + (f" {_count(timed, 'statement')} on run times {_are(timed)} reported, not counted.</p>" if timed else "</p>")
     )
 
 
-_COLUMNS = ("numbers", "reproduced", "different", "figures", "statements that hold", "errata")
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+_COLUMNS = (
+    "numbers",
+    "reproduced",
+    "different",
+    "figures",
+    "statements hold",
+    "misprints proved",
+    "as read",
+    "remarks",
+)
 
 
 def _summary(outcomes: Sequence[Outcome]) -> str:
@@ -76,8 +104,9 @@ def _summary(outcomes: Sequence[Outcome]) -> str:
         cells, claims = outcome.cells, outcome.claims
         agree, hold = sum(cell.agrees for cell in cells), sum(claim.holds for claim in claims)
         held = f"{hold} of {len(claims)}"
-        counts = (len(cells), agree, len(cells) - agree, len(outcome.figures), held, len(outcome.errata))
-        looks = ("", "yes", "no" if agree < len(cells) else "", "", "no" if hold < len(claims) else "", "")
+        kinds = [len(outcome.kind(kind)) for kind in Kind]
+        counts = (len(cells), agree, len(cells) - agree, len(outcome.figures), held, *kinds)
+        looks = ("", "yes", "no" if agree < len(cells) else "", "", "no" if hold < len(claims) else "", "", "", "")
         rows.append(
             f"<tr><th scope='row'><a href='#{outcome.paper.key}'>{escape(outcome.paper.title)}</a></th>"
             + "".join(
@@ -91,8 +120,8 @@ def _summary(outcomes: Sequence[Outcome]) -> str:
         f"<div class='wide'><table id='summary'><thead><tr><th scope='col'>paper</th>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
         "<p class='faint'>A number is reproduced when the computed one, rounded or cut to the digits printed, is the "
-        "published one. Figures are drawn anew; the statements are those their captions and the text make, checked by "
-        "code.</p>"
+        "published one. Figures of results are drawn anew; the statements are those of captions, theorems and text, "
+        "checked by code.</p>"
     )
 
 
@@ -107,9 +136,9 @@ def _differences(outcomes: Sequence[Outcome]) -> str:
             for table, note, cells in outcome.differences
         ]
         items += [
-            f"<li><a href='#{_place(outcome, 'figure', figure.number)}'>Figure {escape(figure.number)}</a>, "
+            f"<li><a href='#{paper.key}-{place.replace('.', '-')}'>{escape(where)}</a>, "
             f"“{_prose(claim.text)}”: {_prose(claim.note)} <span class='measured'>{_prose(claim.measured)}</span></li>"
-            for figure, claim in outcome.failures
+            for where, place, claim in outcome.failures
         ]
         if items:
             parts.append(f"<h3>{escape(paper.title)}</h3><ul class='notes'>{''.join(items)}</ul>")
@@ -121,18 +150,39 @@ def _paper(outcome: Outcome, out: Path) -> str:
     paper = outcome.paper
     links = [(_place(outcome, "table", t.number), f"Table {t.number}") for t in outcome.tables]
     links += [(_place(outcome, "figure", f.number), f"Figure {f.number}") for f in outcome.figures]
-    links += [(f"{paper.key}-errata", "Errata")] if outcome.errata else []
+    links += [(f"{paper.key}-statements", "Statements")] if outcome.statements else []
+    found = [kind for kind in Kind if outcome.kind(kind)]
+    links += [(_kind_place(outcome, kind), KINDS[kind].capitalize()) for kind in found]
+    links += [(f"{paper.key}-others", "Not recomputed")] if paper.others else []
     parts = [
         f"<h2>{escape(paper.title)}</h2>",
         f"<p>{escape(paper.authors)}. {escape(paper.reference)}.</p>",
+        f"<p class='setting'>Text read: {escape(paper.text)}</p>" if paper.text else "",
         "<p class='parts'>" + " ".join(f"<a href='#{place}'>{escape(name)}</a>" for place, name in links) + "</p>",
         *(_table(outcome, table) for table in outcome.tables),
         *(_figure(outcome, figure, out) for figure in outcome.figures),
     ]
-    if outcome.errata:
-        parts.append(f"<h3 id='{paper.key}-errata'>Errata</h3>")
-        parts += [_erratum(erratum) for erratum in outcome.errata]
+    if outcome.statements:
+        told = "".join(_claim(claim, place) for place, claim in outcome.statements)
+        parts.append(f"<h3 id='{paper.key}-statements'>Statements</h3><ul class='claims'>{told}</ul>")
+    for kind in found:
+        entries = outcome.kind(kind)
+        title = f"{KINDS[kind].capitalize()} ({len(entries)})"
+        parts.append(f"<h3 id='{_kind_place(outcome, kind)}'>{title}</h3>")
+        parts += [_erratum(erratum) for erratum in entries]
+    if paper.others:
+        listed = "".join(f"<li>{_other(other)}</li>" for other in paper.others)
+        parts.append(f"<h3 id='{paper.key}-others'>Not recomputed</h3><ul class='notes'>{listed}</ul>")
     return f"<section id='{paper.key}'>\n" + "\n".join(parts) + "\n</section>"
+
+
+def _kind_place(outcome: Outcome, kind: Kind) -> str:
+    return f"{outcome.paper.key}-{kind.replace(' ', '-')}"
+
+
+def _other(other: Other) -> str:
+    data = other.data()
+    return f"{escape(other.name)}: {_prose(other.what)}." + (f" Taken here: {_prose(data)}." if data else "")
 
 
 def _place(outcome: Outcome, kind: str, number: str) -> str:
@@ -167,7 +217,8 @@ def _table(outcome: Outcome, table: TableOutcome) -> str:
     )
     return (
         f"<h3 id='{place}'>Table {escape(table.number)}. {_prose(table.title)}</h3>"
-        f"<p class='setting'>{_prose(table.setting)} Each entry: computed, and published below it. "
+        f"<p class='setting'>{_prose(table.setting)} {_prose(table.arithmetic)} Each entry: computed, and published "
+        "below it. "
         f"{table.seconds:.1f} s.</p>"
         f"<div class='wide'><table data-paper='{outcome.paper.key}' data-table='{escape(table.number)}'>"
         f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -198,18 +249,31 @@ def _figure(outcome: Outcome, figure: FigureOutcome, out: Path) -> str:
     )
 
 
-def _claim(claim: Claim) -> str:
-    text = f"{_prose(claim.text)} <span class='measured'>— {_prose(claim.measured)}</span>"
+def _claim(claim: Claim, place: str = "") -> str:
+    where = f"<b>{escape(place[0].upper() + place[1:])}.</b> " if place else ""
+    text = f"{where}{_prose(claim.text)} <span class='measured'>— {_prose(claim.measured)}</span>"
+    if claim.timed:
+        return f"<li><span class='mark' title='run times: reported, not counted'>◷</span>{text}</li>"
     if claim.holds:
         return f"<li><span class='mark yes' title='holds'>✓</span>{text}</li>"
     why = f"<span class='why'>{_prose(claim.note)}</span>" if claim.note else ""
     return f"<li class='fails'><span class='mark no' title='does not hold'>✗</span>{text}{why}</li>"
 
 
+_WORDS = {  # what an entry says, and what stands against it
+    Kind.MISPRINT: ("printed", "should be"),
+    Kind.AS_READ: ("as read", "should be"),
+    Kind.REMARK: ("it says", "to add"),
+}
+
+
 def _erratum(erratum: ErratumOutcome) -> str:
-    lines = (("printed", erratum.printed), ("should be", erratum.correct), ("evidence", erratum.evidence))
+    says, should = _WORDS[erratum.kind]
+    lines = [(says, erratum.says), (should, erratum.should), ("evidence", erratum.evidence)]
+    if erratum.either:
+        lines.append(("doubt" if erratum.kind == Kind.AS_READ else "text", erratum.either))
     body = "".join(f"<dt>{name}</dt><dd>{_prose(text)}</dd>" for name, text in lines)
-    return f"<div class='erratum'><h4>{_prose(erratum.place)}</h4><dl>{body}</dl></div>"
+    return f"<div class='erratum' data-kind='{erratum.kind}'><h4>{_prose(erratum.place)}</h4><dl>{body}</dl></div>"
 
 
 def _facts(outcomes: Sequence[Outcome], seconds: float, options: Options) -> str:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.reading import require_regular
-from leastaction.store.checkpoint import Checkpoint, lock
+from leastaction.store.checkpoint import Checkpoint, is_held, lock
 from leastaction.store.errors import StoreError
 from leastaction.store.header import check_header, checksum, interpreting, to_json
 
@@ -193,6 +193,10 @@ class Archive:
             yield
         finally:
             held.__exit__(None, None, None)
+
+    def written(self) -> bool:
+        """Whether a process holds the lock; where that cannot be told, yes."""
+        return is_held(self._folder / "lock")
 
     def append(self, rows: FloatArray, first: int, t: FloatArray) -> None:
         """Write rows (q, p) from row number `first` on, a multiple of the chunk, and cut the arrays after them."""

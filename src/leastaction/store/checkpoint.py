@@ -12,6 +12,7 @@ import io
 import json
 import os
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.reading import contents, entry, mapping, unpacked
+from leastaction.reading import contents, entry, mapping, require_regular, unpacked
 from leastaction.store.errors import StoreError
 
 _MAGIC = b"leastaction checkpoint\n"
@@ -86,7 +87,7 @@ def lock(file: Path, run: Path) -> Iterator[None]:
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         try:
-            _lock(handle)
+            _patient(handle)
         except OSError:
             holder = os.pread(handle, 64, 0).decode(errors="replace").strip() if hasattr(os, "pread") else ""
             raise StoreError(
@@ -98,6 +99,35 @@ def lock(file: Path, run: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def is_held(file: Path) -> bool:
+    """Whether a process writes; where locks cannot be asked, as on Windows or of a pipe, yes."""
+    try:
+        import fcntl
+
+        require_regular(file.stat(), file)
+        handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+    except (ImportError, OSError, ValueError):
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared, and gone in a moment: writers try twice
+    except BlockingIOError:
+        return True
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _patient(handle: int) -> None:
+    """Lock, and if somebody has it, once more after the moment that `is_held` takes."""
+    try:
+        _lock(handle)
+    except OSError:
+        time.sleep(0.05)
+        _lock(handle)
 
 
 def _lock(handle: int) -> None:

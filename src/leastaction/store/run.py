@@ -23,8 +23,9 @@ from leastaction.store.archive import Archive, rows_layout
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
 from leastaction.store.header import interpreting
-from leastaction.store.stored import StoredPath, check_facts, compare, description, stored_path, times
+from leastaction.store.stored import StoredPath, check_facts, compare, description, steps_until, stored_path, times
 from leastaction.store.systems import keeper, kept, restore
+from leastaction.waiting import compiling
 
 FloatArray = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ def store_run(path: str | os.PathLike[str], request: Request, t_end: float | Non
     """Integrate into a new archive."""
     system = request.system
     arrays = keeper(system).arrays()  # a system that cannot be kept is refused before anything is done
-    with preparing():
+    with preparing(), compiling():
         prepared = prepare(request)
     dofs, start = prepared.dofs, np.concatenate([prepared.q[prepared.dofs], prepared.p[prepared.dofs]])
     header = {
@@ -56,8 +57,8 @@ def store_run(path: str | os.PathLike[str], request: Request, t_end: float | Non
         return _Stream(archive, system, solver, start[None], 0, 0).go(request.count, progress)
 
 
-def resume_run(archive: Archive, steps: int | None, progress: bool) -> StoredPath:
-    """Go on from the last checkpoint; what was written after that is dropped."""
+def resume_run(archive: Archive, steps: int | None, t_end: float | None, progress: bool) -> StoredPath:
+    """Go on from the last checkpoint; what was written after that is dropped. A later planned end is remembered."""
     path = archive.path
     with archive.writing():
         checkpoint = archive.checkpoint()
@@ -71,9 +72,18 @@ def resume_run(archive: Archive, steps: int | None, progress: bool) -> StoredPat
                 f"the run in {path} ended with step {done}, which could not be solved; going on would fail in "
                 "the same way. Start anew with a smaller step"
             )
-        count = int(facts["planned"]) if steps is None else done + positive("steps", steps)
+        planned = int(facts["planned"])
+        count = planned
+        if t_end is not None:
+            count = steps_until(header, t_end)
+        elif steps is not None:
+            count = done + positive("steps", steps)
         if count <= done:
-            raise ValueError(f"the run in {path} has done all of its {done} steps; say how many more with steps=")
+            told = "" if t_end is None else f" and is past t_end = {t_end:g}"
+            raise ValueError(
+                f"the run in {path} has done {'all of its ' if done >= planned else ''}{done} steps{told}; say how "
+                "many more with steps=, or until when with t_end="
+            )
         check_count(count)
         compare(header, path)
         archive.tidy()
@@ -83,7 +93,7 @@ def resume_run(archive: Archive, steps: int | None, progress: bool) -> StoredPat
             restore(solver, method(header["method"]), checkpoint.state, done)
         # A last state that `every` would not have kept belongs to the end of the run, which this no longer is.
         tail = checkpoint.tail[: done // int(header["every"]) + 1 - whole]
-        return _Stream(archive, by.system, solver, tail, whole, done).go(count, progress)
+        return _Stream(archive, by.system, solver, tail, whole, done).go(count, progress, planned)
 
 
 class _Stream:
@@ -106,10 +116,11 @@ class _Stream:
         self.held, self.whole, self.done = len(tail), whole, done
         self.interrupted = False
 
-    def go(self, count: int, progress: bool) -> StoredPath:
-        """To the end, a failure, or an interrupt."""
+    def go(self, count: int, progress: bool, planned: int = 0) -> StoredPath:
+        """So many steps, or to a failure or an interrupt; the run stays planned for more if it was."""
         failure = None
-        self.commit("running", count)
+        planned = max(planned, count)
+        self.commit("running", planned)
         committed, piece = time.perf_counter(), SMALLEST_PIECE
         with progress_bar(count, progress) as bar, interruptible(self.stop, lambda: self.done >= count):
             bar.update(self.done)
@@ -125,17 +136,17 @@ class _Stream:
                 # Rows of this run's own rhythm: the last state may be one more.
                 if self.done // self.every + 1 - self.whole >= self.archive.chunk:
                     self.flush()
-                    self.commit("running", count)
+                    self.commit("running", planned)
                     committed = time.perf_counter()
                 elif now - committed > CHECKPOINT_SECONDS:
-                    self.commit("running", count)
+                    self.commit("running", planned)
                     committed = time.perf_counter()
-        standing = "failed" if failure else "interrupted" if self.done < count else "complete"
+        standing = "failed" if failure else "interrupted" if self.done < planned else "complete"
         self.archive.append(self.buffer[: self.held], self.whole, self.times(self.held))
-        path = stored_path(self.archive, self.commit(standing, count), self.system)
+        path = stored_path(self.archive, self.commit(standing, planned), self.system)
         if failure is not None:
             raise_failure(path, failure, self.done, self.t0 + self.done * self.h)
-        if standing == "interrupted":
+        if self.interrupted and self.done < count:
             warnings.warn(
                 f"interrupted after {self.done} of {count} steps; la.resume({str(self.archive.path)!r}) goes on",
                 RuntimeWarning,

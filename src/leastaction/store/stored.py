@@ -35,7 +35,8 @@ READ_CHUNKS, READ_BYTES = 16, 2**23  # of q read at once, at most, unless one ch
 class StoredPath(Path):
     """A Path whose t, q and p are on disk: `path.q[1000:2000]` reads those rows, `path.in_memory()` everything.
 
-    standing   "running", "complete", "interrupted" or "failed": how the run stood at its last checkpoint
+    standing   "running", "complete", "interrupted" (before its planned end) or "failed": how the run stood at its last
+               checkpoint; "killed" if nobody writes any more, though it was running then
     file       the archive
     """
 
@@ -166,6 +167,20 @@ def times(header: Mapping[str, Any], first: int, rows: int, done: int) -> FloatA
         return np.asarray(t0 + k * float.fromhex(header["h"]), float)
     t_end, count = header["until"]
     return np.asarray(t0 + (float.fromhex(t_end) - t0) * (k / count), float)
+
+
+def steps_until(header: Mapping[str, Any], t_end: float) -> int:
+    """How many steps of a run end at t_end, counted from its start."""
+    t0, h = float.fromhex(header["t0"]), float.fromhex(header["h"])
+    ratio = (float(t_end) - t0) / h
+    count = round(ratio) if np.isfinite(ratio) else 0
+    if count < 1 or abs(ratio - count) > 1e-9 * max(1.0, ratio):
+        near = "" if ratio < 1 else f"; {t0 + np.floor(ratio) * h:.12g} and {t0 + np.ceil(ratio) * h:.12g} are"
+        raise ValueError(
+            f"t_end = {t_end!r} is no whole number of steps h = {h:g} after the start, t0 = {t0:g}{near}. A stored run "
+            "keeps its step"
+        )
+    return int(count)
 
 
 def description(system: Lagrangian | Quadratic, chosen: Method, t0: float, h: float, every: int) -> dict[str, Any]:

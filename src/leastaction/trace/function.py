@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import linecache
 import numbers
@@ -82,7 +83,8 @@ def _tracing(builder: Algebra) -> Iterator[None]:
     """Make `builder` the active one.
 
     np.array and np.asarray ask nobody what a list holds. While a function is traced they are replaced by versions that
-    differ in one thing: the result is an Array if it holds traced values.
+    differ in one thing: in the thread that traces, the result is an Array if it holds traced values. In every other
+    thread they call the originals and do nothing else.
     """
     with _patch, active(builder):
         originals = {name: getattr(np, name) for name in ("array", "asarray")}
@@ -96,7 +98,10 @@ def _tracing(builder: Algebra) -> Iterator[None]:
 
 
 def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
     def build(*args: Any, **kwargs: Any) -> Any:
+        if ACTIVE.get() is None:
+            return original(*args, **kwargs)
         try:
             result = original(*args, **kwargs)
         except TraceError:

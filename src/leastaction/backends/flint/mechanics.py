@@ -105,7 +105,8 @@ class Mechanics:
             reason = f"{flat} does not depend on v" if flat else f"∂²L/∂v² = {_show(mpfs(Lvv))}"
         raise DegenerateLagrangianError(
             f"{self.name} is degenerate at q = {_show(q)}, v = {_show(v)}: {reason}, so momenta do not determine "
-            "velocities. Give every coordinate a kinetic term, or eliminate the ones without."
+            "velocities. Give every coordinate a kinetic term, or eliminate the ones without; at a pole of the chart "
+            "(an upright top in Euler's angles) start beside it, or take other coordinates."
         )
 
     # On flint numbers, at the working precision of the caller.

@@ -99,11 +99,13 @@ def figure_5_13(options: Options) -> Drawing:
                 "of the methods of order four with s = 2, more nodes take longer",
                 cost[nodes[-1]] > cost[nodes[0]],
                 "a step here: " + ", ".join(f"{name} {cost[name]:.2f} µs" for name in nodes),
+                timed=True,
             ),
             Claim(
                 "a higher degree without a higher order takes longer",
                 all(cost[high] > cost[low] for low, high in degrees),
                 "a step here: " + "; ".join(f"{a} {cost[a]:.2f} µs, {b} {cost[b]:.2f} µs" for a, b in degrees),
+                timed=True,
             ),
         ],
     )
@@ -133,12 +135,14 @@ def figure_5_14(options: Options) -> Drawing:
                 "larger s: a longer time for a step",
                 cost[-1] > cost[0],
                 "PsNs+1Q2sLob here: " + ", ".join(f"s = {s} {c:.2f} µs" for s, c in enumerate(cost, 1)),
+                timed=True,
             ),
             Claim(
                 "larger s: a higher order, so that the accuracy wanted decides which is fastest",
                 reach[third] < reach[simpson],
                 f"to an error below 1e-6: {simpson.name} takes {reach[simpson] / reach[third]:.1f} times as long as "
                 f"{third.name}; only s ≥ {min(fewest)} comes below 1e-10 with these steps",
+                timed=True,
             ),
         ],
     )

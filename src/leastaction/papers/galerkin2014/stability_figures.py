@@ -8,6 +8,7 @@ from sympy import eye, simplify
 
 from leastaction.analysis import iteration_matrix, stability
 from leastaction.papers.model import Claim, Drawing, FigureSpec, Options
+from leastaction.papers.typeset import root
 
 
 def _draw(method: str, window: tuple[float, float], claims: list[Claim]) -> Drawing:
@@ -29,8 +30,8 @@ def figure_4_1(options: Options) -> Drawing:
             Claim(
                 "the method is stable for |hω| < 2√2",
                 first.lower == 0 and first.floats[1] == 2 * math.sqrt(2),
-                f"first stable interval, exactly: (0, {first.upper}); as the figure shows, it is stable again on "
-                f"({second.lower}, {second.upper})",
+                f"first stable interval, exactly: (0, {root(first.upper)}); as the figure shows, it is stable again on "
+                f"({root(second.lower)}, {root(second.upper)})",
             )
         ],
     )
@@ -67,7 +68,8 @@ def figure_4_3(options: Options) -> Drawing:
             Claim(
                 "the zoom of Figure 4.2 shows a thin gap of stability",
                 float(gap.upper) - float(gap.lower) < 0.1 and gap.growth > 1,
-                f"exactly from {gap.lower} ≈ {float(gap.lower):.5f} to {gap.upper} ≈ {float(gap.upper):.5f}, with "
+                f"exactly from {root(gap.lower)} ≈ {float(gap.lower):.5f} to {root(gap.upper)} ≈ "
+                f"{float(gap.upper):.5f}, with "
                 f"|λ| up to {gap.growth:.4f} at x = {gap.at:.4f}",
             )
         ],

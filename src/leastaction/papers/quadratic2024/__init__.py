@@ -10,17 +10,34 @@ Figures are numbered as in the authors' version; the journal's has its Figure 3 
 
 from __future__ import annotations
 
-from leastaction.papers.model import Paper
+import math
+
+from leastaction.papers.model import Other, Paper
 from leastaction.papers.quadratic2024.errata import ERRATA
 from leastaction.papers.quadratic2024.figures import FIGURES
-from leastaction.papers.quadratic2024.tables import TABLES
+from leastaction.papers.quadratic2024.statements import STATEMENTS
+from leastaction.papers.quadratic2024.tables import GRAVITY, OMEGA_0, P0, Q0, TABLES
+
+
+def _constants() -> str:
+    return (
+        f"m₁ = m₂ = 1, ω₀ = {OMEGA_0 / math.pi:g}π s⁻¹, g = {GRAVITY} m/s², l = g/ω₀² = {GRAVITY / OMEGA_0**2:.6f} m; "
+        f"q(0) = ({Q0[0]:g}, π/{math.pi / Q0[1]:g}), p(0) = ({P0[0]:g}, {P0[1]:g})"
+    )
+
 
 PAPER = Paper(
     key="quadratic",
     authors="J. A. Rojas-Quintero, F. Dubois, J. G. Cabrera-Díaz",
     title="Simpson's Variational Integrator for Systems with Quadratic Lagrangians",
     reference="Axioms 13 (2024) 255",
+    text="Two texts, the authors' version and the journal's; what both say was printed.",
     tables=TABLES,
     figures=FIGURES,
+    statements=STATEMENTS,
     errata=ERRATA,
+    others=[
+        Other("Table 1", "constants and initial conditions", _constants),
+        Other("Figure 1", "a drawing of the double pendulum"),
+    ],
 )

@@ -1,4 +1,4 @@
-"""What is wrong in print, with evidence computed anew each time.
+"""Misprints, formulas wrong as read, and remarks, with evidence computed anew each time.
 
 Formulas are checked on the double pendulum, whose mass depends on q, at a point of no special kind or along the
 library's own steps.
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.integrate import integrate
-from leastaction.papers.model import Erratum, Options
+from leastaction.papers.model import Erratum, Kind, Options
 from leastaction.papers.top2025.drawing import listed
 from leastaction.papers.top2025.formulas import (
     Scheme,
@@ -70,8 +70,8 @@ def half_derivative() -> str:
 def right_end() -> str:
     printed = equation_10(double_pendulum(), H, *POINT)
     return (
-        f"The right hand side of (10) differs from ∂L_d/∂q_r by {_size(printed - _slot(2)):.0e}, from the printed "
-        f"∂L_d/∂q_ℓ by {_size(printed - _slot(0)):.2f}. {_along_a_path()}"
+        f"The right hand side of (10) differs from ∂L_d/∂q_r by {_size(printed - _slot(2)):.0e}, from "
+        f"∂L_d/∂q_ℓ, as read, by {_size(printed - _slot(0)):.2f}. {_along_a_path()}"
     )
 
 
@@ -87,8 +87,8 @@ def _along_a_path() -> str:
 
     return (
         f"On two steps of Simpson's integrator the left side of (9) and (12) is {_size(D(0, 0) + D(0, 1)):.2f} as "
-        f"printed and {_size(D(2, 0) + D(0, 1)):.0e} with ∂L_d/∂q_r in the first term; p₁ differs from the printed "
-        f"(14) by {_size(path.p[1] - D(0, 0)):.2f} and from ∂L_d/∂q_r by {_size(path.p[1] - D(2, 0)):.0e}."
+        f"read and {_size(D(2, 0) + D(0, 1)):.0e} with ∂L_d/∂q_r in the first term; p₁ differs from "
+        f"(14) as read by {_size(path.p[1] - D(0, 0)):.2f} and from ∂L_d/∂q_r by {_size(path.p[1] - D(2, 0)):.0e}."
     )
 
 
@@ -234,7 +234,7 @@ def shift() -> str:
     printed = (2 * I * energy + p_psi**2) / (6 * I * m)
     e3 = (min(np.roots(f).real) - right) * m / 2
     return (
-        f"At t = 0 the printed (20) gives cos θ = {2 / m * e3 + printed:.4f}, with 6I²m it gives "
+        f"At t = 0 (20) as read gives cos θ = {2 / m * e3 + printed:.4f}, with 6I²m it gives "
         f"{2 / m * e3 + right:.12f}; cos θ₀ = {x0:g}."
     )
 
@@ -247,9 +247,9 @@ def frequency() -> str:
     slow = {A: get(name, A=A, spin="pi").exact(2 * t)[0] for A in ("4*pi**2/2", "4*pi**2/4")}
     printed, right = (_size(q - fast) for q in slow.values())
     return (
-        f"With t̄ = 2 s and the spin halved the motion should be the same, half as fast. With A = (2π)²/t̄ the nutation "
-        f"is off by {printed:.2f} rad, with (2π)²/t̄² by {right:.0e}. (For t̄ = 1 s both give 4π²; the nutation takes "
-        f"{problem(name).period:.4f} s, so t̄ is not its period.)"
+        f"With t̄ = 2 s and the spin halved the motion should be the same, half as fast. With A = (2π)²/t̄ the "
+        f"nutation is off by {printed:.2f} rad, with (2π)²/t̄² by {right:.0e}. (For t̄ = 1 s both give 4π²; the "
+        f"nutation takes {problem(name).period:.4f} s, so t̄ is not its period.)"
     )
 
 
@@ -298,51 +298,170 @@ def rate_of_rk4() -> str:
     )
 
 
-def growing_norms() -> str:
-    ratios = {}
-    for method in (MIDPOINT, RK4, SIMPSON):
-        e = top_errors(method, TOP_MESHES[2], (1, 10, 100, 1000))["energy"]
-        ratios[method] = e[1000] / e[1]
-    listing = ", ".join(f"{method} {ratio:.4f}" for method, ratio in ratios.items())
-    return f"‖e_H‖∞ over 1000 periods divided by that over one, h = 0.005: {listing}."
+def not_constant() -> str:
+    """c of (20) with θ in the denominator, along the exact motion."""
+    data = problem("lagrange-top")
+    assert data.period is not None
+    c = data.params
+    q, p = data.exact(np.linspace(0, data.period, 201))
+    I, m, x0 = c["I"], c["m"] * c["g"] * c["l"] / c["I"], math.cos(data.q0[1])
+    top = (p[0, 0] - p[0, 2] * x0) ** 2
+    read = top / (2 * I * np.sin(q[:, 1]) ** 2) + I * m * x0
+    right = top / (2 * I * math.sin(data.q0[1]) ** 2) + I * m * x0
+    energy = data.system.energy(q[0], p[0]) - p[0, 2] ** 2 / (2 * c["I3"])
+    return (
+        f"Along the motion of Table 3, c with sin²θ goes from {read.min():.6f} to {read.max():.6f} J; with sin²θ₀ it "
+        f"is {right:.12f} J, the energy without the spin's part p_ψ²/(2I₃), which is {energy:.12f} J."
+    )
+
+
+def which_appendix() -> str:
+    """Appendix A has the three equations of the scheme, appendix B two, without the middle."""
+    s = double_pendulum()
+    simpson = run("double-pendulum", SIMPSON, H, 1)
+    x = np.concatenate([simpson(H / 2), simpson.p[1], simpson.q[1]])
+    from_a = _size(Scheme(s, H).residual(simpson.q[0], simpson.p[0], x))
+    from_b = _size(midpoint_second_row(s, H, simpson.q[0], simpson.p[0], simpson.q[1], simpson.p[1], True))
+    return (
+        f"A step of Simpson's integrator solves the equations of appendix A, put right, to {from_a:.0e}; in those of "
+        f"appendix B it leaves {from_b:.0e}: they are the midpoint method's, as the introduction says."
+    )
 
 
 ERRATA = [
-    Erratum("Section 3.2, link lengths", "ℓ = g/ω₀", "ℓ = g/ω₀²", rod_length),
-    Erratum("Table 2, T = 10³, RK4", "7.28·10⁻⁵, 2.11·10⁻⁶, 6.25·10⁻⁸", "7.42·10⁻², 3.22·10⁻³, 1.03·10⁻⁴", copied_row),
-    Erratum("Tables 4 and 5, first column", "h = 0.05", "h = 0.02", mislabelled_column),
-    Erratum("Equation (8)", "∂L_d/∂q_m = ⅓M(q_ℓ)g_ℓ − …", "twice that, ⅔M(q_ℓ)g_ℓ − …", half_derivative),
     Erratum(
-        "Equations (9), (10), (12), (14)", "∂L_d/∂q_ℓ", "∂L_d/∂q_r where the momentum on the right is meant", right_end
+        Kind.MISPRINT,
+        "Table 2, T = 10³, RK4",
+        "7.28·10⁻⁵, 2.11·10⁻⁶, 6.25·10⁻⁸, the errors of T = 1 again",
+        "7.42·10⁻², 3.22·10⁻³, 1.03·10⁻⁴, which have the order printed in the row",
+        copied_row,
     ),
-    Erratum("Equation (20)", "(2Ic + p_ψ²)/(6Im)", "(2Ic + p_ψ²)/(6I²m)", shift),
-    Erratum("Section 4.3, before (22)", "equation (18c)", "equation (18b)", which_equation),
-    Erratum("Equation (24)", "A = (2π)²/t̄", "A = (2π)²/t̄²", frequency),
-    Erratum("Appendix A, the sum", "weights 2/3, 4/3, 2/3", "weights 1/3, 4/3, 1/3", sum_of_momenta),
     Erratum(
-        "Appendix A, (27c) and F_q", "h/12 and h/6 (h²/12 and h²/6)", "h/24 and h/12 (h²/24 and h²/12)", scheme_27c
+        Kind.MISPRINT,
+        "Tables 4 and 5, first column, and section 4.2.2",
+        "h = 0.05, in all three places",
+        "h = 0.02",
+        mislabelled_column,
     ),
-    Erratum("Appendix A, ∂F_q/∂p", "−½ δ", "−(h/2) δ", newton_factor),
     Erratum(
+        Kind.MISPRINT,
+        "Equation (8)",
+        "∂L_d/∂q_m = ⅓M(q_ℓ)g_ℓ − …, all four coefficients",
+        "twice that, ⅔M(q_ℓ)g_ℓ − …, as (11) needs, for which half of it is added to (10)",
+        half_derivative,
+    ),
+    Erratum(
+        Kind.MISPRINT,
+        "Section 2.3, last sentence",
+        "detailed expressions are provided in Appendix B",
+        "in Appendix A, as the introduction says",
+        which_appendix,
+    ),
+    Erratum(Kind.MISPRINT, "Section 4.3, before (22)", "equation (18c)", "equation (18b)", which_equation),
+    Erratum(
+        Kind.MISPRINT,
+        "Appendix A, the sum",
+        "weights 2/3, 4/3, 2/3",
+        "weights 1/3, 4/3, 1/3, twice those of (27c)",
+        sum_of_momenta,
+    ),
+    Erratum(
+        Kind.MISPRINT,
+        "Appendix A, (27c) and F_q",
+        "h/12 and h/6 (h²/12 and h²/6)",
+        "h/24 and h/12 (h²/24 and h²/12), as in ∂F_q/∂q and as half of the sum",
+        scheme_27c,
+    ),
+    Erratum(
+        Kind.MISPRINT,
         "Appendix A, Jacobian",
-        "h ∂_δM_γβ(q_m) g_m^β in ∂F_qm/∂q; ∂_δM_αδ g^β in ∂F_q/∂q_m and ∂F_q/∂q",
+        "h ∂_δM_γβ(q_m) g_m^β in ∂F_qm/∂q; ∂_δM_αδ g^β in ∂F_q/∂q_m and ∂F_q/∂q, whose free indices do not fit",
         "h ∂_δM_γβ(q) g^β; ∂_γM_αδ g^α",
         jacobian,
     ),
-    Erratum("Appendix B, F", "second row −(h/2)(p + p_j)", "M(q_m)(q − q_j) − (h/2)(p + p_j)", midpoint_row),
-    Erratum("Appendix B, momenta", "p_{j+1} = −∂L_d/∂q_r", "p_{j+1} = +∂L_d/∂q_r", midpoint_sign),
-    Erratum("Figure 6, caption", "θ the precession, φ the nutation", "θ the nutation, φ the precession", named_angles),
     Erratum(
-        "Figure 7, caption",
-        "a motion of the looping class",
-        "a motion whose precession never turns back; it winds around the pole",
+        Kind.MISPRINT,
+        "Appendix B, F",
+        "second row −(h/2)(p + p_j)",
+        "M(q_m)(q − q_j) − (h/2)(p + p_j), as in (28b)",
+        midpoint_row,
+    ),
+    Erratum(
+        Kind.MISPRINT,
+        "Figure 6, caption",
+        "θ the precession, φ the nutation",
+        "θ the nutation, φ the precession, as everywhere else in the text",
+        named_angles,
+    ),
+    Erratum(
+        Kind.AS_READ,
+        "Section 3.2, link lengths",
+        "ℓ = g/ω₀",
+        "ℓ = g/ω₀²",
+        rod_length,
+        "One exponent, in one place; the numbers of Table 2 have it.",
+    ),
+    Erratum(
+        Kind.AS_READ,
+        "Equations (9), (10), (12), (14)",
+        "∂L_d/∂q_ℓ",
+        "∂L_d/∂q_r where the momentum on the right is meant",
+        right_end,
+        "One index, ℓ against r, letters that are easily mistaken; but four times, and appendix B is read with the r.",
+    ),
+    Erratum(
+        Kind.AS_READ,
+        "Equation (20)",
+        "(2Ic + p_ψ²)/(6Im)",
+        "(2Ic + p_ψ²)/(6I²m)",
+        shift,
+        "One exponent.",
+    ),
+    Erratum(
+        Kind.AS_READ,
+        "Below (20), the constant c",
+        "(p_φ − p_ψ cos θ₀)²/(2I sin²θ)",
+        "(p_φ − p_ψ cos θ₀)²/(2I sin²θ₀)",
+        not_constant,
+        "One index; the numerator has θ₀, and only with it c is a constant.",
+    ),
+    Erratum(
+        Kind.AS_READ,
+        "Equation (24)",
+        "A = (2π)²/t̄",
+        "A = (2π)²/t̄²",
+        frequency,
+        "One exponent; with t̄ = 1 the number 4π² is right either way.",
+    ),
+    Erratum(
+        Kind.AS_READ,
+        "Appendix A, ∂F_q/∂p",
+        "−½ δ",
+        "−(h/2) δ",
+        newton_factor,
+        "One letter; F_q has (h/2)p, and appendix B is read with the h.",
+    ),
+    Erratum(
+        Kind.AS_READ,
+        "Appendix B, momenta",
+        "p_{j+1} = −∂L_d/∂q_r",
+        "p_{j+1} = +∂L_d/∂q_r",
+        midpoint_sign,
+        "One sign; the sentence before defines the momentum without it.",
+    ),
+    Erratum(
+        Kind.REMARK,
+        "Figure 7, caption; Table 3, caption",
+        "a motion of the looping class, with loops",
+        "textbooks call a motion looping if its precession turns back; here it never does. The path crosses itself in "
+        "that it winds around the pole",
         not_loops,
     ),
     Erratum(
+        Kind.REMARK,
         "Figure 4, caption; section 4.2.2 on energy",
         "RK4's rate exceeds four because errors are high at large steps",
-        "because its energy drifts in proportion to h⁵t",
+        "it exceeds four at small steps, too, because its energy drifts in proportion to h⁵t",
         rate_of_rk4,
     ),
-    Erratum("Table 5, caption", "‖e_H‖∞ increases with T", "it does for RK4 alone", growing_norms),
 ]

@@ -41,14 +41,23 @@ def library_name(method: str, name: str) -> str:
     ]
 
 
-def run(name: str, method: str, h: Any, steps: int, every: int = 1, digits: int | None = None) -> Path:
-    """One run from the problem's own data, in float64 or with so many digits."""
+def run(
+    name: str,
+    method: str,
+    h: Any,
+    steps: int,
+    every: int = 1,
+    digits: int | None = None,
+    start: tuple[Any, Any] | None = None,
+) -> Path:
+    """One run from the problem's own data, or from q and p, in float64 or with so many digits."""
     data = problem(name)
+    q0, p0 = start or (data.exact_q0, data.exact_p0)
     return integrate(
         data.system,
         library_name(method, name),
-        data.exact_q0,
-        data.exact_p0,
+        q0,
+        p0,
         h=h,
         steps=steps,
         params=data.exact_params,

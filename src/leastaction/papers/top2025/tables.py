@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.papers.model import Cell, Options, Table
+from leastaction.papers.top2025.long_runs import Errors, LongRun, all_errors
 from leastaction.papers.top2025.runs import (
+    METHODS,
     MIDPOINT,
     PAPER_DIGITS,
     RK4,
@@ -23,6 +25,10 @@ from leastaction.papers.top2025.runs import (
 )
 
 Published = dict[tuple[int, str], tuple[str, str, str, str]]
+Found = dict[tuple[str, int], Errors]  # by method and mesh
+
+SHORT = 10  # lengths up to this are seconds of work with 64 digits
+_LONG: dict[Any, Found] = {}  # Tables 4 and 5 share their runs
 
 # {(length, method): errors at three steps, order}, as printed.
 TABLE_2: Published = {
@@ -111,12 +117,24 @@ def top_errors(
     }
 
 
-def precise(lengths: tuple[int, ...], options: Options) -> tuple[tuple[int, ...], int | None]:
-    """The lengths to run with many digits, and how many: float64 shows every printed digit, so none unless asked."""
+def precision(lengths: tuple[int, ...], options: Options) -> dict[int, int]:
+    """Digits by length, for the lengths to run with many: float64 shows every printed digit, so none unless asked.
+
+    `digits` alone takes the short rows, in seconds; a full run takes every row.
+    """
     digits = options.digits or (PAPER_DIGITS if options.full else None)
-    if digits is None:
-        return (), None
-    return tuple(length for length in lengths if length <= (100 if options.full else 10)), digits
+    return {} if digits is None else {n: digits for n in lengths if options.full or n <= SHORT}
+
+
+def long_errors(name: str, meshes: tuple[int, ...], lengths: dict[int, int], options: Options) -> Found:
+    """Errors with many digits by method and mesh, each run once."""
+    key = (name, tuple(lengths.items()))
+    if lengths and key not in _LONG:
+        (digits,) = set(lengths.values())
+        runs = [LongRun(name, method, mesh, tuple(lengths), digits) for method in METHODS for mesh in meshes]
+        found = all_errors(runs, options.tick)
+        _LONG[key] = {(run.method, run.mesh): errors for run, errors in found.items()}
+    return _LONG.get(key, {})
 
 
 def _lengths(published: Published) -> tuple[int, ...]:
@@ -143,14 +161,16 @@ def _cells(
 
 def pendulum_cells(options: Options, lengths: tuple[int, ...] = _lengths(TABLE_2)) -> list[Cell]:
     """Table 2, for these lengths."""
-    short, digits = precise(lengths, options)
+    digits = precision(lengths, options)
+    fast = tuple(length for length in lengths if length not in digits)
+    meshes = tuple(int(1 / h) for h in PENDULUM_STEPS)
+    precise = long_errors("double-pendulum", meshes, digits, options)
     found: dict[tuple[int, str], tuple[float, ...]] = {}
-    for method in (MIDPOINT, RK4, SIMPSON):
-        errors = [pendulum_errors(method, h, lengths) for h in PENDULUM_STEPS]
-        if short:
-            errors = [
-                e | pendulum_errors(method, h, short, digits) for e, h in zip(errors, PENDULUM_STEPS, strict=True)
-            ]
+    for method in METHODS:
+        errors = [pendulum_errors(method, h, fast) if fast else {} for h in PENDULUM_STEPS]
+        if precise:
+            many = [precise[method, mesh]["energy"] for mesh in meshes]
+            errors = [e | m for e, m in zip(errors, many, strict=True)]
         found |= {(length, method): tuple(e[length] for e in errors) for length in lengths}
     columns = tuple(f"h = {float(h):g}" for h in PENDULUM_STEPS)
     return _cells("2", TABLE_2, "s", columns, found)
@@ -159,15 +179,29 @@ def pendulum_cells(options: Options, lengths: tuple[int, ...] = _lengths(TABLE_2
 def top_cells(table: str, options: Options, lengths: tuple[int, ...] = _lengths(TABLE_4)) -> list[Cell]:
     """Table 4 (nutation) or 5 (energy), for these lengths."""
     published, quantity = {"4": (TABLE_4, "nutation"), "5": (TABLE_5, "energy")}[table]
-    short, digits = precise(lengths, options)
+    digits = precision(lengths, options)
+    fast = tuple(length for length in lengths if length not in digits)
+    precise = long_errors("lagrange-top", TOP_MESHES, digits, options)
     found: dict[tuple[int, str], tuple[float, ...]] = {}
-    for method in (MIDPOINT, RK4, SIMPSON):
-        errors = [top_errors(method, mesh, lengths)[quantity] for mesh in TOP_MESHES]
-        if short:
-            many = [top_errors(method, mesh, short, digits)[quantity] for mesh in TOP_MESHES]
+    for method in METHODS:
+        errors = [top_errors(method, mesh, fast)[quantity] if fast else {} for mesh in TOP_MESHES]
+        if precise:
+            many = [precise[method, mesh][quantity] for mesh in TOP_MESHES]
             errors = [e | m for e, m in zip(errors, many, strict=True)]
         found |= {(length, method): tuple(e[length] for e in errors) for length in lengths}
     return _cells(table, published, "t̄", TOP_COLUMNS, found)
+
+
+def arithmetic(options: Options, lengths: tuple[int, ...], unit: str) -> str:
+    """Which arithmetic the rows of a table were computed in."""
+    digits = precision(lengths, options)
+    if not digits:
+        return f"All rows in float64; the paper's were computed with {PAPER_DIGITS} digits."
+    many = f"{next(iter(digits.values()))} digits"
+    rest = [length for length in lengths if length not in digits]
+    if not rest:
+        return f"All rows with {many}, as in the paper."
+    return f"T ≤ {max(digits)} {unit} with {many}, the longer rows in float64."
 
 
 _TOP_SETTING = (
@@ -183,17 +217,20 @@ TABLES = [
         pendulum_cells,
         "m₁ = m₂ = 1, ω₀ = 2π, g = 9.81, ℓ = g/ω₀² (printed g/ω₀), q(0) = (π/4, π/3), p(0) = 0; H as in (15), without "
         "an offset; RK4 on Hamilton's equations. Order = ½ log₂(e₁/e₃).",
+        lambda options: arithmetic(options, _lengths(TABLE_2), "s"),
     ),
     Table(
         "4",
         "Top with loops: largest relative error of the nutation over runs of growing length",
         lambda options: top_cells("4", options),
         _TOP_SETTING,
+        lambda options: arithmetic(options, _lengths(TABLE_4), "t̄"),
     ),
     Table(
         "5",
         "Top with loops: largest relative error of the energy over runs of growing length",
         lambda options: top_cells("5", options),
         _TOP_SETTING,
+        lambda options: arithmetic(options, _lengths(TABLE_4), "t̄"),
     ),
 ]

@@ -1,0 +1,68 @@
+"""What a file's ending promises: .csv is a table of t, q and p; every other name that no other format owns is NPZ."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path as FilePath
+from typing import BinaryIO
+
+TABLE, WHOLE = "csv", "npz"
+_INSTEAD = {
+    ".zarr": "la.integrate(…, store=…) streams a run to a Zarr archive",
+    ".nc": "path.to_xarray().to_netcdf(…) writes NetCDF",
+    ".h5": "path.to_xarray().to_netcdf(…) writes NetCDF, which is HDF5",
+    ".hdf5": "path.to_xarray().to_netcdf(…) writes NetCDF, which is HDF5",
+    ".mat": "scipy.io.savemat writes path.t, path.q and path.p",
+    ".parquet": "path.to_xarray().to_dataframe() gives a table to write",
+    ".xlsx": "save a .csv, which spreadsheets read",
+    **dict.fromkeys((".txt", ".dat", ".tsv", ".json"), "save a .csv"),
+    **dict.fromkeys((".npy", ".pkl", ".pickle", ".zip"), "save a .npz"),
+    **dict.fromkeys((".png", ".pdf", ".svg"), "path.plot() draws"),
+}
+
+
+def kind(file: str | os.PathLike[str]) -> str:
+    """The format that a file's ending asks for; the ending of another format is refused."""
+    ending = FilePath(file).suffix.lower()
+    if ending in _INSTEAD:
+        raise ValueError(
+            f"{os.fspath(file)}: a path is saved as .npz, with its system, or as .csv, t, q and p alone; "
+            f"not as {ending}: {_INSTEAD[ending]}"
+        )
+    return TABLE if ending == ".csv" else WHOLE
+
+
+@contextmanager
+def replacing(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Write a file under another name; an existing one is replaced only when all is written."""
+    target = FilePath(file)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} to")
+    temporary = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
+    try:
+        with open(temporary, "xb") as stream:
+            yield stream
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def require_whole(data: bytes) -> None:
+    """Refuse, in plain words, what cannot be a saved path: it is NPZ, a kind of ZIP file."""
+    begin = data[:256]
+    if begin.startswith(b"PK"):
+        return
+    what = "empty" if not begin else "a text file" if b"\0" not in begin and _is_text(begin) else "in another format"
+    raise ValueError(f"it is {what}. la.Path.load reads what path.save has written as .npz")
+
+
+def _is_text(begin: bytes) -> bool:
+    try:
+        begin.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start > len(begin) - 4  # cut in a character
+    return True

@@ -1,0 +1,115 @@
+"""The runs of Tables 2, 4 and 5 with many digits, whatever their length: in pieces, and on all cores.
+
+A run of a million steps would keep a million states of mpmath numbers; here it goes on from the last state of a piece,
+and only the largest errors so far are kept. Between pieces the method forgets its prediction, which changes
+digits that Newton's iteration settles anyway: none of the errors.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leastaction.papers.top2025.runs import nutation_step, problem, run
+from leastaction.working import mpmath_digits
+
+PIECE = 2000  # steps: some seconds
+
+Errors = dict[str, dict[int, float]]  # by quantity and length
+
+
+@dataclass(frozen=True)
+class LongRun:
+    """A method on a problem with so many steps in a unit of time: a second, or a nutation period of the top."""
+
+    name: str
+    method: str
+    mesh: int
+    lengths: tuple[int, ...]
+    digits: int
+
+    @property
+    def steps(self) -> int:
+        return max(self.lengths) * self.mesh
+
+
+def errors(long: LongRun, tick: Callable[[int], None] = lambda steps: None, piece: int = PIECE) -> Errors:
+    """The largest relative errors of the energy, and of a top's nutation, over each length; `tick` counts steps."""
+    top = long.name == "lagrange-top"
+    h = nutation_step(long.name, long.mesh) if top else f"1/{long.mesh}"
+    exact = _nutation(long, h) if top else None
+    largest = {"energy": 0.0} | ({"nutation": 0.0} if top else {})
+    found: Errors = {quantity: {} for quantity in largest}
+    start, first_energy, done = None, None, 0
+    for end in _ends(long, piece):
+        path = run(long.name, long.method, h, end - done, digits=long.digits, start=start)
+        H = path.energy()
+        with path.reals.working():
+            first_energy = H[0] if first_energy is None else first_energy
+            e = {"energy": (H - first_energy) / first_energy}
+            if exact is not None:
+                at = exact[(done + np.arange(len(path))) % long.mesh]
+                e["nutation"] = (path.q[:, 1] - at) / at
+            largest = {name: max(largest[name], float(abs(e[name]).max())) for name in largest}
+        tick(end - done)
+        start, done = (path.q[-1], path.p[-1]), end
+        if done % long.mesh == 0 and done // long.mesh in long.lengths:
+            for name, value in largest.items():
+                found[name][done // long.mesh] = value
+    return found
+
+
+def _ends(long: LongRun, piece: int) -> list[int]:
+    """Numbers of steps after which a piece ends: every `piece` steps, and at each length."""
+    return sorted({*range(piece, long.steps, piece), *(length * long.mesh for length in long.lengths)})
+
+
+def _nutation(long: LongRun, h: Any) -> Any:
+    """θ at the nodes of one period, to the digits of the run; it is the same in every period."""
+    with mpmath_digits(2 * long.digits):
+        t = np.array([k * h for k in range(long.mesh)], dtype=object)
+    return problem(long.name).exact(t, digits=long.digits)[0][:, 1]
+
+
+def all_errors(
+    runs: Sequence[LongRun], tick: Callable[[int, int], None], workers: int | None = None
+) -> dict[LongRun, Errors]:
+    """The errors of many runs, one process for each core; `tick(done, total)` counts steps."""
+    total = sum(long.steps for long in runs)
+    longest_first = sorted(runs, key=lambda long: -long.steps)
+    context = multiprocessing.get_context("spawn")  # a fork would copy threads of libraries in any state
+    counter = context.Value("q", 0)
+    with ProcessPoolExecutor(
+        min(len(runs), workers or os.cpu_count() or 1), context, initializer=_share, initargs=(counter,)
+    ) as pool:
+        waiting = {pool.submit(_work, long): long for long in longest_first}
+        futures, found = set(waiting), {}
+        while futures:
+            ready, futures = wait(futures, timeout=0.5, return_when=FIRST_COMPLETED)
+            tick(counter.value, total)
+            for future in ready:
+                found[waiting[future]] = future.result()
+    return found
+
+
+_counter: Any = None
+
+
+def _share(counter: Any) -> None:
+    """In each process: where to count steps."""
+    global _counter
+    _counter = counter
+
+
+def _work(long: LongRun) -> Errors:
+    def tick(steps: int) -> None:
+        with _counter.get_lock():
+            _counter.value += steps
+
+    return errors(long, tick)

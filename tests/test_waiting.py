@@ -1,0 +1,53 @@
+"""The first run on a machine says what it does before anybody takes it for hung."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+from leastaction import waiting
+
+RUN = """
+import sys
+import leastaction as la
+print("imported", file=sys.stderr, flush=True)
+system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
+la.integrate(system, "simpson", [1.0], [0.0], h=0.1, steps=10)
+la.integrate(system, "simpson", [1.0], [0.0], h=0.1, steps=10)
+"""
+
+
+def run_in(cache):
+    return subprocess.run(
+        [sys.executable, "-c", RUN],
+        env={**os.environ, "LEASTACTION_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr
+
+
+def test_a_first_run_says_that_it_compiles_and_a_second_one_nothing(tmp_path):
+    said = run_in(tmp_path)
+    assert re.fullmatch(
+        rf"imported\nleastaction: compiling for this machine; the code is kept in {re.escape(str(tmp_path))} .*…\n"
+        r"leastaction: compiled in \d+ s\n",
+        said,
+    ), said
+    assert run_in(tmp_path) == "imported\n"
+
+
+def test_a_short_wait_is_silent_and_a_long_one_is_told_once(capsys, monkeypatch):
+    with waiting.compiling():
+        pass
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(waiting, "PATIENCE", 0.01)
+    with waiting.compiling(), waiting.compiling():
+        time.sleep(0.2)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and "compiling" in lines[0] and "compiled" in lines[1]
+    monkeypatch.setenv("LEASTACTION_QUIET", "1")
+    with waiting.compiling():
+        time.sleep(0.1)
+    assert capsys.readouterr().err == ""

@@ -98,7 +98,7 @@ def _accelerations(
     blocks = {name: values[:, system.point.output_slice(name)] for name, _ in system.point.outputs}
     Lqv, Lvv = blocks["Lqv"].reshape(size, n, n), blocks["Lvv"].reshape(size, n, n)
     force = blocks["Lq"] - np.einsum("bkj,bk->bj", Lqv, v) - blocks["Lvt"]
-    usable = np.isfinite(Lvv).all(axis=(1, 2)) & Lvv.any(axis=2).all(axis=1)
+    usable = np.isfinite(Lvv).all(axis=(1, 2)) & (np.abs(Lvv).max(axis=2) > 0).all(axis=1)
     safe = np.where(usable[:, None, None], Lvv, np.eye(n))
     regular = usable & (np.linalg.matrix_rank(equilibrated(safe)) == n)
     a = np.linalg.solve(np.where(regular[:, None, None], safe, np.eye(n)), force[:, :, None])[:, :, 0]

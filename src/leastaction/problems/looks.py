@@ -74,6 +74,15 @@ def top(q: Any) -> Any:
     return [(0, 0, 0), axis, hub, *rim], links
 
 
+def stars(q: Any) -> Any:
+    return [(q[2 * i], q[2 * i + 1]) for i in range(7)], []
+
+
+def planets(q: Any) -> Any:
+    """The Sun and five planets."""
+    return [(q[3 * i], q[3 * i + 1], q[3 * i + 2]) for i in range(6)], []
+
+
 def nutation(q: Any) -> Any:
     return [(0, 0), (np.sin(q[0]), np.cos(q[0]))]
 
@@ -84,9 +93,17 @@ _PLANE: dict[str, Any] = {"names": ("x", "y"), "momenta": ("px", "py")}
 _SPACE: dict[str, Any] = {"names": ("x", "y", "z"), "momenta": ("px", "py", "pz")}
 _EULER: dict[str, Any] = {"names": ("φ", "θ", "ψ"), "momenta": ("p_φ", "p_θ", "p_ψ"), "angles": (0, 2)}
 
+
+def _bodies(count: int, axes: str, marks: str) -> dict[str, Any]:
+    """Names of the coordinates of several bodies, each with its mark."""
+    names = tuple(f"{axis}{marks[i]}" for i in range(count) for axis in axes)
+    return {"names": names, "momenta": tuple(f"p{name}" for name in names)}
+
+
 LOOKS: dict[str, Look] = {
     "charged-particle": Look(draw=particle, **_PLANE),
     "double-pendulum": Look(draw=double_pendulum, units=_SI_ANGLES, trails=(2,), **_TWO),
+    "double-pendulum-chaotic": Look(draw=double_pendulum, units=_SI_ANGLES, trails=(2,), **_TWO),
     "driven-oscillator": Look(draw=spring, names=("x",), momenta=("p",), period=lambda w: 2 * math.pi / w["nu"]),
     "harmonic-oscillator": Look(draw=spring, names=("x",), momenta=("p",)),
     "harmonic-oscillator-2d": Look(draw=spring_in_plane, trails=(1,), **_PLANE),
@@ -98,6 +115,10 @@ LOOKS: dict[str, Look] = {
     "lagrange-top-cusps": Look(draw=top, units=_SI_ANGLES, trails=(1,), **_EULER),
     "lagrange-top-cusps-reduced": Look(draw=nutation, names=("θ",), momenta=("p_θ",), units={"q": "rad"}),
     "linear-double-pendulum": Look(draw=double_pendulum, units=_SI_ANGLES, trails=(2,), **_TWO),
+    "outer-solar-system": Look(
+        draw=planets, trails=(1, 2, 3, 4, 5), units={"t": "d", "q": "AU"}, **_bodies(6, "xyz", "☉♃♄♅♆♇")
+    ),
+    "pleiades": Look(draw=stars, trails=tuple(range(7)), **_bodies(7, "xy", "₁₂₃₄₅₆₇")),
     "pendulum": Look(draw=pendulum, names=("θ",), momenta=("p",), angles=(0,), units={"q": "rad"}),
 }
 

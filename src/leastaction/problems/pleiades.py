@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import sympy as sp
+
 from leastaction.problems.gravity import attraction, invariants
 from leastaction.problems.problem import Problem
 from leastaction.problems.reals import exact_vector
@@ -41,4 +43,6 @@ def pleiades(q0: Any = PLACES, v0: Any = SPEEDS) -> Problem:
         params={},
         settings={"q0": q0, "v0": v0},
         invariants=invariants(lambda c: (1, MASSES), 2),
+        period=sp.Rational(3, 20),
+        period_of="a twentieth of the usual interval, about the time in which stars pass; the motion has none",
     )

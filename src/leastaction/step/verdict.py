@@ -21,7 +21,8 @@ at one place only, so this is no proof; `docs/design.md` tells what was measured
 Floors. A coordinate may rest, or all but rest, while rounding moves it: its increments are then noise, and compare with
 nothing. What coordinate j of a step is summed from has the size
 
-    g_j = |h| Σ_k |L_vv⁻¹|_jk ( |p_k| + Σ_l |m_q|_kl |q_l| + |m_v|_kl |v_l| + |h| Σ_l |f_q|_kl |q_l| + |f_v|_kl |v_l| ),
+    g_j = |h| Σ_k |L_vv⁻¹|_jk ( |p_k| + Σ_l (|m_q|_kl |q_l| + |m_v|_kl |v_l|)
+                                + |h| (|f_k| + Σ_l |f_q|_kl |q_l| + |f_v|_kl |v_l|) ),
 
 so noise is some ε g_j, and more where others that are noise move it: |h| |L_vv⁻¹| (|m_q| + |f_v| + |h| |f_q|) g on top,
 some times over. Where continuation finds no root without, it computes g_j, and from then on scale_j and the reach

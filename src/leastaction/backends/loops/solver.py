@@ -355,7 +355,7 @@ def _set_noise(S):
         return
     slow, fast = at(S.noise, 2 * n), at(S.noise, 2 * n + n * n)
     for k in range(n):
-        momentum, force = abs(S.p[k]), 0.0
+        momentum, force = abs(S.p[k]), abs(values[k])
         for i in range(n):
             momentum += abs(m_q[k * n + i] * S.q[i]) + abs(m_v[k * n + i] * S.v[i])
             force += abs(f_q[k * n + i] * S.q[i]) + abs(f_v[k * n + i] * S.v[i])

@@ -8,10 +8,9 @@ import time
 from unittest import mock
 
 import numpy as np
-from leastaction.stepping import stepper
 
 import leastaction as la
-from leastaction import discrete
+from leastaction.backends import trajectories
 from leastaction.kernel import compile as kernel
 from leastaction.kernel.lower import lower
 from leastaction.program import Builder, Program
@@ -111,12 +110,12 @@ def fusing() -> None:
     for s in range(1, 7):
         times: dict[int, float] = {}
         for limit in (100, 0) * 5:
-            with mock.patch.multiple(discrete, FUSED_UNKNOWNS=limit, FUSED_INSTRUCTIONS=10**6):
-                stepper._newton_program.cache_clear()
+            with mock.patch.multiple(trajectories, MOST_UNKNOWNS=limit, MOST_INSTRUCTIONS=10**6):
+                trajectories.backend.cache_clear()
                 path = la.integrate(system, f"P{s}N{s}Q{2 * s}Gau", q0=[0.8, 1.0], v0=[0, 0], h=0.01, steps=10_000)
             times[limit] = min(times.get(limit, np.inf), path.stats["run_time"] / 1e4)
         print(f"| P{s}N{s}Q{2 * s}Gau | {2 * s} | {times[100] * 1e6:.2f} | {times[0] * 1e6:.2f} |", flush=True)
-    stepper._newton_program.cache_clear()
+    trajectories.backend.cache_clear()
 
 
 def branch() -> None:

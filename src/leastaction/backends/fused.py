@@ -28,7 +28,7 @@ from leastaction.methods import Galerkin
 from leastaction.program import BINARY, UNARY, Builder, Program, Value, indices
 from leastaction.step.form import Step, stencils, step_of
 from leastaction.step.prediction import Prediction
-from leastaction.step.verdict import FADING, FAR, REACH, TINY, verdict
+from leastaction.step.verdict import FADING, FAR, FORGETTING, REACH, TINY, verdict
 
 if TYPE_CHECKING:
     from leastaction.lagrangian import Lagrangian
@@ -444,7 +444,7 @@ def _advance(
     inputs = {**x, "q": q, "p": p}
 
     tiny = B.const(TINY)
-    fading = [B.op("max", tiny, B.scale(FADING, a)) for a in x["length"]]
+    fading = [B.op("max", tiny, B.scale(FORGETTING, a)) for a in x["length"]]
     longest = [largest(B, [z[i] for i in own], a) for own, a in zip(components(step)[:n], fading, strict=True)]
     start, predicted = _predicted(step, B, z, [Value(B, a) for a in longest])
     outputs: dict[str, list[int]] = {

@@ -54,7 +54,8 @@ LATER_CHORD = 0.5
 REACH = 3.0  # a step may be thrice as long as those lately, each coordinate by itself: the longest of them, fading
 FAR = 2.0
 NOISE = 2.0**-26  # of g_j: the least scale of a coordinate that rounding alone moves
-FADING = 0.9  # what floors and lengths of steps become of themselves with every step
+FADING = 0.9  # what a floor becomes of itself with every step
+FORGETTING = 0.5  # … and the length of a step
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is one
 
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers

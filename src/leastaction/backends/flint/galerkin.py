@@ -24,7 +24,7 @@ from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, SINGULAR, Failu
 from leastaction.backends.stepper import Start
 from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, SMALLEST, onward
 from leastaction.step.form import Step
-from leastaction.step.verdict import FADING, REACH
+from leastaction.step.verdict import FORGETTING, REACH
 from leastaction.working import flint_bits
 
 Mpfs = NDArray[np.object_]
@@ -96,7 +96,7 @@ class GalerkinStepper(Run):
         length = self._lengths(z)
         if self._still:
             length = [*map(max, length, self._still)]
-        self._longest = [max(a, (FADING * b).mid()) for a, b in zip(length, self._longest, strict=True)]
+        self._longest = [max(a, (FORGETTING * b).mid()) for a, b in zip(length, self._longest, strict=True)]
         right = 0.0 if self._pace is None else -self._pace.first
         self._z = self._predictor.after(z, self._longest, right)
 

@@ -51,7 +51,7 @@ from leastaction.backends.loops.solver import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.sweep import lanewise, read_solver, set_given, set_times
 from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.status import GOING_WELL, SINGULAR, STOPPED
-from leastaction.step.verdict import FADING, REACH, TINY
+from leastaction.step.verdict import FADING, FORGETTING, REACH, TINY
 
 REST = 16  # steps that begin with Newton after one for which the chord did not do
 
@@ -279,7 +279,7 @@ def _advance(A, S, X):
             longest = larger(longest, size_of(load(at(z, j * row + v * W))))
         if L == 1:
             longest = largest_of(longest)
-        limit = larger(longest, mul(splat(FADING), before))
+        limit = larger(longest, mul(splat(FORGETTING), before))
         put(at(X, A.length * L), j, L, limit)
         floor = mul(splat(FADING), lanewise(at(X, A.floor * L), j, L))
         put(at(X, A.floor * L), j, L, floor)

@@ -336,7 +336,8 @@ def _judged(
     for c, own in enumerate(components(step)):
         moved = largest(B, [dz[i] for i in own])
         scale.append(largest(B, [new[i] for i in own], x["scale"][c]))
-        ratio = Value(B, moved) / Value(B, scale[c])
+        beyond = (Value(B, moved) - Value(B, x["floor"][c])).op("max", 0.0) if c < step.n else Value(B, moved)
+        ratio = beyond / Value(B, scale[c])
         size = ratio if size is None else size.op("max", ratio)
         if c < step.n:
             reach = Value(B, x["reach"][c])
@@ -468,14 +469,13 @@ def _advance(
         outputs["highest"] = where_ok([B.op("max", x["highest"][0], E)], "highest")
     start = where_ok(start, "z")
     floor = [B.scale(FADING, a) for a in x["floor"]]
-    least = [B.op("max", tiny, a) for a in floor] + [tiny] * step.multipliers
     outputs |= {
         "length": longest,
         "reach": where_ok([B.op("max", B.scale(REACH, a), b) for a, b in zip(longest, floor, strict=True)], "reach"),
         "floor": floor,
         "z": start,
         "impulse": x["impulse"],
-        "scale": [largest(B, [start[i] for i in own], a) for own, a in zip(components(step), least, strict=True)],
+        "scale": [largest(B, [start[i] for i in own], tiny) for own in components(step)],
         "before": [zero],
         "doubt": [zero],
         "fresh": [ok],

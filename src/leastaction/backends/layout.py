@@ -111,7 +111,7 @@ SOLVER = Record.of(
         "move": "a step of Newton's iteration for v",
         "fastest": "the largest velocities on its way",
         "noise": "what noise is in proportion to, (2, n), and how it is passed on, (2, n, n)",
-        "floor": "the least scale of each coordinate",
+        "floor": "increments of each coordinate that are rounding",
         "argument": "small inputs",
         "work": "the kernels' own",
         "scale": "per component",

@@ -25,9 +25,9 @@ nothing. What coordinate j of a step is summed from has the size
                                 + |h| (|f_k| + Σ_l |f_q|_kl |q_l| + |f_v|_kl |v_l|) ),
 
 so noise is some ε g_j, and more where others that are noise move it: |h| |L_vv⁻¹| (|m_q| + |f_v| + |h| |f_q|) g on top,
-some times over. Where continuation finds no root without, it computes g_j, and from then on scale_j and the reach
-are at least NOISE g_j, which fades with every step: small enough to ask for every digit of a coordinate that moves, and
-large enough that noise is seen as such (ε/NOISE is below ACCEPTABLE).
+some times over. Where continuation finds no root without, it computes g_j. From then on increments of coordinate j
+count by what they exceed NOISE g_j, and the reach is at least that; it fades with every step, and is computed again
+when it is missed.
 
 The rule is written once, without branches, on Values of a Builder: inlined in fused kernels, compiled for the native
 loops, evaluated at any precision.
@@ -45,6 +45,7 @@ EPS = 2.0**-52
 NEGLIGIBLE = 1e-3
 # … and one so small that, if it shrinks no more, rounding is the reason: this power of the last place.
 ACCEPTABLE = 1e-7
+AT_THE_FLOOR = 2.0**18  # negligible increments: some hundred units in the last place
 MOST_ITERATIONS = 50
 # Increments that small are no motion, and have no digits left to compare.
 TINY = 1e-280
@@ -53,8 +54,8 @@ SECOND_CHORD = ON_THE_BRANCH / 1.5
 LATER_CHORD = 0.5
 REACH = 3.0  # a step may be thrice as long as those lately, each coordinate by itself: the longest of them, fading
 FAR = 2.0
-NOISE = 2.0**-26  # of g_j: the least scale of a coordinate that rounding alone moves
-FADING = 0.9  # what a floor becomes of itself with every step
+NOISE = 2.0**-46  # of g_j: increments as small as that are rounding
+FADING = 0.95  # what that becomes of itself with every step
 FORGETTING = 0.5  # … and the length of a step
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is one
 
@@ -80,7 +81,8 @@ def verdict(
         gain = second.where(rate * rate, rate)
     small = size <= acceptable
     left = size * gain
-    stalled = small & (rate > 0.5)
+    # A Newton increment that shrinks no more is rounding; a chord's may also be slow, unless it is next to nothing.
+    stalled = (rate > 0.5) & (small if fresh else size <= negligible * AT_THE_FLOOR)
     solved = x["sound"] & ((size <= negligible) | (~first & ((left <= negligible) | stalled)))
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
     most: Any = ON_THE_BRANCH if fresh else second.where(SECOND_CHORD, LATER_CHORD)

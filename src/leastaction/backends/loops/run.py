@@ -198,11 +198,11 @@ def _iterate(I, D, A, S, X):
             if A.active[i] != 0.0:
                 trouble[i] = 1.0
         return
-    begin(S, z, at(X, A.scale * L), at(X, A.floor * L))
+    begin(S, z, at(X, A.scale * L))
     for i in range(S.components * S.stride * L):
         S.start[i] = z[i]
     while wanted:
-        chord(S, I, D, q, p, z, at(X, A.scale * L), at(X, A.reach * L), A.active)
+        chord(S, I, D, q, p, z, at(X, A.scale * L), at(X, A.reach * L), at(X, A.floor * L), A.active)
         wanted = False
         for i in range(L):
             if A.active[i] != 0.0:

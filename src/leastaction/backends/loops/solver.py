@@ -65,12 +65,10 @@ def prepare(S, I, D, h, products):
 
 
 @native
-def begin(S, z, scale, floor):
-    """Before the first iteration: each component's scale is its prediction's, a coordinate's at least its floor."""
+def begin(S, z, scale):
+    """Before the first iteration: each component's scale is its prediction's."""
     for c in range(S.components):
         top = splat(TINY)
-        if c < S.n:
-            top = larger(top, lanewise(floor, c, S.lanes))
         for v in range(S.width):
             top = larger(top, size_of(load(at(z, (c * S.width + v) * W))))
         put(scale, c, S.lanes, largest_of(top) if S.lanes == 1 else top)
@@ -83,7 +81,7 @@ def begin(S, z, scale, floor):
 
 
 @native
-def move(S, z, scale, reach, replace, active):
+def move(S, z, scale, reach, floor, replace, active):
     """z ← z + S.R, or S.R itself with `replace`, of the trajectories that are active; what the verdict needs of it."""
     lanes, width = S.lanes, S.width
     size, off, far, total = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
@@ -99,10 +97,13 @@ def move(S, z, scale, reach, replace, active):
             store(at(z, place), where(on, new, old))
         if lanes == 1:
             moved, top = largest_of(moved), largest_of(top)
-        size = larger(size, div(moved, top))
         if c < S.n:
+            beyond = larger(sub(moved, lanewise(floor, c, lanes)), splat(0.0))
+            size = larger(size, div(beyond, top))
             limit = lanewise(reach, c, lanes)
             off, far = larger(off, sub(moved, limit)), larger(far, sub(top, mul(splat(FAR), limit)))
+        else:
+            size = larger(size, div(moved, top))
         put(scale, c, lanes, where(on, top, before))
     spoilt = where(sub(total, total), splat(1.0), splat(0.0))
     if lanes == 1:
@@ -201,7 +202,7 @@ def _by_mass(S):
 
 
 @native
-def chord(S, I, D, q, p, z, scale, reach, active):
+def chord(S, I, D, q, p, z, scale, reach, floor, active):
     """One iteration dz = −(S⁻¹ ⊗ M⁻¹) h R, with S = Σ_i w_i l_ν′ l_μ′: gradients only, no Jacobian.
 
     It contracts by O(h²) for a constant mass and by O(h) otherwise. Where f does not depend on v and m = M v with a
@@ -220,7 +221,7 @@ def chord(S, I, D, q, p, z, scale, reach, active):
             store(at(S.b, v * W), total)
         for v in range(width):
             store(at(row, v * W), load(at(S.b, v * W)))
-    move(S, z, scale, reach, S.separable, active)
+    move(S, z, scale, reach, floor, S.separable, active)
     judge(S, S.judge_soft)
 
 
@@ -232,7 +233,7 @@ def newton(S, I, D, q, p, z, scale, reach):
     """Newton's iteration of one trajectory from z, keeping the Jacobian where that is cheaper. Returns the status."""
     N, s, n, lead, row = S.unknowns, S.s, S.n, S.lead, S.stride
     prepare(S, I, D, S.h[0], True)
-    begin(S, z, scale, S.floor)
+    begin(S, z, scale)
     fresh = True
     while True:
         sweep(S, I, D, S.terms, fresh, q, p, z)
@@ -251,7 +252,7 @@ def newton(S, I, D, q, p, z, scale, reach):
                 S.R[c * row + v] = S.b[c * s + v]
             for v in range(s, row):
                 S.R[c * row + v] = 0.0
-        move(S, z, scale, reach, 0, S.seen)
+        move(S, z, scale, reach, S.floor, 0, S.seen)
         judge(S, S.judge_fresh if fresh else S.judge_kept)
         if S.found[ENDED] != 0.0:
             break
@@ -281,7 +282,7 @@ def newton(S, I, D, q, p, z, scale, reach):
 def continue_from_rest(S, I, D, h, noisy):
     """The root at step h that is connected with the solution at h → 0; see `step.continuation`. Returns the status.
 
-    With `noisy` rounding may move coordinates: their scales have floors.
+    With `noisy` rounding may move coordinates: increments below their floors do not count.
 
     The step begins with S.t, S.q, S.p; its unknowns and impulse are left in S.z and S.impulse.
     """

@@ -21,11 +21,14 @@ browser:
 	&& DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } \
 	|| echo "no Chromium, and no way to install it here: the browser test will be skipped"
 
+# One worker for each core; whoever is done takes over tests of the others.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
 test: setup browser
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) $(ARGS)
 
 test-all: setup browser
-	$(BIN)/python -m pytest -m "slow or not slow"
+	$(PYTEST) -m "slow or not slow"
 
 lint: setup
 	$(BIN)/ruff format --check .

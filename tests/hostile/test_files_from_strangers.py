@@ -27,7 +27,7 @@ from leastaction.reading import unpacked
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.header import checksum
 
-SECONDS = 1.0  # of the processor, to read a file or to refuse it
+HANGS = 30.0  # seconds of the processor: whoever takes so long over a small file was led astray by it
 LONG = 1000  # steps
 LITTLE = 2**22  # bytes that reading takes whatever the file's length
 
@@ -136,7 +136,7 @@ def check_reading(read, size):
     """Within its bounds; what is slow or large at first, as an import is, has a second chance."""
     for _ in range(2):
         result, seconds, most = measured(read)
-        if seconds < SECONDS and most < 10 * size + LITTLE:
+        if seconds < HANGS and most < 10 * size + LITTLE:
             return result
     raise AssertionError(f"reading {size} bytes took {seconds:.1f} s and {most} bytes")
 
@@ -259,7 +259,7 @@ def test_headers_that_cannot_be(saved, tmp_path, change, match):
     begun = time.process_time()
     with pytest.raises(ValueError, match=match):
         load_with(saved, tmp_path / "file", header=np.array(json.dumps(header_of(saved, **change))))
-    assert time.process_time() - begun < SECONDS
+    assert time.process_time() - begun < HANGS
 
 
 def test_sparse_matrices_that_point_elsewhere(saved, tmp_path):
@@ -337,4 +337,4 @@ def test_ensembles_that_only_a_header_tells_of(archives, tmp_path):
         begun = time.process_time()
         with pytest.raises(la.StoreError, match=f"{size} trajectories"):
             la.open(file)
-        assert time.process_time() - begun < SECONDS
+        assert time.process_time() - begun < HANGS

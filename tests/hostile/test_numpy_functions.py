@@ -462,7 +462,7 @@ def test_tracing_agrees_with_numpy_at_length(name):
 def test_the_functions_are_answered_and_not_refused():
     """The comparison is no comparison if everything is refused: all but the functions in REFUSED answer."""
     rng = fresh_generator()
-    silent = [name for name in FUNCTIONS if name not in REFUSED and not check(name, rng, 8)]
+    silent = [name for name in FUNCTIONS if name not in REFUSED and not any(check(name, rng, 8) for _ in range(50))]
     assert not silent, f"no case of {silent} was answered"
 
 

@@ -21,7 +21,7 @@ from leastaction.kernel import BEST, compile_ir, link_ir
 
 # Each loop with what it is given: arrays of i 64-bit integers or d doubles, and n an integer.
 LOOPS = {
-    "run.run": "idn" + "ddi" + "ddddd",
+    "run.run": "idn" + "ddi" + "dddd",
     "polynomials.polynomials": "idniddd",
     "points.evaluate": "nnnnddd",
     "points.velocities": "idnnidddd",

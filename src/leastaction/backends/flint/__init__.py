@@ -18,19 +18,28 @@ from __future__ import annotations
 
 from typing import Any
 
+import flint
+
 from leastaction.backends.flint.galerkin import GalerkinStepper
 from leastaction.backends.flint.linear import LinearMechanics, LinearStepper
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.rk4 import RK4Stepper
 from leastaction.backends.flint.tangent import GalerkinTangent, LinearTangent, RK4Tangent
-from leastaction.backends.stepper import Start, Stepper
+from leastaction.backends.flint.run import Run
+from leastaction.backends.rows import Row
+from leastaction.backends.stepper import Start
 from leastaction.exact import Digits
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import Galerkin, Method
 from leastaction.step.form import step_of
 
-__all__ = ["LinearMechanics", "Mechanics", "mechanics", "stepper", "tangent_stepper"]
+__all__ = ["LinearMechanics", "Mechanics", "Run", "libraries", "mechanics", "stepper"]
+
+
+def libraries() -> str:
+    """What decides the last bits of a run."""
+    return f"python-flint {flint.__version__}, FLINT {flint.__FLINT_VERSION__}"
 
 
 def mechanics(system: Lagrangian | Quadratic, values: Any, reals: Digits) -> Mechanics | LinearMechanics:
@@ -40,21 +49,12 @@ def mechanics(system: Lagrangian | Quadratic, values: Any, reals: Digits) -> Mec
     return Mechanics(system, values, reals)
 
 
-def stepper(mechanics: Mechanics | LinearMechanics, method: Method, start: Start) -> Stepper:
-    """The stepper of a method on a system."""
+def stepper(mechanics: Mechanics | LinearMechanics, method: Method, start: Start, row: Row | None = None) -> Run:
+    """The stepper of a method on a system, with its derivative if a row is to have it."""
+    tangent = row is not None and row.varied > 0
     if isinstance(mechanics, LinearMechanics):
-        return LinearStepper(mechanics, method, start)
+        return (LinearTangent if tangent else LinearStepper)(mechanics, method, start, row)
     if isinstance(method, Galerkin):
-        return GalerkinStepper(mechanics, step_of(mechanics.system, method), start)
-    return RK4Stepper(mechanics, method, start)
-
-
-def tangent_stepper(
-    mechanics: Mechanics | LinearMechanics, method: Method, start: Start, rows: int, parameters: bool
-) -> Stepper:
-    """The stepper of a method on a system, with its derivative; it stores `rows` of them beside the states."""
-    if isinstance(mechanics, LinearMechanics):
-        return LinearTangent(mechanics, method, start, rows)
-    if isinstance(method, Galerkin):
-        return GalerkinTangent(mechanics, step_of(mechanics.system, method), start, rows, parameters)
-    return RK4Tangent(mechanics, method, start, rows, parameters)
+        step = step_of(mechanics.system, method)
+        return (GalerkinTangent if tangent else GalerkinStepper)(mechanics, step, start, row)
+    return (RK4Tangent if tangent else RK4Stepper)(mechanics, method, start, row)

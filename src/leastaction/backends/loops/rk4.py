@@ -42,7 +42,7 @@ def run(I, D, place, y, stored):
         for j in range(2 * n):
             y[j] += h * S.total[j]
         S.done[0] += 1
-        if (k + 1) % S.every == 0 or k + 1 == S.last:
+        if (k + 1) % S.every == 0:
             for j in range(2 * n):
                 stored[S.stored[0] * 2 * n + j] = y[j]
             S.stored[0] += 1

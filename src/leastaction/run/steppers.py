@@ -1,0 +1,112 @@
+"""The trajectories of a plan at work: side by side in lanes where they fit, else one by one."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from leastaction import steppers
+from leastaction.backends.status import STOPPED
+from leastaction.backends.stepper import GalerkinStepper, Start, Stepper
+from leastaction.backends.trajectories import Backend, backend
+from leastaction.exact import Digits
+from leastaction.kernel import native_lanes
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Galerkin
+from leastaction.reading import MOST_STEPS, floats
+from leastaction.run.plan import Plan
+from leastaction.run.standing import Standing
+from leastaction.run.starts import Starts
+from leastaction.run.watched import Watched, WatchedLanes
+
+
+def lanes(plan: Plan) -> int:
+    """Trajectories that go side by side: of an ensemble the lanes of a vector, or one.
+
+    Derivatives are carried for one at a time, and what is computed on the way needs a fused step.
+    """
+    if not plan.many or plan.row.varied or isinstance(plan.reals, Digits):
+        return 1
+    how = _in_lanes(plan)
+    return 1 if how is None or (plan.watch.kinds and not how.fused) else how.lanes
+
+
+def together(plan: Plan, size: int) -> int:
+    """How many of so many trajectories one stepper takes."""
+    return size if lanes(plan) > 1 else 1
+
+
+def state_size(plan: Plan, starts: Starts) -> int:
+    """About how many numbers it takes to go on with a trajectory."""
+    how = _in_lanes(plan) if lanes(plan) > 1 else None
+    if how is not None:
+        return int(how.lasting.sum())
+    n, s = plan.row.n, plan.method.s if isinstance(plan.method, Galerkin) else 0
+    return 2 + (5 + s) * n + starts.params.shape[1] + 2 * n * plan.row.varied
+
+
+def _in_lanes(plan: Plan) -> Backend | None:
+    if not isinstance(plan.system, Lagrangian) or not isinstance(plan.method, Galerkin):
+        return None
+    return backend(plan.system, plan.method, native_lanes(), plan.watch.program, plan.watch.energy)
+
+
+def prepare(plan: Plan, starts: Starts) -> dict[str, Any]:
+    """Ask what is to be asked before the first step, and compile what it needs; what there is to say of that."""
+    plan.system.check_span(float(plan.t0), float(plan.t0 + plan.steps * plan.h))
+    clock = time.perf_counter()
+    if not plan.allow_unstable:
+        steppers.check_stable(plan.system, plan.method, plan.h)
+    stability = time.perf_counter() - clock
+    how = _in_lanes(plan) if lanes(plan) > 1 else None
+    if how is not None:
+        _ = how.kernels, how.solvers()
+    else:
+        at_work(plan, starts.part(0, 1), Standing.begin(plan, starts.part(0, 1)))
+    return {"stability_time": stability} if plan.system.linear else {}
+
+
+def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
+    """Trajectories at work, from where they stand: all those in lanes, or one."""
+    width = lanes(plan)
+    if width == 1:
+        return _one(plan, starts, standing)
+    assert isinstance(plan.system, Lagrangian) and isinstance(plan.method, Galerkin)
+    start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params)
+    if plan.watch.kinds:
+        found: Stepper = WatchedLanes(plan, start, starts.status, width)
+    else:
+        found = GalerkinStepper(plan.system, plan.method, start, plan.row, width)
+        found.put(starts.status)
+    return _restored(found, standing)
+
+
+def _one(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
+    (values,) = starts.params
+    start = Start(plan.t0, starts.q[0], starts.p[0], starts.v[0], plan.h, values)
+    at = steppers.mechanics(plan.system, values, plan.reals)
+    if plan.watch.kinds:
+        found: Stepper = Watched(plan, start, standing)
+    else:
+        found = steppers.stepper(plan.system, plan.method, start, plan.row, at)
+    return _restored(found, standing)
+
+
+def _restored(stepper: Stepper, standing: Standing) -> Stepper:
+    """A stepper set up again. What it left may come from a stranger: native loops would trust it."""
+    if not standing.steps.any():
+        return stepper
+    fresh, state = stepper.state(), standing.state
+    if state.keys() != fresh.keys():
+        raise ValueError(
+            f"the trajectories stand as {', '.join(state)}, while this version of leastaction goes on from "
+            f"{', '.join(fresh)}; go on with the version that wrote it"
+        )
+    for name, array in fresh.items():
+        floats(state, name, array.shape, array.dtype)
+    for name, found in zip(stepper.INTEGERS, state["integers"].T, strict=True):
+        low, high = {"steps": (standing.steps, standing.steps), "status": (0, STOPPED)}.get(name, (0, MOST_STEPS))
+        if name != "layout" and not ((low <= found) & (found <= high)).all():
+            raise ValueError(f"the state's integers are not those after {standing.steps} steps: {name} = {found}")
+    stepper.restore(state)
+    return stepper

@@ -14,7 +14,7 @@ import flint
 from leastaction.backends.flint.arithmetic import Balls
 from leastaction.backends.flint.evaluate import function
 from leastaction.methods import Galerkin
-from leastaction.step.prediction import Prediction
+from leastaction.step.prediction import Prediction, prediction
 
 LEAST_BITS = 128
 
@@ -56,7 +56,7 @@ class Predictor:
 def _rule(method: Galerkin, digits: int) -> Prediction:
     """The rule with the method's table, exactly as it is at so many digits."""
     table = method.exact_table(digits)
-    return Prediction(*([[_fraction(x) for x in row] for row in table[name]] for name in ("modes", "growth")))
+    return prediction(*([[_fraction(x) for x in row] for row in table[name]] for name in ("modes", "growth")))
 
 
 def _fraction(x: Any) -> Fraction:

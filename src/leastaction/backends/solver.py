@@ -15,11 +15,11 @@ from leastaction.backends.layout import SOLVER, TERM
 from leastaction.backends.records import Memory
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
+from leastaction.numbers.precision import mpmath_digits
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.quadrature import lagrange_basis, rounded
 from leastaction.step.form import Samples, Step, Term, stencils
 from leastaction.step.verdict import verdict_program
-from leastaction.working import mpmath_digits
 
 FloatArray = NDArray[np.float64]
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.exact import FLOAT64, Reals
 from leastaction.linear.factor import Factor, factor
 from leastaction.linear.forcing import Constant, Rayleigh, as_load, is_constant, reduced
 from leastaction.linear.matrices import (
@@ -26,6 +25,7 @@ from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import stable_intervals
 from leastaction.methods import Method
 from leastaction.methods import method as by_name
+from leastaction.numbers.rounding import FLOAT64, Reals
 
 FloatArray = NDArray[np.float64]
 

@@ -3,8 +3,8 @@
 With modes the Legendre coefficients of the last step's velocity, growth · modes is its polynomial over the next step.
 Extrapolation magnifies a mode of degree j by about 5.8^j, so for s > WHOLE the polynomial is cut to the degree that
 would have predicted the end of the step just solved best. Up to WHOLE it is taken whole and misses step k by e_k =
-z_k − (prediction). That varies slowly from step to step, so it is itself extrapolated by backward differences: e_{k+1} ≈ e_k
-+ ∇e_k + ∇²e_k. How many of them to add, none to three, is what has predicted best lately: by the largest error, older
+z_k − (prediction). That varies slowly from step to step, so it is itself extrapolated by backward differences: e_{k+1}
+≈ e_k + ∇e_k + ∇²e_k. How many of them to add, none to three, is what has predicted best lately: by the largest error, older
 ones counting half as much with every step. Steps so coarse that even the best was far off are predicted by the
 polynomial alone: there the differences lead to other roots.
 
@@ -27,7 +27,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.rows import OneByOne, Row, Rows, Table, apply, size
@@ -141,9 +141,9 @@ class Prediction:
         return B.build(z=indices(self.propose(memory, choice), B))
 
 
-def prediction(modes: ArrayLike, growth: ArrayLike) -> Prediction:
+def prediction(modes: NDArray[Any], growth: NDArray[Any]) -> Prediction:
     """The prediction with these tables, of numbers or of mpmath's, every number a value."""
-    return Prediction(len(modes), OneByOne(tables(np.array(modes), np.array(growth))))
+    return Prediction(len(modes), OneByOne(tables(modes, growth)))
 
 
 def tables(modes: NDArray[Any], growth: NDArray[Any]) -> dict[str, Table]:

@@ -14,18 +14,19 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.flint.arithmetic import Balls, ball, balls, lengths, mpfs
 from leastaction.backends.flint.iteration import Pace, Problem, Solution, solve_step
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.prediction import Predictor
 from leastaction.backends.flint.run import Run
+from leastaction.backends.flint.sizes import lengths
 from leastaction.backends.flint.sweep import Layout, Sweep
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, SINGULAR, Failure
 from leastaction.backends.stepper import Start
+from leastaction.numbers.conversion import Balls, ball, balls, mpfs
+from leastaction.numbers.precision import flint_bits
 from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, SMALLEST, onward
 from leastaction.step.form import Step
 from leastaction.step.verdict import FORGETTING, REACH
-from leastaction.working import flint_bits
 
 Mpfs = NDArray[np.object_]
 

@@ -30,12 +30,12 @@ import numpy as np
 from leastaction.backends.fused.judging import Seen, finite, judged
 from leastaction.backends.fused.mass import FloatArray, Mass, inverse_of
 from leastaction.methods import Galerkin
+from leastaction.numbers.precision import mpmath_digits
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step import prediction
 from leastaction.step.form import Samples, Step, stencils
 from leastaction.step.rows import Row, Rows, Table, apply, combine
 from leastaction.step.verdict import EPS, NEGLIGIBLE
-from leastaction.working import mpmath_digits
 
 # What the state has of a chord beside what Newton's iteration has.
 OWN = {"scale": "soft_scale", "before": "soft_before", "doubt": "soft_doubt", "iterations": "soft_iterations"}

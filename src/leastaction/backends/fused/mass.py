@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.elimination import factors
 from leastaction.methods import Galerkin
+from leastaction.numbers.precision import mpmath_digits
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.quadrature import lagrange_basis, rounded
 from leastaction.step.form import Step
 from leastaction.step.rows import Row
-from leastaction.working import mpmath_digits
 
 FloatArray = NDArray[np.float64]
 

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-
-import leastaction as la
 from leastaction.many import archive, cluster
 from leastaction.many.job import Job, Status
 from leastaction.many.reductions import Plan
 from leastaction.many.starts import starts
+
+import leastaction as la
 
 distributed = pytest.importorskip("distributed")
 

@@ -19,8 +19,8 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
-from leastaction.quadrature import gauss, lobatto
 from leastaction.paths import Paths
+from leastaction.quadrature import gauss, lobatto
 from leastaction.run import Crossings, EnergyRange, FirstCrossing
 from leastaction.store import StoreError
 from leastaction.trace import const

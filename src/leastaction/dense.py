@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.stepper import PolynomialStepper, Start, Stepper
-from leastaction.exact import all_finite
 from leastaction.methods import Galerkin
+from leastaction.numbers.rounding import all_finite
 from leastaction.steppers import stepper
 
 if TYPE_CHECKING:

@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method
 from leastaction.paths import Paths
 from leastaction.results import from_archive, from_memory, prepared
@@ -99,5 +97,6 @@ def ensemble(
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
         return from_memory(memory, told, progress, client, threads)
+    assert store is not None
     with Disk.creating(FilePath(store), plan, starts, parts) as disk:
         return from_archive(disk, told, progress, client, threads)

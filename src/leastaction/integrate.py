@@ -90,5 +90,6 @@ def integrate(
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
         return from_memory(memory, told, progress)
+    assert store is not None
     with Disk.creating(FilePath(store), plan, starts, [(0, 1)]) as disk:
         return from_archive(disk, told, progress)

@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.backends import points
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
 from leastaction.errors import DegenerateLagrangianError
-from leastaction.exact import FLOAT64, Reals, all_finite, to_texts
 from leastaction.kernel import fingerprint
+from leastaction.numbers.notation import to_texts
+from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, mapping, numbers, text
 from leastaction.step.form import Term

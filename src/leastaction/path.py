@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import files
-from leastaction.exact import BINARY_NUMBER, Reals, all_finite, reals, to_text, to_texts
 from leastaction.methods import Method, method
+from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
+from leastaction.numbers.rounding import Reals, all_finite, reals
 from leastaction.reading import (
     MOST_DIGITS,
     MOST_NODES,
@@ -302,9 +303,7 @@ def _reals(arrays: Mapping[str, Any], name: str, shape: tuple[int, ...], arithme
     return arithmetic.array(found)
 
 
-def _derivatives(
-    arrays: Mapping[str, Any], count: int, system: System, arithmetic: Reals
-) -> dict[str, NDArray[Any]]:
+def _derivatives(arrays: Mapping[str, Any], count: int, system: System, arithmetic: Reals) -> dict[str, NDArray[Any]]:
     """tangent and sensitivity, where there are any."""
     n, size = system.n, len(system.values())
     shapes = {"tangent": (count, 2 * n, 2 * n), "sensitivity": (count, 2 * n, size + 1)}

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.exact import all_finite, reals
 from leastaction.methods import Method
+from leastaction.numbers.rounding import all_finite, reals
 from leastaction.path import Path
 from leastaction.run.standing import Status
 from leastaction.store.lazy import LazyArray, import_xarray
@@ -174,5 +174,6 @@ class Paths:
         failed = int(self.failed.sum())
         return (
             f"Paths({len(self)} × {self.system.name}, {self.method.name}, t = {float(self.t[0]):g} … "
-            f"{float(self.t[-1]):g}, h = {float(self.h):g}, {len(self.t)} states each{f', {failed} failed' if failed else ''})"
+            f"{float(self.t[-1]):g}, h = {float(self.h):g}, {len(self.t)} states each"
+            f"{f', {failed} failed' if failed else ''})"
         )

@@ -28,7 +28,9 @@ from leastaction.stored_path import StoredPath
 from leastaction.waiting import compiling
 
 
-def prepared(plan: Plan, starts: Starts, rest: str = "nothing was computed, and no archive was begun") -> dict[str, Any]:
+def prepared(
+    plan: Plan, starts: Starts, rest: str = "nothing was computed, and no archive was begun"
+) -> dict[str, Any]:
     """Compile what a run needs; what there is to say of that."""
     with preparing(rest), compiling():
         return prepare(plan, starts)
@@ -44,7 +46,9 @@ def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any 
         standing.status[standing.going(plan.steps)] = Status.INTERRUPTED
         return paths_of(plan, sink.starts.params, standing, plan.times(0, plan.kept), parts, told)
     t = plan.times(0, rows.shape[1], int(standing.steps[0]))
-    path = Path(t=t, **{name: part[0] for name, part in parts.items()}, **_facts(plan, sink.starts.params[0], standing, told))
+    path = Path(
+        t=t, **{name: part[0] for name, part in parts.items()}, **_facts(plan, sink.starts.params[0], standing, told)
+    )
     _check_end(path, plan, standing, f"the path ends at t = {float(path.t[-1]):g}", stacklevel=4)
     return path
 

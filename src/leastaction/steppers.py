@@ -7,12 +7,12 @@ from typing import Any
 from leastaction.backends import stepper as native
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start, Stepper
-from leastaction.exact import Digits, Reals
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.guard import require_stable
 from leastaction.linear.stepper import LinearStepper
 from leastaction.methods import Method
+from leastaction.numbers.rounding import Digits, Reals
 from leastaction.systems import System
 
 

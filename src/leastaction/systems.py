@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.exact import Reals
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.archive import from_arrays
+from leastaction.numbers.rounding import Reals
 
 
 class System(Protocol):
@@ -51,9 +51,7 @@ class System(Protocol):
     def velocity(self, q: Any, p: Any, t: Any = 0.0, params: Any = None) -> NDArray[Any]: ...
     def energy(self, q: Any, p: Any, t: Any = 0.0, params: Any = None) -> Any: ...
 
-    def energies(
-        self, t: NDArray[Any], q: NDArray[Any], p: NDArray[Any], params: NDArray[Any]
-    ) -> NDArray[np.float64]:
+    def energies(self, t: NDArray[Any], q: NDArray[Any], p: NDArray[Any], params: NDArray[Any]) -> NDArray[np.float64]:
         """The energy at many states, each with its own parameters."""
         ...
 
@@ -63,7 +61,9 @@ class System(Protocol):
         """Momenta, velocities and a status of trajectories that begin at q with p or v, a row for each."""
         ...
 
-    def check_start(self, t: float, q: NDArray[Any], p: NDArray[Any] | None, v: NDArray[Any] | None, params: Any) -> None:
+    def check_start(
+        self, t: float, q: NDArray[Any], p: NDArray[Any] | None, v: NDArray[Any] | None, params: Any
+    ) -> None:
         """Say why one trajectory cannot begin."""
         ...
 

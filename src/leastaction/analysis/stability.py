@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.analysis.exact import algebraic, quotient, value
+from leastaction.analysis.rational_functions import algebraic, quotient, value
 from leastaction.methods import Galerkin, Method, RungeKutta4, family, method
 from leastaction.oscillator import Rational, Root, bands, exact_step, positive_roots
 

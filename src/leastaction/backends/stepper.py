@@ -149,7 +149,15 @@ class GalerkinStepper:
     """
 
     # The integers of its state: what the loops count, the most iterations, and what the state means.
-    INTEGERS = ("status", "steps", "iterations", "continued", *["crossings"] * MOST_EVENTS, "most", "layout")
+    INTEGERS: tuple[str, ...] = (
+        "status",
+        "steps",
+        "iterations",
+        "continued",
+        *["crossings"] * MOST_EVENTS,
+        "most",
+        "layout",
+    )
 
     def __init__(
         self,
@@ -168,17 +176,13 @@ class GalerkinStepper:
         self.D = self.row.directions() if self.row.varied else None
         how = backend(system, method, lanes, event, energy)
         self.run = Trajectories(how, self.size, start.t, start.h, self.row, events=events, D=self.D)
-        self.places = how.places
         self.run.put(self.run.begin(start.t, start.h, q, p, start.params, 1.0))
 
     def put(self, status: NDArray[np.int8], **numbers: FloatArray) -> None:
         """Before the first step: which trajectories cannot begin, and numbers of the state, by the names of blocks."""
         values = self.run.get()
-        for name, block in numbers.items():
-            values[:, self.places[name]] = block
-        for name in ("alive", "fresh"):
-            if name in self.places:
-                values[:, self.places[name]] = (status == GOING_WELL)[:, None]
+        for name, block in {"alive": (status == GOING_WELL)[:, None], **numbers}.items():
+            self.run.block(values, name)[...] = block
         self.run.put(values)
         self.run.counts[: self.size, STATUS] = status
 
@@ -199,8 +203,7 @@ class GalerkinStepper:
         return self.run.counts[: self.size, STATUS].astype(np.int8)
 
     def at(self) -> FloatArray:
-        state = self.run.get()[:, self.places["q"].start : self.places["p"].stop]
-        found = state[:, self.row.columns]
+        found = np.concatenate([self.run.values("q"), self.run.values("p")], axis=1)[:, self.row.columns]
         return found if self.D is None else np.concatenate([found, self.D.reshape(1, -1)], axis=1)
 
     def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -244,7 +247,7 @@ class GalerkinStepper:
         run, size = self.run, self.size
         counts, (most, layout) = state["integers"][:, :-2], state["integers"][0, -2:].tolist()
         run.backend.require(layout)
-        values = np.zeros((size, run.backend.size))
+        values = np.zeros((size, len(run.backend.lasting)))
         values[:, run.backend.lasting] = state["state"]
         run.put(values)
         run.counts[:size] = counts
@@ -257,7 +260,7 @@ class GalerkinStepper:
 class RK4Stepper(Alone):
     """The classical Runge–Kutta method at work, on (q, p) or (q, v)."""
 
-    INTEGERS = ("steps",)
+    INTEGERS: tuple[str, ...] = ("steps",)
 
     def __init__(self, system: Lagrangian, method: RungeKutta4, start: Start, row: Row | None = None) -> None:
         self._system, self._method, self._params = system, method, start.params

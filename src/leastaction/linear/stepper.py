@@ -44,7 +44,7 @@ class LinearStepper(Alone):
         self.row = row or Row.whole(system.n)
         self.y, self.carry = np.concatenate([start.q, start.p]), np.zeros(2 * system.n)
         self.t = start.t
-        self.D = self.row.directions() if self.row.varied else None  # after `_carried` steps
+        self.D: FloatArray = self.row.directions()  # after `_carried` steps; empty if nothing is varied
         self._carried = 0
         self.propagator.prepare()
 
@@ -59,7 +59,7 @@ class LinearStepper(Alone):
             with one_thread() if self.propagator.system.sparse else nullcontext():
                 done, stored, finite = self._solve(steps, every or NEVER, target)
         self.done += done
-        if self.D is not None:
+        if self.row.varied:
             for i, row in enumerate(target[:stored]):
                 self._carry((begun // every + 1 + i) * every)
                 row[len(self.row.columns) :] = self.D.ravel()
@@ -117,7 +117,7 @@ class LinearStepper(Alone):
 
     def at(self) -> FloatArray:
         found = self.y[None, self.row.columns]
-        if self.D is None:
+        if not self.row.varied:
             return found
         D = self.D @ self.propagator.power(self.done - self._carried).T
         return np.concatenate([found, D.reshape(1, -1)], axis=1)
@@ -125,12 +125,12 @@ class LinearStepper(Alone):
     def state(self) -> dict[str, NDArray[Any]]:
         integers = np.array([[self.done, self._carried]])
         state = {"y": self.y[None].copy(), "carry": self.carry[None].copy(), "integers": integers}
-        return state if self.D is None else state | {"directions": self.D[None].copy()}
+        return state | {"directions": self.D[None].copy()} if self.row.varied else state
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self.y[:], self.carry[:] = state["y"][0], state["carry"][0]
         self.done, self._carried = state["integers"][0].tolist()
-        if self.D is not None:
+        if self.row.varied:
             self.D = state["directions"][0].copy()
 
     def counts(self) -> dict[str, Any]:

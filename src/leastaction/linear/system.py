@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.exact import FLOAT64, Reals
 from leastaction.backends.status import GOING_WELL, NOT_FINITE
 from leastaction.kernel import fingerprint
 from leastaction.linear.factor import Factor, blas_threads, factor
@@ -28,6 +27,7 @@ from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import stable_intervals
 from leastaction.methods import Method
 from leastaction.methods import method as by_name
+from leastaction.numbers.rounding import FLOAT64, Reals
 
 FloatArray = NDArray[np.float64]
 
@@ -149,7 +149,9 @@ class Quadratic:
         self, t: float, q: FloatArray, p: FloatArray | None, v: FloatArray | None, params: FloatArray
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int8]]:
         """Momenta, and a status, of trajectories that begin at q with p or v, a row for each; v is not needed."""
-        p = self.momentum(q, v) if p is None else p
+        if p is None:
+            assert v is not None
+            p = self.momentum(q, v)
         status = np.where(np.isfinite(p).all(axis=1), GOING_WELL, NOT_FINITE).astype(np.int8)
         return p, np.zeros((len(q), 0)), status
 

@@ -31,8 +31,10 @@ from numpy.typing import NDArray
 from leastaction.backends.layout import MOST_EVENTS
 from leastaction.backends.rows import Row
 from leastaction.backends.status import Failure
-from leastaction.exact import Digits, Reals, reals, to_text
 from leastaction.methods import method
+from leastaction.numbers.notation import to_text
+from leastaction.numbers.precision import libraries
+from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.program import Program
 from leastaction.reading import EXPANSION, entry, floats, integer, listing, mapping, numbers, text
 from leastaction.run.drive import Part
@@ -71,6 +73,7 @@ class Disk:
         self.archive, self.plan = archive, plan
         self.size, self.length, self.rows = (int(archive.header[name]) for name in ("size", "length", "rows"))
         self._growing = threading.Lock()
+        self._starts: Starts | None = None
 
     @classmethod
     def open(cls, archive: Archive) -> Disk:
@@ -107,11 +110,16 @@ class Disk:
                 archive.put(f"start_{name}", (0,), values)
             archive.commit(_facts(steps=plan.steps))
             disk = cls(archive, plan)
-            disk.starts = starts
+            disk._starts = starts
             yield disk
 
-    @cached_property
+    @property
     def starts(self) -> Starts:
+        if self._starts is None:
+            self._starts = self._read_starts()
+        return self._starts
+
+    def _read_starts(self) -> Starts:
         whole, n = (0, self.size), self.plan.row.n
         status = self.archive.read("start_status", whole)
         if (status == Status.PENDING).any():
@@ -197,7 +205,9 @@ class Disk:
         planned = max(plan.steps, self.planned())
         if (standing.steps > planned).any():
             raise ValueError(f"no trajectory can have done more than the {planned} steps planned")
-        if any(array.dtype not in (plan.dtype, np.dtype(float), np.dtype(np.int64)) for array in standing.state.values()):
+        if any(
+            array.dtype not in (plan.dtype, np.dtype(float), np.dtype(np.int64)) for array in standing.state.values()
+        ):
             raise ValueError("the state must hold numbers of the run, floats and integers")
         if any(array.ndim == 0 or len(array) != count for array in standing.state.values()):
             raise ValueError(f"the state must have a row for each of {count} trajectories")
@@ -417,11 +427,7 @@ def _header(plan: Plan, size: int, length: int) -> dict[str, Any]:
 
 def machine(plan: Plan) -> str:
     """What decides the last bits of a run."""
-    if plan.reals.digits is None:
-        return plan.system.machine()
-    from leastaction.backends.flint import libraries
-
-    return libraries()
+    return plan.system.machine() if plan.reals.digits is None else libraries()
 
 
 def _layouts(
@@ -432,7 +438,7 @@ def _layouts(
     kept, text = _kept_layout(plan)
     arrays = {}
     for name, shape in plan.row.shapes.items():
-        dims = ("dof",) if len(shape) == 1 else (f"{name}_of", f"{name}_by")
+        dims: tuple[str, ...] = ("dof",) if len(shape) == 1 else (f"{name}_of", f"{name}_by")
         head, cuts, along = ((size, 0), (length, rows), ("trajectory", "t")) if many else ((0,), (rows,), ("t",))
         whole = (*head, *shape, *text)
         arrays[name] = Layout(whole, cuts, kept.dtype, (*along, *dims, *("text",) * len(text)), kept.fill)

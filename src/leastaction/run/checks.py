@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.exact import FLOAT64, Reals, all_finite
+from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 
 MOST_STEPS = 2**53  # so many float64 numbers and the native loops can count
 

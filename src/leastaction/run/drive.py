@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
-from leastaction.exact import Digits
+from leastaction.numbers.rounding import Digits
 from leastaction.run.checks import positive
 from leastaction.run.interrupts import interruptible, progress_bar
 from leastaction.run.plan import Plan
@@ -56,7 +56,11 @@ class Sink(Protocol):
     """Where results go: memory, or an archive."""
 
     plan: Plan
-    starts: Starts
+
+    @property
+    def starts(self) -> Starts:
+        """Where the trajectories begin."""
+        ...
 
     def done(self) -> int:
         """Steps of all trajectories that need not be done any more."""

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends.rows import Row
-from leastaction.exact import Digits, Reals, reals
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
+from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.run.checks import check_times, count_steps, number, positive
 from leastaction.run.reductions import NOTHING, Reduction, Watch, watch
 from leastaction.run.starts import Starts, begin, check_watch

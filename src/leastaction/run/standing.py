@@ -93,7 +93,8 @@ class Standing:
 
     def copy(self) -> Standing:
         state = {name: array.copy() for name, array in self.state.items()}
-        return Standing(**{name: array.copy() for name, array in self.found().items()}, state=state)
+        found: dict[str, Any] = {name: array.copy() for name, array in self.found().items()}
+        return Standing(**found, state=state)
 
     def put(self, other: Standing) -> None:
         """Take over what another one of the same size has come to."""

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
-from leastaction.exact import Digits, Reals, all_finite
 from leastaction.lagrangian import check_start
+from leastaction.numbers.rounding import Digits, Reals, all_finite
 from leastaction.run.reductions import Watch
 from leastaction.run.standing import Status
 from leastaction.systems import System
@@ -63,7 +63,7 @@ def begin(
         return _at_digits(system, reals, t0, q, p, v, table, many)
     found_p, found_v, status = system.begin(t0, q, p, v, table)
     if not many and status[0] != Status.COMPLETE:
-        system.check_start(t0, q[0], *(None if x is None else x[0] for x in (p, v)), table[0])
+        system.check_start(t0, q[0], None if p is None else p[0], None if v is None else v[0], table[0])
     if (status != Status.COMPLETE).all():
         raise _none_begins(q, found_p)
     return Starts(q, found_p, found_v, table, status)
@@ -87,8 +87,8 @@ def _at_digits(
     for i in range(len(q)):
         at = mechanics(system, params[i], reals)
         try:
-            given = (None if x is None else x[i] for x in (p, v))
-            found_p[i], found_v[i] = check_start(at, t0, q[i], *given, params[i])
+            one_p, one_v = (None if x is None else x[i] for x in (p, v))
+            found_p[i], found_v[i] = check_start(at, t0, q[i], one_p, one_v, params[i])
         except (DegenerateLagrangianError, ValueError) as error:
             if not many:
                 raise

@@ -9,10 +9,10 @@ from leastaction import steppers
 from leastaction.backends.status import STOPPED
 from leastaction.backends.stepper import GalerkinStepper, Start, Stepper
 from leastaction.backends.trajectories import Backend, backend
-from leastaction.exact import Digits
 from leastaction.kernel import native_lanes
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin
+from leastaction.numbers.rounding import Digits
 from leastaction.reading import MOST_STEPS, floats
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Standing

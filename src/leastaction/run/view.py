@@ -71,7 +71,7 @@ def view(disk: Disk) -> View:
         status = np.where(standing.going(plan.steps), Status.PENDING, standing.status)
         standing = replace(standing, status=status.astype(np.int8))
     last = plan.steps if plan.many else done
-    t = LazyArray("t", (kept,), (TIMES,), lambda span: plan.times(*span, last), plan.dtype)
+    t = LazyArray("t", (kept,), (TIMES,), lambda span: plan.times(span[0], span[1], last), plan.dtype)
     return View(plan, standing, t, arrays, ended)
 
 

@@ -50,10 +50,9 @@ class WatchedLanes(GalerkinStepper):
 
     def finish(self, standing: Standing) -> None:
         """Energies, and crossings, refined."""
-        final = self.run.get()
         if self.plan.watch.energy:
-            standing.energy[:, 0] = final[:, self.places["lowest"]][:, 0]
-            standing.energy[:, 1] = final[:, self.places["highest"]][:, 0]
+            for k, name in enumerate(("lowest", "highest")):
+                standing.energy[:, k] = self.run.values(name)[:, 0]
         standing.counts[...] = self.run.counts[: self.size, self.run.crossings]
         if self.plan.watch.program is not None:
             self._refine(standing)

@@ -263,10 +263,7 @@ class Archive:
             raise StoreError(f"{what} are damaged: {error}. The rest of the archive can still be read") from error
         shape = tuple(end - begin for begin, end in spans)
         there = values[..., :1] != 0 if values.dtype == np.uint8 else np.isfinite(values)
-        if (
-            values.shape != (*shape, *array.chunks[len(spans) :])
-            or not there[np.broadcast_to(needed, shape)].all()
-        ):
+        if values.shape != (*shape, *array.chunks[len(spans) :]) or not there[np.broadcast_to(needed, shape)].all():
             raise StoreError(f"{what} are missing: a chunk's file is not there")
         return values
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.exact import BINARY_NUMBER, reals
+from leastaction.numbers.notation import BINARY_NUMBER
+from leastaction.numbers.rounding import reals
 from leastaction.path import checked_output, method_of_file
 from leastaction.reading import MOST_DIGITS, MOST_STEPS, entry, integer, listing, mapping, real, text
 from leastaction.store.errors import StoreError

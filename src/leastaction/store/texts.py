@@ -11,7 +11,8 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.exact import BINARY_NUMBER, Digits, Reals, to_text
+from leastaction.numbers.notation import BINARY_NUMBER, to_text
+from leastaction.numbers.rounding import Digits, Reals
 
 ROOM = 16  # for sign, 0x, p and exponent
 

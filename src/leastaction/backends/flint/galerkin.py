@@ -14,19 +14,20 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.flint.arithmetic import Balls, ball, balls, lengths, mpfs
 from leastaction.backends.flint.iteration import Pace, Problem, Solution, solve_step
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.prediction import Predictor
 from leastaction.backends.flint.run import Run
+from leastaction.backends.flint.sizes import lengths
 from leastaction.backends.flint.sweep import Layout, Sweep
 from leastaction.backends.rows import Row
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, SINGULAR, Failure
 from leastaction.backends.stepper import Start
+from leastaction.numbers.conversion import Balls, ball, balls, mpfs
+from leastaction.numbers.precision import flint_bits
 from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, SMALLEST, onward
 from leastaction.step.form import Step
 from leastaction.step.verdict import FORGETTING, REACH
-from leastaction.working import flint_bits
 
 Mpfs = NDArray[np.object_]
 
@@ -56,12 +57,13 @@ class GalerkinStepper(Run):
             self._t, self._h = ball(start.t), ball(start.h)
             self._q, self._p, self._v = balls(start.q), balls(start.p), balls(start.v)
             self._layout = Layout(step, balls(start.params), digits)
-            self._d = balls(step.method.exact_table(digits)["d"])
+            table = step.method.exact_table(digits)
+            self._d, self._slope = balls(table["d"]), balls(table["slope"])[1:]
             self._sweeps = lru_cache(maxsize=64)(self._at_fraction)
             self._predictor = Predictor(step.method, self.n, digits)
             nothing = [flint.arb(0)] * self.n
         self._z: Balls | None = None  # predicted; the first step is found by continuation
-        self._longest = nothing
+        self._longest = self._ahead = nothing  # lengths of the steps lately, and of h v
         self._still: Balls = []  # sizes below which coordinates are at rest, where they had to be found
         self._pace: Pace | None = None
         self._careful = False  # whether iterations are to have all bits
@@ -77,7 +79,8 @@ class GalerkinStepper(Run):
         if self._z is None:
             found = self._continue(t)
         else:
-            found = self._solve(t, self._z, [REACH * x for x in self._longest], None if self._careful else self._pace)
+            reach = [REACH * max(a, b) for a, b in zip(self._longest, self._ahead, strict=True)]
+            found = self._solve(t, self._z, reach, None if self._careful else self._pace)
         self._iterations += found.iterations
         self._most = max(self._most, found.iterations)
         if found.status != GOING_WELL or found.solution is None:
@@ -101,6 +104,8 @@ class GalerkinStepper(Run):
         if self._still:
             length = [*map(max, length, self._still)]
         self._longest = [max(a, (FORGETTING * b).mid()) for a, b in zip(length, self._longest, strict=True)]
+        velocity = (sum((a * b for a, b in zip(self._slope, z[j:own:n], strict=True)), flint.arb(0)) for j in range(n))
+        self._ahead = [abs(x.mid()) for x in velocity]
         right = 0.0 if self._pace is None else -self._pace.first
         self._z = self._predictor.after(z, self._longest, right)
 
@@ -193,7 +198,8 @@ class GalerkinStepper(Run):
         memory, none = self._predictor, [flint.arb(0)] * sum(map(len, self._layout.places))
         pace = (np.nan, np.nan) if self._pace is None else (self._pace.first, self._pace.curvature)
         numbers = {"q": self._q, "p": self._p, "v": self._v, "z": self._z or none}
-        numbers |= {"longest": self._longest, "still": self._still or none[: self.n], "record": memory.record}
+        numbers |= {"longest": self._longest, "ahead": self._ahead, "record": memory.record}
+        numbers |= {"still": self._still or none[: self.n]}
         numbers |= {"started": [memory.started], "memory": [x for own in memory.memory for x in own]}
         counts = (self.done, self._iterations, self._most, self._continued, self._careful)
         given = (self._z is not None, bool(self._still))
@@ -204,10 +210,10 @@ class GalerkinStepper(Run):
 
     def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
         self._q, self._p, self._v, z = (balls(saved[name]) for name in ("q", "p", "v", "z"))
-        longest, still = (balls(saved[name]) for name in ("longest", "still"))
+        self._longest, self._ahead, still = (balls(saved[name]) for name in ("longest", "ahead", "still"))
         self.done, self._iterations, self._most, self._continued, *given = saved["integers"].tolist()
         self._careful, predicted, known = map(bool, given)
-        self._z, self._longest, self._still = z if predicted else None, longest, still if known else []
+        self._z, self._still = z if predicted else None, still if known else []
         memory, kept = self._predictor, balls(saved["memory"])
         memory.record, (memory.started,) = balls(saved["record"]), balls(saved["started"])
         size = len(kept) // self.n

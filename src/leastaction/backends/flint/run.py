@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.flint.arithmetic import Balls, mpfs
 from leastaction.backends.rows import Row
 from leastaction.backends.status import Failure
 from leastaction.backends.stepper import Alone
-from leastaction.working import flint_bits
+from leastaction.numbers.conversion import Balls, mpfs
+from leastaction.numbers.precision import flint_bits
 
 Mpfs = NDArray[np.object_]
 

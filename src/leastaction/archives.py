@@ -9,18 +9,21 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from leastaction.paths import Paths
-from leastaction.results import from_archive, prepared, shown
+from leastaction.results import from_archive, shown
 from leastaction.run.archive import Disk, machine
 from leastaction.run.checks import check_count, number, positive, steps_until
 from leastaction.run.drive import usual_parts
+from leastaction.run.interrupts import preparing
 from leastaction.run.plan import check_length
 from leastaction.run.standing import Status
+from leastaction.run.steppers import prepare
 from leastaction.run.view import view
 from leastaction.store.archive import Archive
 from leastaction.store.errors import StoreError
 from leastaction.store.header import interpreting
 from leastaction.stored_path import StoredPath
 from leastaction.version import __version__
+from leastaction.waiting import compiling
 
 
 def open(path: str | os.PathLike[str]) -> StoredPath | Paths:
@@ -76,7 +79,8 @@ def resume(
         archive.tidy()
         plan = replace(disk.plan, steps=count)
         check_length(plan)
-        told = prepared(plan, disk.starts, "nothing was computed, and the archive is as it was")
+        with preparing("nothing was computed, and the archive is as it was"), compiling():
+            told = prepare(plan, disk.starts)
         disk.extend(count)
         return from_archive(disk, told, progress, client, threads)
 

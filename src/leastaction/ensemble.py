@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from leastaction.methods import Method
 from leastaction.paths import Paths
-from leastaction.results import from_archive, from_memory, prepared
+from leastaction.results import from_archive, from_memory
 from leastaction.run.archive import Disk
 from leastaction.run.checks import positive
 from leastaction.run.drive import usual_parts
@@ -20,6 +20,7 @@ from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.reductions import Reduction
+from leastaction.run.steppers import prepare
 from leastaction.systems import System
 from leastaction.waiting import compiling
 
@@ -90,10 +91,10 @@ def ensemble(
             reduce=reduce,
             many=True,
         )
-    parts = usual_parts(plan, len(starts), client, threads)
-    memory = Memory(plan, starts) if store is None else None
-    check_length(plan)
-    told = prepared(plan, starts)
+        parts = usual_parts(plan, len(starts), client, threads)
+        memory = Memory(plan, starts) if store is None else None
+        check_length(plan)
+        told = prepare(plan, starts)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
         return from_memory(memory, told, progress, client, threads)

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 
 from leastaction.methods import Method
 from leastaction.path import Path
-from leastaction.results import from_archive, from_memory, prepared
+from leastaction.results import from_archive, from_memory
 from leastaction.run.archive import Disk
 from leastaction.run.checks import positive
 from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
+from leastaction.run.steppers import prepare
 from leastaction.systems import System
 from leastaction.waiting import compiling
 
@@ -84,9 +85,9 @@ def integrate(
             tangent=tangent,
             allow_unstable=allow_unstable,
         )
-    memory = Memory(plan, starts) if store is None else None  # first, whether there is room at all
-    check_length(plan)
-    told = prepared(plan, starts)
+        memory = Memory(plan, starts) if store is None else None  # first, whether there is room at all
+        check_length(plan)
+        told = prepare(plan, starts)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
         return from_memory(memory, told, progress)

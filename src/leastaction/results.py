@@ -16,24 +16,13 @@ from leastaction.path import Path
 from leastaction.paths import Paths
 from leastaction.run.archive import Disk
 from leastaction.run.drive import drive
-from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import Plan
 from leastaction.run.reductions import Section, Watch
 from leastaction.run.standing import Standing, Status
-from leastaction.run.starts import Starts
-from leastaction.run.steppers import lanes, prepare
+from leastaction.run.steppers import lanes
 from leastaction.run.view import View, view
 from leastaction.stored_path import StoredPath
-from leastaction.waiting import compiling
-
-
-def prepared(
-    plan: Plan, starts: Starts, rest: str = "nothing was computed, and no archive was begun"
-) -> dict[str, Any]:
-    """Compile what a run needs; what there is to say of that."""
-    with preparing(rest), compiling():
-        return prepare(plan, starts)
 
 
 def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any = None, threads: Any = None) -> Any:

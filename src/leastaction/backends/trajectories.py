@@ -89,6 +89,10 @@ class Backend:
             for name, program in self.programs.kernels.items()
         }
 
+    def prepare(self) -> None:
+        """Compile what steps need now, not with the first."""
+        _ = self.kernels, self._solvers, loop("run.run")
+
     @cached_property
     def blocks(self) -> tuple[tuple[str, int], ...]:
         """The state of one trajectory, block by block."""

@@ -25,9 +25,9 @@ def lanes(plan: Plan) -> int:
 
     Derivatives are carried for one at a time, and what is computed on the way needs a fused step.
     """
-    if not plan.many or plan.row.varied or isinstance(plan.reals, Digits):
+    if not plan.many or plan.row.varied:
         return 1
-    how = _in_lanes(plan)
+    how = _native(plan, native_lanes())
     return 1 if how is None or (plan.watch.kinds and not how.fused) else how.lanes
 
 
@@ -38,17 +38,20 @@ def together(plan: Plan, size: int) -> int:
 
 def state_size(plan: Plan, starts: Starts) -> int:
     """About how many numbers it takes to go on with a trajectory."""
-    how = _in_lanes(plan) if lanes(plan) > 1 else None
+    how = _native(plan, lanes(plan))
     if how is not None:
         return int(how.lasting.sum())
     n, s = plan.row.n, plan.method.s if isinstance(plan.method, Galerkin) else 0
     return 2 + (5 + s) * n + starts.params.shape[1] + 2 * n * plan.row.varied
 
 
-def _in_lanes(plan: Plan) -> Backend | None:
-    if not isinstance(plan.system, Lagrangian) or not isinstance(plan.method, Galerkin):
+def _native(plan: Plan, width: int) -> Backend | None:
+    """What steps so many trajectories side by side; None where other than kernels of the family do."""
+    kinds = isinstance(plan.system, Lagrangian), isinstance(plan.method, Galerkin), not isinstance(plan.reals, Digits)
+    if not all(kinds):
         return None
-    return backend(plan.system, plan.method, native_lanes(), plan.watch.program, plan.watch.energy)
+    watched = (plan.watch.program, plan.watch.energy) if width > 1 else ()
+    return backend(plan.system, plan.method, width, *watched)
 
 
 def prepare(plan: Plan, starts: Starts) -> dict[str, Any]:
@@ -58,9 +61,9 @@ def prepare(plan: Plan, starts: Starts) -> dict[str, Any]:
     if not plan.allow_unstable:
         steppers.check_stable(plan.system, plan.method, plan.h)
     stability = time.perf_counter() - clock
-    how = _in_lanes(plan) if lanes(plan) > 1 else None
+    how = _native(plan, lanes(plan))
     if how is not None:
-        _ = how.kernels, how.solvers()
+        how.prepare()
     else:
         at_work(plan, starts.part(0, 1), Standing.begin(plan, starts.part(0, 1)))
     return {"stability_time": stability} if plan.system.linear else {}

@@ -6,10 +6,17 @@ is refused, and why, stands in docs/runs.md.
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 
 import leastaction as la
+from seeds import fresh_generator
 
 pytest.importorskip("zarr")
 
@@ -22,15 +29,14 @@ SYSTEMS = {
     "Lagrangian": la.Lagrangian(swing, n=2, params={"m": "3/2"}),
     "Quadratic": la.Quadratic([[2, 1], [1, "3/2"]], [[3, 1], [1, 2]], C=[["1/10", 0], [0, "1/5"]], f=["1/3", "-1/7"]),
 }
-METHODS = ("simpson", "P3N3Q6Gau", "rk4", "rk4-lagrange")
+METHODS = ("simpson", *(pytest.param(name, marks=pytest.mark.slow) for name in ("P3N3Q6Gau", "rk4", "rk4-lagrange")))
 STEPS, EVERY = 17, 5
-KEPT = {
-    "every": {"every": EVERY},
-    "tangent": {"every": EVERY, "tangent": True},
-    "output": {"every": EVERY, "output": [1]},
-    "final": {"final_only": True},
-    "final with tangent": {"final_only": True, "tangent": True, "output": [1, 0]},
-}
+KEPT = (
+    {"every": EVERY, "output": [1]},
+    {"every": EVERY, "tangent": True},
+    {"final_only": True},
+    {"final_only": True, "tangent": True, "output": [1, 0]},
+)
 Q0 = [["1/3", "1/5"], ["-1/2", "3/4"], ["1/7", "1"]]
 
 
@@ -85,7 +91,7 @@ def test_every_combination(tmp_path, method, many, kind, digits):
     whole = run(system, method, many, digits, tangent=True)
     plain = run(system, method, many, digits)
     assert (numbers(plain, "q")[..., -1, :] == numbers(whole, "q")[..., -1, :]).all() or many
-    for number, how in enumerate(KEPT.values()):
+    for number, how in enumerate(KEPT):
         reference = whole if "tangent" in how or not many else plain
         in_memory = run(system, method, many, digits, **how)
         check(in_memory, reference, how, many)
@@ -94,15 +100,14 @@ def test_every_combination(tmp_path, method, many, kind, digits):
         same(la.open(file), in_memory, how)
         parted = tmp_path / f"{number}-parts.zarr"
         run(system, method, many, digits, steps=6, **how, store=parted)
-        la.resume(parted, steps=4)
-        same(la.resume(parted, steps=STEPS - 10), in_memory, how)
+        same(la.resume(parted, steps=STEPS - 6), in_memory, how)
         if "output" not in how:
             assert np.isfinite(np.asarray(la.open(parted).energy()).astype(float)).all()
 
 
 @pytest.mark.parametrize("digits", [None, 30])
 @pytest.mark.parametrize("kind", SYSTEMS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["simpson", "P3N3Q6Gau", "rk4", "rk4-lagrange"])
 def test_many_are_one_and_one_and_one(method, kind, digits):
     """An ensemble's trajectories are those of single runs: to the bit, but for lanes, which round otherwise."""
     system = SYSTEMS[kind]
@@ -114,6 +119,49 @@ def test_many_are_one_and_one_and_one(method, kind, digits):
     lanes = run(system, method, True, digits)
     close = 1e-13 if digits is None else 0
     assert abs(lanes.q - paths.q).max() <= close and abs(lanes.p - paths.p).max() <= close
+
+
+# ---------------------------------------------------------------------------------------------- kills
+
+SCRIPT = """
+import sys
+from leastaction.run import archive
+from test_matrix import LONG, SYSTEMS, run
+
+archive.CHECKPOINT_SECONDS = 0.02
+file, kind, many, digits = sys.argv[1], sys.argv[2], sys.argv[3] == "True", eval(sys.argv[4])
+run(SYSTEMS[kind], "simpson", many, digits, steps=LONG[digits], every=7, tangent=True, store=file)
+"""
+LONG = {None: 60_000, 30: 900}
+
+
+@pytest.mark.parametrize("digits", [None, 30])
+@pytest.mark.parametrize("kind", SYSTEMS)
+@pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
+def test_killed_and_resumed_bit_for_bit(tmp_path, many, kind, digits):
+    """Killed at a random moment after the first checkpoint."""
+    file, rng = tmp_path / "run.zarr", fresh_generator()
+    here = os.path.dirname(__file__)
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-c", SCRIPT, str(file), kind, str(many), str(digits)]
+    process = subprocess.Popen(command, env=paths)
+    deadline = time.monotonic() + 120
+    while not list(file.glob("checkpoint/chunk-*")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    time.sleep(rng.uniform(0.0, 0.3))
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() in (-signal.SIGKILL, 0)
+    how = {"every": 7, "tangent": True}
+    whole = run(SYSTEMS[kind], "simpson", many, digits, steps=LONG[digits], **how)
+    partial = la.open(file)
+    if not many:
+        rows = len(partial)
+        assert (numbers(partial, "q") == whole.q[:rows]).all() and (
+            numbers(partial, "tangent") == whole.tangent[:rows]
+        ).all()
+    if many or partial.standing != "complete":
+        partial = la.resume(file)
+    same(partial, whole, how)
 
 
 @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])

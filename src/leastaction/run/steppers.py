@@ -47,11 +47,11 @@ def state_size(plan: Plan, starts: Starts) -> int:
 
 def _native(plan: Plan, width: int) -> Backend | None:
     """What steps so many trajectories side by side; None where other than kernels of the family do."""
-    kinds = isinstance(plan.system, Lagrangian), isinstance(plan.method, Galerkin), not isinstance(plan.reals, Digits)
-    if not all(kinds):
+    system, method = plan.system, plan.method
+    if not (isinstance(system, Lagrangian) and isinstance(method, Galerkin)) or isinstance(plan.reals, Digits):
         return None
     watched = (plan.watch.program, plan.watch.energy) if width > 1 else ()
-    return backend(plan.system, plan.method, width, *watched)
+    return backend(system, method, width, *watched)
 
 
 def prepare(plan: Plan, starts: Starts) -> dict[str, Any]:

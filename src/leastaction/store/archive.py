@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.disk import UNFINISHED, is_held, lock
 from leastaction.reading import require_regular
-from leastaction.store.checkpoint import Checkpoint, is_held, lock
+from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
 from leastaction.store.header import check_header, checksum, interpreting, to_json
 
@@ -72,7 +73,7 @@ class Archive:
                         f"{path} exists; la.resume continues a run, another name or removing it starts a new one",
                     ) from None
                 (path / "checkpoint").mkdir()
-                held.enter_context(lock(path / "checkpoint" / "lock", path))
+                held.enter_context(_writing(path))
                 header = to_json({**header, "arrays": {k: [a.dtype.str, a.chunks] for k, a in arrays.items()}})
                 attributes = {"leastaction": header, "format": FORMATS[header["kind"]], "checksum": checksum(header)}
                 group = zarr.create_group(zarr.storage.LocalStore(path), attributes=attributes)
@@ -163,7 +164,7 @@ class Archive:
     def writing(self) -> Iterator[None]:
         """Hold the lock while writing."""
         with _explained(self.path, "nothing was changed"):
-            held = lock(self._folder / "lock", self.path)
+            held = _writing(self.path)
             held.__enter__()
         try:
             yield
@@ -248,7 +249,7 @@ class Archive:
 
     def tidy(self) -> None:
         """Remove temporary files that a killed run has left."""
-        for file in [*self._folder.glob(".new-*"), *self.path.rglob("*.partial")]:
+        for file in [*self._folder.glob(f"{UNFINISHED}*"), *self.path.rglob("*.partial")]:
             file.unlink(missing_ok=True)
 
     def read(self, name: str, *spans: tuple[int, int], needed: bool | NDArray[np.bool_] = True) -> NDArray[Any]:
@@ -266,6 +267,22 @@ class Archive:
         if values.shape != (*shape, *array.chunks[len(spans) :]) or not there[np.broadcast_to(needed, shape)].all():
             raise StoreError(f"{what} are missing: a chunk's file is not there")
         return values
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Hold an archive's lock, or say who else is writing."""
+    held = lock(path / "checkpoint" / "lock")
+    try:
+        held.__enter__()
+    except BlockingIOError as error:
+        raise StoreError(
+            f"{path} is being written by {error}; one run at a time can write to an archive, while la.open may read it"
+        ) from None
+    try:
+        yield
+    finally:
+        held.__exit__(None, None, None)
 
 
 @contextmanager

@@ -244,7 +244,25 @@ RK4 = Record.of(
         "rate": "what a stage gives",
         "argument": "what it is taken at",
         "total": "their weighted sum",
+        "own": "the state of one lane",
     },
+)
+
+RK4_LANES = Record.of(
+    "RK4Lanes",
+    number={
+        "kernel": "of the slopes of a step",
+        "alone": "where the record for one trajectory is",
+        "n": "coordinates",
+        "param_count": "parameters",
+        "lanes": "trajectories in a group",
+        "groups": "groups of trajectories",
+        "every": "keep every so many states",
+        "skipped": "the number of the first row that there is room for",
+        "rows": "rows kept of each trajectory",
+    },
+    tally={"first": "the next step", "steps": "how many to do"},
+    reals={"start": "time of step 0", "step": "h"},
 )
 
 LINEAR = Record.of(

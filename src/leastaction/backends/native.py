@@ -26,6 +26,7 @@ LOOPS = {
     "points.evaluate": "nnnnddd",
     "points.velocities": "idnnidddd",
     "rk4.run": "idndd",
+    "rk4.lanes": "idn" + "ddidd",
     "linear.run": "idn" + "ddddddd" + "id",
 }
 _MEMORY = {"i": np.int64, "d": np.float64}

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.layout import CONTINUED, ITERATIONS, MOST_EVENTS, RK4, STATUS, STEPS
+from leastaction.backends.fused.rk4 import rk4_program
+from leastaction.backends.layout import CONTINUED, ITERATIONS, MOST_EVENTS, RK4, RK4_LANES, STATUS, STEPS
 from leastaction.backends.native import loop
-from leastaction.backends.points import room
-from leastaction.backends.records import Memory
+from leastaction.backends.points import evaluate, room
+from leastaction.backends.records import Memory, aligned
 from leastaction.backends.rk4_tangent import STAGES, one_steps
 from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, Failure
+from leastaction.backends.status import GOING_WELL, STOPPED, Failure
 from leastaction.backends.trajectories import NEVER, Event, Trajectories, backend
+from leastaction.kernel import Native, compile_program
 from leastaction.methods import Galerkin, Method, RungeKutta4
 from leastaction.program import Program
 
@@ -266,19 +268,24 @@ class RK4Stepper(Alone):
         self._system, self._method, self._params = system, method, start.params
         self.row = row or Row.whole(system.n)
         n = system.n
-        self._kernel, fields = room(system.node, n)
+        self._kernel, fields = self.fields(system, method, start)
         self._memory = Memory()
-        self._place = self._memory.add(
-            (RK4, {
-                **fields, "hamilton": method.form == "hamilton", "every": NEVER,
-                "first": 0, "steps": 0, "done": 0, "stored": 0, "status": 0, "start": [start.t], "step": [start.h],
-                "tableau": STAGES, "rate": 2 * n, "argument": 2 * n, "total": 2 * n, "v": start.v,
-            })
-        )  # fmt: skip
+        self._place = self._memory.add((RK4, fields))
         self._memory.finish()
         self._memory.array(self._place, "at")[1 + 2 * n :] = start.params
         self._t, self._h = float(start.t), float(start.h)
         self.y = np.concatenate([start.q, start.p if method.form == "hamilton" else start.v])
+
+    @staticmethod
+    def fields(system: Lagrangian, method: RungeKutta4, start: Start) -> tuple[Native, dict[str, Any]]:
+        """The kernel of a point, and the record of one trajectory."""
+        n = system.n
+        kernel, fields = room(system.node, n)
+        return kernel, {
+            **fields, "hamilton": method.form == "hamilton", "every": NEVER,
+            "first": 0, "steps": 0, "done": 0, "stored": 0, "status": 0, "start": [start.t], "step": [start.h],
+            "tableau": STAGES, "rate": 2 * n, "argument": 2 * n, "total": 2 * n, "own": 2 * n, "v": start.v,
+        }  # fmt: skip
 
     def _number(self, name: str) -> int:
         return self._memory.number(self._place, RK4, name)
@@ -323,6 +330,113 @@ class RK4Stepper(Alone):
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self.y[:], self.done = state["y"][0], int(state["integers"][0, 0])
         self._memory.array(self._place, "v")[:] = state["velocity"][0]
+
+
+class RK4Lanes:
+    """The classical Runge–Kutta method at work on many trajectories, side by side."""
+
+    INTEGERS: tuple[str, ...] = ("status", "steps")
+
+    def __init__(
+        self, system: Lagrangian, method: RungeKutta4, start: Start, row: Row, lanes: int, status: NDArray[np.int8]
+    ) -> None:
+        program = rk4_program(system, method)
+        assert program is not None
+        self._system, self._method, self._start, self.row = system, method, start, row
+        self.size, n, P, L = len(start.q), system.n, start.params.shape[1], lanes
+        self._kernel = compile_program(program, L, bounded=True)
+        groups = -(-self.size // L)
+        self._memory = Memory()
+        self._one = RK4Stepper.fields(
+            system, method, Start(start.t, start.q[0], start.p[0], np.zeros(n), start.h, start.params[0])
+        )
+        alone = self._memory.add((RK4, self._one[1]))
+        self._place = self._memory.add(
+            (RK4_LANES, {
+                "kernel": self._kernel.address, "alone": alone, "n": n, "param_count": P, "lanes": L, "groups": groups,
+                "every": NEVER, "skipped": 0, "rows": 0, "first": 0, "steps": 0, "start": [start.t], "step": [start.h],
+            })
+        )  # fmt: skip
+        self._memory.finish()
+        self._states = aligned(np.zeros((groups, 2 + P + 2 * n, L)))
+        self._Y, self._work = aligned(np.zeros((2 * n, L))), aligned(np.zeros(self._kernel.work))
+        self._counts = np.zeros((groups * L, 2), np.int64)
+        self._counts[self.size :, 0] = STOPPED  # lanes beyond the last trajectory never begin
+        self._counts[: self.size, 0] = status
+        y = np.concatenate([start.q, start.p if method.form == "hamilton" else start.v], axis=1)
+        self._put(np.concatenate([np.full((self.size, 2), [start.t, start.h]), start.params, y], axis=1))
+
+    def _put(self, values: FloatArray) -> None:
+        groups, numbers, L = self._states.shape
+        padded = np.zeros((groups * L, numbers))
+        padded[: self.size], padded[self.size :] = values, values[-1]
+        self._states[...] = padded.reshape(groups, L, numbers).transpose(0, 2, 1)
+
+    def _get(self) -> FloatArray:
+        groups, numbers, L = self._states.shape
+        return self._states.transpose(0, 2, 1).reshape(groups * L, numbers)[: self.size]
+
+    @property
+    def done(self) -> int:
+        return int(self.steps()[self.status() == GOING_WELL].max(initial=0))
+
+    def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
+        begun, n = self.done, self._system.n
+        k = np.arange(begun + 1, begun + steps + 1)
+        k = k[k % every == 0] if every else k[:0]
+        states = np.full((self.size, len(k), 2 * n), np.nan)
+        I, place = self._memory.I, self._place
+        numbers = {"first": begun, "steps": steps, "every": every or NEVER, "rows": len(k)}
+        numbers["skipped"] = k[0] // every if len(k) else 0
+        for name, value in numbers.items():
+            I[self._memory.number(place, RK4_LANES, name)] = value
+        arrays = self._states, self._Y, self._counts, states, self._work
+        loop("rk4.lanes")(I, self._memory.D, place, *arrays)
+        if len(k):
+            there = self.steps()[:, None] >= k
+            i, j = np.nonzero(there)
+            rows[i, k[j] // every - first] = self._momenta(states[there], k[j], self._start.params[i])
+        return int(self.steps().max()) - begun
+
+    def _momenta(self, states: FloatArray, k: NDArray[np.int64], params: FloatArray) -> FloatArray:
+        """What rows have of states of the method after k steps."""
+        n = self._system.n
+        if self._method.form == "lagrange" and len(states):
+            t = np.asarray(self._start.t + k * self._start.h, float)
+            at = np.concatenate([t[:, None], states, params], axis=1)
+            states = np.concatenate([states[:, :n], evaluate(self._system.gradient.select("Lv"), at)], axis=1)
+        return states[:, self.row.columns]
+
+    def steps(self) -> NDArray[np.int64]:
+        return self._counts[: self.size, 1].copy()
+
+    def status(self) -> NDArray[np.int8]:
+        return self._counts[: self.size, 0].astype(np.int8)
+
+    def at(self) -> FloatArray:
+        return self._momenta(self._get()[:, -2 * self._system.n :].copy(), self.steps(), self._start.params)
+
+    def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return np.zeros(self.size, np.int64), np.zeros(self.size, np.int64)
+
+    def counts(self) -> dict[str, Any]:
+        return {}
+
+    def failure(self) -> Failure | None:
+        failed = self.status()[self.status() != GOING_WELL]
+        return Failure(int(failed[-1]), float("nan"), 0, 0.0) if failed.size else None
+
+    def finish(self, standing: Any) -> None:
+        """Nothing is computed on the way."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {"y": self._get()[:, -2 * self._system.n :].copy(), "integers": self._counts[: self.size].copy()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        values = self._get().copy()
+        values[:, -2 * self._system.n :] = state["y"]
+        self._put(values)
+        self._counts[: self.size] = state["integers"]
 
 
 class RK4Tangent(RK4Stepper):

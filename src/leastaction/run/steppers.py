@@ -6,13 +6,15 @@ import time
 from typing import Any
 
 from leastaction import steppers
+from leastaction.backends.fused.rk4 import rk4_program
 from leastaction.backends.status import STOPPED
-from leastaction.backends.stepper import GalerkinStepper, Start, Stepper
+from leastaction.backends.stepper import GalerkinStepper, RK4Lanes, Start, Stepper
 from leastaction.backends.trajectories import Backend, backend
 from leastaction.kernel import native_lanes
 from leastaction.lagrangian import Lagrangian
-from leastaction.methods import Galerkin
+from leastaction.methods import Galerkin, RungeKutta4
 from leastaction.numbers.rounding import Digits
+from leastaction.program import Program
 from leastaction.reading import MOST_STEPS, floats
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Standing
@@ -27,8 +29,18 @@ def lanes(plan: Plan) -> int:
     """
     if not plan.many or plan.row.varied:
         return 1
+    if _explicit(plan) is not None:
+        return 1 if plan.watch.kinds else native_lanes()
     how = _native(plan, native_lanes())
     return 1 if how is None or (plan.watch.kinds and not how.fused) else how.lanes
+
+
+def _explicit(plan: Plan) -> Program | None:
+    """A step of RK4 as one Program, if that is what the plan is about and it can be one."""
+    system, method = plan.system, plan.method
+    if not (isinstance(system, Lagrangian) and isinstance(method, RungeKutta4)) or isinstance(plan.reals, Digits):
+        return None
+    return rk4_program(system, method)
 
 
 def together(plan: Plan, size: int) -> int:
@@ -74,12 +86,15 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
     width = lanes(plan)
     if width == 1:
         return _one(plan, starts, standing)
-    assert isinstance(plan.system, Lagrangian) and isinstance(plan.method, Galerkin)
+    system, method = plan.system, plan.method
+    assert isinstance(system, Lagrangian)
     start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params)
-    if plan.watch.kinds:
-        found: Stepper = WatchedLanes(plan, start, starts.status, width)
+    if isinstance(method, RungeKutta4):
+        found: Stepper = RK4Lanes(system, method, start, plan.row, width, starts.status)
+    elif plan.watch.kinds:
+        found = WatchedLanes(plan, start, starts.status, width)
     else:
-        found = GalerkinStepper(plan.system, plan.method, start, plan.row, width)
+        found = GalerkinStepper(system, method, start, plan.row, width)
         found.put(starts.status)
     return _restored(found, standing)
 

@@ -219,7 +219,7 @@ def test_a_state_of_another_version_is_refused(tmp_path, monkeypatch):
         return standing
 
     monkeypatch.setattr(archive, "standing_of", other)
-    with pytest.raises(ValueError, match="the version that wrote it"):
+    with pytest.raises(la.StoreError, match="the version that wrote it"):
         la.resume(file, steps=10)
 
 

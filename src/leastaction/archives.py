@@ -79,6 +79,8 @@ def resume(
         archive.tidy()
         plan = replace(disk.plan, steps=count)
         check_length(plan)
+        with interpreting(archive.path), compiling():
+            disk.check_states()
         with preparing("nothing was computed, and the archive is as it was"), compiling():
             told = prepare(plan, disk.starts)
         disk.extend(count)

@@ -42,7 +42,7 @@ from leastaction.run.plan import Plan
 from leastaction.run.reductions import Event, Watch
 from leastaction.run.standing import Block, Standing, Status
 from leastaction.run.starts import Starts
-from leastaction.run.steppers import lanes, state_size
+from leastaction.run.steppers import check_state, lanes, state_size
 from leastaction.store import texts
 from leastaction.store.archive import Archive, Layout
 from leastaction.store.checkpoint import Checkpoint
@@ -221,6 +221,13 @@ class Disk:
         mapping(entry(checkpoint.facts, "counts"), "counts")
         if (failure := entry(checkpoint.facts, "failure")) is not None:
             numbers(listing(failure, "failure", len(fields(Failure))), "failure")
+
+    def check_states(self) -> None:
+        """Whether all chunks can go on from where they stand."""
+        for begin, end in self.chunks():
+            checkpoint = self.checkpoint(begin)
+            if checkpoint is not None:
+                check_state(self.plan, self.starts.part(begin, end), standing_of(checkpoint))
 
     def commit(self, begin: int, checkpoint: Checkpoint) -> None:
         self.archive.commit(checkpoint, self._name(begin))

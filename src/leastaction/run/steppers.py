@@ -111,9 +111,19 @@ def _one(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
 
 
 def _restored(stepper: Stepper, standing: Standing) -> Stepper:
-    """A stepper set up again. What it left may come from a stranger: native loops would trust it."""
-    if not standing.steps.any():
-        return stepper
+    """A stepper set up again as it stood."""
+    if standing.steps.any():
+        stepper.restore(standing.state)
+    return stepper
+
+
+def check_state(plan: Plan, starts: Starts, standing: Standing) -> None:
+    """Refuse, with a ValueError, what no stepper can have left: a stranger may have, and native loops would trust it."""
+    begun = standing.steps > 0
+    if not begun.any():
+        return
+    some = together(plan, len(starts))
+    stepper = at_work(plan, starts.part(0, some), Standing.begin(plan, starts.part(0, some)))
     fresh, state = stepper.state(), standing.state
     if state.keys() != fresh.keys():
         raise ValueError(
@@ -121,10 +131,15 @@ def _restored(stepper: Stepper, standing: Standing) -> Stepper:
             f"{', '.join(fresh)}; go on with the version that wrote it"
         )
     for name, array in fresh.items():
-        floats(state, name, array.shape, array.dtype)
-    for name, found in zip(stepper.INTEGERS, state["integers"].T, strict=True):
-        low, high = {"steps": (standing.steps, standing.steps), "status": (0, STOPPED)}.get(name, (0, MOST_STEPS))
-        if name != "layout" and not ((low <= found) & (found <= high)).all():
-            raise ValueError(f"the state's integers are not those after {standing.steps} steps: {name} = {found}")
-    stepper.restore(state)
-    return stepper
+        floats(state, name, (len(starts), *array.shape[1:]), array.dtype)
+    steps = standing.steps[begun]
+    for k, name in enumerate(stepper.INTEGERS):
+        low, high = {"steps": (steps, steps), "status": (0, STOPPED)}.get(name, (0, MOST_STEPS))
+        found = state["integers"][begun, k]
+        if name == "layout":
+            if (found != fresh["integers"][0, k]).any():
+                raise ValueError(
+                    "the trajectories stand as another version of leastaction has left them; go on with it"
+                )
+        elif not ((low <= found) & (found <= high)).all():
+            raise ValueError(f"the state's integers are not those after {steps} steps: {name} = {found}")

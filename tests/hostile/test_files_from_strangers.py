@@ -162,7 +162,7 @@ def check_archive(file):
 
 
 KINDS = ["plain", "tangent", "digits", "linear", "sparse"]
-RUNS = ["path", "rk4", "linear", "sparse", "lanes", "singles"]
+RUNS = ["path", "rk4", "linear", "sparse", "lanes", "singles", "digits", "linear-ensemble"]
 
 
 def any_content(saved, folder, seed):

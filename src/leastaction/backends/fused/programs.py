@@ -25,7 +25,7 @@ Blocks = list[tuple[str, int]]
 # Beyond these, whole-step code costs more to compile and to fetch than it saves.
 MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
-FEWEST_CHORDS = 4  # where Newton costs less than so many, there are none
+FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes
 MOST_CHORDS = 40
 
 
@@ -113,7 +113,7 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
     newtons = newton_work(step, lanes) / work(_chord(step, mass, builder(), 1))
     ahead, B = builder()
     onward = advance(system, step, ahead, B, None, mass, None, False)
-    chords = max(FEWEST_CHORDS, min(MOST_CHORDS, int(2 * newtons)))
+    chords = max(1, min(MOST_CHORDS, int(2 * newtons)))
     return StepPrograms({"advance": onward, **_chords(step, mass, builder, chords)}, chords, rows)
 
 

@@ -31,9 +31,13 @@ Event = tuple[int, int, bool]  # direction, how many to record, whether it stops
 
 _NOTHING = np.zeros(1)
 NEVER = 2**62  # steps after which a state is stored that is not to be stored
+# After a step for which chords did not do, those to follow begin with Newton: so many, divided by the chords that cost
+# about as much.
+RESTING = 64
 KERNELS = ("advance", "inner", "outer", "restart", "fresh", "kept")
 
-# Single trajectories of more unknowns than these are faster in the solver's loops, with the points side by side.
+# Single trajectories of higher degree or of more unknowns than these are faster with the points side by side.
+MOST_DEGREE = 3
 MOST_UNKNOWNS = 8
 
 
@@ -54,8 +58,9 @@ class Backend:
     @cached_property
     def programs(self) -> StepPrograms | None:
         """The kernels of a whole step, or None where the solver's loops do it."""
-        if self.lanes > 1 or self.step.s * self.step.n <= MOST_UNKNOWNS:
-            return step_programs(self.system, self.method, self.event, self.energy)
+        small = self.step.s <= MOST_DEGREE and self.step.s * self.step.n <= MOST_UNKNOWNS
+        if self.lanes > 1 or small:
+            return step_programs(self.system, self.method, self.event, self.energy, self.lanes > 1)
         return side_by_side(self.system, self.method, native_lanes())
 
     @property
@@ -212,6 +217,7 @@ class Trajectories:
                 "events": len(events), "every": NEVER, "skipped": 0, "rows": 0, "width": row.width,
                 "kept_count": len(row.columns), "kept_numbers": row.columns,
                 "records": records, "n": n, "s": s, "param_count": step.params,
+                "resting": max(1, RESTING // self._chords(solver)),
                 "left": at.get("left", 0), "columns": row.varied, **self._sensitive(alone, row.varied),
                 "first": 0, "steps": 0, "most": 0, "event": table or [0],
                 "start": [t0], "step": [h], "undone": 1, "failure": 3,
@@ -227,6 +233,11 @@ class Trajectories:
         self._scratch = aligned(np.zeros(max((kernel.work for kernel in kernels.values()), default=1)))
         self.counts = np.zeros((self.groups * L, COUNTS), np.int64)
         self.records = np.full((self.groups * L, records, 1 + 2 * n + n * s), np.nan)
+
+    def _chords(self, solver: int) -> int:
+        """How many chords cost about as much as to solve a step by Newton."""
+        programs = self.backend.programs
+        return programs.chords if programs is not None else self.solvers.chords[solver]
 
     def _sensitive(self, alone: int, columns: int) -> dict[str, int]:
         """The terms along whose derivatives so many directions are carried."""

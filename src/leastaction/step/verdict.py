@@ -6,9 +6,9 @@ largest |z_j^ν| in this step so far, the size of the k-th increment is δ_k = m
 
     done        if what would come next is negligible, or if δ_k is small and shrinks no more (θ > ½): the floor.
                 After a fresh Jacobian at both, the next increment is δ_k θ² (Newton), else δ_k θ (a chord).
-    in doubt    if the first increment is longer than thrice the steps lately, or than thrice h times the velocity, in
-                any coordinate; if the root is farther away than twice that; or if the iteration contracts less than
-                the theorem below promises.
+    in doubt    if the first increment is longer, in any coordinate, than thrice the steps lately and than one and a
+                half times h times the velocity; if the root is farther away than twice that; or if the iteration
+                contracts less than the theorem below promises.
     keep        if as many chords as cost a fresh Jacobian will end the iteration.
 
 If the second Newton increment is at most a quarter of the first, the root is the only one near the prediction (the
@@ -16,7 +16,8 @@ affine-invariant Newton–Kantorovich theorem; Deuflhard, *Newton Methods for No
 Jacobian kept the second increment is shorter, κ/2 of the first, not (κ/2)/(1 − κ): where the latter is a quarter, κ =
 1/3, the former is a sixth. The theorem's κ holds all along: with κ ≤ 1/3 a third Newton increment is at most a
 fourteenth of the second, one with a kept Jacobian never more than 0.42 of the one before. Where later ones are longer
-than a quarter, or a half, the first two have deceived, and the root may be a wrong one. The theorem's constant is seen
+than a quarter, or a half, the first two have deceived, and the root may be a wrong one. Where a chord's first increment
+is a small part of the step already (NEARBY), a half will do for the second, too. The theorem's constant is seen
 at one place only, so this is no proof; `docs/design.md` tells what was measured.
 
 Floors. A coordinate may rest, or all but rest, while rounding moves it: its increments are then noise, and compare with
@@ -26,9 +27,8 @@ nothing. What coordinate j of a step is summed from has the size
                                 + |h| (|f_k| + Σ_l |f_q|_kl |q_l| + |f_v|_kl |v_l|) ),
 
 so noise is some ε g_j, and more where others that are noise move it: |h| |L_vv⁻¹| (|m_q| + |f_v| + |h| |f_q|) g on top,
-some times over. Where continuation finds no root without, it computes g_j. From then on increments of coordinate j
-count by what they exceed NOISE g_j, and the reach is at least that; it fades with every step, and is computed again
-when it is missed.
+some times over. Where continuation finds no root without, it computes g_j. From then on, as long as coordinate j moves
+by little of g_j (STILL NOISE), increments count by what they exceed NOISE g_j, and the reach is at least that.
 
 The rule is written once, without branches, on Values of a Builder: inlined in fused kernels, compiled for the native
 loops, evaluated at any precision.
@@ -52,12 +52,14 @@ MOST_ITERATIONS = 50
 TINY = 1e-280
 ON_THE_BRANCH = 0.25
 SECOND_CHORD = ON_THE_BRANCH / 1.5
+NEARBY = 1 / 16  # a prediction that missed by no more than this part of the step was near any root there is
 LATER_CHORD = 0.5
-REACH = 3.0  # a step may be thrice as long as those lately (the longest of them, fading), or as h times the velocity
+REACH = 3.0  # a step may be thrice as long as those lately (the longest of them, fading) …
+GOING = 1.5  # … or half as long again as h times the velocity
 FAR = 2.0
 NOISE = 2.0**-46  # of g_j: increments as small as that are rounding
-FADING = 0.95  # what that becomes of itself with every step
-FORGETTING = 0.5  # … and the length of a step
+STILL = 2.0**40  # a coordinate that moves by more than so many times its noise has none that counts
+FORGETTING = 0.5  # what the length of a step becomes of itself with every step
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is one
 
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers
@@ -95,7 +97,7 @@ def verdict(
     stalled = (rate > 0.5) & (small if fresh else size <= negligible * AT_THE_FLOOR)
     solved = x["sound"] & ((size <= negligible) | (~first & ((left <= negligible) | stalled)))
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
-    most: Any = ON_THE_BRANCH if fresh else second.where(SECOND_CHORD, LATER_CHORD)
+    most: Any = ON_THE_BRANCH if fresh else (second & (before > NEARBY)).where(SECOND_CHORD, LATER_CHORD)
     doubt = x["doubt"] | (first & x["off"]) | (~first & ~small & ~(rate <= most))
     keep: Any = left * _power(gain, chords) <= negligible
     if fresh:

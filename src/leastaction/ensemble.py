@@ -64,10 +64,12 @@ def ensemble(
     A trajectory with a step that cannot be solved is marked in `.status` and ends there (NaN after); the others go on.
     The result does not depend on the order of the trajectories, nor on `threads` or `client`.
 
+    >>> import numpy as np
+    >>> import leastaction as la
     >>> def pendulum(q, v, g):
     ...     return 0.5 * v[0] ** 2 + g * np.cos(q[0])
-    >>> system = Lagrangian(pendulum, n=1, params={"g": 9.81})
-    >>> paths = ensemble(system, "simpson", [1.0], [0.0], params={"g": [1.0, 4.0, 9.0]}, h=0.01, steps=100, every=50)
+    >>> system = la.Lagrangian(pendulum, n=1, params={"g": 9.81})
+    >>> paths = la.ensemble(system, "simpson", [1.0], [0.0], params={"g": [1.0, 4.0, 9.0]}, h=0.01, steps=100, every=50)
     >>> paths.q.shape
     (3, 3, 1)
     """

@@ -329,11 +329,11 @@ def test_code_that_is_held_stays(monkeypatch):
     kept = compile_program(program_number(1000))
     system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.3137 * q @ q, n=2)
     run = stepper(system, la.method("simpson"), Start(0.0, np.ones(2), np.ones(2), np.ones(2), 0.1, np.zeros(0)))
-    rows = np.zeros((20, 4))
-    run.advance(10, 1, 20, rows)
+    rows = np.full((1, 20, 4), np.nan)
+    run.advance(10, 1, 1, rows)
     for k in range(2000, 2030):
         compile_program(program_number(k))
     gc.collect()
-    run.advance(10, 1, 20, rows[10:])
+    run.advance(10, 1, 1, rows)
     assert np.isfinite(rows).all()
     assert compile_program(program_number(1000)) is kept

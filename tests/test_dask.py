@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.many import archive, cluster
-from leastaction.many.job import Job, Status
-from leastaction.many.reductions import Plan
-from leastaction.many.starts import starts
+from leastaction.run import Status, archive, cluster
+from leastaction.run.plan import plan_run
+from leastaction.run.standing import Standing
 
 distributed = pytest.importorskip("distributed")
 
@@ -90,8 +89,8 @@ def test_a_worker_killed_in_the_middle(client):
 def test_a_stored_ensemble_goes_on_on_a_cluster(client, tmp_path, monkeypatch, method):
     """Stored and extended there and here, in many short stretches."""
     monkeypatch.setattr(archive, "BLOCK_BYTES", 2**11)
-    monkeypatch.setattr(archive, "SMALLEST_BLOCK_BYTES", 1)
-    monkeypatch.setattr(archive._OnDisk, "seconds", 0.001)
+    monkeypatch.setattr(archive, "USUAL_ROWS", 1)
+    monkeypatch.setattr(archive, "CHECKPOINT_SECONDS", 0.001)
     Q, P, m = random_starts(16)
     options = {"params": {"m": m}, "h": 0.02, "every": 3, "reduce": REDUCE}
     file = tmp_path / "run.zarr"
@@ -108,7 +107,7 @@ def test_a_stored_ensemble_goes_on_on_a_cluster(client, tmp_path, monkeypatch, m
 
 
 def test_a_worker_killed_in_the_middle_of_a_stored_run(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(archive._OnDisk, "seconds", 0.1)
+    monkeypatch.setattr(archive, "CHECKPOINT_SECONDS", 0.1)
     Q, P, m = random_starts(128)
     options = {"params": {"m": m}, "h": 0.01, "steps": 20_000, "every": 100}
     with a_worker_killed(client):
@@ -145,10 +144,10 @@ def test_a_worker_keeps_the_systems_it_needs(monkeypatch):
     seen = []
     for k in (1.0, 2.0, 1.0, 3.0):
         system = la.Lagrangian(lambda q, v, k=k: 0.5 * v[0] ** 2 - k * q[0] ** 4, n=1)
-        job = Job(system, la.methods.method("simpson"), 0.0, 0.1, 3, 1, Plan(None, (), ()))
-        start = starts(system, [1.0], [0.0], None, 0.0, None)
-        standing, rows = cluster._work(job, start, None, (0, job.kept), np.inf)
-        assert list(standing.steps) == [3] and np.isfinite(rows).all()
+        how = {"h": 0.1, "steps": 3, "t_end": None, "t0": 0.0, "params": None, "every": 1, "many": True}
+        plan, starts = plan_run(system, "simpson", ([1.0], [0.0], None), **how)
+        standing, rows = cluster._work(plan, starts, Standing.begin(plan, starts), (0, plan.kept), np.inf)
+        assert list(standing.steps) == [3] and np.isfinite(rows[:, 1:]).all()  # the first row is where it begins
         seen.append(system.program.digest)
     assert [digest for digest, _ in cluster._systems] == [seen[0], seen[3]]  # the last two that were used
 

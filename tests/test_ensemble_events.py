@@ -9,7 +9,7 @@ import pytest
 
 import leastaction as la
 from ensembles import KEPLER, PENDULUM, chain
-from leastaction.many import Status
+from leastaction.run import Status
 
 
 def test_energy_range_is_that_of_the_stored_states():

@@ -10,8 +10,8 @@ import pytest
 import sympy as sp
 
 import leastaction as la
-from leastaction.border import count_steps
 from leastaction.kernel import compile as kernel_compile
+from leastaction.run.checks import count_steps
 from systems import case, double_pendulum, driven_pendulum
 
 HERE = Path(__file__).parent
@@ -85,7 +85,7 @@ def test_every_keeps_rows_of_the_whole_run(steps, every, method):
 
 def test_pieces_do_not_show(monkeypatch):
     """The native loop runs in pieces; where they are cut changes no bit."""
-    module = sys.modules["leastaction.integrate"]
+    module = sys.modules["leastaction.run.drive"]
     for method in ("P5N5Q10Gau", "rk4-lagrange"):
         whole = run("driven-pendulum", method, steps=101, every=3)
         monkeypatch.setattr(module, "FIRST_PIECE", 7)

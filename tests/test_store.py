@@ -18,8 +18,8 @@ import pytest
 
 import leastaction as la
 from damage import HOW, spoil
-from leastaction.store import archive as archive_module
-from leastaction.store import systems as systems_module
+from leastaction.backends.stepper import GalerkinStepper
+from leastaction.run import archive as archive_module
 from seeds import fresh_generator
 
 pytest.importorskip("zarr")
@@ -46,7 +46,7 @@ BEGIN = {"q0": [1.0, 2.0], "p0": [0.0, 0.0], "h": 0.01}
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Chunks of 64 rows, so that short runs have many."""
-    monkeypatch.setattr(archive_module, "CHUNK_BYTES", 16)
+    monkeypatch.setattr(archive_module, "BLOCK_BYTES", 16)
 
 
 def same(stored, path):
@@ -103,14 +103,14 @@ SCRIPT = """
 import sys
 import numpy as np
 import leastaction as la
-from leastaction.store import archive, run
+from leastaction.run import archive
 
 def double_pendulum(q, v, m, g):
     T = 0.5 * (1 + m) * v[0] ** 2 + 0.5 * m * v[1] ** 2 + m * v[0] * v[1] * np.cos(q[0] - q[1])
     return T + (1 + m) * g * np.cos(q[0]) + m * g * np.cos(q[1])
 
-archive.CHUNK_BYTES = 2**14
-run.CHECKPOINT_SECONDS = 0.02
+archive.BLOCK_BYTES = 2**14
+archive.CHECKPOINT_SECONDS = 0.02
 file, steps, every = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 print("ready", flush=True)
 if sys.argv[4] == "new":
@@ -207,18 +207,16 @@ def test_a_run_that_goes_on_for_a_while_remembers_its_planned_end(tmp_path):
 @contextmanager
 def stopped_after(steps):
     """As by the keyboard, after so many steps or some more."""
-    from leastaction.store import run
+    advance = GalerkinStepper.advance
 
-    advance = run._Stream.advance
-
-    def counted(stream, piece, count):
-        failure = advance(stream, min(piece, 10), count)
-        if stream.done >= steps:
-            stream.stop()
-        return failure
+    def counted(stepper, piece, *how):
+        done = advance(stepper, min(piece, 10), *how)
+        if stepper.done >= steps:
+            signal.raise_signal(signal.SIGINT)
+        return done
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run._Stream, "advance", counted)
+        patch.setattr(GalerkinStepper, "advance", counted)
         yield
 
 
@@ -341,7 +339,7 @@ def test_another_format_is_refused_and_left_alone(finished):
 
 
 def test_another_machine_goes_on_with_a_warning(finished, monkeypatch):
-    monkeypatch.setattr(systems_module, "fingerprint", lambda: "another processor")
+    monkeypatch.setattr("leastaction.lagrangian.fingerprint", lambda: "another processor")
     with pytest.warns(RuntimeWarning, match="last digits may differ"):
         la.resume(finished, steps=1)
 
@@ -428,7 +426,7 @@ def test_xarray_reads_what_it_needs(finished):
 
 
 def test_memory_does_not_grow_with_the_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive_module, "CHUNK_BYTES", 2**15)
+    monkeypatch.setattr(archive_module, "BLOCK_BYTES", 2**15)
 
     def peak(steps):
         tracemalloc.start()

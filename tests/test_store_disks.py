@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.many import archive as ensembles
-from leastaction.store import archive as paths
+from leastaction.run import archive
 
 pytest.importorskip("zarr")
 
@@ -40,9 +39,8 @@ both = pytest.mark.parametrize("run", [path, ensemble])
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Chunks of 64 rows and less, so that short runs have many."""
-    monkeypatch.setattr(paths, "CHUNK_BYTES", 16)
-    monkeypatch.setattr(ensembles, "BLOCK_BYTES", 2**12)
-    monkeypatch.setattr(ensembles, "SMALLEST_BLOCK_BYTES", 1)
+    monkeypatch.setattr(archive, "BLOCK_BYTES", 2**9)
+    monkeypatch.setattr(archive, "USUAL_ROWS", 1)
 
 
 def same(stored, whole):
@@ -72,8 +70,7 @@ def test_a_disk_that_refuses_costs_nothing_that_was_counted(tmp_path, small_chun
 @pytest.mark.parametrize(("run", "steps"), [(path, 100_000), (ensemble, 10_000)])
 def test_a_disk_that_is_full(tmp_path, monkeypatch, run, steps):
     """A real one, of one megabyte."""
-    for module, name in ((paths, "CHUNK_BYTES"), (ensembles, "BLOCK_BYTES"), (ensembles, "SMALLEST_BLOCK_BYTES")):
-        monkeypatch.setattr(module, name, 2**15)
+    monkeypatch.setattr(archive, "BLOCK_BYTES", 2**15)
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]

@@ -19,7 +19,7 @@ import pytest
 
 import leastaction as la
 from damage import HOW, spoil
-from leastaction.many import Status, archive
+from leastaction.run import Section, Status, archive, drive
 from seeds import fresh_generator
 
 zarr = pytest.importorskip("zarr")
@@ -70,7 +70,7 @@ def same(stored, paths):
         np.testing.assert_array_equal(np.asarray(getattr(stored, name)), getattr(paths, name), err_msg=name)
     assert stored.reduced.keys() == paths.reduced.keys()
     for name, found in paths.reduced.items():
-        for part in ("count", "t", "q", "p") if isinstance(found, la.many.Section) else ("__array__",):
+        for part in ("count", "t", "q", "p") if isinstance(found, Section) else ("__array__",):
             if part == "__array__":
                 np.testing.assert_array_equal(stored.reduced[name], found, err_msg=name)
             else:
@@ -83,13 +83,15 @@ def same(stored, paths):
 def small(monkeypatch):
     """Few trajectories in a chunk, few rows in a block."""
     monkeypatch.setattr(archive, "BLOCK_BYTES", 8 * 2 * 8 * 12)
-    monkeypatch.setattr(archive, "SMALLEST_BLOCK_BYTES", 1)
+    monkeypatch.setattr(archive, "USUAL_ROWS", 1)
 
 
 @pytest.fixture
 def restless(monkeypatch):
     """A checkpoint after the smallest piece of work."""
-    monkeypatch.setattr(archive._OnDisk, "seconds", 0.0)
+    monkeypatch.setattr(archive, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(drive, "PIECE_SECONDS", 0.0)
+    monkeypatch.setattr(drive, "FIRST_PIECE", 16)
 
 
 # ---------------------------------------------------------------------------------------- extensions
@@ -124,7 +126,7 @@ def test_an_extended_ensemble_is_the_uninterrupted_one(tmp_path, small, kind, ev
 @pytest.mark.parametrize(("kind", "every"), cases(("lanes", 3), ("lanes", 0), ("rk4", 3), ("large", 0)))
 def test_from_whatever_checkpoint(tmp_path, small, restless, kind, every, monkeypatch):
     """Every stretch as short as can be, in a run that is ended in the middle again and again."""
-    monkeypatch.setattr("leastaction.many.singles.BLOCK", 40)
+    monkeypatch.setattr("leastaction.run.watched.BLOCK", 40)
     file = tmp_path / "run.zarr"
     taken = []
     take = archive._OnDisk.take
@@ -170,7 +172,7 @@ def test_a_plan_once_made_is_kept(tmp_path, small):
     """As if killed right after more steps were planned, before anything else; and asked for more again."""
     file = tmp_path / "run.zarr"
     run(steps=40, every=7, store=file)
-    archive.Disk.open(archive.Archive.open(file, write=True)).extend(60)
+    archive.Disk.open(archive.Archive.open(file, write=True)).extend(100)
     paths = la.open(file)
     assert len(paths.t) == len(in_memory("lanes", 100, 7).t)
     ended = in_memory("lanes", 40, 7).status != Status.COMPLETE
@@ -217,7 +219,7 @@ def test_a_state_of_another_version_is_refused(tmp_path, monkeypatch):
         return standing
 
     monkeypatch.setattr(archive, "standing_of", other)
-    with pytest.raises(ValueError, match="the version that wrote it"):
+    with pytest.raises(la.StoreError, match="the version that wrote it"):
         la.resume(file, steps=10)
 
 
@@ -227,13 +229,13 @@ SCRIPT = """
 import sys
 import numpy as np
 import leastaction as la
-from leastaction.many import archive
+from leastaction.run import archive
 
 def L(q, v, w):
     return 0.5 * v[0] ** 2 + w * np.cos(q[0])
 
 archive.BLOCK_BYTES = 2**14
-archive._OnDisk.seconds = 0.02
+archive.CHECKPOINT_SECONDS = 0.02
 file, steps, how = sys.argv[1:]
 print("ready", flush=True)
 if how == "new":
@@ -294,7 +296,7 @@ def test_killed_at_random_moments_also_while_extended(tmp_path):
     time.sleep(rng.uniform(0.0, 0.6))
     kills += killed(process)
     assert kills >= 1
-    assert archive.Disk.open(archive.Archive.open(file)).job.steps == first + more
+    assert archive.Disk.open(archive.Archive.open(file)).plan.steps == first + more
     whole = pendulums(first + more)
     partial = la.open(file)
     q = np.asarray(partial.q)
@@ -345,7 +347,7 @@ def test_interrupted_by_the_keyboard(tmp_path):
 def test_memory_does_not_grow_with_the_run(tmp_path, monkeypatch, kind):
     for name in ("BLOCK_BYTES", "TABLE_BYTES"):
         monkeypatch.setattr(archive, name, 2**16)
-    monkeypatch.setattr("leastaction.many.stored.TIMES", 2**10)
+    monkeypatch.setattr("leastaction.run.view.TIMES", 2**10)
     system, method = KINDS[kind]
 
     def peak(steps):
@@ -465,7 +467,7 @@ def test_archives_of_the_older_layout_are_refused_and_left_alone(finished):
     (finished / "zarr.json").write_text(json.dumps(description))
     before = {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()}
     for use in (la.open, la.resume):
-        with pytest.raises(la.StoreError, match=r"format 1 of a stored ensemble.* format 3"):
+        with pytest.raises(la.StoreError, match=r"format 1 of a stored ensemble.* format 4"):
             use(finished)
     assert {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()} == before
 
@@ -474,7 +476,7 @@ def test_what_no_checkpoint_counts_is_dropped(tmp_path, small):
     file = tmp_path / "run.zarr"
     run(steps=40, every=3, store=file)
     disk = archive.Disk.open(archive.Archive.open(file))
-    folder = file / "q" / "c" / "0" / str(disk.job.kept // disk.rows + 1)
+    folder = file / "q" / "c" / "0" / str(disk.plan.kept // disk.rows + 1)
     folder.mkdir()
     (folder / "0").write_bytes(b"half a block")
     (folder / "0.123.partial").write_bytes(b"and a temporary file")

@@ -12,14 +12,16 @@ True
 from leastaction import analysis, linear, problems
 from leastaction.analysis.tangent import tangent
 from leastaction.archives import open, resume
+from leastaction.ensemble import ensemble
 from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError, UnstableStepError
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
-from leastaction.many import Crossings, EnergyRange, FirstCrossing, Paths, ensemble
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
+from leastaction.paths import Paths
 from leastaction.quadrature import gauss, lobatto
+from leastaction.run import Crossings, EnergyRange, FirstCrossing
 from leastaction.store import StoreError
 from leastaction.trace import const
 from leastaction.version import __version__

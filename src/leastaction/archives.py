@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from leastaction.many import archive as ensembles
-from leastaction.many.ensemble import open_ensemble, resume_ensemble
-from leastaction.many.paths import Paths
+from leastaction.paths import Paths
+from leastaction.results import from_archive, shown
+from leastaction.run.archive import Disk, machine
+from leastaction.run.checks import check_count, number, positive, steps_until
+from leastaction.run.drive import usual_parts
+from leastaction.run.interrupts import preparing
+from leastaction.run.plan import check_length
+from leastaction.run.standing import Status
+from leastaction.run.steppers import prepare
+from leastaction.run.view import view
 from leastaction.store.archive import Archive
+from leastaction.store.errors import StoreError
 from leastaction.store.header import interpreting
-from leastaction.store.run import resume_run
-from leastaction.store.stored import StoredPath, stored_path
+from leastaction.stored_path import StoredPath
+from leastaction.version import __version__
+from leastaction.waiting import compiling
 
 
 def open(path: str | os.PathLike[str]) -> StoredPath | Paths:
@@ -24,19 +34,20 @@ def open(path: str | os.PathLike[str]) -> StoredPath | Paths:
     """
     archive = Archive.open(FilePath(path))
     with interpreting(archive.path):
-        if archive.header["kind"] == ensembles.KIND:
-            return open_ensemble(archive)
         # The checkpoint after the metadata: what it counts is there. The lock before it: a run may end in between.
         held = archive.written()
-        found = stored_path(archive, archive.checkpoint())
-        return replace(found, standing="killed") if found.standing == "running" and not held else found
+        disk = Disk.open(archive)
+        found: StoredPath | Paths = shown(disk, view(disk))
+        if isinstance(found, StoredPath) and found.standing == "running" and not held:
+            return replace(found, standing="killed")
+        return found
 
 
 def resume(
     path: str | os.PathLike[str],
     steps: int | None = None,
     *,
-    t_end: float | None = None,
+    t_end: Any = None,
     client: Any = None,
     threads: int | None = None,
     progress: bool = False,
@@ -52,8 +63,79 @@ def resume(
     if steps is not None and t_end is not None:
         raise ValueError("say how far to go on: with steps= or with t_end=, not both")
     archive = Archive.open(FilePath(path), write=True)
-    if archive.header["kind"] == ensembles.KIND:
-        return resume_ensemble(archive, steps, t_end, client, threads, progress)
-    if client is not None or threads is not None:
+    many = archive.header["kind"] == "ensemble"
+    if not many and (client is not None or threads is not None):
         raise ValueError("client= and threads= are for ensembles; this archive holds one path")
-    return resume_run(archive, steps, t_end, progress)
+    with archive.writing():
+        with interpreting(archive.path):
+            disk = Disk.open(archive)
+            standing = view(disk).standing
+        usual = usual_parts(disk.plan, disk.size, client, threads)
+        with interpreting(archive.path):
+            disk.parts(usual)  # before anything is changed
+        count = (_goal_of_many if many else _goal)(disk, standing, steps, t_end)
+        check_count(count)
+        _compare(disk)
+        archive.tidy()
+        plan = replace(disk.plan, steps=count)
+        check_length(plan)
+        with interpreting(archive.path), compiling():
+            disk.check_states()
+        with preparing("nothing was computed, and the archive is as it was"), compiling():
+            told = prepare(plan, disk.starts)
+        disk.extend(count)
+        return from_archive(disk, told, progress, client, threads)
+
+
+def _goal(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
+    """How many steps a path is to have, counted from its start."""
+    path, done, planned = disk.archive.path, int(standing.steps[0]), disk.plan.steps
+    if standing.status[0] != Status.COMPLETE:
+        raise StoreError(
+            f"the run in {path} ended with step {done}, which could not be solved; going on would fail in "
+            "the same way. Start anew with a smaller step"
+        )
+    count = planned
+    if t_end is not None:
+        count = _until(disk, t_end)
+    elif steps is not None:
+        count = done + positive("steps", steps)
+    if count <= done:
+        told = "" if t_end is None else f" and is past t_end = {float(t_end):g}"
+        raise ValueError(
+            f"the run in {path} has done {'all of its ' if done >= planned else ''}{done} steps{told}; say how "
+            "many more with steps=, or until when with t_end="
+        )
+    return count
+
+
+def _goal_of_many(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
+    """How many steps the trajectories of an ensemble are to have."""
+    planned = disk.plan.steps
+    if t_end is None:
+        return planned + (0 if steps is None else positive("steps", steps))
+    count = _until(disk, t_end)
+    if count < planned:
+        raise ValueError(
+            f"t_end = {float(t_end):g} is before the planned end, {planned} steps; la.resume without it goes there"
+        )
+    return count
+
+
+def _until(disk: Disk, t_end: Any) -> int:
+    plan = disk.plan
+    with plan.reals.working():
+        return steps_until(number("t_end", t_end, plan.reals), plan.t0, plan.h)
+
+
+def _compare(disk: Disk) -> None:
+    """Warn where a run goes on under other circumstances than it began."""
+    header, here = disk.archive.header, machine(disk.plan)
+    if (header["version"], header["machine"]) != (__version__, here):
+        warnings.warn(
+            f"{disk.archive.path} was begun by leastaction {header['version']} on '{header['machine'][:60]} …' and "
+            f"goes on with {__version__} on '{here[:60]} …': its last digits may differ from those of an uninterrupted "
+            "run",
+            RuntimeWarning,
+            stacklevel=3,
+        )

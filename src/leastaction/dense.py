@@ -8,12 +8,10 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.stepper import PolynomialStepper, Start, Stepper, stepper
-from leastaction.lagrangian import Lagrangian
-from leastaction.linear import Quadratic
-from leastaction.linear.stepper import LinearStepper
+from leastaction.backends.stepper import PolynomialStepper, Start, Stepper
 from leastaction.methods import Galerkin
-from leastaction.numbers.rounding import Digits, all_finite
+from leastaction.numbers.rounding import all_finite
+from leastaction.steppers import stepper
 
 if TYPE_CHECKING:
     from leastaction.path import Path
@@ -68,23 +66,16 @@ def _states(path: Path, wanted: NDArray[np.int64]) -> Reals:
     for r in np.unique(row[behind]):
         mine = behind[row[behind] == r]
         ahead = int((wanted[mine] - exact[mine]).max())
-        rows = np.empty((ahead, 2 * n), stored.dtype)
-        _stepper_from(path, path.t[r], path.q[r], path.p[r]).advance(ahead, 1, ahead, rows)
-        result[mine] = rows[wanted[mine] - exact[mine] - 1]
+        rows = np.empty((1, ahead, 2 * n), stored.dtype)
+        _stepper_from(path, path.t[r], path.q[r], path.p[r]).advance(ahead, 1, 1, rows)
+        result[mine] = rows[0, wanted[mine] - exact[mine] - 1]
     return result
 
 
 def _stepper_from(path: Path, t: Any, q: Reals, p: Reals) -> Stepper:
-    if isinstance(path.system, Quadratic) and path.digits is None:
-        return LinearStepper(path.system, path.method, t, q, p, path.h, allow_unstable=True)
     v = path.mechanics.velocity(q, p, t, path.params)
     start = Start(t, q, p, v, path.h, path.system.values(path.params, path.reals))
-    if isinstance(path.reals, Digits):
-        from leastaction.backends import flint
-
-        return flint.stepper(path.mechanics, path.method, start)
-    assert isinstance(path.system, Lagrangian)
-    return stepper(path.system, path.method, start)
+    return stepper(path.system, path.method, start, at=path.mechanics)
 
 
 def _polynomial(

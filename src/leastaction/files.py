@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import BinaryIO
+
+from leastaction import disk
 
 TABLE, WHOLE = "csv", "npz"
 _INSTEAD = {
@@ -37,18 +38,12 @@ def kind(file: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def replacing(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Write a file under another name; an existing one is replaced only when all is written."""
+    """Write a file in a folder that is there; an existing one is replaced only by a whole one."""
     target = FilePath(file)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} to")
-    temporary = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
-    try:
-        with open(temporary, "xb") as stream:
-            yield stream
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with disk.replacing(target) as stream:
+        yield stream
 
 
 def require_whole(data: bytes) -> None:

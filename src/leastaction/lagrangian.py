@@ -18,7 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends import points
+from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
 from leastaction.errors import DegenerateLagrangianError
+from leastaction.kernel import fingerprint
+from leastaction.numbers.notation import to_texts
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, mapping, numbers, text
@@ -43,6 +46,39 @@ def _is_regular(Lvv: FloatArray) -> bool:
     return bool(Lvv.any(axis=1).all()) and int(np.linalg.matrix_rank(equilibrated(Lvv))) == len(Lvv)
 
 
+_REASONS = {
+    NOT_CONVERGED: "Newton's iteration did not converge",
+    NOT_FINITE: "the Lagrangian or a derivative became infinite or not a number",
+    BRANCH_ENDS: "no solution of this size of step is connected with the motion",
+    SINGULAR: "the equations became singular",
+}
+
+
+def check_start(
+    system: Any, t: Any, q: NDArray[Any], p: NDArray[Any] | None, v: NDArray[Any] | None, params: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """p and v where a trajectory begins, or why it cannot; `system` may be a Lagrangian at another precision."""
+    if p is None:
+        system.check_regular(q, v, t, params)
+        p = system.momentum(q, v, t, params)
+    else:
+        try:
+            v = system.velocity(q, p, t, params)
+        except DegenerateLagrangianError:
+            system.check_regular(q, 0 * q, t, params)
+            raise
+        system.check_regular(q, v, t, params)
+    if not all_finite(p):
+        raise ValueError(f"the momentum is not finite at the start, q = {q}, v = {v}: p = {p}")
+    if not all_finite(np.array(system.energy(q, p, t, params))):
+        raise ValueError(f"L is not finite at the start, q = {q}, v = {v}: the motion begins outside its domain")
+    a = system.acceleration(q, v, t, params)
+    if not all_finite(a):
+        raise ValueError(f"the acceleration is not finite at the start, q = {q}, v = {v}: {a}")
+    assert v is not None
+    return p, v
+
+
 class Lagrangian:
     """A mechanical system, given by L(q, v) or L(t, q, v) with named parameters.
 
@@ -58,6 +94,8 @@ class Lagrangian:
     >>> system.momentum([0.0], [3.0])
     array([12.])
     """
+
+    linear = False
 
     def __init__(self, fn: Callable[..., Any], n: int, params: Mapping[str, Any] | None = None) -> None:
         from leastaction.trace import trace
@@ -296,6 +334,84 @@ class Lagrangian:
                 f"{self.name} is degenerate at q = {q}, v = {v}: {reason}, so momenta do not determine velocities. "
                 + (POLE if _is_regular(near) else EVERYWHERE)
             )
+
+    # Many trajectories at once, each with its own parameters.
+
+    def velocities(
+        self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
+    ) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """v(t, q, p) at K points with parameters (K, …), and where there is one; NaN elsewhere."""
+        v, found = np.full(q.shape, np.nan), np.zeros(len(q), bool)
+        begin = 0
+        while begin < len(q):
+            rest = slice(begin, None)
+            part, failed = points.velocities(self.node, self.n, t[rest], q[rest], p[rest], params[rest])
+            end = len(q) if failed is None else begin + failed
+            v[begin:end], found[begin:end] = part[: end - begin], True
+            begin = end + 1
+        return v, found
+
+    def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
+        """E = p·v − L at K points with parameters (K, …)."""
+        v, _ = self.velocities(t, q, p, params)
+        L = points.evaluate(self.program, np.concatenate([t[:, None], q, v, params], axis=1))[:, 0]
+        return np.asarray(np.einsum("ki,ki->k", p, v) - L)
+
+    def begin(
+        self, t: float, q: FloatArray, p: FloatArray | None, v: FloatArray | None, params: FloatArray
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.int8]]:
+        """Momenta, velocities and a status of trajectories that begin at q with p or v, a row for each."""
+        n, size, times = self.n, len(q), np.full(len(q), t)
+        status = np.zeros(size, np.int8)
+        if v is None:
+            assert p is not None
+            v, found = self.velocities(times, q, p, params)
+            status[~found] = SINGULAR
+        at = np.concatenate([times[:, None], q, v, params], axis=1)
+        values = points.evaluate(self.hessian, at)
+        block = {name: values[:, self.hessian.output_slice(name)] for name, _ in self.hessian.outputs}
+        p = block["Lv"] if p is None else p
+        Lqv, Lvv = block["Lqv"].reshape(size, n, n), block["Lvv"].reshape(size, n, n)
+        force = block["Lq"] - np.einsum("bkj,bk->bj", Lqv, v) - block["Lvt"]
+        finite = np.isfinite(Lvv).all(axis=(1, 2))
+        usable = finite & (np.abs(Lvv).max(axis=2) > 0).all(axis=1)
+        safe = np.where(usable[:, None, None], Lvv, np.eye(n))
+        regular = usable & (np.linalg.matrix_rank(equilibrated(safe)) == n)
+        a = np.linalg.solve(np.where(regular[:, None, None], safe, np.eye(n)), force[:, :, None])[:, :, 0]
+        status[finite & ~regular] = SINGULAR
+        known = finite & np.isfinite(np.concatenate([p, a, block["L"]], axis=1)).all(axis=1)
+        status[(status == GOING_WELL) & ~known] = NOT_FINITE
+        return p, v, status
+
+    def check_start(
+        self, t: Any, q: NDArray[Any], p: NDArray[Any] | None, v: NDArray[Any] | None, params: NDArray[Any]
+    ) -> None:
+        """Say why one trajectory cannot begin."""
+        check_start(self, t, q, p, v, params)
+
+    def check_span(self, t0: float, t_end: float) -> None:
+        """L is known at all times."""
+
+    def explain(self, status: int, h: float) -> tuple[str, str]:
+        """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""
+        advice = (
+            f"Try a smaller step, h = {h:g}, or a method with more nodes; near a singularity of L (a collision, a "
+            "chart's pole) other coordinates help"
+        )
+        return _REASONS[status], advice
+
+    def record(self) -> dict[str, Any]:
+        """What a file's header says of the system: `from_record` reads it."""
+        defaults = {name: to_texts(value) for name, value in self._given.items()}
+        return {"n": self.n, "name": self.name, "defaults": defaults, "program": self.program.to_json()}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a file has beside the header: nothing."""
+        return {}
+
+    def machine(self) -> str:
+        """What decides the last bits of a run in float64."""
+        return fingerprint()
 
     def _evaluate(self, program: Program, q: ArrayLike, v: ArrayLike, t: ArrayLike, params: Params | None) -> Any:
         Q, V, T, single = self._rows(q, v, t, "v")

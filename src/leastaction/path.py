@@ -15,12 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import files
-from leastaction.lagrangian import Lagrangian
-from leastaction.linear import Quadratic
-from leastaction.linear.archive import from_arrays, to_arrays
 from leastaction.methods import Method, method
-from leastaction.numbers.notation import BINARY_NUMBER, to_text
-from leastaction.numbers.rounding import Digits, Reals, all_finite, reals
+from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
+from leastaction.numbers.rounding import Reals, all_finite, reals
 from leastaction.reading import (
     MOST_DIGITS,
     MOST_NODES,
@@ -33,6 +30,7 @@ from leastaction.reading import (
     text,
     unpacked,
 )
+from leastaction.systems import System, from_record
 
 if TYPE_CHECKING:
     import xarray
@@ -59,7 +57,7 @@ class Path:
                 with q₀ and p₀ fixed, and by h
     """
 
-    system: Lagrangian | Quadratic
+    system: System
     method: Method
     t: NDArray[Any]
     q: NDArray[Any]
@@ -85,9 +83,7 @@ class Path:
     @cached_property
     def mechanics(self) -> Any:
         """momentum, velocity, energy of the system in the arithmetic of the run: the system itself in float64."""
-        if not isinstance(self.reals, Digits):
-            return self.system
-        from leastaction.backends.flint import mechanics
+        from leastaction.steppers import mechanics
 
         return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
 
@@ -225,19 +221,14 @@ class Path:
             "h": to_text(self.h),
             "digits": self.digits,
             "every": self.every,
-            "n": self.system.n,
-            "name": self.system.name,
-            "defaults": {name: _texts(value) for name, value in self.system.given.items()},
-            "params": {name: _texts(value) for name, value in self.params.items()},
+            **self.system.record(),
+            "params": {name: to_texts(value) for name, value in self.params.items()},
             "stats": dict(self.stats),
         }
         arrays: dict[str, Any] = {name: x for name in _REALS if (x := getattr(self, name)) is not None}
         if self.digits is not None:
-            arrays = {name: np.array(_texts(array), dtype=str) for name, array in arrays.items()}
-        if isinstance(self.system, Quadratic):
-            arrays |= to_arrays(self.system)
-        else:
-            header["program"] = self.system.program.to_json()
+            arrays = {name: np.array(to_texts(array), dtype=str) for name, array in arrays.items()}
+        arrays |= self.system.arrays()
         if self.output is not None:
             arrays["output"] = self.output
         with files.replacing(file) as stream:
@@ -265,7 +256,7 @@ def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, An
     """The fields of a Path, from a file of so many bytes that may say anything."""
     if entry(header, "format") != _FORMAT:
         raise ValueError(f"format {header['format']!r}, expected {_FORMAT!r}")
-    system = Lagrangian.from_record(header) if "program" in header else from_arrays(arrays)
+    system = from_record(header, arrays)
     digits, every = entry(header, "digits"), integer(entry(header, "every"), "every", 1)
     if digits is not None:
         integer(digits, "digits", 2, max(MOST_DIGITS, length))
@@ -312,9 +303,7 @@ def _reals(arrays: Mapping[str, Any], name: str, shape: tuple[int, ...], arithme
     return arithmetic.array(found)
 
 
-def _derivatives(
-    arrays: Mapping[str, Any], count: int, system: Lagrangian | Quadratic, arithmetic: Reals
-) -> dict[str, NDArray[Any]]:
+def _derivatives(arrays: Mapping[str, Any], count: int, system: System, arithmetic: Reals) -> dict[str, NDArray[Any]]:
     """tangent and sensitivity, where there are any."""
     n, size = system.n, len(system.values())
     shapes = {"tangent": (count, 2 * n, 2 * n), "sensitivity": (count, 2 * n, size + 1)}
@@ -349,12 +338,3 @@ def method_of_file(name: Any) -> Method:
     if max(degrees, default=0) > 2 * MOST_NODES:
         raise ValueError(f"methods of more than {MOST_NODES} nodes are not read from files; got {name!r}")
     return method(name)
-
-
-def _texts(value: Any) -> Any:
-    """Numbers and nested lists of them as JSON keeps them without loss: floats and integers, or text."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [_texts(entry) for entry in value]
-    return value if isinstance(value, int | float) else to_text(value)

@@ -121,14 +121,13 @@ def test_of_two_runs_at_once_one_begins_at_length(tmp_path):
 
 
 def test_an_archive_in_the_making_is_locked(tmp_path, archives):
-    from leastaction.store.archive import Archive, rows_layout
+    from leastaction.store.archive import Archive
 
-    header = la.open(archives / "path"), Archive.open(archives / "path").header
-    layout = rows_layout({"t": (0,), "q": (0, 2), "p": (0, 2)})
-    with Archive.creating(tmp_path / "run", header[1], layout):
+    header = Archive.open(archives / "path").header
+    with Archive.creating(tmp_path / "run", header, {}):
         with pytest.raises(la.StoreError, match="being written by another process"):
             la.resume(tmp_path / "run")
-        with pytest.raises(la.StoreError, match="exists"), Archive.creating(tmp_path / "run", header[1], layout):
+        with pytest.raises(la.StoreError, match="exists"), Archive.creating(tmp_path / "run", header, {}):
             pass
 
 

@@ -102,6 +102,8 @@ def archives(tmp_path_factory):
     many = {"h": 0.1, "steps": 10, "reduce": reduce, "params": {"m": [1.0, 1.5, 2.0]}}
     la.ensemble(SYSTEM, "simpson", START["q0"], START["p0"], **many, store=folder / "lanes")
     la.ensemble(SYSTEM, "rk4", START["q0"], START["p0"], **many, store=folder / "singles")
+    la.integrate(SYSTEM, "simpson", **START, digits=30, tangent=True, store=folder / "digits")
+    la.ensemble(LINEAR, "simpson", **START, tangent=True, store=folder / "linear-ensemble")
     return folder
 
 
@@ -160,7 +162,7 @@ def check_archive(file):
 
 
 KINDS = ["plain", "tangent", "digits", "linear", "sparse"]
-RUNS = ["path", "rk4", "linear", "sparse", "lanes", "singles"]
+RUNS = ["path", "rk4", "linear", "sparse", "lanes", "singles", "digits", "linear-ensemble"]
 
 
 def any_content(saved, folder, seed):
@@ -302,8 +304,7 @@ def test_a_pipe_in_place_of_the_lock_is_not_waited_for(archives, tmp_path):
 
 @pytest.mark.parametrize("kind", ["path", "singles"])
 def test_restored_integers_that_cannot_be(archives, tmp_path, kind):
-    name = "state" if kind == "path" else "chunk-0"
-    key = "integers" if kind == "path" else "state_stepper_integers"
+    name, key = "chunk-0", "state_integers"
     for place, value in ((1, 10**9), (0, 7), (2, -5), (3, -1)) if kind == "path" else ((0, 10**9), (0, -1)):
         file = tmp_path / f"{kind}-{place}-{value}"
         shutil.copytree(archives / kind, file)

@@ -14,8 +14,8 @@ import leastaction as la
 from hostile_workers import kepler
 from leastaction.cli import main
 
-integrate_module, store_module, ensemble_module = (
-    importlib.import_module(f"leastaction.{name}") for name in ("integrate", "store.run", "many.ensemble")
+drive_module, integrate_module, ensemble_module = (
+    importlib.import_module(f"leastaction.{name}") for name in ("run.drive", "integrate", "ensemble")
 )
 START = {"q0": [1.0, 0.0], "p0": [0.0, 1.1], "h": 0.01}
 
@@ -40,8 +40,7 @@ def pressing(total, wanted):
 @pytest.mark.parametrize("stored", [False, True])
 def test_an_interrupt_with_the_last_step_is_told(tmp_path, monkeypatch, stored):
     """It was lost: the run was complete, and nothing said that somebody had pressed Ctrl-C."""
-    for module in (integrate_module, store_module):
-        monkeypatch.setattr(module, "progress_bar", pressing)
+    monkeypatch.setattr(drive_module, "progress_bar", pressing)
     where = {"store": tmp_path / "run"} if stored else {}
     with pytest.warns(RuntimeWarning, match="interrupted in the last moments"):
         path = la.integrate(la.Lagrangian(kepler, n=2), "simpson", **START, steps=50, **where)
@@ -50,7 +49,7 @@ def test_an_interrupt_with_the_last_step_is_told(tmp_path, monkeypatch, stored):
 
 
 def test_an_interrupt_with_the_last_step_of_an_ensemble_is_told(monkeypatch):
-    monkeypatch.setattr(ensemble_module, "progress_bar", lambda total, wanted: pressing(total, wanted))
+    monkeypatch.setattr(drive_module, "progress_bar", pressing)
     with pytest.warns(RuntimeWarning, match="interrupted"):
         paths = la.ensemble(la.Lagrangian(kepler, n=2), "simpson", np.eye(2), [0.0, 1.1], h=0.01, steps=50, threads=1)
     assert not paths.failed.any()
@@ -58,21 +57,17 @@ def test_an_interrupt_with_the_last_step_of_an_ensemble_is_told(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["path", "stored", "ensemble", "stored ensemble"])
 def test_an_interrupt_during_preparation_says_what_it_ended(tmp_path, monkeypatch, kind):
-    for module in (integrate_module, store_module, ensemble_module):
-        monkeypatch.setattr(module, "prepare", lambda request: signal.raise_signal(signal.SIGINT))
+    for module in (integrate_module, ensemble_module):
+        monkeypatch.setattr(module, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
     where = {"store": tmp_path / "run"} if "stored" in kind else {}
     run = la.ensemble if "ensemble" in kind else la.integrate
     with pytest.raises(KeyboardInterrupt, match="run was prepared, before its first step"):
         run(la.Lagrangian(kepler, n=2), "simpson", **START, steps=50, **where)
-    monkeypatch.undo()
-    if kind == "stored":
-        assert not (tmp_path / "run").exists()
-    elif kind == "stored ensemble":
-        assert la.resume(tmp_path / "run").q.shape == (1, 51, 2)
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_command_line_says_it_too(monkeypatch, capsys):
-    monkeypatch.setattr(integrate_module, "prepare", lambda request: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(integrate_module, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
     assert main(["run", "pendulum", "--method", "simpson", "--h", "0.1", "--t-end", "1"]) == 130
     assert "run was prepared" in capsys.readouterr().err
 

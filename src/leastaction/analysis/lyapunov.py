@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.backends.stepper import Start, tangent_stepper
+from leastaction.backends.rows import Row
+from leastaction.backends.stepper import GalerkinStepper, RK4Tangent, Start, stepper
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method
-from leastaction.running import positive
+from leastaction.run.checks import positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,25 +102,22 @@ def lyapunov(
     values = system.values(params)
     q, p = first.q[0], first.p[0]
     start = Start(0.0, q, p, system.velocity(q, p, 0.0, values), first.h, values)
-    solver = tangent_stepper(system, first.method, start, rows=2)
-    carried = solver.carried
-    assert carried is not None
     n, piece, done = system.n, 1, 0
-    rows = np.zeros((1, 2 * n))
+    solver = stepper(system, first.method, start, Row.whole(n, varied=2 * n))
+    assert isinstance(solver, GalerkinStepper | RK4Tangent) and solver.D is not None
+    nothing = np.zeros((1, 0, 0))
     Q, total = np.eye(2 * n), np.zeros(2 * n)
     times, history = [], []
     while done < steps:
         target = discard if done < discard else steps
         count = min(piece, target - done)
-        carried.D[...] = Q.T
-        carried.written = 1
-        made, _, failure = solver.advance(count, steps + 1, done + count, rows)
-        if failure is not None:
+        solver.D[...] = Q.T
+        made = solver.advance(count, 0, 0, nothing)
+        if solver.failure() is not None:
             # Meet it again where it is explained.
             integrate(system, method, q0, p0, v0=v0, h=h, steps=steps, params=params, every=steps)
             raise ArithmeticError(f"the step at t = {(done + made) * h:g} could not be solved")
-        D = carried.D.T
-        Q, R = np.linalg.qr(D)
+        Q, R = np.linalg.qr(solver.D.T)
         growth = np.abs(np.diag(R))
         if not (np.isfinite(growth).all() and (growth > 0).all()):
             raise ArithmeticError(

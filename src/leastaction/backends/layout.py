@@ -178,10 +178,11 @@ RUN = Record.of(
         "jacobian": "what a fused step keeps of its last Jacobian, …",
         "jacobian_size": "… and how much that is",
         "events": "how many event functions",
-        "every": "keep every so many states …",
-        "last": "… and that after this step",
-        "skipped": "rows to leave out at the start",
+        "every": "keep every so many states",
+        "skipped": "the number of the first row that there is room for",
         "rows": "rows kept of each trajectory",
+        "width": "numbers of a row",
+        "kept_count": "how many of (q, p) are in it",
         "records": "crossings recorded of each trajectory, of all events",
         "n": "coordinates",
         "s": "degree",
@@ -197,7 +198,10 @@ RUN = Record.of(
         "steps": "how many steps to do",
         "most": "iterations of one step, at most",
     },
-    integers={"event": "direction, how many to record, where its records begin, whether it stops: of each event"},
+    integers={
+        "event": "direction, how many to record, where its records begin, whether it stops: of each event",
+        "kept_numbers": "which numbers of (q, p) are in a row",
+    },
     reals={
         "start": "time of step 0",
         "step": "h",
@@ -231,8 +235,7 @@ RK4 = Record.of(
     number={
         **{field.name: field.meaning for field in POINTS.fields if field.kind == "number"},
         "hamilton": "1: the state is (q, p); 0: (q, v)",
-        "every": "keep every so many states …",
-        "last": "… and that after this step",
+        "every": "keep every so many states",
     },
     tally={"first": "the next step", "steps": "how many to do", "done": "", "stored": "", "status": ""},
     integers={"mass_pivots": "rows of L_vv exchanged"},
@@ -244,7 +247,25 @@ RK4 = Record.of(
         "rate": "what a stage gives",
         "argument": "what it is taken at",
         "total": "their weighted sum",
+        "own": "the state of one lane",
     },
+)
+
+RK4_LANES = Record.of(
+    "RK4Lanes",
+    number={
+        "kernel": "of the slopes of a step",
+        "alone": "where the record for one trajectory is",
+        "n": "coordinates",
+        "param_count": "parameters",
+        "lanes": "trajectories in a group",
+        "groups": "groups of trajectories",
+        "every": "keep every so many states",
+        "skipped": "the number of the first row that there is room for",
+        "rows": "rows kept of each trajectory",
+    },
+    tally={"first": "the next step", "steps": "how many to do"},
+    reals={"start": "time of step 0", "step": "h"},
 )
 
 LINEAR = Record.of(
@@ -253,10 +274,10 @@ LINEAR = Record.of(
         "n": "twice the coordinates",
         "loads": "numbers of the load in a step",
         "width": "numbers stored of a state",
+        "stride": "from one row to the next",
         "first": "the next step",
         "steps": "how many to do",
-        "every": "keep every so many states …",
-        "last": "… and that after this step",
+        "every": "keep every so many states",
     },
     tally={"done": "", "stored": "", "status": ""},
 )

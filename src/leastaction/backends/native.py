@@ -21,11 +21,12 @@ from leastaction.kernel import BEST, compile_ir, link_ir
 
 # Each loop with what it is given: arrays of i 64-bit integers or d doubles, and n an integer.
 LOOPS = {
-    "run.run": "idn" + "ddi" + "ddddd",
+    "run.run": "idn" + "ddi" + "dddd",
     "polynomials.polynomials": "idniddd",
     "points.evaluate": "nnnnddd",
     "points.velocities": "idnnidddd",
     "rk4.run": "idndd",
+    "rk4.lanes": "idn" + "ddidd",
     "linear.run": "idn" + "ddddddd" + "id",
 }
 _MEMORY = {"i": np.int64, "d": np.float64}

@@ -1,35 +1,38 @@
-"""A run in the making: one trajectory, advanced piece by piece by the native loops."""
+"""Trajectories at work: what a run asks of a backend, and the steppers of the native loops."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.layout import CONTINUED, ITERATIONS, MOST_EVENTS, RK4, STATUS, STEPS
+from leastaction.backends.fused.rk4 import rk4_program
+from leastaction.backends.layout import CONTINUED, ITERATIONS, MOST_EVENTS, RK4, RK4_LANES, STATUS, STEPS
 from leastaction.backends.native import loop
-from leastaction.backends.points import room
-from leastaction.backends.records import Memory
+from leastaction.backends.points import evaluate, room
+from leastaction.backends.records import Memory, aligned
 from leastaction.backends.rk4_tangent import STAGES, one_steps
-from leastaction.backends.status import GOING_WELL, Failure
-from leastaction.backends.trajectories import Trajectories, backend
+from leastaction.backends.rows import Row
+from leastaction.backends.status import GOING_WELL, STOPPED, Failure
+from leastaction.backends.trajectories import NEVER, Event, Trajectories, backend
+from leastaction.kernel import Native, compile_program
 from leastaction.methods import Galerkin, Method, RungeKutta4
+from leastaction.program import Program
 
 if TYPE_CHECKING:
     from leastaction.lagrangian import Lagrangian
 
 FloatArray = NDArray[np.float64]
-Advanced = tuple[int, int, Failure | None]
 
 
 @dataclass(frozen=True)
 class Start:
     """Where a run begins: time, position, momentum, velocity; its step and parameters.
 
-    Floats, or mpmath numbers for a run at another precision.
+    Floats, or mpmath numbers for a run at another precision. Trajectories in lanes have a row each, (B, n).
     """
 
     t: Any
@@ -41,25 +44,55 @@ class Start:
 
 
 class Stepper(Protocol):
-    """What `integrate` needs of a method at work."""
+    """Trajectories at work, in step with each other: one, or B in lanes.
 
-    def advance(self, steps: int, every: int, last: int, rows: NDArray[Any]) -> Advanced:
-        """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure.
+    done       steps done by those that go on, all of them equally many
+    INTEGERS   what the integers of its state are, in their order
+    """
 
-        With a failure, the state before the step that failed is stored too.
+    INTEGERS: tuple[str, ...]
+
+    @property
+    def done(self) -> int: ...
+
+    def advance(self, steps: int, every: int, first: int, rows: NDArray[Any]) -> int:
+        """Do at most so many steps; how many were done.
+
+        The state after k steps, for every k that `every` divides, goes to rows[:, k // every − first], (B, …, width);
+        `every` = 0 stores nothing.
         """
         ...
 
-    def counts(self) -> dict[str, float]:
+    def steps(self) -> NDArray[np.int64]:
+        """Done by each, (B,)."""
+        ...
+
+    def status(self) -> NDArray[np.int8]:
+        """How each is, (B,): GOING_WELL, or what has ended it."""
+        ...
+
+    def at(self) -> NDArray[Any]:
+        """The states they have come to, as rows have them, (B, width)."""
+        ...
+
+    def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Iterations, and steps solved by continuation, of each, (B,)."""
+        ...
+
+    def counts(self) -> dict[str, Any]:
         """What the solver has to say about the steps so far."""
         ...
 
+    def failure(self) -> Failure | None:
+        """Why the last one that failed did."""
+        ...
 
-class ResumableStepper(Stepper, Protocol):
-    """A stepper that can be taken down and set up again."""
+    def finish(self, standing: Any) -> None:
+        """Bring what was computed on the way to where it is kept."""
+        ...
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Copies of everything that the steps to come depend on."""
+        """Copies of everything that the steps to come depend on, with a row for each trajectory."""
         ...
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -75,223 +108,369 @@ class PolynomialStepper(Stepper, Protocol):
         ...
 
 
-class Carried:
-    """The derivatives carried along: `D` now, (C, 2n), a row for each thing varied, q₀, p₀ and, if wanted, the
-    parameters and h; and those stored with the states, (rows, C, 2n), of which the first is the identity.
+class Alone:
+    """What the stepper of one trajectory tells of it."""
+
+    done = 0
+    failed: Failure | None = None
+
+    def steps(self) -> NDArray[np.int64]:
+        return np.array([self.done], np.int64)
+
+    def status(self) -> NDArray[np.int8]:
+        return np.array([GOING_WELL if self.failed is None else self.failed.status], np.int8)
+
+    def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        counts = self.counts()
+        iterations, continued = (np.array([counts.get(name, 0)]) for name in ("newton_iterations", "continued"))
+        return iterations, continued
+
+    def counts(self) -> dict[str, Any]:
+        return {}
+
+    def failure(self) -> Failure | None:
+        return self.failed
+
+    def finish(self, standing: Any) -> None:
+        """Nothing is computed on the way."""
+
+
+def stepper(system: Lagrangian, method: Method, start: Start, row: Row | None = None) -> GalerkinStepper | RK4Stepper:
+    """The stepper of a method on one trajectory of a Lagrangian system."""
+    if isinstance(method, Galerkin):
+        return GalerkinStepper(system, method, start, row)
+    if row is not None and row.varied:
+        return RK4Tangent(system, method, start, row)
+    return RK4Stepper(system, method, start, row)
+
+
+class GalerkinStepper:
+    """A member of the PsNrQu family at work, on one trajectory or on many in lanes.
+
+    event, events, energy   what fused steps in lanes compute on the way: see `fused.step_programs`
     """
 
-    def __init__(self, n: int, extra: int, rows: int) -> None:
-        self.D = np.zeros((2 * n + extra, 2 * n))
-        self.D[: 2 * n] = np.eye(2 * n)
-        try:
-            self.stored = np.zeros((rows, *self.D.shape))
-        except MemoryError:
-            raise MemoryError(
-                f"{rows} derivatives of shape {self.D.shape} need {rows * self.D.nbytes / 2**30:.1f} GiB; "
-                "keep fewer with every="
-            ) from None
-        self.stored[0] = self.D
-        self.written = 1
+    # The integers of its state: what the loops count, the most iterations, and what the state means.
+    INTEGERS: tuple[str, ...] = (
+        "status",
+        "steps",
+        "iterations",
+        "continued",
+        *["crossings"] * MOST_EVENTS,
+        "most",
+        "layout",
+    )
 
+    def __init__(
+        self,
+        system: Lagrangian,
+        method: Galerkin,
+        start: Start,
+        row: Row | None = None,
+        lanes: int = 1,
+        event: Program | None = None,
+        events: Sequence[Event] = (),
+        energy: bool = False,
+    ) -> None:
+        self.row, self._start = row or Row.whole(system.n), start
+        q, p = np.atleast_2d(start.q), np.atleast_2d(start.p)
+        self.size = len(q)
+        self.D = self.row.directions() if self.row.varied else None
+        how = backend(system, method, lanes, event, energy)
+        self.run = Trajectories(how, self.size, start.t, start.h, self.row, events=events, D=self.D)
+        self.run.put(self.run.begin(start.t, start.h, q, p, start.params, 1.0))
 
-class WithTangent:
-    """What steppers that carry derivatives tell of them."""
+    def put(self, status: NDArray[np.int8], **numbers: FloatArray) -> None:
+        """Before the first step: which trajectories cannot begin, and numbers of the state, by the names of blocks."""
+        values = self.run.get()
+        for name, block in {"alive": (status == GOING_WELL)[:, None], **numbers}.items():
+            self.run.block(values, name)[...] = block
+        self.run.put(values)
+        self.run.counts[: self.size, STATUS] = status
 
-    carried: Carried | None
+    @property
+    def done(self) -> int:
+        counts = self.run.counts[: self.size]
+        return int(counts[counts[:, STATUS] == GOING_WELL, STEPS].max(initial=0))
 
-    def by_state(self, rows: int) -> FloatArray:
-        """∂(q, p)/∂(q₀, p₀), (rows, 2n, 2n)."""
-        assert self.carried is not None
-        return self.carried.stored[:rows, : self.carried.D.shape[1]].transpose(0, 2, 1)
+    def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
+        begun = self.done
+        self.run.advance(begun, steps, every, first, rows)
+        return int(self.run.counts[: self.size, STEPS].max()) - begun
 
-    def by_parameters(self, rows: int) -> FloatArray | None:
-        """∂(q, p)/∂(w, h), (rows, 2n, P + 1), if it is carried."""
-        assert self.carried is not None
-        by = self.carried.stored[:rows, self.carried.D.shape[1] :].transpose(0, 2, 1)
-        return by if by.shape[2] else None
+    def steps(self) -> NDArray[np.int64]:
+        return self.run.counts[: self.size, STEPS].copy()
 
+    def status(self) -> NDArray[np.int8]:
+        return self.run.counts[: self.size, STATUS].astype(np.int8)
 
-def stepper(system: Lagrangian, method: Method, start: Start) -> GalerkinStepper | RK4Stepper:
-    """The stepper of a method on a Lagrangian system."""
-    if isinstance(method, Galerkin):
-        return GalerkinStepper(system, method, start)
-    return RK4Stepper(system, method, start)
+    def at(self) -> FloatArray:
+        found = np.concatenate([self.run.values("q"), self.run.values("p")], axis=1)[:, self.row.columns]
+        return found if self.D is None else np.concatenate([found, self.D.reshape(1, -1)], axis=1)
 
-
-def tangent_stepper(
-    system: Lagrangian, method: Method, start: Start, rows: int, parameters: bool = False
-) -> GalerkinStepper | RK4Tangent:
-    """The stepper of a method on a system, with its derivative; it stores `rows` of them beside the states."""
-    if isinstance(method, Galerkin):
-        carried = Carried(system.n, len(start.params) + 1 if parameters else 0, rows)
-        return GalerkinStepper(system, method, start, carried)
-    return RK4Tangent(system, method, start, rows, parameters)
-
-
-class GalerkinStepper(WithTangent):
-    """A member of the PsNrQu family at work."""
-
-    # The integers of its state: what the loops count, the next step, the most iterations, and what the state means.
-    INTEGERS = ("status", "steps", "iterations", "continued", *["crossings"] * MOST_EVENTS, "first", "most", "layout")
-
-    def __init__(self, system: Lagrangian, method: Galerkin, start: Start, carried: Carried | None = None) -> None:
-        self.n, self.carried, self._start = system.n, carried, start
-        self._run = Trajectories(
-            backend(system, method, 1), 1, start.t, start.h, every=1, last=1, skipped=0, rows=1, carried=carried
-        )
-        state = self._run.begin(start.t, start.h, start.q, start.p, start.params, 1.0)
-        self._run.put(state)
-        self._first = 0
-
-    def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> Advanced:
-        run, first, count = self._run, self._first, self._run.counts[0]
-        run.set(every=every, last=last, skipped=first // every + 1, rows=last // every - first // every + 1)
-        before = int(count[STEPS])
-        tangents = None if self.carried is None else self.carried.stored[self.carried.written :]
-        run.advance(first, steps, rows, tangents)
-        done = int(count[STEPS]) - before
-        self._first = end = first + done
-        stored = end // every - first // every + (end == last and end % every != 0)
-        if self.carried is not None:
-            self.carried.written += stored
-        if count[STATUS] == GOING_WELL:
-            return done, stored, None
-        residual, reach, spent = run.real("failure").tolist()
-        if end % every:
-            rows[stored] = np.concatenate([run.values("q")[0], run.values("p")[0]])
-            stored += 1
-        return done, stored, Failure(int(count[STATUS]), residual, int(spent), reach)
+    def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        counts = self.run.counts[: self.size]
+        return counts[:, ITERATIONS].copy(), counts[:, CONTINUED].copy()
 
     def polynomials(self, starts: FloatArray) -> tuple[FloatArray, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
-        return self._run.polynomials(starts, self._start.h, self._start.params)
+        return self.run.polynomials(starts, self._start.h, self._start.params)
 
-    def counts(self) -> dict[str, float]:
-        count = self._run.counts[0]
+    def counts(self) -> dict[str, Any]:
+        iterations, continued = self.spent()
         return {
-            "newton_iterations": int(count[ITERATIONS]),
-            "most_iterations": self._run.tally("most"),
-            "floor": float(self._run.real("undone")[0]),
-            "continued": int(count[CONTINUED]),
+            "newton_iterations": int(iterations.sum()),
+            "most_iterations": self.run.tally("most"),
+            "floor": float(self.run.real("undone")[0]),
+            "continued": int(continued.sum()),
         }
+
+    def failure(self) -> Failure | None:
+        failed = self.status()[self.status() != GOING_WELL]
+        if not failed.size:
+            return None
+        residual, reach, iterations = self.run.real("failure").tolist()
+        return Failure(int(failed[-1]), residual, int(iterations), reach)
+
+    def finish(self, standing: Any) -> None:
+        """Nothing is computed on the way, unless it is watched."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        run = self._run
-        return {
-            "state": run.get()[0, run.backend.lasting],
-            "integers": np.append(run.counts[0], [self._first, run.tally("most"), run.backend.layout]),
-            "floor": run.real("undone").copy(),
+        run, size = self.run, self.size
+        further = np.tile(np.array([run.tally("most"), run.backend.layout]), (size, 1))
+        state = {
+            "state": run.get()[:, run.backend.lasting],
+            "integers": np.concatenate([run.counts[:size], further], axis=1),
+            "floor": np.tile(run.real("undone"), (size, 1)),
         }
+        return state if self.D is None else state | {"directions": self.D[None].copy()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        run = self._run
-        *counts, first, most, layout = state["integers"].tolist()
+        run, size = self.run, self.size
+        counts, (most, layout) = state["integers"][:, :-2], state["integers"][0, -2:].tolist()
         run.backend.require(layout)
-        values = np.zeros((1, len(run.backend.lasting)))
-        values[0, run.backend.lasting] = state["state"]
+        values = np.zeros((size, len(run.backend.lasting)))
+        values[:, run.backend.lasting] = state["state"]
         run.put(values)
-        run.counts[0], self._first = counts, first
+        run.counts[:size] = counts
         run.set(most=most)
-        run.real("undone")[:] = state["floor"]
+        run.real("undone")[:] = state["floor"][0]
+        if self.D is not None:
+            self.D[...] = state["directions"][0]
 
 
-class RK4Stepper:
+class RK4Stepper(Alone):
     """The classical Runge–Kutta method at work, on (q, p) or (q, v)."""
 
-    def __init__(self, system: Lagrangian, method: RungeKutta4, start: Start) -> None:
+    INTEGERS: tuple[str, ...] = ("steps",)
+
+    def __init__(self, system: Lagrangian, method: RungeKutta4, start: Start, row: Row | None = None) -> None:
         self._system, self._method, self._params = system, method, start.params
+        self.row = row or Row.whole(system.n)
         n = system.n
-        self._kernel, fields = room(system.node, n)
+        self._kernel, fields = self.fields(system, method, start)
         self._memory = Memory()
-        self._place = self._memory.add(
-            (RK4, {
-                **fields, "hamilton": method.form == "hamilton", "every": 1, "last": 0,
-                "first": 0, "steps": 0, "done": 0, "stored": 0, "status": 0, "start": [start.t], "step": [start.h],
-                "tableau": STAGES, "rate": 2 * n, "argument": 2 * n, "total": 2 * n, "v": start.v,
-            })
-        )  # fmt: skip
+        self._place = self._memory.add((RK4, fields))
         self._memory.finish()
         self._memory.array(self._place, "at")[1 + 2 * n :] = start.params
         self._t, self._h = float(start.t), float(start.h)
         self.y = np.concatenate([start.q, start.p if method.form == "hamilton" else start.v])
 
+    @staticmethod
+    def fields(system: Lagrangian, method: RungeKutta4, start: Start) -> tuple[Native, dict[str, Any]]:
+        """The kernel of a point, and the record of one trajectory."""
+        n = system.n
+        kernel, fields = room(system.node, n)
+        return kernel, {
+            **fields, "hamilton": method.form == "hamilton", "every": NEVER,
+            "first": 0, "steps": 0, "done": 0, "stored": 0, "status": 0, "start": [start.t], "step": [start.h],
+            "tableau": STAGES, "rate": 2 * n, "argument": 2 * n, "total": 2 * n, "own": 2 * n, "v": start.v,
+        }  # fmt: skip
+
     def _number(self, name: str) -> int:
         return self._memory.number(self._place, RK4, name)
 
-    def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> Advanced:
-        I, names = self._memory.I, ("steps", "every", "last", "done", "stored")
-        I[[self._number(name) for name in names]] = steps, every, last, 0, 0
-        first = self.first
-        loop("rk4.run")(I, self._memory.D, self._place, self.y, rows)
+    def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
+        begun = self.done
+        states, k = self._states(steps, every)
+        if len(k):
+            rows[0, k // every - first, : len(self.row.columns)] = states[:, self.row.columns]
+        return self.done - begun
+
+    def _states(self, steps: int, every: int) -> tuple[FloatArray, NDArray[np.int64]]:
+        """Do steps; the states (q, p) after every so many of them, and after how many each is."""
+        I, first = self._memory.I, self.done
+        names = ("first", "steps", "every", "done", "stored")
+        I[[self._number(name) for name in names]] = first, steps, every or NEVER, 0, 0
+        k = np.arange(first + 1, first + steps + 1)
+        k = k[k % every == 0] if every else k[:0]
+        states = np.empty((len(k), len(self.y)))
+        loop("rk4.run")(I, self._memory.D, self._place, self.y, states)
         done, stored, status = (int(I[self._number(name)]) for name in ("done", "stored", "status"))
-        self.first = first + done
-        k = np.arange(first + 1, first + done + 1)
-        k = k[(k % every == 0) | (k == last)]
-        failure = None
+        self.done = first + done
         if status != GOING_WELL:
-            failure = Failure(status, float("nan"), 0, 0.0)
-            if (first + done) % every:
-                rows[stored] = self.y
-                k, stored = np.append(k, first + done), stored + 1
-        if self._method.form == "lagrange" and stored:
-            self._to_momenta(rows[:stored], k)
-        return done, stored, failure
+            self.failed = Failure(status, float("nan"), 0, 0.0)
+        return self._momenta(states[:stored], k[:stored]), k[:stored]
 
-    @property
-    def first(self) -> int:
-        """The next step."""
-        return int(self._memory.I[self._number("first")])
+    def _momenta(self, states: FloatArray, k: NDArray[np.int64]) -> FloatArray:
+        """States (q, p), of what the method works on, after k steps."""
+        if self._method.form == "lagrange" and len(states):
+            n = self._system.n
+            t = self._t + k * self._h
+            states[:, n:] = self._system.momentum(states[:, :n], states[:, n:], t, self._params)
+        return states
 
-    @first.setter
-    def first(self, value: int) -> None:
-        self._memory.I[self._number("first")] = value
-
-    def _to_momenta(self, rows: FloatArray, k: NDArray[np.int64]) -> None:
-        """Replace the velocities that were stored after k steps by momenta."""
-        n = self._system.n
-        rows[:, n:] = self._system.momentum(rows[:, :n], rows[:, n:], self._t + k * self._h, self._params)
-
-    def counts(self) -> dict[str, float]:
-        return {}
+    def at(self) -> FloatArray:
+        return self._momenta(self.y[None].copy(), np.array([self.done]))[:, self.row.columns]
 
     def state(self) -> dict[str, NDArray[Any]]:
         velocity = self._memory.array(self._place, "v").copy()
-        return {"y": self.y.copy(), "velocity": velocity, "integers": np.array([self.first])}
+        return {"y": self.y[None].copy(), "velocity": velocity[None], "integers": np.array([[self.done]])}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self.y[:], self.first = state["y"], int(state["integers"][0])
-        self._memory.array(self._place, "v")[:] = state["velocity"]
+        self.y[:], self.done = state["y"][0], int(state["integers"][0, 0])
+        self._memory.array(self._place, "v")[:] = state["velocity"][0]
 
 
-class RK4Tangent(RK4Stepper, WithTangent):
+class RK4Lanes:
+    """The classical Runge–Kutta method at work on many trajectories, side by side."""
+
+    INTEGERS: tuple[str, ...] = ("status", "steps")
+
+    def __init__(
+        self, system: Lagrangian, method: RungeKutta4, start: Start, row: Row, lanes: int, status: NDArray[np.int8]
+    ) -> None:
+        program = rk4_program(system, method)
+        assert program is not None
+        self._system, self._method, self._start, self.row = system, method, start, row
+        self.size, n, P, L = len(start.q), system.n, start.params.shape[1], lanes
+        self._kernel = compile_program(program, L, bounded=True)
+        groups = -(-self.size // L)
+        self._memory = Memory()
+        self._one = RK4Stepper.fields(
+            system, method, Start(start.t, start.q[0], start.p[0], np.zeros(n), start.h, start.params[0])
+        )
+        alone = self._memory.add((RK4, self._one[1]))
+        self._place = self._memory.add(
+            (RK4_LANES, {
+                "kernel": self._kernel.address, "alone": alone, "n": n, "param_count": P, "lanes": L, "groups": groups,
+                "every": NEVER, "skipped": 0, "rows": 0, "first": 0, "steps": 0, "start": [start.t], "step": [start.h],
+            })
+        )  # fmt: skip
+        self._memory.finish()
+        self._states = aligned(np.zeros((groups, 2 + P + 2 * n, L)))
+        self._Y, self._work = aligned(np.zeros((2 * n, L))), aligned(np.zeros(self._kernel.work))
+        self._counts = np.zeros((groups * L, 2), np.int64)
+        self._counts[self.size :, 0] = STOPPED  # lanes beyond the last trajectory never begin
+        self._counts[: self.size, 0] = status
+        y = np.concatenate([start.q, start.p if method.form == "hamilton" else start.v], axis=1)
+        self._put(np.concatenate([np.full((self.size, 2), [start.t, start.h]), start.params, y], axis=1))
+
+    def _put(self, values: FloatArray) -> None:
+        groups, numbers, L = self._states.shape
+        padded = np.zeros((groups * L, numbers))
+        padded[: self.size], padded[self.size :] = values, values[-1]
+        self._states[...] = padded.reshape(groups, L, numbers).transpose(0, 2, 1)
+
+    def _get(self) -> FloatArray:
+        groups, numbers, L = self._states.shape
+        return self._states.transpose(0, 2, 1).reshape(groups * L, numbers)[: self.size]
+
+    @property
+    def done(self) -> int:
+        return int(self.steps()[self.status() == GOING_WELL].max(initial=0))
+
+    def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
+        begun, n = self.done, self._system.n
+        k = np.arange(begun + 1, begun + steps + 1)
+        k = k[k % every == 0] if every else k[:0]
+        states = np.full((self.size, len(k), 2 * n), np.nan)
+        I, place = self._memory.I, self._place
+        numbers = {"first": begun, "steps": steps, "every": every or NEVER, "rows": len(k)}
+        numbers["skipped"] = k[0] // every if len(k) else 0
+        for name, value in numbers.items():
+            I[self._memory.number(place, RK4_LANES, name)] = value
+        arrays = self._states, self._Y, self._counts, states, self._work
+        loop("rk4.lanes")(I, self._memory.D, place, *arrays)
+        if len(k):
+            there = self.steps()[:, None] >= k
+            i, j = np.nonzero(there)
+            rows[i, k[j] // every - first] = self._momenta(states[there], k[j], self._start.params[i])
+        return int(self.steps().max()) - begun
+
+    def _momenta(self, states: FloatArray, k: NDArray[np.int64], params: FloatArray) -> FloatArray:
+        """What rows have of states of the method after k steps."""
+        n = self._system.n
+        if self._method.form == "lagrange" and len(states):
+            t = np.asarray(self._start.t + k * self._start.h, float)
+            at = np.concatenate([t[:, None], states, params], axis=1)
+            states = np.concatenate([states[:, :n], evaluate(self._system.gradient.select("Lv"), at)], axis=1)
+        return states[:, self.row.columns]
+
+    def steps(self) -> NDArray[np.int64]:
+        return self._counts[: self.size, 1].copy()
+
+    def status(self) -> NDArray[np.int8]:
+        return self._counts[: self.size, 0].astype(np.int8)
+
+    def at(self) -> FloatArray:
+        return self._momenta(self._get()[:, -2 * self._system.n :].copy(), self.steps(), self._start.params)
+
+    def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return np.zeros(self.size, np.int64), np.zeros(self.size, np.int64)
+
+    def counts(self) -> dict[str, Any]:
+        return {}
+
+    def failure(self) -> Failure | None:
+        failed = self.status()[self.status() != GOING_WELL]
+        return Failure(int(failed[-1]), float("nan"), 0, 0.0) if failed.size else None
+
+    def finish(self, standing: Any) -> None:
+        """Nothing is computed on the way."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {"y": self._get()[:, -2 * self._system.n :].copy(), "integers": self._counts[: self.size].copy()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        values = self._get().copy()
+        values[:, -2 * self._system.n :] = state["y"]
+        self._put(values)
+        self._counts[: self.size] = state["integers"]
+
+
+class RK4Tangent(RK4Stepper):
     """The classical Runge–Kutta method at work, and its derivative, through the derivatives of the stages."""
 
-    def __init__(self, system: Lagrangian, method: RungeKutta4, start: Start, rows: int, parameters: bool) -> None:
-        super().__init__(system, method, start)
-        self.n = system.n
+    def __init__(self, system: Lagrangian, method: RungeKutta4, start: Start, row: Row) -> None:
+        super().__init__(system, method, start, row)
         self._state = np.concatenate([start.q, start.p])
-        self._parameters = parameters
-        self.carried = Carried(system.n, len(start.params) + 1 if parameters else 0, rows)
+        self.D = row.directions()
 
-    def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> Advanced:
-        first, carried = self.first, self.carried
-        assert carried is not None
-        states = np.zeros((steps + 1, 2 * self.n))
-        states[0] = self._state
-        done, _, failure = super().advance(steps, 1, last, states[1:])
-        k = np.arange(first, first + done)
+    def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
+        begun, n, kept = self.done, self._system.n, len(self.row.columns)
+        after, _ = self._states(steps, 1)
+        states = np.concatenate([self._state[None], after])
+        k = np.arange(begun, self.done)
         state, extra = one_steps(
-            self._system, self._method, np.asarray(self._t + k * self._h, float), states[:done], self._h, self._params,
-            k if self._parameters else None,
+            self._system, self._method, np.asarray(self._t + k * self._h, float), states[:-1], self._h, self._params,
+            k if self.row.varied > 2 * n else None,
         )  # fmt: skip
-        stored = 0
-        for i in range(done):
-            carried.D = carried.D @ state[i].T
-            carried.D[2 * self.n :] += extra[i].T
-            if (first + i + 1) % every == 0 or first + i + 1 == last:
-                rows[stored] = states[i + 1]
-                carried.stored[carried.written + stored] = carried.D
-                stored += 1
-        carried.written += stored
-        self._state = states[done]
-        return done, stored, failure
+        for i, number in enumerate(k + 1):
+            self.D = self.D @ state[i].T
+            self.D[2 * n :] += extra[i].T
+            if every and number % every == 0:
+                row = rows[0, number // every - first]
+                row[:kept], row[kept:] = states[i + 1, self.row.columns], self.D.ravel()
+        self._state = states[-1]
+        return self.done - begun
+
+    def at(self) -> FloatArray:
+        return np.concatenate([super().at(), self.D.reshape(1, -1)], axis=1)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return super().state() | {"directions": self.D[None].copy(), "at": self._state[None].copy()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        super().restore(state)
+        self.D[...], self._state = state["directions"][0], state["at"][0].copy()

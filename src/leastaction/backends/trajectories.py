@@ -23,13 +23,14 @@ from leastaction.step.form import Step, step_of
 from leastaction.step.rows import SideBySide
 
 if TYPE_CHECKING:
-    from leastaction.backends.stepper import Carried
+    from leastaction.backends.rows import Row
     from leastaction.lagrangian import Lagrangian
 
 FloatArray = NDArray[np.float64]
 Event = tuple[int, int, bool]  # direction, how many to record, whether it stops a trajectory
 
 _NOTHING = np.zeros(1)
+NEVER = 2**62  # steps after which a state is stored that is not to be stored
 # After a step for which chords did not do, those to follow begin with Newton: so many, divided by the chords that cost
 # about as much.
 RESTING = 64
@@ -92,6 +93,10 @@ class Backend:
             name: compile_program(program, self.stride, self.stride > 1 and name != "advance", True)
             for name, program in self.programs.kernels.items()
         }
+
+    def prepare(self) -> None:
+        """Compile what steps need now, not with the first."""
+        _ = self.kernels, self._solvers, loop("run.run")
 
     @cached_property
     def blocks(self) -> tuple[tuple[str, int], ...]:
@@ -160,7 +165,11 @@ def backend(
 
 
 class Trajectories:
-    """Groups of lanes with their state, between pieces of a run."""
+    """Groups of lanes with their state, between pieces of a run.
+
+    row       what is stored of a state
+    D         with one trajectory, the directions carried along, (C, 2n)
+    """
 
     def __init__(
         self,
@@ -168,15 +177,13 @@ class Trajectories:
         size: int,
         t0: float,
         h: float,
+        row: Row,
         *,
-        every: int,
-        last: int,
-        skipped: int,
-        rows: int,
         events: Sequence[Event] = (),
-        carried: Carried | None = None,
+        D: FloatArray | None = None,
     ) -> None:
-        self.backend, self.size, self._carried = backend, size, carried
+        self.backend, self.size = backend, size
+        self.D = _NOTHING if D is None else D
         step, L, places = backend.step, backend.lanes, backend.places
         n, s = step.n, step.s
         self.groups = -(-size // L)
@@ -194,7 +201,6 @@ class Trajectories:
         else:
             z_coordinate = (places["z"].stop - places["z"].start) // (n + step.multipliers) * T
             z_control = T // backend.spread
-        sensitive = self._sensitive(alone)
         self.place = self.solvers.memory.add(
             (RUN, {
                 "fused": backend.fused,
@@ -208,10 +214,11 @@ class Trajectories:
                 **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "g")},
                 "jacobian": at.get("slopes", 0),
                 "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
-                "events": len(events), "every": every, "last": last, "skipped": skipped, "rows": rows,
+                "events": len(events), "every": NEVER, "skipped": 0, "rows": 0, "width": row.width,
+                "kept_count": len(row.columns), "kept_numbers": row.columns,
                 "records": records, "n": n, "s": s, "param_count": step.params,
                 "resting": max(1, RESTING // self._chords(solver)),
-                "left": at.get("left", 0), "columns": 0 if carried is None else len(carried.D), **sensitive,
+                "left": at.get("left", 0), "columns": row.varied, **self._sensitive(alone, row.varied),
                 "first": 0, "steps": 0, "most": 0, "event": table or [0],
                 "start": [t0], "step": [h], "undone": 1, "failure": 3,
                 "errors": ahead_of(backend.method).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
@@ -232,11 +239,11 @@ class Trajectories:
         programs = self.backend.programs
         return programs.chords if programs is not None else self.solvers.chords[solver]
 
-    def _sensitive(self, alone: int) -> dict[str, int]:
-        """The terms along whose derivatives directions are carried."""
-        step, solvers, carried = self.backend.step, self.solvers, self._carried
+    def _sensitive(self, alone: int, columns: int) -> dict[str, int]:
+        """The terms along whose derivatives so many directions are carried."""
+        step, solvers = self.backend.step, self.solvers
         found = {"sensitive": solvers.terms[alone], "by_time": 0, "by_params": 0}
-        if carried is not None and len(carried.D) > 2 * step.n:
+        if columns > 2 * step.n:
             slopes = self.backend.system.sensitive_node
             found["sensitive"] = solvers.add_sensitive(step, slopes)
             found["by_time"], found["by_params"] = (slopes.output_slice(name).start for name in ("f_t", "f_w"))
@@ -290,15 +297,12 @@ class Trajectories:
                 row[:, how.places[name]] = np.asarray(value, float)[..., None]
         return row.reshape(self.size, -1)
 
-    def advance(self, first: int, steps: int, stored: FloatArray, tangents: FloatArray | None = None) -> None:
-        """Steps first … first + steps of all; states to keep go to `stored`, (groups · lanes, rows, 2n)."""
+    def advance(self, first: int, steps: int, every: int, skipped: int, rows: FloatArray) -> None:
+        """Steps first … first + steps of all; the state after k of them goes to rows[:, k // every − skipped]."""
         memory = self.solvers.memory
-        self.set(first=first, steps=steps)
-        D = _NOTHING if self._carried is None else self._carried.D
-        self._run(
-            memory.I, memory.D, self.place, self.states, self._Y, self.counts, stored, self.records, self._scratch,
-            D, _NOTHING if tangents is None else tangents,
-        )  # fmt: skip
+        self.set(first=first, steps=steps, every=every or NEVER, skipped=skipped, rows=rows.shape[1])
+        arrays = self.states, self._Y, self.counts, rows, self.records, self._scratch, self.D
+        self._run(memory.I, memory.D, self.place, *arrays)
 
     def polynomials(self, starts: FloatArray, h: float, params: FloatArray) -> tuple[FloatArray, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""

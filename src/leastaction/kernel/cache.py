@@ -17,12 +17,13 @@ import hashlib
 import itertools
 import os
 import stat
-import tempfile
 import time
 import warnings
 from pathlib import Path
 
 import platformdirs
+
+from leastaction.disk import UNFINISHED, replacing, signature, signed_payload
 
 _MAGIC = b"leastaction-1\n"
 
@@ -67,10 +68,9 @@ def load(name: str) -> bytes | None:
             os.utime(path)  # it was used today
     except OSError:
         return None
-    head = len(_MAGIC) + 32
-    payload = data[head:]
-    if data[: len(_MAGIC)] == _MAGIC and hashlib.sha256(payload).digest() == data[len(_MAGIC) : head]:
-        return payload
+    payload = signed_payload(_MAGIC, data)
+    if payload is not None:
+        return bytes(payload)
     with contextlib.suppress(OSError):
         path.unlink()
     return None
@@ -79,21 +79,15 @@ def load(name: str) -> bytes | None:
 def store(name: str, payload: bytes) -> None:
     """Keep a payload. A disk that is full or read-only costs the next process time, not this one its result."""
     folder = directory()
-    temporary = None
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _own(folder):
             return
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
-        os.replace(temporary, folder / name)
+        with replacing(folder / name, mode=0o600) as file:
+            file.write(signature(_MAGIC, payload) + payload)
         if next(_stored) % OFTEN == 0:
             evict(folder)
     except OSError as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
         _say(f"compiled code cannot be kept in {folder} ({error.strerror or error}). {_ELSEWHERE}")
 
 
@@ -108,7 +102,7 @@ def evict(folder: Path) -> None:
     left = sum(size for _, size, _ in found)
     for used, size, path in sorted(found):
         days = (time.time() - used) / _DAY
-        if left > MOST_BYTES or days > (1 if path.name.startswith(".new-") else MOST_DAYS):
+        if left > MOST_BYTES or days > (1 if path.name.startswith(UNFINISHED) else MOST_DAYS):
             with contextlib.suppress(OSError):
                 path.unlink()
             left -= size

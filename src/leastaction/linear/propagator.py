@@ -31,6 +31,7 @@ class Propagator:
             raise ValueError(f"the step h must be finite and not zero; got {h!r}")
         size = system.n * (self.method.s if isinstance(self.method, Galerkin) else 1)
         self.small = not system.sparse and system.n <= SMALL and size <= SMALL_BLOCK
+        self._power: tuple[int, FloatArray] | None = None
 
     @cached_property
     def operator(self) -> Operator:
@@ -41,18 +42,20 @@ class Propagator:
     def solves(self) -> Solves:
         return solves(self.system, self.method, self.h)
 
-    def powers(self, k: NDArray[np.int64]) -> FloatArray:
-        """Φᵏ for ascending k, (K, 2n, 2n): the derivative of k steps by the state they began with."""
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """Φ, (2n, 2n), of one step without load: y_{k+1} = Φ y_k."""
         n = self.system.n
         if self.small:
-            step = np.eye(2 * n) + self.operator.W + self.operator.W_low
-        else:
-            columns = [np.concatenate(self._increments(e[:n], e[n:], None)) for e in np.eye(2 * n)]
-            step = np.eye(2 * n) + np.array(columns).T
-        powers = [np.linalg.matrix_power(step, int(k[0]))]
-        for gap in np.diff(k):
-            powers.append(np.linalg.matrix_power(step, int(gap)) @ powers[-1])
-        return np.array(powers)
+            return np.asarray(np.eye(2 * n) + self.operator.W + self.operator.W_low)
+        columns = [np.concatenate(self._increments(e[:n], e[n:], None)) for e in np.eye(2 * n)]
+        return np.asarray(np.eye(2 * n) + np.array(columns).T)
+
+    def power(self, k: int) -> FloatArray:
+        """Φᵏ, the derivative of k steps by the state they began with; the last one asked for is kept."""
+        if self._power is None or self._power[0] != k:
+            self._power = k, np.linalg.matrix_power(self.matrix, k)
+        return self._power[1]
 
     def prepare(self) -> None:
         """Make the matrix or the factors now, not at the first step."""

@@ -1,4 +1,4 @@
-"""A linear run in the making: what `integrate` asks of a method at work, for Quadratic systems.
+"""A linear run in the making: what a run asks of a backend, for Quadratic systems.
 
 The state is the unevaluated sum y + carry of what is stored and what rounding lost, so that increments are never lost
 in something big. Small dense systems run in the native loop, large ones solve.
@@ -12,111 +12,101 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from leastaction.backends.layout import LINEAR
 from leastaction.backends.native import loop
 from leastaction.backends.records import Memory
+from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
+from leastaction.backends.stepper import Alone, Start
+from leastaction.backends.trajectories import NEVER
 from leastaction.linear.factor import one_thread
-from leastaction.linear.forcing import Samples
-from leastaction.linear.guard import require_stable
 from leastaction.linear.system import Quadratic
 from leastaction.methods import Method
 
 FloatArray = NDArray[np.float64]
-Advanced = tuple[int, int, Failure | None]
 
 PIECE_SECONDS = 0.2  # a piece of solves ends after this long, however many steps were asked for
 LOADED_STEPS = 1000  # … and one of the native loop after this many, where each needs the load from Python
 
 
-class LinearStepper:
-    """One method on one Quadratic system, from (q, p) at t.
+class LinearStepper(Alone):
+    """One method on one Quadratic system, from a start.
 
-    output            the degrees of freedom to store, in this order; all of them unless told
-    allow_unstable    do not ask whether h is stable
+    row    what is stored of a state
     """
 
-    def __init__(
-        self,
-        system: Quadratic,
-        method: Method,
-        t: float,
-        q: FloatArray,
-        p: FloatArray,
-        h: float,
-        *,
-        output: ArrayLike | None = None,
-        allow_unstable: bool = False,
-    ) -> None:
-        self.propagator = system.propagator(method, h)
-        self.stability_time = -time.perf_counter()
-        if not allow_unstable:
-            require_stable(self.propagator)
-        self.stability_time += time.perf_counter()
-        n = system.n
-        dofs = stored_dofs(output, n)
-        self.columns = np.concatenate([dofs, n + dofs]).astype(np.int64)
-        self.y, self.carry = np.concatenate([q, p]), np.zeros(2 * n)
-        self.t, self.first = t, 0
+    INTEGERS: tuple[str, ...] = ("steps", "carried")
+
+    def __init__(self, system: Quadratic, method: Method, start: Start, row: Row | None = None) -> None:
+        self.propagator = system.propagator(method, start.h)
+        self.row = row or Row.whole(system.n)
+        self.y, self.carry = np.concatenate([start.q, start.p]), np.zeros(2 * system.n)
+        self.t = start.t
+        self.D: FloatArray = self.row.directions()  # after `_carried` steps; empty if nothing is varied
+        self._carried = 0
         self.propagator.prepare()
 
-    def require_load(self, steps: int) -> None:
-        """Ask for the load at both ends of so many steps now, not then: samples may be too few."""
-        f = self.propagator.system.f
-        if isinstance(f, Samples):
-            f(self.t)
-            f(self.t + steps * self.propagator.h)
-
-    def advance(self, steps: int, every: int, last: int, rows: FloatArray) -> Advanced:
-        """At most `steps` steps; the stored states go to rows. Returns steps done, rows written, and a failure."""
+    def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
+        """At most `steps` steps, fewer where they take long; see `Stepper`."""
+        begun = self.done
+        place = begun // every + 1 - first if every else 0
+        target = rows[0, place:]
         if self.propagator.small:
-            done, stored, finite = self._loop(steps, every, last, rows)
+            done, stored, finite = self._loop(steps, every or NEVER, target)
         else:
             with one_thread() if self.propagator.system.sparse else nullcontext():
-                done, stored, finite = self._solve(steps, every, last, rows)
-        self.first += done
-        if finite:
-            return done, stored, None
-        if self.first % every:  # where the run has come to
-            rows[stored] = self.y[self.columns]
-            stored += 1
-        return done, stored, Failure(NOT_FINITE, float("nan"), 0, 0.0)
+                done, stored, finite = self._solve(steps, every or NEVER, target)
+        self.done += done
+        if self.row.varied:
+            for i, row in enumerate(target[:stored]):
+                self._carry((begun // every + 1 + i) * every)
+                row[len(self.row.columns) :] = self.D.ravel()
+        if not finite:
+            self.failed = Failure(NOT_FINITE, float("nan"), 0, 0.0)
+        return done
 
-    def _loop(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, bool]:
+    def _carry(self, k: int) -> None:
+        """The derivative after k steps: a power of the matrix of one."""
+        self.D = self.D @ self.propagator.power(k - self._carried).T
+        self._carried = k
+
+    def _loop(self, steps: int, every: int, rows: FloatArray) -> tuple[int, int, bool]:
         op, h = self.propagator.operator, self.propagator.h
         n = len(self.y) // 2
         F, nodes = np.zeros((1, 1)), 0
         if self.propagator.system.f is not None:
             steps, nodes = min(steps, LOADED_STEPS), len(op.c)
-            F = np.array([self.propagator.load(self.t + (self.first + k) * h) for k in range(steps)])
+            F = np.array([self.propagator.load(self.t + (self.done + k) * h) for k in range(steps)])
         memory = Memory()
-        numbers = {"n": 2 * n, "loads": nodes * n, "width": len(self.columns), "first": self.first, "steps": steps}
-        place = memory.add((LINEAR, numbers | {"every": every, "last": last, "done": 0, "stored": 0, "status": 0}))
+        columns = self.row.columns
+        numbers = {"n": 2 * n, "loads": nodes * n, "width": len(columns), "first": self.done, "steps": steps}
+        numbers |= {"stride": self.row.width, "every": every, "done": 0, "stored": 0, "status": 0}
+        place = memory.add((LINEAR, numbers))
         I, D = memory.finish().I, memory.D
-        arrays = (op.W, op.W_low, op.G, F, self.y, self.carry, np.empty(2 * n), self.columns, rows)
+        arrays = (op.W, op.W_low, op.G, F, self.y, self.carry, np.empty(2 * n), columns, rows)
         loop("linear.run")(I, D, place, *arrays)
         done, stored, status = (int(I[memory.number(place, LINEAR, name)]) for name in ("done", "stored", "status"))
         return done, stored, status == GOING_WELL
 
-    def _solve(self, steps: int, every: int, last: int, rows: FloatArray) -> tuple[int, int, bool]:
+    def _solve(self, steps: int, every: int, rows: FloatArray) -> tuple[int, int, bool]:
         h, n = self.propagator.h, len(self.y) // 2
         q, p = self.y[:n], self.y[n:]
-        clock, stored = time.perf_counter(), 0
-        for k in range(self.first, self.first + steps):
+        clock, stored, columns = time.perf_counter(), 0, self.row.columns
+        for k in range(self.done, self.done + steps):
             with np.errstate(over="ignore", invalid="ignore"):
                 z, dp = self.propagator.increments(q, p, self.t + k * h)
                 finite = bool(np.isfinite(q + z).all() and np.isfinite(p + dp).all())
             if not finite:
-                return k - self.first, stored, False
+                return k - self.done, stored, False
             _add(q, self.carry[:n], z)
             _add(p, self.carry[n:], dp)
-            if (k + 1) % every == 0 or k + 1 == last:
-                rows[stored] = self.y[self.columns]
+            if (k + 1) % every == 0:
+                rows[stored, : len(columns)] = self.y[columns]
                 stored += 1
             if time.perf_counter() - clock > PIECE_SECONDS:
-                return k + 1 - self.first, stored, True
+                return k + 1 - self.done, stored, True
         return steps, stored, True
 
     def polynomials(self, starts: FloatArray) -> tuple[FloatArray, int]:
@@ -125,24 +115,26 @@ class LinearStepper:
         z = [self.propagator.polynomial(row[1 : n + 1], row[n + 1 :], row[0]) for row in starts]
         return np.array(z), len(starts)
 
+    def at(self) -> FloatArray:
+        found = self.y[None, self.row.columns]
+        if not self.row.varied:
+            return found
+        D = self.D @ self.propagator.power(self.done - self._carried).T
+        return np.concatenate([found, D.reshape(1, -1)], axis=1)
+
     def state(self) -> dict[str, NDArray[Any]]:
-        return {"y": self.y.copy(), "carry": self.carry.copy(), "first": np.array(self.first)}
+        integers = np.array([[self.done, self._carried]])
+        state = {"y": self.y[None].copy(), "carry": self.carry[None].copy(), "integers": integers}
+        return state | {"directions": self.D[None].copy()} if self.row.varied else state
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self.y[:], self.carry[:], self.first = state["y"], state["carry"], int(state["first"])
+        self.y[:], self.carry[:] = state["y"][0], state["carry"][0]
+        self.done, self._carried = state["integers"][0].tolist()
+        if self.row.varied:
+            self.D = state["directions"][0].copy()
 
     def counts(self) -> dict[str, Any]:
-        return {"stability_time": self.stability_time, **self.propagator.counts()}
-
-
-def stored_dofs(output: ArrayLike | None, n: int) -> NDArray[np.int64]:
-    """The degrees of freedom to store, checked; all of them for None."""
-    if output is None:
-        return np.arange(n)
-    dofs = np.atleast_1d(np.asarray(output))
-    if dofs.dtype.kind not in "iu" or dofs.ndim != 1 or not dofs.size or dofs.min() < -n or dofs.max() >= n:
-        raise ValueError(f"output must list degrees of freedom as indices below n = {n}; got {output!r}")
-    return dofs.astype(np.int64) % n
+        return self.propagator.counts()
 
 
 def _add(x: FloatArray, carry: FloatArray, d: FloatArray) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.linear.factor import Factor, factor
-from leastaction.linear.forcing import Constant, Rayleigh, as_load, is_constant, reduced
+from leastaction.backends.status import GOING_WELL, NOT_FINITE
+from leastaction.kernel import fingerprint
+from leastaction.linear.factor import Factor, blas_threads, factor
+from leastaction.linear.forcing import Constant, Rayleigh, Samples, as_load, is_constant, reduced
 from leastaction.linear.matrices import (
     diagonal,
     eliminate,
@@ -136,6 +138,57 @@ class Quadratic:
     def depends_on_time(self) -> bool:
         """Whether there is a load that changes."""
         return self.f is not None and not isinstance(self.f, Constant)
+
+    linear = True
+
+    def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
+        """H at many states."""
+        return np.asarray(self.energy(q, p))
+
+    def begin(
+        self, t: float, q: FloatArray, p: FloatArray | None, v: FloatArray | None, params: FloatArray
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.int8]]:
+        """Momenta, and a status, of trajectories that begin at q with p or v, a row for each; v is not needed."""
+        if p is None:
+            assert v is not None
+            p = self.momentum(q, v)
+        status = np.where(np.isfinite(p).all(axis=1), GOING_WELL, NOT_FINITE).astype(np.int8)
+        return p, np.zeros((len(q), 0)), status
+
+    def check_start(self, t: float, q: FloatArray, p: FloatArray | None, v: FloatArray | None, params: Any) -> None:
+        """Say why one trajectory cannot begin."""
+        raise ValueError(f"the momentum is not finite at the start, q = {q}, v = {v}")
+
+    def check_span(self, t0: float, t_end: float) -> None:
+        """Ask for the load at both ends of a run now, not then: samples may be too few."""
+        if isinstance(self.f, Samples):
+            self.f(t0), self.f(t_end)
+
+    def explain(self, status: int, h: float) -> tuple[str, str]:
+        """Why a step could not be done: the equations can be solved always, only the numbers can become too large."""
+        return "the state became infinite or not a number", (
+            "An unstable step grows without bound: compare h with system.stable_step(method); else look at the start "
+            "and the load for what is too large"
+        )
+
+    def record(self) -> dict[str, Any]:
+        """What a file's header says of the system."""
+        return {"n": self.n, "name": self.name, "defaults": {}, "sparse": self.sparse}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a file has beside the header: the matrices and the load."""
+        from leastaction.linear.archive import to_arrays
+
+        return to_arrays(self)
+
+    def machine(self) -> str:
+        """What decides the last bits of a run in float64."""
+        import scipy
+
+        libraries = f"NumPy {np.__version__}, SciPy {scipy.__version__}, "
+        # How many threads share a dense product or solution decides the order of its sums; sparse work has one.
+        threads = "" if self.sparse else f"{blas_threads()} BLAS threads, "
+        return libraries + threads + fingerprint()
 
     # A system has parameters by name; this one keeps all of its numbers in M, K, C and f.
 

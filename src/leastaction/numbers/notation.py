@@ -63,6 +63,15 @@ def to_text(x: Any) -> str:
     return str(exact(x))
 
 
+def to_texts(value: Any) -> Any:
+    """Numbers and nested lists of them as JSON keeps them without loss: floats and integers, or text."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [to_texts(entry) for entry in value]
+    return value if isinstance(value, int | float) else to_text(value)
+
+
 def _binary(x: Any) -> Fraction:
     """A float of mpmath or SymPy."""
     _, mantissa, exponent, _ = x._mpf_

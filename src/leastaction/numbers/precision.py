@@ -51,3 +51,8 @@ def mpmath_digits(digits: int) -> Iterator[None]:
     """Inside, mpmath works with this many decimal digits."""
     with _precision, mpmath.workdps(digits):
         yield
+
+
+def libraries() -> str:
+    """What decides the last bits of numbers of many digits."""
+    return f"python-flint {flint.__version__}, FLINT {flint.__FLINT_VERSION__}, mpmath {mpmath.__version__}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from leastaction.disk import replacing
 from leastaction.papers.model import Cell, Claim, FigureSpec, Kind, Options, Paper, by_note
 from leastaction.report.page import page
 
@@ -178,9 +178,8 @@ def _draw(paper: Paper, figure: FigureSpec, out: Path, options: Options) -> Figu
 
 def _write(path: Path, text: str) -> None:
     """Replace a file only by a whole one."""
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    with replacing(path) as stream:
+        stream.write(text.encode())
 
 
 def records(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:

@@ -1,7 +1,5 @@
-"""Runs that survive: streamed to a Zarr archive while they run, opened while they run, continued after they end."""
+"""The files of a run: a Zarr archive, checkpoints, and arrays that are read when they are asked for."""
 
 from leastaction.store.errors import StoreError
-from leastaction.store.run import store_run
-from leastaction.store.stored import StoredPath
 
-__all__ = ["StoreError", "StoredPath", "store_run"]
+__all__ = ["StoreError"]

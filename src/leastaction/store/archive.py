@@ -1,15 +1,11 @@
-"""A run on disk: a Zarr group that only grows, and its checkpoints (only here: zarr).
+"""The files of a run: a Zarr group that only grows, and its checkpoints (only here: zarr).
 
-    run.zarr/t, q, p       arrays (K,), (K, n), (K, n) in compressed chunks of `CHUNK_BYTES`, each with a checksum
-    run.zarr/zarr.json     what the run is: format, system as a Program, method, step, parameters, layout of the arrays;
-                           with a checksum
-    run.zarr/checkpoint/   `state`: how far it has come, with the rows that do not fill a chunk yet; `lock`; `system`:
-                           the arrays of a system that has no Program, written before the first row
+    run.zarr/…             arrays in compressed chunks, each with a checksum
+    run.zarr/zarr.json     what the run is: format, system as a Program, method, step, layout of the arrays; with a
+                           checksum
+    run.zarr/checkpoint/   checkpoints, and `lock`
 
-That of a path; `leastaction.many.archive` says what an ensemble adds.
-
-Whole chunks are written first, then the checkpoint that counts them. Rows that no checkpoint counts, after a run was
-killed, do not exist: reading ignores them and resuming writes over them. No counted chunk is ever written again.
+`run.archive` says which arrays and checkpoints there are.
 """
 
 from __future__ import annotations
@@ -25,17 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.disk import UNFINISHED, is_held, lock
 from leastaction.reading import require_regular
-from leastaction.store.checkpoint import Checkpoint, is_held, lock
+from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
 from leastaction.store.header import check_header, checksum, interpreting, to_json
 
-FloatArray = NDArray[np.float64]
-
-FORMATS = {"path": 3, "ensemble": 3}
-CHUNK_BYTES = 2**19  # of q; its compression and its file cost less than one percent of making it
-USUAL_ROWS, LARGE_CHUNK_BYTES = 64, 2**22  # of larger rows a chunk has so many, if they stay below this
-NAMES = ("t", "q", "p")
+FORMATS = {"path": 4, "ensemble": 4}
 SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from there"
 
 
@@ -51,16 +43,6 @@ class Layout(NamedTuple):
     @property
     def chunks(self) -> tuple[int, ...]:
         return (*self.cuts, *self.shape[len(self.cuts) :])
-
-
-def rows_layout(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Layout]:
-    """Arrays of a path, of shapes that grow in t, in chunks of the same number of rows."""
-    row = 8 * max((int(np.prod(shape[1:])) for shape in shapes.values()), default=1)
-    length = max(CHUNK_BYTES // row, min(USUAL_ROWS, LARGE_CHUNK_BYTES // row), 1)
-    return {
-        name: Layout(shape, (length,), np.dtype(float), ("t", "dof")[: len(shape)], np.nan)
-        for name, shape in shapes.items()
-    }
 
 
 class Archive:
@@ -91,7 +73,7 @@ class Archive:
                         f"{path} exists; la.resume continues a run, another name or removing it starts a new one",
                     ) from None
                 (path / "checkpoint").mkdir()
-                held.enter_context(lock(path / "checkpoint" / "lock", path))
+                held.enter_context(_writing(path))
                 header = to_json({**header, "arrays": {k: [a.dtype.str, a.chunks] for k, a in arrays.items()}})
                 attributes = {"leastaction": header, "format": FORMATS[header["kind"]], "checksum": checksum(header)}
                 group = zarr.create_group(zarr.storage.LocalStore(path), attributes=attributes)
@@ -164,11 +146,6 @@ class Archive:
             check_header(header)
         return cls(path, group, header)
 
-    @property
-    def chunk(self) -> int:
-        """Rows of a path in a whole chunk."""
-        return self.cut("q")
-
     def cut(self, name: str) -> int:
         """How long a chunk of an array is along its first axis."""
         return int(self._array(name).chunks[0])
@@ -187,7 +164,7 @@ class Archive:
     def writing(self) -> Iterator[None]:
         """Hold the lock while writing."""
         with _explained(self.path, "nothing was changed"):
-            held = lock(self._folder / "lock", self.path)
+            held = _writing(self.path)
             held.__enter__()
         try:
             yield
@@ -198,23 +175,21 @@ class Archive:
         """Whether a process holds the lock; where that cannot be told, yes."""
         return is_held(self._folder / "lock")
 
-    def append(self, rows: FloatArray, first: int, t: FloatArray) -> None:
-        """Write rows (q, p) from row number `first` on, a multiple of the chunk, and cut the arrays after them."""
-        n = rows.shape[1] // 2
-        end = first + len(rows)
-        with _explained(self.path, SAFE):
-            for name, values in zip(NAMES, (t, rows[:, :n], rows[:, n:]), strict=True):
-                array = self._array(name)
-                array.resize((end, *array.shape[1:]))
-                if len(rows):
-                    self.put(name, (first,), values)
+    def grow(self, name: str, length: int, axis: int) -> None:
+        """Make an array at least so long."""
+        self._resize(name, length, axis, shorter=False)
 
-    def resize(self, name: str, shape: tuple[int, ...]) -> None:
-        """Make an array longer."""
+    def cut_to(self, name: str, length: int, axis: int) -> None:
+        """Make an array exactly so long."""
+        self._resize(name, length, axis, shorter=True)
+
+    def _resize(self, name: str, length: int, axis: int, shorter: bool) -> None:
         with _explained(self.path, SAFE):
             array = self._array(name)
-            if array.shape != shape:
-                array.resize(shape)
+            shape = [*array.shape]
+            if shape[axis] < length or (shorter and shape[axis] > length):
+                shape[axis] = length
+                array.resize(tuple(shape))
 
     def put(self, name: str, first: tuple[int, ...], values: NDArray[Any]) -> None:
         """Write a part of an array that begins where chunks begin, and see it onto the disk."""
@@ -274,7 +249,7 @@ class Archive:
 
     def tidy(self) -> None:
         """Remove temporary files that a killed run has left."""
-        for file in [*self._folder.glob(".new-*"), *self.path.rglob("*.partial")]:
+        for file in [*self._folder.glob(f"{UNFINISHED}*"), *self.path.rglob("*.partial")]:
             file.unlink(missing_ok=True)
 
     def read(self, name: str, *spans: tuple[int, int], needed: bool | NDArray[np.bool_] = True) -> NDArray[Any]:
@@ -288,12 +263,26 @@ class Archive:
         except Exception as error:
             raise StoreError(f"{what} are damaged: {error}. The rest of the archive can still be read") from error
         shape = tuple(end - begin for begin, end in spans)
-        if (
-            values.shape != (*shape, *array.chunks[len(spans) :])
-            or not np.isfinite(values[np.broadcast_to(needed, shape)]).all()
-        ):
+        there = values[..., :1] != 0 if values.dtype == np.uint8 else np.isfinite(values)
+        if values.shape != (*shape, *array.chunks[len(spans) :]) or not there[np.broadcast_to(needed, shape)].all():
             raise StoreError(f"{what} are missing: a chunk's file is not there")
         return values
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Hold an archive's lock, or say who else is writing."""
+    held = lock(path / "checkpoint" / "lock")
+    try:
+        held.__enter__()
+    except BlockingIOError as error:
+        raise StoreError(
+            f"{path} is being written by {error}; one run at a time can write to an archive, while la.open may read it"
+        ) from None
+    try:
+        yield
+    finally:
+        held.__exit__(None, None, None)
 
 
 @contextmanager

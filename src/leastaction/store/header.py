@@ -9,8 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from leastaction.numbers.notation import BINARY_NUMBER
+from leastaction.numbers.rounding import reals
 from leastaction.path import checked_output, method_of_file
-from leastaction.reading import MOST_STEPS, entry, integer, listing, mapping, numbers, real, text
+from leastaction.reading import MOST_DIGITS, MOST_STEPS, entry, integer, listing, mapping, real, text
 from leastaction.store.errors import StoreError
 
 LARGEST_CHUNK = 2**26  # bytes of a chunk of more than one row
@@ -44,37 +48,43 @@ def check_header(header: Mapping[str, Any]) -> None:
     for name in ("version", "machine", "name"):
         text(entry(header, name), name)
     method_of_file(entry(header, "method"))
-    real(entry(header, "t0"), "t0")
-    if real(entry(header, "h"), "h") == 0:
+    digits = entry(header, "digits")
+    if digits is not None:
+        integer(digits, "digits", 2, MOST_DIGITS)
+    _number(entry(header, "t0"), "t0", digits)
+    if _number(entry(header, "h"), "h", digits) == 0:
         raise ValueError("h must not be zero")
-    ensemble = header["kind"] == "ensemble"
     n = integer(entry(header, "n"), "n", 1)
-    integer(entry(header, "every"), "every", 0 if ensemble else 1)
+    integer(entry(header, "every"), "every")
     if entry(header, "until") is not None:
         t_end, count = listing(header["until"], "until", 2)
-        real(t_end, "until"), integer(count, "until", 1)
+        _number(t_end, "until", digits), integer(count, "until", 1)
     for name, layout in mapping(entry(header, "arrays"), "arrays").items():
         _check_layout(name, layout)
-    if ensemble:
-        size = integer(entry(header, "size"), "size", 1)
-        integer(entry(header, "length"), "length", 1, size)
-        integer(entry(header, "rows"), "rows", 1)
-        return
-    for name, value in mapping(entry(header, "params"), "params").items():
-        numbers(value, f"the parameter {name!r}")
+    size = integer(entry(header, "size"), "size", 1, MOST_STEPS if header["kind"] == "ensemble" else 1)
+    integer(entry(header, "length"), "length", 1, size)
+    integer(entry(header, "rows"), "rows", 1)
+    integer(entry(header, "varied"), "varied")
     if entry(header, "output") is not None:
-        import numpy as np
-
         output = [integer(dof, "output", 0, n - 1) for dof in listing(header["output"], "output")]
         checked_output(np.array(output, np.int64), n)
     if "program" not in header and not isinstance(entry(header, "sparse"), bool):
         raise ValueError("sparse must be true or false")
 
 
+def _number(value: Any, what: str, digits: int | None) -> Any:
+    """A finite binary number, as text."""
+    if digits is None:
+        return real(value, what)
+    if not BINARY_NUMBER.fullmatch(text(value, what)):
+        raise ValueError(f"{what} must be a binary number as text, such as 0x1a2bp-52; got {value!r}")
+    return reals(digits).array(value).item()
+
+
 def _check_layout(name: str, layout: Any) -> None:
     dtype, chunks = listing(layout, f"the layout of {name}", 2)
-    if dtype not in ("<f8", "<i8", "|i1"):
-        raise ValueError(f"the array {name} must hold floats or integers; got {dtype!r}")
+    if dtype not in ("<f8", "<i8", "|i1", "|u1"):
+        raise ValueError(f"the array {name} must hold floats, integers or text; got {dtype!r}")
     rows, *rest = [integer(k, f"the chunks of {name}", 1) for k in listing(chunks, f"the chunks of {name}")]
     size = 8
     for k in rest:

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-
 
 class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array that is read a box at a time: indices and slices read what they need, arithmetic or np.asarray it all.
@@ -19,12 +17,15 @@ class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
     box     (begin, end) along each of these axes ↦ the entries, for a part of one box
     """
 
-    dtype = np.dtype(float)
-
     def __init__(
-        self, name: str, shape: tuple[int, ...], cuts: tuple[int, ...], box: Callable[..., FloatArray]
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        cuts: tuple[int, ...],
+        box: Callable[..., NDArray[Any]],
+        dtype: np.dtype[Any] = np.dtype(float),  # noqa: B008
     ) -> None:
-        self._name, self.shape, self._cuts, self._box = name, shape, cuts, box
+        self._name, self.shape, self._cuts, self._box, self.dtype = name, shape, cuts, box, dtype
 
     @property
     def ndim(self) -> int:
@@ -47,10 +48,10 @@ class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
         found = self._read([p if isinstance(p, range) else range(p, p + 1) for p in places], keys[lazy:])
         return found[tuple(slice(None) if isinstance(p, range) else 0 for p in places)]
 
-    def _read(self, places: list[range], rest: tuple[Any, ...]) -> FloatArray:
+    def _read(self, places: list[range], rest: tuple[Any, ...]) -> NDArray[Any]:
         """The entries at these places, read so that a sparse look at a long run, or at wide rows, stays small."""
         kept = np.broadcast_to(0.0, self.shape[len(places) :])[rest].shape
-        found = np.empty((*map(len, places), *kept))
+        found = np.empty((*map(len, places), *kept), self.dtype)
         for parts in product(*map(_boxes, places, self._cuts)):
             values = self._box(*(span for _, span, _ in parts))
             steps = (slice(None, None, step) for _, _, step in parts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 import tempfile
 import webbrowser
@@ -12,6 +11,7 @@ from html import escape
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
+from leastaction import files
 from leastaction.viewer.cloud import cloud_scene
 from leastaction.viewer.pack import Pack
 from leastaction.viewer.page import asset, bundle, page
@@ -56,17 +56,9 @@ def _positive(megabytes: float) -> float:
 
 def write(text: str, file: str | os.PathLike[str]) -> FilePath:
     """Write a page; an existing file is replaced only by a whole one."""
-    target = FilePath(file)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} to")
-    temporary = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return target
+    with files.replacing(file) as stream:
+        stream.write(text.encode())
+    return FilePath(file)
 
 
 def frame(text: str, height: int = 620) -> str:

@@ -28,39 +28,28 @@ from leastaction.backends.flint.galerkin import GalerkinStepper
 from leastaction.backends.flint.linear import LinearMechanics, LinearStepper
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.rk4 import RK4Stepper
+from leastaction.backends.flint.run import Run
 from leastaction.backends.flint.tangent import GalerkinTangent, LinearTangent, RK4Tangent
-from leastaction.backends.stepper import Start, Stepper
-from leastaction.lagrangian import Lagrangian
-from leastaction.linear import Quadratic
+from leastaction.backends.rows import Row
+from leastaction.backends.stepper import Start
 from leastaction.methods import Galerkin, Method
 from leastaction.numbers.rounding import Digits
 from leastaction.step.form import step_of
 
-__all__ = ["LinearMechanics", "Mechanics", "mechanics", "stepper", "tangent_stepper"]
+__all__ = ["LinearMechanics", "Mechanics", "Run", "mechanics", "stepper"]
 
 
-def mechanics(system: Lagrangian | Quadratic, values: Any, reals: Digits) -> Mechanics | LinearMechanics:
+def mechanics(system: Any, values: Any, reals: Digits) -> Mechanics | LinearMechanics:
     """A system at one precision, with the values of its parameters as mpmath numbers."""
-    if isinstance(system, Quadratic):
-        return LinearMechanics(system, reals)
-    return Mechanics(system, values, reals)
+    return LinearMechanics(system, reals) if system.linear else Mechanics(system, values, reals)
 
 
-def stepper(mechanics: Mechanics | LinearMechanics, method: Method, start: Start) -> Stepper:
-    """The stepper of a method on a system."""
+def stepper(mechanics: Mechanics | LinearMechanics, method: Method, start: Start, row: Row | None = None) -> Run:
+    """The stepper of a method on a system, with its derivative if a row is to have it."""
+    row = row or Row.whole(mechanics.n)
     if isinstance(mechanics, LinearMechanics):
-        return LinearStepper(mechanics, method, start)
+        return (LinearTangent if row.varied else LinearStepper)(mechanics, method, start, row)
     if isinstance(method, Galerkin):
-        return GalerkinStepper(mechanics, step_of(mechanics.system, method), start)
-    return RK4Stepper(mechanics, method, start)
-
-
-def tangent_stepper(
-    mechanics: Mechanics | LinearMechanics, method: Method, start: Start, rows: int, parameters: bool
-) -> Stepper:
-    """The stepper of a method on a system, with its derivative; it stores `rows` of them beside the states."""
-    if isinstance(mechanics, LinearMechanics):
-        return LinearTangent(mechanics, method, start, rows)
-    if isinstance(method, Galerkin):
-        return GalerkinTangent(mechanics, step_of(mechanics.system, method), start, rows, parameters)
-    return RK4Tangent(mechanics, method, start, rows, parameters)
+        step = step_of(mechanics.system, method)
+        return (GalerkinTangent if row.varied else GalerkinStepper)(mechanics, step, start, row)
+    return (RK4Tangent if row.varied else RK4Stepper)(mechanics, method, start, row)

@@ -20,6 +20,7 @@ from leastaction.backends.flint.prediction import Predictor
 from leastaction.backends.flint.run import Run
 from leastaction.backends.flint.sizes import lengths
 from leastaction.backends.flint.sweep import Layout, Sweep
+from leastaction.backends.rows import Row
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, SINGULAR, Failure
 from leastaction.backends.stepper import Start
 from leastaction.numbers.conversion import Balls, ball, balls, mpfs
@@ -46,7 +47,10 @@ class Found:
 class GalerkinStepper(Run):
     """Runs of a Step from a start."""
 
-    def __init__(self, mechanics: Mechanics, step: Step, start: Start) -> None:
+    INTEGERS = ("steps", "iterations", "most", "continued", "careful", "predicted", "still")
+
+    def __init__(self, mechanics: Mechanics, step: Step, start: Start, row: Row | None = None) -> None:
+        self.row = row or Row.whole(step.n)
         self.mechanics, self.n, self.s, self.bits = mechanics, step.n, step.s, mechanics.bits
         digits = round(self.bits * 0.302) + 2
         with flint_bits(self.bits):
@@ -85,7 +89,7 @@ class GalerkinStepper(Run):
         self._take(t, found.solution)
         return None
 
-    def row(self) -> Balls:
+    def now(self) -> Balls:
         return self._q + self._p
 
     def _take(self, t: Any, solution: Solution) -> None:
@@ -190,30 +194,34 @@ class GalerkinStepper(Run):
                 result[k] = mpfs(found.solution.z[: s * n]).reshape(s, n)
         return result, len(starts)
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        memory = self._predictor
+    def saved(self) -> dict[str, NDArray[Any]]:
+        memory, none = self._predictor, [flint.arb(0)] * sum(map(len, self._layout.places))
         pace = (np.nan, np.nan) if self._pace is None else (self._pace.first, self._pace.curvature)
-        numbers = {"q": self._q, "p": self._p, "v": self._v, "z": self._z or []}
-        numbers |= {"longest": self._longest, "ahead": self._ahead, "still": self._still, "record": memory.record}
+        numbers = {"q": self._q, "p": self._p, "v": self._v, "z": self._z or none}
+        numbers |= {"longest": self._longest, "ahead": self._ahead, "record": memory.record}
+        numbers |= {"still": self._still or none[: self.n]}
         numbers |= {"started": [memory.started], "memory": [x for own in memory.memory for x in own]}
         counts = (self.done, self._iterations, self._most, self._continued, self._careful)
+        given = (self._z is not None, bool(self._still))
         return {name: mpfs(values) for name, values in numbers.items()} | {
-            "counts": np.array(counts, dtype=np.int64),
+            "integers": np.array((*counts, *given), dtype=np.int64),
             "reals": np.array((self._floor, *pace)),
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._q, self._p, self._v, z = (balls(state[name]) for name in ("q", "p", "v", "z"))
-        self._longest, self._ahead, self._still = (balls(state[name]) for name in ("longest", "ahead", "still"))
-        self._z, memory, kept = z or None, self._predictor, balls(state["memory"])
-        memory.record, (memory.started,) = balls(state["record"]), balls(state["started"])
+    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        self._q, self._p, self._v, z = (balls(saved[name]) for name in ("q", "p", "v", "z"))
+        self._longest, self._ahead, still = (balls(saved[name]) for name in ("longest", "ahead", "still"))
+        self.done, self._iterations, self._most, self._continued, *given = saved["integers"].tolist()
+        self._careful, predicted, known = map(bool, given)
+        self._z, self._still = z if predicted else None, still if known else []
+        memory, kept = self._predictor, balls(saved["memory"])
+        memory.record, (memory.started,) = balls(saved["record"]), balls(saved["started"])
         size = len(kept) // self.n
         memory.memory = [kept[j * size : (j + 1) * size] for j in range(self.n)]
-        self.done, self._iterations, self._most, self._continued = (int(x) for x in state["counts"][:4])
-        self._careful, (self._floor, *pace) = bool(state["counts"][4]), (float(x) for x in state["reals"])
+        self._floor, *pace = saved["reals"].tolist()
         self._pace = None if np.isnan(pace[0]) else Pace(*pace)
 
-    def counts(self) -> dict[str, float]:
+    def counts(self) -> dict[str, Any]:
         return {
             "newton_iterations": self._iterations,
             "most_iterations": self._most,

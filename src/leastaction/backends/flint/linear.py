@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.flint.evaluate import function
 from leastaction.backends.flint.run import Run
+from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
 from leastaction.errors import TraceError
 from leastaction.linear import Quadratic
@@ -81,7 +82,8 @@ class LinearMechanics:
 class LinearStepper(Run):
     """A method at work on a Quadratic system."""
 
-    def __init__(self, mechanics: LinearMechanics, method: Method, start: Start) -> None:
+    def __init__(self, mechanics: LinearMechanics, method: Method, start: Start, row: Row | None = None) -> None:
+        self.row = row or Row.whole(mechanics.n)
         self.n, self.bits, self._load = mechanics.n, mechanics.bits, mechanics.load
         with flint_bits(self.bits):
             h = ball(start.h)
@@ -108,14 +110,14 @@ class LinearStepper(Run):
             increments += self._G * self._loads((self._t0 + self.done * self._h).mid())
         self._y = (self._y + increments).mid()
 
-    def row(self) -> Balls:
+    def now(self) -> Balls:
         return list(self._y.entries())
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        return {"done": np.array(self.done), "y": mpfs(self._y.entries())}
+    def saved(self) -> dict[str, NDArray[Any]]:
+        return {"integers": np.array([self.done]), "y": mpfs(self._y.entries())}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self.done, self._y = int(state["done"]), flint.arb_mat(2 * self.n, 1, balls(state["y"]))
+    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        self.done, self._y = int(saved["integers"][0]), flint.arb_mat(2 * self.n, 1, balls(saved["y"]))
 
     def polynomials(self, starts: Mpfs) -> tuple[Mpfs, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""

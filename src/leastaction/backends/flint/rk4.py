@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from leastaction.backends.flint.evaluate import number
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.run import Run
+from leastaction.backends.rows import Row
 from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
 from leastaction.backends.stepper import Start
 from leastaction.methods import RungeKutta4
@@ -25,7 +26,8 @@ from leastaction.numbers.precision import flint_bits
 class RK4Stepper(Run):
     """Runs from a start."""
 
-    def __init__(self, mechanics: Mechanics, method: RungeKutta4, start: Start) -> None:
+    def __init__(self, mechanics: Mechanics, method: RungeKutta4, start: Start, row: Row | None = None) -> None:
+        self.row = row or Row.whole(mechanics.n)
         self.mechanics, self.n, self.bits, self.form = mechanics, mechanics.n, mechanics.bits, method.form
         with flint_bits(self.bits):
             self._t, self._h = ball(start.t), ball(start.h)
@@ -47,15 +49,15 @@ class RK4Stepper(Run):
         self._y = after
         return None
 
-    def row(self) -> Balls:
+    def now(self) -> Balls:
         q, p = self._y[: self.n], self._y[self.n : 2 * self.n]
         return q + (p if self.form == "hamilton" else self.mechanics.momentum_balls(self._time(self.done), q, p))
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        return {"done": np.array(self.done), "y": mpfs(self._y), "v": mpfs(self._v)}
+    def saved(self) -> dict[str, NDArray[Any]]:
+        return {"integers": np.array([self.done]), "y": mpfs(self._y), "v": mpfs(self._v)}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self.done, self._y, self._v = int(state["done"]), balls(state["y"]), balls(state["v"])
+    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        self.done, self._y, self._v = int(saved["integers"][0]), balls(saved["y"]), balls(saved["v"])
 
     def _time(self, sigma: Any) -> Any:
         return (self._t + sigma * self._h).mid()

@@ -9,51 +9,65 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.rows import Row
 from leastaction.backends.status import Failure
+from leastaction.backends.stepper import Alone
 from leastaction.numbers.conversion import Balls, mpfs
 from leastaction.numbers.precision import flint_bits
 
 Mpfs = NDArray[np.object_]
 
 
-class Run(ABC):
-    """What `integrate` asks of a method at work."""
+class Run(Alone, ABC):
+    """One trajectory at work: see `backends.stepper.Stepper`.
+
+    row    what is stored of a state
+    """
+
+    INTEGERS: tuple[str, ...] = ("steps",)
 
     bits: int
-    done = 0
+    row: Row
 
     @abstractmethod
     def step(self) -> Failure | None:
         """Do one step, that after `done` others; or leave the state as it is."""
 
     @abstractmethod
-    def row(self) -> Balls:
-        """(q, p) now, to be stored."""
+    def now(self) -> Balls:
+        """(q, p), and behind it the derivatives that are carried, one thing varied after the other."""
 
     @abstractmethod
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Copies of everything that the steps to come depend on."""
+    def saved(self) -> dict[str, NDArray[Any]]:
+        """Copies of everything that the steps to come depend on; always of the same shapes."""
 
     @abstractmethod
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from such copies, to the last bit as if there had been no pause."""
+    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from such copies."""
 
-    def advance(self, steps: int, every: int, last: int, rows: Mpfs) -> tuple[int, int, Failure | None]:
-        """Do steps, write the stored states (q, p) to rows; return steps done, rows written, and a failure."""
-        first, stored = self.done, 0
+    def advance(self, steps: int, every: int, first: int, rows: Mpfs) -> int:
+        begun = self.done
         with flint_bits(self.bits):
-            while self.done < first + steps:
-                failure = self.step()
-                if failure is None:
-                    self.done += 1
-                wanted = self.done % every == 0 or self.done == last
-                # Where a run fails, the state that it has come to is stored, if it is not yet.
-                if wanted is (failure is None):
-                    rows[stored] = mpfs(self.row())
-                    stored += 1
-                if failure is not None:
-                    return self.done - first, stored, failure
-        return steps, stored, None
+            while self.done < begun + steps:
+                self.failed = self.step()
+                if self.failed is not None:
+                    break
+                self.done += 1
+                if every and self.done % every == 0:
+                    rows[0, self.done // every - first] = self._stored()
+        return self.done - begun
 
-    def counts(self) -> dict[str, float]:
-        return {}
+    def _stored(self) -> Mpfs:
+        now = self.now()
+        return mpfs([now[j] for j in self.row.columns] + now[2 * self.row.n :])
+
+    def at(self) -> Mpfs:
+        with flint_bits(self.bits):
+            return self._stored()[None]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {name: array[None] for name, array in self.saved().items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        with flint_bits(self.bits):
+            self.load({name: array[0] for name, array in state.items()})

@@ -16,11 +16,11 @@ RK4 is differentiated stage by stage, which is RK4 itself on the equations of th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import flint
-import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.flint.evaluate import function
@@ -30,7 +30,8 @@ from leastaction.backends.flint.linear import LinearMechanics, LinearStepper
 from leastaction.backends.flint.mechanics import Mechanics, solve_matrix
 from leastaction.backends.flint.rk4 import RK4Stepper
 from leastaction.backends.flint.sweep import Linearised, Node, Sweep
-from leastaction.backends.stepper import Start, WithTangent
+from leastaction.backends.rows import Row
+from leastaction.backends.stepper import Start
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method, RungeKutta4
 from leastaction.numbers.conversion import Balls, balls, mpfs
@@ -40,46 +41,31 @@ from leastaction.step.form import Step
 from leastaction.step.sensitivity import sensitivity
 
 
-class Carried:
-    """The derivatives stored with the states, (rows, C, 2n): by q₀, p₀ and, if wanted, w and h, a row for each."""
-
-    def __init__(self, n: int, extra: int, rows: int) -> None:
-        self.stored = np.empty((rows, 2 * n + extra, 2 * n), dtype=object)
-        self.written = 0
-        self.keep(_start(2 * n, 2 * n + extra))
-
-    @property
-    def D(self) -> NDArray[Any]:
-        """The last one stored."""
-        return self.stored[self.written - 1]
-
-    def keep(self, D: Any) -> None:
-        """Store a derivative, a matrix with a column for each thing varied."""
-        self.stored[self.written] = mpfs(D.transpose().entries()).reshape(self.stored.shape[1:])
-        self.written += 1
-
-
 def _start(rows: int, columns: int) -> Any:
     return flint.arb_mat([[int(i == j) for j in range(columns)] for i in range(rows)])
 
 
-class GalerkinTangent(GalerkinStepper, WithTangent):
-    """A member of the PsNrQu family at work, and its derivative; `parameters`: by w and h too."""
+class GalerkinTangent(GalerkinStepper):
+    """A member of the PsNrQu family at work, and its derivative: by the state or, as `row` wants, by w and h too."""
 
-    def __init__(self, mechanics: Mechanics, step: Step, start: Start, rows: int, parameters: bool) -> None:
-        super().__init__(mechanics, step, start)
-        self._P = len(start.params) if parameters else -1
+    def __init__(self, mechanics: Mechanics, step: Step, start: Start, row: Row) -> None:
+        super().__init__(mechanics, step, start, row)
+        self._P = row.varied - 2 * self.n - 1
         with flint_bits(self.bits):
-            self.carried: Any = Carried(self.n, self._P + 1, rows)
-            self._D = _start(2 * self.n, self.carried.stored.shape[1])
+            self._D = _start(2 * self.n, row.varied)
             given = balls(start.params)
-            programs = [sensitivity(term) for term in step.terms] if parameters else []
+            programs = [sensitivity(term) for term in step.terms] if self._P >= 0 else []
             self._outer = [_Outer(program, given) for program in programs]
 
-    def row(self) -> Balls:
-        if self.done:
-            self.carried.keep(self._D)
-        return super().row()
+    def now(self) -> Balls:
+        return super().now() + _columns(self._D)
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        return super().saved() | {"directions": mpfs(self._D.entries())}
+
+    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        super().load(saved)
+        self._D = flint.arb_mat(2 * self.n, self.row.varied, balls(saved["directions"]))
 
     def _take(self, t: Any, solution: Solution) -> None:
         sweep = self._sweeps(1.0)
@@ -141,16 +127,15 @@ class _Outer:
         return flint.arb_mat([[*none, *by_w[j * P : (j + 1) * P], x * when] for j, x in enumerate(by_t)])
 
 
-class RK4Tangent(RK4Stepper, WithTangent):
+class RK4Tangent(RK4Stepper):
     """The classical Runge–Kutta method at work, and its derivative: y has the columns of D behind it."""
 
-    def __init__(self, mechanics: Mechanics, method: RungeKutta4, start: Start, rows: int, parameters: bool) -> None:
-        super().__init__(mechanics, method, start)
+    def __init__(self, mechanics: Mechanics, method: RungeKutta4, start: Start, row: Row) -> None:
+        super().__init__(mechanics, method, start, row)
         system = mechanics.system
-        self._P = len(start.params) if parameters else -1
+        self._C = row.varied
+        self._P = row.varied - 2 * self.n - 1
         with flint_bits(self.bits):
-            self.carried: Any = Carried(self.n, self._P + 1, rows)
-            self._C = self.carried.stored.shape[1]
             given = balls(start.params)
             self._second = _Blocks(system.sensitivity, given, self.n)
             self._accelerations = [] if self.form == "hamilton" else _accelerations(system, given)
@@ -159,11 +144,9 @@ class RK4Tangent(RK4Stepper, WithTangent):
                 D = self._to_velocities(D)
             self._y = self._y + _columns(D)
 
-    def row(self) -> Balls:
-        if self.done:
-            D = self._matrix(self._y)
-            self.carried.keep(D if self.form == "hamilton" else self._to_momenta(D))
-        return super().row()
+    def now(self) -> Balls:
+        D = self._matrix(self._y)
+        return super().now() + _columns(D if self.form == "hamilton" else self._to_momenta(D))
 
     def _matrix(self, y: Balls) -> Any:
         """The derivative, of y = (q, p) or (q, v) behind which it stands."""
@@ -242,23 +225,27 @@ def _accelerations(system: Lagrangian, params: Balls) -> list[_Blocks]:
     return rows
 
 
-class LinearTangent(LinearStepper, WithTangent):
+class LinearTangent(LinearStepper):
     """A method at work on a Quadratic system, and its derivative: powers of the matrix of a step."""
 
-    def __init__(self, mechanics: LinearMechanics, method: Method, start: Start, rows: int) -> None:
-        super().__init__(mechanics, method, start)
+    def __init__(self, mechanics: LinearMechanics, method: Method, start: Start, row: Row) -> None:
+        super().__init__(mechanics, method, start, row)
         with flint_bits(self.bits):
-            self.carried: Any = Carried(self.n, 0, rows)
             self._D = _start(2 * self.n, 2 * self.n)
 
     def step(self) -> None:
         self._D = (self._D + self.W * self._D).mid()
         super().step()
 
-    def row(self) -> Balls:
-        if self.done:
-            self.carried.keep(self._D)
-        return super().row()
+    def now(self) -> Balls:
+        return super().now() + _columns(self._D)
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        return super().saved() | {"directions": mpfs(self._D.entries())}
+
+    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        super().load(saved)
+        self._D = flint.arb_mat(2 * self.n, 2 * self.n, balls(saved["directions"]))
 
 
 def _halves(D: Any) -> tuple[Any, Any]:

@@ -40,9 +40,8 @@ def run(I, D, place, W, W_low, G, F, y, carry, d, columns, stored):
             carry[i] = (before - (after - rounded)) + (d[i] - rounded)
             y[i] = after
         A.done[0] += 1
-        number = A.first + k + 1
-        if number % A.every == 0 or number == A.last:
+        if (A.first + k + 1) % A.every == 0:
             for i in range(width):
-                stored[A.stored[0] * width + i] = y[columns[i]]
+                stored[A.stored[0] * A.stride + i] = y[columns[i]]
             A.stored[0] += 1
     A.status[0] = GOING_WELL

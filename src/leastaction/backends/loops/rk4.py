@@ -1,51 +1,107 @@
-"""The classical Runge–Kutta method, on (q, p) or on (q, v)."""
+"""The classical Runge–Kutta method, on (q, p) or on (q, v): one trajectory, or groups of them in lanes."""
 
 from __future__ import annotations
 
-from leastaction.backends.layout import RK4
+from leastaction.backends.layout import RK4, RK4_LANES
 from leastaction.backends.loops.elimination import factor, solve
 from leastaction.backends.loops.legendre import invert
 from leastaction.backends.loops.machine import at, call_kernel, native, reader
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 
-read_rk4 = reader(RK4)
+read_rk4, read_lanes = reader(RK4), reader(RK4_LANES)
 
 
 @native
 def run(I, D, place, y, stored):
-    """Do steps from y = (q, p) or (q, v). Rows of `stored` are y.
-
-    k_i = f(t + c_i h, y + a_i h k_{i−1}),  a_i = c_i;   y ← y + h Σ b_i k_i.
-    """
+    """Do steps from y = (q, p) or (q, v). Rows of `stored` are y."""
     S = read_rk4(I, D, place)
     n, h = S.n, S.step[0]
     for k in range(S.first[0], S.first[0] + S.steps[0]):
-        t = S.start[0] + k * h
-        for j in range(2 * n):
-            S.rate[j] = 0.0
-            S.total[j] = 0.0
-        for stage in range(4):
-            c, b = S.tableau[2 * stage], S.tableau[2 * stage + 1]
-            for j in range(2 * n):
-                S.argument[j] = y[j] + c * h * S.rate[j]
-            S.status[0] = _field(S, t + c * h)
-            if S.status[0] != GOING_WELL:
-                return
-            for j in range(2 * n):
-                S.total[j] += b * S.rate[j]
-        check = 0.0
-        for j in range(2 * n):
-            check += S.total[j]
-        if check - check != 0.0:  # infinite or not a number
-            S.status[0] = NOT_FINITE
+        S.status[0] = _slope(S, S.start[0] + k * h, y)
+        if S.status[0] != GOING_WELL:
             return
         for j in range(2 * n):
             y[j] += h * S.total[j]
         S.done[0] += 1
-        if (k + 1) % S.every == 0 or k + 1 == S.last:
+        if (k + 1) % S.every == 0:
             for j in range(2 * n):
                 stored[S.stored[0] * 2 * n + j] = y[j]
             S.stored[0] += 1
+
+
+@native
+def _slope(S, t, y):
+    """S.total ← Σ b_i k_i of the step from y at t: k_i = f(t + c_i h, y + a_i h k_{i−1}), a_i = c_i."""
+    n, h = S.n, S.step[0]
+    for j in range(2 * n):
+        S.rate[j] = 0.0
+        S.total[j] = 0.0
+    for stage in range(4):
+        c, b = S.tableau[2 * stage], S.tableau[2 * stage + 1]
+        for j in range(2 * n):
+            S.argument[j] = y[j] + c * h * S.rate[j]
+        status = _field(S, t + c * h)
+        if status != GOING_WELL:
+            return status
+        for j in range(2 * n):
+            S.total[j] += b * S.rate[j]
+    check = 0.0
+    for j in range(2 * n):
+        check += S.total[j]
+    return GOING_WELL if check - check == 0.0 else NOT_FINITE
+
+
+@native
+def lanes(I, D, place, states, Y, counts, stored, scratch):
+    """The steps of every group; `counts` has a status and the steps done of each lane.
+
+    A group's numbers are (t, h, params, y), each of all lanes. The kernel gives the slopes of a step for all lanes; a
+    lane for which they are not finite, as where a sine is out of its range, has its step done alone.
+    """
+    A = read_lanes(I, D, place)
+    S = read_rk4(I, D, A.alone)
+    n, L, h = A.n, A.lanes, A.step[0]
+    size = 2 + A.param_count + 2 * n
+    for group in range(A.groups):
+        X, count = at(states, group * size * L), at(counts, group * L * 2)
+        y = at(X, (2 + A.param_count) * L)
+        for k in range(A.first[0], A.first[0] + A.steps[0]):
+            for i in range(L):
+                X[i] = A.start[0] + k * h
+            call_kernel(A.kernel, X, Y, scratch)
+            for i in range(L):
+                if count[2 * i] != GOING_WELL:
+                    continue
+                check = 0.0
+                for j in range(2 * n):
+                    check += Y[j * L + i]
+                if check - check != 0.0:
+                    count[2 * i] = _alone(A, S, X, Y, i)
+                    if count[2 * i] != GOING_WELL:
+                        continue
+                for j in range(2 * n):
+                    y[j * L + i] += h * Y[j * L + i]
+                count[2 * i + 1] += 1
+                if (k + 1) % A.every == 0:
+                    own = at(stored, ((group * L + i) * A.rows + (k + 1) // A.every - A.skipped) * 2 * n)
+                    for j in range(2 * n):
+                        own[j] = y[j * L + i]
+
+
+@native
+def _alone(A, S, X, Y, i):
+    """The slope of lane i's step, by itself; whatever others have done."""
+    n, L, P = A.n, A.lanes, A.param_count
+    for j in range(P):
+        S.at[1 + 2 * n + j] = X[(2 + j) * L + i]
+    for j in range(2 * n):
+        S.own[j] = X[(2 + P + j) * L + i]
+    for j in range(n):
+        S.v[j] = 0.0
+    status = _slope(S, X[i], S.own)
+    for j in range(2 * n):
+        Y[j * L + i] = S.total[j]
+    return status
 
 
 @native

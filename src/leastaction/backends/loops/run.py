@@ -60,18 +60,18 @@ read_run = reader(RUN)
 
 
 @native
-def run(I, D, place, states, Y, counts, stored, records, scratch, tangent, tangents):
+def run(I, D, place, states, Y, counts, stored, records, scratch, tangent):
     """The steps of every group, from the states; `counts` has a row for each lane.
 
-    stored    a block of (rows, 2n) numbers (q, p) for each lane
+    stored    a block of (rows, width) numbers for each lane: those of (q, p) that are kept, then the directions
     records   a block of (records, 1 + 2n + N) numbers (step, q, p, z) for each lane: the steps with crossings
-    tangent   with one trajectory, the directions carried along, (columns, 2n), and those stored, (rows, columns, 2n)
+    tangent   with one trajectory, the directions carried along, (columns, 2n)
     """
     A = read_run(I, D, place)
     S, S1 = read_solver(I, D, A.solver), read_solver(I, D, A.alone)
     for group in range(A.groups):
         X = at(states, group * A.size * A.stride)
-        _run_group(I, D, A, S, S1, X, Y, group * A.lanes, counts, stored, records, scratch, tangent, tangents)
+        _run_group(I, D, A, S, S1, X, Y, group * A.lanes, counts, stored, records, scratch, tangent)
 
 
 @native
@@ -83,7 +83,7 @@ def _any(values, lanes):
 
 
 @native
-def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tangent, tangents):
+def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tangent):
     n, L, T, h = A.n, A.lanes, A.stride, A.step[0]
     N = A.n * A.s
     alive, trouble = at(X, A.alive * T), at(X, A.trouble * T)
@@ -138,20 +138,15 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tan
                         _record(A, X, Y, i, k, at(counts, (lane + i) * COUNTS), own)
         else:
             _advance(A, S, X)
-        row = -1
         if (k + 1) % A.every == 0:
             row = (k + 1) // A.every - A.skipped
-        elif k + 1 == A.last:
-            row = A.rows - 1
-        if row >= 0:
             for i in range(L):
                 if alive[i] != 0.0 or counts[(lane + i) * COUNTS + STEPS] == k + 1:
-                    own = at(stored, ((lane + i) * A.rows + row) * 2 * n)
-                    for j in range(2 * n):
-                        own[j] = X[(A.q + j) * T + i]
-            if A.columns > 0:
-                for j in range(A.columns * 2 * n):
-                    tangents[row * A.columns * 2 * n + j] = tangent[j]
+                    own = at(stored, ((lane + i) * A.rows + row) * A.width)
+                    for j in range(A.kept_count):
+                        own[j] = X[(A.q + A.kept_numbers[j]) * T + i]
+                    for j in range(A.columns * 2 * n):
+                        own[A.kept_count + j] = tangent[j]
 
 
 @native

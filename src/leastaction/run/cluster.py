@@ -18,12 +18,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leastaction.lagrangian import Lagrangian
-from leastaction.many import lanes
-from leastaction.many.execute import Chunk, Part, Sink, prepare, run_chunk
-from leastaction.many.job import Block, FloatArray, Job, Standing, Start
-from leastaction.running import interruptible
+from leastaction.run.drive import Chunk, Part, Sink, stretch
+from leastaction.run.interrupts import interruptible
+from leastaction.run.plan import Plan
+from leastaction.run.standing import Block, Standing
+from leastaction.run.starts import Starts
+from leastaction.run.steppers import lanes, prepare
 
 CHUNKS_PER_THREAD = 4
 AT_WORK = 2  # stretches for each thread: one that is run and one that waits
@@ -36,13 +39,11 @@ _lock = threading.Lock()
 _systems: dict[tuple[str, int], Lagrangian] = {}
 
 
-def on_cluster(
-    client: Any, job: Job, start: Start, sink: Sink, parts: list[Part], report: Callable[[int], Any]
-) -> None:
+def on_cluster(client: Any, sink: Sink, parts: list[Part], report: Callable[[int], Any]) -> None:
     """The chunks, a stretch of each after the other as a task, on the client's workers."""
     from distributed import as_completed
 
-    run = secrets.token_hex(8)
+    plan, run = sink.plan, secrets.token_hex(8)
     waiting, at_work = deque(parts), dict[Any, tuple[Part, Chunk, Block]]()
     ready, stop = as_completed([]), threading.Event()
     threads = _threads(client)
@@ -51,11 +52,12 @@ def on_cluster(
         block = chunk.next()
         if block is None:
             return
-        standing = chunk.standing if chunk.standing.state else None
-        reached = block.reached(job, chunk.standing)
+        reached = block.reached(plan, chunk.standing)
         rows = block.first + reached, block.rows.shape[1] - reached
         key = f"leastaction-{run}-{part[0]}-{secrets.token_hex(4)}"
-        future = client.submit(_work, job, start.part(*part), standing, rows, chunk.seconds, key=key, pure=False)
+        future = client.submit(
+            _work, plan, sink.starts.part(*part), chunk.standing, rows, chunk.seconds, key=key, pure=False
+        )
         at_work[future] = part, chunk, block
         ready.add(future)
 
@@ -69,9 +71,10 @@ def on_cluster(
                     part, chunk, block = at_work.pop(future)
                     standing, rows = future.result()
                     future.release()
-                    report(standing.progress(job) - chunk.standing.progress(job))
+                    report(standing.progress(plan) - chunk.standing.progress(plan))
                     chunk.standing.put(standing)
-                    np.copyto(block.rows[:, -rows.shape[1] :], rows, where=~np.isnan(rows))
+                    made = block.rows[:, block.rows.shape[1] - rows.shape[1] :]
+                    np.copyto(made, rows, where=rows == rows)  # what was not made is not a number
                     chunk.take(block)
                     submit(part, chunk)
                     threads = _threads(client)
@@ -80,7 +83,7 @@ def on_cluster(
         client.cancel(list(at_work))
 
 
-def cut(client: Any, job: Job, size: int) -> list[Part]:
+def cut(client: Any, plan: Plan, size: int) -> list[Part]:
     """Whole groups of lanes: a few chunks for each of the client's threads, none too long nor its result too large."""
     try:
         from distributed import Client
@@ -93,9 +96,9 @@ def cut(client: Any, job: Job, size: int) -> list[Part]:
     threads = _threads(client)
     if threads == 0:
         raise RuntimeError("the cluster has no workers yet; wait for them with client.wait_for_workers(1)")
-    L = lanes.width(job)
-    row = 8 * (job.kept * 2 * job.system.n + job.plan.records * (2 + 6 * job.system.n))
-    length = min(-(-size // (threads * CHUNKS_PER_THREAD)), int(LONGEST_CHUNK // job.steps), RESULT_BYTES // row)
+    L = lanes(plan)
+    row = 8 * (plan.kept * plan.row.width + plan.watch.records * (2 + 6 * plan.row.n))
+    length = min(-(-size // (threads * CHUNKS_PER_THREAD)), int(LONGEST_CHUNK // plan.steps), RESULT_BYTES // row)
     length = max(L, length // L * L)
     return [(begin, min(begin + length, size)) for begin in range(0, size, length)]
 
@@ -105,21 +108,22 @@ def _threads(client: Any) -> int:
 
 
 def _work(
-    job: Job, start: Start, standing: Standing | None, rows: tuple[int, int], seconds: float
-) -> tuple[Standing, FloatArray]:
+    plan: Plan, starts: Starts, standing: Standing, rows: tuple[int, int], seconds: float
+) -> tuple[Standing, NDArray[Any]]:
     """One stretch, on a worker: rows (first, how many), or as far as it comes in so many seconds."""
     with _lock:
         # Every task brings a copy of the system; the first one's derivatives and kernels serve all.
-        key = job.system.program.digest, job.system.n
-        system = _systems[key] = _systems.pop(key, job.system)
-        while len(_systems) > MOST_SYSTEMS:
-            del _systems[next(iter(_systems))]  # the one that was not used for the longest time
-        job = replace(job, system=system)
-        prepare(job)
+        if isinstance(plan.system, Lagrangian):
+            key = plan.system.program.digest, plan.system.n
+            system = _systems[key] = _systems.pop(key, plan.system)
+            while len(_systems) > MOST_SYSTEMS:
+                del _systems[next(iter(_systems))]  # the one that was not used for the longest time
+            plan = replace(plan, system=system)
+        prepare(replace(plan, allow_unstable=True), starts)
     # What the task was given stays as it is, since it may be run again.
-    standing = Standing.empty(job, len(start)) if standing is None else standing.copy()
-    block = Block.empty(job, len(start), *rows)
+    standing = standing.copy()
+    block = Block.empty(plan, len(starts), *rows)
     deadline = time.monotonic() + seconds
-    run_chunk(job, start, standing, block, lambda steps: time.monotonic() < deadline)
+    stretch(plan, starts, standing, block, lambda steps: time.monotonic() < deadline)
     # A chunk that has all the time it wants is at its end, and nobody goes on from there.
     return replace(standing, state={}) if math.isinf(seconds) else standing, block.rows

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.lagrangian import Lagrangian
-from leastaction.many.job import Status
-from leastaction.many.starts import energies
 from leastaction.methods import Method
+from leastaction.numbers.rounding import all_finite, reals
 from leastaction.path import Path
+from leastaction.run.standing import Status
 from leastaction.store.lazy import LazyArray, import_xarray
+from leastaction.systems import System
 
 if TYPE_CHECKING:
     import xarray
-
-FloatArray = NDArray[np.float64]
 
 BLOCK = 1 << 18  # states whose energy is computed at once
 
@@ -38,21 +36,28 @@ class Paths:
     steps       steps done by each, (B,)
     values      parameters of each, flat, (B, …); `paths[i].params` has their names
     reduced     what was computed on the way, by the names given in `reduce`
+    output      the degrees of freedom stored, where not all are
+    digits      None in float64; else all numbers are mpmath numbers of so many decimal digits
+    tangent     ∂(q, p)/∂(q₀, p₀), (B, K, 2n, 2n), and sensitivity, ∂(q, p)/∂(w, h), (B, K, 2n, P + 1), if asked for
     """
 
-    system: Lagrangian
+    system: System
     method: Method
-    t: FloatArray
-    q: FloatArray
-    p: FloatArray
-    h: float
-    t0: float
+    t: NDArray[Any]
+    q: NDArray[Any]
+    p: NDArray[Any]
+    h: Any
+    t0: Any
     every: int
-    values: FloatArray
+    values: NDArray[Any]
     status: NDArray[np.int8]
     steps: NDArray[np.int64]
     reduced: Mapping[str, Any] = field(default_factory=dict)
     stats: Mapping[str, Any] = field(default_factory=dict)
+    output: NDArray[np.int64] | None = None
+    digits: int | None = None
+    tangent: NDArray[Any] | None = None
+    sensitivity: NDArray[Any] | None = None
 
     @property
     def failed(self) -> NDArray[np.bool_]:
@@ -60,13 +65,22 @@ class Paths:
         return ~np.isin(self.status, (Status.COMPLETE, Status.STOPPED, Status.INTERRUPTED, Status.PENDING))
 
     @property
-    def end_time(self) -> FloatArray:
+    def end_time(self) -> NDArray[Any]:
         """The time each trajectory has reached, (B,): that of the failure for one that failed."""
-        return np.asarray(self.t0 + self.steps * self.h, float)
+        arithmetic = reals(self.digits)
+        with arithmetic.working():
+            return np.asarray(self.t0 + arithmetic.array(self.steps) * self.h)
 
-    def energy(self) -> FloatArray:
+    def energy(self) -> NDArray[Any]:
         """E = p·v − L at every stored state, (B, K)."""
+        if self.output is not None:
+            raise ValueError(
+                f"the energy needs the whole state; these paths store {len(self.output)} of {self.system.n} degrees of "
+                "freedom"
+            )
         B, K, _ = self.q.shape
+        if self.digits is not None:
+            return self._energy_at_digits()
         E = np.full((B, K), np.nan)
         many, rows = max(1, BLOCK // K), min(K, BLOCK)
         for i, k in product(range(0, B, many), range(0, K, rows)):
@@ -75,8 +89,23 @@ class Paths:
             there = np.isfinite(q).all(axis=2) & np.isfinite(p).all(axis=2)
             trajectory, row = np.nonzero(there)
             t = np.asarray(self.t[block[1]])[row]
-            E[block][there] = energies(self.system, t, q[there], p[there], self.values[block[0]][trajectory])
+            E[block][there] = self.system.energies(t, q[there], p[there], self.values[block[0]][trajectory])
         return E
+
+    def _energy_at_digits(self) -> NDArray[Any]:
+        """One trajectory after the other."""
+        arithmetic = reals(self.digits)
+        E = np.full(self.q.shape[:2], arithmetic.array(np.nan)[()])
+        for i, path in enumerate(self):
+            E[i, self._there(i)] = path.energy()
+        return E
+
+    def _there(self, i: int) -> NDArray[np.bool_]:
+        """Which states trajectory i has."""
+        q, p = np.asarray(self.q[i]), np.asarray(self.p[i])
+        if self.digits is None:
+            return np.asarray(np.isfinite(q).all(axis=1) & np.isfinite(p).all(axis=1))
+        return np.array([all_finite(a) and all_finite(b) for a, b in zip(q, p, strict=True)])
 
     def __len__(self) -> int:
         return len(self.q)
@@ -86,18 +115,22 @@ class Paths:
         i = operator.index(i)
         if not -len(self) <= i < len(self):
             raise IndexError(f"there are {len(self)} trajectories; asked for number {i}")
-        q, p = np.asarray(self.q[i]), np.asarray(self.p[i])
-        there = np.isfinite(q).all(axis=1) & np.isfinite(p).all(axis=1)
+        there = self._there(i)
+        arrays: dict[str, Any] = {
+            name: None if (array := getattr(self, name)) is None else np.asarray(array[i])[there]
+            for name in ("q", "p", "tangent", "sensitivity")
+        }
         return Path(
             system=self.system,
             method=self.method,
             t=np.asarray(self.t)[there],
-            q=q[there],
-            p=p[there],
+            **arrays,
             h=self.h,
             every=max(1, self.every),
             params=self.system.named(self.values[i]),
             stats={"steps": int(self.steps[i]), "status": Status(int(self.status[i])).name},
+            output=self.output,
+            digits=self.digits,
         )
 
     def __iter__(self) -> Iterator[Path]:
@@ -111,11 +144,12 @@ class Paths:
         def states(array: Any) -> Any:
             return array.variable(dims) if isinstance(array, LazyArray) else (dims, array)
 
+        dofs = np.arange(self.system.n) if self.output is None else self.output
         lazy = isinstance(self.q, LazyArray)  # then nothing is read before it is asked for
-        energy = {} if lazy else {"energy": (("trajectory", "t"), self.energy())}
+        energy = {} if lazy or self.output is not None else {"energy": (("trajectory", "t"), self.energy())}
         return xarray.Dataset(
             {"q": states(self.q), "p": states(self.p), **energy, "status": ("trajectory", self.status)},
-            coords={"trajectory": np.arange(len(self)), "t": np.asarray(self.t), "dof": np.arange(self.system.n)},
+            coords={"trajectory": np.arange(len(self)), "t": np.asarray(self.t), "dof": dofs},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
 
@@ -139,6 +173,7 @@ class Paths:
     def __repr__(self) -> str:
         failed = int(self.failed.sum())
         return (
-            f"Paths({len(self)} × {self.system.name}, {self.method.name}, t = {self.t[0]:g} … {self.t[-1]:g}, "
-            f"h = {self.h:g}, {len(self.t)} states each{f', {failed} failed' if failed else ''})"
+            f"Paths({len(self)} × {self.system.name}, {self.method.name}, t = {float(self.t[0]):g} … "
+            f"{float(self.t[-1]):g}, h = {float(self.h):g}, {len(self.t)} states each"
+            f"{f', {failed} failed' if failed else ''})"
         )

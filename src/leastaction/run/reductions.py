@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 
 from leastaction.backends.layout import MOST_EVENTS
 from leastaction.errors import TraceError
-from leastaction.lagrangian import Lagrangian, takes_time
+from leastaction.lagrangian import takes_time
 from leastaction.program import Builder, Program
+from leastaction.systems import System
 
 FloatArray = NDArray[np.float64]
 
@@ -87,8 +88,8 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The reductions of a run, compiled: plain data that can travel to other processes.
+class Watch:
+    """What is computed on the way, compiled: plain data that can travel to other processes.
 
     program   (t, q, p, params) ↦ g, one entry for each event
     kinds     for each name "energy", "first" or "section"; the latter two take the events in their order
@@ -108,7 +109,10 @@ class Plan:
         return sum(event.most for event in self.events)
 
 
-def plan(reduce: Mapping[str, Reduction] | None, system: Lagrangian) -> Plan:
+NOTHING = Watch(None, (), ())
+
+
+def watch(reduce: Mapping[str, Reduction] | None, system: System) -> Watch:
     """Check the reductions asked for, and trace their event functions."""
     events, kinds, functions = [], [], []
     if reduce is not None and not isinstance(reduce, Mapping):
@@ -138,10 +142,10 @@ def plan(reduce: Mapping[str, Reduction] | None, system: Lagrangian) -> Plan:
         functions.append((name, reduction.g))
     if len(events) > MOST_EVENTS:
         raise ValueError(f"at most {MOST_EVENTS} event functions in one run; got {len(events)}")
-    return Plan(_traced(functions, system) if functions else None, tuple(events), tuple(kinds))
+    return Watch(_traced(functions, system) if functions else None, tuple(events), tuple(kinds))
 
 
-def _traced(functions: Sequence[tuple[str, Callable[..., Any]]], system: Lagrangian) -> Program:
+def _traced(functions: Sequence[tuple[str, Callable[..., Any]]], system: System) -> Program:
     """(t, q, p, params) ↦ g of all event functions."""
     from leastaction.trace import trace
 

@@ -1,0 +1,61 @@
+"""What is stored of a state: q and p of some degrees of freedom, and the derivatives that are carried along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """The numbers of one stored state: q, p, and D, a row of 2n numbers for each thing varied.
+
+    n        degrees of freedom
+    dofs     those stored, in this order
+    varied   by how many things derivatives are carried: none, the state (2n), or the P parameters and h too
+    """
+
+    n: int
+    dofs: NDArray[np.int64]
+    varied: int = 0
+
+    @classmethod
+    def whole(cls, n: int, varied: int = 0) -> Row:
+        """All degrees of freedom."""
+        return cls(n, np.arange(n), varied)
+
+    @cached_property
+    def columns(self) -> NDArray[np.int64]:
+        """Where what is stored of the state is in (q, p)."""
+        return np.concatenate([self.dofs, self.n + self.dofs]).astype(np.int64)
+
+    @property
+    def width(self) -> int:
+        return len(self.columns) + self.varied * 2 * self.n
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The parts of a row by name, with the shape of each."""
+        n, extra = self.n, self.varied - 2 * self.n
+        shapes: dict[str, tuple[int, ...]] = {"q": (len(self.dofs),), "p": (len(self.dofs),)}
+        if self.varied:
+            shapes["tangent"] = (2 * n, 2 * n)
+        if extra > 0:
+            shapes["sensitivity"] = (2 * n, extra)
+        return shapes
+
+    def part(self, name: str, rows: NDArray[Any]) -> NDArray[Any]:
+        """One part of rows (…, width), a view: ∂(q, p)/∂(q₀, p₀) is `tangent`, ∂(q, p)/∂(w, h) `sensitivity`."""
+        size = len(self.dofs)
+        if name in ("q", "p"):
+            return rows[..., :size] if name == "q" else rows[..., size : 2 * size]
+        D = rows[..., 2 * size :].reshape(*rows.shape[:-1], self.varied, 2 * self.n).swapaxes(-1, -2)
+        return D[..., : 2 * self.n] if name == "tangent" else D[..., 2 * self.n :]
+
+    def directions(self) -> NDArray[np.float64]:
+        """D at the start of a run, (varied, 2n): the identity, and zero for parameters and h."""
+        return np.eye(self.varied, 2 * self.n)

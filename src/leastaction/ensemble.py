@@ -1,0 +1,103 @@
+"""la.ensemble: many trajectories of one system, in SIMD lanes, on all cores, or on a cluster."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from leastaction.methods import Method
+from leastaction.paths import Paths
+from leastaction.results import from_archive, from_memory
+from leastaction.run.archive import Disk
+from leastaction.run.checks import positive
+from leastaction.run.drive import usual_parts
+from leastaction.run.interrupts import preparing
+from leastaction.run.memory import Memory
+from leastaction.run.plan import check_length, plan_run
+from leastaction.run.reductions import Reduction
+from leastaction.run.steppers import prepare
+from leastaction.systems import System
+from leastaction.waiting import compiling
+
+
+def ensemble(
+    system: System,
+    method: str | Method,
+    q0: ArrayLike,
+    p0: ArrayLike | None = None,
+    *,
+    v0: ArrayLike | None = None,
+    h: Any,
+    steps: int | None = None,
+    t_end: Any = None,
+    t0: Any = 0.0,
+    params: Mapping[str, Any] | None = None,
+    every: int = 1,
+    final_only: bool = False,
+    digits: int | None = None,
+    output: ArrayLike | None = None,
+    allow_unstable: bool = False,
+    tangent: bool | Literal["all"] = False,
+    reduce: Mapping[str, Reduction] | None = None,
+    client: Any = None,
+    threads: int | None = None,
+    progress: bool = False,
+    store: str | os.PathLike[str] | None = None,
+) -> Paths:
+    """Integrate B trajectories of a system from (q0, p0) or (q0, v0).
+
+    q0, p0, v0   (B, n) each, or (n,) where all trajectories share it
+    params       parameters of the run; an array with one more axis, B, in front gives each trajectory its own
+    h, steps, t_end, t0, every, digits, output, allow_unstable, tangent, progress: as for `la.integrate`
+    final_only   keep only the last state
+    reduce       what to compute on the way, by name: {"E": la.EnergyRange(), "flip": la.FirstCrossing(g)}
+    client       a `dask.distributed.Client`, to run on its cluster
+    threads      how many cores to use here; all, unless told
+    store        stream the results to this Zarr archive; q and p of the result stay on disk until they are asked for;
+                 `la.resume` goes on after an end, an interrupt or a kill
+
+    A trajectory with a step that cannot be solved is marked in `.status` and ends there (NaN after); the others go on.
+    The result does not depend on the order of the trajectories, nor on `threads` or `client`.
+
+    >>> def pendulum(q, v, g):
+    ...     return 0.5 * v[0] ** 2 + g * np.cos(q[0])
+    >>> system = Lagrangian(pendulum, n=1, params={"g": 9.81})
+    >>> paths = ensemble(system, "simpson", [1.0], [0.0], params={"g": [1.0, 4.0, 9.0]}, h=0.01, steps=100, every=50)
+    >>> paths.q.shape
+    (3, 3, 1)
+    """
+    clock = time.perf_counter()
+    every = 0 if final_only else positive("every", every)
+    with preparing("nothing was computed, and no archive was begun"), compiling():
+        plan, starts = plan_run(
+            system,
+            method,
+            (q0, p0, v0),
+            h=h,
+            steps=steps,
+            t_end=t_end,
+            t0=t0,
+            params=params,
+            every=every,
+            digits=digits,
+            output=output,
+            tangent=tangent,
+            allow_unstable=allow_unstable,
+            reduce=reduce,
+            many=True,
+        )
+        parts = usual_parts(plan, len(starts), client, threads)
+        memory = Memory(plan, starts) if store is None else None
+        check_length(plan)
+        told = prepare(plan, starts)
+    told["compile_time"] = time.perf_counter() - clock
+    if memory is not None:
+        return from_memory(memory, told, progress, client, threads)
+    assert store is not None
+    with Disk.creating(FilePath(store), plan, starts, parts) as disk:
+        return from_archive(disk, told, progress, client, threads)

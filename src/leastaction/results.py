@@ -1,0 +1,189 @@
+"""What a run hands back: one Path or many, from memory or from an archive."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path as FilePath
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.status import Failure
+from leastaction.errors import StepFailed
+from leastaction.path import Path
+from leastaction.paths import Paths
+from leastaction.run.archive import Disk
+from leastaction.run.drive import drive
+from leastaction.run.memory import Memory
+from leastaction.run.plan import Plan
+from leastaction.run.reductions import Section, Watch
+from leastaction.run.standing import Standing, Status
+from leastaction.run.steppers import lanes
+from leastaction.run.view import View, view
+from leastaction.stored_path import StoredPath
+
+
+def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any = None, threads: Any = None) -> Any:
+    """Drive a run whose states stay in memory, and hand it back: a Path, or Paths."""
+    told = told | drive(sink, client, threads, progress)
+    plan, standing = sink.plan, sink.standing
+    rows = sink.rows()
+    parts = {name: plan.row.part(name, rows) for name in plan.row.shapes}
+    if plan.many:
+        standing.status[standing.going(plan.steps)] = Status.INTERRUPTED
+        return paths_of(plan, sink.starts.params, standing, plan.times(0, plan.kept), parts, told)
+    t = plan.times(0, rows.shape[1], int(standing.steps[0]))
+    path = Path(
+        t=t, **{name: part[0] for name, part in parts.items()}, **_facts(plan, sink.starts.params[0], standing, told)
+    )
+    _check_end(path, plan, standing, f"the path ends at t = {float(path.t[-1]):g}", stacklevel=4)
+    return path
+
+
+def from_archive(disk: Disk, told: dict[str, Any], progress: bool, client: Any = None, threads: Any = None) -> Any:
+    """Drive a run that is stored, and hand it back: a StoredPath, or Paths whose states stay on disk."""
+    told = told | drive(disk, client, threads, progress)
+    target = disk.plan
+    found = view(disk)
+    disk.tell(found.standing)
+    stored = shown(disk, found, told)
+    if not target.many:
+        rest = f"la.resume({str(disk.archive.path)!r}) goes on"
+        _check_end(stored, target, found.standing, rest, stacklevel=4)
+    return stored
+
+
+def shown(disk: Disk, found: View, told: dict[str, Any] | None = None) -> Any:
+    """What an archive has, its states on disk until they are asked for."""
+    plan, standing, file = found.plan, found.standing, disk.archive.path
+    if plan.many:
+        return paths_of(plan, disk.params, standing, found.t, found.arrays, told, file)
+    facts = _facts(plan, disk.params[0], standing, {})
+    facts["stats"] = {"steps": int(standing.steps[0]), **standing.told.get("counts", {})}
+    arrays: dict[str, Any] = {**found.arrays}
+    return StoredPath(t=found.t, **arrays, **facts, standing=_word(plan, standing, found.ended), file=file)  # type: ignore[arg-type]
+
+
+def _word(plan: Plan, standing: Standing, ended: bool) -> str:
+    """How one stored run stands."""
+    if standing.status[0] != Status.COMPLETE:
+        return "failed"
+    if standing.steps[0] == plan.steps:
+        return "complete"
+    return "interrupted" if ended else "running"
+
+
+def _facts(plan: Plan, values: NDArray[Any], standing: Standing, told: dict[str, Any]) -> dict[str, Any]:
+    """What a Path has beside its arrays."""
+    done, run_time = int(standing.steps[0]), told.get("run_time", 0.0)
+    whole = len(plan.row.dofs) == plan.row.n and (plan.row.dofs == np.arange(plan.row.n)).all()
+    stats = {
+        "steps": done,
+        **standing.told.get("counts", {}),
+        **told,
+        "time_per_step": run_time / max(1, done),
+        "interrupted": bool(standing.going(plan.steps)[0]),
+    }
+    return {
+        "system": plan.system,
+        "method": plan.method,
+        "h": plan.h,
+        "every": max(1, plan.every),
+        "params": plan.system.named(values),
+        "stats": stats,
+        "output": None if whole else plan.row.dofs,
+        "digits": plan.reals.digits,
+    }
+
+
+def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel: int) -> None:
+    """Raise if a step of one trajectory failed; warn if it was interrupted."""
+    done = int(standing.steps[0])
+    if standing.status[0] != Status.COMPLETE:
+        with plan.reals.working():
+            raise_failure(path, standing.told["failure"], done, float(plan.t0 + done * plan.h))
+    if done < plan.steps:
+        message = f"interrupted after {done} of {plan.steps} steps; {rest}"
+        warnings.warn(message, RuntimeWarning, stacklevel)
+
+
+def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoReturn:
+    """StepFailed, with what is known of it and what to try."""
+    h = float(path.h)
+    halvings = math.ceil(-math.log2(failure.reach)) if 0 < failure.reach < 1 else 1
+    reason, advice = path.system.explain(failure.status, h / 2**halvings)
+    message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {reason}"
+    if failure.iterations:
+        message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
+    if 0 < failure.reach < 1:
+        reach = failure.reach * h
+        message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {reach:.3g}"
+    raise StepFailed(
+        f"{message}. {advice}. The {len(path)} states before are in the exception's .path",
+        path=path,
+        step=step,
+        time=now,
+        h=path.h,
+        residual=failure.residual,
+        iterations=failure.iterations,
+    )
+
+
+def paths_of(
+    plan: Plan,
+    values: NDArray[Any],
+    standing: Standing,
+    t: Any,
+    arrays: Any,
+    told: dict[str, Any] | None,
+    file: FilePath | None = None,
+) -> Paths:
+    """Many trajectories; `told` is None where they are only looked at."""
+    unfinished = int(np.isin(standing.status, (Status.INTERRUPTED, Status.PENDING)).sum())
+    if unfinished and told is not None:
+        message = f"interrupted; {unfinished} of {len(values)} trajectories are unfinished"
+        more = "" if file is None else f"; la.resume({str(file)!r}) goes on"
+        warnings.warn(message + more, RuntimeWarning, stacklevel=4 if file is None else 5)
+    whole = len(plan.row.dofs) == plan.row.n and (plan.row.dofs == np.arange(plan.row.n)).all()
+    stats = {} if told is None else {"lanes": lanes(plan), **told}
+    stats |= {
+        "newton_iterations": int(standing.iterations.sum()),
+        "continued": int(standing.continued.sum()),
+        "interrupted": unfinished > 0,
+    }
+    return Paths(
+        system=plan.system,
+        method=plan.method,
+        t=t,
+        **arrays,
+        h=plan.h,
+        t0=plan.t0,
+        every=plan.every,
+        values=values,
+        status=standing.status,
+        steps=standing.steps,
+        reduced=_reduced(plan.watch, standing, plan.row.n),
+        stats=stats,
+        output=None if whole else plan.row.dofs,
+        digits=plan.reals.digits,
+    )
+
+
+def _reduced(watch: Watch, found: Standing, n: int) -> dict[str, Any]:
+    """The results of the reductions, by name."""
+    reduced: dict[str, Any] = {}
+    e = place = 0
+    for name, kind in watch.kinds:
+        if kind == "energy":
+            reduced[name] = found.energy
+            continue
+        most = watch.events[e].most
+        records = found.crossings[:, place : place + most]
+        if kind == "first":
+            reduced[name] = records[:, 0, 0]
+        else:
+            reduced[name] = Section(found.counts[:, e], records[..., 0], records[..., 1 : 1 + n], records[..., 1 + n :])
+        e, place = e + 1, place + most
+    return reduced

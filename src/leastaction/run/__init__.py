@@ -1,0 +1,15 @@
+"""One run: a plan, where its trajectories stand, one loop that drives them, and a sink for what they give.
+
+plan        what was asked, checked once
+starts      where trajectories begin
+standing    where they stand: all that the next step depends on
+steppers    trajectories at work: in lanes, or one by one
+watched     … and what is computed on the way (`reductions`, `refine`)
+drive       the loop: pieces, progress, Ctrl-C, threads; `cluster` for those of others
+memory, archive   the sinks; `view` is what an archive shows
+"""
+
+from leastaction.run.reductions import Crossings, EnergyRange, FirstCrossing, Section
+from leastaction.run.standing import Status
+
+__all__ = ["Crossings", "EnergyRange", "FirstCrossing", "Section", "Status"]

@@ -1,0 +1,544 @@
+"""A run on disk: blocks of rows of chunks of trajectories (Zarr through `leastaction.store`).
+
+    run.zarr/q, p, …       (B, K, n), cut into chunks of trajectories and these into blocks of rows; (K, n) of one path.
+                           At more digits each number is text (`store.texts`)
+    run.zarr/start_…       where the trajectories begin
+    run.zarr/status, …     what there is to say of each trajectory, and t: written when a run ends, for other readers
+    run.zarr/checkpoint/   `state`: how many steps are planned; `chunk-…`: where a chunk of trajectories stands, how
+                           many of its rows the arrays have, and those that they do not have yet; `told`: for how many
+                           steps the arrays for other readers were written last; `system`: the arrays of a system that
+                           has no Program; `lock`
+
+Each chunk of trajectories is a run of its own, with a checkpoint of its own: blocks of rows are written first, then the
+checkpoint that counts them. What no checkpoint counts does not exist, and rows that are counted never change. A last
+state that `every` would not have kept is where the trajectory stands; beside the rows, it is never counted.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import astuple, fields, replace
+from functools import cached_property
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.layout import MOST_EVENTS
+from leastaction.backends.rows import Row
+from leastaction.backends.status import Failure
+from leastaction.methods import method
+from leastaction.numbers.notation import to_text
+from leastaction.numbers.precision import libraries
+from leastaction.numbers.rounding import Digits, Reals, reals
+from leastaction.program import Program
+from leastaction.reading import EXPANSION, entry, floats, integer, listing, mapping, numbers, text
+from leastaction.run.drive import Part
+from leastaction.run.plan import Plan
+from leastaction.run.reductions import Event, Watch
+from leastaction.run.standing import Block, Standing, Status
+from leastaction.run.starts import Starts
+from leastaction.run.steppers import check_state, lanes, state_size
+from leastaction.store import texts
+from leastaction.store.archive import Archive, Layout
+from leastaction.store.checkpoint import Checkpoint
+from leastaction.store.errors import StoreError
+from leastaction.systems import System, from_record
+from leastaction.version import __version__
+
+PATH, ENSEMBLE = "path", "ensemble"
+KINDS = ("energy", "first", "section")
+CHECKPOINT_SECONDS = 2.0  # at most so much of a run is lost when it is killed
+STANDING_BYTES = 2**22  # of a chunk of trajectories, in its checkpoints
+BLOCK_BYTES = 2**19  # of a block of rows; its compression and its file cost less than one percent of making it
+USUAL_ROWS, LARGE_BLOCK_BYTES = 64, 2**22  # of larger rows a block has so many, if they stay below this
+TABLE_BYTES = 2**22  # of a chunk of the arrays for other readers
+SMALLEST_TABLE_BYTES = 2**16  # where a run is short, since it may be continued
+# An archive of more trajectories has at least a byte for each; one of more bytes of crossings a tenth of them.
+FEW_TRAJECTORIES, FEW_BYTES = 10**5, 2**28
+
+
+class Disk:
+    """An archive, as a run writes it.
+
+    length   trajectories in a chunk
+    rows     in a block
+    """
+
+    def __init__(self, archive: Archive, plan: Plan) -> None:
+        self.archive, self.plan = archive, plan
+        self.size, self.length, self.rows = (int(archive.header[name]) for name in ("size", "length", "rows"))
+        self._growing = threading.Lock()
+        self._starts: Starts | None = None
+
+    @classmethod
+    def open(cls, archive: Archive) -> Disk:
+        disk = cls(archive, _plan(archive))
+        disk.plan = replace(disk.plan, steps=disk.planned())
+        disk._check_size()
+        return disk
+
+    def _check_size(self) -> None:
+        """Refuse more trajectories, or records of crossings, than the archive's files can be of."""
+        records = 8 * self.size * self.plan.watch.records * (1 + 2 * self.plan.row.n)
+        if self.size <= FEW_TRAJECTORIES and records <= FEW_BYTES:
+            return
+        there = sum(file.stat().st_size for file in self.archive.path.rglob("*") if file.is_file())
+        if self.size > max(FEW_TRAJECTORIES, there) or records > max(FEW_BYTES, EXPANSION * there):
+            raise ValueError(f"it tells of {self.size} trajectories and {records} bytes of crossings in {there} bytes")
+
+    @classmethod
+    @contextmanager
+    def creating(cls, path: FilePath, plan: Plan, starts: Starts, usual: list[Part]) -> Iterator[Disk]:
+        """A new archive, its lock held."""
+        arrays = plan.system.arrays()  # a system that cannot be kept is refused before anything is done
+        length = _length(plan, starts, usual[0][1] - usual[0][0])
+        header = _header(plan, len(starts), length)
+        begins = {
+            name: texts.written(values, plan.reals)
+            for name, values in ((field.name, getattr(starts, field.name)) for field in fields(starts))
+            if values.ndim == 1 or values.shape[1]
+        }
+        with Archive.creating(path, header, _layouts(plan, starts, length, int(header["rows"]), begins)) as archive:
+            if arrays:
+                archive.keep(arrays)
+            for name, values in begins.items():
+                archive.put(f"start_{name}", (0,), values)
+            archive.commit(_facts(steps=plan.steps))
+            disk = cls(archive, plan)
+            disk._starts = starts
+            yield disk
+
+    @property
+    def starts(self) -> Starts:
+        if self._starts is None:
+            self._starts = self._read_starts()
+        return self._starts
+
+    def _read_starts(self) -> Starts:
+        whole, n = (0, self.size), self.plan.row.n
+        status = self.archive.read("start_status", whole)
+        if (status == Status.PENDING).any():
+            raise StoreError(f"{self.archive.path}/start_status is missing: a chunk's file is not there")
+        begins = status == Status.COMPLETE  # a trajectory that cannot begin may have neither p nor v
+        found = {
+            name: texts.read(self.archive.read(f"start_{name}", whole, needed=needed))
+            for name, needed in (("q", True), ("p", begins), ("v", begins))
+            if name != "v" or self.archive.has("start_v")
+        }
+        v = found.get("v", self.plan.reals.array(np.zeros((self.size, 0))))
+        if any(found[name].shape != (self.size, n) for name in ("q", "p")) or v.shape[1] not in (0, n):
+            raise ValueError(f"start_q, start_p and start_v must have {n} numbers for each of {self.size} trajectories")
+        return Starts(found["q"], found["p"], v, self.params, status)
+
+    @cached_property
+    def params(self) -> NDArray[Any]:
+        """Parameters of each trajectory."""
+        shape = self.size, len(self.plan.system.values())
+        if not shape[1]:
+            return self.plan.reals.array(np.zeros(shape))
+        found = texts.read(self.archive.read("start_params", (0, self.size)))
+        if found.shape != shape:
+            raise ValueError(f"start_params must have shape {shape}; got {found.shape}")
+        return found
+
+    def planned(self) -> int:
+        return integer(entry(self.archive.checkpoint().facts, "steps"), "steps", 1)
+
+    def extend(self, steps: int) -> None:
+        """Plan so many steps; what is planned is what was recorded last."""
+        self.plan = replace(self.plan, steps=steps)
+        if steps > self.planned():
+            self.archive.commit(_facts(steps=steps))
+
+    def done(self) -> int:
+        found = [self.checkpoint(begin) for begin, _ in self.chunks()]
+        return sum(standing_of(checkpoint).progress(self.plan) for checkpoint in found if checkpoint is not None)
+
+    def chunks(self) -> list[Part]:
+        return [(begin, min(begin + self.length, self.size)) for begin in range(0, self.size, self.length)]
+
+    def parts(self, usual: list[Part]) -> list[Part]:
+        """The chunks that are not at their end."""
+        return [part for part in self.chunks() if self._unfinished(*part)]
+
+    def _unfinished(self, begin: int, end: int) -> bool:
+        checkpoint = self.checkpoint(begin)
+        return checkpoint is None or bool(standing_of(checkpoint).going(self.plan.steps).any())
+
+    def checkpoint(self, begin: int) -> Checkpoint | None:
+        """Where the chunk from this trajectory on stood last, or None if it has not begun."""
+        name = self._name(begin)
+        if not self.archive.has_checkpoint(name):
+            return None
+        checkpoint = self.archive.checkpoint(name)
+        try:
+            checkpoint = Checkpoint(
+                checkpoint.facts,
+                texts.read(checkpoint.tail),
+                {name: texts.read(array) for name, array in checkpoint.state.items()},
+            )
+            self._check(checkpoint, min(self.length, self.size - begin))
+        except ValueError as error:
+            raise StoreError(
+                f"the checkpoint {name} of {self.archive.path} cannot be one of its run: {error}"
+            ) from error
+        return checkpoint
+
+    def _check(self, checkpoint: Checkpoint, count: int) -> None:
+        """Whether a checkpoint can be that of so many trajectories of this run."""
+        plan = self.plan
+        for name, like in Standing.unknown(plan, 0).found().items():
+            floats(checkpoint.state, f"found_{name}", (count, *like.shape[1:]), like.dtype)
+        if extra := [name for name in checkpoint.state if not name.startswith(("state_", "found_"))]:
+            raise ValueError(f"it holds {extra[0]!r}")
+        standing = standing_of(checkpoint)
+        for name in ("steps", "iterations", "continued", "counts"):
+            if (getattr(standing, name) < 0).any():
+                raise ValueError(f"{name} must not be negative")
+        if not np.isin(standing.status, list(Status)).all():
+            raise ValueError(f"status must be one of {list(map(int, Status))}")
+        planned = max(plan.steps, self.planned())
+        if (standing.steps > planned).any():
+            raise ValueError(f"no trajectory can have done more than the {planned} steps planned")
+        if any(
+            array.dtype not in (plan.dtype, np.dtype(float), np.dtype(np.int64)) for array in standing.state.values()
+        ):
+            raise ValueError("the state must hold numbers of the run, floats and integers")
+        if any(array.ndim == 0 or len(array) != count for array in standing.state.values()):
+            raise ValueError(f"the state must have a row for each of {count} trajectories")
+        rows = int(plan.regular(standing.steps.max(initial=0)))
+        whole = integer(entry(checkpoint.facts, "whole"), "whole", 0, rows)
+        tail = floats({"tail": checkpoint.tail}, "tail", (count, None, plan.row.width), plan.dtype)
+        if whole + tail.shape[1] != rows:
+            raise ValueError(f"{whole} and {tail.shape[1]} rows are not those of {standing.steps.max()} steps")
+        if not isinstance(entry(checkpoint.facts, "ended"), bool):
+            raise ValueError("ended must be true or false")
+        mapping(entry(checkpoint.facts, "counts"), "counts")
+        if (failure := entry(checkpoint.facts, "failure")) is not None:
+            numbers(listing(failure, "failure", len(fields(Failure))), "failure")
+
+    def check_states(self) -> None:
+        """Whether all chunks can go on from where they stand."""
+        for begin, end in self.chunks():
+            checkpoint = self.checkpoint(begin)
+            if checkpoint is not None:
+                check_state(self.plan, self.starts.part(begin, end), standing_of(checkpoint))
+
+    def commit(self, begin: int, checkpoint: Checkpoint) -> None:
+        self.archive.commit(checkpoint, self._name(begin))
+
+    def _name(self, begin: int) -> str:
+        return f"chunk-{begin // self.length}"
+
+    def chunk(self, begin: int, end: int) -> _OnDisk:
+        return _OnDisk(self, begin, end)
+
+    def put(self, begin: int, first: int, rows: NDArray[Any]) -> None:
+        """Rows of the trajectories from `begin` on, from row number `first` on, into the arrays."""
+        plan, end = self.plan, first + rows.shape[1]
+        if not rows.shape[1]:
+            return
+        for name in plan.row.shapes:
+            values = texts.written(np.ascontiguousarray(plan.row.part(name, rows)), plan.reals)
+            with self._growing:
+                self.archive.grow(name, end, self._axis)
+            self.archive.put(name, (begin, first) if plan.many else (first,), values if plan.many else values[0])
+
+    @property
+    def _axis(self) -> int:
+        """The axis of the rows."""
+        return 1 if self.plan.many else 0
+
+    def read(self, name: str, part: Part, rows: Part, needed: NDArray[np.bool_]) -> NDArray[Any]:
+        """Rows of some trajectories from the arrays, (B, R, …); those that are needed must be there."""
+        if self.plan.many:
+            return texts.read(self.archive.read(name, part, rows, needed=needed))
+        return texts.read(self.archive.read(name, rows, needed=needed[0]))[None]
+
+    def tell(self, standing: Standing) -> None:
+        """For readers of Zarr alone: the times, and what there is to say of each trajectory."""
+        plan, archive = self.plan, self.archive
+        last = plan.steps if plan.many else int(standing.steps[0])
+        kept = plan.rows(last)
+        try:
+            told = integer(entry(archive.checkpoint("told").facts, "steps"), "steps", 0, last)
+        except (StoreError, ValueError):  # not there yet, or damaged: all times once more
+            told = 0
+        for name in plan.row.shapes:
+            archive.cut_to(name, kept, self._axis)
+        archive.cut_to("t", kept, 0)
+        cut = archive.cut("t")
+        for first in range(int(plan.regular(told)) // cut * cut, kept, cut):
+            times = plan.times(first, min(first + cut, kept), last)
+            archive.put("t", (first,), texts.written(times, plan.reals))
+        for name, values in standing.found().items():
+            if archive.has(name):
+                archive.put(name, (0,), texts.written(values, plan.reals))
+        archive.commit(_facts(steps=last), "told")
+
+
+class _OnDisk:
+    """Some trajectories on their way to the disk: `whole` rows are there, those of the block in checkpoints only."""
+
+    def __init__(self, disk: Disk, begin: int, end: int) -> None:
+        self.disk, self.plan, self.begin, self.end = disk, disk.plan, begin, end
+        self.seconds = CHECKPOINT_SECONDS
+        self.committed = time.monotonic()
+        checkpoint = disk.checkpoint(begin)
+        if checkpoint is None:
+            self.standing, self.whole = Standing.begin(self.plan, disk.starts.part(begin, end)), 0
+            self.block = self._empty()
+            if self.plan.every:
+                self.block.rows[:, 0] = self.standing.at
+            return
+        self.standing, counted = standing_of(checkpoint), int(checkpoint.facts["whole"])
+        # A block that was written before it was full is taken back into the checkpoint, before it is written again.
+        self.whole = counted // disk.rows * disk.rows
+        self.block = self._empty()
+        known = counted - self.whole
+        self.block.rows[:, known : known + checkpoint.tail.shape[1]] = checkpoint.tail
+        if known:
+            needed = rows_needed(self.plan, self.standing, self.whole, counted)
+            for name in self.plan.row.shapes:
+                found = disk.read(name, (begin, end), (self.whole, counted), needed)
+                self.plan.row.part(name, self.block.rows)[:, :known] = found
+        if known or checkpoint.facts["ended"]:
+            self._commit()
+
+    def _empty(self) -> Block:
+        count = min(self.disk.rows, int(self.plan.regular(self.plan.steps)) - self.whole)
+        return Block.empty(self.plan, self.end - self.begin, self.whole, count)
+
+    def next(self) -> Block | None:
+        return self.block if self.standing.going(self.plan.steps).any() else None
+
+    def take(self, block: Block) -> None:
+        if not self.standing.going(self.plan.steps).any():
+            self._finish()
+        elif not self.standing.going(block.end(self.plan)).any():
+            self.disk.put(self.begin, self.whole, block.rows)
+            self.whole += block.rows.shape[1]
+            self.block = self._empty()
+            if time.monotonic() - self.committed > self.seconds:
+                self._commit()
+        else:
+            self._commit()
+
+    def _finish(self) -> None:
+        """All rows to the arrays, with a last state that `every` would not have kept; then the checkpoint."""
+        plan, standing = self.plan, self.standing
+        reached = int(plan.regular(standing.steps.max()))
+        rows = self.block.rows[:, : reached - self.whole]
+        ended = standing.steps == plan.steps if plan.many and plan.every else np.ones(len(standing.steps), bool)
+        if plan.rows(int(standing.steps.max())) > reached and ended.any():
+            last = np.where(ended[:, None], standing.at, plan.reals.array(np.nan)[()])
+            rows = np.concatenate([rows, last[:, None]], axis=1)
+        self.disk.put(self.begin, self.whole, rows)
+        self._commit(reached, ended=True)
+
+    def close(self) -> None:
+        """A run that ends before its plan does."""
+        if self.next() is not None:
+            self._finish()
+
+    def _commit(self, counted: int | None = None, ended: bool = False) -> None:
+        """Write down where the trajectories stand, and the rows after those that count in the arrays."""
+        plan, standing = self.plan, self.standing
+        counted = self.whole if counted is None else counted
+        there = int(plan.regular(standing.steps.max()))
+        arrays = {f"found_{name}": array for name, array in standing.found().items()}
+        arrays |= {f"state_{name}": array for name, array in standing.state.items()}
+        facts = {"whole": counted, "ended": ended, **_told_facts(standing)}
+        tail = self.block.rows[:, counted - self.whole : max(there - self.whole, 0)]
+        written = {name: texts.written(array, plan.reals) for name, array in arrays.items()}
+        self.disk.commit(self.begin, Checkpoint(facts, texts.written(tail, plan.reals), written))
+        self.committed = time.monotonic()
+
+
+def standing_of(checkpoint: Checkpoint) -> Standing:
+    found = {name[6:]: array for name, array in checkpoint.state.items() if name.startswith("found_")}
+    state = {name[6:]: array for name, array in checkpoint.state.items() if name.startswith("state_")}
+    failure = checkpoint.facts["failure"]
+    told = {"counts": checkpoint.facts["counts"], "failure": None if failure is None else Failure(*failure)}
+    return Standing(**found, state=state, told=told)
+
+
+def _told_facts(standing: Standing) -> dict[str, Any]:
+    """What the stepper of one trajectory has said, as JSON keeps it."""
+    failure: Failure | None = standing.told.get("failure")
+    return {"counts": standing.told.get("counts", {}), "failure": None if failure is None else [*astuple(failure)]}
+
+
+def rows_there(plan: Plan, standing: Standing, first: int, end: int) -> NDArray[np.bool_]:
+    """Which of the rows first … end each trajectory has, (B, end − first)."""
+    return np.asarray(np.arange(first, end) < plan.regular(standing.steps)[:, None])
+
+
+def rows_needed(plan: Plan, standing: Standing, first: int, end: int) -> NDArray[np.bool_]:
+    """Which of them are finite: all, but for trajectories that could not even begin."""
+    begun = (standing.steps > 0) | (standing.status == Status.COMPLETE)
+    return rows_there(plan, standing, first, end) & begun[:, None]
+
+
+def _length(plan: Plan, starts: Starts, usual: int) -> int:
+    """Trajectories in a chunk: as usual, or fewer if the checkpoints would become large; whole groups of lanes."""
+    numbers = state_size(plan, starts) + plan.row.width + 4 + len(plan.watch.events)
+    row = _bytes(plan.reals) * (numbers + plan.watch.records * (1 + 2 * plan.row.n))
+    L = lanes(plan)
+    return min(len(starts), max(L, min(usual, STANDING_BYTES // row) // L * L))
+
+
+def _bytes(arithmetic: Reals) -> int:
+    """Of a number on disk."""
+    return texts.width(arithmetic) if isinstance(arithmetic, Digits) else 8
+
+
+def _block_rows(plan: Plan, length: int) -> int:
+    """Rows in a block of so many trajectories."""
+    if plan.every == 0:
+        return 1
+    largest = max(int(np.prod(shape)) for shape in plan.row.shapes.values())
+    row = _bytes(plan.reals) * length * largest
+    return max(BLOCK_BYTES // row, min(USUAL_ROWS, LARGE_BLOCK_BYTES // row), 1)
+
+
+def _header(plan: Plan, size: int, length: int) -> dict[str, Any]:
+    """What an archive says of its run: everything but the state."""
+    whole = len(plan.row.dofs) == plan.row.n and (plan.row.dofs == np.arange(plan.row.n)).all()
+    return {
+        "kind": ENSEMBLE if plan.many else PATH,
+        "version": __version__,
+        "machine": machine(plan),
+        "method": plan.method.name,
+        "digits": plan.reals.digits,
+        "t0": to_text(plan.t0),
+        "h": to_text(plan.h),
+        "every": plan.every,
+        "until": None if plan.until is None else [to_text(plan.until[0]), plan.until[1]],
+        "size": size,
+        "length": length,
+        "rows": _block_rows(plan, length),
+        "output": None if whole else plan.row.dofs.tolist(),
+        "varied": plan.row.varied,
+        "event": None if plan.watch.program is None else plan.watch.program.to_json(),
+        "events": [[event.direction, event.most, event.stop] for event in plan.watch.events],
+        "kinds": plan.watch.kinds,
+        **plan.system.record(),
+    }
+
+
+def machine(plan: Plan) -> str:
+    """What decides the last bits of a run."""
+    return plan.system.machine() if plan.reals.digits is None else libraries()
+
+
+def _layouts(
+    plan: Plan, starts: Starts, length: int, rows: int, begins: Mapping[str, NDArray[Any]]
+) -> dict[str, Layout]:
+    """All arrays of an archive: states, times, what there is to say of each trajectory, and where they begin."""
+    size, many = len(starts), plan.many
+    kept, text = _kept_layout(plan)
+    arrays = {}
+    for name, shape in plan.row.shapes.items():
+        dims: tuple[str, ...] = ("dof",) if len(shape) == 1 else (f"{name}_of", f"{name}_by")
+        head, cuts, along = ((size, 0), (length, rows), ("trajectory", "t")) if many else ((0,), (rows,), ("t",))
+        whole = (*head, *shape, *text)
+        arrays[name] = Layout(whole, cuts, kept.dtype, (*along, *dims, *("text",) * len(text)), kept.fill)
+    cut = max(SMALLEST_TABLE_BYTES // 8, min(plan.kept, TABLE_BYTES // 8)) if many else rows
+    arrays["t"] = Layout((0, *text), (cut,), kept.dtype, ("t", *("text",) * len(text)), kept.fill)
+    if many:
+        for name, like in Standing.unknown(plan, 0).found().items():
+            if name in _TABLES and 0 not in like.shape[1:]:
+                dims, fill = _TABLES[name]
+                arrays[name] = Layout((size, *like.shape[1:]), (_table_length(like, size),), like.dtype, dims, fill)
+    for name, values in begins.items():
+        dims = ("trajectory", f"start_{name}_entry", "text")[: values.ndim]
+        missing = {"f": np.nan, "u": 0}.get(values.dtype.kind, int(Status.PENDING))  # what no trajectory begins with
+        arrays[f"start_{name}"] = Layout(values.shape, (_table_length(values, size),), values.dtype, dims, missing)
+    return arrays
+
+
+def _kept_layout(plan: Plan) -> tuple[Any, tuple[int, ...]]:
+    """Type and filling of the numbers of a run on disk, and the shape of one."""
+    if isinstance(plan.reals, Digits):
+        return Layout((), (), np.dtype(np.uint8), (), 0), (texts.width(plan.reals),)
+    return Layout((), (), np.dtype(float), (), np.nan), ()
+
+
+def _table_length(values: NDArray[Any], size: int) -> int:
+    return max(1, min(size, TABLE_BYTES // (values.itemsize * int(np.prod(values.shape[1:])))))
+
+
+def _facts(**facts: Any) -> Checkpoint:
+    return Checkpoint(facts, np.zeros((0, 0)), {})
+
+
+_TABLES: dict[str, tuple[tuple[str, ...], Any]] = {
+    "status": (("trajectory",), int(Status.PENDING)),
+    "steps": (("trajectory",), 0),
+    "iterations": (("trajectory",), 0),
+    "continued": (("trajectory",), 0),
+    "energy": (("trajectory", "lowest_highest"), np.nan),
+    "counts": (("trajectory", "event"), 0),
+    "crossings": (("trajectory", "crossing", "t_q_p"), np.nan),
+}
+
+
+def _plan(archive: Archive) -> Plan:
+    """What a header says, checked; the number of steps may have grown since."""
+    header = archive.header
+    system = from_record(header, archive.arrays() if "program" not in header else {})
+    n = system.n
+    if n != header["n"]:
+        raise ValueError(f"zarr.json tells of n = {header['n']}, the system's matrices of n = {n}")
+    arithmetic = reals(header["digits"])
+    output, varied = header["output"], header["varied"]
+    if varied not in (0, 2 * n, 2 * n + len(system.values()) + 1):
+        raise ValueError(f"varied must be 0, or the {2 * n} numbers of a state, and the parameters; got {varied}")
+
+    def number(text: str) -> Any:
+        return arithmetic.array(text).item()
+
+    until = header["until"]
+    return Plan(
+        system=system,
+        method=method(header["method"]),
+        reals=arithmetic,
+        t0=number(header["t0"]),
+        h=number(header["h"]),
+        steps=0,
+        every=int(header["every"]),
+        row=Row(n, np.arange(n) if output is None else np.array(output, np.int64), varied),
+        watch=_watch(header, system),
+        many=header["kind"] == ENSEMBLE,
+        until=None if until is None else (number(until[0]), int(until[1])),
+        allow_unstable=True,  # whether h is stable was asked, or not to be asked, when the run began
+    )
+
+
+def _watch(header: Mapping[str, Any], system: System) -> Watch:
+    """What is computed on the way, as a header has it."""
+    events = []
+    for event in listing(entry(header, "events"), "events"):
+        direction, most, stop = listing(event, "an event", 3)
+        integer(most, "how many crossings are kept", 1)
+        events.append(Event(integer(direction, "an event's direction", -1, 1), most, bool(stop)))
+    kinds = [listing(kind, "a reduction", 2) for kind in listing(entry(header, "kinds"), "kinds")]
+    if any(kind not in KINDS for _, kind in kinds) or len(events) > MOST_EVENTS:
+        raise ValueError(f"reductions are {', '.join(KINDS)}, of at most {MOST_EVENTS} events; got {kinds}")
+    if sum(kind != "energy" for _, kind in kinds) != len(events) or (header["event"] is None) != (not events):
+        raise ValueError(f"{len(events)} events do not belong to the reductions {kinds}")
+    if kinds and (system.linear or header["digits"] is not None or header["kind"] != ENSEMBLE):
+        raise ValueError("reductions are for float64 ensembles of Lagrangian systems")
+    program = None if header["event"] is None else Program.from_json(header["event"])
+    if program is not None:
+        n, size = system.n, len(system.values())
+        blocks = (("t", 1), ("q", n), ("p", n), ("params", size)), (("g", len(events)),)
+        if (program.inputs, program.outputs) != blocks:
+            raise ValueError(f"the event functions take {blocks[0]} to {blocks[1]}; got {program.inputs}")
+    return Watch(program, tuple(events), tuple((text(name, "a reduction's name"), kind) for name, kind in kinds))

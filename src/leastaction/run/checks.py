@@ -1,0 +1,91 @@
+"""Numbers that a user hands over for a run, checked: how long, how far, how often."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
+
+MOST_STEPS = 2**53  # so many float64 numbers and the native loops can count
+
+
+def positive(name: str, value: Any) -> int:
+    """A positive integer, checked."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be a positive integer; got {value!r}")
+    return int(value)
+
+
+def number(name: str, value: Any, reals: Reals = FLOAT64) -> Any:
+    """One finite number."""
+    try:
+        array = reals.array(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a number; got {value!r} ({error})") from None
+    if array.shape != ():
+        raise TypeError(f"{name} must be one number; got {value!r}")
+    if not all_finite(array):
+        raise ValueError(f"{name} must be finite; got {value!r}")
+    return array.item()
+
+
+def count_steps(h: Any, steps: int | None, t_end: Any, t0: Any) -> tuple[int, Any]:
+    """The number of steps and the step, from either way of saying how long."""
+    if h == 0:
+        raise ValueError("h must not be zero; a negative h goes backward in time")
+    if steps is None and t_end is None:
+        raise ValueError("say how long: give steps= or t_end=")
+    if steps is not None and t_end is not None:
+        raise ValueError("say how long: give either steps= or t_end=, not both")
+    if steps is not None:
+        check_count(positive("steps", steps))
+        return int(steps), h
+    length = t_end - t0
+    if length == 0:
+        raise ValueError(f"t_end must differ from the start, t0 = {float(t0):g}")
+    if (length > 0) != (h > 0):
+        raise ValueError(
+            f"h = {float(h):g} leads away from t_end = {float(t_end):g} (the run starts at t0 = {float(t0):g}); "
+            f"give h = {float(-h):g}"
+        )
+    ratio = float(length / h)
+    check_count(ratio)
+    nearest = round(ratio)
+    # A hair above a whole number is that number: h need not be representable. Never a whole step of 10⁹ and more.
+    count = max(1, nearest if ratio - nearest <= 1e-9 * ratio else math.ceil(ratio))
+    return count, length / count
+
+
+def steps_until(t_end: Any, t0: Any, h: Any) -> int:
+    """How many steps of a run end at t_end, counted from its start."""
+    ratio = float((t_end - t0) / h)
+    count = round(ratio) if math.isfinite(ratio) else 0
+    if count < 1 or abs(ratio - count) > 1e-9 * max(1.0, ratio):
+        begin, step = float(t0), float(h)
+        near = f"; {begin + math.floor(ratio) * step:.12g} and {begin + math.ceil(ratio) * step:.12g} are"
+        raise ValueError(
+            f"t_end = {float(t_end)!r} is no whole number of steps h = {step:g} after the start, t0 = {begin:g}"
+            f"{near if ratio >= 1 else ''}. A stored run keeps its step"
+        )
+    return count
+
+
+def check_count(count: float) -> None:
+    """Refuse more steps than a run can count."""
+    if count > MOST_STEPS:
+        raise ValueError("a run of more than 2⁵³ ≈ 9·10¹⁵ steps is too long to be counted; take fewer, or a larger h")
+
+
+def check_times(system: Any, t0: Any, h: Any, count: int) -> None:
+    """Refuse times that rounding does not tell apart where they matter; elsewhere warn, since the states are right."""
+    farthest = max(t0, t0 + count * h, key=abs)
+    if farthest + h != farthest and farthest - h != farthest:
+        return
+    lost = f"the step h = {float(h):g} is lost in the rounding of t = {float(farthest):g}"
+    if system.depends_on_time:
+        raise ValueError(f"{lost}, and {system.name} depends on t: measure time from nearer by, or run with digits=")
+    warnings.warn(f"{lost}: the states are right, their times are not told apart", RuntimeWarning, stacklevel=4)

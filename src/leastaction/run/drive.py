@@ -1,0 +1,184 @@
+"""One run: trajectories driven in pieces, from where they stand to where the plan ends, into a sink.
+
+One trajectory is a batch of one. Many are cut into chunks, which threads or a cluster run side by side; each goes a
+stretch at a time: a run in memory is one stretch, one that is stored has a stretch for every block of rows, and looks
+up from it now and then to write down where it stands.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any, Protocol
+
+from leastaction.numbers.rounding import Digits
+from leastaction.run.checks import positive
+from leastaction.run.interrupts import interruptible, progress_bar
+from leastaction.run.plan import Plan
+from leastaction.run.standing import Block, Standing
+from leastaction.run.starts import Starts
+from leastaction.run.steppers import at_work, lanes, together
+
+PIECE_SECONDS = 0.05  # how long a stepper runs between looks at the keyboard and the progress bar
+FIRST_PIECE = 1  # a step may be slow: at 1000 digits, or of a large system
+MOST_GROWTH = 8.0  # of a piece, from one to the next
+CHUNKS_PER_THREAD = 8  # so that cores that finish early find more to do
+LARGEST_CHUNK = 4096
+CHUNK_MEMORY = 2**25  # bytes of records of crossings
+
+Part = tuple[int, int]  # trajectories from … to
+Tick = Callable[[int], bool]  # told how many steps were done; False if the run is to end
+
+
+class Chunk(Protocol):
+    """Some of the trajectories on their way, a stretch at a time."""
+
+    standing: Standing
+    seconds: float  # after which a stretch ends, wherever it has come to
+
+    def next(self) -> Block | None:
+        """The rows to be made next, or None at the end."""
+        ...
+
+    def take(self, block: Block) -> None:
+        """A stretch of these rows was run, to their end or not."""
+        ...
+
+    def close(self) -> None:
+        """The run ends here, before its plan does."""
+        ...
+
+
+class Sink(Protocol):
+    """Where results go: memory, or an archive."""
+
+    plan: Plan
+
+    @property
+    def starts(self) -> Starts:
+        """Where the trajectories begin."""
+        ...
+
+    def done(self) -> int:
+        """Steps of all trajectories that need not be done any more."""
+        ...
+
+    def parts(self, usual: list[Part]) -> list[Part]:
+        """What there is to do: the usual cut, unless the sink knows better."""
+        ...
+
+    def chunk(self, begin: int, end: int) -> Chunk:
+        """Some trajectories, from where they stand."""
+        ...
+
+
+def drive(sink: Sink, client: Any = None, threads: int | None = None, progress: bool = False) -> dict[str, Any]:
+    """All that the sink lacks, on this machine's cores or on a cluster; how long that took."""
+    plan, starts = sink.plan, sink.starts
+    parts = sink.parts(usual_parts(plan, len(starts), client, threads))
+    clock = time.perf_counter()
+    with progress_bar(plan.steps * len(starts), progress) as bar:
+        bar.update(sink.done() if progress else 0)
+        if client is None:
+            _here(sink, parts, threads or _cores(plan), bar.update)
+        else:
+            from leastaction.run.cluster import on_cluster
+
+            on_cluster(client, sink, parts, bar.update)
+    return {"run_time": time.perf_counter() - clock}
+
+
+def stretch(plan: Plan, starts: Starts, standing: Standing, block: Block, tick: Tick) -> None:
+    """From where these trajectories stand to the end of the block, in pieces, or as far as the tick lets them.
+
+    A stepper may end a piece before it was asked to, as where a step is to be looked at: it is asked again.
+    """
+    end, size, piece, goes_on = block.end(plan), together(plan, len(starts)), FIRST_PIECE, True
+    for begin in range(0, len(starts), size):
+        part = begin, begin + size
+        if not goes_on or not standing.going(end)[slice(*part)].any():
+            continue
+        stepper = at_work(plan, starts.part(*part), standing.part(*part))
+        rows = block.rows[slice(*part)]
+        while goes_on and not stepper.status().all() and stepper.done < end:
+            clock = time.perf_counter()
+            asked = min(piece, end - stepper.done)
+            done = stepper.advance(asked, plan.every, block.first, rows)
+            goes_on = tick(done * size)
+            if done == asked:
+                spent = max(time.perf_counter() - clock, 1e-6)
+                piece = max(1, int(piece * min(MOST_GROWTH, PIECE_SECONDS / spent)))
+        standing.take(*part, stepper)
+        if goes_on:
+            tick(int((end - standing.steps[slice(*part)].max()) * size))  # what nobody has to do any more
+
+
+def usual_parts(plan: Plan, size: int, client: Any, threads: int | None) -> list[Part]:
+    """How to cut an ensemble for those who are to run it, after a look at who they are."""
+    if threads is not None:
+        positive("threads", threads)
+        if client is not None:
+            raise ValueError("threads= is for runs on this machine; with client= the cluster's workers decide")
+    if client is None:
+        return chunks(plan, size, threads or _cores(plan))
+    from leastaction.run.cluster import cut
+
+    return cut(client, plan, size)
+
+
+def chunks(plan: Plan, size: int, workers: int) -> list[Part]:
+    """How to cut an ensemble for so many workers: whole groups of lanes, several chunks for each worker."""
+    L = lanes(plan)
+    record = 8 * max(1, plan.watch.records) * (1 + 6 * plan.row.n)
+    length = min(-(-size // (workers * CHUNKS_PER_THREAD)), LARGEST_CHUNK, max(1, CHUNK_MEMORY // record))
+    length = max(L, length // L * L)
+    return [(begin, min(begin + length, size)) for begin in range(0, size, length)]
+
+
+def _here(sink: Sink, parts: list[Part], workers: int, report: Callable[[int], Any]) -> None:
+    """The parts on this machine: one after the other, or on threads."""
+    plan, stop, lock = sink.plan, threading.Event(), threading.Lock()
+    cut: list[Part] = []
+
+    def work(begin: int, end: int) -> None:
+        chunk, starts = sink.chunk(begin, end), sink.starts.part(begin, end)
+        while not stop.is_set() and (block := chunk.next()) is not None:
+            deadline = time.monotonic() + chunk.seconds
+
+            def tick(steps: int, deadline: float = deadline) -> bool:
+                with lock:
+                    report(steps)
+                return not stop.is_set() and time.monotonic() < deadline
+
+            stretch(plan, starts, chunk.standing, block, tick)
+            chunk.take(block)
+        if chunk.next() is not None:
+            chunk.close()
+            cut.append((begin, end))
+
+    with interruptible(stop.set, lambda: not cut):
+        if workers == 1 or len(parts) == 1:
+            for part in parts:
+                work(*part)
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            futures = [pool.submit(work, *part) for part in parts]
+            finished, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            if any(future.exception() for future in finished):
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+            for future in finished:
+                future.result()
+
+
+def _cores(plan: Plan) -> int:
+    """The cores this process may use; other precisions and linear algebra have one, or share them themselves."""
+    if isinstance(plan.reals, Digits) or plan.system.linear or not plan.many:
+        return 1
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1

@@ -1,0 +1,56 @@
+"""Who waits for a run: a progress bar, and Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def interruptible(stop: Callable[[], None], finished: Callable[[], bool]) -> Iterator[None]:
+    """Ctrl-C, in the main thread, asks the run to stop between two pieces; a second one is an ordinary interrupt.
+
+    An interrupt is never lost: where it came during the last piece, so that the run is `finished` all the same, a
+    warning says so.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is None:
+        yield
+        return
+    asked = False
+
+    def ask(number: int, frame: Any) -> None:
+        nonlocal asked
+        asked = True
+        stop()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked and finished():
+        warnings.warn("interrupted in the last moments of the run: all of its steps were done", RuntimeWarning, 6)
+
+
+@contextmanager
+def preparing(rest: str) -> Iterator[None]:
+    """Ctrl-C before the first step is an ordinary interrupt, which says what it ended."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted while the run was prepared, before its first step: {rest}") from None
+
+
+@contextmanager
+def progress_bar(total: int, wanted: bool) -> Iterator[Any]:
+    """A bar with the rate and the time left, if wanted."""
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=" steps", unit_scale=True, disable=not wanted) as bar:
+        yield bar

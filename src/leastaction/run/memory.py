@@ -1,0 +1,63 @@
+"""Results in memory."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.run.drive import Part
+from leastaction.run.plan import Plan
+from leastaction.run.standing import Block, Standing
+from leastaction.run.starts import Starts
+
+
+class Memory:
+    """All states of all trajectories, (B, K, width), and where they stand."""
+
+    def __init__(self, plan: Plan, starts: Starts) -> None:
+        self.plan, self.starts = plan, starts
+        self.block = Block.empty(plan, len(starts), 0, plan.kept)
+        self.standing = Standing.begin(plan, starts)
+        if plan.every:
+            self.block.rows[:, 0] = self.standing.at
+
+    def done(self) -> int:
+        return 0
+
+    def parts(self, usual: list[Part]) -> list[Part]:
+        return usual
+
+    def chunk(self, begin: int, end: int) -> _InMemory:
+        return _InMemory(self.plan, self.standing.part(begin, end), self.block.part(begin, end))
+
+    def rows(self) -> NDArray[np.generic]:
+        """The states, the last ones among them: of one trajectory as far as it has come."""
+        plan, standing, rows = self.plan, self.standing, self.block.rows
+        if not plan.many:
+            done = int(standing.steps[0])
+            rows = rows[:, : plan.rows(done)]
+            rows[0, -1] = standing.at[0]
+            return rows
+        ended = np.flatnonzero(standing.steps == plan.steps) if plan.every else slice(None)
+        rows[ended, -1] = standing.at[ended]
+        return rows
+
+
+class _InMemory:
+    """All steps in one stretch."""
+
+    seconds = math.inf
+
+    def __init__(self, plan: Plan, standing: Standing, block: Block) -> None:
+        self.plan, self.standing, self._block = plan, standing, block
+
+    def next(self) -> Block | None:
+        return self._block if self.standing.going(self.plan.steps).any() else None
+
+    def take(self, block: Block) -> None:
+        """Everything is in place."""
+
+    def close(self) -> None:
+        """Everything is in place."""

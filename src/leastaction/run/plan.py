@@ -1,0 +1,156 @@
+"""A Plan: what was asked of a run, checked once, as plain data that can travel to other threads and processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.backends.rows import Row
+from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
+from leastaction.methods import Method
+from leastaction.methods import method as method_named
+from leastaction.numbers.rounding import Digits, Reals, reals
+from leastaction.run.checks import check_times, count_steps, number, positive
+from leastaction.run.reductions import NOTHING, Reduction, Watch, watch
+from leastaction.run.starts import Starts, begin, check_watch
+from leastaction.systems import System
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is the same for all trajectories of a run.
+
+    reals    the arithmetic
+    every    a state is stored after every so many steps; 0: the last alone
+    row      what is stored of it
+    watch    what is computed on the way
+    many     an ensemble; else one trajectory, which is a batch of one
+    until    a time that was asked for, and the steps to it
+    allow_unstable   whether h may be unstable on a linear system
+    """
+
+    system: System
+    method: Method
+    reals: Reals
+    t0: Any
+    h: Any
+    steps: int
+    every: int
+    row: Row
+    watch: Watch = NOTHING
+    many: bool = False
+    until: tuple[Any, int] | None = None
+    allow_unstable: bool = False
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the numbers of a state."""
+        return np.dtype(object if isinstance(self.reals, Digits) else float)
+
+    def regular(self, steps: Any) -> Any:
+        """States stored after so many steps that `every` divides, with the first: the last state may be one more."""
+        return steps // self.every + 1 if self.every else steps * 0
+
+    @property
+    def kept(self) -> int:
+        """States stored of each trajectory that goes to the end."""
+        return self.rows(self.steps)
+
+    def rows(self, steps: int) -> int:
+        """States stored of a trajectory that ends after so many steps."""
+        return int(self.regular(steps)) + (steps % self.every != 0 if self.every else 1)
+
+    def times(self, first: int, end: int, last: int | None = None) -> NDArray[Any]:
+        """Times of the stored states first … end of a trajectory that ends after `last` steps."""
+        last = self.steps if last is None else last
+        k = np.minimum(np.arange(first, end) * self.every, last) if self.every else np.full(end - first, last)
+        with self.reals.working():
+            k = self.reals.array(k)
+            if self.until is None:
+                return np.asarray(self.t0 + k * self.h)
+            t_end, count = self.until
+            return np.asarray(self.t0 + (t_end - self.t0) * (k / count))
+
+
+def plan_run(
+    system: System,
+    method: str | Method,
+    initial: tuple[Any, Any, Any],
+    *,
+    h: Any,
+    steps: int | None,
+    t_end: Any,
+    t0: Any,
+    params: Mapping[str, Any] | None,
+    every: int,
+    digits: int | None = None,
+    output: ArrayLike | None = None,
+    tangent: bool | Literal["all"] = False,
+    allow_unstable: bool = False,
+    reduce: Mapping[str, Reduction] | None = None,
+    many: bool = False,
+) -> tuple[Plan, Starts]:
+    """What was asked for, by `la.integrate` or `la.ensemble`, checked; and where the trajectories begin."""
+    if not isinstance(system, Lagrangian | Quadratic):
+        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
+    arithmetic = reals(digits)
+    if allow_unstable and not system.linear:
+        raise ValueError("allow_unstable= is for Quadratic systems: of others no step is refused before it is tried")
+    if reduce and (digits is not None or system.linear or tangent or output is not None):
+        raise ValueError(
+            "reduce= is for float64 ensembles of Lagrangian systems that store whole states without tangent=; compute "
+            "it from the stored states instead"
+        )
+    with arithmetic.working():
+        t0 = number("t0", t0, arithmetic)
+        t_end = None if t_end is None else number("t_end", t_end, arithmetic)
+        count, h = count_steps(number("h", h, arithmetic), steps, t_end, t0)
+        plan = Plan(
+            system=system,
+            method=method_named(method),
+            reals=arithmetic,
+            t0=t0,
+            h=h,
+            steps=count,
+            every=every and positive("every", every),
+            row=Row(system.n, stored_dofs(output, system.n), _varied(system, tangent)),
+            watch=watch(reduce, system),
+            many=many,
+            until=None if t_end is None else (t_end, count),
+            allow_unstable=allow_unstable,
+        )
+        starts = begin(system, arithmetic, *initial, t0, params, many)
+        check_watch(plan.watch, t0, starts)
+        return plan, starts
+
+
+def check_length(plan: Plan) -> None:
+    """Whether the times of a run can be told apart; after it is known that there is room for its states."""
+    with plan.reals.working():
+        check_times(plan.system, plan.t0, plan.h, plan.steps)
+
+
+def stored_dofs(output: ArrayLike | None, n: int) -> NDArray[np.int64]:
+    """The degrees of freedom to store, checked; all of them for None."""
+    if output is None:
+        return np.arange(n)
+    dofs = np.atleast_1d(np.asarray(output))
+    if dofs.dtype.kind not in "iu" or dofs.ndim != 1 or not dofs.size or dofs.min() < -n or dofs.max() >= n:
+        raise ValueError(f"output must list degrees of freedom as indices below n = {n}; got {output!r}")
+    return dofs.astype(np.int64) % n
+
+
+def _varied(system: System, tangent: bool | Literal["all"]) -> int:
+    """By how many things derivatives are to be carried."""
+    if tangent not in (False, True, "all"):
+        raise ValueError(f"tangent must be True, False or 'all'; got {tangent!r}")
+    if tangent == "all" and system.linear:
+        raise ValueError("a Quadratic system has no parameters to vary: give tangent=True")
+    if tangent == "all":
+        return 2 * system.n + len(system.values()) + 1
+    return 2 * system.n if tangent else 0

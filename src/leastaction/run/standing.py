@@ -1,0 +1,175 @@
+"""Where trajectories stand: all that the next step depends on, and what there is to say of the steps before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends import status
+
+if TYPE_CHECKING:
+    from leastaction.backends.stepper import Stepper
+    from leastaction.run.plan import Plan
+    from leastaction.run.starts import Starts
+
+FloatArray = NDArray[np.float64]
+
+
+class Status(IntEnum):
+    """How a trajectory ended."""
+
+    COMPLETE = status.GOING_WELL
+    NOT_CONVERGED = status.NOT_CONVERGED
+    NOT_FINITE = status.NOT_FINITE
+    BRANCH_ENDS = status.BRANCH_ENDS
+    SINGULAR = status.SINGULAR
+    STOPPED = status.STOPPED  # by an event, as asked
+    INTERRUPTED = 6  # by Ctrl-C
+    PENDING = 7  # in an archive: not run to the planned end yet
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Where B trajectories stand: arrays with a row for each. From it they go on as if there had been no pause.
+
+    status      COMPLETE as long as nothing has ended a trajectory before its time
+    steps       done by each; those in lanes that go on have done equally many
+    iterations  and steps solved by continuation: what the solver has spent on each
+    at          the states they have come to, as rows have them, (B, width)
+    energy      lowest and highest, (B, 2), if they are watched
+    counts      crossings of each event function, (B, events)
+    crossings   (t, q, p) of those kept, (B, Σ most, 1 + 2n)
+    state       all that the steps to come depend on, as the steppers left it; empty before the first step
+    told        of one trajectory alone: what its stepper has to say, by name
+    """
+
+    status: NDArray[np.int8]
+    steps: NDArray[np.int64]
+    iterations: NDArray[np.int64]
+    continued: NDArray[np.int64]
+    at: NDArray[Any]
+    energy: FloatArray
+    counts: NDArray[np.int64]
+    crossings: FloatArray
+    state: dict[str, NDArray[Any]] = field(default_factory=dict)
+    told: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def unknown(cls, plan: Plan, size: int) -> Standing:
+        """Nothing is known yet of so many trajectories."""
+        n = plan.row.n
+        return cls(
+            status=np.zeros(size, np.int8),
+            steps=np.zeros(size, np.int64),
+            iterations=np.zeros(size, np.int64),
+            continued=np.zeros(size, np.int64),
+            at=np.full((size, plan.row.width), plan.reals.array(np.nan)[()]),
+            energy=np.full((size, 2 if plan.watch.energy else 0), np.nan),
+            counts=np.zeros((size, len(plan.watch.events)), np.int64),
+            crossings=np.full((size, plan.watch.records, 1 + 2 * n), np.nan),
+        )
+
+    @classmethod
+    def begin(cls, plan: Plan, starts: Starts) -> Standing:
+        """Before the first step."""
+        standing, row = cls.unknown(plan, len(starts)), plan.row
+        standing.status[:] = starts.status
+        standing.at[:, : len(row.columns)] = np.concatenate([starts.q, starts.p], axis=1)[:, row.columns]
+        standing.at[:, len(row.columns) :] = plan.reals.array(row.directions().ravel())
+        return standing
+
+    def found(self) -> dict[str, NDArray[Any]]:
+        """What there is to say of the trajectories, by name: everything but the state."""
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.name not in ("state", "told")}
+
+    def part(self, begin: int, end: int) -> Standing:
+        """Some trajectories' rows, as views."""
+        found: dict[str, Any] = {name: array[begin:end] for name, array in self.found().items()}
+        return Standing(**found, state={name: array[begin:end] for name, array in self.state.items()}, told=self.told)
+
+    def copy(self) -> Standing:
+        state = {name: array.copy() for name, array in self.state.items()}
+        found: dict[str, Any] = {name: array.copy() for name, array in self.found().items()}
+        return Standing(**found, state=state)
+
+    def put(self, other: Standing) -> None:
+        """Take over what another one of the same size has come to."""
+        for name, array in self.found().items():
+            array[...] = getattr(other, name)
+        self.state.update(other.state)
+        self.told.update(other.told)
+
+    def take(self, begin: int, end: int, stepper: Stepper) -> None:
+        """Where the trajectories begin … end are, as their stepper has it."""
+        part = slice(begin, end)
+        self.status[part], self.steps[part], self.at[part] = stepper.status(), stepper.steps(), stepper.at()
+        self.iterations[part], self.continued[part] = stepper.spent()
+        for name, array in stepper.state().items():
+            if name not in self.state:
+                self.state[name] = np.zeros((len(self.steps), *array.shape[1:]), array.dtype)
+            self.state[name][part] = array
+        stepper.finish(self.part(begin, end))
+        if len(self.steps) == 1:
+            self.told.update(counts=stepper.counts(), failure=stepper.failure())
+
+    def going(self, steps: int) -> NDArray[np.bool_]:
+        """Which trajectories still have to go to reach so many steps."""
+        return (self.status == Status.COMPLETE) & (self.steps < steps)
+
+    def progress(self, plan: Plan) -> int:
+        """Steps of the plan that need not be done any more."""
+        return int(np.where(self.going(plan.steps), self.steps, plan.steps).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Stored states of some trajectories, (B, R, width), from row number `first` on; NaN where there are none.
+
+    Those that `every` divides: the last state of a run may be one more, and is where the trajectory stands.
+    """
+
+    first: int
+    rows: NDArray[Any]
+
+    @classmethod
+    def empty(cls, plan: Plan, size: int, first: int, count: int) -> Block:
+        shape = (size, count, plan.row.width)
+        try:
+            if not plan.many:  # of one trajectory only what was written is shown
+                return cls(first, np.empty(shape, plan.dtype))
+            return cls(first, np.full(shape, plan.reals.array(np.nan)[()]))
+        except (MemoryError, ValueError):  # more than there is, more than can be addressed
+            raise MemoryError(_too_large(plan, size, count)) from None
+
+    def end(self, plan: Plan) -> int:
+        """The last step before the next block, or of all."""
+        last = plan.steps if plan.every == 0 else (self.first + self.rows.shape[1] - 1) * plan.every
+        return plan.steps if last + plan.every > plan.steps else last
+
+    def part(self, begin: int, end: int) -> Block:
+        return Block(self.first, self.rows[begin:end])
+
+    def reached(self, plan: Plan, standing: Standing) -> int:
+        """How many of its rows there are of all trajectories that go on."""
+        if plan.every == 0 or not standing.state:
+            return 0
+        steps = standing.steps[standing.going(plan.steps)]
+        return max(0, int(plan.regular(steps.min(initial=plan.steps))) - self.first)
+
+
+def _too_large(plan: Plan, size: int, count: int) -> str:
+    gigabytes = 8.0 * size * count * plan.row.width / 2**30
+    if plan.many:
+        return (
+            f"the states of {size} trajectories need {gigabytes:.1f} GiB; keep fewer with every= (now {plan.every}), "
+            "none but the last with final_only=True, or stream them with store="
+        )
+    derivatives = "" if not plan.row.varied else f" and derivatives of shape {(plan.row.varied, 2 * plan.row.n)}"
+    return (
+        f"{plan.steps} steps: {count} states of {len(plan.row.dofs)} degrees of freedom{derivatives} need "
+        f"{gigabytes:.1f} GiB; keep fewer with every= (now {plan.every}), or take fewer steps"
+    )

@@ -1,0 +1,168 @@
+"""Where trajectories begin: initial data broadcast, completed and checked, for one or many, at any precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends import points
+from leastaction.errors import DegenerateLagrangianError
+from leastaction.lagrangian import check_start
+from leastaction.numbers.rounding import Digits, Reals, all_finite
+from leastaction.run.reductions import Watch
+from leastaction.run.standing import Status
+from leastaction.systems import System
+
+
+@dataclass(frozen=True, eq=False)
+class Starts:
+    """Where B trajectories begin: q, p, v (B, n), parameters (B, …), and a status: some cannot begin at all.
+
+    A linear system has no need of v, which is (B, 0) then.
+    """
+
+    q: NDArray[Any]
+    p: NDArray[Any]
+    v: NDArray[Any]
+    params: NDArray[Any]
+    status: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def part(self, begin: int, end: int) -> Starts:
+        return Starts(**{field.name: getattr(self, field.name)[begin:end] for field in fields(self)})
+
+
+def begin(
+    system: System, reals: Reals, q0: Any, p0: Any, v0: Any, t0: Any, params: Mapping[str, Any] | None, many: bool
+) -> Starts:
+    """All trajectories' q, p, v and parameters; of many, one that cannot begin is marked by its status."""
+    if p0 is None and v0 is None:
+        raise ValueError("the start lacks its momenta or velocities: give p0= or v0=")
+    if p0 is not None and v0 is not None:
+        raise ValueError("give either p0= (momenta) or v0= (velocities), not both")
+    name, given = ("p0", p0) if v0 is None else ("v0", v0)
+    read = _many if many else _one
+    q, other = read("q0", q0, (system.n,), reals), read(name, given, (system.n,), reals)
+    values = _parameters(system, params, reals) if many else {"params": system.values(params, reals)[None]}
+    blocks = {"q0": q, "p0 or v0": other, **values}
+    sizes = {name: len(block) for name, block in blocks.items() if len(block) != 1}
+    if len(set(sizes.values())) > 1:
+        raise ValueError(f"the batch sizes differ: {sizes}; give B rows, or one set for all trajectories")
+    size = next(iter(sizes.values()), 1)
+    flat = [np.broadcast_to(block, (size, *block.shape[1:])).reshape(size, -1) for block in values.values()]
+    table = np.ascontiguousarray(np.concatenate([reals.array(np.zeros((size, 0))), *flat], axis=1))
+    q, other = (np.ascontiguousarray(np.broadcast_to(block, (size, system.n))) for block in (q, other))
+    p, v = (other, None) if v0 is None else (None, other)
+    if isinstance(reals, Digits):
+        return _at_digits(system, reals, t0, q, p, v, table, many)
+    found_p, found_v, status = system.begin(t0, q, p, v, table)
+    if not many and status[0] != Status.COMPLETE:
+        system.check_start(t0, q[0], None if p is None else p[0], None if v is None else v[0], table[0])
+    if (status != Status.COMPLETE).all():
+        raise _none_begins(q, found_p)
+    return Starts(q, found_p, found_v, table, status)
+
+
+def _at_digits(
+    system: System,
+    reals: Digits,
+    t0: Any,
+    q: NDArray[Any],
+    p: NDArray[Any] | None,
+    v: NDArray[Any] | None,
+    params: NDArray[Any],
+    many: bool,
+) -> Starts:
+    """One trajectory after the other."""
+    from leastaction.backends.flint import mechanics
+
+    found_p, found_v = np.full(q.shape, reals.array(np.nan)[()]), np.full(q.shape, reals.array(np.nan)[()])
+    status = np.full(len(q), Status.COMPLETE, np.int8)
+    for i in range(len(q)):
+        at = mechanics(system, params[i], reals)
+        try:
+            one_p, one_v = (None if x is None else x[i] for x in (p, v))
+            found_p[i], found_v[i] = check_start(at, t0, q[i], one_p, one_v, params[i])
+        except (DegenerateLagrangianError, ValueError) as error:
+            if not many:
+                raise
+            degenerate = isinstance(error, DegenerateLagrangianError)
+            status[i] = Status.SINGULAR if degenerate else Status.NOT_FINITE
+    if (status != Status.COMPLETE).all():
+        raise _none_begins(q, found_p)
+    return Starts(q, found_p, found_v, params, status)
+
+
+def _none_begins(q: NDArray[Any], p: NDArray[Any]) -> Exception:
+    return DegenerateLagrangianError(
+        f"no trajectory of the ensemble can begin: ∂²L/∂v² is singular, or L or its derivatives are not finite, "
+        f"at every initial state (the first is q = {q[0]}, p = {p[0]}). la.integrate on one of them says more."
+    )
+
+
+def _one(name: str, value: Any, shape: tuple[int, ...], reals: Reals) -> NDArray[Any]:
+    """The n numbers of one trajectory, (1, n)."""
+    (n,) = shape
+    try:
+        array = reals.array(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be {n} numbers; got {value!r} ({error})") from None
+    if array.shape == () and n == 1:
+        array = array.reshape(1)
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape ({n},), one entry per degree of freedom; got shape {array.shape}")
+    if not all_finite(array):
+        raise ValueError(f"{name} must be finite; got {array}")
+    return array[None]
+
+
+def _many(name: str, value: Any, shape: tuple[int, ...], reals: Reals) -> NDArray[Any]:
+    """An array (B, *shape), or (1, *shape) where one value serves all."""
+    try:
+        array = reals.array(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be numbers, of shape {shape} or (B, …); got {value!r} ({error})") from None
+    if array.shape == shape or (shape == (1,) and array.ndim == 0):
+        array = array.reshape(1, *shape)
+    elif shape == (1,) and array.ndim == 1:
+        array = array[:, None]
+    if array.shape[1:] != shape or len(array) == 0:
+        raise ValueError(
+            f"{name} must have shape {shape}, the same for all, or (B, {', '.join(map(str, shape))}); got {array.shape}"
+        )
+    for i, row in enumerate(array) if not all_finite(array) else ():
+        if not all_finite(np.atleast_1d(row)):
+            raise ValueError(f"{name} must be finite; row {i} is {row}")
+    return array
+
+
+def _parameters(system: System, params: Mapping[str, Any] | None, reals: Reals) -> dict[str, NDArray[Any]]:
+    """Each parameter as (B, *shape) or (1, *shape), in the system's order."""
+    shapes = {name: np.shape(value) for name, value in system.params.items()}
+    for name in params or {}:
+        if name not in shapes:
+            raise ValueError(f"{system.name} has no parameter {name!r}; it has {sorted(shapes) or 'none'}")
+    given = {**system.given, **(params or {})}
+    return {name: _many(name, given[name], shape, reals) for name, shape in shapes.items()}
+
+
+def check_watch(watch: Watch, t0: Any, starts: Starts) -> None:
+    """Refuse event functions that are not a number where a trajectory begins: its crossings would not be noticed."""
+    if watch.program is None:
+        return
+    begins = np.flatnonzero(starts.status == Status.COMPLETE)
+    at = [np.full((len(begins), 1), t0), starts.q[begins], starts.p[begins], starts.params[begins]]
+    g = points.evaluate(watch.program, np.concatenate(at, axis=1))
+    if np.isnan(g).any():
+        i, e = np.argwhere(np.isnan(g))[0]
+        name = [name for name, kind in watch.kinds if kind != "energy"][e]
+        raise ValueError(
+            f"the event function of {name!r} is not a number at the start of trajectory {begins[i]}, q = "
+            f"{starts.q[begins[i]]}, p = {starts.p[begins[i]]}: its crossings could not be noticed"
+        )

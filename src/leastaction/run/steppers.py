@@ -1,0 +1,145 @@
+"""The trajectories of a plan at work: side by side in lanes where they fit, else one by one."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from leastaction import steppers
+from leastaction.backends.fused.rk4 import rk4_program
+from leastaction.backends.status import STOPPED
+from leastaction.backends.stepper import GalerkinStepper, RK4Lanes, Start, Stepper
+from leastaction.backends.trajectories import Backend, backend
+from leastaction.kernel import native_lanes
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Galerkin, RungeKutta4
+from leastaction.numbers.rounding import Digits
+from leastaction.program import Program
+from leastaction.reading import MOST_STEPS, floats
+from leastaction.run.plan import Plan
+from leastaction.run.standing import Standing
+from leastaction.run.starts import Starts
+from leastaction.run.watched import Watched, WatchedLanes
+
+
+def lanes(plan: Plan) -> int:
+    """Trajectories that go side by side: of an ensemble the lanes of a vector, or one.
+
+    Derivatives are carried for one at a time, and what is computed on the way needs a fused step.
+    """
+    if not plan.many or plan.row.varied:
+        return 1
+    if _explicit(plan) is not None:
+        return 1 if plan.watch.kinds else native_lanes()
+    how = _native(plan, native_lanes())
+    return 1 if how is None or (plan.watch.kinds and not how.fused) else how.lanes
+
+
+def _explicit(plan: Plan) -> Program | None:
+    """A step of RK4 as one Program, if that is what the plan is about and it can be one."""
+    system, method = plan.system, plan.method
+    if not (isinstance(system, Lagrangian) and isinstance(method, RungeKutta4)) or isinstance(plan.reals, Digits):
+        return None
+    return rk4_program(system, method)
+
+
+def together(plan: Plan, size: int) -> int:
+    """How many of so many trajectories one stepper takes."""
+    return size if lanes(plan) > 1 else 1
+
+
+def state_size(plan: Plan, starts: Starts) -> int:
+    """About how many numbers it takes to go on with a trajectory."""
+    how = _native(plan, lanes(plan))
+    if how is not None:
+        return int(how.lasting.sum())
+    n, s = plan.row.n, plan.method.s if isinstance(plan.method, Galerkin) else 0
+    return 2 + (5 + s) * n + starts.params.shape[1] + 2 * n * plan.row.varied
+
+
+def _native(plan: Plan, width: int) -> Backend | None:
+    """What steps so many trajectories side by side; None where other than kernels of the family do."""
+    system, method = plan.system, plan.method
+    if not (isinstance(system, Lagrangian) and isinstance(method, Galerkin)) or isinstance(plan.reals, Digits):
+        return None
+    watched = (plan.watch.program, plan.watch.energy) if width > 1 else ()
+    return backend(system, method, width, *watched)
+
+
+def prepare(plan: Plan, starts: Starts) -> dict[str, Any]:
+    """Ask what is to be asked before the first step, and compile what it needs; what there is to say of that."""
+    plan.system.check_span(float(plan.t0), float(plan.t0 + plan.steps * plan.h))
+    clock = time.perf_counter()
+    if not plan.allow_unstable:
+        steppers.check_stable(plan.system, plan.method, plan.h)
+    stability = time.perf_counter() - clock
+    how = _native(plan, lanes(plan))
+    if how is not None:
+        how.prepare()
+    else:
+        at_work(plan, starts.part(0, 1), Standing.begin(plan, starts.part(0, 1)))
+    return {"stability_time": stability} if plan.system.linear else {}
+
+
+def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
+    """Trajectories at work, from where they stand: all those in lanes, or one."""
+    width = lanes(plan)
+    if width == 1:
+        return _one(plan, starts, standing)
+    system, method = plan.system, plan.method
+    assert isinstance(system, Lagrangian)
+    start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params)
+    if isinstance(method, RungeKutta4):
+        found: Stepper = RK4Lanes(system, method, start, plan.row, width, starts.status)
+    elif plan.watch.kinds:
+        found = WatchedLanes(plan, start, starts.status, width)
+    else:
+        found = GalerkinStepper(system, method, start, plan.row, width)
+        found.put(starts.status)
+    return _restored(found, standing)
+
+
+def _one(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
+    (values,) = starts.params
+    start = Start(plan.t0, starts.q[0], starts.p[0], starts.v[0], plan.h, values)
+    at = steppers.mechanics(plan.system, values, plan.reals)
+    if plan.watch.kinds:
+        found: Stepper = Watched(plan, start, standing)
+    else:
+        found = steppers.stepper(plan.system, plan.method, start, plan.row, at)
+    return _restored(found, standing)
+
+
+def _restored(stepper: Stepper, standing: Standing) -> Stepper:
+    """A stepper set up again as it stood."""
+    if standing.steps.any():
+        stepper.restore(standing.state)
+    return stepper
+
+
+def check_state(plan: Plan, starts: Starts, standing: Standing) -> None:
+    """Refuse, with a ValueError, what no stepper can have left: a stranger may have, and native loops would trust it."""
+    begun = standing.steps > 0
+    if not begun.any():
+        return
+    some = together(plan, len(starts))
+    stepper = at_work(plan, starts.part(0, some), Standing.begin(plan, starts.part(0, some)))
+    fresh, state = stepper.state(), standing.state
+    if state.keys() != fresh.keys():
+        raise ValueError(
+            f"the trajectories stand as {', '.join(state)}, while this version of leastaction goes on from "
+            f"{', '.join(fresh)}; go on with the version that wrote it"
+        )
+    for name, array in fresh.items():
+        floats(state, name, (len(starts), *array.shape[1:]), array.dtype)
+    steps = standing.steps[begun]
+    for k, name in enumerate(stepper.INTEGERS):
+        low, high = {"steps": (steps, steps), "status": (0, STOPPED)}.get(name, (0, MOST_STEPS))
+        found = state["integers"][begun, k]
+        if name == "layout":
+            if (found != fresh["integers"][0, k]).any():
+                raise ValueError(
+                    "the trajectories stand as another version of leastaction has left them; go on with it"
+                )
+        elif not ((low <= found) & (found <= high)).all():
+            raise ValueError(f"the state's integers are not those after {steps} steps: {name} = {found}")

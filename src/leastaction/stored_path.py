@@ -1,0 +1,100 @@
+"""Stored paths: everything a Path can do, with arrays that stay on disk until they are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.path import Path
+from leastaction.store.lazy import import_xarray
+
+if TYPE_CHECKING:
+    import xarray
+
+READ_BYTES = 2**23  # of states in memory at once
+
+
+@dataclass(frozen=True, eq=False)
+class StoredPath(Path):
+    """A Path whose t, q, p and derivatives are on disk: `path.q[1000:2000]` reads those rows, `path.in_memory()` all.
+
+    standing   "running", "complete", "interrupted" (before its planned end) or "failed": how the run stood at its last
+               checkpoint; "killed" if nobody writes any more, though it was running then
+    file       the archive
+    """
+
+    standing: str = "complete"
+    file: FilePath = FilePath()
+
+    def energy(self) -> NDArray[Any]:
+        """E = p·v − L at every stored time, (K,), computed a block at a time."""
+        self._require_whole("the energy")
+        block = self._block
+        return np.concatenate([self.part(begin, begin + block).energy() for begin in range(0, len(self), block)])
+
+    def velocity(self) -> NDArray[Any]:
+        """v at every stored time, (K, n)."""
+        return self.in_memory().velocity()
+
+    @property
+    def _block(self) -> int:
+        """States to have in memory at once."""
+        return max(1, READ_BYTES // (16 * self.q.shape[1]))
+
+    def part(self, begin: int, end: int) -> Path:
+        """The stored states begin … end as a Path in memory."""
+        derivatives = {
+            name: None if (array := getattr(self, name)) is None else array[begin:end]
+            for name in ("tangent", "sensitivity")
+        }
+        return Path(
+            system=self.system,
+            method=self.method,
+            t=self.t[begin:end],
+            q=self.q[begin:end],
+            p=self.p[begin:end],
+            h=self.h,
+            every=self.every,
+            params=self.params,
+            stats=self.stats,
+            output=self.output,
+            digits=self.digits,
+            **derivatives,
+        )
+
+    def in_memory(self) -> Path:
+        """The whole path, in memory."""
+        return self.part(0, len(self))
+
+    def __call__(self, t: ArrayLike) -> NDArray[Any]:
+        self._require_whole("dense output")
+        if self.digits is not None:
+            return self.in_memory()(t)
+        times = np.asarray(t, float)
+        if not np.isfinite(times).all() or times.size == 0:
+            return self.part(0, 1)(times)
+        row = (times - self.t[0]) / (self.h * self.every)
+        block = np.floor(row / self._block)
+        found = np.empty((*times.shape, self.q.shape[1]))
+        for number in np.unique(block):
+            here = block == number
+            begin, end = max(0, int(row[here].min()) - 1), int(np.ceil(row[here].max())) + 2
+            found[here] = self.part(min(begin, len(self) - 1), end)(times[here])
+        return found
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The path as an xarray Dataset; its arrays are read when they are used."""
+        xarray = import_xarray()
+        arrays: Any = {"q": self.q, "p": self.p}
+        return xarray.Dataset(
+            {name: array.variable(("t", "dof")) for name, array in arrays.items()},
+            coords={"t": self.t[:], "dof": np.arange(self.system.n) if self.output is None else self.output},
+            attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
+        )
+
+    def __repr__(self) -> str:
+        return f"Stored{super().__repr__()[:-1]}, {self.standing}, in {self.file})"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.exact import FLOAT64, Reals
+from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
 from leastaction.linear.factor import Factor, factor
 from leastaction.linear.forcing import Constant, Rayleigh, as_load, is_constant, reduced
 from leastaction.linear.matrices import (
@@ -17,12 +18,11 @@ from leastaction.linear.matrices import (
     exact_entries,
     free,
     is_sparse,
-    require_positive_definite,
-    require_positive_semidefinite,
     symmetric,
 )
-from leastaction.linear.modal import Modes, modes
+from leastaction.linear.modal import Modes, lowest_modes, modes
 from leastaction.linear.propagator import Propagator
+from leastaction.linear.highest import highest_frequency
 from leastaction.linear.stability import stable_intervals
 from leastaction.methods import Method
 from leastaction.methods import method as by_name
@@ -190,32 +190,34 @@ class Quadratic:
         """φ(p, q), the quadratic form that the method's steps of size h conserve (Proposition 7)."""
         return self.propagator(method, h).conserved(q, p)
 
+    def modes(self, k: int | None = None) -> Modes:
+        """The lowest k frequencies ω_i and shapes φ_i, of systems of any size; without k all, for up to 1500 unknowns."""
+        if k is None or (self.n <= ALL_MODES and 0 < k <= self.n):
+            found = self._all_modes
+            return found if k is None else found.lowest(k)
+        return lowest_modes(self, k)
+
     @cached_property
-    def modes(self) -> Modes:
-        """All ω_i and shapes φ_i. For dense systems; sparse ones of moderate size are made dense."""
+    def _all_modes(self) -> Modes:
         if self.sparse and self.n > ALL_MODES:
-            raise ValueError(f"all modes of a sparse system with n = {self.n} > {ALL_MODES} are not computed")
+            raise ValueError(
+                f"all modes of a sparse system with n = {self.n} > {ALL_MODES} are not computed; ask for the lowest k "
+                "with modes(k)"
+            )
         return modes(self.M, self.K)
+
+    def below(self, omega: float) -> bool:
+        """Whether every frequency is below ω: whether ω²M − K is positive definite. No eigenvalue is computed."""
+        if omega == np.inf:
+            return True
+        if self.mass_diagonal is not None and self.stiffness_diagonal is not None:
+            return bool((self.stiffness_diagonal < omega**2 * self.mass_diagonal).all())
+        return positive_definite(omega**2 * self.M - self.K)
 
     @cached_property
     def omega_max(self) -> float:
-        """The highest frequency: from all of them, or by Lanczos iteration on K x = ω² M x for large systems."""
-        if self.n <= ALL_MODES:
-            return float(self.modes.omega[-1])
-        if not (self.K.data if self.sparse else self.K).any():
-            return 0.0  # free masses; Lanczos finds no start
-        from scipy.sparse.linalg import LinearOperator, eigsh
-
-        shape = (self.n, self.n)
-        start = np.random.default_rng(0).standard_normal(self.n)
-        if self.mass_diagonal is not None:
-            root = np.sqrt(self.mass_diagonal)
-            scaled = LinearOperator(shape, matvec=lambda x: self.K @ (x.ravel() / root) / root, dtype=float)
-            top = eigsh(scaled, k=1, which="LA", tol=1e-8, v0=start, return_eigenvectors=False)
-        else:
-            inverse = LinearOperator(shape, matvec=self.mass_factor.solve, dtype=float)
-            top = eigsh(self.K, k=1, M=self.M, Minv=inverse, which="LA", tol=1e-8, v0=start, return_eigenvectors=False)
-        return float(np.sqrt(max(top[0], 0.0)))
+        """The highest frequency: from all of them, or by `highest` for large systems."""
+        return float(self.modes().omega[-1]) if self.n <= ALL_MODES else highest_frequency(self)
 
     def stable_step(self, method: Method | str) -> float:
         """The h below which every step of the method is stable on the undamped system; inf if all are."""
@@ -229,7 +231,7 @@ class Quadratic:
         q0, p0 = (np.asarray(x, dtype=float) for x in (q0, p0))
         if q0.shape != (self.n,) or p0.shape != (self.n,):
             raise ValueError(f"q0 and p0 must have shape ({self.n},); got {q0.shape} and {p0.shape}")
-        return self.modes.motion(q0, p0, t)
+        return self.modes().motion(q0, p0, t)
 
 
 def _rows(a: Any, x: FloatArray) -> FloatArray:

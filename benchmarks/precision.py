@@ -16,7 +16,7 @@ import numpy as np
 from mpmath import mpf
 
 import leastaction as la
-from leastaction.exact import Digits
+from leastaction.numbers.rounding import Digits
 
 Q0, P0, H = ["pi/6", "1/3"], [0, 0], "1/100"
 

@@ -10,11 +10,11 @@ import leastaction as la
 from leastaction.backends import flint
 from leastaction.backends.flint.galerkin import GalerkinStepper
 from leastaction.border import start as begin
-from leastaction.exact import Digits
 from leastaction.methods import family
+from leastaction.numbers.precision import mpmath_digits
+from leastaction.numbers.rounding import Digits
 from leastaction.program import Builder
 from leastaction.step.form import Step, Term, step_of
-from leastaction.working import mpmath_digits
 from precise import SPRING, START, largest
 
 MEMBERS = [*(m.name for m in family(4)), "P5N5Q10Gau", "P5N6Q10Lob", "P6N6Q12Gau", "P6N6Q10Lob", "P6N8Q14Lob"]

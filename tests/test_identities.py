@@ -1,6 +1,6 @@
 """Members of the family that are known methods under other names, step for step to round-off."""
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from unittest import mock
 
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 import leastaction as la
 from classical import gradient, hamilton, integrals, legendre, partitioned_runge_kutta
 from leastaction.backends import trajectories
+from leastaction.backends.fused import programs
 from leastaction.backends.solver import Solvers
 from systems import NAMES, case, double_pendulum, inseparable, pendulum, separable, step
 
@@ -131,14 +132,29 @@ def test_simpson_of_the_pendulum_paper(h):
 
 @contextmanager
 def solved_by(how):
-    """Let single runs be solved by the loops over the points, by Newton alone or with the mass chord."""
+    """Let runs be solved by one rung of the ladder.
+
+    side by side    chords as kernels, the points of a step in lanes (one trajectory)
+    chords          chords as kernels, trajectories in lanes; no Newton's iteration as a kernel
+    chord, newton   the loops over the points, with mass chords or by Newton alone
+    """
     fields = Solvers._solver
 
     def chosen(self, step, lanes):
         return fields(self, step, lanes) | {"has_chord": how == "chord"}
 
-    trajectories.backend.cache_clear()
-    with mock.patch.object(trajectories, "MOST_UNKNOWNS", 0), mock.patch.object(Solvers, "_solver", chosen):
+    def none(*_):
+        return None
+
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(trajectories, "MOST_UNKNOWNS", 0))
+        if how in ("newton", "chord"):
+            stack.enter_context(mock.patch.object(Solvers, "_solver", chosen))
+            for name in ("side_by_side", "step_programs"):
+                stack.enter_context(mock.patch.object(trajectories, name, none))
+        else:
+            stack.enter_context(mock.patch.object(programs, "MOST_INSTRUCTIONS", 0))
+        trajectories.backend.cache_clear()
         yield
     trajectories.backend.cache_clear()
 
@@ -149,13 +165,13 @@ def test_fused_step_is_the_step_by_loops_over_the_nodes(name, method):
     """One Program for a whole Newton step, and loops over the nodes, solve the same equations."""
     system, q0, v0 = case(name)
     fused = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
-    assert trajectories.backend(system, la.method(method), 1).fused or system.n * la.method(method).s > 8
-    for how in ("newton", "chord"):
+    assert trajectories.backend(system, la.method(method), 1).fused
+    for how in ("newton", "chord", "side by side"):
         with solved_by(how):
-            loops = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
-            assert not trajectories.backend(system, la.method(method), 1).fused
-        np.testing.assert_allclose(loops.q, fused.q, **TIGHT)
-        np.testing.assert_allclose(loops.p, fused.p, **TIGHT)
+            other = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
+            assert trajectories.backend(system, la.method(method), 1).fused == (how == "side by side")
+        np.testing.assert_allclose(other.q, fused.q, **TIGHT)
+        np.testing.assert_allclose(other.p, fused.p, **TIGHT)
 
 
 @pytest.mark.parametrize("s", range(1, 9))
@@ -166,15 +182,14 @@ def test_chord_newton_and_lanes_give_the_same_steps(name, s):
     for rule in (la.gauss(s), la.lobatto(s + 1)):
         method = la.galerkin(s, rule)
         found = []
-        for how in ("newton", "chord"):
+        for how in ("newton", "chord", "side by side"):
             with solved_by(how):
                 path = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
                 found.append((path.q, path.p))
-        with mock.patch.object(trajectories, "MOST_INSTRUCTIONS", 0):
-            trajectories.backend.cache_clear()
-            paths = la.ensemble(system, method, np.tile(q0, (5, 1)), v0=np.tile(v0, (5, 1)), h=0.05, steps=STEPS)
-            trajectories.backend.cache_clear()
-        found += [(paths.q[i], paths.p[i]) for i in (0, 4)]
+        for how in ("chord", "chords"):
+            with solved_by(how):
+                paths = la.ensemble(system, method, np.tile(q0, (5, 1)), v0=np.tile(v0, (5, 1)), h=0.05, steps=STEPS)
+            found += [(paths.q[i], paths.p[i]) for i in (0, 4)]
         for q, p in found[1:]:
             np.testing.assert_allclose(q, found[0][0], **TIGHT)
             np.testing.assert_allclose(p, found[0][1], **TIGHT)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends.fused import equations
+from leastaction.backends.fused.equations import equations
 from leastaction.linear.shifts import shifts
 from leastaction.methods import family
 from leastaction.quadrature import rounded

@@ -13,7 +13,7 @@ import pytest
 
 import leastaction as la
 from leastaction.backends import trajectories
-from leastaction.backends.fused import iteration
+from leastaction.backends.fused.newton import iteration
 from leastaction.kernel import compile_program
 from leastaction.kernel.compile import LEVELS, _host_features, _processor
 from leastaction.program import Builder

@@ -8,8 +8,8 @@ import pytest
 import sympy
 
 import leastaction as la
-from leastaction.exact import Digits
-from leastaction.working import mpmath_digits
+from leastaction.numbers.precision import mpmath_digits
+from leastaction.numbers.rounding import Digits
 from precise import largest
 
 DIGITS = 50

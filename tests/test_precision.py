@@ -11,11 +11,11 @@ import sympy
 
 import leastaction as la
 from leastaction import problems
-from leastaction.backends.flint.arithmetic import ball, balls, mpf
 from leastaction.backends.flint.evaluate import function
-from leastaction.exact import Digits
+from leastaction.numbers.conversion import ball, balls, mpf
+from leastaction.numbers.precision import flint_bits
+from leastaction.numbers.rounding import Digits
 from leastaction.program import BINARY, UNARY, Builder
-from leastaction.working import flint_bits
 from precise import SPRING, START, largest
 
 METHODS = ["midpoint", "stormer-verlet", "simpson", "P3N3Q6Gau", "P4N5Q8Lob", "P6N6Q12Gau", "rk4", "rk4-lagrange"]

@@ -18,7 +18,7 @@ import sympy
 
 import leastaction as la
 from leastaction import problems
-from leastaction.exact import Digits
+from leastaction.numbers.rounding import Digits
 from precise import SPRING, START, largest, spring
 
 # Paths.

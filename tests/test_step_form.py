@@ -7,7 +7,7 @@ import pytest
 
 import leastaction as la
 from leastaction.backends import points
-from leastaction.backends.fused import equations
+from leastaction.backends.fused.equations import equations
 from leastaction.backends.native import loop
 from leastaction.backends.solver import Solvers
 from leastaction.program import Builder

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends.stepper import Start
 from leastaction.errors import DegenerateLagrangianError
-from leastaction.exact import FLOAT64, Reals, all_finite
 from leastaction.linear import Quadratic
+from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.running import positive
 
 FloatArray = NDArray[np.float64]

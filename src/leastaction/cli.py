@@ -199,7 +199,7 @@ def _print_table(header: list[str], rows: list[list[Any]]) -> None:
 
 def _number(text: str) -> str:
     """A number's text, kept: what it says is rounded once, to the precision of the run."""
-    from leastaction.exact import exact
+    from leastaction.numbers.notation import exact
 
     try:
         exact(text)
@@ -223,7 +223,7 @@ def _indices(text: str) -> list[int]:
 
 def _run(options: argparse.Namespace) -> int:
     import leastaction as la
-    from leastaction.exact import reals
+    from leastaction.numbers.rounding import reals
 
     matrices = options.mass is not None or options.stiffness is not None
     if matrices == (options.system is not None):

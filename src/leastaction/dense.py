@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.stepper import PolynomialStepper, Start, Stepper, stepper
-from leastaction.exact import Digits, all_finite
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.stepper import LinearStepper
 from leastaction.methods import Galerkin
+from leastaction.numbers.rounding import Digits, all_finite
 
 if TYPE_CHECKING:
     from leastaction.path import Path

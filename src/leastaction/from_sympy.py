@@ -11,6 +11,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from leastaction.errors import TraceError
+from leastaction.numbers.conversion import fraction
 from leastaction.program import Program
 from leastaction.trace.algebra import Algebra
 from leastaction.trace.numpy_functions import ELEMENTWISE, power, where
@@ -105,8 +106,7 @@ def _write_new(e: Any, known: dict[Any, Any]) -> Any:
     if isinstance(e, sp.Rational):
         return Fraction(int(e.p), int(e.q))
     if isinstance(e, sp.Float):
-        sign, mantissa, exponent, _ = e._mpf_
-        return (-1) ** sign * Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+        return fraction(e)
     if isinstance(e, sp.Mul):
         numerator: list[Any] = []
         denominator: list[Any] = []

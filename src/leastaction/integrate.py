@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends.status import Failure
 from leastaction.border import check_times, count_steps, number
-from leastaction.exact import reals
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
+from leastaction.numbers.rounding import reals
 from leastaction.path import Path
 from leastaction.prepare import Request, prepare
 from leastaction.running import interruptible, positive, preparing, progress_bar, raise_failure

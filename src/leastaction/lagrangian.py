@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
-from leastaction.exact import FLOAT64, Reals, all_finite
+from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, mapping, numbers, text
 from leastaction.step.form import Term

@@ -33,8 +33,8 @@ from typing import Any
 from flint import fmpq, fmpq_mat, fmpq_poly
 
 from leastaction.methods import Galerkin
+from leastaction.numbers.precision import flint_bits
 from leastaction.quadrature import Quadrature
-from leastaction.working import flint_bits
 
 BITS = 256  # of the enclosures of roots: they are far narrower than the spacing of floats
 

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import files
-from leastaction.exact import BINARY_NUMBER, Digits, Reals, all_finite, reals, to_text
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.archive import from_arrays, to_arrays
 from leastaction.methods import Method, method
+from leastaction.numbers.notation import BINARY_NUMBER, to_text
+from leastaction.numbers.rounding import Digits, Reals, all_finite, reals
 from leastaction.reading import (
     MOST_DIGITS,
     MOST_NODES,

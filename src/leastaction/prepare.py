@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends.stepper import Stepper, WithTangent, stepper, tangent_stepper
 from leastaction.border import phase_point, start
-from leastaction.exact import Digits, Reals
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.guard import require_stable
 from leastaction.linear.stepper import LinearStepper, stored_dofs
 from leastaction.methods import Method
+from leastaction.numbers.rounding import Digits, Reals
 
 
 @dataclass(frozen=True, eq=False)

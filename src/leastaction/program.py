@@ -52,7 +52,14 @@ BINARY: dict[str, Callable[[float, float], float]] = {
     "if": lambda c, x: x if c else 0.0,
 }  # fmt: skip
 ARITY = dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2) | {"select": 3}
-OPERATIONS = ARITY.keys()
+OPERATIONS = ARITY.keys()  # of a system
+# Across the lanes of a vector, in kernels whose lanes are the points of one step: the number of lane k, and the largest
+# of all, each in every lane. `foldK` has in lane i the larger of lanes i and i^K: of x if bit K of i is not set, else
+# of y. On one lane `lane0` and `largest` are the number itself, and the others do not occur.
+LANE = tuple(f"lane{k}" for k in range(8))
+FOLD = {f"fold{k}": k for k in (1, 2, 4)}
+ACROSS = {*LANE, "largest", *FOLD}
+ARITY = ARITY | dict.fromkeys((*LANE, "largest"), 1) | dict.fromkeys(FOLD, 2)
 # Operations that take rational numbers to rational numbers.
 _RATIONAL: dict[str, Callable[..., Fraction]] = {
     "neg": operator.neg, "sq": lambda x: x * x,
@@ -219,6 +226,8 @@ def _instruction(data: Any) -> Instruction:
     """One instruction, read from a file."""
     op, *args = listing(data, "an instruction") or [None]
     if op != "const":
+        if op in ACROSS:
+            raise ValueError(f"{op} is no operation of a system")
         return (text(op, "an operation"), *(integer(a, "the place of a value") for a in args))
     if len(args) != 1:
         raise ValueError(f"a constant is one number; got {len(args)}")

@@ -20,7 +20,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.working import mpmath_digits
+from leastaction.numbers.precision import mpmath_digits
 
 GUARD_DIGITS = 20  # lost to cancellation in the basis tables, with room to spare up to r = 64
 FLOAT64_DIGITS = 17

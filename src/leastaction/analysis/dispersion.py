@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.analysis.exact import (
+from leastaction.analysis.rational_functions import (
     ONE,
     TRUNCATED_COSINE,
     TRUNCATED_SINE,

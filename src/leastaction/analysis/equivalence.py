@@ -30,8 +30,8 @@ from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin, Method, family
 from leastaction.methods import method as method_named
+from leastaction.numbers.precision import mpmath_digits
 from leastaction.quadrature import Quadrature, gauss, lagrange_basis, lobatto
-from leastaction.working import mpmath_digits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.analysis.exact import algebraic, quotient, value, value_at_root
+from leastaction.analysis.rational_functions import algebraic, quotient, value, value_at_root
 from leastaction.methods import Galerkin, Method, RungeKutta4, family, method
+from leastaction.numbers.precision import flint_bits
 from leastaction.oscillator import BITS, Rational, Root, bands, exact_step, zeros_between
-from leastaction.working import flint_bits
 
 if TYPE_CHECKING:
     import sympy

@@ -37,8 +37,8 @@ _RULES = ("step/continuation.py", "step/verdict.py")
 # Functions that stay functions: copies of them at every call would cost time to compile and gain none to run.
 _APART = (
     "set_step", "set_products", "set_given", "set_times", "set_mass", "jacobian", "factor", "solve", "invert", "_miss",
-    "newton", "continue_from_rest", "alone", "_alone", "_record", "_iterate", "_iterate_fused", "_advance", "sweep",
-    "move",
+    "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_record", "_iterate", "_iterate_fused",
+    "_iterate_softly", "_advance", "sweep", "move",
 )  # fmt: skip
 
 

@@ -60,6 +60,13 @@ class Memory:
         self.I = np.zeros(0, np.int64)
         self.D = np.zeros(0)
 
+    def copy(self) -> Memory:
+        """The same, to add further records to; what is there is not laid out again."""
+        other = Memory()
+        other._integers, other._doubles = self._integers.copy(), self._doubles.copy()
+        other._length, other._arrays = self._length, self._arrays.copy()
+        return other
+
     def add(self, *records: tuple[Record, Mapping[str, Any]]) -> int:
         """Lay out records one after the other; returns where the first begins.
 

@@ -6,20 +6,19 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused import prediction, work
+from leastaction.backends.fused.mass import inverse_of, mass_of, middle_of
+from leastaction.backends.fused.work import work
 from leastaction.backends.layout import SOLVER, TERM
 from leastaction.backends.records import Memory
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program, Value, indices
-from leastaction.quadrature import lagrange_basis, rounded
 from leastaction.step.form import Samples, Step, Term, stencils
+from leastaction.step.prediction import Prediction, prediction
 from leastaction.step.verdict import verdict_program
-from leastaction.working import mpmath_digits
 
 FloatArray = NDArray[np.float64]
 
@@ -36,6 +35,10 @@ class Solvers:
     terms: dict[int, int] = field(default_factory=dict)  # of each solver, where its terms are
     room: int = 1  # doubles that the kernels need to work in
     pushed: int = 1  # and those for what a direction changes
+
+    def copy(self) -> Solvers:
+        """The same, in a memory of its own."""
+        return Solvers(self.memory.copy(), self.kernels.copy(), self.terms.copy(), self.room, self.pushed)
 
     def compiled(self, program: Program, lanes: int, in_place: bool = False) -> int:
         """The address of a program's kernel."""
@@ -60,7 +63,7 @@ class Solvers:
         terms = [self._term(step, term, term.program, term.slopes, lanes, width, square) for term in step.terms]
         place = self.memory.add(*((TERM, record) for record, _ in terms))
         value_cost, slope_cost = (sum(cost[k] for _, cost in terms) for k in (0, 1))
-        mass = _mass(step)
+        mass = mass_of(step)
         soft, soft_cost = place, value_cost
         if mass.separable:
             node = step.terms[0]
@@ -72,7 +75,7 @@ class Solvers:
         kept_cost = value_cost + unknowns**2
         newton_chords = _chords(slope_cost / kept_cost)
         soft_chords = _chords((2 * slope_cost + kept_cost) * lanes / soft_cost)  # Newton solves each trajectory alone
-        ahead, node = prediction(step), step.terms[0]
+        ahead, node = ahead_of(step.method), step.terms[0]
         judges = [verdict_program(False, soft_chords), verdict_program(True, newton_chords)]
         judges.append(verdict_program(False, newton_chords))
         numbers = {
@@ -100,10 +103,11 @@ class Solvers:
             "fastest": n, "noise": 2 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
             "reach": n, "reached": 1, "left": 1,
         }  # fmt: skip
-        table, middle = step.method.table, _middle(step.method)
+        table, middle = step.method.table, middle_of(step.method)
         return {
             **numbers, "iterations": 0, "pivots": np.zeros(unknowns), "mass_pivots": np.zeros(n),
-            **sizes, "h": [np.nan], "K_h": [np.nan], "inverse": _inverse(step.method), "middle": middle, "d": table.d,
+            **sizes, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method), "middle": middle,
+            "slope": table.slope[1:], "d": table.d,
         }  # fmt: skip
 
     def _term(
@@ -204,48 +208,7 @@ def _coefficients(samples: Samples) -> Program:
     return B.build(all=[k for block in blocks for k in indices(np.asarray(block).ravel().tolist(), B)])
 
 
-@dataclass(frozen=True)
-class _Mass:
-    """The mass matrix m_v as the chord sees it: its Program, all entries or the diagonal."""
-
-    program: Program
-    diagonal: bool
-    constant: bool
-    separable: bool
-
-
 @lru_cache(maxsize=64)
-def _mass(step: Step) -> _Mass:
-    (node,) = (term for term in step.terms if "m_v" in dict(term.slopes.outputs))
-    slopes, n = node.slopes, step.n
-    entries = slopes.output("m_v")
-    diagonal = all(slopes.code[entries[j * n + k]] == ("const", 0.0) for j in range(n) for k in range(n) if j != k)
-    program = slopes.with_outputs(m_v=[entries[j * n + j] for j in range(n)] if diagonal else entries)
-    constant = not slopes.depends("m_v", "t", "q", "v")
-    zero = [all(slopes.code[k] == ("const", 0.0) for k in slopes.output(block)) for block in ("f_v", "m_q")]
-    separable = constant and all(zero) and len(step.terms) == 1 and not slopes.depends("m", "t", "q")
-    if separable:  # m = M v without a constant of its own
-        params = np.linspace(0.7, 1.3, step.params)
-        at_rest = slopes.select("m")(
-            *([0.3] * size if name != "v" else [0.0] * size for name, size in slopes.inputs[:-1]), params
-        )
-        separable = not any(at_rest["m"])
-    return _Mass(program, diagonal, constant, separable)
-
-
-@lru_cache(maxsize=64)
-def _inverse(method: Galerkin) -> FloatArray:
-    """The inverse of Σ_i w_i l_ν′(c_i) l_μ′(c_i), every entry rounded once."""
-    table = method.exact_table(40)
-    with mpmath_digits(60):
-        dl = mpmath.matrix([list(row[1:]) for row in table["dl"]])
-        inverse = (dl.T * mpmath.diag(list(table["b"])) * dl) ** -1
-        rows = [[(inverse[i, j] + inverse[j, i]) / 2 for j in range(method.s)] for i in range(method.s)]
-    return np.array([[float(x) for x in row] for row in rows])
-
-
-@lru_cache(maxsize=64)
-def _middle(method: Galerkin) -> FloatArray:
-    """l_ν(½) and l_ν′(½), ν = 1 … s."""
-    values, slopes = lagrange_basis(list(method.exact_table()["d"]), [mpmath.mpf("0.5")])
-    return rounded([values[0][1:], slopes[0][1:]])
+def ahead_of(method: Galerkin) -> Prediction:
+    """The prediction with the method's table in float64."""
+    return prediction(method.table.modes, method.table.growth)

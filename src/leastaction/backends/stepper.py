@@ -158,7 +158,7 @@ class GalerkinStepper(WithTangent):
             return done, stored, None
         residual, reach, spent = run.real("failure").tolist()
         if end % every:
-            rows[stored] = run.get()[0, run.backend.places["q"].start :][: 2 * self.n]
+            rows[stored] = np.concatenate([run.values("q")[0], run.values("p")[0]])
             stored += 1
         return done, stored, Failure(int(count[STATUS]), residual, int(spent), reach)
 
@@ -187,7 +187,7 @@ class GalerkinStepper(WithTangent):
         run = self._run
         *counts, first, most, layout = state["integers"].tolist()
         run.backend.require(layout)
-        values = np.zeros((1, run.backend.size))
+        values = np.zeros((1, len(run.backend.lasting)))
         values[0, run.backend.lasting] = state["state"]
         run.put(values)
         run.counts[0], self._first = counts, first

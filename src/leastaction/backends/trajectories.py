@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused import MOST_INSTRUCTIONS, StepPrograms, length, prediction, step_programs
+from leastaction.backends.fused.programs import StepPrograms, side_by_side, step_programs
 from leastaction.backends.layout import COUNTS, CROSSINGS, RUN
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
-from leastaction.backends.solver import Solvers
+from leastaction.backends.solver import Solvers, ahead_of
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Program
 from leastaction.step.form import Step, step_of
+from leastaction.step.rows import SideBySide
 
 if TYPE_CHECKING:
     from leastaction.backends.stepper import Carried
@@ -29,6 +30,7 @@ FloatArray = NDArray[np.float64]
 Event = tuple[int, int, bool]  # direction, how many to record, whether it stops a trajectory
 
 _NOTHING = np.zeros(1)
+KERNELS = ("advance", "inner", "outer", "restart", "fresh", "kept")
 
 # Single trajectories of more unknowns than these are faster in the solver's loops, with the points side by side.
 MOST_UNKNOWNS = 8
@@ -49,33 +51,50 @@ class Backend:
         return step_of(self.system, self.method)
 
     @cached_property
+    def programs(self) -> StepPrograms | None:
+        """The kernels of a whole step, or None where the solver's loops do it."""
+        if self.lanes > 1 or self.step.s * self.step.n <= MOST_UNKNOWNS:
+            return step_programs(self.system, self.method, self.event, self.energy)
+        return side_by_side(self.system, self.method, native_lanes())
+
+    @property
     def fused(self) -> bool:
-        """Whether a whole step is one Program."""
-        if self.lanes == 1 and self.step.s * self.step.n > MOST_UNKNOWNS:
-            return False
-        return length(self.step) <= MOST_INSTRUCTIONS
+        """Whether a whole step is done by kernels."""
+        return self.programs is not None
+
+    @property
+    def tables(self) -> SideBySide | None:
+        """What kernels with points side by side read."""
+        return None if self.programs is None else self.programs.tables
+
+    @property
+    def stride(self) -> int:
+        """Numbers in which one of a group's values lies: one for each trajectory, or, with points side by side, W."""
+        return native_lanes() if self.tables is not None else self.lanes
+
+    @property
+    def spread(self) -> int:
+        """Numbers in which one of a trajectory's values lies."""
+        return self.stride // self.lanes
 
     @cached_property
-    def programs(self) -> StepPrograms:
-        return step_programs(self.system, self.method, self.event, self.energy)
-
-    @cached_property
-    def kernels(self) -> tuple[Native, ...]:
+    def kernels(self) -> dict[str, Native]:
         """The kernels of a fused step."""
-        if not self.fused:
-            return ()
-        programs, L = self.programs, self.lanes
+        if self.programs is None:
+            return {}
         # A lane whose angles are out of the bounded sine's range gets a NaN, and has its step solved alone.
-        iterations = (compile_program(program, L, L > 1, True) for program in (programs.fresh, programs.kept))
-        return (*iterations, compile_program(programs.advance, L, in_place=True))
+        return {
+            name: compile_program(program, self.stride, self.stride > 1 and name != "advance", True)
+            for name, program in self.programs.kernels.items()
+        }
 
     @cached_property
     def blocks(self) -> tuple[tuple[str, int], ...]:
         """The state of one trajectory, block by block."""
-        if self.fused:
-            return self.programs.advance.inputs
+        if self.programs is not None:
+            return self.programs.kernels["advance"].inputs
         step, W, L = self.step, native_lanes(), self.lanes
-        n, s, ahead = step.n, step.s, prediction(step)
+        n, s, ahead = step.n, step.s, ahead_of(self.method)
         row = -(-s // W) * W if L == 1 else s
         tiles = -(-n // W) * W if L == 1 else n
         return (
@@ -92,11 +111,11 @@ class Backend:
 
     @cached_property
     def lasting(self) -> NDArray[np.bool_]:
-        """Which numbers of a trajectory's state the next step depends on: all but those of the last Jacobian."""
-        lasting = np.ones(self.size, bool)
-        for name in ("slopes", "factors"):
+        """Which numbers of a trajectory's state the next step depends on: all but the last Jacobian, and tables."""
+        lasting = np.ones((self.size, self.spread), bool)
+        for name in ("slopes", "factors", "tables"):
             lasting[self.places.get(name, slice(0))] = False
-        return lasting
+        return lasting.ravel()
 
     @property
     def size(self) -> int:
@@ -105,7 +124,7 @@ class Backend:
     @cached_property
     def layout(self) -> int:
         """A number for what the state means: states under another number cannot be gone on from."""
-        return int(hashlib.sha256(repr((self.fused, self.blocks)).encode()).hexdigest()[:15], 16)
+        return int(hashlib.sha256(repr((self.fused, self.spread, self.blocks)).encode()).hexdigest()[:15], 16)
 
     def require(self, layout: int) -> None:
         """Refuse a state that means something else."""
@@ -117,6 +136,11 @@ class Backend:
 
     def solvers(self) -> tuple[Solvers, int, int]:
         """Memory for the solvers: for the lanes, and for one trajectory alone."""
+        solvers, lanes, alone = self._solvers
+        return solvers.copy(), lanes, alone
+
+    @cached_property
+    def _solvers(self) -> tuple[Solvers, int, int]:
         solvers = Solvers()
         alone = solvers.add(self.step, 1)
         lanes = alone if self.fused or self.lanes == 1 else solvers.add(self.step, self.lanes)
@@ -159,36 +183,41 @@ class Trajectories:
         for direction, most, stop in events:
             table.append((direction, most, first, int(stop)))
             first += most
-        fused = backend.fused
-        row = 1 if fused else (places["z"].stop - places["z"].start) // (n + step.multipliers)
+        T = backend.stride
+        if backend.fused and backend.spread == 1:
+            z_coordinate, z_control = T, n * T
+        else:
+            z_coordinate = (places["z"].stop - places["z"].start) // (n + step.multipliers) * T
+            z_control = T // backend.spread
         sensitive = self._sensitive(alone)
         self.place = self.solvers.memory.add(
             (RUN, {
-                "fused": fused, **dict(zip(("fresh", "kept", "advance"), (k.address for k in kernels), strict=False)),
-                **({} if fused else {"fresh": 0, "kept": 0, "advance": 0}),
-                "solver": solver, "alone": alone, "lanes": L, "groups": self.groups, "size": backend.size,
+                "fused": backend.fused,
+                **{name: kernels[name].address if name in kernels else 0 for name in KERNELS},
+                "solver": solver, "alone": alone, "lanes": L, "stride": T, "groups": self.groups, "size": backend.size,
                 **{name: at[name] for name in ("t", "params", "alive", "q", "p", "carry", "z", "impulse", "trouble")},
-                "z_coordinate": row, "z_control": n if fused else 1,
-                "fresh_wanted": at.get("fresh", 0), "kept_wanted": at.get("kept", 0),
-                **{name: at[name] for name in ("iterations", "reach", "length", "floor", "scale", "started")},
+                "z_coordinate": z_coordinate, "z_control": z_control, "coordinate": 1 if backend.spread > 1 else T,
+                **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
+                **{name: at[name] for name in ("reach", "length", "floor", "started")},
+                **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "failed", "scale")},
                 **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "g")},
                 "jacobian": at.get("slopes", 0),
-                "jacobian_size": places["factors"].stop - at["slopes"] if fused else 0,
+                "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
                 "events": len(events), "every": every, "last": last, "skipped": skipped, "rows": rows,
                 "records": records, "n": n, "s": s, "param_count": step.params,
                 "left": at.get("left", 0), "columns": 0 if carried is None else len(carried.D), **sensitive,
                 "first": 0, "steps": 0, "most": 0, "event": table or [0],
                 "start": [t0], "step": [h], "undone": 1, "failure": 3,
-                "errors": prediction(step).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
+                "errors": ahead_of(backend.method).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
                 [np.nan], "push": self.solvers.pushed,
             })
         )  # fmt: skip
         self.solvers.finish()
         self._run = loop("run.run")
-        self.states = aligned(np.zeros((self.groups, backend.size, L)))
-        outputs = max((kernel.outputs for kernel in kernels), default=0)
-        self._Y = aligned(np.zeros((1 + outputs, L)))
-        self._scratch = aligned(np.zeros(max((kernel.work for kernel in kernels), default=1)))
+        self.states = aligned(np.zeros((self.groups, backend.size, T)))
+        outputs = max((kernel.outputs for kernel in kernels.values()), default=0)
+        self._Y = aligned(np.zeros((1 + outputs, T)))
+        self._scratch = aligned(np.zeros(max((kernel.work for kernel in kernels.values()), default=1)))
         self.counts = np.zeros((self.groups * L, COUNTS), np.int64)
         self.records = np.full((self.groups * L, records, 1 + 2 * n + n * s), np.nan)
 
@@ -214,27 +243,41 @@ class Trajectories:
 
     def put(self, values: FloatArray) -> None:
         """The trajectories' state, (size, numbers); lanes beyond the last trajectory repeat it and are not alive."""
-        L, places = self.backend.lanes, self.backend.places
-        padded = np.zeros((self.groups * L, self.backend.size))
-        padded[: self.size] = values
+        how, L = self.backend, self.backend.lanes
+        padded = np.zeros((self.groups * L, how.size, how.spread))
+        padded[: self.size] = values.reshape(self.size, how.size, how.spread)
         padded[self.size :] = padded[self.size - 1]
-        for name in ("alive", "fresh"):
-            if name in places:
-                padded[self.size :, places[name]] = 0.0
-        self.states[...] = padded.reshape(self.groups, L, -1).transpose(0, 2, 1)
+        for name in ("alive", "fresh", "inner", "outer"):
+            if name in how.places:
+                padded[self.size :, how.places[name]] = 0.0
+        if how.tables is not None:
+            padded[:, how.places["tables"]] = how.tables.numbers(float(self.real("step")[0]))
+        self.states[...] = padded.reshape(self.groups, L, how.size, -1).transpose(0, 2, 1, 3).reshape(self.states.shape)
 
     def get(self) -> FloatArray:
         """The trajectories' state, (size, numbers)."""
-        return np.ascontiguousarray(self.states.transpose(0, 2, 1).reshape(-1, self.backend.size)[: self.size])
+        how = self.backend
+        lanes = self.states.reshape(self.groups, how.size, how.lanes, how.spread).transpose(0, 2, 1, 3)
+        return np.ascontiguousarray(lanes.reshape(-1, how.size * how.spread)[: self.size])
+
+    def values(self, name: str) -> FloatArray:
+        """A block of the trajectories' state, (size, values)."""
+        return self.block(self.get(), name)
+
+    def block(self, state: FloatArray, name: str) -> FloatArray:
+        """A block of a state, (size, values), to look at or to set where every value is one number."""
+        how = self.backend
+        return state.reshape(len(state), how.size, how.spread)[:, how.places[name], 0]
 
     def begin(self, t0: float, h: float, q: FloatArray, p: FloatArray, params: FloatArray, alive: Any) -> FloatArray:
         """The state of trajectories before their first step, (size, numbers)."""
-        row = np.zeros((self.size, self.backend.size))
-        values: dict[str, Any] = {"t": t0, "h": h, "params": params, "q": q, "p": p, "alive": alive, "fresh": alive}
+        how = self.backend
+        row = np.zeros((self.size, how.size, how.spread))
+        values: dict[str, Any] = {"t": t0, "h": h, "params": params, "q": q, "p": p, "alive": alive}
         for name, value in values.items():
-            if name in self.backend.places:
-                row[:, self.backend.places[name]] = value
-        return row
+            if name in how.places:
+                row[:, how.places[name]] = np.asarray(value, float)[..., None]
+        return row.reshape(self.size, -1)
 
     def advance(self, first: int, steps: int, stored: FloatArray, tangents: FloatArray | None = None) -> None:
         """Steps first … first + steps of all; states to keep go to `stored`, (groups · lanes, rows, 2n)."""

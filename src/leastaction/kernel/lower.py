@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from leastaction.kernel import trigonometry, vector_math
-from leastaction.program import Instruction, Program, to_float64
+from leastaction.program import FOLD, LANE, Instruction, Program, to_float64
 
 PIECE = 2000
 
@@ -33,15 +33,15 @@ _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "fmod
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 _INTRINSICS = {
     **{op: f"llvm.{op}.f64" for op in ("sqrt", "sin", "cos", "exp", "log", "pow", "floor", "ceil", "copysign")},
-    "abs": "llvm.fabs.f64", "min": "llvm.minnum.f64", "max": "llvm.maxnum.f64",
+    "abs": "llvm.fabs.f64",
 }  # fmt: skip
 _LIBM = (
     "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
     "expm1", "log1p", "erf", "atan2", "hypot",
 )  # fmt: skip
-_BINARY_CALLS = {"pow", "copysign", "min", "max", "atan2", "hypot"}
+_BINARY_CALLS = {"pow", "copysign", "atan2", "hypot"}
 _CALLS = {**_INTRINSICS, **{op: op for op in _LIBM}}
-_VECTOR_INTRINSICS = {"sqrt", "floor", "ceil", "copysign", "abs", "min", "max"}  # a few instructions, for all lanes
+_VECTOR_INTRINSICS = {"sqrt", "floor", "ceil", "copysign", "abs"}  # a few instructions, for all lanes
 
 
 @dataclass(frozen=True)
@@ -194,6 +194,38 @@ class _Lanes:
             held = into
         return lines
 
+    def largest(self, v: str, x: str) -> list[str]:
+        """v = the largest of the lanes of x, in every lane."""
+        lines, width = [], self.count
+        while width > 1:
+            width //= 2
+            found = v if width == 1 else f"{v.replace('%v', '%e')}.{width}"
+            places = ", ".join(f"i32 {k ^ width}" for k in range(self.count))
+            lines += [
+                f"  {found}.o = shufflevector {self.type} {x}, {self.type} poison, <{self.count} x i32> <{places}>",
+                *self.extreme(found, "max", x, f"{found}.o"),
+            ]
+            x = found
+        return lines
+
+    def fold(self, v: str, k: int, x: str, y: str) -> list[str]:
+        """v = in lane i the larger of lanes i and i^k: of x where bit k of i is not set, else of y."""
+        lines, e = [], v.replace("%v", "%e")
+        for name, other in (("a", 0), ("b", k)):
+            places = ", ".join(f"i32 {(i ^ other) + (self.count if i & k else 0)}" for i in range(self.count))
+            lines.append(
+                f"  {e}.{name} = shufflevector {self.type} {x}, {self.type} {y}, <{self.count} x i32> <{places}>"
+            )
+        return [*lines, *self.extreme(v, "max", f"{e}.a", f"{e}.b")]
+
+    def extreme(self, v: str, op: str, x: str, y: str) -> list[str]:
+        """v = min or max of x and y: y where it is less, or more, and x elsewhere, as Python has it."""
+        compare = "ogt" if op == "max" else "olt"
+        return [
+            f"  {v}.c = fcmp {compare} {self.type} {y}, {x}",
+            f"  {v} = select {self.bits} {v}.c, {self.type} {y}, {self.type} {x}",
+        ]
+
     def _by_halves(self, v: str, function: vector_math.Function, x: Sequence[str]) -> list[str]:
         """v = f(x …) by a function that takes half as many lanes, called twice."""
         half = f"<{function.width} x double>"
@@ -291,6 +323,8 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
         return [f"  {v} = fneg {T} {x[0]}"]
     if op == "sq":
         return [f"  {v} = fmul contract {T} {x[0]}, {x[0]}"]
+    if op in ("min", "max"):
+        return target.extreme(v, op, *x)
     if op in _CALLS:
         return target.call(v, op, x)
     c = v.replace("%v", "%c")
@@ -311,6 +345,13 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
             f"  {c} = fcmp une {T} {x[0]}, {zero}",
             f"  {v} = select {bits} {c}, {T} {x[1]}, {T} {x[2] if op == 'select' else zero}",
         ]
+    if op in LANE:
+        places = ", ".join([f"i32 {LANE.index(op)}"] * target.count)
+        return [f"  {v} = shufflevector {T} {x[0]}, {T} poison, <{target.count} x i32> <{places}>"]
+    if op == "largest":
+        return target.largest(v, x[0])
+    if op in FOLD:
+        return target.fold(v, FOLD[op], *x)
     if op == "sign":
         return [
             f"  {c} = fcmp oeq {T} {x[0]}, {zero}",

@@ -20,7 +20,7 @@ from functools import cache
 
 import mpmath
 
-from leastaction.working import mpmath_bits
+from leastaction.numbers.precision import mpmath_bits
 
 _SIN = (
     -1.66666666666666324348e-01,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.exact import to_text
 from leastaction.linear.forcing import Constant, Rayleigh, Samples
 from leastaction.linear.matrices import is_sparse
 from leastaction.linear.system import Quadratic
+from leastaction.numbers.notation import to_text
 from leastaction.reading import entry, floats, integer, numbers
 
 Arrays = dict[str, NDArray[Any]]

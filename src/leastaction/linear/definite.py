@@ -1,18 +1,18 @@
 """Is a symmetric matrix positive definite? Decided without an eigenvalue, by what is cheapest first.
 
-1. Dominance. If some x > 0 has a_ii x_i > Σ_{j≠i} |a_ij| x_j for all i, then A is positive definite: Gershgorin's circles
-   of X⁻¹AX lie right of zero. x begins with ones and follows Perron's vector of D⁻¹|A − D| for a few products. This
-   decides for chains and lattices, and for meshes unless the answer is close.
-2. A direction x with xᵀAx < 0 proves the contrary: Lanczos' process finds one in a few dozen products, unless the answer
-   is close.
+1. Dominance. If some x > 0 has a_ii x_i > Σ_{j≠i} |a_ij| x_j for all i, then A is positive definite: Gershgorin's
+   circles of X⁻¹AX lie right of zero. x begins with ones and follows Perron's vector of D⁻¹|A − D| for a few
+   products. This decides for chains and lattices, and for meshes unless the answer is close.
+2. A direction x with xᵀAx < 0 proves the contrary. Lanczos' process finds one in a few dozen products, unless the
+   answer is close.
 3. Cholesky's factorisation exists exactly for positive definite matrices. Until its first pivot that is not positive
-   elimination without pivoting is stable, and with none at all Σ_k l_ik² d_k = a_ii leaves no room for growth: so the
-   signs tell the truth about A up to a change of some ε a_ij (Sylvester's law of inertia). Narrow matrices go to LAPACK's
-   banded Cholesky, in the order of Cuthill and McKee: half the storage, no copy. All others go to SuperLU, which keeps
-   the diagonal pivots unless one is zero.
+   elimination without pivoting is stable, and if all are, Σ_k l_ik² d_k = a_ii leaves no room for growth: so the signs
+   tell the truth about A, up to changes of its entries by rounding (Sylvester's law of inertia). Narrow matrices go to
+   LAPACK's banded Cholesky, in the order of Cuthill and McKee: half the storage, no copy. All others go to SuperLU,
+   which keeps the diagonal pivots unless one is zero.
 
-A user's M and K are decided by their eigenvalues when they are small. Large ones must not be contradicted by step 2, and
-large dense ones must have a factor, too.
+A user's M and K are decided by their eigenvalues when they are small. Large ones must not be contradicted by step 2,
+and large dense ones must have a factor, too.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def require_positive_definite(a: Any, name: str) -> None:
         what = "indefinite" if smallest < -slack else "singular to working precision"
         found = "is" if small else "is at most"
         raise ValueError(
-            f"{name} must be positive definite; it is {what}: scaled to a unit diagonal its smallest eigenvalue {found} "
-            f"{smallest:.3g}, its largest {largest:.3g}."
+            f"{name} must be positive definite; it is {what}: scaled to a unit diagonal its smallest eigenvalue "
+            f"{found} {smallest:.3g}, its largest {largest:.3g}."
         )
 
 

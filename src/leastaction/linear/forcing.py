@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.exact import FLOAT64
+from leastaction.numbers.rounding import FLOAT64
 
 FloatArray = NDArray[np.float64]
 Load = Callable[[float], ArrayLike]

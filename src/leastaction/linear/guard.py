@@ -72,15 +72,15 @@ def _error(propagator: Propagator, finding: str) -> UnstableStepError:
             f"Use h below about {intervals[0][1] / highest:.3g} (system.stable_step({method.name!r}) knows it well)"
         )
     return UnstableStepError(
-        f"{method.name} is not stable with h = {h:.6g} on this system: {finding}. The highest frequency is {about}ω_max = "
-        f"{highest:.6g}, h ω_max = {h * highest:.6g}; without damping the method is stable for h ω "
-        f"in {written}. {advice}, or {stable_alternative(method).name}, which is "
-        "stable for every h, or insist with allow_unstable=True."
+        f"{method.name} is not stable with h = {h:.6g} on this system: {finding}. The highest frequency is {about}"
+        f"ω_max = {highest:.6g}, h ω_max = {h * highest:.6g}; without damping the method is stable for h ω in {written}. "
+        f"{advice}, or {stable_alternative(method).name}, which is stable for every h, or insist with "
+        "allow_unstable=True."
     )
 
 
 def _damped_limit(propagator: Propagator, damping: Rayleigh) -> float:
-    """A frequency, 0 included, below which every mode's step is stable, on a fine grid that reaches beyond all modes."""
+    """The frequency below which every mode's step is stable, on a fine grid; ∞ if none of the system's is above."""
     system = propagator.system
     end = 2 * float(np.sqrt(estimate(system)[0])) or 1.0
     while True:

@@ -1,10 +1,10 @@
 """The highest frequency of a large system: the largest λ = ω² with K x = λ M x.
 
-The largest eigenvalues of a regular mesh lie close together, and Lanczos' process on M⁻¹K takes thousands of products to
-tell the last from its neighbours. It comes near the end of the spectrum at once, though. So: an estimate θ ≤ λ_max from
-some dozen products, a σ slightly above it of which a factorisation shows that σM − K is positive definite, so that
-λ_max < σ, and from there Lanczos on (σM − K)⁻¹M, whose largest eigenvalue 1/(σ − λ_max) stands apart. Each round
-leaves a hundredth of σ − θ.
+The largest eigenvalues of a regular mesh lie close together, and Lanczos' process on M⁻¹K takes thousands of products
+to tell the last from its neighbours. It comes near the end of the spectrum soon, though. So: an estimate θ ≤ λ_max from
+some dozen products; a σ slightly above it, of which a factorisation shows that σM − K is positive definite, that is
+λ_max < σ; and from there Lanczos on (σM − K)⁻¹M, whose largest eigenvalue 1/(σ − λ_max) stands apart. Each round leaves
+a hundredth of σ − θ.
 """
 
 from __future__ import annotations
@@ -40,13 +40,22 @@ def highest_frequency(system: Quadratic) -> float:
             while not positive_definite(sigma * system.M - system.K):
                 width *= 4
                 sigma = theta * (1 + width)
-            solve = factor(sigma * system.M - system.K).solve
-            top, error = _largest(lambda v, solve=solve: solve(system.M @ v), system)
+            top, error = _largest(_Inverse(sigma, system), system)
             theta = sigma - 1 / top
             if min(1.0, error / top) * (sigma - theta) <= TOLERANCE * theta:
                 break
             width = max(1e-2 * (sigma / theta - 1), TOLERANCE)
     return float(np.sqrt(theta))
+
+
+class _Inverse:
+    """v ↦ (σM − K)⁻¹ M v."""
+
+    def __init__(self, sigma: float, system: Quadratic) -> None:
+        self.M, self.factor = system.M, factor(sigma * system.M - system.K)
+
+    def __call__(self, v: FloatArray) -> FloatArray:
+        return self.factor.solve(self.M @ v)
 
 
 def estimate(system: Quadratic) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.exact import FLOAT64
+from leastaction.numbers.rounding import FLOAT64
 
 FloatArray = NDArray[np.float64]
 

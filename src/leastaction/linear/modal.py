@@ -67,8 +67,9 @@ def modes(M: Any, K: Any) -> Modes:
 def lowest_modes(system: Quadratic, k: int) -> Modes:
     """The k lowest modes of a large system: Lanczos on (K + μM)⁻¹M (ARPACK), after one to three factorisations.
 
-    K + μM is positive definite for μ > 0, also where a structure floats freely and K is singular. The lowest modes stand
-    apart if μ is not far above the k-th λ = ω²: a rough look from a μ that is surely large enough tells a better one.
+    K + μM is positive definite for μ > 0, also where a structure floats freely and K is singular. The lowest modes
+    stand apart if μ is not far above the k-th λ = ω²: a rough look from a μ that is surely large enough tells a
+    better one.
     """
     from scipy.sparse.linalg import LinearOperator, eigsh
 

@@ -21,9 +21,10 @@ from flint import arb, arb_mat, ctx
 from numpy.typing import NDArray
 
 from leastaction.methods import Galerkin, Method, RungeKutta4
+from leastaction.numbers.conversion import ball_array, identity
+from leastaction.numbers.precision import flint_bits
 from leastaction.step.form import Samples, samples
 from leastaction.step.kronecker import kronecker
-from leastaction.working import flint_bits
 
 FloatArray = NDArray[np.float64]
 
@@ -76,14 +77,14 @@ def step_matrices(method: Method, h: Any, M: Any, K: Any, C: Any) -> StepMatrice
 def _galerkin(method: Galerkin, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
     """The equations of `step.kronecker`, solved."""
     exact = samples(method, digits=round(ctx.prec * DIGITS_PER_BIT) + 2)
-    form = kronecker(Samples(*(_numbers(x) for x in (exact.tau, exact.w, exact.l, exact.dl))))
+    form = kronecker(Samples(*(ball_array(x) for x in (exact.tau, exact.w, exact.l, exact.dl))))
     s, n = method.s, M.nrows()
-    identity, zero = _identity(n), arb_mat(n, n)
+    one, zero = identity(n), arb_mat(n, n)
     left = [
         [M * form.A[v, m] - C * (h * form.D[v, m]) - K * (h * h * form.B[v, m]) for m in range(s)] for v in range(s)
     ]
     right = [
-        [K * (h * h * form.beta[v]), identity * h if v == s - 1 else zero, *(identity * (-h * h * x) for x in row)]
+        [K * (h * h * form.beta[v]), one * h if v == s - 1 else zero, *(one * (-h * h * x) for x in row)]
         for v, row in enumerate(form.load)
     ]
     try:
@@ -95,19 +96,19 @@ def _galerkin(method: Galerkin, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
     mean = sum(
         (increment * weight for increment, weight in zip(increments, form.mean, strict=True)), arb_mat(n, z.ncols())
     )
-    direct = _blocks([[K * -h, zero, *(identity * (h * x) for x in form.w)]])
+    direct = _blocks([[K * -h, zero, *(one * (h * x) for x in form.w)]])
     return StepMatrices(z, (K * (mean * -h) - C * increments[-1] + direct).mid(), list(form.tau))
 
 
 def _rk4(method: RungeKutta4, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
     """The stages of q̇ = M⁻¹p, ṗ = −Kq − C M⁻¹p + f(t), each a matrix of (q_k, p_k, f at the nodes)."""
     n, nodes = M.nrows(), method.nodes
-    identity, zero = _identity(n), arb_mat(n, n)
+    one, zero = identity(n), arb_mat(n, n)
 
     def unit(k: int) -> Any:
-        return _blocks([[identity if i == k else zero for i in range(2 + len(nodes))]])
+        return _blocks([[one if i == k else zero for i in range(2 + len(nodes))]])
 
-    M_inverse = M.solve(identity, algorithm="approx").mid()
+    M_inverse = M.solve(one, algorithm="approx").mid()
     rates: list[tuple[Any, Any]] = []
 
     def moved(start: Any, of: int, weights: Sequence[Fraction]) -> Any:
@@ -121,17 +122,6 @@ def _rk4(method: RungeKutta4, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
         rates.append((v, unit(2 + nodes.index(c)) - K * moved(unit(0), 0, a) - C * v))
     z, dp = (moved(arb_mat(n, n * (2 + len(nodes))), of, method.b).mid() for of in (0, 1))
     return StepMatrices(z, dp, [arb(x.numerator) / x.denominator for x in nodes])
-
-
-def _numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """mpmath numbers as flint's."""
-    result = np.empty(values.shape, dtype=object)
-    result.reshape(-1)[:] = [arb(x) for x in values.flat]
-    return result
-
-
-def _identity(n: int) -> Any:
-    return arb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
 
 
 def _matrix(a: FloatArray) -> Any:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.exact import FLOAT64, Reals
 from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
 from leastaction.linear.factor import Factor, factor
 from leastaction.linear.forcing import Constant, Rayleigh, as_load, is_constant, reduced
+from leastaction.linear.highest import highest_frequency
 from leastaction.linear.matrices import (
     diagonal,
     eliminate,
@@ -22,10 +22,10 @@ from leastaction.linear.matrices import (
 )
 from leastaction.linear.modal import Modes, lowest_modes, modes
 from leastaction.linear.propagator import Propagator
-from leastaction.linear.highest import highest_frequency
 from leastaction.linear.stability import stable_intervals
 from leastaction.methods import Method
 from leastaction.methods import method as by_name
+from leastaction.numbers.rounding import FLOAT64, Reals
 
 FloatArray = NDArray[np.float64]
 
@@ -191,7 +191,7 @@ class Quadratic:
         return self.propagator(method, h).conserved(q, p)
 
     def modes(self, k: int | None = None) -> Modes:
-        """The lowest k frequencies ω_i and shapes φ_i, of systems of any size; without k all, for up to 1500 unknowns."""
+        """The lowest k frequencies ω_i and shapes φ_i; without k all, of dense systems and of up to 1500 unknowns."""
         if k is None or (self.n <= ALL_MODES and 0 < k <= self.n):
             found = self._all_modes
             return found if k is None else found.lowest(k)

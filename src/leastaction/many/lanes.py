@@ -110,7 +110,7 @@ class _Batch:
                 f"the trajectories stand as {', '.join(standing.state)}, while this version of leastaction goes on "
                 f"from {self._name}; go on with the version that wrote it"
             )
-        values = np.zeros((size, self.backend.size))
+        values = np.zeros((size, len(self.backend.lasting)))
         values[:, self.backend.lasting] = standing.state[self._name]
         self.lanes.put(values)
         for counted, array in self._counted():

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
-from leastaction.exact import FLOAT64
 from leastaction.lagrangian import Lagrangian, equilibrated
 from leastaction.many.job import Job, Start, Status
+from leastaction.numbers.rounding import FLOAT64
 
 FloatArray = NDArray[np.float64]
 

@@ -24,8 +24,8 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.numbers.precision import mpmath_digits
 from leastaction.quadrature import FLOAT64_DIGITS, GUARD_DIGITS, Quadrature, gauss, lagrange_basis, lobatto, rounded
-from leastaction.working import mpmath_digits
 
 FloatArray = NDArray[np.float64]
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import mpmath
 
-from leastaction.problems.arithmetic import Arithmetic
+from leastaction.numbers.formulas import Arithmetic
+from leastaction.numbers.symbolic import positive, symbolic_vector
 from leastaction.problems.problem import Data, Motion, Problem
-from leastaction.problems.reals import exact_vector, positive
 
 
 def lagrangian(q: Any, v: Any, m: Any, b: Any) -> Any:
@@ -31,7 +31,7 @@ def lagrangian(q: Any, v: Any, m: Any, b: Any) -> Any:
 def charged_particle(m: Any = 1, b: Any = 1, q0: Any = (1, 0), p0: Any = (0, "1/4")) -> Problem:
     """A mass m with charge times field b."""
     m, b = positive(m, "m"), positive(b, "b")
-    q0, p0 = exact_vector(q0, 2, "q0"), exact_vector(p0, 2, "p0")
+    q0, p0 = symbolic_vector(q0, 2, "q0"), symbolic_vector(p0, 2, "p0")
     return Problem(
         name="charged-particle",
         title="Charged particle in a magnetic field",

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from leastaction.problems.arithmetic import Arithmetic
+from leastaction.numbers.formulas import Arithmetic
+from leastaction.numbers.symbolic import positive, symbolic_vector
 from leastaction.problems.problem import Problem
-from leastaction.problems.reals import exact_vector, positive
 
 
 def lagrangian(q: Any, v: Any, m1: Any, m2: Any, l1: Any, l2: Any, g: Any) -> Any:
@@ -84,7 +84,7 @@ def two_pendulums(m1: Any, m2: Any, g: Any, omega0: Any, l1: Any, l2: Any, q0: A
     """
     m1, m2, g, omega0 = positive(m1, "m1"), positive(m2, "m2"), positive(g, "g"), positive(omega0, "omega0")
     l1, l2 = (g / omega0**2 if l is None else positive(l, name) for l, name in ((l1, "l1"), (l2, "l2")))
-    start = {"q0": exact_vector(q0, 2, "q0"), "p0": exact_vector(p0, 2, "p0")}
+    start = {"q0": symbolic_vector(q0, 2, "q0"), "p0": symbolic_vector(p0, 2, "p0")}
     params = {"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g}
     omega0 = sp.sqrt(g / l1)
     return {**start, "params": params, "settings": {**params, "omega0": omega0, **start}, "period": 2 * sp.pi / omega0}

@@ -14,9 +14,9 @@ import mpmath
 import numpy as np
 import sympy as sp
 
-from leastaction.problems.arithmetic import Arithmetic
+from leastaction.numbers.formulas import Arithmetic
+from leastaction.numbers.symbolic import positive, symbolic
 from leastaction.problems.problem import Data, Motion, Problem
-from leastaction.problems.reals import exact, positive
 
 
 def lagrangian(t: Any, q: Any, v: Any, m: Any, omega: Any, f: Any, nu: Any) -> Any:
@@ -28,7 +28,7 @@ def driven_oscillator(
 ) -> Problem:
     """Driven with the frequency nu by a force of amplitude f."""
     m, omega, nu = positive(m, "m"), positive(omega, "omega"), positive(nu, "nu")
-    f, q0, p0 = exact(f, "f"), exact(q0, "q0"), exact(p0, "p0")
+    f, q0, p0 = symbolic(f, "f"), symbolic(q0, "q0"), symbolic(p0, "p0")
     if not sp.Abs(nu - omega) > 0:
         raise ValueError(f"nu must differ from omega = {omega}: at resonance the amplitude grows without bound")
     params = {"m": m, "omega": omega, "f": f, "nu": nu}

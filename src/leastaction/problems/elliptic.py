@@ -12,7 +12,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from leastaction.problems.arithmetic import Arithmetic
+from leastaction.numbers.formulas import Arithmetic
 
 
 def sncndn(x: Arithmetic, u: Any, m1: Any) -> tuple[Any, Any, Any]:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic, by_components
-from leastaction.problems.reals import to_float, to_mpf
-from leastaction.working import mpmath_digits
+from leastaction.numbers.formulas import DOUBLES, MPFS, Arithmetic, by_components
+from leastaction.numbers.precision import mpmath_digits
+from leastaction.numbers.rounding import to_float, to_mpf
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +41,8 @@ class FirstOrder:
         if digits is None:
             return self._at(DOUBLES, self._doubles, y)
         with mpmath_digits(digits):
-            c = SimpleNamespace(**{name: DIGITS(to_mpf(value)) for name, value in self.exact_params.items()})
-            return self._at(DIGITS, c, y)
+            c = SimpleNamespace(**{name: MPFS(to_mpf(value)) for name, value in self.exact_params.items()})
+            return self._at(MPFS, c, y)
 
     @cached_property
     def _doubles(self) -> SimpleNamespace:

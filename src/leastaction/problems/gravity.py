@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.problems.arithmetic import Arithmetic
+from leastaction.numbers.formulas import Arithmetic
 
 PLANES = {"x": (1, 2), "y": (2, 0), "z": (0, 1)}  # axis → the coordinates that turn about it
 

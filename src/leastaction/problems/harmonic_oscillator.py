@@ -16,9 +16,9 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from leastaction.problems.arithmetic import Arithmetic
+from leastaction.numbers.formulas import Arithmetic
+from leastaction.numbers.symbolic import positive, symbolic_vector
 from leastaction.problems.problem import Data, Motion, Problem
-from leastaction.problems.reals import exact_vector, positive
 
 SOURCE = "Ober-Blöbaum and Saake 2014, section 5.1, eq. (5.1)"
 
@@ -39,7 +39,7 @@ def harmonic_oscillator_2d(m: Any = 1, omega: Any = 1, q0: Any = (1, 0), p0: Any
 
 def _oscillator(name: str, title: str, n: int, m: Any, omega: Any, q0: Any, p0: Any) -> Problem:
     m, omega = positive(m, "m"), positive(omega, "omega")
-    q0, p0 = exact_vector(q0, n, "q0"), exact_vector(p0, n, "p0")
+    q0, p0 = symbolic_vector(q0, n, "q0"), symbolic_vector(p0, n, "p0")
     invariants = {"energy": energy}
     if n == 2:
         invariants["angular-momentum"] = angular_momentum

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from leastaction.problems.arithmetic import Arithmetic
+from leastaction.numbers.formulas import Arithmetic
+from leastaction.numbers.symbolic import positive, symbolic
 from leastaction.problems.problem import Problem
-from leastaction.problems.reals import exact, positive
 from leastaction.trace import const
 
 
@@ -28,7 +28,7 @@ def lagrangian(q: Any, v: Any) -> Any:
 
 def henon_heiles(energy: Any = "1/8", y0: Any = "0.1", py0: Any = 0) -> Problem:
     """From q = (0, y0) with p₂ = py0 and the p₁ > 0 of this energy."""
-    H, y0, py0 = positive(energy, "energy"), exact(y0, "y0"), exact(py0, "py0")
+    H, y0, py0 = positive(energy, "energy"), symbolic(y0, "y0"), symbolic(py0, "py0")
     square = 2 * H - py0**2 - y0**2 + 2 * y0**3 / 3
     if not square > 0:
         raise ValueError(f"the energy {H} is too small for q = (0, {y0}), p₂ = {py0}: p₁² would be {square}")

@@ -23,9 +23,9 @@ import mpmath
 import numpy as np
 import sympy as sp
 
-from leastaction.problems.arithmetic import Arithmetic
+from leastaction.numbers.formulas import Arithmetic
+from leastaction.numbers.symbolic import positive, symbolic, symbolic_vector
 from leastaction.problems.problem import Data, Motion, Problem
-from leastaction.problems.reals import exact, exact_vector, positive
 
 SOURCE = "Ober-Blöbaum and Saake 2014, section 5.2, eq. (5.3)"
 
@@ -57,15 +57,15 @@ def _kepler(name: str, title: str, n: int, e: Any, k: Any, a: Any, inclination: 
         raise ValueError("q0 and p0 belong together: give both, or neither and the orbit by eccentricity and a")
     settings = {"k": k}
     if q0 is None:
-        a, e, i = positive(a, "a"), exact(e, "eccentricity"), exact(inclination, "inclination")
+        a, e, i = positive(a, "a"), symbolic(e, "eccentricity"), symbolic(inclination, "inclination")
         if not 0 <= e < 1:
             raise ValueError(f"eccentricity must be in [0, 1), a bound orbit without collision; got {e}")
         speed = sp.sqrt(k / a * (1 + e) / (1 - e))
         q0, p0 = (a * (1 - e), 0, 0), (0, speed * sp.cos(i), speed * sp.sin(i))
         settings |= {"a": a, "eccentricity": e} | ({"inclination": i} if n == 3 else {})
-        q0, p0 = (exact_vector(z[:n], n, "") for z in (q0, p0))
+        q0, p0 = (symbolic_vector(z[:n], n, "") for z in (q0, p0))
     else:
-        q0, p0 = exact_vector(q0, n, "q0"), exact_vector(p0, n, "p0")
+        q0, p0 = symbolic_vector(q0, n, "q0"), symbolic_vector(p0, n, "p0")
         settings |= {"q0": q0, "p0": p0}
         _check_bound(k, q0, p0)
     planar = {"angular-momentum": lambda x, c, q, p: _cross(q, p)[2]}

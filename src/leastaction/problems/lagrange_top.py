@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from leastaction.problems.arithmetic import Arithmetic
+from leastaction.numbers.formulas import Arithmetic
+from leastaction.numbers.symbolic import positive, symbolic_vector
 from leastaction.problems.first_order import FirstOrder
 from leastaction.problems.problem import Problem
-from leastaction.problems.reals import exact_vector, positive
 from leastaction.problems.top_solution import solution
 
 
@@ -67,7 +67,7 @@ def top(
 ) -> Problem:
     """A top with these parameters, angles and angular velocities, which are its settings unless others are told."""
     params = {name: positive(value, name) for name, value in params.items()}
-    q0, v0 = exact_vector(q0, 3, "q0"), exact_vector(v0, 3, "v0")
+    q0, v0 = symbolic_vector(q0, 3, "q0"), symbolic_vector(v0, 3, "v0")
     if not 0 < q0[1] < sp.pi:
         raise ValueError(f"the nutation q0[1] must lie between 0 and pi, where Euler angles are regular; got {q0[1]}")
     cos, sin, I, I3 = sp.cos(q0[1]), sp.sin(q0[1]), params["I"], params["I3"]

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from leastaction.problems.arithmetic import Arithmetic
+from leastaction.numbers.formulas import Arithmetic
+from leastaction.numbers.symbolic import positive, symbolic
 from leastaction.problems.lagrange_top import top
 from leastaction.problems.problem import Data, Motion, Problem
-from leastaction.problems.reals import exact, positive
 from leastaction.problems.top_solution import find_nutation
 
 SOURCE = "Rojas-Quintero, Dubois and Jourdan 2025, section 4.3, eqs. (21)–(26), Table 6"
@@ -40,7 +40,7 @@ def lagrange_top_cusps(
 ) -> Problem:
     """Released at the nutation theta0 with the angular velocity `spin` about its own axis."""
     m, g, I, A = positive(m, "m"), positive(g, "g"), positive(I, "I"), positive(A, "A")
-    I3, theta0, spin = positive(I3, "I3"), exact(theta0, "theta0"), exact(spin, "spin")
+    I3, theta0, spin = positive(I3, "I3"), symbolic(theta0, "theta0"), symbolic(spin, "spin")
     return top(
         {"m": m, "g": g, "l": A * I / (m * g), "I": I, "I3": I3},
         (0, theta0, 0),
@@ -62,8 +62,8 @@ def lagrange_top_cusps_reduced(
     I: Any = 1, I3: Any = 2, A: Any = "4*pi**2", theta0: Any = "pi/6", spin: Any = "2*pi"
 ) -> Problem:
     """The nutation of "lagrange-top-cusps" alone."""
-    I, I3, A, theta0 = positive(I, "I"), positive(I3, "I3"), positive(A, "A"), exact(theta0, "theta0")
-    spin = exact(spin, "spin")
+    I, I3, A, theta0 = positive(I, "I"), positive(I3, "I3"), positive(A, "A"), symbolic(theta0, "theta0")
+    spin = symbolic(spin, "spin")
     if not 0 < theta0 < sp.pi:
         raise ValueError(f"theta0 must lie between 0 and pi, where Euler angles are regular; got {theta0}")
     return Problem(

@@ -25,7 +25,7 @@ from typing import Any
 
 import mpmath
 
-from leastaction.problems.arithmetic import DIGITS, Arithmetic
+from leastaction.numbers.formulas import MPFS, Arithmetic
 from leastaction.problems.double_pendulum import two_pendulums
 from leastaction.problems.problem import Data, Motion, Problem
 
@@ -102,7 +102,7 @@ def solution(d: Data) -> Motion:
     M, _ = matrices(c)
     modes = []
     for sign in (-1, 1):
-        square, y = mode(DIGITS, c, sign)
+        square, y = mode(MPFS, c, sign)
         omega = mpmath.sqrt(square)
         X = (mpmath.mpf(1), y)
         MX = tuple(M[i][0] + M[i][1] * y for i in range(2))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.looks import Look
-from leastaction.problems.arithmetic import DOUBLES, by_components
+from leastaction.numbers.formulas import DOUBLES, by_components
 
 RIM = 16  # points of a top's rim
 

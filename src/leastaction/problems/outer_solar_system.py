@@ -16,9 +16,9 @@ from typing import Any
 
 import sympy as sp
 
+from leastaction.numbers.symbolic import positive, symbolic_vector
 from leastaction.problems.gravity import attraction, invariants
 from leastaction.problems.problem import Problem
-from leastaction.problems.reals import exact_vector, positive
 
 MASSES = {
     "sun": "1.00000597682",
@@ -68,7 +68,7 @@ def outer_solar_system(
     """From the places q0 with the velocities v0, each of 18 numbers, body after body."""
     masses = dict(zip(MASSES, (sun, jupiter, saturn, uranus, neptune, pluto), strict=True))
     params = {name: positive(value, name) for name, value in {"G": G, **masses}.items()}
-    q0, v0 = exact_vector(q0, 18, "q0"), exact_vector(v0, 18, "v0")
+    q0, v0 = symbolic_vector(q0, 18, "q0"), symbolic_vector(v0, 18, "v0")
     p0 = tuple(m * v0[3 * i + k] for i, m in enumerate(params[name] for name in MASSES) for k in range(3))
     return Problem(
         name="outer-solar-system",

@@ -19,10 +19,10 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from leastaction.problems.arithmetic import Arithmetic
+from leastaction.numbers.formulas import Arithmetic
+from leastaction.numbers.symbolic import positive, symbolic
 from leastaction.problems.elliptic import sncndn
 from leastaction.problems.problem import Data, Motion, Problem
-from leastaction.problems.reals import exact, positive
 
 
 def lagrangian(q: Any, v: Any, m: Any, omega: Any) -> Any:
@@ -31,7 +31,7 @@ def lagrangian(q: Any, v: Any, m: Any, omega: Any) -> Any:
 
 def pendulum(m: Any = 1, omega: Any = "2*pi", theta0: Any = "pi/2", p0: Any = 0) -> Problem:
     """From the angle theta0 with momentum p0: any amplitude, and rotation."""
-    m, omega, theta0, p0 = positive(m, "m"), positive(omega, "omega"), exact(theta0, "theta0"), exact(p0, "p0")
+    m, omega, theta0, p0 = positive(m, "m"), positive(omega, "omega"), symbolic(theta0, "theta0"), symbolic(p0, "p0")
     return Problem(
         name="pendulum",
         title="Nonlinear pendulum",

@@ -16,9 +16,9 @@ from typing import Any
 
 import sympy as sp
 
+from leastaction.numbers.symbolic import symbolic_vector
 from leastaction.problems.gravity import attraction, invariants
 from leastaction.problems.problem import Problem
-from leastaction.problems.reals import exact_vector
 
 MASSES = tuple(range(1, 8))
 PLACES = (3, 3, 3, -3, -1, 2, -3, 0, 2, 0, -2, -4, 2, 4)
@@ -31,7 +31,7 @@ def lagrangian(q: Any, v: Any) -> Any:
 
 def pleiades(q0: Any = PLACES, v0: Any = SPEEDS) -> Problem:
     """From the places q0 with the velocities v0, each of 14 numbers, star after star."""
-    q0, v0 = exact_vector(q0, 14, "q0"), exact_vector(v0, 14, "v0")
+    q0, v0 = symbolic_vector(q0, 14, "q0"), symbolic_vector(v0, 14, "v0")
     return Problem(
         name="pleiades",
         title="Pleiades",

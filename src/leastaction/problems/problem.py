@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.exact import reals
 from leastaction.lagrangian import Lagrangian
-from leastaction.problems.arithmetic import DIGITS, DOUBLES, Arithmetic, by_components
+from leastaction.numbers.formulas import DOUBLES, MPFS, Arithmetic, by_components
+from leastaction.numbers.precision import mpmath_digits
+from leastaction.numbers.rounding import reals, to_float, to_mpf
 from leastaction.problems.first_order import FirstOrder
-from leastaction.problems.reals import to_float, to_mpf
-from leastaction.working import mpmath_digits
 
 GUARD = 20  # digits beyond those asked for, in the evaluation of formulas
 DOUBLE_DIGITS = 17
@@ -58,7 +57,7 @@ class Invariant:
             return self._at(DOUBLES, to_float, q, p)
         reals(digits)  # refuses what is no number of digits
         with mpmath_digits(digits + GUARD):
-            value = self._at(DIGITS, to_mpf, q, p)
+            value = self._at(MPFS, to_mpf, q, p)
         return _rounded(value, digits)
 
     def _at(self, x: Arithmetic, number: Callable[[Any], Any], q: ArrayLike, p: ArrayLike) -> Any:
@@ -147,7 +146,7 @@ class Problem:
         reals(digits)
         motion = self._motion(digits)
         with mpmath_digits(digits + GUARD):
-            q, p = self._at(DIGITS, motion, t)
+            q, p = self._at(MPFS, motion, t)
         return _rounded(q, digits), _rounded(p, digits)
 
     def _at(self, x: Arithmetic, motion: Motion, t: Any) -> tuple[NDArray[Any], NDArray[Any]]:

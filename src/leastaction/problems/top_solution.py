@@ -28,7 +28,7 @@ from typing import Any
 
 import mpmath
 
-from leastaction.problems.arithmetic import DIGITS, Arithmetic
+from leastaction.numbers.formulas import MPFS, Arithmetic
 from leastaction.problems.elliptic import sncndn, theta_angle, theta_series
 from leastaction.problems.problem import Data, Motion
 
@@ -40,7 +40,7 @@ def solution(d: Data) -> Motion:
     (phi0, theta0, psi0), (p_phi, p_theta, p_psi) = d.q0, d.p0
     nutation = find_nutation(I, mu, theta0, p_phi, p_theta, p_psi)
     angles = find_angles(nutation, p_phi, p_psi)
-    start = tuple(P(DIGITS, DIGITS(nutation.u0))[0] for P in angles)
+    start = tuple(P(MPFS, MPFS(nutation.u0))[0] for P in angles)
 
     def at(x: Arithmetic, t: Any) -> Any:
         turns, u = nutation.phase(x, t)

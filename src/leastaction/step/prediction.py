@@ -2,9 +2,9 @@
 
 With modes the Legendre coefficients of the last step's velocity, growth · modes is its polynomial over the next step.
 Extrapolation magnifies a mode of degree j by about 5.8^j, so for s > WHOLE the polynomial is cut to the degree that
-would have predicted the step just solved best. Up to WHOLE it is taken whole and misses step k by e_k = z_k −
-(prediction). That varies slowly from step to step, so it is itself extrapolated by backward differences: e_{k+1} ≈ e_k
-+ ∇e_k + ∇²e_k. How many of them to add, none to three, is what has predicted best lately: by the largest error, older
+would have predicted the end of the step just solved best. Up to WHOLE it is taken whole and misses step k by e_k =
+z_k − (prediction). That varies slowly from step to step, so it is itself extrapolated by backward differences: e_{k+1}
+≈ e_k + ∇e_k + ∇²e_k. How many of them to add, none to three, is what has predicted best lately: by the largest error, older
 ones counting half as much with every step. Steps so coarse that even the best was far off are predicted by the
 polynomial alone: there the differences lead to other roots.
 
@@ -26,30 +26,33 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from leastaction.program import Builder, Program, Value, indices
+from leastaction.step.rows import OneByOne, Row, Rows, Table, apply, size
 
 WHOLE = 3  # up to this degree the last polynomial is extrapolated whole
 DIFFERENCES = 3  # of what the last predictions missed
 NEAR = 1 / 16  # they are added where they have come so near, in lengths of the steps lately
 
-Values = list[Any]
-
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """The prediction of a member of degree s: the entries of `modes` and `growth` are numbers, or Values."""
+    """The prediction of a member of degree s, in rows with these tables.
 
-    modes: Any
-    growth: Any
+    modes     h q̇(τ) = Σ_j w_j P_j(2τ − 1) from the increments: w = modes · z
+    growth    the increments of the next step from these: growth · w
+    ends      the end of the next step from the first modes alone, from the first two, …: ends · w
+    """
 
-    @property
-    def s(self) -> int:
-        return len(self.modes)
+    s: int
+    rows: Rows
 
     @property
     def memory(self) -> int:
-        """Numbers remembered of each coordinate: the modes, or what was prolonged and what was missed."""
-        return self.s if self.s > WHOLE else (1 + DIFFERENCES) * self.s
+        """Values remembered of each coordinate: the modes, or what was prolonged and what was missed."""
+        return self.rows.length(self.s) * (1 if self.s > WHOLE else 1 + DIFFERENCES)
 
     @property
     def candidates(self) -> int:
@@ -60,28 +63,31 @@ class Prediction:
         """Numbers remembered of all coordinates together: how far candidates were off lately."""
         return 0 if self.s > WHOLE else self.candidates
 
-    def assess(self, z: Sequence[Value], unit: Value, started: Value, memory: Sequence[Value]) -> tuple[Values, Values]:
+    def assess(self, z: Row, unit: Value, started: Value, memory: Row) -> tuple[Row, Row]:
         """What to remember, and the error of each candidate, of one coordinate; `unit` is one over its length."""
-        s, modes = self.s, _apply(self.modes, z)
-        errors = []
+        s, rows = self.s, self.rows
+        modes = apply(rows, rows.columns("modes"), z)
         if s > WHOLE:
-            moved: Values = [0.0] * s
-            for i in range(s):
-                moved = [y + self.growth[m][i] * memory[i] for m, y in enumerate(moved)]
-                errors.append(_largest([a - b for a, b in zip(moved, z, strict=True)]) * unit)
-            return modes, errors
-        miss = [started.op("if", a - b) for a, b in zip(z, memory[:s], strict=True)]
-        missed: Values = []
+            ends, end = apply(rows, rows.columns("ends"), memory), rows.number(z, s - 1)
+            return modes, [abs(a - end) * unit for a in ends]
+        errors = []
+        w = len(z)
+        miss = [started.op("if", a - b) for a, b in zip(z, memory[:w], strict=True)]
+        missed: Row = []
         for k in range(DIFFERENCES + 1):
-            errors.append(_largest(miss) * unit)
+            errors.append(size(miss) * unit)
             if k < DIFFERENCES:
                 missed += miss
-                miss = [a - b for a, b in zip(miss, memory[(k + 1) * s : (k + 2) * s], strict=True)]
-        return _apply(self.growth, modes) + missed, errors
+                miss = [a - b for a, b in zip(miss, memory[(k + 1) * w : (k + 2) * w], strict=True)]
+        return apply(rows, rows.columns("growth"), modes) + missed, errors
 
-    def choose(self, errors: Sequence[Value], started: Value, record: Sequence[Value]) -> tuple[Value, Values]:
+    def choose(self, errors: Row, started: Value, record: Sequence[Value]) -> tuple[Value, Row]:
         """The degree to cut to, or how many differences to add; and what to remember of the errors."""
-        lately = list(errors) if self.s > WHOLE else [a.op("max", b * 0.5) for a, b in zip(errors, record, strict=True)]
+        rows = self.rows
+        if self.s > WHOLE:
+            lately = [rows.number(errors, i) for i in range(self.s)]
+        else:
+            lately = [rows.largest([error]).op("max", b * 0.5) for error, b in zip(errors, record, strict=True)]
         best, least = started * 0.0, lately[0]
         for i, error in enumerate(lately[1:], 1):
             better = error < least
@@ -90,16 +96,24 @@ class Prediction:
             return started.where(best + 1.0, float(self.s)), []
         return (least <= NEAR).op("if", best), lately
 
-    def propose(self, memory: Sequence[Value], choice: Value) -> Values:
+    def propose(self, memory: Row, choice: Value) -> Row:
         """z of one coordinate."""
-        s = self.s
+        s, rows = self.s, self.rows
         if s > WHOLE:
-            return _apply(self.growth, [(choice > float(i)).op("if", y) for i, y in enumerate(memory)])
-        z = list(memory[:s])
+            return apply(rows, self.cut("growth", choice), memory)
+        w = rows.length(s)
+        z = list(memory[:w])
         for k in range(DIFFERENCES):
             wanted = choice > float(k)
-            z = [a + wanted.op("if", b) for a, b in zip(z, memory[(k + 1) * s : (k + 2) * s], strict=True)]
+            z = [a + wanted.op("if", b) for a, b in zip(z, memory[(k + 1) * w : (k + 2) * w], strict=True)]
         return z
+
+    def cut(self, table: str, choice: Value) -> list[Row]:
+        """A table of columns for the modes, those beyond the degree chosen set to zero."""
+        cut = [choice > float(i) for i in range(self.s)]
+        return [
+            [wanted.op("if", c) for c in column] for wanted, column in zip(cut, self.rows.columns(table), strict=True)
+        ]
 
     # The stages as Programs, of one coordinate; for the native loops and for any precision.
 
@@ -127,12 +141,12 @@ class Prediction:
         return B.build(z=indices(self.propose(memory, choice), B))
 
 
-def _apply(matrix: Any, x: Sequence[Value]) -> Values:
-    return [sum((a * y for a, y in zip(row, x, strict=True)), 0.0) for row in matrix]
+def prediction(modes: NDArray[Any], growth: NDArray[Any]) -> Prediction:
+    """The prediction with these tables, of numbers or of mpmath's, every number a value."""
+    return Prediction(len(modes), OneByOne(tables(modes, growth)))
 
 
-def _largest(values: Sequence[Value]) -> Value:
-    found = abs(values[0])
-    for value in values[1:]:
-        found = found.op("max", abs(value))
-    return found
+def tables(modes: NDArray[Any], growth: NDArray[Any]) -> dict[str, Table]:
+    """The tables of a prediction, which do not depend on h."""
+    ends = np.tril(np.tile(growth[-1], (len(growth), 1)))
+    return {"modes": lambda _: modes, "growth": lambda _: growth, "ends": lambda _: ends}

@@ -6,8 +6,9 @@ largest |z_j^ν| in this step so far, the size of the k-th increment is δ_k = m
 
     done        if what would come next is negligible, or if δ_k is small and shrinks no more (θ > ½): the floor.
                 After a fresh Jacobian at both, the next increment is δ_k θ² (Newton), else δ_k θ (a chord).
-    in doubt    if the first increment is longer than thrice the steps lately in any coordinate, the root farther away
-                than twice that, or the iteration contracts less than the theorem below promises.
+    in doubt    if the first increment is longer than thrice the steps lately, or than thrice h times the velocity, in
+                any coordinate; if the root is farther away than twice that; or if the iteration contracts less than
+                the theorem below promises.
     keep        if as many chords as cost a fresh Jacobian will end the iteration.
 
 If the second Newton increment is at most a quarter of the first, the root is the only one near the prediction (the
@@ -52,7 +53,7 @@ TINY = 1e-280
 ON_THE_BRANCH = 0.25
 SECOND_CHORD = ON_THE_BRANCH / 1.5
 LATER_CHORD = 0.5
-REACH = 3.0  # a step may be thrice as long as those lately, each coordinate by itself: the longest of them, fading
+REACH = 3.0  # a step may be thrice as long as those lately (the longest of them, fading), or as h times the velocity
 FAR = 2.0
 NOISE = 2.0**-46  # of g_j: increments as small as that are rounding
 FADING = 0.95  # what that becomes of itself with every step
@@ -65,13 +66,20 @@ SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt")
 
 
 def verdict(
-    x: Mapping[str, Any], *, fresh: bool, chords: int, negligible: Any = NEGLIGIBLE * EPS, acceptable: Any = ACCEPTABLE
+    x: Mapping[str, Any],
+    *,
+    fresh: bool,
+    chords: int,
+    known: Any = None,
+    negligible: Any = NEGLIGIBLE * EPS,
+    acceptable: Any = ACCEPTABLE,
 ) -> dict[str, Any]:
     """From what was SEEN of an iteration: solved, ended, good, doubt and keep, each 1 or 0, and `left`, what comes
     next.
 
     fresh     whether this iteration had a fresh Jacobian
     chords    how many iterations with a kept Jacobian cost about as much as a fresh one
+    known     a rate by which increments shrink, if it is known from before: rounding may hide it now
     """
     size, before, iterations = x["size"], x["before"], x["iterations"]
     first, second = iterations < 1, (iterations < 2) & ~(iterations < 1)
@@ -79,6 +87,8 @@ def verdict(
     gain = rate  # of a chord that follows
     if fresh and chords <= DEAR:
         gain = second.where(rate * rate, rate)
+    if known is not None:
+        gain = gain.op("min", known)
     small = size <= acceptable
     left = size * gain
     # A Newton increment that shrinks no more is rounding; a chord's may also be slow, unless it is next to nothing.
@@ -87,10 +97,7 @@ def verdict(
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
     most: Any = ON_THE_BRANCH if fresh else second.where(SECOND_CHORD, LATER_CHORD)
     doubt = x["doubt"] | (first & x["off"]) | (~first & ~small & ~(rate <= most))
-    keep: Any = left
-    for _ in range(chords):
-        keep = keep * gain
-    keep = keep <= negligible
+    keep: Any = left * _power(gain, chords) <= negligible
     if fresh:
         keep = ~first & keep if chords <= DEAR else first | ~first
     else:
@@ -103,6 +110,14 @@ def verdict(
         "keep": keep,
         "left": left,
     }
+
+
+def _power(x: Any, exponent: int) -> Any:
+    """x to the power of a positive integer, by squaring."""
+    if exponent == 1:
+        return x
+    half = _power(x, exponent // 2)
+    return half * half if exponent % 2 == 0 else half * half * x
 
 
 def verdict_program(fresh: bool, chords: int) -> Program:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import TraceError
-from leastaction.exact import exact
+from leastaction.numbers.notation import exact
 from leastaction.program import Program, finite
 from leastaction.trace.algebra import Algebra
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift

@@ -1,6 +1,12 @@
 """Any precision: the same Programs, tables and equations on flint numbers.
 
-arithmetic   flint's numbers and precision, to and from mpmath
+Numbers are `arb` balls of which only the midpoint is used. Of what Python offers (measured from 30 to 1000 digits),
+arb does a product of 64 digits in 0.12 µs and a sine in 0.6 µs; gmpy2's mpfr is as fast in arithmetic but four
+times slower in functions, flint's generic reals (`gr`) are no faster in arithmetic and have no functions, and
+mpmath is six to fifteen times slower. The radii, which a run of many steps would blow up, are dropped after each
+evaluation.
+
+sizes        how large numbers are
 evaluate     a Program → a Python function on them
 mechanics    momentum, velocity, energy, acceleration
 sweep        the equations of a Step as matrix products
@@ -24,10 +30,10 @@ from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.rk4 import RK4Stepper
 from leastaction.backends.flint.tangent import GalerkinTangent, LinearTangent, RK4Tangent
 from leastaction.backends.stepper import Start, Stepper
-from leastaction.exact import Digits
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import Galerkin, Method
+from leastaction.numbers.rounding import Digits
 from leastaction.step.form import step_of
 
 __all__ = ["LinearMechanics", "Mechanics", "mechanics", "stepper", "tangent_stepper"]

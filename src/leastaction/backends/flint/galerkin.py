@@ -14,18 +14,19 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.flint.arithmetic import Balls, ball, balls, lengths, mpfs
 from leastaction.backends.flint.iteration import Pace, Problem, Solution, solve_step
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.prediction import Predictor
 from leastaction.backends.flint.run import Run
+from leastaction.backends.flint.sizes import lengths
 from leastaction.backends.flint.sweep import Layout, Sweep
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, SINGULAR, Failure
 from leastaction.backends.stepper import Start
+from leastaction.numbers.conversion import Balls, ball, balls, mpfs
+from leastaction.numbers.precision import flint_bits
 from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, SMALLEST, onward
 from leastaction.step.form import Step
 from leastaction.step.verdict import FORGETTING, REACH
-from leastaction.working import flint_bits
 
 Mpfs = NDArray[np.object_]
 
@@ -52,12 +53,13 @@ class GalerkinStepper(Run):
             self._t, self._h = ball(start.t), ball(start.h)
             self._q, self._p, self._v = balls(start.q), balls(start.p), balls(start.v)
             self._layout = Layout(step, balls(start.params), digits)
-            self._d = balls(step.method.exact_table(digits)["d"])
+            table = step.method.exact_table(digits)
+            self._d, self._slope = balls(table["d"]), balls(table["slope"])[1:]
             self._sweeps = lru_cache(maxsize=64)(self._at_fraction)
             self._predictor = Predictor(step.method, self.n, digits)
             nothing = [flint.arb(0)] * self.n
         self._z: Balls | None = None  # predicted; the first step is found by continuation
-        self._longest = nothing
+        self._longest = self._ahead = nothing  # lengths of the steps lately, and of h v
         self._still: Balls = []  # sizes below which coordinates are at rest, where they had to be found
         self._pace: Pace | None = None
         self._careful = False  # whether iterations are to have all bits
@@ -73,7 +75,8 @@ class GalerkinStepper(Run):
         if self._z is None:
             found = self._continue(t)
         else:
-            found = self._solve(t, self._z, [REACH * x for x in self._longest], None if self._careful else self._pace)
+            reach = [REACH * max(a, b) for a, b in zip(self._longest, self._ahead, strict=True)]
+            found = self._solve(t, self._z, reach, None if self._careful else self._pace)
         self._iterations += found.iterations
         self._most = max(self._most, found.iterations)
         if found.status != GOING_WELL or found.solution is None:
@@ -97,6 +100,8 @@ class GalerkinStepper(Run):
         if self._still:
             length = [*map(max, length, self._still)]
         self._longest = [max(a, (FORGETTING * b).mid()) for a, b in zip(length, self._longest, strict=True)]
+        velocity = (sum((a * b for a, b in zip(self._slope, z[j:own:n], strict=True)), flint.arb(0)) for j in range(n))
+        self._ahead = [abs(x.mid()) for x in velocity]
         right = 0.0 if self._pace is None else -self._pace.first
         self._z = self._predictor.after(z, self._longest, right)
 
@@ -189,7 +194,7 @@ class GalerkinStepper(Run):
         memory = self._predictor
         pace = (np.nan, np.nan) if self._pace is None else (self._pace.first, self._pace.curvature)
         numbers = {"q": self._q, "p": self._p, "v": self._v, "z": self._z or []}
-        numbers |= {"longest": self._longest, "still": self._still, "record": memory.record}
+        numbers |= {"longest": self._longest, "ahead": self._ahead, "still": self._still, "record": memory.record}
         numbers |= {"started": [memory.started], "memory": [x for own in memory.memory for x in own]}
         counts = (self.done, self._iterations, self._most, self._continued, self._careful)
         return {name: mpfs(values) for name, values in numbers.items()} | {
@@ -199,7 +204,7 @@ class GalerkinStepper(Run):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._q, self._p, self._v, z = (balls(state[name]) for name in ("q", "p", "v", "z"))
-        self._longest, self._still = (balls(state[name]) for name in ("longest", "still"))
+        self._longest, self._ahead, self._still = (balls(state[name]) for name in ("longest", "ahead", "still"))
         self._z, memory, kept = z or None, self._predictor, balls(state["memory"])
         memory.record, (memory.started,) = balls(state["record"]), balls(state["started"])
         size = len(kept) // self.n

@@ -12,10 +12,11 @@ from typing import Any
 
 import flint
 
-from leastaction.backends.flint.arithmetic import Balls, lengths, log2
+from leastaction.backends.flint.sizes import lengths, log2
 from leastaction.backends.flint.sweep import Linearised, Sweep
 from leastaction.backends.flint.verdict import Judge, Verdict
 from leastaction.backends.status import GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
+from leastaction.numbers.conversion import Balls
 from leastaction.step.verdict import MOST_ITERATIONS
 
 SPARE_BITS = 40  # of an iteration at reduced precision, beyond those it is expected to get right

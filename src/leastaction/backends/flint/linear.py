@@ -17,18 +17,18 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.flint.arithmetic import Balls, ball, balls, identity, matrix, mpfs
 from leastaction.backends.flint.evaluate import function
 from leastaction.backends.flint.run import Run
 from leastaction.backends.stepper import Start
 from leastaction.errors import TraceError
-from leastaction.exact import Digits
 from leastaction.linear import Quadratic
 from leastaction.linear.forcing import Constant, Samples
 from leastaction.linear.operator import step_matrices
 from leastaction.methods import Method
+from leastaction.numbers.conversion import Balls, ball, ball_matrix, balls, identity, mpfs
+from leastaction.numbers.precision import flint_bits
+from leastaction.numbers.rounding import Digits
 from leastaction.trace import derivatives, trace
-from leastaction.working import flint_bits
 
 Mpfs = NDArray[np.object_]
 
@@ -40,8 +40,8 @@ class LinearMechanics:
         self.n, self.bits = system.n, reals.bits
         M, K, C = system.exact_matrices(reals)
         with flint_bits(self.bits):
-            self.M, self.K = matrix(M), matrix(K)
-            self.C = flint.arb_mat(self.n, self.n) if C is None else matrix(C)
+            self.M, self.K = ball_matrix(M), ball_matrix(K)
+            self.C = flint.arb_mat(self.n, self.n) if C is None else ball_matrix(C)
             self.inverse_mass = self.M.solve(identity(self.n), algorithm="approx").mid()
             self.load = load_function(system, reals)
 
@@ -74,7 +74,7 @@ class LinearMechanics:
     def _rows(self, A: Any, x: Mpfs) -> Mpfs:
         """A x for each row of x."""
         with flint_bits(self.bits):
-            columns = A * matrix(np.atleast_2d(x)).transpose()
+            columns = A * ball_matrix(np.atleast_2d(x)).transpose()
             return mpfs(columns.transpose().entries()).reshape(np.shape(x))
 
 
@@ -120,7 +120,7 @@ class LinearStepper(Run):
     def polynomials(self, starts: Mpfs) -> tuple[Mpfs, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
         with flint_bits(self.bits):
-            z = (self._Z * matrix(starts[:, 1:]).transpose()).transpose()
+            z = (self._Z * ball_matrix(starts[:, 1:]).transpose()).transpose()
             if self._load is not None:
                 z += flint.arb_mat([(self._Z_load * self._loads(ball(t))).entries() for t in starts[:, 0]])
             return mpfs(z.entries()).reshape(len(starts), -1, self.n), len(starts)

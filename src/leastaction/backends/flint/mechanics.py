@@ -13,12 +13,13 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.flint.arithmetic import ball, balls, identity, largest, mpfs
 from leastaction.backends.flint.evaluate import function
+from leastaction.backends.flint.sizes import largest
 from leastaction.errors import DegenerateLagrangianError
-from leastaction.exact import Digits
 from leastaction.lagrangian import Lagrangian
-from leastaction.working import flint_bits
+from leastaction.numbers.conversion import ball, balls, identity, mpfs
+from leastaction.numbers.precision import flint_bits
+from leastaction.numbers.rounding import Digits
 
 Mpfs = NDArray[np.object_]
 

@@ -5,16 +5,15 @@ A prediction need not have more digits than it gets right: it is computed with t
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import flint
+import numpy as np
 
-from leastaction.backends.flint.arithmetic import Balls
 from leastaction.backends.flint.evaluate import function
 from leastaction.methods import Galerkin
-from leastaction.step.prediction import Prediction
+from leastaction.numbers.conversion import Balls, fraction
+from leastaction.step.prediction import Prediction, prediction
 
 LEAST_BITS = 128
 
@@ -56,9 +55,5 @@ class Predictor:
 def _rule(method: Galerkin, digits: int) -> Prediction:
     """The rule with the method's table, exactly as it is at so many digits."""
     table = method.exact_table(digits)
-    return Prediction(*([[_fraction(x) for x in row] for row in table[name]] for name in ("modes", "growth")))
-
-
-def _fraction(x: Any) -> Fraction:
-    sign, mantissa, exponent, _ = x._mpf_
-    return Fraction(-int(mantissa) if sign else int(mantissa)) * Fraction(2) ** int(exponent)
+    modes, growth = (np.array([[fraction(x) for x in row] for row in table[name]]) for name in ("modes", "growth"))
+    return prediction(modes, growth)

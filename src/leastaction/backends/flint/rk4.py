@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.flint.arithmetic import Balls, ball, balls, mpfs
 from leastaction.backends.flint.evaluate import number
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.run import Run
 from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
 from leastaction.backends.stepper import Start
 from leastaction.methods import RungeKutta4
-from leastaction.working import flint_bits
+from leastaction.numbers.conversion import Balls, ball, balls, mpfs
+from leastaction.numbers.precision import flint_bits
 
 
 class RK4Stepper(Run):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.flint.arithmetic import Balls, mpfs
 from leastaction.backends.status import Failure
-from leastaction.working import flint_bits
+from leastaction.numbers.conversion import Balls, mpfs
+from leastaction.numbers.precision import flint_bits
 
 Mpfs = NDArray[np.object_]
 

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import flint
 
-from leastaction.backends.flint.arithmetic import ROUGH, Balls, array, identity, lengths
 from leastaction.backends.flint.evaluate import function
+from leastaction.backends.flint.sizes import ROUGH, lengths
+from leastaction.numbers.conversion import Balls, ball_array, identity
 from leastaction.step.form import Samples, Stencils, Step, Term, stencils
 
 READ = ("q", "v", "multipliers")
@@ -36,7 +37,7 @@ class Sampled:
 
     def __init__(self, step: Step, term: Term, params: Balls, digits: int) -> None:
         exact = step.samples(term, digits)
-        self.samples = Samples(*(array(x) for x in (exact.tau, exact.w, exact.l, exact.dl)))
+        self.samples = Samples(*(ball_array(x) for x in (exact.tau, exact.w, exact.l, exact.dl)))
         self.r = len(self.samples.tau)
         self.inputs = [name for name, _ in term.program.inputs if name != "params"]
         self.gives = [name for name in GIVEN if name in dict(term.program.outputs)]

@@ -23,7 +23,6 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.flint.arithmetic import Balls, balls, mpfs
 from leastaction.backends.flint.evaluate import function
 from leastaction.backends.flint.galerkin import GalerkinStepper
 from leastaction.backends.flint.iteration import Solution
@@ -34,10 +33,11 @@ from leastaction.backends.flint.sweep import Linearised, Node, Sweep
 from leastaction.backends.stepper import Start, WithTangent
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method, RungeKutta4
+from leastaction.numbers.conversion import Balls, balls, mpfs
+from leastaction.numbers.precision import flint_bits
 from leastaction.program import Program
 from leastaction.step.form import Step
 from leastaction.step.sensitivity import sensitivity
-from leastaction.working import flint_bits
 
 
 class Carried:

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import flint
 
-from leastaction.backends.flint.arithmetic import ROUGH, Balls, lengths
 from leastaction.backends.flint.evaluate import decisions
+from leastaction.backends.flint.sizes import ROUGH, lengths
+from leastaction.numbers.conversion import Balls
 from leastaction.step.verdict import FAR, REACH, verdict_program
 
 CHORDS = 2  # iterations with a kept Jacobian that cost as much as one with a new one (measured, double pendulum)

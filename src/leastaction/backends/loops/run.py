@@ -1,7 +1,8 @@
 """Many steps of one trajectory or of groups of them: iterate, judge, advance, store.
 
-A group's state X has number i of lane k at X[i · lanes + k]. A fused step does the arithmetic of all lanes in three
-kernels; elsewhere the solver's loops do. Here are the loops over groups and steps, and what concerns single lanes: the
+A group's state X has value i of lane k at X[i · stride + k]; with points side by side there is one trajectory, and a
+value lies there `stride` times. A fused step does the arithmetic of all lanes in kernels; elsewhere the solver's loops
+do. Here are the loops over groups and steps, and what concerns single lanes: the
 step that has to be solved alone, a failure, a crossing to record.
 """
 
@@ -22,6 +23,7 @@ from leastaction.backends.loops.machine import (
     call_kernel,
     div,
     first_of,
+    fma,
     larger,
     largest_of,
     load,
@@ -83,14 +85,14 @@ def _any(values, lanes):
 
 @native
 def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tangent, tangents):
-    n, L, h = A.n, A.lanes, A.step[0]
+    n, L, T, h = A.n, A.lanes, A.stride, A.step[0]
     N = A.n * A.s
-    alive, trouble, iterations = at(X, A.alive * L), at(X, A.trouble * L), at(X, A.iterations * L)
+    alive, trouble = at(X, A.alive * T), at(X, A.trouble * T)
     if A.fused == 0:
         prepare(S, I, D, h, False)
-        set_given(S, I, D, S.soft, at(X, A.t * L), at(X, A.params * L))
+        set_given(S, I, D, S.soft, at(X, A.t * T), at(X, A.params * T))
         if S.constant == 1:
-            set_mass(S, at(X, A.t * L), at(X, A.q * L), at(X, A.z * L), at(X, A.params * L), h)
+            set_mass(S, at(X, A.t * T), at(X, A.q * T), at(X, A.z * T), at(X, A.params * T), h)
     for k in range(A.first[0], A.first[0] + A.steps[0]):
         if not _any(alive, L):
             return
@@ -99,7 +101,10 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tan
             for i in range(L):
                 trouble[i] = alive[i]
         elif A.fused == 1:
-            _iterate_fused(A, X, Y, scratch)
+            if A.outer != 0:
+                _iterate_softly(A, X, Y, scratch)
+            if A.fresh != 0:
+                _iterate_fused(A, X, Y, scratch)
         else:
             _iterate(I, D, A, S, X)
         if _any(trouble, L):
@@ -109,17 +114,22 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tan
         for i in range(L):
             if alive[i] != 0.0:
                 count = at(counts, (lane + i) * COUNTS)
+                spent = 0
+                if A.fused == 0 or A.fresh != 0:
+                    spent += int(X[A.iterations * T + i])
+                if A.outer != 0:
+                    spent += int(X[A.soft_iterations * T + i])
                 count[STEPS] += 1
-                count[ITERATIONS] += int(iterations[i])
-                A.most[0] = max(A.most[0], int(iterations[i]))
+                count[ITERATIONS] += spent
+                A.most[0] = max(A.most[0], spent)
                 if A.fused == 1:
-                    A.undone[0] = max(A.undone[0], X[A.left * L + i])
+                    A.undone[0] = max(A.undone[0], X[A.left * T + i])
         if A.columns > 0 and alive[0] != 0.0 and not carry(I, D, A, S1, X, k, tangent):
-            alive[0] = 0.0
+            _write(A, X, A.alive, 0, 0.0)
             counts[lane * COUNTS + STEPS] -= 1
             counts[lane * COUNTS + STATUS] = SINGULAR
-        for i in range(L):
-            X[A.t * L + i] = A.start[0] + (k + 1) * h
+        for i in range(T):
+            X[A.t * T + i] = A.start[0] + (k + 1) * h
         if A.fused == 1:
             call_kernel(A.advance, X, Y, scratch)
             if A.events > 0 and _any(Y, L):
@@ -139,10 +149,55 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tan
                 if alive[i] != 0.0 or counts[(lane + i) * COUNTS + STEPS] == k + 1:
                     own = at(stored, ((lane + i) * A.rows + row) * 2 * n)
                     for j in range(2 * n):
-                        own[j] = X[(A.q + j) * L + i]
+                        own[j] = X[(A.q + j) * T + i]
             if A.columns > 0:
                 for j in range(A.columns * 2 * n):
                     tangents[row * A.columns * 2 * n + j] = tangent[j]
+
+
+@native
+def _write(A, X, place, i, value):
+    """Set a value of lane i."""
+    if A.lanes == A.stride:
+        X[place * A.stride + i] = value
+    else:
+        for k in range(A.stride):
+            X[place * A.stride + k] = value
+
+
+@native
+def _iterate_softly(A, X, Y, scratch):
+    """Chords until no lane wants another; lanes for which they did not do go on with Newton, for a while at once."""
+    L, T = A.lanes, A.stride
+    alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
+    inner, outer = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T)
+    again = False
+    for i in range(L):
+        if alive[i] != 0.0 and rest[i] > 0.0:
+            rest[i] -= 1.0
+            outer[i] = 0.0
+            if A.inner != 0:
+                inner[i] = 0.0
+            _write(A, X, A.failed, i, 1.0)
+    while True:
+        if A.inner != 0 and _any(inner, L):
+            call_kernel(A.inner, X, Y, scratch)
+        elif _any(outer, L):
+            call_kernel(A.outer, X, Y, scratch)
+        else:
+            break
+    for i in range(L):
+        if alive[i] != 0.0 and failed[i] != 0.0:
+            again = True
+            X[A.left * T + i] = 0.0
+            if failed[i] == 2.0:
+                rest[i] = REST
+            if A.fresh != 0:
+                X[A.fresh_wanted * T + i] = 1.0
+            else:
+                X[A.trouble * T + i] = 1.0
+    if again:
+        call_kernel(A.restart, X, Y, scratch)
 
 
 @native
@@ -228,25 +283,25 @@ def _iterate(I, D, A, S, X):
 @native
 def _alone(I, D, A, S, X, i, k, count):
     """Solve lane i's step k alone; a lane where that fails is alive no more."""
-    n, s, L, h = A.n, A.s, A.lanes, A.step[0]
+    n, s, T, h = A.n, A.s, A.stride, A.step[0]
     take_lane(A, S, X, i)
-    status, spent, continued = alone(S, I, D, h, A.fused == 0 and k > 0)
+    status, spent, continued = alone(S, I, D, h, A.fresh == 0 and k > 0)
     if continued and k > 0:
         count[CONTINUED] += 1
     count[ITERATIONS] += spent
-    A.most[0] = max(A.most[0], spent + int(X[A.iterations * L + i]))
-    X[A.trouble * L + i] = 0.0
+    A.most[0] = max(A.most[0], spent)
+    X[A.trouble * T + i] = 0.0
     if status != GOING_WELL:
-        X[A.alive * L + i] = 0.0
+        _write(A, X, A.alive, i, 0.0)
         count[STATUS] = status
         A.failure[0], A.failure[1], A.failure[2] = S.left[0], S.reached[0], float(spent)
         return
     A.undone[0] = max(A.undone[0], S.left[0])
     for j in range(n):
-        X[(A.impulse + j) * L + i] = S.impulse[j]
-        X[(A.floor + j) * L + i] = S.floor[j]
+        _write(A, X, A.impulse + j, i, S.impulse[j])
+        X[A.floor * T + j * A.coordinate + i] = S.floor[j]
         for v in range(s):
-            X[(A.z + j * A.z_coordinate + v * A.z_control) * L + i] = S.z[j * S.stride + v]
+            X[A.z * T + j * A.z_coordinate + v * A.z_control + i] = S.z[j * S.stride + v]
 
 
 @native
@@ -283,7 +338,10 @@ def _advance(A, S, X):
         put(at(X, A.length * L), j, L, limit)
         floor = mul(splat(FADING), lanewise(at(X, A.floor * L), j, L))
         put(at(X, A.floor * L), j, L, floor)
-        reach = larger(mul(splat(REACH), limit), floor)
+        ahead = splat(0.0)
+        for v in range(s):
+            ahead = fma(splat(S.slope[v]), lanewise(at(z, j * row), v, L), ahead)
+        reach = larger(mul(splat(REACH), larger(limit, size_of(ahead))), floor)
         put(at(X, A.reach * L), j, L, where(ok, reach, lanewise(at(X, A.reach * L), j, L)))
         unit = div(splat(1.0), limit)
         if L == 1:

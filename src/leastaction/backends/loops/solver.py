@@ -225,6 +225,33 @@ def chord(S, I, D, q, p, z, scale, reach, floor, active):
     judge(S, S.judge_soft)
 
 
+@native
+def chords(S, I, D, h):
+    """Chords of one trajectory from S.t, S.q, S.p and the prediction S.z. Whether they do; else S.z is as before."""
+    if S.has_chord == 0:
+        return False
+    total = S.components * S.stride
+    for i in range(total):
+        S.start[i] = S.z[i]
+    S.iterations[0] = 0
+    if set_mass(S, S.t, S.q, S.z, S.values, h):
+        begin(S, S.z, S.scale)
+        going = True
+        while going:
+            chord(S, I, D, S.q, S.p, S.z, S.scale, S.reach, S.floor, S.seen)
+            going = S.found[ENDED] == 0.0 and S.found[KEEP] != 0.0 and S.seen[DOUBT] == 0.0
+        S.iterations[0] = int(S.seen[ITERATIONS])
+        S.left[0] = S.found[LEFT]
+        moved = 0.0
+        for j in range(S.n):
+            moved += S.impulse[j]
+        if S.found[GOOD] != 0.0 and moved - moved == 0.0:
+            return True
+    for i in range(total):
+        S.z[i] = S.start[i]
+    return False
+
+
 # ------------------------------------------------------------------------------------------------ Newton
 
 
@@ -323,9 +350,13 @@ def continue_from_rest(S, I, D, h, noisy):
                 for m in range(s):
                     longest = max(longest, abs(S.last[j * row + m]))
                 S.reach[j] = max(REACH * longest * grown, abs(S.v[j] * small), S.floor[j], TINY)
-        prepare(S, I, D, small, True)
-        set_times(S, I, D, S.terms, S.t)
-        status = newton(S, I, D, S.q, S.p, S.z, S.scale, S.reach)
+        prepare(S, I, D, small, False)
+        set_times(S, I, D, S.soft, S.t)
+        status = GOING_WELL
+        if not chords(S, I, D, small):
+            total += S.iterations[0]
+            set_times(S, I, D, S.terms, S.t)
+            status = newton(S, I, D, S.q, S.p, S.z, S.scale, S.reach)
         total += S.iterations[0]
         S.iterations[0] = total
         action, fraction, S.reached[0], growth = onward(status == GOING_WELL, fraction, S.reached[0], growth)
@@ -419,6 +450,8 @@ def alone(S, I, D, h, predicted):
             return status, spent, False
     prepare(S, I, D, h, False)
     set_given(S, I, D, S.terms, S.t, S.values)
+    if S.soft != S.terms:
+        set_given(S, I, D, S.soft, S.t, S.values)
     status, noisy = BRANCH_ENDS, 0
     while status != GOING_WELL and noisy < 2:
         status = continue_from_rest(S, I, D, h, noisy)

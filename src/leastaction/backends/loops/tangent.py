@@ -30,18 +30,18 @@ from leastaction.backends.loops.sweep import (
 @native
 def take_lane(A, S, X, i):
     """The step that lane i is at, to the solver for one: where it begins, and z."""
-    L, row = A.lanes, S.stride
-    S.t[0] = X[A.t * L + i]
+    T, row = A.stride, S.stride
+    S.t[0] = X[A.t * T + i]
     for j in range(A.n):
-        S.q[j], S.p[j] = X[(A.q + j) * L + i], X[(A.p + j) * L + i]
-        S.reach[j] = X[(A.reach + j) * L + i]
-        S.floor[j] = X[(A.floor + j) * L + i]
+        S.q[j], S.p[j] = X[(A.q + j) * T + i], X[(A.p + j) * T + i]
+        S.reach[j] = X[A.reach * T + j * A.coordinate + i]
+        S.floor[j] = X[A.floor * T + j * A.coordinate + i]
         for v in range(A.s):
-            S.z[j * row + v] = X[(A.z + j * A.z_coordinate + v * A.z_control) * L + i]
+            S.z[j * row + v] = X[A.z * T + j * A.z_coordinate + v * A.z_control + i]
         for v in range(A.s, row):
             S.z[j * row + v] = 0.0
     for j in range(A.param_count):
-        S.values[j] = X[(A.params + j) * L + i]
+        S.values[j] = X[(A.params + j) * T + i]
 
 
 @native

@@ -13,11 +13,11 @@ from leastaction.analysis import iteration_matrix, stability
 from leastaction.integrate import integrate
 from leastaction.methods import Galerkin
 from leastaction.methods import method as method_named
+from leastaction.numbers.precision import mpmath_digits
 from leastaction.papers.galerkin2014.runs import KEPLER, T_END, order
 from leastaction.papers.model import Erratum, Kind
 from leastaction.papers.typeset import root
 from leastaction.problems import get
-from leastaction.working import mpmath_digits
 
 x = sp.Symbol("x")
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from leastaction.numbers.precision import mpmath_digits
 from leastaction.papers.top2025.runs import nutation_step, problem, run
-from leastaction.working import mpmath_digits
 
 PIECE = 2000  # steps: some seconds
 

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.integrate import integrate
+from leastaction.numbers.precision import mpmath_digits
 from leastaction.path import Path
 from leastaction.problems import get
 from leastaction.problems.problem import Problem
-from leastaction.working import mpmath_digits
 
 MIDPOINT, RK4, SIMPSON = METHODS = ("Implicit midpoint", "Explicit RK4", "Simpson")
 PAPER_DIGITS = 64

@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.problems.reals import to_mpf
+from leastaction.numbers.rounding import to_mpf
 
 
 class Doubles:
@@ -42,8 +42,8 @@ class Doubles:
         return k, ((t - product) - error) - k * low
 
 
-class Digits:
-    """mpmath numbers of the working precision, in object arrays. Use inside mpmath.workdps."""
+class Mpfs:
+    """mpmath numbers of the working precision, in object arrays. Use inside `mpmath_digits`."""
 
     sin, cos, sqrt, rint = (np.frompyfunc(f, 1, 1) for f in (mpmath.sin, mpmath.cos, mpmath.sqrt, mpmath.nint))
     exp = np.frompyfunc(mpmath.exp, 1, 1)
@@ -71,9 +71,9 @@ class Digits:
         return k, t - k * period
 
 
-Arithmetic = Doubles | Digits
+Arithmetic = Doubles | Mpfs
 
-DOUBLES, DIGITS = Doubles(), Digits()
+DOUBLES, MPFS = Doubles(), Mpfs()
 
 
 def by_components(x: Arithmetic, formula: Callable[..., Any], *states: ArrayLike) -> NDArray[Any]:

@@ -14,10 +14,11 @@ import sympy
 
 import leastaction as la
 from leastaction.backends.flint.evaluate import function
-from leastaction.exact import Digits, Float64, exact, to_text
-from leastaction.problems import reals
+from leastaction.numbers.notation import exact, to_text
+from leastaction.numbers.precision import flint_bits
+from leastaction.numbers.rounding import Digits, Float64
+from leastaction.numbers.symbolic import symbolic
 from leastaction.program import Builder
-from leastaction.working import flint_bits
 from precise import SPRING, spring
 
 # Numbers as the user means them.
@@ -71,6 +72,22 @@ def test_a_float_among_text_keeps_its_binary_value():
     assert Digits(40).array(["1/3", 0.1])[1] == mpmath.mpf(0.1)
 
 
+def test_numbers_are_rounded_to_the_nearest():
+    """Of rational and irrational numbers alike; the distance is compared exactly."""
+    for k in range(1, 300):
+        for number in (sympy.pi * sympy.Rational(k, 7), sympy.sqrt(3 * k), sympy.sin(k), sympy.Rational(k, 7)):
+            meant = exact(Digits(60).array(number)[()])
+            rounded = Float64().array(number).item()
+            assert abs(Fraction(rounded) - meant) <= Fraction(math.ulp(rounded)) / 2
+            assert Digits(15).array(rounded)[()] == rounded
+    assert Digits(2).array(1 / 3)[()] == mpmath.mpf(1 / 3, prec=Digits(2).bits) != 1 / 3
+
+
+@pytest.mark.parametrize("beyond", ["1e400", "-1e400", Fraction(10) ** 400, math.inf, -mpmath.inf, mpmath.mpf("1e400")])
+def test_what_float64_cannot_hold_is_infinite(beyond):
+    assert Float64().array([beyond, "1"]).tolist() == [math.copysign(math.inf, -1 if str(beyond)[0] == "-" else 1), 1.0]
+
+
 def test_exact_input_is_the_same_number_however_it_is_written():
     ways = [
         {"q0": ["pi/6", "1/3"], "p0": ["0.25", 0], "h": "0.01", "params": {"k": "9.81"}},
@@ -115,13 +132,16 @@ def test_text_of_a_huge_number_is_refused_at_once(text):
     with pytest.raises(ValueError, match="is too large or too small: exact numbers have at most"):
         exact(text)
     with pytest.raises(ValueError, match=r"the length must be a finite real number.*too large"):
-        reals.exact(text, "the length")
+        symbolic(text, "the length")
 
 
 @pytest.mark.parametrize("number", [Decimal("1e1000000000"), mpmath.ldexp(1, 10**9), mpmath.ldexp(1, -(10**9))])
 def test_huge_numbers_are_refused_at_once(number):
     with pytest.raises(ValueError, match="exact numbers have at most"):
         exact(number)
+    for arithmetic in (Float64(), Digits(40)):
+        with pytest.raises(ValueError, match="exact numbers have at most"):
+            arithmetic.array([number])
 
 
 @pytest.mark.parametrize(
@@ -142,7 +162,7 @@ def test_large_numbers_are_read():
     "value", ["9.81", 0.1, 3, Fraction(1, 3), Decimal("0.7"), "pi/6", sympy.sqrt(3), mpmath.mpf(0.3), mpmath.pi]
 )
 def test_problems_read_the_same_numbers(value):
-    assert sympy.sympify(exact(value)) == reals.exact(value)
+    assert sympy.sympify(exact(value)) == symbolic(value)
 
 
 @pytest.mark.parametrize("value", [True, None, "abc", [1.0], math.nan, math.inf])

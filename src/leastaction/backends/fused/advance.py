@@ -1,0 +1,211 @@
+"""From a step that is solved to the next: compensated sums, the prediction, and what of the next does not depend on z;
+energy and events at its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from leastaction.backends.fused.chord import flat, unknowns
+from leastaction.backends.fused.elimination import solve
+from leastaction.backends.fused.mass import Mass, in_the_middle
+from leastaction.backends.fused.newton import Iteration, components
+from leastaction.program import Builder, Program, Value, indices
+from leastaction.step.form import Step
+from leastaction.step.prediction import WHOLE, Prediction
+from leastaction.step.rows import OneByOne, Row, Rows, apply, size
+from leastaction.step.verdict import FADING, FORGETTING, REACH, TINY
+
+if TYPE_CHECKING:
+    from leastaction.lagrangian import Lagrangian
+
+# Newton iterations for the velocity at the end of a step, from the polynomial's, where L is not quadratic in v. The
+# energy's error is the square of the velocity's, since ∂(p·v − L)/∂v = 0, so these are plenty.
+VELOCITY_ITERATIONS = 3
+
+
+def advance(
+    system: Lagrangian,
+    step: Step,
+    rows: Rows,
+    B: Builder,
+    one: Iteration | None,
+    mass: Mass | None,
+    event: Program | None,
+    energy: bool,
+) -> Program:
+    """From a step that is solved to the next; t is already that of its end. The next begins with chords where there is
+    a mass for them, else with Newton.
+    """
+    x = {name: B.values(name) for name, _ in B.inputs}
+    n, s = step.n, step.s
+    (ok,), (h,) = x["alive"], x["h"]
+
+    def where_ok(values: Sequence[Any], name: str) -> list[Any]:
+        return [ok.where(new, old) for new, old in zip(values, x[name], strict=True)]
+
+    z = unknowns(step, rows, x["z"])
+    ends = [rows.number(row, s - 1) for row in z]
+    state, carry = [], []
+    for a, increment, c in zip([*x["q"], *x["p"]], [*ends, *x["impulse"]], x["carry"], strict=True):
+        # Knuth's two-sum: what rounding leaves over is carried to the next step.
+        b = increment + c
+        total = a + b
+        rounded = total - a
+        carry.append((a - (total - rounded)) + (b - rounded))
+        state.append(total)
+    q, p = where_ok(state[:n], "q"), where_ok(state[n:], "p")
+
+    lately = rows.packed([size(row) for row in z])
+    longest = [(a * FORGETTING).op("max", TINY).op("max", b) for a, b in zip(x["length"], lately, strict=True)]
+    ahead, memory, choice, remembered = _remembered(step, rows, x, z, longest)
+    drift: Row = []
+    if mass is not None and mass.separable:
+        inverse = mass.values(B, {"params": x["params"]})
+        drift = [row[0] for row in mass.solve(inverse, [[a] for a in p])]
+        far = [h * v for v in drift]
+    else:
+        far = [_velocity(step, rows, row) for row in z]
+    reach = [a.op("max", b) * REACH for a, b in zip(longest, rows.packed([abs(y) for y in far]), strict=True)]
+    floor = [a * FADING for a in x["floor"]]
+    outputs: dict[str, list[Any]] = {
+        "q": q,
+        "p": p,
+        "carry": where_ok(carry, "carry"),
+        **{name: where_ok(values, name) for name, values in remembered.items()},
+        "length": longest,
+        "reach": where_ok([a.op("max", b) for a, b in zip(reach, floor, strict=True)], "reach"),
+        "floor": floor,
+        "trouble": [0.0],
+        "left": [0.0],
+    }
+    given = {name: indices(values, B) for name, values in {**x, "q": q, "p": p}.items()}
+    soft = mass is not None
+    if one is not None or not (mass is not None and mass.separable):
+        predicted = flat(step, rows, [ahead.propose(kept, choice) for kept in memory])
+        outputs["z"] = where_ok(predicted + x["z"][n * rows.length(s) :], "z")
+    if one is not None:
+        outputs |= _values(B, B.inline(one.before, **{name: given[name] for name, _ in one.before.inputs}))
+        outputs |= {
+            "scale": [size([outputs["z"][i] for i in own]).op("max", TINY) for own in components(step)],
+            "before": [0.0],
+            "doubt": [0.0],
+            "fresh": [0.0 if soft else ok],
+            "kept": [0.0],
+            "iterations": [0.0],
+        }
+    if mass is not None:
+        outputs |= _soft(step, rows, B, mass, x, q, outputs.get("z"), ahead, memory, choice)
+        if mass.separable:
+            outputs |= {"drift": drift} if mass.fixed else {"drift": drift, "mass": inverse}
+        outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}
+        outputs["inner" if mass.separable else "outer"] = [ok]
+        if mass.separable:
+            outputs["points"] = where_ok(outputs["points"], "points")
+    if event is not None:
+        g = _values(B, B.inline(event, **{name: given[name] for name, _ in event.inputs}))["g"]
+        crossed: Any = 0.0
+        for old, new, direction in zip(x["g"], g, x["directions"], strict=True):
+            crossed = crossed + _crossing(old, new, direction)
+        outputs["g"] = where_ok(g, "g")
+        outputs["crossed"] = [ok.op("if", crossed)]
+        outputs["began"] = [*x["g"], *x["q"], *x["p"], *x["z"]]
+    if energy:
+        E = _energy(B, system, step, given["t"][0], given["q"], given["p"], z, h, given["params"])
+        outputs["lowest"] = where_ok([x["lowest"][0].op("min", E)], "lowest")
+        outputs["highest"] = where_ok([x["highest"][0].op("max", E)], "highest")
+    return B.build(**{name: indices(values, B) for name, values in outputs.items()})
+
+
+def _values(B: Builder, found: dict[str, list[int]]) -> dict[str, list[Any]]:
+    return {name: [Value(B, k) for k in values] for name, values in found.items()}
+
+
+def _remembered(
+    step: Step, rows: Rows, x: dict[str, list[Value]], z: Sequence[Row], longest: Row
+) -> tuple[Prediction, list[Row], Value, dict[str, list[Any]]]:
+    """What a prediction remembers of each coordinate, its choice, and the new contents of its blocks."""
+    ahead = Prediction(step.s, rows)
+    (started,), memory = x["started"], x["memory"]
+    units = [1 / a for a in longest]
+    after: list[Row] = []
+    errors: Row = []
+    for j, row in enumerate(z):
+        old = memory[j * ahead.memory : (j + 1) * ahead.memory]
+        kept, off = ahead.assess(row, rows.number(units, j), started, old)
+        after.append(kept)
+        errors = off if j == 0 else [a.op("max", b) for a, b in zip(errors, off, strict=True)]
+    choice, lately = ahead.choose(errors, started, x["record"])
+    blocks = {"started": [1.0], "memory": [y for kept in after for y in kept], "record": lately}
+    return ahead, after, choice, blocks
+
+
+def _velocity(step: Step, rows: Rows, z: Row) -> Any:
+    """h times the velocity with which a step ends."""
+    slope = step.method.table.slope.tolist()
+    return sum(slope[v + 1] * rows.number(z, v) for v in range(step.s))
+
+
+def _soft(
+    step: Step,
+    rows: Rows,
+    B: Builder,
+    mass: Mass,
+    x: dict[str, list[Value]],
+    q: Sequence[Value],
+    start: list[Any] | None,
+    ahead: Prediction,
+    memory: Sequence[Row],
+    choice: Value,
+) -> dict[str, list[Any]]:
+    """What the chords of the next step begin with."""
+    outputs: dict[str, list[Any]] = {}
+    if not mass.separable and not mass.fixed:
+        assert start is not None
+        at = in_the_middle(step, rows, x["t"][0], x["h"][0], q, unknowns(step, rows, start)) | {"params": x["params"]}
+        outputs["mass"] = mass.values(B, at)
+    if not mass.separable:
+        assert start is not None
+        outputs["start"], begun = start, unknowns(step, rows, start)
+    elif step.s > WHOLE:
+        table = ahead.cut("ahead", choice)
+        begun = [apply(rows, table, row) for row in memory]
+    else:
+        gather = rows.columns("q 0")
+        begun = [apply(rows, gather, ahead.propose(row, choice)) for row in memory]
+    if mass.separable:
+        outputs["points"], outputs["choice"] = [y for row in begun for y in row], [choice]
+    outputs["soft_scale"] = [a.op("max", TINY) for a in rows.packed([size(row) for row in begun])]
+    return outputs
+
+
+def _energy(
+    B: Builder,
+    system: Lagrangian,
+    step: Step,
+    t: int,
+    q: Sequence[int],
+    p: Sequence[int],
+    z: Sequence[Row],
+    h: Value,
+    params: Sequence[int],
+) -> Value:
+    """E = p·v − L with L_v(t, q, v) = p, v from the polynomial's velocity by Newton."""
+    n = step.n
+    first = system.hessian.select("Lv", "Lvv")
+    v = indices((_velocity(step, OneByOne(), row) / h for row in z), B)
+    for _ in range(VELOCITY_ITERATIONS if first.depends("Lvv", "v") else 1):
+        at = B.inline(first, t=[t], q=q, v=v, params=params)
+        rows = [at["Lvv"][j * n : (j + 1) * n] for j in range(n)]
+        (dv,) = solve(B, rows, [[B.sub(a, b) for a, b in zip(p, at["Lv"], strict=True)]])
+        v = [B.add(a, b) for a, b in zip(v, dv, strict=True)]
+    L = B.inline(system.program, t=[t], q=q, v=v, params=params)["L"][0]
+    return Value(B, B.sub(B.sum(B.mul(a, b) for a, b in zip(p, v, strict=True)), L))
+
+
+def _crossing(old: Value, new: Value, direction: Value) -> Value:
+    """1 if g went through zero in the direction wanted: up (+1), down (−1), or either (0)."""
+    up = (old < 0.0) & ~(new < 0.0) & ~(direction < 0.0)
+    down = (old > 0.0) & ~(new > 0.0) & ~(direction > 0.0)
+    return up | down

@@ -1,0 +1,286 @@
+"""The mass chord of a whole step as Programs: gradients only, no Jacobian.
+
+    dz = −(S⁻¹ ⊗ M⁻¹) h R,    S = Σ_i w_i l_ν′(c_i) l_μ′(c_i),  M = L_vv in the middle of the step
+
+It contracts by O(h²) for a constant mass and by O(h) otherwise. Where f does not depend on v and m = M v with a
+constant M, the part of R with m is S ⊗ M z/h itself, and
+
+    z ← −(S⁻¹ ⊗ M⁻¹) h (R without it) .
+
+With one symmetric matrix for S⁻¹ that is the step of a discrete Lagrangian, too, whatever its rounding. Velocities are
+not needed, and what the next iteration reads, the places Z_i = Σ_ν l_ν(c_i) z^ν of the points, follow at once:
+
+    Z ← c h M⁻¹ p + G M⁻¹ f(q + Z),    G_ij = −Σ_νμ l_ν(c_i) h S⁻¹_νμ (l_μ(c_j) − δ_μs) h b_j .
+
+Such an inner iteration costs one product with a table instead of three. The last one goes the long way, by z: what G
+was rounded by, and the iteration has shrunk, is then all that is left of it.
+
+Trajectories lie side by side, or the points of one trajectory's step do (`step.rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from leastaction.backends.fused.judging import Seen, finite, judged
+from leastaction.backends.fused.mass import FloatArray, Mass, inverse_of
+from leastaction.methods import Galerkin
+from leastaction.numbers.precision import mpmath_digits
+from leastaction.program import Builder, Program, Value, indices
+from leastaction.step import prediction
+from leastaction.step.form import Samples, Step, stencils
+from leastaction.step.rows import Row, Rows, Table, apply, combine
+from leastaction.step.verdict import EPS, NEGLIGIBLE
+
+# What the state has of a chord beside what Newton's iteration has.
+OWN = {"scale": "soft_scale", "before": "soft_before", "doubt": "soft_doubt", "iterations": "soft_iterations"}
+
+
+def tables(step: Step) -> dict[str, Table]:
+    """The tables of a step, by name: functions of h."""
+    method = step.method
+    end = np.eye(step.s)[:, -1:]
+    inverse = inverse_of(method)
+    found: dict[str, Table] = {
+        **prediction.tables(method.table.modes, method.table.growth),
+        "solve": lambda h: inverse * -h,
+        "end": lambda _: end,
+    }
+    for e, term in enumerate(step.terms):
+        found |= {f"{name} {e}": table for name, table in _stencils(step.samples(term)).items()}
+    if len(step.terms) == 1:
+        inner, ahead = inner_of(method), method.table.l[:, 1:] @ method.table.growth
+        found["inner"] = lambda h: inner * (h * h)
+        found["ahead"] = lambda _: ahead
+    return found
+
+
+def _stencils(samples: Samples) -> dict[str, Table]:
+    return {
+        "times": lambda h: stencils(samples, h).times[:, None],
+        "weights": lambda h: stencils(samples, h).weights[:, None],
+        "q": lambda h: stencils(samples, h).gather["q"],
+        "v": lambda h: stencils(samples, h).gather["v"],
+        "f": lambda h: stencils(samples, h).scatter["f"].T,
+        "m": lambda h: stencils(samples, h).scatter["m"].T,
+    }
+
+
+def repeated(step: Step) -> frozenset[str]:
+    """The tables by which points are found: where there are none, the last point is repeated."""
+    return frozenset(
+        ["inner", "ahead", *(f"{name} {e}" for e in range(len(step.terms)) for name in ("times", "weights", "q", "v"))]
+    )
+
+
+@lru_cache(maxsize=64)
+def inner_of(method: Galerkin) -> FloatArray:
+    """G/h², every entry rounded once."""
+    table = method.exact_table(40)
+    with mpmath_digits(60):
+        l, dl = (mpmath.matrix([list(row[1:]) for row in table[name]]) for name in ("l", "dl"))
+        b, ends = mpmath.diag(list(table["b"])), l.copy()
+        for i in range(ends.rows):
+            ends[i, method.s - 1] -= 1
+        G = -l * (dl.T * b * dl) ** -1 * ends.T * b
+        return np.array([[float(G[i, j]) for j in range(G.cols)] for i in range(G.rows)])
+
+
+# --------------------------------------------------------------------------------------------- iterations
+
+
+def forces(step: Step, B: Builder, x: dict[str, list[Value]], rows: Rows, Z: Sequence[Row]) -> list[Row]:
+    """f at the points q + Z, a row for each coordinate, of a system whose f does not depend on v."""
+    program = step.terms[0].program.select("f")
+    (times,) = rows.columns("times 0")
+    given = []
+    for g, time in enumerate(times):
+        read = {
+            "t": [x["t"][0] + time],
+            "q": [a + row[g] for a, row in zip(x["q"], Z, strict=True)],
+            "v": [0.0] * step.n,
+            "params": x["params"],
+        }
+        given.append(B.inline(program, **{name: indices(read[name], B) for name, _ in program.inputs})["f"])
+    return [[Value(B, f[j]) for f in given] for j in range(step.n)]
+
+
+def inner(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
+    """Z from Z, of the trajectories that want it."""
+    x = {name: B.values(name) for name, _ in B.inputs}
+    Z = by_coordinate(step, x["points"])
+    (times,), G = rows.columns("times 0"), rows.columns("inner")
+    a = mass.solve(_inverse(mass, B, x), forces(step, B, x, rows, Z))
+    new = [
+        [y + time * v for y, time in zip(apply(rows, G, row), times, strict=True)]
+        for v, row in zip(x["drift"], a, strict=True)
+    ]
+    seen = judged(step, rows, _own(x), _differences(new, Z), new, fresh=False, chords=chords)
+    found, (iterations,) = seen.found, x["soft_iterations"]
+    going = ~found["ended"] & found["keep"] & ~found["doubt"]
+    rate = _rate(x, seen)
+    nearly = ~(iterations < 1) & (found["left"] * rate <= NEGLIGIBLE * EPS)
+    # Solved already, or in the next iteration: that goes the long way.
+    last = (found["solved"] & ~found["doubt"]) | (going & nearly)
+    after = {
+        "points": [y for row in new for y in row],
+        "rate": [rate],
+        "inner": [going & ~last],
+        "outer": [last],
+    }
+    return _wanted_by("inner", B, x, rows, after | _judged(seen, ~going & ~last))
+
+
+def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
+    """z and Z from Z, of the trajectories that want it."""
+    x = {name: B.values(name) for name, _ in B.inputs}
+    Z = by_coordinate(step, x["points"])
+    (weights,), (end,) = rows.columns("weights 0"), rows.columns("end")
+    scatter, gather, solve = rows.columns("f 0"), rows.columns("q 0"), rows.columns("solve")
+    R, impulse = [], []
+    for f, p in zip(forces(step, B, x, rows, Z), x["p"], strict=True):
+        row = [a * w for a, w in zip(f, weights, strict=True)]
+        numbers = [rows.number(row, i) for i in range(len(scatter))]
+        impulse.append(_sum(numbers))
+        R.append(_minus(combine(scatter, numbers), end, p))
+    z = [apply(rows, solve, row) for row in mass.solve(_inverse(mass, B, x), R)]
+    new = [apply(rows, gather, row) for row in z]
+    seen = judged(step, rows, _own(x), _differences(new, Z), new, fresh=False, chords=chords, rate=x["rate"][0])
+    going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
+    good = seen.found["good"] & finite(_sum(impulse))
+    after = {"z": flat(step, rows, z), "impulse": impulse, "points": [y for row in new for y in row], "outer": [going]}
+    return _wanted_by("outer", B, x, rows, after | _judged(seen, ~going & ~good))
+
+
+def chord(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
+    """z from z, of the trajectories that want it: f may depend on v, M on q and v, and there may be several terms."""
+    x = {name: B.values(name) for name, _ in B.inputs}
+    z = unknowns(step, rows, x["z"])
+    R, impulse = equations(step, rows, B, x, z)
+    solve = rows.columns("solve")
+    moves = [apply(rows, solve, row) for row in mass.solve(_inverse(mass, B, x), R)]
+    new = [[a + b for a, b in zip(old, move, strict=True)] for old, move in zip(z, moves, strict=True)]
+    seen = judged(step, rows, _own(x), moves, new, fresh=False, chords=chords, rate=x["rate"][0])
+    going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
+    good = seen.found["good"] & finite(_sum(impulse))
+    after = {"z": flat(step, rows, new), "impulse": impulse, "rate": [_rate(x, seen)], "outer": [going]}
+    return _wanted_by("outer", B, x, rows, after | _judged(seen, ~going & ~good))
+
+
+def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: Sequence[Row]) -> tuple[list[Row], Row]:
+    """R in rows, and the impulse."""
+    n, width = step.n, rows.length(step.s)
+    R: list[Row] = [[0.0] * width for _ in range(n)]
+    impulse: Row = [0.0] * n
+    for e, term in enumerate(step.terms):
+        (times,), (weights,) = rows.columns(f"times {e}"), rows.columns(f"weights {e}")
+        gather = {block: rows.columns(f"{block} {e}") for block in ("q", "v")}
+        q = [[a + y for y in apply(rows, gather["q"], row)] for a, row in zip(x["q"], z, strict=True)]
+        v = [apply(rows, gather["v"], row) for row in z]
+        given: list[dict[str, list[int]]] = []
+        for g, time in enumerate(times):
+            read = {"t": [x["t"][0] + time], "q": [y[g] for y in q], "v": [y[g] for y in v], "params": x["params"]}
+            given.append(B.inline(term.program, **{name: indices(read[name], B) for name, _ in term.program.inputs}))
+        for block in ("f", "m"):
+            if block not in given[0]:
+                continue
+            scatter = rows.columns(f"{block} {e}")
+            for j in range(n):
+                row = [Value(B, at[block][j]) * w for at, w in zip(given, weights, strict=True)]
+                numbers = [rows.number(row, i) for i in range(len(scatter))]
+                if block == "f":
+                    impulse[j] = impulse[j] + _sum(numbers)
+                R[j] = [a + b for a, b in zip(R[j], combine(scatter, numbers), strict=True)]
+    (end,) = rows.columns("end")
+    return [_minus(row, end, p) for row, p in zip(R, x["p"], strict=True)], impulse
+
+
+def restart(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
+    """z ← the prediction, of the trajectories for which chords did not do."""
+    x = {name: B.values(name) for name, _ in B.inputs}
+    z = x["start"] if not mass.separable else predicted(step, rows, x["memory"], x["choice"][0])
+    chosen = [x["failed"][0].where(new, old) for new, old in zip(z, x["z"], strict=True)]
+    return B.build(z=indices(chosen, B))
+
+
+def predicted(step: Step, rows: Rows, memory: Sequence[Value], choice: Value) -> list[Any]:
+    """z as it was predicted from what is remembered."""
+    ahead = prediction.Prediction(step.s, rows)
+    size = ahead.memory
+    return flat(step, rows, [ahead.propose(list(memory[j * size : (j + 1) * size]), choice) for j in range(step.n)])
+
+
+# ------------------------------------------------------------------------------------------------- details
+
+
+def unknowns(step: Step, rows: Rows, z: Sequence[Any]) -> list[Row]:
+    """The row of each coordinate among the unknowns."""
+    n, s = step.n, step.s
+    if rows.side_by_side:
+        return by_coordinate(step, z)
+    return [[z[v * n + j] for v in range(s)] for j in range(n)]
+
+
+def flat(step: Step, rows: Rows, z: Sequence[Row]) -> list[Any]:
+    """The unknowns from the rows of the coordinates."""
+    if rows.side_by_side:
+        return [y for row in z for y in row]
+    return [row[v] for v in range(step.s) for row in z]
+
+
+def by_coordinate(step: Step, values: Sequence[Any]) -> list[Row]:
+    """Rows that lie one after the other."""
+    width = len(values) // step.n
+    return [list(values[j * width : (j + 1) * width]) for j in range(step.n)]
+
+
+def _inverse(mass: Mass, B: Builder, x: dict[str, list[Value]]) -> list[Value]:
+    return mass.values(B, {}) if mass.fixed else x["mass"]
+
+
+def _own(x: dict[str, list[Value]]) -> dict[str, list[Value]]:
+    return x | {name: x[own] for name, own in OWN.items()}
+
+
+def _rate(x: dict[str, list[Value]], seen: Seen) -> Value:
+    """By what increments shrink: one before it is known."""
+    return (x["soft_iterations"][0] < 1).where(1.0, seen.after["before"][0] / x["soft_before"][0])
+
+
+def _judged(seen: Seen, failed: Value) -> dict[str, list[Any]]:
+    """What any chord changes: what was seen, and whether chords did not do: 1 in doubt, 2 not solved."""
+    after = {OWN.get(name, name): values for name, values in seen.after.items()}
+    return after | {"failed": [failed.op("if", seen.found["solved"].where(1.0, 2.0))]}
+
+
+def _wanted_by(flag: str, B: Builder, x: dict[str, list[Value]], rows: Rows, after: dict[str, list[Any]]) -> Program:
+    outputs = {name: indices(values, B) for name, values in after.items()}
+    if not rows.side_by_side:
+        (active,) = x[flag]
+        outputs = {
+            name: [B.select(active.k, k, old.k) for k, old in zip(values, x[name], strict=True)]
+            for name, values in outputs.items()
+        }
+    return B.build(**outputs)
+
+
+def _differences(new: Sequence[Row], old: Sequence[Row]) -> list[Row]:
+    return [[a - b for a, b in zip(x, y, strict=True)] for x, y in zip(new, old, strict=True)]
+
+
+def _minus(row: Row, end: Row, p: Value) -> Row:
+    """A row without p in its last place."""
+    return [a - c * p if isinstance(c, Value) or c != 0 else a for a, c in zip(row, end, strict=True)]
+
+
+def _sum(numbers: Sequence[Any]) -> Any:
+    """A sum by halves."""
+    if len(numbers) == 1:
+        return numbers[0]
+    half = len(numbers) // 2
+    return _sum(numbers[:half]) + _sum(numbers[half:])

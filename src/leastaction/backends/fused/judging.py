@@ -1,0 +1,67 @@
+"""After an increment: the new unknowns, the verdict on them, and what the trajectory wants next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leastaction.program import Value
+from leastaction.step.form import Step
+from leastaction.step.rows import Row, Rows, size
+from leastaction.step.verdict import FAR, verdict
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What an iteration found, and what the verdict says of it."""
+
+    found: dict[str, Any]
+    after: dict[str, list[Any]]  # of the state, what any iteration changes
+
+
+def judged(
+    step: Step,
+    rows: Rows,
+    x: dict[str, list[Value]],
+    moves: Sequence[Row],
+    new: Sequence[Row],
+    *,
+    fresh: bool,
+    chords: int,
+    rate: Value | None = None,
+) -> Seen:
+    """The verdict on increments, a row for each component.
+
+    x has before, iterations, doubt; and rows with a number for each component, scale, or coordinate, floor and reach.
+    A `rate` by which increments are known to shrink holds where rounding keeps them from it.
+    """
+    count = rows.length(step.n)
+    moved, top = rows.packed([size(row) for row in moves]), rows.packed([size(row) for row in new])
+    scale = [a.op("max", b) for a, b in zip(x["scale"], top, strict=True)]
+    beyond = [(a - b).op("max", 0.0) for a, b in zip(moved, x["floor"], strict=False)] + moved[count:]
+    largest = rows.largest([a / b for a, b in zip(beyond, scale, strict=True)])
+    limits = list(zip(x["reach"], moved, scale, strict=False))
+    total = sum((d for row in moves for d in row), moves[0][0] * 0.0)
+    spoilt = rows.largest([(total - total).op("ne", 0.0)])
+    seen = {
+        **{name: x[name][0] for name in ("before", "iterations", "doubt")},
+        "size": largest,
+        "sound": ~spoilt & finite(largest),
+        "off": rows.largest([reach < a for reach, a, _ in limits]),
+        "far": rows.largest([reach * FAR < b for reach, _, b in limits]),
+    }
+    found = verdict(seen, fresh=fresh, chords=chords, known=rate)
+    after: dict[str, list[Any]] = {
+        "scale": scale,
+        "before": [largest],
+        "doubt": [found["doubt"]],
+        "iterations": [seen["iterations"] + 1.0],
+        "left": [found["left"]],
+    }
+    return Seen(found, after)
+
+
+def finite(x: Any) -> Value:
+    """Whether a number is neither infinite nor NaN."""
+    return (x - x).op("eq", 0.0)

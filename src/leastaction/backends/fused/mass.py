@@ -1,0 +1,120 @@
+"""The mass matrix m_v as the mass chord sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.fused.elimination import factors
+from leastaction.methods import Galerkin
+from leastaction.numbers.precision import mpmath_digits
+from leastaction.program import Builder, Program, Value, indices
+from leastaction.quadrature import lagrange_basis, rounded
+from leastaction.step.form import Step
+from leastaction.step.rows import Row
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Mass:
+    """The Program of m_v at a point, all entries or the diagonal, and what is known of it.
+
+    constant    it depends on parameters alone
+    fixed       it depends on nothing
+    separable   it is constant, f does not depend on v, and m = M v
+    """
+
+    program: Program
+    diagonal: bool
+    constant: bool
+    fixed: bool
+    separable: bool
+
+    @property
+    def size(self) -> int:
+        """Numbers of its inverse, or of its factors."""
+        return self.program.output_size
+
+    def inverted(self, B: Builder, **at: Sequence[int]) -> list[int]:
+        """The inverse of a diagonal mass at a point, or the factors of a full one."""
+        entries = B.inline(self.program, **at)["m_v"]
+        if self.diagonal:
+            return [B.div(B.const(1.0), entry) for entry in entries]
+        n = int(np.sqrt(len(entries)))
+        return [x for row in factors(B, [entries[j * n : (j + 1) * n] for j in range(n)]) for x in row]
+
+    def values(self, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[Value]:
+        """The same as Values; what is not given is not needed."""
+        given = {name: indices(at.get(name, [0.0] * size), B) for name, size in self.program.inputs}
+        return [Value(B, k) for k in self.inverted(B, **given)]
+
+    def solve(self, inverse: Sequence[Value], right: Sequence[Row]) -> list[Row]:
+        """M⁻¹ times rows, one for each coordinate."""
+        if self.diagonal:
+            return [[a * y for y in row] for a, row in zip(inverse, right, strict=True)]
+        n, x = len(right), [list(row) for row in right]
+        for k in range(n):
+            for i in range(k):
+                x[k] = [a - inverse[k * n + i] * b for a, b in zip(x[k], x[i], strict=True)]
+            x[k] = [inverse[k * n + k] * a for a in x[k]]
+        for k in range(n - 1, -1, -1):
+            for i in range(k):
+                x[i] = [a - inverse[i * n + k] * b for a, b in zip(x[i], x[k], strict=True)]
+        return x
+
+
+@lru_cache(maxsize=64)
+def mass_of(step: Step) -> Mass:
+    """The mass of a step's system."""
+    (node,) = (term for term in step.terms if "m_v" in dict(term.slopes.outputs))
+    slopes, n = node.slopes, step.n
+    entries = slopes.output("m_v")
+    diagonal = all(slopes.code[entries[j * n + k]] == ("const", 0.0) for j in range(n) for k in range(n) if j != k)
+    program = slopes.with_outputs(m_v=[entries[j * n + j] for j in range(n)] if diagonal else entries)
+    constant = not slopes.depends("m_v", "t", "q", "v")
+    fixed = constant and not slopes.depends("m_v", "params")
+    zero = [all(slopes.code[k] == ("const", 0.0) for k in slopes.output(block)) for block in ("f_v", "m_q")]
+    separable = constant and all(zero) and len(step.terms) == 1 and not slopes.depends("m", "t", "q")
+    if separable:  # m = M v without a constant of its own
+        params = np.linspace(0.7, 1.3, step.params)
+        at_rest = slopes.select("m")(
+            *([0.3] * size if name != "v" else [0.0] * size for name, size in slopes.inputs[:-1]), params
+        )
+        separable = not any(at_rest["m"])
+    return Mass(program, diagonal, constant, fixed, separable)
+
+
+@lru_cache(maxsize=64)
+def inverse_of(method: Galerkin) -> FloatArray:
+    """The inverse of Σ_i w_i l_ν′(c_i) l_μ′(c_i), every entry rounded once."""
+    table = method.exact_table(40)
+    with mpmath_digits(60):
+        dl = mpmath.matrix([list(row[1:]) for row in table["dl"]])
+        inverse = (dl.T * mpmath.diag(list(table["b"])) * dl) ** -1
+        rows = [[(inverse[i, j] + inverse[j, i]) / 2 for j in range(method.s)] for i in range(method.s)]
+    return np.array([[float(x) for x in row] for row in rows])
+
+
+@lru_cache(maxsize=64)
+def middle_of(method: Galerkin) -> FloatArray:
+    """l_ν(½) and l_ν′(½), ν = 1 … s."""
+    values, slopes = lagrange_basis(list(method.exact_table()["d"]), [mpmath.mpf("0.5")])
+    return rounded([values[0][1:], slopes[0][1:]])
+
+
+def in_the_middle(step: Step, rows: Any, t: Value, h: Value, q: Sequence[Value], z: Sequence[Row]) -> dict[str, Row]:
+    """t, q and v in the middle of the step that z predicts."""
+    at, slope = middle_of(step.method).tolist()
+    numbers = [[rows.number(row, v) for v in range(step.s)] for row in z]
+    return {
+        "t": [t + h * 0.5],
+        "q": [a + sum(c * x for c, x in zip(at, row, strict=True)) for a, row in zip(q, numbers, strict=True)],
+        "v": [sum(c * x for c, x in zip(slope, row, strict=True)) / h for row in numbers],
+    }

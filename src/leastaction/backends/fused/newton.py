@@ -1,0 +1,105 @@
+"""One Newton iteration of a whole step as a Program, with a new Jacobian or with the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leastaction.backends.fused.elimination import factors, order_of, substitute
+from leastaction.backends.fused.equations import dot, equations
+from leastaction.backends.fused.judging import finite, judged
+from leastaction.backends.fused.work import work
+from leastaction.program import Builder, Program, Value, indices
+from leastaction.step.form import Step
+from leastaction.step.rows import OneByOne, Row
+
+Blocks = Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """The equations of a step, taken apart for the kernels.
+
+    before    (t, h, q, p, params) ↦ invariants: what does not depend on z
+    first     the same and (z, invariants) ↦ what one iteration needs, the right-hand side −R and the impulse; and what
+              is kept for the next ones, the impulse's derivatives by z and the factors of the Jacobian
+    again     the same, but for what is kept
+    pattern   where the factors are in their matrix; its other entries are the `constants`
+    """
+
+    before: Program
+    first: Program
+    again: Program
+    pattern: tuple[tuple[int, int], ...]
+    constants: dict[tuple[int, int], float]
+
+    @property
+    def chords(self) -> int:
+        """How many iterations that keep the Jacobian cost about as much as a fresh one."""
+        return int(work(self.first) / work(self.again))
+
+
+def iteration(step: Step) -> Iteration:
+    """The equations of a step, for the kernels."""
+    E, order = equations(step), order_of(step)
+    B = E.B
+    right = [B.op("neg", E.residual[i]) for i in order]
+    rows = factors(B, [E.jacobian[i] for i in order])
+    places = [(i, j) for i in range(len(rows)) for j in range(len(rows))]
+    constants = {(i, j): float(x) for i, j in places if (x := B.constant(rows[i][j])) is not None}
+    pattern = tuple(place for place in places if place not in constants)
+    whole = B.build(
+        right=right,
+        impulse=E.impulse,
+        slopes=[x for row in E.impulse_slope for x in row],
+        factors=[rows[i][j] for i, j in pattern],
+    )
+    before, first = whole.split("z", "invariants")
+    return Iteration(before, first, first.select("right", "impulse"), pattern, constants)
+
+
+def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
+    """An iteration with a new Jacobian, or with the last one, of the trajectories that want one."""
+    B = Builder(blocks)
+    x = {name: B.input(name) for name, _ in blocks}
+    program = one.first if fresh else one.again
+    found = B.inline(program, **{name: x[name] for name, _ in program.inputs})
+    kept = {name: found[name] for name in ("slopes", "factors")} if fresh else {}
+    right, impulse = found["right"], found["impulse"]
+    N, n = len(right), step.n
+    rows = [[B.const(one.constants.get((i, j), 0.0)) for j in range(N)] for i in range(N)]
+    for (i, j), factor in zip(one.pattern, (kept or x)["factors"], strict=True):
+        rows[i][j] = factor
+    dz = substitute(B, rows, right)
+    slopes = (kept or x)["slopes"]
+    impulse = [B.add(impulse[j], dot(B, slopes[j * N : (j + 1) * N], dz)) for j in range(n)]
+    new = [B.add(z, d) for z, d in zip(x["z"], dz, strict=True)]
+
+    def by_component(values: Sequence[int]) -> list[Row]:
+        return [[Value(B, values[i]) for i in own] for own in components(step)]
+
+    values = {name: B.values(name) for name, _ in blocks}
+    seen = judged(step, OneByOne(), values, by_component(dz), by_component(new), fresh=fresh, chords=one.chords)
+    ended, keep = seen.found["ended"], seen.found["keep"]
+    good = seen.found["good"] & finite(Value(B, B.sum(impulse)))
+    after: dict[str, list[Any]] = {
+        "z": [Value(B, k) for k in new],
+        "impulse": [Value(B, k) for k in impulse],
+        **seen.after,
+        "fresh": [~ended & ~keep],
+        "kept": [~ended & keep],
+        "trouble": [ended & ~good],
+    }
+    active = x["fresh" if fresh else "kept"][0]
+    chosen = {
+        name: [B.select(active, k, old) for k, old in zip(indices(values, B), x[name], strict=True)]
+        for name, values in after.items()
+    }
+    return B.build(**kept, **chosen)
+
+
+def components(step: Step) -> list[list[int]]:
+    """Where the unknowns of each coordinate, and of each multiplier, are in z."""
+    n, s, m = step.n, step.s, step.multipliers
+    return [[v * n + j for v in range(s)] for j in range(n)] + [[s * n + v * m + a for v in range(s)] for a in range(m)]

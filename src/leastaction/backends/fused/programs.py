@@ -1,0 +1,160 @@
+"""The kernels of a whole step, which work in place: inputs are a trajectory's state, outputs parts of it by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leastaction.backends.fused.advance import advance
+from leastaction.backends.fused.chord import chord, inner, outer, repeated, restart, tables
+from leastaction.backends.fused.mass import Mass, mass_of
+from leastaction.backends.fused.newton import iteration, newton
+from leastaction.backends.fused.work import chord_length, newton_length, newton_work, work
+from leastaction.program import Builder, Program, Value
+from leastaction.step.form import Step, step_of
+from leastaction.step.prediction import Prediction
+from leastaction.step.rows import OneByOne, Rows, SideBySide
+
+if TYPE_CHECKING:
+    from leastaction.lagrangian import Lagrangian
+    from leastaction.methods import Galerkin
+
+Blocks = list[tuple[str, int]]
+
+# Beyond these, whole-step code costs more to compile and to fetch than it saves.
+MOST_INSTRUCTIONS = 4000
+MOST_CHORD_INSTRUCTIONS = 12_000
+FEWEST_CHORDS = 4  # where Newton costs less than so many, there are none
+MOST_CHORDS = 40
+
+
+@dataclass(frozen=True)
+class StepPrograms:
+    """The kernels by name: advance; inner, outer and restart of chords, fresh and kept of Newton's iteration.
+
+    Beside the state `advance` gives, where there are events, `crossed` and what the step began with. `tables` are rows
+    of coefficients that a kernel with points side by side reads.
+    """
+
+    kernels: dict[str, Program]
+    tables: SideBySide | None = None
+
+
+def step_programs(
+    system: Lagrangian, method: Galerkin, event: Program | None = None, energy: bool = False
+) -> StepPrograms | None:
+    """The kernels for trajectories side by side, or for one alone: Newton's iteration if it is short enough, and chords
+    where they pay. None if either would be too long.
+
+    Wanted may be event functions g(t, q, p), and the range of the energy.
+    """
+    step = step_of(system, method)
+    mass = None if step.multipliers else mass_of(step)
+    has_newton = newton_length(step) <= MOST_INSTRUCTIONS
+    if not has_newton and (mass is None or chord_length(step, mass) > MOST_CHORD_INSTRUCTIONS):
+        return None
+    one = iteration(step) if has_newton else None
+    n, N, events = step.n, step.s * (step.n + step.multipliers), event.output_size if event else 0
+    blocks = [
+        ("t", 1), ("h", 1), ("params", step.params), ("alive", 1), ("directions", events),
+        ("q", n), ("p", n), ("carry", 2 * n),
+        *_remembered(step, OneByOne()),
+        ("g", events), ("lowest", int(energy)), ("highest", int(energy)),
+        ("z", N), ("impulse", n), ("trouble", 1), ("left", 1),
+    ]  # fmt: skip
+    if one is not None:
+        blocks += [
+            ("invariants", one.before.output_size), ("slopes", n * N), ("factors", len(one.pattern)),
+            ("scale", n + step.multipliers), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1), ("iterations", 1),
+        ]  # fmt: skip
+    soft: dict[str, Program] = {}
+    if mass is not None:
+        whole = [*blocks, *_soft(step, OneByOne(), mass)]
+        chords = MOST_CHORDS
+        if one is not None:
+            cost = sum(work(newton(step, one, blocks, fresh)) * (1 if fresh else 2) for fresh in (True, False))
+            chords = int(cost / work(_chord(step, mass, _one_by_one(step, whole), 1)))
+        if chords >= FEWEST_CHORDS:
+            blocks = whole
+            soft = _chords(step, mass, lambda: _one_by_one(step, blocks), min(chords, MOST_CHORDS))
+    rows, B = _one_by_one(step, blocks)
+    onward = advance(system, step, rows, B, one, mass if soft else None, event, energy)
+    kernels = {"advance": onward, **soft}
+    if one is not None:
+        kernels |= {"fresh": newton(step, one, blocks, True), "kept": newton(step, one, blocks, False)}
+    return StepPrograms(kernels)
+
+
+def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | None:
+    """The kernels for one trajectory, the points of its step side by side in `lanes` lanes: chords alone.
+
+    None if there are none, or if they would be too long.
+    """
+    step = step_of(system, method)
+    if step.multipliers:
+        return None
+    mass, rows = mass_of(step), SideBySide(tables(step), lanes, None, repeated(step))
+    if chord_length(step, mass) / lanes > MOST_CHORD_INSTRUCTIONS:
+        return None
+    n, N = step.n, step.n * rows.length(step.s)
+    blocks = [
+        ("t", 1), ("h", 1), ("params", step.params), ("alive", 1), ("tables", rows.size),
+        ("q", n), ("p", n), ("carry", 2 * n),
+        *_remembered(step, rows),
+        ("z", N), ("impulse", n), ("trouble", 1), ("left", 1), *_soft(step, rows, mass),
+    ]  # fmt: skip
+
+    def builder() -> tuple[Any, Builder]:
+        B = Builder(blocks)
+        return SideBySide(rows.tables, lanes, B, rows.repeated), B
+
+    newtons = newton_work(step, lanes) / work(_chord(step, mass, builder(), 1))
+    ahead, B = builder()
+    onward = advance(system, step, ahead, B, None, mass, None, False)
+    soft = _chords(step, mass, builder, max(FEWEST_CHORDS, min(MOST_CHORDS, int(2 * newtons))))
+    return StepPrograms({"advance": onward, **soft}, rows)
+
+
+def _one_by_one(step: Step, blocks: Blocks) -> tuple[Rows, Builder]:
+    B = Builder(blocks)
+    return OneByOne(tables(step), Value(B, B.input("h")[0])), B
+
+
+def _chord(step: Step, mass: Mass, builder: tuple[Rows, Builder], chords: int) -> Program:
+    """The chord that is taken most often."""
+    return (inner if mass.separable else chord)(step, mass, *builder, chords)
+
+
+def _chords(step: Step, mass: Mass, builder: Callable[[], tuple[Rows, Builder]], chords: int) -> dict[str, Program]:
+    found = {"restart": restart(step, mass, *builder())}
+    if mass.separable:
+        return found | {
+            "inner": inner(step, mass, *builder(), chords),
+            "outer": outer(step, mass, *builder(), chords),
+        }
+    return found | {"outer": chord(step, mass, *builder(), chords)}
+
+
+def _remembered(step: Step, rows: Rows) -> Blocks:
+    """What a prediction remembers, and the lengths of steps."""
+    ahead, n = Prediction(step.s, rows), step.n
+    packed = rows.length(n)
+    return [
+        ("started", 1), ("memory", n * ahead.memory), ("record", ahead.record),
+        ("length", packed), ("reach", packed), ("floor", packed),
+    ]  # fmt: skip
+
+
+def _soft(step: Step, rows: Rows, mass: Mass) -> Blocks:
+    """What belongs to chords."""
+    n, N = step.n, step.n * rows.length(step.s)
+    own = (
+        [("points", n * rows.length(len(step.samples(step.terms[0]).tau))), ("drift", n), ("choice", 1), ("inner", 1)]
+        if mass.separable
+        else [("start", N)]
+    )
+    return [
+        ("mass", 0 if mass.fixed else mass.size), *own, ("rate", 1), ("soft_scale", rows.length(n)), ("soft_before", 1),
+        ("soft_doubt", 1), ("soft_iterations", 1), ("outer", 1), ("failed", 1), ("rest", 1),
+    ]  # fmt: skip

@@ -1,0 +1,48 @@
+"""What kernels cost, counted in additions: it decides between kernels, and nothing else depends on it."""
+
+from __future__ import annotations
+
+from leastaction.backends.fused.mass import Mass
+from leastaction.program import ACROSS, BINARY, UNARY, Program
+from leastaction.step.form import Step
+
+# What operations cost in lanes, roughly; of what is not listed, FUNCTION.
+WORK = {
+    **dict.fromkeys(("neg", "sq", "abs", "add", "sub", "mul", "min", "max", "copysign", "select", "if"), 1.0),
+    **dict.fromkeys(("lt", "le", "eq", "ne", "and", "or", "not", "sign", "floor", "ceil"), 2.0),
+    **dict.fromkeys(ACROSS, 1.0),
+    "largest": 4.0,
+    "div": 8.0,
+    "sqrt": 10.0,
+}
+FUNCTION = 25.0
+# Loops over points, rows and columns are so many times slower than the same written out: measured on Newton's iteration
+# with 4 to 60 unknowns.
+LOOPS = 5.0
+
+
+def work(program: Program) -> float:
+    """What a program costs, in additions."""
+    return sum(WORK.get(op, FUNCTION if op in UNARY or op in BINARY else 0.0) for op, *_ in program.code)
+
+
+def newton_length(step: Step) -> int:
+    """About how many instructions a whole Newton step has."""
+    nodes = sum(len(step.samples(term).tau) * len(term.slopes.code) for term in step.terms)
+    return nodes + (step.s * (step.n + step.multipliers)) ** 3
+
+
+def newton_work(step: Step, lanes: int) -> float:
+    """About what a Newton iteration in the loops costs, the points of the step side by side."""
+    nodes = sum(-(-len(step.samples(term).tau) // lanes) * work(term.slopes) for term in step.terms)
+    return LOOPS * (nodes + (step.s * (step.n + step.multipliers)) ** 3 / (2 * lanes))
+
+
+def chord_length(step: Step, mass: Mass) -> int:
+    """About how many instructions a chord has, every number by itself."""
+    n, s = step.n, step.s
+    total = n * s * s + (n if mass.diagonal else n * n * (n / 3 + s))
+    for term in step.terms:
+        r = len(step.samples(term).tau)
+        total += r * len(term.program.code) + (2 if mass.separable else 4) * n * r * s
+    return int(total)

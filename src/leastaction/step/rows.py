@@ -1,0 +1,167 @@
+"""Rows of numbers in a kernel: what belongs to the control points, or to the points of a term, of one coordinate.
+
+    one by one      every number is a value of its own: lanes are trajectories, or there is one lane
+    side by side    a row lies in vectors, its numbers in their lanes: one trajectory, the points of its step in vectors
+
+A row may also have a number for each coordinate: `packed` makes one.
+
+Side by side, a table of coefficients has other numbers in every lane, so it is part of what a kernel reads: columns,
+each a row, padded with zeros, or, where a kernel is to find numbers there, with the last. One by one it is written into
+the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.program import LANE, Builder, Value
+
+Row = list[Any]  # Values; where they are known, numbers
+Table = Callable[[Any], NDArray[Any]]  # h ↦ a matrix, (length of a row, columns)
+
+
+class Rows(Protocol):
+    """How rows lie, and what is done with them."""
+
+    side_by_side: bool
+
+    def length(self, count: int) -> int:
+        """How many values a row of so many numbers is."""
+
+    def number(self, row: Row, i: int) -> Any:
+        """The i-th number of a row."""
+
+    def largest(self, values: Sequence[Value]) -> Value:
+        """The largest of all numbers in some values."""
+
+    def packed(self, values: Sequence[Value]) -> Row:
+        """A row of the largest numbers in each of the values."""
+
+    def columns(self, name: str) -> list[Row]:
+        """The columns of a table."""
+
+
+def apply(rows: Rows, columns: Sequence[Row], x: Row) -> Row:
+    """A matrix, by its columns, times a row."""
+    return combine(columns, [rows.number(x, k) for k in range(len(columns))])
+
+
+def combine(columns: Sequence[Row], numbers: Sequence[Any]) -> Row:
+    """The sum of columns times numbers, by halves: two short chains of sums wait less than a long one."""
+    if len(columns) > 4:
+        half = len(columns) // 2
+        parts = combine(columns[:half], numbers[:half]), combine(columns[half:], numbers[half:])
+        return [a + b for a, b in zip(*parts, strict=True)]
+    total: Row = [0.0] * len(columns[0])
+    for column, number in zip(columns, numbers, strict=True):
+        total = [a + c * number if _there(c) else a for a, c in zip(total, column, strict=True)]
+    return total
+
+
+def _there(c: Any) -> bool:
+    return isinstance(c, Value) or c != 0
+
+
+def size(row: Sequence[Any]) -> Any:
+    """The largest absolute values in a row, of those that lie over each other; what is known is zero."""
+    return _over([abs(value) for value in row if isinstance(value, Value)])
+
+
+def _over(values: Sequence[Any]) -> Any:
+    found = values[0]
+    for value in values[1:]:
+        found = found.op("max", value)
+    return found
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """Every number a value."""
+
+    tables: dict[str, Table] = field(default_factory=dict)
+    h: Any = None
+    side_by_side = False
+
+    def length(self, count: int) -> int:
+        return count
+
+    def number(self, row: Row, i: int) -> Any:
+        return row[i]
+
+    def largest(self, values: Sequence[Value]) -> Value:
+        return _over(values)
+
+    def packed(self, values: Sequence[Value]) -> Row:
+        return list(values)
+
+    def columns(self, name: str) -> list[Row]:
+        return [list(column) for column in self.tables[name](self.h).T.tolist()]
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Rows in vectors of W lanes; the tables are a block of what the kernel reads."""
+
+    tables: dict[str, Table]
+    lanes: int
+    B: Builder | None = None
+    repeated: frozenset[str] = frozenset()  # tables padded with their last row
+    side_by_side = True
+
+    def length(self, count: int) -> int:
+        return -(-count // self.lanes)
+
+    def number(self, row: Row, i: int) -> Any:
+        vector = row[i // self.lanes]
+        return vector.op(LANE[i % self.lanes]) if isinstance(vector, Value) else vector
+
+    def largest(self, values: Sequence[Value]) -> Value:
+        return _over(values).op("largest")
+
+    def packed(self, values: Sequence[Value]) -> Row:
+        row, nothing = [], values[0] * 0.0
+        for begin in range(0, len(values), self.lanes):
+            group = list(values[begin : begin + self.lanes])
+            group += [nothing] * (self.lanes - len(group))
+            k = 1
+            while len(group) > 1:
+                group = [a.op(f"fold{k}", b) for a, b in zip(group[::2], group[1::2], strict=True)]
+                k *= 2
+            row += group
+        return row
+
+    def columns(self, name: str) -> list[Row]:
+        assert self.B is not None
+        values, (begin, height, width) = self.B.values("tables"), self.places[name]
+        return [values[begin + k * height : begin + (k + 1) * height] for k in range(width)]
+
+    @property
+    def places(self) -> dict[str, tuple[int, int, int]]:
+        """Where each table begins, how many vectors a column is, and how many columns there are."""
+        found, begin = {}, 0
+        for name, table in self.tables.items():
+            count, width = table(1.0).shape
+            height = self.length(count)
+            found[name] = (begin, height, width)
+            begin += height * width
+        return found
+
+    @property
+    def size(self) -> int:
+        """Vectors of all tables."""
+        return sum(height * width for _, height, width in self.places.values())
+
+    def numbers(self, h: float) -> NDArray[np.float64]:
+        """What the tables are at step h, (size, lanes)."""
+        found = []
+        for name, table in self.tables.items():
+            matrix = np.asarray(table(h), float)
+            mode = "edge" if name in self.repeated else "constant"
+            padding = self.length(len(matrix)) * self.lanes - len(matrix)
+            found.append(np.pad(matrix, ((0, padding), (0, 0)), mode=mode).T.reshape(-1, self.lanes))  # type: ignore[call-overload]
+        return np.concatenate(found)

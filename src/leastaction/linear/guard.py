@@ -73,7 +73,7 @@ def _error(propagator: Propagator, finding: str) -> UnstableStepError:
         )
     return UnstableStepError(
         f"{method.name} is not stable with h = {h:.6g} on this system: {finding}. The highest frequency is {about}"
-        f"ω_max = {highest:.6g}, h ω_max = {h * highest:.6g}; without damping the method is stable for h ω in {written}. "
+        f"ω_max = {highest:.6g}, h ω_max = {h * highest:.6g}; undamped, the method is stable for h ω in {written}. "
         f"{advice}, or {stable_alternative(method).name}, which is stable for every h, or insist with "
         "allow_unstable=True."
     )

@@ -106,6 +106,14 @@ def eliminate(a: Any, fixed: Any) -> Any:
     return a.tocsr()[keep][:, keep] if is_sparse(a) else np.asarray(a)[np.ix_(keep, keep)]
 
 
+def chosen_dofs(dofs: Any, n: int, name: str = "dofs") -> NDArray[np.int64]:
+    """Degrees of freedom by number, checked; negative ones count from the end."""
+    chosen = np.atleast_1d(np.asarray(dofs))
+    if chosen.dtype.kind not in "iu" or chosen.ndim != 1 or not chosen.size or chosen.min() < -n or chosen.max() >= n:
+        raise ValueError(f"{name} must list degrees of freedom as indices below n = {n}; got {dofs!r}")
+    return chosen.astype(np.int64) % n
+
+
 def free(n: int, fixed: Any) -> NDArray[np.intp]:
     """The degrees of freedom that are not fixed, ascending.
 

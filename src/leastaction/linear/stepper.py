@@ -21,6 +21,7 @@ from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
 from leastaction.linear.factor import one_thread
 from leastaction.linear.forcing import Samples
 from leastaction.linear.guard import require_stable
+from leastaction.linear.matrices import chosen_dofs
 from leastaction.linear.system import Quadratic
 from leastaction.methods import Method
 
@@ -137,12 +138,7 @@ class LinearStepper:
 
 def stored_dofs(output: ArrayLike | None, n: int) -> NDArray[np.int64]:
     """The degrees of freedom to store, checked; all of them for None."""
-    if output is None:
-        return np.arange(n)
-    dofs = np.atleast_1d(np.asarray(output))
-    if dofs.dtype.kind not in "iu" or dofs.ndim != 1 or not dofs.size or dofs.min() < -n or dofs.max() >= n:
-        raise ValueError(f"output must list degrees of freedom as indices below n = {n}; got {output!r}")
-    return dofs.astype(np.int64) % n
+    return np.arange(n) if output is None else chosen_dofs(output, n, "output")
 
 
 def _add(x: FloatArray, carry: FloatArray, d: FloatArray) -> None:

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
 from leastaction.linear.factor import Factor, factor
-from leastaction.linear.forcing import Constant, Rayleigh, as_load, is_constant, reduced
+from leastaction.linear.forcing import Constant, Rayleigh, as_load, checked, is_constant, reduced
 from leastaction.linear.highest import highest_frequency
 from leastaction.linear.matrices import (
+    chosen_dofs,
     diagonal,
     eliminate,
     exact_entries,
@@ -38,7 +39,8 @@ class Quadratic:
     M    mass: symmetric positive definite; a vector is a lumped (diagonal) mass
     K    stiffness: symmetric positive semidefinite (a structure may float freely)
     C    viscous damping: a symmetric matrix, or Rayleigh(alpha, beta)
-    f    load: a function of t giving n numbers, a pair (times, values) to interpolate, or a constant vector
+    f    load: a function of t giving n numbers, a pair (times, values) to interpolate, a vector times a record
+         (`linear.Load`), or a constant vector
 
     Matrices are NumPy or scipy.sparse; if one is sparse, all are. Dense ones may hold exact numbers, as text ("1/3"),
     Fraction or SymPy numbers: float64 rounds them, runs with digits= use them as they are.
@@ -108,6 +110,26 @@ class Quadratic:
         """v = M⁻¹ p."""
         p = np.asarray(p, dtype=float)
         return np.asarray(self.mass_factor.solve(p.reshape(-1, self.n).T).T.reshape(p.shape))
+
+    def acceleration(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
+        """a = M⁻¹ (f(t) − C v − K q)."""
+        q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
+        force = -_rows(self.K, q)
+        if self.C is not None:
+            force -= np.asarray(self.damping_force(self.velocity(q, p).reshape(-1, self.n).T)).T.reshape(q.shape)
+        if self.f is not None:
+            times = np.broadcast_to(np.asarray(t, dtype=float), q.shape[:-1])
+            force += np.array([checked(self.f(at), self.n, at) for at in times.ravel()]).reshape(q.shape)
+        return self.velocity(q, force)
+
+    def around(self, dofs: Any) -> NDArray[np.int64]:
+        """These degrees of freedom and all that K and C couple to them, ascending: with a lumped mass their states give
+
+        the accelerations of `dofs`, so that `output=system.around(dofs)` is enough for `path.acceleration(dofs)`.
+        """
+        dofs = chosen_dofs(dofs, self.n)
+        coupled = [a for a in (self.K, self.C) if a is not None and not isinstance(a, Rayleigh)]
+        return np.unique(np.concatenate([dofs, *(a[dofs].nonzero()[1] for a in coupled)])).astype(np.int64)
 
     def damping_force(self, v: FloatArray) -> Any:
         """C v."""

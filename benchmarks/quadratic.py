@@ -245,7 +245,7 @@ def main() -> None:
     if "accuracy" in args.only or "opensees" in args.only:
         model = cantilever(*size)
         system = la.Quadratic(model.lumped, model.K)
-        exact = reference(model, system.M)
+        exact = reference(model, system)
         if "opensees" in args.only:
             opensees(size, exact)
         if "accuracy" in args.only:

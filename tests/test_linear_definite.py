@@ -84,6 +84,13 @@ def test_random_pencils(seed, n, share):
         assert system.below(omega) == (share > 1)
 
 
+def test_bounds_beyond_the_range_of_squares():
+    for system in (la.Quadratic([1.0, 2.0], [[1.0, 0.1], [0.1, 1.0]]), la.Quadratic([1.0, 2.0], [1.0, 3.0])):
+        assert system.below(np.inf) and system.below(1e200) and not system.below(1e-200) and not system.below(0.0)
+    free = la.Quadratic([1.0, 2.0], [0.0, 0.0])
+    assert free.below(1e-300) and free.below(1.0) and not free.below(0.0)
+
+
 def test_zero_pivots_are_not_positive():
     """[[1, 1], [1, 1]] beside others: singular; and [[0, 1], [1, 0]], which elimination cannot even begin."""
     for block in ([[1.0, 1.0], [1.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]], [[1.0, 2.0], [2.0, 1.0]]):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.linear.matrices import symmetric
 from leastaction.numbers.rounding import FLOAT64
 
 FloatArray = NDArray[np.float64]
@@ -110,11 +111,11 @@ class Load(Samples):
         M (q̈ + r a) + C q̇ + K q = 0, since springs and dampers do not feel what moves all alike (of damping αM that is
         the convention). Degrees of freedom held to the ground are taken out afterwards, by `Quadratic.without`.
         """
-        r = np.asarray(direction, dtype=float)
-        n = np.shape(M)[0]
+        mass, r = symmetric(M, "M"), np.asarray(direction, dtype=float)
+        n = mass.shape[0]
         if r.ndim not in (1, 2) or len(r) != n:
             raise ValueError(f"the direction must have {n} rows, one for each degree of freedom; got shape {r.shape}")
-        inertia = np.asarray(M)[:, None] * r.reshape(n, -1) if np.ndim(M) == 1 else M @ r.reshape(n, -1)
+        inertia = mass[:, None] * r.reshape(n, -1) if mass.ndim == 1 else mass @ r.reshape(n, -1)
         return cls(-inertia, times, acceleration, degree)
 
     def on(self, keep: NDArray[np.intp]) -> Load:

@@ -246,8 +246,8 @@ def _coupled(
 
 def _whole(what: str, system: Quadratic) -> str:
     return (
-        f"{what} need the whole state where M is not diagonal, since v = M⁻¹p at one place depends on all p. Run without "
-        f"output= (all {system.n} degrees of freedom; store= keeps them on disk), or with a lumped mass"
+        f"{what} need the whole state where M is not diagonal, since v = M⁻¹p at one place depends on all p. Run "
+        f"without output= (all {system.n} degrees of freedom; store= keeps them on disk), or with a lumped mass"
     )
 
 

@@ -229,12 +229,15 @@ class Quadratic:
         return modes(self.M, self.K)
 
     def below(self, omega: float) -> bool:
-        """Whether every frequency is below ω: whether ω²M − K is positive definite. No eigenvalue is computed."""
-        if omega == np.inf:
-            return True
+        """Whether every frequency is below ω: whether M − K/ω² is positive definite. No eigenvalue is computed."""
+        square = omega * omega
+        if square == np.inf or not (self.K.data if self.sparse else self.K).any():
+            return omega > 0
+        if square == 0:
+            return False
         if self.mass_diagonal is not None and self.stiffness_diagonal is not None:
-            return bool((self.stiffness_diagonal < omega**2 * self.mass_diagonal).all())
-        return positive_definite(omega**2 * self.M - self.K)
+            return bool((self.stiffness_diagonal / square < self.mass_diagonal).all())
+        return positive_definite(self.M - self.K / square)
 
     @cached_property
     def omega_max(self) -> float:

@@ -265,10 +265,10 @@ def _section(
 
 _KINDS: dict[str, Callable[..., _Lines]] = {
     "configuration": _configuration,
-    "history": _history,
     "phase": _phase,
     "energy": _energy,
     "section": _section,
     "invariants": _invariants,
     "spectrum": _spectrum,
+    "history": _history,
 }

@@ -49,7 +49,7 @@ def velocity(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
     if path.output is None:
         return system.velocity(path.q, path.p)[:, wanted]
     if system.mass_diagonal is None:
-        raise ValueError(_whole("velocities", system))
+        raise ValueError(_whole("velocities", path))
     return np.asarray(np.asarray(path.p)[:, _places(wanted, stored)] / system.mass_diagonal[wanted])
 
 
@@ -60,7 +60,7 @@ def acceleration(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
     if path.output is None:
         return system.acceleration(path.q, path.p, path.t)[:, wanted]
     if system.mass_diagonal is None:
-        raise ValueError(_whole("accelerations", system))
+        raise ValueError(_whole("accelerations", path))
     missing = np.setdiff1d(system.around(wanted), stored)
     if missing.size:
         raise ValueError(
@@ -244,10 +244,11 @@ def _coupled(
     return np.asarray((_rows(a, rows)[:, asked] @ known.T).T)
 
 
-def _whole(what: str, system: Quadratic) -> str:
+def _whole(what: str, path: Stored) -> str:
     return (
-        f"{what} need the whole state where M is not diagonal, since v = M⁻¹p at one place depends on all p. Run "
-        f"without output= (all {system.n} degrees of freedom; store= keeps them on disk), or with a lumped mass"
+        f"{what} need the whole state where M is not diagonal, since v = M⁻¹p at one place depends on all p; this path "
+        f"stores {len(path.output)} of {path.system.n} degrees of freedom. Run without output= (store= keeps the states "
+        "on disk), or with a lumped mass"
     )
 
 

@@ -246,9 +246,9 @@ def _coupled(
 
 def _whole(what: str, path: Stored) -> str:
     return (
-        f"{what} need the whole state where M is not diagonal, since v = M⁻¹p at one place depends on all p; this path "
-        f"stores {len(path.output)} of {path.system.n} degrees of freedom. Run without output= (store= keeps the states "
-        "on disk), or with a lumped mass"
+        f"{what} need the whole state where M is not diagonal, since v = M⁻¹p at one place depends on all p; this "
+        f"path stores {len(path.output)} of {path.system.n} degrees of freedom. Run without output= (store= keeps "
+        "the states on disk), or with a lumped mass"
     )
 
 

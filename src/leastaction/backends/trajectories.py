@@ -32,7 +32,8 @@ Event = tuple[int, int, bool]  # direction, how many to record, whether it stops
 _NOTHING = np.zeros(1)
 KERNELS = ("advance", "inner", "outer", "restart", "fresh", "kept")
 
-# Single trajectories of more unknowns than these are faster in the solver's loops, with the points side by side.
+# Single trajectories of higher degree or of more unknowns than these are faster with the points side by side.
+MOST_DEGREE = 3
 MOST_UNKNOWNS = 8
 
 
@@ -53,8 +54,9 @@ class Backend:
     @cached_property
     def programs(self) -> StepPrograms | None:
         """The kernels of a whole step, or None where the solver's loops do it."""
-        if self.lanes > 1 or self.step.s * self.step.n <= MOST_UNKNOWNS:
-            return step_programs(self.system, self.method, self.event, self.energy)
+        small = self.step.s <= MOST_DEGREE and self.step.s * self.step.n <= MOST_UNKNOWNS
+        if self.lanes > 1 or small:
+            return step_programs(self.system, self.method, self.event, self.energy, self.lanes > 1)
         return side_by_side(self.system, self.method, native_lanes())
 
     @property

@@ -3,10 +3,10 @@
 With modes the Legendre coefficients of the last step's velocity, growth · modes is its polynomial over the next step.
 Extrapolation magnifies a mode of degree j by about 5.8^j, so for s > WHOLE the polynomial is cut to the degree that
 would have predicted the end of the step just solved best. Up to WHOLE it is taken whole and misses step k by e_k =
-z_k − (prediction). That varies slowly from step to step, so it is itself extrapolated by backward differences: e_{k+1}
-≈ e_k + ∇e_k + ∇²e_k. How many of them to add, none to three, is what has predicted best lately: by the largest error, older
-ones counting half as much with every step. Steps so coarse that even the best was far off are predicted by the
-polynomial alone: there the differences lead to other roots.
+z_k − (prediction). That varies slowly from step to step, so it is itself extrapolated by backward differences:
+e_{k+1} ≈ e_k + ∇e_k + ∇²e_k. How many of them to add, none to three, is what has predicted best lately: by the largest
+error, older ones counting half as much with every step. Steps so coarse that even the best was far off are predicted by
+the polynomial alone: there the differences lead to other roots.
 
 Errors are counted in lengths of the steps lately, coordinate by coordinate, so that units do not matter. A prediction
 has three stages, of which the first and the last know one coordinate alone:

@@ -6,9 +6,9 @@ largest |z_j^ν| in this step so far, the size of the k-th increment is δ_k = m
 
     done        if what would come next is negligible, or if δ_k is small and shrinks no more (θ > ½): the floor.
                 After a fresh Jacobian at both, the next increment is δ_k θ² (Newton), else δ_k θ (a chord).
-    in doubt    if the first increment is longer than thrice the steps lately, or than thrice h times the velocity, in
-                any coordinate; if the root is farther away than twice that; or if the iteration contracts less than
-                the theorem below promises.
+    in doubt    if the first increment is longer, in any coordinate, than thrice the steps lately and than one and a
+                half times h times the velocity; if the root is farther away than twice that; or if the iteration
+                contracts less than the theorem below promises.
     keep        if as many chords as cost a fresh Jacobian will end the iteration.
 
 If the second Newton increment is at most a quarter of the first, the root is the only one near the prediction (the
@@ -26,9 +26,8 @@ nothing. What coordinate j of a step is summed from has the size
                                 + |h| (|f_k| + Σ_l |f_q|_kl |q_l| + |f_v|_kl |v_l|) ),
 
 so noise is some ε g_j, and more where others that are noise move it: |h| |L_vv⁻¹| (|m_q| + |f_v| + |h| |f_q|) g on top,
-some times over. Where continuation finds no root without, it computes g_j. From then on increments of coordinate j
-count by what they exceed NOISE g_j, and the reach is at least that; it fades with every step, and is computed again
-when it is missed.
+some times over. Where continuation finds no root without, it computes g_j. From then on, as long as coordinate j moves
+by little of g_j (STILL NOISE), increments count by what they exceed NOISE g_j, and the reach is at least that.
 
 The rule is written once, without branches, on Values of a Builder: inlined in fused kernels, compiled for the native
 loops, evaluated at any precision.
@@ -53,11 +52,12 @@ TINY = 1e-280
 ON_THE_BRANCH = 0.25
 SECOND_CHORD = ON_THE_BRANCH / 1.5
 LATER_CHORD = 0.5
-REACH = 3.0  # a step may be thrice as long as those lately (the longest of them, fading), or as h times the velocity
+REACH = 3.0  # a step may be thrice as long as those lately (the longest of them, fading) …
+GOING = 1.5  # … or half as long again as h times the velocity
 FAR = 2.0
 NOISE = 2.0**-46  # of g_j: increments as small as that are rounding
-FADING = 0.95  # what that becomes of itself with every step
-FORGETTING = 0.5  # … and the length of a step
+STILL = 2.0**40  # a coordinate that moves by more than so many times its noise has none that counts
+FORGETTING = 0.5  # what the length of a step becomes of itself with every step
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is one
 
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers

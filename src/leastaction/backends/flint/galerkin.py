@@ -26,7 +26,7 @@ from leastaction.numbers.conversion import Balls, ball, balls, mpfs
 from leastaction.numbers.precision import flint_bits
 from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, SMALLEST, onward
 from leastaction.step.form import Step
-from leastaction.step.verdict import FORGETTING, REACH
+from leastaction.step.verdict import FORGETTING, GOING, REACH
 
 Mpfs = NDArray[np.object_]
 
@@ -75,7 +75,7 @@ class GalerkinStepper(Run):
         if self._z is None:
             found = self._continue(t)
         else:
-            reach = [REACH * max(a, b) for a, b in zip(self._longest, self._ahead, strict=True)]
+            reach = [max((REACH * a).mid(), (GOING * b).mid()) for a, b in zip(self._longest, self._ahead, strict=True)]
             found = self._solve(t, self._z, reach, None if self._careful else self._pace)
         self._iterations += found.iterations
         self._most = max(self._most, found.iterations)

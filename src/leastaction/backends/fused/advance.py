@@ -15,7 +15,7 @@ from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import OneByOne, Row, Rows, apply, size
-from leastaction.step.verdict import FADING, FORGETTING, REACH, TINY
+from leastaction.step.verdict import FORGETTING, GOING, REACH, STILL, TINY
 
 if TYPE_CHECKING:
     from leastaction.lagrangian import Lagrangian
@@ -67,8 +67,9 @@ def advance(
         far = [h * v for v in drift]
     else:
         far = [_velocity(step, rows, row) for row in z]
-    reach = [a.op("max", b) * REACH for a, b in zip(longest, rows.packed([abs(y) for y in far]), strict=True)]
-    floor = [a * FADING for a in x["floor"]]
+    going = rows.packed([abs(y) * GOING for y in far])
+    reach = [(a * REACH).op("max", b) for a, b in zip(longest, going, strict=True)]
+    floor = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], longest, strict=True)]
     outputs: dict[str, list[Any]] = {
         "q": q,
         "p": p,
@@ -102,7 +103,7 @@ def advance(
         outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}
         outputs["inner" if mass.separable else "outer"] = [ok]
         if mass.separable:
-            outputs["points"] = where_ok(outputs["points"], "points")
+            outputs["points"], outputs["again"] = where_ok(outputs["points"], "points"), [0.0]
     if event is not None:
         g = _values(B, B.inline(event, **{name: given[name] for name, _ in event.inputs}))["g"]
         crossed: Any = 0.0

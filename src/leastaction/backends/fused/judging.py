@@ -9,7 +9,7 @@ from typing import Any
 from leastaction.program import Value
 from leastaction.step.form import Step
 from leastaction.step.rows import Row, Rows, size
-from leastaction.step.verdict import FAR, verdict
+from leastaction.step.verdict import FAR, STILL, verdict
 
 
 @dataclass(frozen=True)
@@ -30,27 +30,32 @@ def judged(
     fresh: bool,
     chords: int,
     rate: Value | None = None,
+    final: bool = True,
 ) -> Seen:
     """The verdict on increments, a row for each component.
 
     x has before, iterations, doubt; and rows with a number for each component, scale, or coordinate, floor and reach.
-    A `rate` by which increments are known to shrink holds where rounding keeps them from it.
+    A `rate` by which increments are known to shrink holds where rounding keeps them from it. Where it is not `final`,
+    another iteration follows that looks for numbers that are none, and how far the root is.
     """
     count = rows.length(step.n)
     moved, top = rows.packed([size(row) for row in moves]), rows.packed([size(row) for row in new])
     scale = [a.op("max", b) for a, b in zip(x["scale"], top, strict=True)]
-    beyond = [(a - b).op("max", 0.0) for a, b in zip(moved, x["floor"], strict=False)] + moved[count:]
+    still = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], scale, strict=False)]
+    beyond = [(a - b).op("max", 0.0) for a, b in zip(moved, still, strict=False)] + moved[count:]
     largest = rows.largest([a / b for a, b in zip(beyond, scale, strict=True)])
     limits = list(zip(x["reach"], moved, scale, strict=False))
-    total = sum((d for row in moves for d in row), moves[0][0] * 0.0)
-    spoilt = rows.largest([(total - total).op("ne", 0.0)])
     seen = {
         **{name: x[name][0] for name in ("before", "iterations", "doubt")},
         "size": largest,
-        "sound": ~spoilt & finite(largest),
+        "sound": finite(largest),
         "off": rows.largest([reach < a for reach, a, _ in limits]),
-        "far": rows.largest([reach * FAR < b for reach, _, b in limits]),
+        "far": largest * 0.0,
     }
+    if final:
+        total = sum((d for row in moves for d in row), moves[0][0] * 0.0)
+        seen["sound"] &= ~rows.largest([(total - total).op("ne", 0.0)])
+        seen["far"] = rows.largest([reach * FAR < b for reach, _, b in limits])
     found = verdict(seen, fresh=fresh, chords=chords, known=rate)
     after: dict[str, list[Any]] = {
         "scale": scale,

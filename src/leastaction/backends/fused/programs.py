@@ -24,7 +24,7 @@ Blocks = list[tuple[str, int]]
 
 # Beyond these, whole-step code costs more to compile and to fetch than it saves.
 MOST_INSTRUCTIONS = 4000
-MOST_CHORD_INSTRUCTIONS = 12_000
+MOST_CHORD_INSTRUCTIONS = 8000
 FEWEST_CHORDS = 4  # where Newton costs less than so many, there are none
 MOST_CHORDS = 40
 
@@ -42,15 +42,15 @@ class StepPrograms:
 
 
 def step_programs(
-    system: Lagrangian, method: Galerkin, event: Program | None = None, energy: bool = False
+    system: Lagrangian, method: Galerkin, event: Program | None = None, energy: bool = False, soft: bool = True
 ) -> StepPrograms | None:
-    """The kernels for trajectories side by side, or for one alone: Newton's iteration if it is short enough, and chords
-    where they pay. None if either would be too long.
+    """The kernels for trajectories side by side, or for one alone: Newton's iteration if it is short enough, and if
+    wanted (`soft`) chords where they pay. None if either would be too long.
 
     Wanted may be event functions g(t, q, p), and the range of the energy.
     """
     step = step_of(system, method)
-    mass = None if step.multipliers else mass_of(step)
+    mass = None if step.multipliers or not soft else mass_of(step)
     has_newton = newton_length(step) <= MOST_INSTRUCTIONS
     if not has_newton and (mass is None or chord_length(step, mass) > MOST_CHORD_INSTRUCTIONS):
         return None
@@ -68,7 +68,7 @@ def step_programs(
             ("invariants", one.before.output_size), ("slopes", n * N), ("factors", len(one.pattern)),
             ("scale", n + step.multipliers), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1), ("iterations", 1),
         ]  # fmt: skip
-    soft: dict[str, Program] = {}
+    kernels: dict[str, Program] = {}
     if mass is not None:
         whole = [*blocks, *_soft(step, OneByOne(), mass)]
         chords = MOST_CHORDS
@@ -77,10 +77,9 @@ def step_programs(
             chords = int(cost / work(_chord(step, mass, _one_by_one(step, whole), 1)))
         if chords >= FEWEST_CHORDS:
             blocks = whole
-            soft = _chords(step, mass, lambda: _one_by_one(step, blocks), min(chords, MOST_CHORDS))
+            kernels = _chords(step, mass, lambda: _one_by_one(step, blocks), min(chords, MOST_CHORDS))
     rows, B = _one_by_one(step, blocks)
-    onward = advance(system, step, rows, B, one, mass if soft else None, event, energy)
-    kernels = {"advance": onward, **soft}
+    kernels["advance"] = advance(system, step, rows, B, one, mass if kernels else None, event, energy)
     if one is not None:
         kernels |= {"fresh": newton(step, one, blocks, True), "kept": newton(step, one, blocks, False)}
     return StepPrograms(kernels)
@@ -95,7 +94,7 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
     if step.multipliers:
         return None
     mass, rows = mass_of(step), SideBySide(tables(step), lanes, None, repeated(step))
-    if chord_length(step, mass) / lanes > MOST_CHORD_INSTRUCTIONS:
+    if chord_length(step, mass, lanes) > MOST_CHORD_INSTRUCTIONS:
         return None
     n, N = step.n, step.n * rows.length(step.s)
     blocks = [
@@ -150,7 +149,13 @@ def _soft(step: Step, rows: Rows, mass: Mass) -> Blocks:
     """What belongs to chords."""
     n, N = step.n, step.n * rows.length(step.s)
     own = (
-        [("points", n * rows.length(len(step.samples(step.terms[0]).tau))), ("drift", n), ("choice", 1), ("inner", 1)]
+        [
+            ("points", n * rows.length(len(step.samples(step.terms[0]).tau))),
+            ("drift", n),
+            ("choice", 1),
+            ("again", 1),
+            ("inner", 1),
+        ]
         if mass.separable
         else [("start", N)]
     )

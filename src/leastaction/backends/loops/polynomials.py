@@ -30,7 +30,7 @@ def polynomials(I, D, place, counts, h, starts, z):
                 S.z[j * row + v] = S.d[v + 1] * h[0] * S.v[j] if v < s else 0.0
             S.floor[j] = 0.0
             S.reach[j] = max(REACH * abs(h[0] * S.v[j]), TINY)
-        status, _, _ = alone(S, I, D, h[0], True)
+        status, _, _ = alone(S, I, D, h[0], True, False)
         if status != GOING_WELL:
             return
         for v in range(s):

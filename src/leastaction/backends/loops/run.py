@@ -48,12 +48,13 @@ from leastaction.backends.loops.solver import (
     prepare,
     put,
     set_mass,
+    still,
 )
 from leastaction.backends.loops.solver import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.sweep import lanewise, read_solver, set_given, set_times
 from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.status import GOING_WELL, SINGULAR, STOPPED
-from leastaction.step.verdict import FADING, FORGETTING, REACH, TINY
+from leastaction.step.verdict import FORGETTING, GOING, REACH, TINY
 
 REST = 16  # steps that begin with Newton after one for which the chord did not do
 
@@ -71,7 +72,7 @@ def run(I, D, place, states, Y, counts, stored, records, scratch, tangent, tange
     A = read_run(I, D, place)
     S, S1 = read_solver(I, D, A.solver), read_solver(I, D, A.alone)
     for group in range(A.groups):
-        X = at(states, group * A.size * A.lanes)
+        X = at(states, group * A.size * A.stride)
         _run_group(I, D, A, S, S1, X, Y, group * A.lanes, counts, stored, records, scratch, tangent, tangents)
 
 
@@ -285,7 +286,7 @@ def _alone(I, D, A, S, X, i, k, count):
     """Solve lane i's step k alone; a lane where that fails is alive no more."""
     n, s, T, h = A.n, A.s, A.stride, A.step[0]
     take_lane(A, S, X, i)
-    status, spent, continued = alone(S, I, D, h, A.fresh == 0 and k > 0)
+    status, spent, continued = alone(S, I, D, h, A.fresh == 0 and k > 0, k > 0)
     if continued and k > 0:
         count[CONTINUED] += 1
     count[ITERATIONS] += spent
@@ -336,12 +337,12 @@ def _advance(A, S, X):
             longest = largest_of(longest)
         limit = larger(longest, mul(splat(FORGETTING), before))
         put(at(X, A.length * L), j, L, limit)
-        floor = mul(splat(FADING), lanewise(at(X, A.floor * L), j, L))
+        floor = still(lanewise(at(X, A.floor * L), j, L), limit)
         put(at(X, A.floor * L), j, L, floor)
         ahead = splat(0.0)
         for v in range(s):
             ahead = fma(splat(S.slope[v]), lanewise(at(z, j * row), v, L), ahead)
-        reach = larger(mul(splat(REACH), larger(limit, size_of(ahead))), floor)
+        reach = larger(larger(mul(splat(REACH), limit), mul(splat(GOING), size_of(ahead))), floor)
         put(at(X, A.reach * L), j, L, where(ok, reach, lanewise(at(X, A.reach * L), j, L)))
         unit = div(splat(1.0), limit)
         if L == 1:

@@ -27,7 +27,7 @@ from leastaction.backends.loops.sweep import jacobian, lanewise, set_given, set_
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, IN_DOUBT, NOT_CONVERGED, NOT_FINITE, SINGULAR
 from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PROLONG, SMALLEST
 from leastaction.step.continuation import onward as onward_in_python
-from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEGLIGIBLE, NOISE, REACH, TINY
+from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEGLIGIBLE, NOISE, REACH, STILL, TINY
 
 HUGE = 1e300
 PASSED_ON = 4  # from coordinate to coordinate noise is followed so many times
@@ -81,6 +81,12 @@ def begin(S, z, scale):
 
 
 @native
+def still(floor, length):
+    """The floor of a coordinate that moves little; zero of others."""
+    return where(larger(sub(length, mul(splat(STILL), floor)), splat(0.0)), splat(0.0), floor)
+
+
+@native
 def move(S, z, scale, reach, floor, replace, active):
     """z ← z + S.R, or S.R itself with `replace`, of the trajectories that are active; what the verdict needs of it."""
     lanes, width = S.lanes, S.width
@@ -98,7 +104,7 @@ def move(S, z, scale, reach, floor, replace, active):
         if lanes == 1:
             moved, top = largest_of(moved), largest_of(top)
         if c < S.n:
-            beyond = larger(sub(moved, lanewise(floor, c, lanes)), splat(0.0))
+            beyond = larger(sub(moved, still(lanewise(floor, c, lanes), top)), splat(0.0))
             size = larger(size, div(beyond, top))
             limit = lanewise(reach, c, lanes)
             off, far = larger(off, sub(moved, limit)), larger(far, sub(top, mul(splat(FAR), limit)))
@@ -325,8 +331,7 @@ def continue_from_rest(S, I, D, h, noisy):
         S.at[1 + 2 * n + j] = S.values[j]
     if not invert_alone(S, S.p):
         return SINGULAR
-    if noisy == 1:
-        _set_noise(S)
+    _set_noise(S)
     for i in range(S.components * row):
         S.z[i] = 0.0
     fraction, growth, action = SMALLEST, FASTEST, FROM_REST
@@ -435,8 +440,9 @@ def _prolong(S, grown):
 
 
 @native
-def alone(S, I, D, h, predicted):
-    """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one, else by continuation.
+def alone(S, I, D, h, predicted, later):
+    """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one, else by continuation; whether it
+    is later than the first, so that others failed before.
 
     Returns the status, the iterations spent, and whether continuation was needed.
     """
@@ -457,4 +463,6 @@ def alone(S, I, D, h, predicted):
         status = continue_from_rest(S, I, D, h, noisy)
         spent += S.iterations[0]
         noisy += 1
+    if later and status == GOING_WELL:  # it may be noise that has misled the others
+        _set_floor(S, abs(h))
     return status, spent, True

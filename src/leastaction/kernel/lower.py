@@ -68,9 +68,10 @@ def lower(
     target = _Lanes(lanes, bounded, library or {} if lanes > 1 else {})
     pieces = list(_pieces(program))
     writes = _writes(program, pieces, in_place)
-    filled = not in_place and _mostly_zero(program)
+    zeros = _zeros(program)
+    filled = not in_place and 2 * sum(k in zeros for k in program.results) > program.output_size
     if filled:
-        writes = [[write for write in own if not _is_zero(program, write[0])] for own in writes]
+        writes = [[write for write in own if write[0] not in zeros] for own in writes]
     slots = _crossing_slots(program, pieces, writes)
     alias = "" if in_place else " noalias"
     arguments = f"ptr{alias} %in, ptr{alias} %out, ptr noalias %work"
@@ -119,18 +120,10 @@ def _writes(program: Program, pieces: Sequence[range], in_place: bool) -> list[l
     return [[write for write in all_writes if write[0] in piece] for piece in pieces]
 
 
-def _is_zero(program: Program, k: int) -> bool:
-    """Whether value k is the constant +0."""
-    op, argument = program.code[k][:2]
-    if op != "const":
-        return False
-    number = to_float64(argument)
-    return number == 0 and math.copysign(1.0, number) > 0
-
-
-def _mostly_zero(program: Program) -> bool:
-    zeros = sum(_is_zero(program, k) for name, _ in program.outputs for k in program.output(name))
-    return zeros > program.output_size // 2
+def _zeros(program: Program) -> set[int]:
+    """The values that are the constant +0."""
+    constants = {k: to_float64(code[1]) for k, code in enumerate(program.code) if code[0] == "const"}
+    return {k for k, number in constants.items() if number == 0 and math.copysign(1.0, number) > 0}
 
 
 def _crossing_slots(program: Program, pieces: Sequence[range], writes: Sequence[Sequence[Write]]) -> dict[int, int]:

@@ -90,8 +90,8 @@ def _as_band(a: Any) -> FloatArray | None:
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     n = a.shape[0]
-    place = np.empty(n, dtype=np.intp)
-    place[reverse_cuthill_mckee(a.tocsr(), symmetric_mode=True)] = np.arange(n)
+    place = np.empty(n, dtype=np.int32)
+    place[reverse_cuthill_mckee(a.tocsr(), symmetric_mode=True)] = np.arange(n, dtype=np.int32)
     entries = a.tocoo()  # of one entry for each place, as sums of matrices are
     row, column = place[entries.row], place[entries.col]
     below = row - column

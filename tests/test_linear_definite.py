@@ -169,6 +169,8 @@ def test_lowest_modes(model, monkeypatch):
     size = abs(system.K) @ abs(found.shape)
     assert (abs(system.K @ found.shape - found.dual * found.omega**2) < 1e-8 * size.max()).all()
     assert system.omega_max == pytest.approx(every.omega[-1], rel=1e-8)
+    dense = la.Quadratic(system.M.toarray(), system.K.toarray())
+    np.testing.assert_allclose(dense.modes(12).omega, every.omega[:12], rtol=1e-9)
 
 
 def test_lowest_modes_of_a_long_chain():

@@ -123,9 +123,9 @@ class Quadratic:
         return self.velocity(q, force)
 
     def around(self, dofs: Any) -> NDArray[np.int64]:
-        """These degrees of freedom and all that K and C couple to them, ascending: with a lumped mass their states give
+        """These degrees of freedom and all that K and C couple to them, ascending.
 
-        the accelerations of `dofs`, so that `output=system.around(dofs)` is enough for `path.acceleration(dofs)`.
+        With a lumped mass `output=system.around(dofs)` stores what `path.acceleration(dofs)` needs.
         """
         dofs = chosen_dofs(dofs, self.n)
         coupled = [a for a in (self.K, self.C) if a is not None and not isinstance(a, Rayleigh)]

@@ -11,6 +11,7 @@ import numpy as np
 
 import leastaction as la
 from leastaction.backends import trajectories
+from leastaction.backends.fused import programs
 from leastaction.kernel import compile as kernel
 from leastaction.kernel.lower import lower
 from leastaction.program import Builder, Program
@@ -104,17 +105,24 @@ def double_pendulum(q, v, m, l, g):
 
 
 def fusing() -> None:
-    print("\n### Fused Newton step or loops over the nodes, double pendulum, µs per step\n")
-    print("| method | unknowns | fused | loops |\n|---|---|---|---|")
-    system = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "l": 0.25, "g": 9.81})
-    for s in range(1, 7):
-        times: dict[int, float] = {}
-        for limit in (100, 0) * 5:
-            with mock.patch.multiple(trajectories, MOST_UNKNOWNS=limit, MOST_INSTRUCTIONS=10**6):
-                trajectories.backend.cache_clear()
-                path = la.integrate(system, f"P{s}N{s}Q{2 * s}Gau", q0=[0.8, 1.0], v0=[0, 0], h=0.01, steps=10_000)
-            times[limit] = min(times.get(limit, np.inf), path.stats["run_time"] / 1e4)
-        print(f"| P{s}N{s}Q{2 * s}Gau | {2 * s} | {times[100] * 1e6:.2f} | {times[0] * 1e6:.2f} |", flush=True)
+    print("\n### One trajectory: fused Newton, or chords with the points side by side, µs per step\n")
+    print("| system | method | unknowns | Newton | side by side |\n|---|---|---|---|---|")
+    swinging = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "l": 0.25, "g": 9.81})
+    kepler = la.problems.get("kepler")
+    for name, system, start, h in (
+        ("double pendulum", swinging, {"q0": [0.8, 1.0], "v0": [0, 0]}, 0.01),
+        ("Kepler", kepler.system, {"q0": kepler.q0, "p0": kepler.p0}, 0.05),
+    ):
+        for s in (1, 2, 3, 4, 6, 8):
+            times: dict[int, float] = {}
+            for limit in (100, 0) * 5:
+                newton = mock.patch.multiple(trajectories, MOST_UNKNOWNS=limit, MOST_DEGREE=limit)
+                with newton, mock.patch.object(programs, "MOST_INSTRUCTIONS", 10**6):
+                    trajectories.backend.cache_clear()
+                    path = la.integrate(system, f"P{s}N{s}Q{2 * s}Gau", h=h, steps=10_000, every=10_000, **start)
+                times[limit] = min(times.get(limit, np.inf), path.stats["run_time"] / 1e4)
+            row = f"{name} | P{s}N{s}Q{2 * s}Gau | {2 * s} | {times[100] * 1e6:.2f} | {times[0] * 1e6:.2f}"
+            print(f"| {row} |", flush=True)
     trajectories.backend.cache_clear()
 
 

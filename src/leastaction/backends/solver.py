@@ -33,12 +33,15 @@ class Solvers:
     memory: Memory = field(default_factory=Memory)
     kernels: list[Native] = field(default_factory=list)
     terms: dict[int, int] = field(default_factory=dict)  # of each solver, where its terms are
+    chords: dict[int, int] = field(default_factory=dict)  # of each solver, those that cost as much as Newton
     room: int = 1  # doubles that the kernels need to work in
     pushed: int = 1  # and those for what a direction changes
 
     def copy(self) -> Solvers:
         """The same, in a memory of its own."""
-        return Solvers(self.memory.copy(), self.kernels.copy(), self.terms.copy(), self.room, self.pushed)
+        return Solvers(
+            self.memory.copy(), self.kernels.copy(), self.terms.copy(), self.chords.copy(), self.room, self.pushed
+        )
 
     def compiled(self, program: Program, lanes: int, in_place: bool = False) -> int:
         """The address of a program's kernel."""
@@ -51,7 +54,7 @@ class Solvers:
         """Lay out the solver of a step for one trajectory or W of them; returns where its record is."""
         fields = self._solver(step, lanes)
         place = self.memory.add((SOLVER, fields))
-        self.terms[place] = fields["terms"]
+        self.terms[place], self.chords[place] = fields["terms"], fields["chords"]
         return place
 
     def _solver(self, step: Step, lanes: int) -> dict[str, Any]:
@@ -83,7 +86,7 @@ class Solvers:
             "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params,
             "terms": place, "soft": soft, "term_count": len(terms),
             "separable": mass.separable, "constant": mass.constant, "diagonal": mass.diagonal,
-            "has_chord": not step.multipliers,
+            "has_chord": not step.multipliers, "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1),
             **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(("soft", "fresh", "kept"), judges,
             strict=True)}, "assess": self.compiled(ahead.assess_program, W, in_place=True),

@@ -30,6 +30,9 @@ FloatArray = NDArray[np.float64]
 Event = tuple[int, int, bool]  # direction, how many to record, whether it stops a trajectory
 
 _NOTHING = np.zeros(1)
+# After a step for which chords did not do, those to follow begin with Newton: so many, divided by the chords that cost
+# about as much.
+RESTING = 64
 KERNELS = ("advance", "inner", "outer", "restart", "fresh", "kept")
 
 # Single trajectories of higher degree or of more unknowns than these are faster with the points side by side.
@@ -207,6 +210,7 @@ class Trajectories:
                 "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
                 "events": len(events), "every": every, "last": last, "skipped": skipped, "rows": rows,
                 "records": records, "n": n, "s": s, "param_count": step.params,
+                "resting": max(1, RESTING // self._chords(solver)),
                 "left": at.get("left", 0), "columns": 0 if carried is None else len(carried.D), **sensitive,
                 "first": 0, "steps": 0, "most": 0, "event": table or [0],
                 "start": [t0], "step": [h], "undone": 1, "failure": 3,
@@ -222,6 +226,11 @@ class Trajectories:
         self._scratch = aligned(np.zeros(max((kernel.work for kernel in kernels.values()), default=1)))
         self.counts = np.zeros((self.groups * L, COUNTS), np.int64)
         self.records = np.full((self.groups * L, records, 1 + 2 * n + n * s), np.nan)
+
+    def _chords(self, solver: int) -> int:
+        """How many chords cost about as much as to solve a step by Newton."""
+        programs = self.backend.programs
+        return programs.chords if programs is not None else self.solvers.chords[solver]
 
     def _sensitive(self, alone: int) -> dict[str, int]:
         """The terms along whose derivatives directions are carried."""

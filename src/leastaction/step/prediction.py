@@ -1,8 +1,9 @@
 """Where the iteration of the next step begins: the last step's polynomial, prolonged and corrected.
 
 With modes the Legendre coefficients of the last step's velocity, growth · modes is its polynomial over the next step.
-Extrapolation magnifies a mode of degree j by about 5.8^j, so for s > WHOLE the polynomial is cut to the degree that
-would have predicted the end of the step just solved best. Up to WHOLE it is taken whole and misses step k by e_k =
+Extrapolation magnifies a mode of degree j by about 5.8^j, so for s > WHOLE the polynomial is cut: to the degree with
+the least error, which is the larger of two, what that degree would have missed of the end of the step just solved, and
+the first mode that it leaves out, at the end of the next. Up to WHOLE it is taken whole and misses step k by e_k =
 z_k − (prediction). That varies slowly from step to step, so it is itself extrapolated by backward differences:
 e_{k+1} ≈ e_k + ∇e_k + ∇²e_k. How many of them to add, none to three, is what has predicted best lately: by the largest
 error, older ones counting half as much with every step. Steps so coarse that even the best was far off are predicted by
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.rows import OneByOne, Row, Rows, Table, apply, size
+from leastaction.step.verdict import TINY
 
 WHOLE = 3  # up to this degree the last polynomial is extrapolated whole
 DIFFERENCES = 3  # of what the last predictions missed
@@ -44,6 +46,7 @@ class Prediction:
     modes     h q̇(τ) = Σ_j w_j P_j(2τ − 1) from the increments: w = modes · z
     growth    the increments of the next step from these: growth · w
     ends      the end of the next step from the first modes alone, from the first two, …: ends · w
+    parts     what each mode gives to that end: a column
     """
 
     s: int
@@ -56,7 +59,8 @@ class Prediction:
 
     @property
     def candidates(self) -> int:
-        return self.s if self.s > WHOLE else DIFFERENCES + 1
+        """Errors of one coordinate: two for each degree, or one for each number of differences."""
+        return 2 * self.s if self.s > WHOLE else DIFFERENCES + 1
 
     @property
     def record(self) -> int:
@@ -69,23 +73,29 @@ class Prediction:
         modes = apply(rows, rows.columns("modes"), z)
         if s > WHOLE:
             ends, end = apply(rows, rows.columns("ends"), memory), rows.number(z, s - 1)
-            return modes, [abs(a - end) * unit for a in ends]
+            (parts,) = rows.columns("parts")
+            missed = [abs(a - end) * unit for a in ends]
+            return modes, missed + [abs(a * b) * unit for a, b in zip(parts, modes, strict=True)]
         errors = []
         w = len(z)
         miss = [started.op("if", a - b) for a, b in zip(z, memory[:w], strict=True)]
-        missed: Row = []
+        differences: Row = []
         for k in range(DIFFERENCES + 1):
             errors.append(size(miss) * unit)
             if k < DIFFERENCES:
-                missed += miss
+                differences += miss
                 miss = [a - b for a, b in zip(miss, memory[(k + 1) * w : (k + 2) * w], strict=True)]
-        return apply(rows, rows.columns("growth"), modes) + missed, errors
+        return apply(rows, rows.columns("growth"), modes) + differences, errors
 
     def choose(self, errors: Row, started: Value, record: Sequence[Value]) -> tuple[Value, Row]:
         """The degree to cut to, or how many differences to add; and what to remember of the errors."""
         rows = self.rows
         if self.s > WHOLE:
-            lately = [rows.number(errors, i) for i in range(self.s)]
+            half = len(errors) // 2
+            missed = [rows.number(errors[:half], i) for i in range(self.s)]
+            parts = [rows.number(errors[half:], i) for i in range(self.s)]
+            omitted = [*parts[1:], parts[-1] * (parts[-1] / (parts[-2] + TINY))]
+            lately = [a.op("max", b) for a, b in zip(missed, omitted, strict=True)]
         else:
             lately = [rows.largest([error]).op("max", b * 0.5) for error, b in zip(errors, record, strict=True)]
         best, least = started * 0.0, lately[0]
@@ -149,4 +159,5 @@ def prediction(modes: NDArray[Any], growth: NDArray[Any]) -> Prediction:
 def tables(modes: NDArray[Any], growth: NDArray[Any]) -> dict[str, Table]:
     """The tables of a prediction, which do not depend on h."""
     ends = np.tril(np.tile(growth[-1], (len(growth), 1)))
-    return {"modes": lambda _: modes, "growth": lambda _: growth, "ends": lambda _: ends}
+    parts = growth[-1][:, None]
+    return {"modes": lambda _: modes, "growth": lambda _: growth, "ends": lambda _: ends, "parts": lambda _: parts}

@@ -16,7 +16,8 @@ affine-invariant Newton–Kantorovich theorem; Deuflhard, *Newton Methods for No
 Jacobian kept the second increment is shorter, κ/2 of the first, not (κ/2)/(1 − κ): where the latter is a quarter, κ =
 1/3, the former is a sixth. The theorem's κ holds all along: with κ ≤ 1/3 a third Newton increment is at most a
 fourteenth of the second, one with a kept Jacobian never more than 0.42 of the one before. Where later ones are longer
-than a quarter, or a half, the first two have deceived, and the root may be a wrong one. The theorem's constant is seen
+than a quarter, or a half, the first two have deceived, and the root may be a wrong one. Where a chord's first increment
+is a small part of the step already (NEARBY), a half will do for the second, too. The theorem's constant is seen
 at one place only, so this is no proof; `docs/design.md` tells what was measured.
 
 Floors. A coordinate may rest, or all but rest, while rounding moves it: its increments are then noise, and compare with
@@ -51,6 +52,7 @@ MOST_ITERATIONS = 50
 TINY = 1e-280
 ON_THE_BRANCH = 0.25
 SECOND_CHORD = ON_THE_BRANCH / 1.5
+NEARBY = 1 / 16  # a prediction that missed by no more than this part of the step was near any root there is
 LATER_CHORD = 0.5
 REACH = 3.0  # a step may be thrice as long as those lately (the longest of them, fading) …
 GOING = 1.5  # … or half as long again as h times the velocity
@@ -95,7 +97,7 @@ def verdict(
     stalled = (rate > 0.5) & (small if fresh else size <= negligible * AT_THE_FLOOR)
     solved = x["sound"] & ((size <= negligible) | (~first & ((left <= negligible) | stalled)))
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
-    most: Any = ON_THE_BRANCH if fresh else second.where(SECOND_CHORD, LATER_CHORD)
+    most: Any = ON_THE_BRANCH if fresh else (second & (before > NEARBY)).where(SECOND_CHORD, LATER_CHORD)
     doubt = x["doubt"] | (first & x["off"]) | (~first & ~small & ~(rate <= most))
     keep: Any = left * _power(gain, chords) <= negligible
     if fresh:

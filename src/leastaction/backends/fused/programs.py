@@ -25,7 +25,7 @@ Blocks = list[tuple[str, int]]
 # Beyond these, whole-step code costs more to compile and to fetch than it saves.
 MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
-FEWEST_CHORDS = 4  # where Newton costs less than so many, there are none
+FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes
 MOST_CHORDS = 40
 
 
@@ -38,6 +38,7 @@ class StepPrograms:
     """
 
     kernels: dict[str, Program]
+    chords: int = 1  # that cost about as much as to solve a step by Newton
     tables: SideBySide | None = None
 
 
@@ -69,6 +70,7 @@ def step_programs(
             ("scale", n + step.multipliers), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1), ("iterations", 1),
         ]  # fmt: skip
     kernels: dict[str, Program] = {}
+    chords = 1
     if mass is not None:
         whole = [*blocks, *_soft(step, OneByOne(), mass)]
         chords = MOST_CHORDS
@@ -82,7 +84,7 @@ def step_programs(
     kernels["advance"] = advance(system, step, rows, B, one, mass if kernels else None, event, energy)
     if one is not None:
         kernels |= {"fresh": newton(step, one, blocks, True), "kept": newton(step, one, blocks, False)}
-    return StepPrograms(kernels)
+    return StepPrograms(kernels, min(chords, MOST_CHORDS))
 
 
 def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | None:
@@ -111,8 +113,8 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
     newtons = newton_work(step, lanes) / work(_chord(step, mass, builder(), 1))
     ahead, B = builder()
     onward = advance(system, step, ahead, B, None, mass, None, False)
-    soft = _chords(step, mass, builder, max(FEWEST_CHORDS, min(MOST_CHORDS, int(2 * newtons))))
-    return StepPrograms({"advance": onward, **soft}, rows)
+    chords = max(1, min(MOST_CHORDS, int(2 * newtons)))
+    return StepPrograms({"advance": onward, **_chords(step, mass, builder, chords)}, chords, rows)
 
 
 def _one_by_one(step: Step, blocks: Blocks) -> tuple[Rows, Builder]:

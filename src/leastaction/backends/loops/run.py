@@ -56,8 +56,6 @@ from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.status import GOING_WELL, SINGULAR, STOPPED
 from leastaction.step.verdict import FORGETTING, GOING, REACH, TINY
 
-REST = 16  # steps that begin with Newton after one for which the chord did not do
-
 read_run = reader(RUN)
 
 
@@ -192,7 +190,7 @@ def _iterate_softly(A, X, Y, scratch):
             again = True
             X[A.left * T + i] = 0.0
             if failed[i] == 2.0:
-                rest[i] = REST
+                rest[i] = A.resting
             if A.fresh != 0:
                 X[A.fresh_wanted * T + i] = 1.0
             else:
@@ -272,7 +270,7 @@ def _iterate(I, D, A, S, X):
                     iterations[i] = S.seen[SEEN_ITERATIONS * L + i]
                     if not good or total - total != 0.0:
                         trouble[i] = 1.0
-                        rest[i] = 0.0 if S.found[SOLVED * L + i] != 0.0 else REST
+                        rest[i] = 0.0 if S.found[SOLVED * L + i] != 0.0 else A.resting
                         for j in range(S.components * S.stride):
                             z[j * L + i] = S.start[j * L + i]
                     else:

@@ -1,6 +1,6 @@
 """Figures of the linear systems: small steps, cost, memory, and a finite-element mast against Newmark and OpenSees.
 
-    python -m benchmarks.quadratic [--coarse] [--only small cost memory accuracy opensees] [--stretch 1500]
+    python -m benchmarks.quadratic [--coarse] [--only small stability cost memory accuracy opensees] [--stretch 1500]
 
 Run from the root of the repository; needs scikit-fem, and openseespy for the peer. Seconds are CPU seconds of one
 thread (wall-clock time is printed beside them), so that other work on the machine disturbs the ratios little. The whole
@@ -20,12 +20,19 @@ from typing import Any
 
 import numpy as np
 from examples.cantilever_fem import FULL, SMALL, Cantilever, Reference, cantilever, reference
+from scipy.sparse import diags_array
+from skfem import Basis, BilinearForm, ElementHex1, ElementVector, MeshHex, asm
+from skfem.helpers import dot
+from skfem.models.elasticity import lame_parameters, linear_elasticity
 
 import leastaction as la
+from leastaction.linear.factor import factor
+from leastaction.linear.guard import require_stable
 from leastaction.oscillator import exact_step
 
-PARTS = ("small", "cost", "memory", "accuracy", "opensees")
+PARTS = ("small", "stability", "cost", "memory", "accuracy", "opensees")
 PERIODS, TOLERANCE = 10, 1e-3
+LARGEST_PLATE = 300_000  # unknowns; SuperLU's pivots of one take 20 kB each
 COMPARED = ("newmark", "P2N2Q4Gau", "P3N3Q6Gau", "P4N4Q8Gau", "P5N5Q10Gau", "P6N6Q12Gau")
 
 
@@ -46,6 +53,59 @@ def small_systems() -> None:
             for _ in range(3)
         ]
         print(f"{name:12} {min(cpu for _, cpu, _ in runs):.3f}", flush=True)
+
+
+def chain(n: int) -> tuple[Any, Any]:
+    """M and K of n masses in a row between two walls."""
+    return np.ones(n), diags_array([-np.ones(n - 1), np.full(n, 2.0), -np.ones(n - 1)], offsets=[-1, 0, 1]).tocsr()
+
+
+def plate(n: int) -> tuple[Any, Any]:
+    """M (lumped) and K of a free square plate of one layer of hexahedra, with about n unknowns."""
+    across = round((n / 6) ** 0.5) - 1
+    line = np.linspace(0, 1, across + 1)
+    mesh = MeshHex.init_tensor(line, line, np.array([0.0, 0.01]))
+    basis = Basis(mesh, ElementVector(ElementHex1()), intorder=2)
+    K = asm(linear_elasticity(*lame_parameters(210e9, 0.3)), basis)
+    M = asm(BilinearForm(lambda u, v, w: 7850.0 * dot(u, v)), basis)
+    return np.asarray(M.sum(axis=1)).ravel(), K.tocsr()
+
+
+def mast(n: int) -> tuple[Any, Any]:
+    """M (lumped) and K of the clamped mast with about n unknowns."""
+    model = cantilever(round(n / 75), 4)
+    return model.lumped, model.K
+
+
+def stability(sizes: tuple[int, ...], method: str = "simpson") -> None:
+    """The check before a run, and what is computed only when asked for, beside one factorisation of a step's matrix."""
+    print(
+        "\n# CPU s (in brackets wall-clock s): is h stable? Simpson, at half the limit, 0.1 % below and 0.1 % above it"
+    )
+    print("system   unknowns     define    factor  h = limit/2     limit - 0.1 %     limit + 0.1 %    ω_max   6 modes")
+    for model in (chain, plate, mast):
+        for n in sizes:
+            M, K = model(min(n, LARGEST_PLATE) if model is plate else n)
+            system, define, _ = timed(lambda M=M, K=K: la.Quadratic(M, K))
+            _, highest, _ = timed(lambda system=system: system.omega_max)
+            limit = system.stable_step(method)
+            _, factorise, _ = timed(lambda system=system, h=limit: factor(system.M + (h**2 / 24) * system.K))
+            cells = []
+            for share in (0.5, 0.999, 1.001):
+                _, cpu, wall = timed(lambda system=system, h=share * limit: _stable(system, method, h))
+                cells.append(f"{cpu:8.2f} ({wall:6.2f})")
+            _, modes, _ = timed(lambda system=system: system.modes(6))
+            asked_for = f"{highest:8.1f} {modes:9.1f}"
+            before = f"{model.__name__:8}{system.n:9,} {define:10.2f} {factorise:9.2f}"
+            print(before, *cells, asked_for, flush=True)
+
+
+def _stable(system: la.Quadratic, method: str, h: float) -> bool:
+    try:
+        require_stable(la.linear.Propagator(system, method, h))
+    except la.UnstableStepError:
+        return False
+    return True
 
 
 def cost(full: tuple[int, int], steps: int = 20) -> None:
@@ -177,6 +237,8 @@ def main() -> None:
     size = SMALL if args.coarse else FULL
     if "small" in args.only:
         small_systems()
+    if "stability" in args.only:
+        stability((10_000,) if args.coarse else (10_000, 100_000, 1_000_000))
     if "cost" in args.only:
         cost(size)
     if "memory" in args.only:
@@ -184,7 +246,7 @@ def main() -> None:
     if "accuracy" in args.only or "opensees" in args.only:
         model = cantilever(*size)
         system = la.Quadratic(model.lumped, model.K)
-        exact = reference(model, system.M)
+        exact = reference(model, system)
         if "opensees" in args.only:
             opensees(size, exact)
         if "accuracy" in args.only:

@@ -1,5 +1,7 @@
 """Iteration matrices and stability: against the discrete equations, the paper's printed matrices, and proofs."""
 
+import itertools
+
 import mpmath
 import numpy as np
 import pytest
@@ -150,6 +152,32 @@ def test_a_thin_gap_is_seen_and_its_growth_is_what_a_run_shows():
     path = la.integrate(system, "P4N5Q8Lob", q0=[1.0], p0=[0.3], h=gap.at, steps=30000)
     size = np.hypot(path.q[:, 0], path.p[:, 0])
     assert np.log(size[-1] / size[20000]) / 10000 == pytest.approx(np.log(gap.growth), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["P11N12Q22Lob", "P12N13Q24Lob", "P12N13Q26Gau"])
+def test_gaps_thinner_than_the_spacing_of_floats(name):
+    """The first gap, at x = π, is told by its width; a scan in 60 digits sees that width and that growth."""
+    gap = stability(name).gaps[0]
+    assert float(gap.lower) == float(gap.upper) == gap.at == np.pi and 0 < gap.width < 1e-16
+    assert gap.excess == pytest.approx(gap.width / 2, rel=1e-6)  # |c| is a parabola over a thin gap
+    trace = sympy.lambdify(x, iteration_matrix(name).trace(), "mpmath")
+    with mpmath.workdps(60):
+        middle = mpmath.findroot(lambda place: mpmath.diff(trace, place, h=mpmath.mpf(10) ** -20), mpmath.pi)
+        places = [middle + gap.width * mpmath.mpf(k) / 40 for k in range(-40, 41)]
+        halves = [abs(trace(place)) / 2 for place in places]
+        outside = [half > 1 for half in halves]
+        assert sum(outside) in (39, 40, 41) and outside == outside[::-1]
+        growth = halves[40] + mpmath.sqrt(halves[40] ** 2 - 1) - 1
+    assert gap.excess == pytest.approx(float(growth), rel=1e-9)
+    assert "wide" in repr(gap)
+
+
+def test_members_of_very_high_degree_have_all_their_gaps():
+    """P25N26Q50Lob: gaps from 10⁻⁵⁵ to without end, each with an island behind it."""
+    result = stability("P25N26Q50Lob")
+    assert len(result) == len(result.gaps) == 25
+    assert result.gaps[0].width < 1e-54 and result.gaps[-1].width == np.inf
+    assert all(low.excess < high.excess for low, high in itertools.pairwise(result.gaps))
 
 
 def test_stable_for_every_h_are_just_gauss_with_as_many_nodes_as_the_degree():

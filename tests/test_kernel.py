@@ -229,3 +229,23 @@ def test_select_keeps_what_an_output_needs():
     assert b(x)["b"] == double(x)["b"] and len(b.code) <= len(double.code)
     with pytest.raises(KeyError, match=r"no block 'c'; there are \['a', 'b'\]"):
         double.select("c")
+
+
+@pytest.mark.parametrize("size", [3, 5000])  # in one function, and in several
+def test_outputs_that_are_mostly_zero_are_filled_at_once(size):
+    """The text's length is that of the operations; −0.0 stays what it is, and what stood in `out` is gone."""
+    code = [("input", 0), ("const", Fraction(0)), ("const", -0.0), *(("sq", k) for k in (0, *range(3, size)))]
+    last = len(code) - 1
+    program = Program((("x", 1),), (("y", 100_000),), tuple(code), (0, 1, 2, *[1] * 99_996, last))
+    assert len(lower(program, "kernel").text) < 200 * size + 10_000
+    for row in evaluate(program, np.array([[1.0], [-1.0]])):
+        np.testing.assert_array_equal(np.flatnonzero(row), [0, 99_999])
+        assert abs(row[0]) == row[-1] == 1.0
+        assert math.copysign(1, row[1]) == 1 and math.copysign(1, row[2]) == -1
+
+
+def test_outputs_count_when_llvm_s_effort_is_chosen():
+    small, large = (Program((("x", 1),), (("y", n),), (("input", 0),), (0,) * n) for n in (10, 10**5))
+    compile_module = importlib.import_module("leastaction.kernel.compile")
+    assert compile_module._effort(small) == compile_module.BEST
+    assert compile_module._effort(large).passes == compile_module._effort(large).selection == 0

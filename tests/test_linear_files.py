@@ -76,6 +76,10 @@ def test_fixed_and_chosen_degrees_of_freedom(files, capsys):
         ("--mass q0.txt --stiffness K.mtx", "not a Matrix Market file"),
         ("--mass M.mtx --stiffness K.mtx --q0 1,2", "--q0 must have 4 numbers"),
         ("--mass M.mtx --stiffness K.mtx --load q0.txt", "two rows of t and 4 forces"),
+        ("--mass M.mtx --stiffness K.mtx --load q0.txt --ground q0.txt", "two rows of t and 1 numbers"),
+        ("--mass M.mtx --stiffness K.mtx --load load.csv --load-vector load.csv", "load.csv must have 4 rows"),
+        ("--mass M.mtx --stiffness K.mtx --ground q0.txt", "give the load, too"),
+        ("pendulum --ground q0.txt", "--ground goes with --mass and --stiffness"),
         ("--mass M.mtx --stiffness K.mtx --output 9", "no such free degree of freedom"),
         ("--mass M.mtx --stiffness K.mtx --fixed 1 --output 1", "no such free degree of freedom"),
         ("--mass M.mtx --stiffness K.mtx --method stormer-verlet --h 100 --t-end 1000", "not stable"),
@@ -100,3 +104,21 @@ def test_a_run_with_a_load_is_saved(files):
     assert main(["run", *given.split()]) == 0
     path = la.Path.load("run.npz")
     np.testing.assert_allclose(path(path.t[3]), path.q[3], atol=1e-13)
+
+
+def test_records_with_vectors_and_moving_grounds(files):
+    M, _, _ = files
+    t = np.linspace(0, 1, 30)
+    np.savetxt("records.txt", np.column_stack([t, np.sin(t), np.cos(t)]))
+    vectors = np.arange(8.0).reshape(4, 2)
+    np.savetxt("vectors.txt", vectors)
+    wanted = vectors @ [np.sin(0.3), np.cos(0.3)]
+    load = from_files("M.mtx", "K.mtx", load="records.txt", load_vector="vectors.txt")[0].f
+    np.testing.assert_allclose(load(0.3), wanted, rtol=1e-6)
+    ground = from_files("M.mtx", "K.mtx", load="records.txt", ground="vectors.txt", fixed=[0, 2])[0].f
+    np.testing.assert_allclose(ground(0.3), -(M @ wanted)[[1, 3]], rtol=1e-6)
+    with pytest.raises(ValueError, match="not both"):
+        from_files("M.mtx", "K.mtx", load="records.txt", load_vector="vectors.txt", ground="vectors.txt")
+    given = "--mass M.mtx --stiffness K.mtx --load records.txt --ground vectors.txt --fixed 1 --h 0.1 --t-end 1"
+    assert main(["run", *f"{given} --out run.npz".split()]) == 0
+    assert isinstance(la.Path.load("run.npz").system.f, la.linear.Load)

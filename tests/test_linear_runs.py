@@ -163,7 +163,7 @@ def test_rayleigh_is_its_matrix():
                 for c in (Rayleigh(0.3, 0.2), C)
             )
             np.testing.assert_allclose(a.q, b.q, atol=1e-12)
-    w = dense.modes.omega[1:3]
+    w = dense.modes().omega[1:3]
     fitted = Rayleigh.from_ratios((w[0], 0.03), (w[1], 0.03))
     np.testing.assert_allclose((fitted.alpha / w + fitted.beta * w) / 2, [0.03, 0.03])
 

@@ -85,7 +85,7 @@ def test_exact_solution_of_section_5():
     modal_q, modal_p = system.exact(Q0, P0, t)
     np.testing.assert_allclose(q, modal_q, atol=1e-12)
     np.testing.assert_allclose(p, modal_p, atol=1e-12)
-    np.testing.assert_allclose(system.modes.omega[::-1], paper.frequencies(), rtol=1e-13)
+    np.testing.assert_allclose(system.modes().omega[::-1], paper.frequencies(), rtol=1e-13)
 
 
 def test_energy_error_of_simpson_drops_by_four_orders_per_tenth_of_the_step():

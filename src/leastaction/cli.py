@@ -28,7 +28,19 @@ EXAMPLES = """examples:
 
 MIN_DIGITS = 16
 # Options of `run` that only a linear system from files has; elsewhere they would be ignored.
-LINEAR_ONLY = ("damping", "rayleigh", "load", "fixed", "q0", "v0", "p0", "output", "allow_unstable")
+LINEAR_ONLY = (
+    "damping",
+    "rayleigh",
+    "load",
+    "load_vector",
+    "ground",
+    "fixed",
+    "q0",
+    "v0",
+    "p0",
+    "output",
+    "allow_unstable",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,7 +114,10 @@ def _parser() -> argparse.ArgumentParser:
     damping = linear.add_mutually_exclusive_group()
     damping.add_argument("--damping", metavar="C.mtx", help="viscous damping matrix")
     damping.add_argument("--rayleigh", type=float, nargs=2, metavar=("ALPHA", "BETA"), help="damping αM + βK")
-    linear.add_argument("--load", metavar="FILE", help="rows of t, f_1 … f_n, joined by cubic splines")
+    linear.add_argument("--load", metavar="FILE", help="rows of t, f_1 … f_n (or g_1 … g_k), joined by cubic splines")
+    shape = linear.add_mutually_exclusive_group()
+    shape.add_argument("--load-vector", metavar="FILE", help="n rows of k numbers: the load is this times g")
+    shape.add_argument("--ground", metavar="FILE", help="n rows of k directions: g are accelerations of the ground")
     linear.add_argument("--fixed", type=_indices, default=[], metavar="I,J-K", help="degrees of freedom held at zero")
     linear.add_argument("--q0", metavar="VECTOR", help="initial positions (default: zero)")
     velocity = linear.add_mutually_exclusive_group()
@@ -352,7 +367,7 @@ def _linear_system(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
 
     if options.mass is None or options.stiffness is None:
         raise ValueError("a linear system needs both --mass and --stiffness")
-    names = ("damping", "rayleigh", "load", "fixed")
+    names = ("damping", "rayleigh", "load", "load_vector", "ground", "fixed")
     system, free = from_files(options.mass, options.stiffness, **{name: getattr(options, name) for name in names})
     n = system.n + len(set(options.fixed))
     start: dict[str, Any] = {"q0": vector(options.q0, n, "--q0")[free], "allow_unstable": options.allow_unstable}

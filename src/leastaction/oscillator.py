@@ -175,6 +175,11 @@ class Root:
             lower, upper = float(root.lower()), float(root.upper())
         return (lower + upper) / 2
 
+    def refined(self, bits: int) -> Root:
+        """The same root in an enclosure of so many bits."""
+        with flint_bits(bits):
+            return next(root for root in _real_roots(self.polynomial, self.order) if root.x2.overlaps(self.x2))
+
 
 def positive_roots(f: Rational) -> list[Root]:
     """Every zero and pole of f at x² > 0, in ascending order; complete, by isolation of all complex roots."""
@@ -191,11 +196,34 @@ def positive_roots(f: Rational) -> list[Root]:
 def _isolated(f: Rational) -> Iterator[Root]:
     for polynomial, sign in ((f.numerator, 1), (f.denominator, -1)):
         for factor, multiplicity in polynomial.factor()[1]:
-            irreducible = fmpq_poly(factor.coeffs())
-            roots: Any = irreducible.complex_roots()
-            for root, _ in roots:
-                if root.imag == 0 and root.real > 0:
-                    yield Root(irreducible, root.real, sign * multiplicity)
+            yield from _real_roots(fmpq_poly(factor.coeffs()), sign * multiplicity)
+
+
+def _real_roots(irreducible: Any, order: int) -> Iterator[Root]:
+    """Those at x² > 0, by isolation of all complex roots."""
+    for root, _ in irreducible.complex_roots():
+        if root.imag == 0 and root.real > 0:
+            yield Root(irreducible, root.real, order)
+
+
+def zeros_between(f: Any, lower: Root | None, upper: Root | None) -> list[Root]:
+    """The roots of the polynomial f strictly between two roots (None: 0, or ∞), ascending, however near they are."""
+    return [
+        root
+        for root in positive_roots(Rational(f, f**0))
+        if (lower is None or _ascending(lower, root)) and (upper is None or _ascending(root, upper))
+    ]
+
+
+def _ascending(a: Root, b: Root) -> bool:
+    """Whether a < b. Enclosures that overlap are refined; roots of one irreducible polynomial are told apart by one."""
+    bits = BITS
+    while a.x2.overlaps(b.x2):
+        bits *= 2
+        a, b = a.refined(bits), b.refined(bits)
+        if a.polynomial == b.polynomial and a.x2.overlaps(b.x2):
+            return False  # the same root: isolation gives each root of a polynomial a ball of its own
+    return bool(a.x2 < b.x2)
 
 
 def bands(rho: Rational) -> tuple[list[Root], list[bool]]:

@@ -12,9 +12,11 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from leastaction import files
+from leastaction.linear import response
+from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Method, method
 from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
 from leastaction.numbers.rounding import Reals, all_finite, reals
@@ -93,10 +95,25 @@ class Path:
         with self.reals.working():
             return np.asarray(self.mechanics.energy(self.q, self.p, self.t, self.params))
 
-    def velocity(self) -> NDArray[Any]:
-        """v at every stored time, (K, n)."""
+    def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
+        """v at every stored time, (K, n), or of the degrees of freedom `dofs`.
+
+        Where not all are stored, v is known of a Quadratic system with a lumped mass.
+        """
+        if self.system.linear and self.digits is None:
+            return response.velocity(self, dofs)
         self._require_whole("the velocity")
-        return self.mechanics.velocity(self.q, self.p, self.t, self.params)
+        v = self.mechanics.velocity(self.q, self.p, self.t, self.params)
+        return v if dofs is None else v[:, chosen_dofs(dofs, self.system.n)]
+
+    def acceleration(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
+        """a at every stored time, (K, n), or of the degrees of freedom `dofs`, of a Quadratic system.
+
+        Where not all are stored: of those whose neighbours are, as `output=system.around(dofs)` stores them.
+        """
+        if not self.system.linear or self.digits is not None:
+            raise TypeError("accelerations are those of Quadratic systems in float64")
+        return response.acceleration(self, dofs)
 
     def __call__(self, t: Any) -> NDArray[Any]:
         """q at any time of the run, shape (n,) for one time or (…, n) for an array of times.
@@ -136,6 +153,7 @@ class Path:
         "configuration" q            "phase"      p over q
         "energy"        its error    "invariants" what the motion conserves, the change of each
         "spectrum"      the amplitudes of q by frequency
+        "history"       some degrees of freedom. Options: `dofs`, `names` {number: name}, and `of`: "q", "v" or "a"
         "section"       a Poincaré section: p over q where another coordinate passes a value. Options: `coordinate`,
                         `value`, `direction` (+1, −1 or 0), `show`, the coordinate drawn, and `period` for one
                         state in each period of a driving force

@@ -6,7 +6,7 @@ dashes for the coordinates and for runs of one method; the legend names them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from leastaction import looks, sections
 from leastaction.colours import COLOURS, colour
+from leastaction.linear.matrices import chosen_dofs
 from leastaction.looks import Look, conserves_energy, look, with_unit
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None, *
     """Draw one picture of a path; `Path.plot` tells which there are."""
     if what not in _KINDS:
         raise ValueError(f"expected one of {', '.join(map(repr, _KINDS))}; got {what!r}")
-    if what != "section" and options:
+    if what not in ("section", "history") and options:
         raise TypeError(f"{what!r} takes no option {next(iter(options))!r}")
     if ax is None:
         import matplotlib.pyplot as plt
@@ -128,6 +129,36 @@ def _configuration(path: Path, seen: Look, ax: Axes) -> _Lines:
     n = path.q.shape[1]
     ax.set(xlabel=_time_label(seen), ylabel=with_unit("position $q$", _common_unit(seen, "q", n)))
     return [(_name(path, seen, j), ax.plot(path.t, path.q[:, j], linewidth=1)[0]) for j in range(n)]
+
+
+_QUANTITIES = {"q": "position", "v": "velocity", "a": "acceleration"}
+
+
+def _history(
+    path: Path,
+    seen: Look,
+    ax: Axes,
+    dofs: Any = None,
+    of: str = "q",
+    names: Mapping[int, str] | None = None,
+) -> _Lines:
+    """q, v or a of some degrees of freedom over t."""
+    if of not in _QUANTITIES:
+        raise ValueError(f"of must be one of {', '.join(map(repr, _QUANTITIES))}; got {of!r}")
+    stored = np.arange(path.system.n) if path.output is None else np.asarray(path.output)
+    chosen = stored if dofs is None else chosen_dofs(dofs, path.system.n)
+    if of == "q":
+        places = {int(dof): place for place, dof in enumerate(stored)}
+        if missing := [int(dof) for dof in chosen if int(dof) not in places]:
+            raise ValueError(f"the degrees of freedom {missing} are not stored; give them in output=")
+        values = np.asarray(path.q)[:, [places[int(dof)] for dof in chosen]]
+    else:
+        values = path.velocity(chosen) if of == "v" else path.acceleration(chosen)
+    unit = _common_unit(seen, "q", path.system.n) if of == "q" else ""
+    ax.set(xlabel=_time_label(seen), ylabel=with_unit(f"{_QUANTITIES[of]} ${of}$", unit))
+    given = names or {}
+    labels = [given.get(int(dof), f"${of}_{{{int(dof)}}}$") for dof in chosen]
+    return [(label, ax.plot(path.t, column, linewidth=1)[0]) for label, column in zip(labels, values.T, strict=True)]
 
 
 def _phase(path: Path, seen: Look, ax: Axes) -> _Lines:
@@ -239,4 +270,5 @@ _KINDS: dict[str, Callable[..., _Lines]] = {
     "section": _section,
     "invariants": _invariants,
     "spectrum": _spectrum,
+    "history": _history,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -33,12 +34,19 @@ class StoredPath(Path):
     def energy(self) -> NDArray[Any]:
         """E = p·v − L at every stored time, (K,), computed a block at a time."""
         self._require_whole("the energy")
-        block = self._block
-        return np.concatenate([self.part(begin, begin + block).energy() for begin in range(0, len(self), block)])
+        return self._by_blocks(Path.energy)
 
-    def velocity(self) -> NDArray[Any]:
-        """v at every stored time, (K, n)."""
-        return self.in_memory().velocity()
+    def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
+        """v at every stored time, computed a block at a time."""
+        return self._by_blocks(lambda part: part.velocity(dofs))
+
+    def acceleration(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
+        """a at every stored time, computed a block at a time."""
+        return self._by_blocks(lambda part: part.acceleration(dofs))
+
+    def _by_blocks(self, compute: Callable[[Path], Any]) -> NDArray[Any]:
+        block = self._block
+        return np.concatenate([compute(self.part(begin, begin + block)) for begin in range(0, len(self), block)])
 
     @property
     def _block(self) -> int:

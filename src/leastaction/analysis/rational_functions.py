@@ -50,8 +50,16 @@ def algebraic(root: Root) -> sympy.Expr:
 
 def value(f: Rational, x: float) -> Fraction | None:
     """f(x²) for this float x, exactly; None at a pole."""
-    ratio = float(x).as_integer_ratio()
-    x2 = fmpq(*ratio) ** 2
+    return _at(f, fmpq(*float(x).as_integer_ratio()) ** 2)
+
+
+def value_at_root(f: Rational, root: Root) -> Fraction | None:
+    """f at the middle of the root's enclosure, exactly; None at a pole."""
+    mantissa, exponent = root.x2.mid().man_exp()
+    return _at(f, fmpq(int(mantissa)) * fmpq(2) ** int(exponent))
+
+
+def _at(f: Rational, x2: Any) -> Fraction | None:
     bottom = f.denominator(x2)
     if bottom == 0:
         return None

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.analysis.rational_functions import algebraic, quotient, value
+from leastaction.analysis.rational_functions import algebraic, quotient, value, value_at_root
 from leastaction.methods import Galerkin, Method, RungeKutta4, family, method
-from leastaction.oscillator import Rational, Root, bands, exact_step, positive_roots
+from leastaction.numbers.precision import flint_bits
+from leastaction.oscillator import BITS, Rational, Root, bands, exact_step, zeros_between
 
 if TYPE_CHECKING:
     import sympy
@@ -81,23 +82,33 @@ class Interval:
 
 @dataclass(frozen=True)
 class Gap:
-    """An unstable interval of x: the largest |λ| of one step in it, and where (inf: as x → ∞)."""
+    """An unstable interval of x: by how much the largest |λ| of one step in it exceeds 1, and where (inf: as x → ∞).
+
+    Gaps of members with s > 10 are thinner than the spacing of floats: then lower == upper, and `width` tells.
+    """
 
     lower: Any
     upper: Any
-    growth: float
+    excess: float
     at: float
+    width: float
+
+    @property
+    def growth(self) -> float:
+        """The largest |λ| of one step."""
+        return 1 + self.excess
 
     def __repr__(self) -> str:
         lower, upper = float(self.lower), float(self.upper)
-        if lower == upper:
+        if self.width == 0:
             return f"x = {lower:.10g}: powers grow linearly"
         end = "∞" if upper == math.inf else f"{upper:.10g}"
+        place = f"({lower:.10g}, {end})" if self.width > 1e-8 else f"x = {lower:.10g}, {self.width:.3g} wide:"
         largest = "without bound"
-        if self.growth < math.inf:
-            amount = f"{self.growth:.6g}" if self.growth > 1.01 else f"1 + {self.growth - 1:.3g}"
+        if self.excess < math.inf:
+            amount = f"{self.growth:.6g}" if self.excess > 0.01 else f"1 + {self.excess:.3g}"
             largest = f"up to {amount}, " + (f"at x = {self.at:.6g}" if self.at < math.inf else "as x → ∞")
-        return f"({lower:.10g}, {end}) |λ| {largest}"
+        return f"{place} |λ| {largest}"
 
 
 @dataclass(frozen=True)
@@ -169,15 +180,17 @@ def stability(method: str | Method) -> Stability:
     roots, positive = bands(step.rho)
     ends = [_end(root, chosen) for root in roots]
     bounds = [0 if chosen.s <= EXACT_DEGREE else 0.0, *ends, math.inf]
-    places = [0.0, *(float(root) for root in roots), math.inf]
     intervals, gaps = [], []
     for k, stable in enumerate(positive):
         if stable:
             intervals.append(Interval(_plain(bounds[k], chosen), _plain(bounds[k + 1], chosen)))
             if k and roots[k - 1].order % 2 == 0:
-                gaps.append(Gap(bounds[k], bounds[k], 1.0, places[k]))
+                gaps.append(Gap(bounds[k], bounds[k], 0.0, float(roots[k - 1]), 0.0))
         else:
-            gaps.append(Gap(_plain(bounds[k], chosen), _plain(bounds[k + 1], chosen), *_largest(step.c, places, k)))
+            lower, upper = roots[k - 1], roots[k] if k < len(roots) else None
+            excess, at = _largest(step.c, lower, upper)
+            width = math.inf if upper is None else _distance(lower, upper)
+            gaps.append(Gap(_plain(bounds[k], chosen), _plain(bounds[k + 1], chosen), excess, at, width))
     return Stability(chosen, tuple(intervals), tuple(gaps))
 
 
@@ -216,35 +229,44 @@ def _plain(end: Any, chosen: Galerkin) -> Any:
     return sympy.oo if end == math.inf else sympy.sympify(end)
 
 
-def _largest(c: Rational, places: list[float], k: int) -> tuple[float, float]:
-    """The largest |λ| with x between places k and k + 1, and where: |λ| grows with |c|."""
-    lower, upper = places[k], places[k + 1]
-    for pole in positive_roots(Rational(c.denominator, c.denominator**0)):
-        if lower < float(pole) < upper:
-            return math.inf, float(pole)
-    if upper == math.inf and c.numerator.degree() > c.denominator.degree():
+def _largest(c: Rational, lower: Root, upper: Root | None) -> tuple[float, float]:
+    """By how much the largest |λ| between two ends exceeds 1, and where: |λ| grows with |c|."""
+    for pole in zeros_between(c.denominator, lower, upper):
+        return math.inf, float(pole)
+    if upper is None and c.numerator.degree() > c.denominator.degree():
         return math.inf, math.inf
     slope = c.numerator.derivative() * c.denominator - c.numerator * c.denominator.derivative()
-    turns = [float(root) for root in positive_roots(Rational(slope, slope**0)) if lower < float(root) < upper]
-    candidates = [(_modulus(value(c, x)), x) for x in turns]
-    if upper == math.inf:
+    candidates = [(_excess(value_at_root(c, turn)), float(turn)) for turn in zeros_between(slope, lower, upper)]
+    if upper is None:
         limit = c.numerator.leading_coefficient() / c.denominator.leading_coefficient()
         same_degree = c.numerator.degree() == c.denominator.degree()
-        candidates.append((_modulus(Fraction(int(limit.p), int(limit.q)) if same_degree else Fraction(0)), math.inf))
+        candidates.append((_excess(Fraction(int(limit.p), int(limit.q)) if same_degree else Fraction(0)), math.inf))
     return max(candidates)
 
 
-def _modulus(c: Fraction | None) -> float:
-    """The larger |λ| of a matrix with determinant one and half trace c."""
+def _distance(lower: Root, upper: Root) -> float:
+    """x_upper − x_lower, however near they are."""
+    bits = BITS
+    while True:
+        with flint_bits(bits):
+            a, b = lower.refined(bits), upper.refined(bits)
+            width = b.x2.sqrt() - a.x2.sqrt()
+            if width > 0 and width.rel_accuracy_bits() >= 53:
+                return float(width.mid())
+        bits *= 2
+
+
+def _excess(c: Fraction | None) -> float:
+    """The larger |λ| of a matrix with determinant one and half trace c, less 1."""
     if c is None:
         return math.inf
-    return 1.0 if abs(c) <= 1 else float(abs(c)) + math.sqrt(c * c - 1)
+    return 0.0 if abs(c) <= 1 else float(abs(c) - 1) + math.sqrt(c * c - 1)
 
 
 def _growth(chosen: Method, x: float) -> float:
     if isinstance(chosen, RungeKutta4):
         return math.sqrt(1 - x**6 / 72 + x**8 / 576)
-    return _modulus(value(exact_step(chosen).c, x))
+    return 1 + _excess(value(exact_step(chosen).c, x))
 
 
 def _rk4(chosen: RungeKutta4) -> Stability:
@@ -255,7 +277,7 @@ def _rk4(chosen: RungeKutta4) -> Stability:
     return Stability(
         chosen,
         (Interval(sympy.Integer(0), limit, closed=True),),
-        (Gap(limit, sympy.oo, math.inf, math.inf),),
+        (Gap(limit, sympy.oo, math.inf, math.inf, math.inf),),
     )
 
 

@@ -135,6 +135,7 @@ RUN = Record.of(
         "fused": "1: whole steps are done by kernels; 0: by the solver's loops",
         "advance": "kernels of a fused step, or 0: to the next step, …",
         "inner": "… chords, …",
+        "lift": "",
         "outer": "",
         "restart": "… the prediction once more, …",
         "fresh": "… Newton's iteration",

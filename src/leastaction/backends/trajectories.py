@@ -34,7 +34,7 @@ NEVER = 2**62  # steps after which a state is stored that is not to be stored
 # After a step for which chords did not do, those to follow begin with Newton: so many, divided by the chords that cost
 # about as much.
 RESTING = 64
-KERNELS = ("advance", "inner", "outer", "restart", "fresh", "kept")
+KERNELS = ("advance", "inner", "lift", "outer", "restart", "fresh", "kept")
 
 # Single trajectories of higher degree or of more unknowns than these are faster with the points side by side.
 MOST_DEGREE = 3

@@ -43,12 +43,14 @@ LEVELS = {
 }
 
 
-def _effort(length: int) -> Effort:
+def _effort(program: Program) -> Effort:
     """The longer straight-line code is, the less LLVM's passes gain on it and the longer they take.
 
     Measured on 24,000 instructions: 2.8 s with all passes, 1.2 s with instruction selection
-    alone, 0.14 s with the fast one; the code ran in 22, 22 and 26 µs.
+    alone, 0.14 s with the fast one; the code ran in 22, 22 and 26 µs. Outputs count, too: who asks for a Hessian of n²
+    entries does with them what takes longer than to compute them.
     """
+    length = len(program.code) + program.output_size
     if length <= 3_000:
         return BEST
     return Effort(0, 2) if length <= 20_000 else Effort(0, 0)
@@ -139,7 +141,7 @@ def compile_program(program: Program, lanes: int = 1, bounded: bool = False, in_
         native = _held.get(what)
     if native is None:
         lowered = lower(program, "kernel", lanes, bounded, in_place, vector_math.functions(lanes, _features()))
-        code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=_effort(len(program.code)))
+        code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=_effort(program))
         native = Native(int(code["kernel"]), program.input_size, program.output_size, max(1, lowered.work), code)
     with _lock:
         native = _held.setdefault(what, native)

@@ -8,7 +8,8 @@ address:
 `in` and `out` hold the program's input and output blocks one after the other. A kernel made to work in place writes
 an output block that has the name of an input block over that one, after everything has been read. A long program is
 cut into functions of at most `PIECE` instructions, since LLVM's passes cost more than
-proportionally in the length of a function; values that cross a cut go through `work`.
+proportionally in the length of a function; values that cross a cut go through `work`. Where most of `out` is zero, as
+in the Hessian of a chain, one fill with zeros stands for their stores: the code's length is that of the work, not n².
 
 With several lanes every double becomes a vector of that many: scalar i of lane k is at [i · lanes + k] of the
 arrays, and all lanes go through the same instructions, so that a lane's result does not depend on its
@@ -18,6 +19,7 @@ neighbours or its place. Functions that LLVM has no vector code for come from a 
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,21 +68,30 @@ def lower(
     target = _Lanes(lanes, bounded, library or {} if lanes > 1 else {})
     pieces = list(_pieces(program))
     writes = _writes(program, pieces, in_place)
+    zeros = _zeros(program)
+    filled = not in_place and 2 * sum(k in zeros for k in program.results) > program.output_size
+    if filled:
+        writes = [[write for write in own if write[0] not in zeros] for own in writes]
     slots = _crossing_slots(program, pieces, writes)
     alias = "" if in_place else " noalias"
     arguments = f"ptr{alias} %in, ptr{alias} %out, ptr noalias %work"
     text = [_declarations(target)]
-    if len(pieces) == 1:
-        text.append(
-            _function(program, pieces[0], f"define void @{name}({arguments})", slots, writes[0], in_place, target)
-        )
-    else:
-        for i, piece in enumerate(pieces):
-            head = f"define internal void @{name}.{i}({arguments}) noinline"
-            text.append(_function(program, piece, head, slots, writes[i], in_place, target))
-        calls = "\n".join(f"  call void @{name}.{i}(ptr %in, ptr %out, ptr %work)" for i in range(len(pieces)))
-        text.append(f"define void @{name}({arguments}) {{\n{calls}\n  ret void\n}}\n")
+    fill = []
+    if filled:
+        text.append("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n")
+        size = 8 * lanes * program.output_size
+        fill = [f"  call void @llvm.memset.p0.i64(ptr align 8 %out, i8 0, i64 {size}, i1 false)"]
+    bodies = [_body(program, piece, slots, own, in_place, target) for piece, own in zip(pieces, writes, strict=True)]
+    if len(bodies) > 1:
+        for i, body in enumerate(bodies):
+            text.append(_function(f"internal void @{name}.{i}({arguments}) noinline", body))
+        bodies = [[f"  call void @{name}.{i}(ptr %in, ptr %out, ptr %work)" for i in range(len(pieces))]]
+    text.append(_function(f"void @{name}({arguments})", fill + bodies[0]))
     return Lowered("\n".join(text), len(slots) * lanes)
+
+
+def _function(head: str, body: Sequence[str]) -> str:
+    return "\n".join([f"define {head} {{", *body, "  ret void", "}", ""])
 
 
 def _pieces(program: Program) -> Iterator[range]:
@@ -107,6 +118,12 @@ def _writes(program: Program, pieces: Sequence[range], in_place: bool) -> list[l
     if in_place:
         return [*([] for _ in pieces[1:]), all_writes]
     return [[write for write in all_writes if write[0] in piece] for piece in pieces]
+
+
+def _zeros(program: Program) -> set[int]:
+    """The values that are the constant +0."""
+    constants = {k: to_float64(code[1]) for k, code in enumerate(program.code) if code[0] == "const"}
+    return {k for k, number in constants.items() if number == 0 and math.copysign(1.0, number) > 0}
 
 
 def _crossing_slots(program: Program, pieces: Sequence[range], writes: Sequence[Sequence[Write]]) -> dict[int, int]:
@@ -239,15 +256,15 @@ def _declarations(target: _Lanes) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _function(
+def _body(
     program: Program,
     piece: range,
-    head: str,
     slots: dict[int, int],
     writes: Sequence[Write],
     in_place: bool,
     target: _Lanes,
-) -> str:
+) -> list[str]:
+    """The lines of one piece."""
     code, kind = program.code, target.type
     body: list[str] = []
     known: dict[int, str] = {}
@@ -287,7 +304,7 @@ def _function(
     # All are read before the first is written.
     for operand, (_, array, place) in zip([value(k) for k, _, _ in late], late, strict=True):
         write(operand, array, place)
-    return "\n".join([f"{head} {{", *body, "  ret void", "}", ""])
+    return body
 
 
 def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]:

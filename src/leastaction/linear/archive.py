@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.forcing import Constant, Rayleigh, Samples
+from leastaction.linear.forcing import Constant, Load, Rayleigh, Samples
 from leastaction.linear.matrices import is_sparse
 from leastaction.linear.system import Quadratic
 from leastaction.numbers.notation import to_text
@@ -24,6 +24,8 @@ def to_arrays(system: Quadratic) -> Arrays:
     arrays: Arrays = {}
     if isinstance(system.f, Samples):
         arrays |= {"f.times": system.f.times, "f.values": system.f.values, "f.degree": np.array(system.f.degree)}
+        if isinstance(system.f, Load):
+            arrays["f.vector"] = system.f.vector
     elif isinstance(system.f, Constant):
         arrays["f"] = system.f.value
     elif system.f is not None:
@@ -58,7 +60,11 @@ def from_arrays(arrays: Mapping[str, Any]) -> Quadratic:
     if "f.times" in arrays:
         times = floats(arrays, "f.times", (None,))
         degree = integer(floats(arrays, "f.degree", (), np.int64).item(), "f.degree", 1, MOST_DEGREE)
-        load = Samples(times, floats(arrays, "f.values", (len(times), None)), degree)
+        values = floats(arrays, "f.values", (len(times), None))
+        if "f.vector" in arrays:
+            load = Load(floats(arrays, "f.vector", (None, values.shape[1])), times, values, degree)
+        else:
+            load = Samples(times, values, degree)
     return Quadratic(**matrices, f=load)
 
 

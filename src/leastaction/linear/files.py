@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.forcing import Rayleigh, Samples
+from leastaction.linear.forcing import Load, Rayleigh, Samples
 from leastaction.linear.matrices import free, is_sparse
 from leastaction.linear.system import Quadratic
 
@@ -66,27 +66,49 @@ def from_files(
     damping: str | None = None,
     rayleigh: tuple[float, float] | None = None,
     load: str | None = None,
+    load_vector: str | None = None,
+    ground: str | None = None,
     fixed: Sequence[int] = (),
 ) -> tuple[Quadratic, NDArray[np.intp]]:
     """The system of these files without its fixed degrees of freedom, and which of the files' are left.
 
-    load    rows of t, f_1 … f_n, joined by cubic splines
+    load           rows of t, f_1 … f_n, joined by cubic splines; or of t, g_1 … g_k, with
+    load_vector    n rows of k numbers: the load is this times g; or with
+    ground         n rows of k numbers, the directions in which the ground moves with accelerations g
     """
     if damping is not None and rayleigh is not None:
         raise ValueError("give damping by a matrix or by Rayleigh's two numbers, not both")
     M, K = read_matrix(mass), read_matrix(stiffness)
     C = Rayleigh(*rayleigh) if rayleigh else (None if damping is None else read_matrix(damping))
-    samples = None
-    if load is not None:
-        table = np.atleast_2d(read_numbers(load))
-        if table.shape[1] != K.shape[0] + 1 or len(table) < 2:
-            raise ValueError(
-                f"{load} must have at least two rows of t and {K.shape[0]} forces; got shape {table.shape}"
-            )
-        samples = Samples(table[:, 0], table[:, 1:], degree=min(3, len(table) - 1))
+    f = None if load is None else _load(load, load_vector, ground, M, K.shape[0])
+    if load is None and (load_vector is not None or ground is not None):
+        raise ValueError(
+            "a vector of the load, or a direction of the ground, needs a record of times: give the load, too"
+        )
     if not len(fixed):
-        return Quadratic(M, K, C=C, f=samples), np.arange(K.shape[0])
-    return Quadratic.without(fixed, M, K, C=C, f=samples), free(K.shape[0], fixed)
+        return Quadratic(M, K, C=C, f=f), np.arange(K.shape[0])
+    return Quadratic.without(fixed, M, K, C=C, f=f), free(K.shape[0], fixed)
+
+
+def _load(file: str, load_vector: str | None, ground: str | None, M: Any, n: int) -> Samples:
+    """The load of these files on all n degrees of freedom."""
+    if load_vector is not None and ground is not None:
+        raise ValueError("give a vector of the load or a direction of the ground, not both")
+    shape = load_vector if load_vector is not None else ground
+    vectors = None if shape is None else read_numbers(shape)
+    if vectors is not None:
+        vectors = vectors.reshape(len(np.atleast_1d(vectors)), -1)
+        if len(vectors) != n:
+            raise ValueError(f"{shape} must have {n} rows, one for each degree of freedom; got {len(vectors)}")
+    columns = n if vectors is None else vectors.shape[1]
+    table = np.atleast_2d(read_numbers(file))
+    if table.shape[1] != columns + 1 or len(table) < 2:
+        what = "forces" if vectors is None else "numbers"
+        raise ValueError(f"{file} must have at least two rows of t and {columns} {what}; got shape {table.shape}")
+    times, values, degree = table[:, 0], table[:, 1:], min(3, len(table) - 1)
+    if vectors is None:
+        return Samples(times, values, degree)
+    return Load(vectors, times, values, degree) if ground is None else Load.base(M, vectors, times, values, degree)
 
 
 def _existing(file: str | Path) -> Path:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.linear.matrices import symmetric
 from leastaction.numbers.rounding import FLOAT64
 
 FloatArray = NDArray[np.float64]
-Load = Callable[[float], ArrayLike]
+Force = Callable[[float], ArrayLike]
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,60 @@ class Samples:
         return np.asarray(self._spline(min(max(t, self.start), self.end)))
 
 
+class Load(Samples):
+    """A load that is a vector times a record, f(t) = vector · g(t), g(t_j) = samples[j], joined by a spline.
+
+    One vector of n numbers and one record of m samples, or k of them: vectors (n, k) and samples (m, k). Nothing of
+    size n × m is kept.
+
+    >>> load = Load([0.0, 2.0, 1.0], times=[0, 1, 2], samples=[0, 3, 0], degree=1)
+    >>> load(0.5)
+    array([0. , 3. , 1.5])
+    """
+
+    def __init__(self, vector: ArrayLike, times: ArrayLike, samples: ArrayLike, degree: int = 3) -> None:
+        v, g = (np.asarray(x, dtype=float) for x in (vector, samples))
+        if v.ndim not in (1, 2) or not v.size or not np.isfinite(v).all():
+            raise ValueError(
+                f"a load's vector must be n finite numbers, or (n, k) for k records; got shape {v.shape}"
+                + ("" if np.isfinite(v).all() else " with entries that are NaN or infinite")
+            )
+        self.vector = v.reshape(len(v), -1)
+        if g.ndim == 1:
+            g = g[:, None]
+        if g.ndim != 2 or g.shape[1] != self.vector.shape[1]:
+            raise ValueError(
+                f"{self.vector.shape[1]} vectors need samples of shape ({len(np.atleast_1d(times))}, "
+                f"{self.vector.shape[1]}), a column for each; got {np.shape(samples)}"
+            )
+        super().__init__(times, g, degree)
+
+    @classmethod
+    def base(cls, M: Any, direction: ArrayLike, times: ArrayLike, acceleration: ArrayLike, degree: int = 3) -> Load:
+        """The load −M r a(t) of a ground that moves with acceleration a(t), where q is counted from the ground.
+
+        M            the mass of all degrees of freedom, as Quadratic takes it
+        direction    r: the displacements of all degrees of freedom, held ones included, when the ground moves by one;
+                     (n, k) for k directions with a column of `acceleration` for each
+
+        M (q̈ + r a) + C q̇ + K q = 0, since springs and dampers do not feel what moves all alike (of damping αM that is
+        the convention). Degrees of freedom held to the ground are taken out afterwards, by `Quadratic.without`.
+        """
+        mass, r = symmetric(M, "M"), np.asarray(direction, dtype=float)
+        n = mass.shape[0]
+        if r.ndim not in (1, 2) or len(r) != n:
+            raise ValueError(f"the direction must have {n} rows, one for each degree of freedom; got shape {r.shape}")
+        inertia = mass[:, None] * r.reshape(n, -1) if mass.ndim == 1 else mass @ r.reshape(n, -1)
+        return cls(-inertia, times, acceleration, degree)
+
+    def on(self, keep: NDArray[np.intp]) -> Load:
+        """The same load on some of the degrees of freedom."""
+        return Load(self.vector[keep], self.times, self.values, self.degree)
+
+    def __call__(self, t: float) -> FloatArray:
+        return np.asarray(self.vector @ super().__call__(t))
+
+
 @dataclass(frozen=True, eq=False)
 class Constant:
     """A load that does not change."""
@@ -85,6 +140,8 @@ def reduced(f: Any, keep: NDArray[np.intp]) -> Any:
     """A load, as the user gives it, on some of the degrees of freedom."""
     if f is None:
         return None
+    if isinstance(f, Load):
+        return f.on(keep)
     if isinstance(f, Samples):
         return Samples(f.times, f.values[:, keep], f.degree)
     if callable(f):
@@ -94,8 +151,8 @@ def reduced(f: Any, keep: NDArray[np.intp]) -> Any:
     return np.asarray(f)[keep]
 
 
-def as_load(f: Any, n: int) -> Load | None:
-    """A function of time, samples (times, values), a constant vector, or nothing."""
+def as_load(f: Any, n: int) -> Force | None:
+    """A function of time (Samples and Load among them), samples (times, values), a constant vector, or nothing."""
     if f is None or callable(f):
         load = f
     elif _is_pair(f):

@@ -1,4 +1,9 @@
-"""Is this h stable for this system? Asked before the run, answered with ω_max, the limit and an alternative."""
+"""Is this h stable for this system? Asked before the run, answered with the limit and an alternative.
+
+The method is stable while hω stays in its first interval, so the question is whether every frequency is below a limit:
+`Quadratic.below` answers it in one factorisation at most. Frequencies themselves are computed only if some are above,
+and the system is so small that all of them are known soon.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from numpy.typing import NDArray
 
 from leastaction.errors import UnstableStepError
 from leastaction.linear.forcing import Rayleigh
+from leastaction.linear.highest import estimate
 from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import stable_alternative, stable_intervals
 from leastaction.linear.system import ALL_MODES
@@ -15,14 +21,14 @@ from leastaction.step.kronecker import kronecker_of
 
 FloatArray = NDArray[np.float64]
 
-SCAN = 4000  # frequencies tried between 0 and ω_max where not all are known
+SCAN = 4000  # frequencies tried to find where damped steps begin to grow
 GROWTH = 1e-7  # per step; a free body's double eigenvalue 1 is computed to half the digits
 
 
 def require_stable(propagator: Propagator) -> None:
     """Raise UnstableStepError if a motion of the system would grow.
 
-    Undamped, every frequency must lie in a stable interval (for large systems: ω_max in the first one). With Rayleigh
+    Undamped, every frequency must lie in a stable interval (for large systems: in the first one). With Rayleigh
     damping each mode's own 2 × 2 step decides, and for small systems with any damping the spectral radius of the step.
     Of a large system with general damping the undamped part is judged.
     """
@@ -37,32 +43,62 @@ def require_stable(propagator: Propagator) -> None:
         if radius > 1 + GROWTH:
             raise _error(propagator, f"a step multiplies some motion by {radius:.6g}")
         return
-    known = system.n <= ALL_MODES
+    limit = intervals[0][1] / h
     if isinstance(system.C, Rayleigh):
-        omega = system.modes.omega if known else np.linspace(0, system.omega_max, SCAN + 1)
-        if isinstance(method, Galerkin):
-            unstable = omega[~_damped_modes_stable(method, h, omega, system.C)]
-        else:
-            unstable = omega[~_damped_modes_stable_rk4(h, omega, system.C)]
+        limit = _damped_limit(propagator, system.C)
+    if system.below(limit):
+        return
+    if system.n > ALL_MODES:
+        raise _error(propagator, f"modes grow whose frequencies are above {limit:.6g}")
+    omega = system.modes().omega
+    if isinstance(system.C, Rayleigh):
+        unstable = omega[~_damped_stable(propagator, omega, system.C)]
     else:
-        omega = system.modes.omega if known else np.array([system.omega_max])
-        x = h * omega[omega > 0]
-        bounded = np.any([(lo < x) & (x < hi) for lo, hi in intervals[: None if known else 1]], axis=0)
-        unstable = omega[omega > 0][~bounded]
+        x = h * omega
+        unstable = omega[(x > 0) & ~np.any([(lo < x) & (x < hi) for lo, hi in intervals], axis=0)]
     if unstable.size:
-        which = f"{unstable.size} of the {system.n} modes grow, the first" if known else "modes grow, such as the one"
-        raise _error(propagator, f"{which} at ω = {unstable[0]:.6g}")
+        raise _error(propagator, f"{unstable.size} of the {system.n} modes grow, the first at ω = {unstable[0]:.6g}")
 
 
 def _error(propagator: Propagator, finding: str) -> UnstableStepError:
     system, method, h = propagator.system, propagator.method, propagator.h
-    intervals = " ∪ ".join(f"({lo:.6g}, {hi:.6g})" for lo, hi in stable_intervals(method))
+    intervals = stable_intervals(method)
+    written = " ∪ ".join(f"({lo:.6g}, {hi:.6g})" for lo, hi in intervals)
+    if system.n <= ALL_MODES:
+        highest, about, advice = system.omega_max, "", f"Use h < {system.stable_step(method):.6g}"
+    else:
+        highest, about = float(np.sqrt(estimate(system)[0])), "about "
+        advice = (
+            f"Use h below about {intervals[0][1] / highest:.3g} (system.stable_step({method.name!r}) knows it well)"
+        )
     return UnstableStepError(
-        f"{method.name} is not stable with h = {h:.6g} on this system: {finding}. The highest frequency is ω_max = "
-        f"{system.omega_max:.6g}, h ω_max = {h * system.omega_max:.6g}; without damping the method is stable for h ω "
-        f"in {intervals}. Use h < {system.stable_step(method):.6g}, or {stable_alternative(method).name}, which is "
-        "stable for every h, or insist with allow_unstable=True."
+        f"{method.name} is not stable with h = {h:.6g} on this system: {finding}. The highest frequency is {about}"
+        f"ω_max = {highest:.6g}, h ω_max = {h * highest:.6g}; undamped, the method is stable for h ω in {written}. "
+        f"{advice}, or {stable_alternative(method).name}, which is stable for every h, or insist with "
+        "allow_unstable=True."
     )
+
+
+def _damped_limit(propagator: Propagator, damping: Rayleigh) -> float:
+    """The frequency below which every mode's step is stable, on a fine grid; ∞ if none of the system's is above."""
+    system = propagator.system
+    end = 2 * float(np.sqrt(estimate(system)[0])) or 1.0
+    while True:
+        omega = np.linspace(0, end, SCAN + 1)
+        stable = _damped_stable(propagator, omega, damping)
+        if not stable.all():
+            return float(omega[max(int(np.argmin(stable)) - 1, 0)])
+        if system.below(end):
+            return np.inf
+        end *= 2
+
+
+def _damped_stable(propagator: Propagator, omega: FloatArray, damping: Rayleigh) -> NDArray[np.bool_]:
+    """For each ω: is the mode's step stable?"""
+    method, h = propagator.method, propagator.h
+    if isinstance(method, Galerkin):
+        return _damped_modes_stable(method, h, omega, damping)
+    return _damped_modes_stable_rk4(h, omega, damping)
 
 
 def _damped_modes_stable(method: Galerkin, h: float, omega: FloatArray, damping: Rayleigh) -> NDArray[np.bool_]:

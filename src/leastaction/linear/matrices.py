@@ -1,8 +1,4 @@
-"""What a user hands in as M, K or C, checked: real, square, symmetric, finite, positive (semi)definite.
-
-Small matrices are decided by their eigenvalues. A large sparse one is decided by the extreme Ritz values of a Lanczos
-process: that costs a few dozen products, and finds every negative eigenvalue that is not tiny beside the largest.
-"""
+"""What a user hands in as M, K or C, checked: real, square, symmetric, finite. `definite` asks for more."""
 
 from __future__ import annotations
 
@@ -17,8 +13,6 @@ from leastaction.numbers.rounding import FLOAT64
 FloatArray = NDArray[np.float64]
 
 ASYMMETRY = 1e-10  # relative; assembled finite-element matrices are symmetric to a few units of 1e-16
-DENSE_CHECK = 1500  # up to this size eigenvalues are computed from the full matrix
-LANCZOS_STEPS = 60
 EXACT_INTEGERS = 2**53  # float64 holds all integers up to this size
 
 
@@ -104,76 +98,20 @@ def diagonal(a: Any) -> FloatArray | None:
     return d if np.count_nonzero(a) == np.count_nonzero(d) else None
 
 
-def require_positive_definite(a: Any, name: str) -> None:
-    """Raise unless a (or the diagonal matrix of a vector) is positive definite to working precision."""
-    d = np.asarray(a if a.ndim == 1 else a.diagonal())
-    if d.min() <= 0:
-        i = int(d.argmin())
-        what = "singular" if d[i] == 0 else "indefinite"
-        raise ValueError(
-            f"{name} must be positive definite; it is {what}: entry ({i}, {i}) is {d[i]:.3g}. "
-            "A degree of freedom without inertia has no momentum: condense it statically, or give it a small mass."
-        )
-    if a.ndim == 1:
-        return
-    scale = 1 / np.sqrt(d)  # rotations and displacements have different units
-    smallest, largest = _extremes(a, scale)
-    n = len(d)
-    if smallest <= 4 * n * np.finfo(float).eps * largest and (n <= DENSE_CHECK or smallest < 0):
-        what = "indefinite" if smallest < -4 * n * np.finfo(float).eps * largest else "singular to working precision"
-        raise ValueError(
-            f"{name} must be positive definite; it is {what}: scaled to a unit diagonal its smallest eigenvalue is "
-            f"{smallest:.3g}, its largest {largest:.3g}."
-        )
-
-
-def require_positive_semidefinite(a: Any, name: str) -> None:
-    """Raise if a has an eigenvalue below zero by more than round-off."""
-    d = np.asarray(a if a.ndim == 1 else a.diagonal())
-    if d.min() < 0:
-        i = int(d.argmin())
-        raise ValueError(f"{name} must not be indefinite: entry ({i}, {i}) is {d[i]:.3g}, below zero")
-    if a.ndim == 1:
-        return
-    smallest, largest = _extremes(a, np.ones(len(d)))
-    if smallest < -max(1e-12, 4 * len(d) * np.finfo(float).eps) * largest:
-        raise ValueError(
-            f"{name} must not be indefinite: its smallest eigenvalue is {smallest:.3g}, its largest {largest:.3g}. "
-            "Zero eigenvalues (free-floating structures) are legal, negative ones are not."
-        )
-
-
-def _extremes(a: Any, scale: FloatArray) -> tuple[float, float]:
-    """Smallest and largest eigenvalue of diag(scale) a diag(scale), or Ritz values between them for large sparse a."""
-    n = len(scale)
-    if not is_sparse(a) or n <= DENSE_CHECK:
-        dense = a.toarray() if is_sparse(a) else a
-        eigenvalues = np.linalg.eigvalsh(scale[:, None] * dense * scale)
-        return float(eigenvalues[0]), float(eigenvalues[-1])
-    v = np.random.default_rng(0).standard_normal(n)
-    v /= np.linalg.norm(v)
-    before, beta = np.zeros(n), 0.0
-    alphas, betas = [], []
-    for _ in range(LANCZOS_STEPS):
-        w = scale * (a @ (scale * v)) - beta * before
-        alphas.append(float(w @ v))
-        w -= alphas[-1] * v
-        beta = float(np.linalg.norm(w))
-        if beta == 0.0:
-            break
-        betas.append(beta)
-        before, v = v, w / beta
-    off = betas[: len(alphas) - 1]
-    ritz = np.linalg.eigvalsh(np.diag(alphas) + np.diag(off, 1) + np.diag(off, -1))
-    return float(ritz[0]), float(ritz[-1])
-
-
 def eliminate(a: Any, fixed: Any) -> Any:
     """The matrix without the rows and columns of fixed degrees of freedom (indices, or a mask)."""
     keep = free(np.shape(a)[0], fixed)
     if np.ndim(a) == 1 and not is_sparse(a):
         return np.asarray(a)[keep]
     return a.tocsr()[keep][:, keep] if is_sparse(a) else np.asarray(a)[np.ix_(keep, keep)]
+
+
+def chosen_dofs(dofs: Any, n: int, name: str = "dofs") -> NDArray[np.int64]:
+    """Degrees of freedom by number, checked; negative ones count from the end."""
+    chosen = np.atleast_1d(np.asarray(dofs))
+    if chosen.dtype.kind not in "iu" or chosen.ndim != 1 or not chosen.size or chosen.min() < -n or chosen.max() >= n:
+        raise ValueError(f"{name} must list degrees of freedom as indices below n = {n}; got {dofs!r}")
+    return chosen.astype(np.int64) % n
 
 
 def free(n: int, fixed: Any) -> NDArray[np.intp]:

@@ -1,4 +1,4 @@
-"""The exact motion of ½ q̇ᵀMq̇ − ½ qᵀKq by its modes.
+"""Modes: all of a small system, the lowest k of a large one, and the exact motion of ½ q̇ᵀMq̇ − ½ qᵀKq by all of them.
 
 K φ_i = ω_i² M φ_i with φᵀMφ = 1 turns the motion into independent oscillators a_i = φ_iᵀ M q, b_i = φ_iᵀ p:
 
@@ -11,23 +11,34 @@ where sinc(0) = 1 leaves the uniform motion of a free body.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.linear.factor import factor, one_thread
 from leastaction.linear.matrices import is_sparse
 
+if TYPE_CHECKING:
+    from leastaction.linear.system import Quadratic
+
 FloatArray = NDArray[np.float64]
+
+FIRST_SHIFT, LEAST_SHIFT = 1e-8, 1e-13  # of the largest K_ii/M_ii: from where the lowest modes are looked for
+LOOK, TOLERANCE = 1e-2, 1e-11  # of 1/(λ + μ), relative: in a rough look, and in the end
 
 
 @dataclass(frozen=True, eq=False)
 class Modes:
-    """omega (n,) ascending; shape (n, n): the columns φ_i; dual = M φ (n, n)."""
+    """omega (k,) ascending; shape (n, k): the columns φ_i, φᵀMφ = 1; dual = M φ (n, k). k = n if all are known."""
 
     omega: FloatArray
     shape: FloatArray
     dual: FloatArray
+
+    def lowest(self, k: int) -> Modes:
+        """The first k of them."""
+        return Modes(self.omega[:k], self.shape[:, :k], self.dual[:, :k])
 
     def motion(self, q0: FloatArray, p0: FloatArray, t: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """q and p at the times t: shape (n,) for one time, t.shape + (n,) for many."""
@@ -50,9 +61,43 @@ def modes(M: Any, K: Any) -> Modes:
 
     M, K = (a.toarray() if is_sparse(a) else a for a in (M, K))
     _, shape = eigh(K, M)
+    return _by_quotient(shape, M, K)
+
+
+def lowest_modes(system: Quadratic, k: int) -> Modes:
+    """The k lowest modes of a large system: Lanczos on (K + μM)⁻¹M (ARPACK), after one to three factorisations.
+
+    K + μM is positive definite for μ > 0, also where a structure floats freely and K is singular. The lowest modes
+    stand apart if μ is not far above the k-th λ = ω²: a rough look from a μ that is surely large enough tells a
+    better one.
+    """
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    n, M, K = system.n, system.M, system.K
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 < k < n // 2:
+        raise ValueError(f"modes(k) gives the lowest k of n = {n} modes, 0 < k < {n // 2}; got k = {k!r}")
+    largest = float((K.diagonal() / M.diagonal()).max())
+    if largest == 0:
+        raise ValueError("the masses are free: every frequency is zero, and every basis one of modes")
+    start = np.random.default_rng(0).standard_normal(n)
+    with one_thread():
+        mu = FIRST_SHIFT * largest
+        while True:
+            inverse = LinearOperator((n, n), matvec=factor(K + mu * M).solve, dtype=float)
+            how = {"k": k, "M": M, "sigma": -mu, "OPinv": inverse, "v0": start, "ncv": min(n, max(2 * k + 1, 30))}
+            nearer = max(float(eigsh(K, tol=LOOK, **how)[0].max()), LEAST_SHIFT * largest)
+            if nearer > mu / 10:
+                _, shape = eigsh(K, tol=TOLERANCE, **how)
+                return _by_quotient(shape, M, K)
+            mu = nearer
+
+
+def _by_quotient(shape: FloatArray, M: Any, K: Any) -> Modes:
+    """Frequencies from the shapes, by Rayleigh's quotient; see `modes`."""
     squares = np.sum(shape * (K @ shape), axis=0)
-    size = np.sum(np.abs(shape) * (np.abs(K) @ np.abs(shape)), axis=0)
-    squares[squares < 4 * len(M) * np.finfo(float).eps * size] = 0.0
+    size = np.sum(np.abs(shape) * (abs(K) @ np.abs(shape)), axis=0)
+    summands = int(np.diff(K.indptr).max()) if is_sparse(K) else len(K)
+    squares[squares < 4 * summands * np.finfo(float).eps * size] = 0.0
     order = np.argsort(squares, kind="stable")
-    shape = shape[:, order]
+    shape = np.ascontiguousarray(shape[:, order])
     return Modes(np.sqrt(squares[order]), shape, M @ shape)

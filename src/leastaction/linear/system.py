@@ -10,19 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends.status import GOING_WELL, NOT_FINITE
 from leastaction.kernel import fingerprint
+from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
 from leastaction.linear.factor import Factor, blas_threads, factor
-from leastaction.linear.forcing import Constant, Rayleigh, Samples, as_load, is_constant, reduced
+from leastaction.linear.forcing import Constant, Rayleigh, Samples, as_load, checked, is_constant, reduced
+from leastaction.linear.highest import highest_frequency
 from leastaction.linear.matrices import (
+    chosen_dofs,
     diagonal,
     eliminate,
     exact_entries,
     free,
     is_sparse,
-    require_positive_definite,
-    require_positive_semidefinite,
     symmetric,
 )
-from leastaction.linear.modal import Modes, modes
+from leastaction.linear.modal import Modes, lowest_modes, modes
 from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import stable_intervals
 from leastaction.methods import Method
@@ -40,7 +41,8 @@ class Quadratic:
     M    mass: symmetric positive definite; a vector is a lumped (diagonal) mass
     K    stiffness: symmetric positive semidefinite (a structure may float freely)
     C    viscous damping: a symmetric matrix, or Rayleigh(alpha, beta)
-    f    load: a function of t giving n numbers, a pair (times, values) to interpolate, or a constant vector
+    f    load: a function of t giving n numbers, a pair (times, values) to interpolate, a vector times a record
+         (`linear.Load`), or a constant vector
 
     Matrices are NumPy or scipy.sparse; if one is sparse, all are. Dense ones may hold exact numbers, as text ("1/3"),
     Fraction or SymPy numbers: float64 rounds them, runs with digits= use them as they are.
@@ -110,6 +112,26 @@ class Quadratic:
         """v = M⁻¹ p."""
         p = np.asarray(p, dtype=float)
         return np.asarray(self.mass_factor.solve(p.reshape(-1, self.n).T).T.reshape(p.shape))
+
+    def acceleration(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
+        """a = M⁻¹ (f(t) − C v − K q)."""
+        q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
+        force = -_rows(self.K, q)
+        if self.C is not None:
+            force -= np.asarray(self.damping_force(self.velocity(q, p).reshape(-1, self.n).T)).T.reshape(q.shape)
+        if self.f is not None:
+            times = np.broadcast_to(np.asarray(t, dtype=float), q.shape[:-1])
+            force += np.array([checked(self.f(at), self.n, at) for at in times.ravel()]).reshape(q.shape)
+        return self.velocity(q, force)
+
+    def around(self, dofs: Any) -> NDArray[np.int64]:
+        """These degrees of freedom and all that K and C couple to them, ascending.
+
+        With a lumped mass `output=system.around(dofs)` stores what `path.acceleration(dofs)` needs.
+        """
+        dofs = chosen_dofs(dofs, self.n)
+        coupled = [a for a in (self.K, self.C) if a is not None and not isinstance(a, Rayleigh)]
+        return np.unique(np.concatenate([dofs, *(a[dofs].nonzero()[1] for a in coupled)])).astype(np.int64)
 
     def damping_force(self, v: FloatArray) -> Any:
         """C v."""
@@ -243,32 +265,37 @@ class Quadratic:
         """φ(p, q), the quadratic form that the method's steps of size h conserve (Proposition 7)."""
         return self.propagator(method, h).conserved(q, p)
 
+    def modes(self, k: int | None = None) -> Modes:
+        """The lowest k frequencies ω_i and shapes φ_i; without k all, of dense systems and of up to 1500 unknowns."""
+        if k is None or (self.n <= ALL_MODES and 0 < k <= self.n):
+            found = self._all_modes
+            return found if k is None else found.lowest(k)
+        return lowest_modes(self, k)
+
     @cached_property
-    def modes(self) -> Modes:
-        """All ω_i and shapes φ_i. For dense systems; sparse ones of moderate size are made dense."""
+    def _all_modes(self) -> Modes:
         if self.sparse and self.n > ALL_MODES:
-            raise ValueError(f"all modes of a sparse system with n = {self.n} > {ALL_MODES} are not computed")
+            raise ValueError(
+                f"all modes of a sparse system with n = {self.n} > {ALL_MODES} are not computed; ask for the lowest k "
+                "with modes(k)"
+            )
         return modes(self.M, self.K)
+
+    def below(self, omega: float) -> bool:
+        """Whether every frequency is below ω: whether M − K/ω² is positive definite. No eigenvalue is computed."""
+        square = omega * omega
+        if square == np.inf or not (self.K.data if self.sparse else self.K).any():
+            return omega > 0
+        if square == 0:
+            return False
+        if self.mass_diagonal is not None and self.stiffness_diagonal is not None:
+            return bool((self.stiffness_diagonal / square < self.mass_diagonal).all())
+        return positive_definite(self.M - self.K / square)
 
     @cached_property
     def omega_max(self) -> float:
-        """The highest frequency: from all of them, or by Lanczos iteration on K x = ω² M x for large systems."""
-        if self.n <= ALL_MODES:
-            return float(self.modes.omega[-1])
-        if not (self.K.data if self.sparse else self.K).any():
-            return 0.0  # free masses; Lanczos finds no start
-        from scipy.sparse.linalg import LinearOperator, eigsh
-
-        shape = (self.n, self.n)
-        start = np.random.default_rng(0).standard_normal(self.n)
-        if self.mass_diagonal is not None:
-            root = np.sqrt(self.mass_diagonal)
-            scaled = LinearOperator(shape, matvec=lambda x: self.K @ (x.ravel() / root) / root, dtype=float)
-            top = eigsh(scaled, k=1, which="LA", tol=1e-8, v0=start, return_eigenvectors=False)
-        else:
-            inverse = LinearOperator(shape, matvec=self.mass_factor.solve, dtype=float)
-            top = eigsh(self.K, k=1, M=self.M, Minv=inverse, which="LA", tol=1e-8, v0=start, return_eigenvectors=False)
-        return float(np.sqrt(max(top[0], 0.0)))
+        """The highest frequency: from all of them, or by `highest` for large systems."""
+        return float(self.modes().omega[-1]) if self.n <= ALL_MODES else highest_frequency(self)
 
     def stable_step(self, method: Method | str) -> float:
         """The h below which every step of the method is stable on the undamped system; inf if all are."""
@@ -282,7 +309,7 @@ class Quadratic:
         q0, p0 = (np.asarray(x, dtype=float) for x in (q0, p0))
         if q0.shape != (self.n,) or p0.shape != (self.n,):
             raise ValueError(f"q0 and p0 must have shape ({self.n},); got {q0.shape} and {p0.shape}")
-        return self.modes.motion(q0, p0, t)
+        return self.modes().motion(q0, p0, t)
 
 
 def _rows(a: Any, x: FloatArray) -> FloatArray:

@@ -118,7 +118,7 @@ def _restored(stepper: Stepper, standing: Standing) -> Stepper:
 
 
 def check_state(plan: Plan, starts: Starts, standing: Standing) -> None:
-    """Refuse, with a ValueError, what no stepper can have left; a stranger may have, and native loops trust it."""
+    """Refuse, with a ValueError, what no stepper can have left: a stranger may, and native loops would trust it."""
     begun = standing.steps > 0
     if not begun.any():
         return

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.backends.rows import Row
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
+from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
@@ -137,12 +138,7 @@ def check_length(plan: Plan) -> None:
 
 def stored_dofs(output: ArrayLike | None, n: int) -> NDArray[np.int64]:
     """The degrees of freedom to store, checked; all of them for None."""
-    if output is None:
-        return np.arange(n)
-    dofs = np.atleast_1d(np.asarray(output))
-    if dofs.dtype.kind not in "iu" or dofs.ndim != 1 or not dofs.size or dofs.min() < -n or dofs.max() >= n:
-        raise ValueError(f"output must list degrees of freedom as indices below n = {n}; got {output!r}")
-    return dofs.astype(np.int64) % n
+    return np.arange(n) if output is None else chosen_dofs(output, n, "output")
 
 
 def _varied(system: System, tangent: bool | Literal["all"]) -> int:

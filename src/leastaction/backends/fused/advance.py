@@ -103,7 +103,7 @@ def advance(
         outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}
         outputs["inner" if mass.separable else "outer"] = [ok]
         if mass.separable:
-            outputs["points"], outputs["again"] = where_ok(outputs["points"], "points"), [0.0]
+            outputs["points"] = where_ok(outputs["points"], "points")
     if event is not None:
         g = _values(B, B.inline(event, **{name: given[name] for name, _ in event.inputs}))["g"]
         crossed: Any = 0.0

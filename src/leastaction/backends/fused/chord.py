@@ -137,32 +137,36 @@ def inner(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
     return _wanted_by("inner", B, x, rows, after | _judged(seen, ~going & ~last))
 
 
-def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
-    """z and Z from Z, of the trajectories that want it."""
+def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
+    """z from Z, of the trajectories that want to go on with z: an iteration that is not judged."""
     x = {name: B.values(name) for name, _ in B.inputs}
-    Z = by_coordinate(step, x["points"])
+    z, _ = _by_forces(step, mass, rows, B, x, by_coordinate(step, x["points"]))
+    (rate,), (before,), (iterations,) = x["rate"], x["soft_before"], x["soft_iterations"]
+    after = {"z": flat(step, rows, z), "soft_before": [before * rate], "soft_iterations": [iterations + 1.0]}
+    return _wanted_by("outer", B, x, rows, after)
+
+
+def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
+    """z from z, of the trajectories that want it."""
+    x = {name: B.values(name) for name, _ in B.inputs}
+    z, gather = unknowns(step, rows, x["z"]), rows.columns("q 0")
+    new, impulse = _by_forces(step, mass, rows, B, x, [apply(rows, gather, row) for row in z])
+    return _changed(step, rows, B, x, _differences(new, z), new, impulse, chords)
+
+
+def _by_forces(
+    step: Step, mass: Mass, rows: Rows, B: Builder, x: dict[str, list[Value]], Z: Sequence[Row]
+) -> tuple[list[Row], Row]:
+    """−(S⁻¹ ⊗ M⁻¹) h (R without momenta), and the impulse, with the forces at q + Z."""
     (weights,), (end,) = rows.columns("weights 0"), rows.columns("end")
-    scatter, gather, solve = rows.columns("f 0"), rows.columns("q 0"), rows.columns("solve")
+    scatter, solve = rows.columns("f 0"), rows.columns("solve")
     R, impulse = [], []
     for f, p in zip(forces(step, B, x, rows, Z), x["p"], strict=True):
         row = [a * w for a, w in zip(f, weights, strict=True)]
         numbers = [rows.number(row, i) for i in range(len(scatter))]
         impulse.append(_sum(numbers))
         R.append(_minus(combine(scatter, numbers), end, p))
-    z = [apply(rows, solve, row) for row in mass.solve(_inverse(mass, B, x), R)]
-    new = [apply(rows, gather, row) for row in z]
-    seen = judged(step, rows, _own(x), _differences(new, Z), new, fresh=False, chords=chords, rate=x["rate"][0])
-    found, (again,) = seen.found, x["again"]
-    going = ((~found["ended"] & found["keep"]) | (found["solved"] & ~again)) & ~found["doubt"]
-    good = found["good"] & again & finite(_sum(impulse))
-    after = {
-        "z": flat(step, rows, z),
-        "impulse": impulse,
-        "points": [y for row in new for y in row],
-        "again": [1.0],
-        "outer": [going],
-    }
-    return _wanted_by("outer", B, x, rows, after | _judged(seen, ~going & ~good))
+    return [apply(rows, solve, row) for row in mass.solve(_inverse(mass, B, x), R)], impulse
 
 
 def chord(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
@@ -173,6 +177,20 @@ def chord(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
     solve = rows.columns("solve")
     moves = [apply(rows, solve, row) for row in mass.solve(_inverse(mass, B, x), R)]
     new = [[a + b for a, b in zip(old, move, strict=True)] for old, move in zip(z, moves, strict=True)]
+    return _changed(step, rows, B, x, moves, new, impulse, chords)
+
+
+def _changed(
+    step: Step,
+    rows: Rows,
+    B: Builder,
+    x: dict[str, list[Value]],
+    moves: Sequence[Row],
+    new: Sequence[Row],
+    impulse: Row,
+    chords: int,
+) -> Program:
+    """The Program that goes to the new z, and judges it."""
     seen = judged(step, rows, _own(x), moves, new, fresh=False, chords=chords, rate=x["rate"][0])
     going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
     good = seen.found["good"] & finite(_sum(impulse))

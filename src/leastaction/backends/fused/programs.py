@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leastaction.backends.fused.advance import advance
-from leastaction.backends.fused.chord import chord, inner, outer, repeated, restart, tables
+from leastaction.backends.fused.chord import chord, inner, lift, outer, repeated, restart, tables
 from leastaction.backends.fused.mass import Mass, mass_of
 from leastaction.backends.fused.newton import iteration, newton
 from leastaction.backends.fused.work import chord_length, newton_length, newton_work, work
@@ -31,7 +31,7 @@ MOST_CHORDS = 40
 
 @dataclass(frozen=True)
 class StepPrograms:
-    """The kernels by name: advance; inner, outer and restart of chords, fresh and kept of Newton's iteration.
+    """The kernels by name: advance; inner, lift, outer and restart of chords, fresh and kept of Newton's iteration.
 
     Beside the state `advance` gives, where there are events, `crossed` and what the step began with. `tables` are rows
     of coefficients that a kernel with points side by side reads.
@@ -132,6 +132,7 @@ def _chords(step: Step, mass: Mass, builder: Callable[[], tuple[Rows, Builder]],
     if mass.separable:
         return found | {
             "inner": inner(step, mass, *builder(), chords),
+            "lift": lift(step, mass, *builder()),
             "outer": outer(step, mass, *builder(), chords),
         }
     return found | {"outer": chord(step, mass, *builder(), chords)}

@@ -173,13 +173,13 @@ def _iterate_softly(A, X, Y, scratch):
             if A.inner != 0:
                 inner[i] = 0.0
             _write(A, X, A.failed, i, 1.0)
-    while True:
-        if A.inner != 0 and _any(inner, L):
+    if A.inner != 0:
+        while _any(inner, L):
             call_kernel(A.inner, X, Y, scratch)
-        elif _any(outer, L):
-            call_kernel(A.outer, X, Y, scratch)
-        else:
-            break
+        if _any(outer, L):
+            call_kernel(A.lift, X, Y, scratch)
+    while _any(outer, L):
+        call_kernel(A.outer, X, Y, scratch)
     for i in range(L):
         if alive[i] != 0.0 and failed[i] != 0.0:
             again = True

@@ -1,0 +1,185 @@
+"""Is a symmetric matrix positive definite? Decided without an eigenvalue, by what is cheapest first.
+
+1. Dominance. If some x > 0 has a_ii x_i > Σ_{j≠i} |a_ij| x_j for all i, then A is positive definite: Gershgorin's
+   circles of X⁻¹AX lie right of zero. x begins with ones and follows Perron's vector of D⁻¹|A − D| for a few
+   products. This decides for chains and lattices, and for meshes unless the answer is close.
+2. A direction x with xᵀAx < 0 proves the contrary. Lanczos' process finds one in a few dozen products, unless the
+   answer is close.
+3. Cholesky's factorisation exists exactly for positive definite matrices. Until its first pivot that is not positive
+   elimination without pivoting is stable, and if all are, Σ_k l_ik² d_k = a_ii leaves no room for growth: so the signs
+   tell the truth about A, up to changes of its entries by rounding (Sylvester's law of inertia). Narrow matrices go to
+   LAPACK's banded Cholesky, in the order of Cuthill and McKee: half the storage, no copy. All others go to SuperLU,
+   which keeps the diagonal pivots unless one is zero.
+
+A user's M and K are decided by their eigenvalues when they are small. Large ones must not be contradicted by step 2,
+and large dense ones must have a factor, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.linear.factor import SparseLU, one_thread
+from leastaction.linear.matrices import is_sparse
+
+FloatArray = NDArray[np.float64]
+
+DENSE_CHECK = 1500  # up to this size eigenvalues are computed from the full matrix
+LANCZOS_STEPS = 60
+DOMINANCE_STEPS = 12
+NARROW = 256  # entries beside the diagonal, up to which a matrix is stored as a band
+MARGIN = 1e-12  # what rounding may do to a sum of many entries, relative
+
+
+def positive_definite(a: Any) -> bool:
+    """Whether a symmetric matrix, dense or sparse, is positive definite, to working precision."""
+    d = a.diagonal()
+    if d.min() <= 0:
+        return False
+    if dominant(a):
+        return True
+    if len(d) > DENSE_CHECK:
+        smallest, largest = extremes(a, 1 / np.sqrt(d))
+        if smallest < -MARGIN * largest:
+            return False
+    return has_cholesky(a)
+
+
+def dominant(a: Any) -> bool:
+    """Whether a is diagonally dominant, its diagonal positive, in a scale that a few products find."""
+    d, size = a.diagonal(), abs(a)
+    x = np.ones(len(d))
+    for _ in range(DOMINANCE_STEPS):
+        y = (size @ x) / d - x  # D⁻¹|A − D| x
+        if (y < (1 - MARGIN) * x).all():
+            return True
+        if (y >= x).all():  # the spectral radius is not below one (Collatz and Wielandt)
+            return False
+        x += y
+        x /= x.max()
+        x = np.maximum(x, np.finfo(float).tiny)
+    return False
+
+
+def has_cholesky(a: Any) -> bool:
+    """Whether every pivot is positive, by one factorisation."""
+    if not is_sparse(a):
+        try:
+            np.linalg.cholesky(a)
+        except np.linalg.LinAlgError:
+            return False
+        return True
+    with one_thread():
+        band = _as_band(a)
+        if band is None:
+            return _positive_pivots(a)
+        from scipy.linalg import cholesky_banded
+
+        try:
+            cholesky_banded(band, overwrite_ab=True, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            return False
+        return True
+
+
+def _as_band(a: Any) -> FloatArray | None:
+    """The lower half of a narrow matrix, as LAPACK stores bands, in an order that makes it narrow; else None."""
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    n = a.shape[0]
+    place = np.empty(n, dtype=np.int32)
+    place[reverse_cuthill_mckee(a.tocsr(), symmetric_mode=True)] = np.arange(n, dtype=np.int32)
+    entries = a.tocoo()  # of one entry for each place, as sums of matrices are
+    row, column = place[entries.row], place[entries.col]
+    below = row - column
+    width = int(below.max(initial=0))
+    if width > NARROW:
+        return None
+    band = np.zeros((n, width + 1)).T  # by columns of the matrix
+    lower = below >= 0
+    band[below[lower], column[lower]] = entries.data[lower]
+    return band
+
+
+def _positive_pivots(a: Any) -> bool:
+    """By SuperLU: a pivot off the diagonal was taken where that on the diagonal is zero."""
+    try:
+        lu = SparseLU(a, definite=True).lu
+    except ArithmeticError:  # a pivot is zero
+        return False
+    return bool((lu.perm_r == lu.perm_c).all() and (lu.U.diagonal() > 0).all())
+
+
+def require_positive_definite(a: Any, name: str) -> None:
+    """Raise unless a (or the diagonal matrix of a vector) is positive definite to working precision."""
+    d = np.asarray(a if a.ndim == 1 else a.diagonal())
+    if d.min() <= 0:
+        i = int(d.argmin())
+        what = "singular" if d[i] == 0 else "indefinite"
+        raise ValueError(
+            f"{name} must be positive definite; it is {what}: entry ({i}, {i}) is {d[i]:.3g}. "
+            "A degree of freedom without inertia has no momentum: condense it statically, or give it a small mass."
+        )
+    if a.ndim == 1:
+        return
+    scale = 1 / np.sqrt(d)  # rotations and displacements have different units
+    smallest, largest = extremes(a, scale)
+    n = len(d)
+    slack = 4 * n * np.finfo(float).eps * largest
+    small = n <= DENSE_CHECK
+    doubtful = smallest <= slack and (small or smallest < 0)
+    if doubtful or not (small or is_sparse(a) or has_cholesky(scale[:, None] * a * scale - slack * np.eye(n))):
+        what = "indefinite" if smallest < -slack else "singular to working precision"
+        found = "is" if small else "is at most"
+        raise ValueError(
+            f"{name} must be positive definite; it is {what}: scaled to a unit diagonal its smallest eigenvalue "
+            f"{found} {smallest:.3g}, its largest {largest:.3g}."
+        )
+
+
+def require_positive_semidefinite(a: Any, name: str) -> None:
+    """Raise if a has an eigenvalue below zero by more than round-off."""
+    d = np.asarray(a if a.ndim == 1 else a.diagonal())
+    if d.min() < 0:
+        i = int(d.argmin())
+        raise ValueError(f"{name} must not be indefinite: entry ({i}, {i}) is {d[i]:.3g}, below zero")
+    if a.ndim == 1:
+        return
+    n = len(d)
+    smallest, largest = extremes(a, np.ones(n))
+    slack = max(1e-12, 4 * n * np.finfo(float).eps) * largest
+    small = n <= DENSE_CHECK
+    if smallest < -slack or not (small or is_sparse(a) or largest == 0 or has_cholesky(a + slack * np.eye(n))):
+        found = f"is {smallest:.3g}" if small or smallest < -slack else f"is below {-slack:.3g}"
+        raise ValueError(
+            f"{name} must not be indefinite: its smallest eigenvalue {found}, its largest {largest:.3g}. "
+            "Zero eigenvalues (free-floating structures) are legal, negative ones are not."
+        )
+
+
+def extremes(a: Any, scale: FloatArray) -> tuple[float, float]:
+    """Smallest and largest eigenvalue of diag(scale) a diag(scale), or Ritz values between them for large a."""
+    n = len(scale)
+    if n <= DENSE_CHECK:
+        dense = a.toarray() if is_sparse(a) else a
+        eigenvalues = np.linalg.eigvalsh(scale[:, None] * dense * scale)
+        return float(eigenvalues[0]), float(eigenvalues[-1])
+    v = np.random.default_rng(0).standard_normal(n)
+    v /= np.linalg.norm(v)
+    before, beta = np.zeros(n), 0.0
+    alphas, betas = [], []
+    for _ in range(LANCZOS_STEPS):
+        w = scale * (a @ (scale * v)) - beta * before
+        alphas.append(float(w @ v))
+        w -= alphas[-1] * v
+        beta = float(np.linalg.norm(w))
+        if beta == 0.0:
+            break
+        betas.append(beta)
+        before, v = v, w / beta
+    off = betas[: len(alphas) - 1]
+    ritz = np.linalg.eigvalsh(np.diag(alphas) + np.diag(off, 1) + np.diag(off, -1))
+    return float(ritz[0]), float(ritz[-1])

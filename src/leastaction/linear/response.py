@@ -1,0 +1,256 @@
+"""What is read off a linear run: velocities, accelerations, the forces of supports, response spectra.
+
+A path stores q and p of some degrees of freedom, D. With a lumped mass v_i = p_i/m_i, and row i of
+
+    m_i a_i = f_i(t) − (C v)_i − (K q)_i
+
+asks for the states that K and C couple to i: `Quadratic.around` names them. With a consistent mass v and a at one place
+depend on p everywhere, so the whole state must be stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.linear.forcing import Load, Rayleigh, as_load
+from leastaction.linear.matrices import chosen_dofs, free, is_sparse, symmetric
+from leastaction.methods import Method
+
+if TYPE_CHECKING:
+    from leastaction.linear.system import Quadratic
+
+FloatArray = NDArray[np.float64]
+
+
+class Stored(Protocol):
+    """Of a Path, what is needed here."""
+
+    @property
+    def system(self) -> Any: ...
+    @property
+    def t(self) -> Any: ...
+    @property
+    def q(self) -> Any: ...
+    @property
+    def p(self) -> Any: ...
+    @property
+    def output(self) -> Any: ...
+
+
+def velocity(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
+    """v of the degrees of freedom `dofs` (all that are stored, unless told) at every stored time."""
+    system: Quadratic = path.system
+    stored, wanted = _stored(path), _wanted(path, dofs)
+    if path.output is None:
+        return system.velocity(path.q, path.p)[:, wanted]
+    if system.mass_diagonal is None:
+        raise ValueError(_whole("velocities", path))
+    return np.asarray(np.asarray(path.p)[:, _places(wanted, stored)] / system.mass_diagonal[wanted])
+
+
+def acceleration(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
+    """a of the degrees of freedom `dofs` (all that are stored, unless told) at every stored time."""
+    system: Quadratic = path.system
+    stored, wanted = _stored(path), _wanted(path, dofs)
+    if path.output is None:
+        return system.acceleration(path.q, path.p, path.t)[:, wanted]
+    if system.mass_diagonal is None:
+        raise ValueError(_whole("accelerations", path))
+    missing = np.setdiff1d(system.around(wanted), stored)
+    if missing.size:
+        raise ValueError(
+            f"accelerations of {_listed(wanted)} need the states of the degrees of freedom coupled to them; "
+            f"{_listed(missing)} are not stored. Run with output=system.around({_listed(wanted)})."
+        )
+
+    def rows(a: Any, x: Any) -> FloatArray:
+        return _coupled(a, wanted, stored, x, np.arange(system.n))
+
+    force = -rows(system.K, path.q)
+    if isinstance(system.C, Rayleigh):
+        v = velocity(path)
+        force -= system.C.alpha * rows(system.mass_diagonal, v) + system.C.beta * rows(system.K, v)
+    elif system.C is not None:
+        force -= rows(system.C, velocity(path))
+    if system.f is not None:
+        force += np.array([np.asarray(system.f(float(t)), dtype=float)[wanted] for t in path.t])
+    return force / system.mass_diagonal[wanted]
+
+
+def reactions(path: Stored, fixed: Any, M: Any, K: Any, *, C: Any = None, f: Any = None) -> FloatArray:
+    """The forces with which the held degrees of freedom are held, (K, held), in a run of `Quadratic.without(fixed, …)`.
+
+    The arguments after the path are those of `Quadratic.without`. R = M_hf a + C_hf v + K_hf q − f_h, with the rows of
+    the held and the columns of the free degrees of freedom. The whole state of the free ones must be stored, or, with
+    a lumped mass, the states of those that K couples to the held ones.
+    """
+    n = np.shape(K)[0]
+    keep = free(n, fixed)
+    held = np.setdiff1d(np.arange(n), keep)
+    system: Quadratic = path.system
+    if system.n != len(keep):
+        raise ValueError(
+            f"the path is one of {system.n} degrees of freedom; without the fixed ones {len(keep)} are left"
+        )
+    stored = keep[_stored(path)]
+    mass, stiffness = symmetric(M, "M"), symmetric(K, "K")
+
+    def rows(a: Any, x: Any) -> FloatArray:
+        return _coupled(a, held, stored, x, keep)
+
+    R = rows(stiffness, path.q)
+    if isinstance(C, Rayleigh):
+        v = velocity(path)
+        R += C.beta * rows(stiffness, v) + (C.alpha * rows(mass, v) if mass.ndim == 2 else 0.0)
+    elif C is not None:
+        R += rows(symmetric(C, "C"), velocity(path))
+    if mass.ndim == 2 and _asked(mass, held, keep).size:
+        R += rows(mass, acceleration(path))
+    load = as_load(f, n)
+    return R if load is None else R - np.array([np.asarray(load(float(t)), dtype=float)[held] for t in path.t])
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """The largest |u|, |v| relative to the ground and the largest |absolute acceleration| of oscillators.
+
+    period (P,); displacement, velocity, acceleration (P, Z), a column for each damping ratio in `damping` (Z,).
+    """
+
+    period: FloatArray
+    damping: FloatArray
+    displacement: FloatArray
+    velocity: FloatArray
+    acceleration: FloatArray
+
+    def plot(self, what: str = "acceleration", ax: Any = None) -> Any:
+        """Draw one of the three over the period."""
+        if what not in ("displacement", "velocity", "acceleration"):
+            raise ValueError(f"expected 'displacement', 'velocity' or 'acceleration'; got {what!r}")
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+        for ratio, column in zip(self.damping, getattr(self, what).T, strict=True):
+            ax.plot(self.period, column, linewidth=1, label=f"{100 * ratio:g} % of critical damping")
+        largest = "largest absolute acceleration" if what == "acceleration" else f"largest relative {what}"
+        ax.set(xlabel="period $2\\pi/\\omega$", ylabel=largest)
+        ax.legend(frameon=False)
+        return ax
+
+
+def response_spectrum(
+    times: ArrayLike,
+    acceleration: ArrayLike,
+    periods: ArrayLike,
+    damping: float | Sequence[float] = 0.05,
+    *,
+    method: Method | str = "P2N2Q4Gau",
+    steps_per_period: int = 40,
+) -> Spectrum:
+    """The response spectrum of a ground's acceleration, ü + 2ζω u̇ + ω² u = −a(t) from rest, for each period 2π/ω and ζ.
+
+    The record is joined by straight lines, as is usual. Steps are at most a sample of the record and a part of the
+    shortest period; maxima are over the record's duration, at the ends of steps.
+    """
+    from leastaction.linear.propagator import Propagator
+    from leastaction.linear.system import Quadratic
+
+    period, ratio = np.atleast_1d(np.asarray(periods, dtype=float)), np.atleast_1d(np.asarray(damping, dtype=float))
+    if period.ndim != 1 or not period.size or not (np.isfinite(period) & (period > 0)).all():
+        raise ValueError(f"periods must be positive and finite, in one dimension; got {periods!r}")
+    if ratio.ndim != 1 or not ratio.size or not (np.isfinite(ratio) & (ratio >= 0)).all():
+        raise ValueError(f"damping ratios must be finite and not negative; got {damping!r}")
+    record = Load(np.ones(1), times, acceleration, degree=1)
+    omega, zeta = (x.ravel() for x in np.meshgrid(2 * np.pi / period, ratio, indexing="ij"))
+    h, count = _step(record.times, float(period.min()) / steps_per_period)
+    # The oscillators do not touch each other: each is a system of its own, whose step is a 2 × 2 matrix.
+    unit = [Propagator(Quadratic([1.0], [w**2], C=[2 * z * w]), method, h) for w, z in zip(omega, zeta, strict=True)]
+    W = np.array([np.eye(2) + one.operator.W + one.operator.W_low for one in unit])
+    G = np.array([one.operator.G for one in unit])
+    at = record.start + h * (np.arange(count)[:, None] + unit[0].operator.c)
+    ground = np.interp(at, record.times, record.values[:, 0])
+    y, largest = np.zeros((len(omega), 2)), np.zeros((3, len(omega)))
+    for k in range(count):
+        y = np.einsum("kij,kj->ki", W, y) - G @ ground[k]
+        u, v = y.T
+        absolute = -2 * zeta * omega * v - omega**2 * u  # ü + a
+        np.maximum(largest, np.abs([u, v, absolute]), out=largest)
+    return Spectrum(period, ratio, *largest.reshape(3, len(period), len(ratio)))
+
+
+def _step(times: FloatArray, longest: float) -> tuple[float, int]:
+    """Equal steps over the record, none longer than `longest` or a sample; equal samples are at ends of steps."""
+    gaps = np.diff(times)
+    span = float(times[-1] - times[0])
+    if np.allclose(gaps, gaps[0], rtol=1e-6):
+        count = len(gaps) * int(np.ceil(gaps[0] / longest - 1e-9))
+    else:
+        count = int(np.ceil(span / min(longest, float(gaps.min())) - 1e-9))
+    return span / count, count
+
+
+def _stored(path: Stored) -> NDArray[np.int64]:
+    return np.arange(path.system.n) if path.output is None else np.asarray(path.output)
+
+
+def _wanted(path: Stored, dofs: ArrayLike | None) -> NDArray[np.int64]:
+    stored = _stored(path)
+    if dofs is None:
+        return stored
+    wanted = chosen_dofs(dofs, path.system.n)
+    missing = np.setdiff1d(wanted, stored)
+    if missing.size:
+        raise ValueError(
+            f"the degrees of freedom {_listed(missing)} are not stored; this path stores {_listed(stored)}"
+        )
+    return wanted
+
+
+def _places(wanted: NDArray[np.int64], stored: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Where in `stored` each of `wanted` is."""
+    order = np.argsort(stored, kind="stable")
+    return np.asarray(order[np.searchsorted(stored, wanted, sorter=order)])
+
+
+def _rows(a: Any, rows: NDArray[np.int64]) -> Any:
+    """Some rows of a matrix, or of the diagonal one that a vector stands for."""
+    if a.ndim == 1:
+        from scipy.sparse import csr_array
+
+        return csr_array((a[rows], (np.arange(len(rows)), rows)), (len(rows), len(a)))
+    return a.tocsr()[rows] if is_sparse(a) else a[rows]
+
+
+def _asked(a: Any, rows: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Which columns, among these, some rows of a matrix have entries in."""
+    return np.intersect1d(_rows(a, rows).nonzero()[1], among)
+
+
+def _coupled(
+    a: Any, rows: NDArray[np.int64], stored: NDArray[np.int64], x: Any, among: NDArray[np.int64]
+) -> FloatArray:
+    """(A x) at some rows for each time, by the columns `among`; x is known at the stored ones, which must be enough."""
+    asked = _asked(a, rows, among)
+    missing = np.setdiff1d(asked, stored)
+    if missing.size:
+        raise ValueError(f"the states of the degrees of freedom {_listed(missing)} are needed, but not stored")
+    known = np.asarray(x, dtype=float)[:, _places(asked, stored)]
+    return np.asarray((_rows(a, rows)[:, asked] @ known.T).T)
+
+
+def _whole(what: str, path: Stored) -> str:
+    return (
+        f"{what} need the whole state where M is not diagonal, since v = M⁻¹p at one place depends on all p; this "
+        f"path stores {len(path.output)} of {path.system.n} degrees of freedom. Run without output= (store= keeps "
+        "the states on disk), or with a lumped mass"
+    )
+
+
+def _listed(dofs: NDArray[np.int64]) -> str:
+    return str(dofs.tolist()) if len(dofs) <= 8 else f"[{', '.join(map(str, dofs[:6]))}, … {len(dofs)} in all]"

@@ -345,6 +345,14 @@ class Lagrangian:
         v = self.velocity(q, p, t, params)
         return np.einsum("...i,...i->...", np.asarray(p, float), v) - self.value(q, v, t, params)
 
+    def external_force(
+        self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None
+    ) -> FloatArray:
+        """F, that of a Rayleigh function included, at one point (n,) or many (K, n); zero where there is none."""
+        if self.force is None:
+            return np.zeros(self._rows(q, v, t, "v")[0].shape if np.ndim(q) > 1 else self.n)
+        return self._evaluate(self.force, q, v, t, params)["F"]
+
     def acceleration(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
         """The acceleration by Euler, Lagrange and d'Alembert at one point (n,) or many (K, n)."""
         n = self.n

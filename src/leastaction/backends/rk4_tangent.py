@@ -6,8 +6,8 @@ A stage k = Y(t, y, w) and its argument y = y₀ + a h k_before vary together:
 
 With the force f and the momentum m of a node, Hamilton's equations are (q, p)˙ = (v, f) with v = v(t, q, p), and
 dv = m_v⁻¹ (dp − m_q dq − m_w dw − m_t dt); the Euler–Lagrange equations are (q, v)˙ = (v, a), where a solves
-g(t, q, v, w; a) = f − m_q v − m_t − m_v a = 0, so that m_v da = g_q dq + g_v dv + g_w dw + g_t dt, and the momenta come in
-and out by p = m.
+g(t, q, v, w; a) = f − m_q v − m_t − m_v a = 0, so that m_v da = g_q dq + g_v dv + g_w dw + g_t dt, and the momenta come
+in and out by p = m.
 """
 
 from __future__ import annotations

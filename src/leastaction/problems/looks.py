@@ -124,15 +124,15 @@ LOOKS: dict[str, Look] = {
 
 
 def find(system: Any) -> Look | None:
-    """The look of a system that is one of the catalogue's: of its name and with its very Lagrangian."""
+    """The look of a system that is one of the catalogue's: of its name, with its very Lagrangian and force."""
     if system.name not in LOOKS:
         return None
-    program, found = _known(system.name)
-    return found if getattr(system, "program", None) == program else None
+    known, found = _known(system.name)
+    return found if getattr(system, "digest", None) == known else None
 
 
 @cache
-def _known(name: str) -> tuple[Any, Look]:
+def _known(name: str) -> tuple[str, Look]:
     from leastaction.problems import get
 
     problem = get(name)
@@ -141,7 +141,7 @@ def _known(name: str) -> tuple[Any, Look]:
         for name, invariant in problem.invariants.items()
         if name != "energy"
     }
-    return problem.system.program, replace(LOOKS[name], title=problem.title, invariants=kept)
+    return problem.system.digest, replace(LOOKS[name], title=problem.title, invariants=kept)
 
 
 def _value(formula: Any, q: Any, p: Any, params: Any) -> Any:

@@ -40,6 +40,8 @@ class Mechanics:
                 node, [k for name in ("f", "m_q", "m_v", "m_t") for k in node.output(name)], values
             )
             self._legendre = function(node, [*node.output("m"), *node.output("m_v")], values)
+            force = system.force
+            self._external = None if force is None else function(force, force.output("F"), values)
             self._value = function(system.program, system.program.output("L"), values)
 
     def momentum(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
@@ -53,6 +55,11 @@ class Mechanics:
     def energy(self, q: Mpfs, p: Mpfs, t: Any, params: Any = None) -> Any:
         """E = p·v − L, at one point (n,) or many (K, n)."""
         return self._each(self._energy, q, p, t)[..., 0]
+
+    def external_force(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
+        """F, at one point (n,) or many (K, n)."""
+        external = self._external
+        return 0 * q if external is None else self._each(lambda s, a, b: external(s, *a, *b), q, v, t)
 
     def _each(self, f: Callable[[Any, list[Any], list[Any]], list[Any]], q: Mpfs, x: Mpfs, t: Any) -> Mpfs:
         """f(t, q, x) row by row."""

@@ -102,6 +102,14 @@ def _bodies(count: int, axes: str, marks: str) -> dict[str, Any]:
 
 LOOKS: dict[str, Look] = {
     "charged-particle": Look(draw=particle, **_PLANE),
+    "damped-driven-pendulum": Look(
+        draw=pendulum,
+        names=("θ",),
+        momenta=("p",),
+        angles=(0,),
+        units={"q": "rad"},
+        period=lambda w: 2 * math.pi / w["omega"],
+    ),
     "double-pendulum": Look(draw=double_pendulum, units=_SI_ANGLES, trails=(2,), **_TWO),
     "double-pendulum-chaotic": Look(draw=double_pendulum, units=_SI_ANGLES, trails=(2,), **_TWO),
     "driven-oscillator": Look(draw=spring, names=("x",), momenta=("p",), period=lambda w: 2 * math.pi / w["nu"]),
@@ -119,6 +127,7 @@ LOOKS: dict[str, Look] = {
         draw=planets, trails=(1, 2, 3, 4, 5), units={"t": "d", "q": "AU"}, **_bodies(6, "xyz", "☉♃♄♅♆♇")
     ),
     "pleiades": Look(draw=stars, trails=tuple(range(7)), **_bodies(7, "xy", "₁₂₃₄₅₆₇")),
+    "van-der-pol": Look(draw=spring, names=("x",), momenta=("p",)),
     "pendulum": Look(draw=pendulum, names=("θ",), momenta=("p",), angles=(0,), units={"q": "rad"}),
 }
 

@@ -51,6 +51,11 @@ def particle(q: Any) -> Any:
     return [(q[0], q[1])]
 
 
+def falling(q: Any) -> Any:
+    """A body below the place where q = 0."""
+    return [(0, 0), (0, -q[0])], [(0, 1, "thread")]
+
+
 def henon_heiles(q: Any) -> Any:
     """The star, and the triangle that bounds it for H = 1/6."""
     a = math.sqrt(3) / 2
@@ -127,6 +132,9 @@ LOOKS: dict[str, Look] = {
         draw=planets, trails=(1, 2, 3, 4, 5), units={"t": "d", "q": "AU"}, **_bodies(6, "xyz", "☉♃♄♅♆♇")
     ),
     "pleiades": Look(draw=stars, trails=tuple(range(7)), **_bodies(7, "xy", "₁₂₃₄₅₆₇")),
+    "quadratic-drag": Look(
+        draw=falling, names=("x",), momenta=("p",), units={"t": "s", "q": "m", "p": "kg m/s", "energy": "J"}
+    ),
     "van-der-pol": Look(draw=spring, names=("x",), momenta=("p",)),
     "pendulum": Look(draw=pendulum, names=("θ",), momenta=("p",), angles=(0,), units={"q": "rad"}),
 }

@@ -404,10 +404,10 @@ def test_bad_forces_and_parameters():
         la.Lagrangian(kinetic, 2, {"m": 1.0, "drag": 0.1}, force=lambda q, v: -v)
     with pytest.raises(TraceError, match="D is one number"):
         la.Lagrangian(kinetic, 2, {"m": 1.0}, dissipation=lambda q, v: v**2)
-    with pytest.raises(TraceError, match="n = 2 components.*got 1"):
+    with pytest.raises(TraceError, match=r"n = 2 components.*got 1"):
         x, y, u, w = sp.symbols("x y u w")
         la.Lagrangian.from_sympy(u**2 + w**2, [x, y], [u, w], force=[-u])
-    with pytest.raises(ValueError, match="give a value for \\['c'\\]"):
+    with pytest.raises(ValueError, match=r"give a value for \['c'\]"):
         la.Lagrangian.from_sympy(u**2 + w**2, [x, y], [u, w], force=[-u, -sp.Symbol("c") * w])
     hot = la.Lagrangian(kinetic, 2, {"m": 1.0}, force=lambda q, v: np.sqrt(q) - v)
     with pytest.raises(ValueError, match="acceleration is not finite at the start"):

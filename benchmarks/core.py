@@ -93,7 +93,7 @@ def table(title: str, header: list[str], rows: list[list[str]]) -> None:
 
 
 def single_trajectory(repeats: int) -> None:
-    """Simpson on the double pendulum against C by hand and against JAX, the same Newton iterations."""
+    """Simpson on the double pendulum against C by hand and against JAX: Newton from the last parabola, prolonged."""
     steps = 200_000
     reference = la.integrate(SYSTEM, "simpson", **START, steps=steps)
     iterations = reference.stats["newton_iterations"] / steps
@@ -107,9 +107,9 @@ def single_trajectory(repeats: int) -> None:
             def run() -> float:
                 out = subprocess.run([program, str(steps), "0.01"], check=True, capture_output=True, text=True).stdout
                 seconds, q0, q1, count = out.split()
-                if not flags:  # without -ffast-math it is the same computation up to round-off
+                if not flags:  # without -ffast-math it is the same up to round-off, but for what predictions save
                     same = np.allclose([float(q0), float(q1)], reference.q[-1], rtol=0, atol=1e-6)
-                    assert same and abs(int(count) / steps - iterations) < 0.01, out
+                    assert same and iterations <= int(count) / steps, out
                 return float(seconds)
 
             return run

@@ -392,7 +392,7 @@ def dask(repeats: int) -> None:
     except ImportError:
         print("(distributed is not installed: pip install 'leastaction[dask]')")
         return
-    from leastaction.many.cluster import CHUNKS_PER_THREAD
+    from leastaction.run.cluster import CHUNKS_PER_THREAD
 
     in_chunk, trial = 256, 20_000
     title = f"Dask: chunks of about {CHUNK_SECONDS} s, {here()}"

@@ -106,6 +106,16 @@ def test_a_stored_ensemble_goes_on_on_a_cluster(client, tmp_path, monkeypatch, m
     )
 
 
+@pytest.mark.parametrize("digits", [None, 30])
+@pytest.mark.parametrize("system", [PENDULUM, la.Quadratic([2, 1], [[3, 1], [1, 2]])], ids=["lagrangian", "quadratic"])
+def test_digits_derivatives_and_linear_systems_on_a_cluster(client, system, digits):
+    options = {"h": "1/50", "steps": 12, "every": 5, "digits": digits, "tangent": True}
+    Q = [["1/3", "1/5"], ["1/7", "1"], ["-1/2", "3/4"]]
+    there, here = (la.ensemble(system, "simpson", Q, [0, "1/10"], **options, **how) for how in ({"client": client}, {}))
+    for name in ("t", "q", "p", "tangent"):
+        assert (getattr(there, name) == getattr(here, name)).all(), name
+
+
 def test_a_worker_killed_in_the_middle_of_a_stored_run(client, tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "CHECKPOINT_SECONDS", 0.1)
     Q, P, m = random_starts(128)

@@ -15,6 +15,8 @@ import pytest
 
 import leastaction as la
 from ensembles import KEPLER, PENDULUM, chain
+from leastaction.backends import trajectories
+from leastaction.backends.fused import programs
 from leastaction.run import Status
 
 
@@ -102,7 +104,7 @@ def test_narrower_vectors_give_the_same_result(monkeypatch, width):
     Q = np.random.default_rng(11).uniform(-2, 2, (19, 2))
     reduce = {"E": la.EnergyRange(), "x": la.Crossings(lambda q, p: np.sin(q[1]), most=3)}
     here = la.ensemble(PENDULUM, "simpson", Q, [0.1, 0.2], h=0.02, steps=100, reduce=reduce)
-    monkeypatch.setattr("leastaction.run.steppers.native_lanes", lambda: width)
+    monkeypatch.setattr("leastaction.run.batches.native_lanes", lambda: width)
     there = la.ensemble(PENDULUM, "simpson", Q, [0.1, 0.2], h=0.02, steps=100, reduce=reduce)
     assert there.stats["lanes"] == width
     np.testing.assert_allclose(there.q, here.q, rtol=0, atol=1e-12)
@@ -166,12 +168,38 @@ def test_a_trajectory_that_cannot_begin_is_marked():
         la.ensemble(KEPLER, "simpson", [0.0, 0.0], [0.1, 0.2], h=0.01, steps=10)
 
 
+@pytest.fixture
+def kernels_too_long(monkeypatch):
+    """Whole steps are too long to be kernels, as those of very large systems are."""
+    for limit in ("MOST_INSTRUCTIONS", "MOST_CHORD_INSTRUCTIONS"):
+        monkeypatch.setattr(programs, limit, 0)
+    trajectories.backend.cache_clear()
+    yield
+    trajectories.backend.cache_clear()
+
+
+def test_large_systems_go_in_lanes():
+    """With what is computed on the way: their chords are kernels, where Newton's iteration would be too long."""
+    system = la.Lagrangian(chain, n=12)
+    rng = np.random.default_rng(4)
+    Q, P = rng.normal(size=(2, 5, 12))
+    reduce = {"E": la.EnergyRange(), "x": la.Crossings(lambda q, p: q[0], +1, most=2)}
+    paths = la.ensemble(system, "simpson", Q, P, h=0.02, steps=300, every=70, reduce=reduce)
+    assert paths.stats["lanes"] > 1
+    for i in range(5):
+        single = la.integrate(system, "simpson", Q[i], P[i], h=0.02, steps=300)
+        np.testing.assert_allclose(paths.q[i], single.q[[0, 70, 140, 210, 280, 300]], rtol=0, atol=1e-11)
+        E, x = single.energy(), single.q[:, 0]
+        np.testing.assert_allclose(paths.reduced["E"][i], [E.min(), E.max()], rtol=1e-13)
+        assert paths.reduced["x"].count[i] == ((x[:-1] < 0) & (x[1:] >= 0)).sum()
+
+
 @pytest.mark.parametrize(
     ("system", "method"),
     [(la.Lagrangian(chain, n=12), "simpson"), (PENDULUM, "rk4"), (PENDULUM, "rk4-lagrange")],
     ids=["large", "rk4", "rk4-lagrange"],
 )
-def test_what_does_not_fit_the_lanes_goes_one_by_one(system, method):
+def test_what_does_not_fit_the_lanes_goes_one_by_one(system, method, kernels_too_long):
     rng = np.random.default_rng(4)
     Q, P = rng.normal(size=(5, system.n)), rng.normal(size=(5, system.n))
     reduce = {
@@ -199,7 +227,7 @@ def test_what_does_not_fit_the_lanes_goes_one_by_one(system, method):
         np.testing.assert_allclose(single(times)[:, 0], 0, atol=1e-9)
 
 
-def test_a_large_system_that_fails_or_stops_is_marked():
+def test_a_large_system_that_fails_or_stops_is_marked(kernels_too_long):
     def wells(q, v):
         return 0.5 * (v @ v) + 0.01 / np.sqrt(q[0] ** 2) - 0.5 * (q[1:] @ q[1:])
 

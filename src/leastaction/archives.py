@@ -11,12 +11,12 @@ from typing import Any
 from leastaction.paths import Paths
 from leastaction.results import from_archive, shown
 from leastaction.run.archive import Disk, machine
+from leastaction.run.batches import prepare
 from leastaction.run.checks import check_count, number, positive, steps_until
 from leastaction.run.drive import usual_parts
 from leastaction.run.interrupts import preparing
 from leastaction.run.plan import check_length
 from leastaction.run.standing import Status
-from leastaction.run.steppers import prepare
 from leastaction.run.view import view
 from leastaction.store.archive import Archive
 from leastaction.store.errors import StoreError

@@ -14,13 +14,13 @@ from leastaction.methods import Method
 from leastaction.paths import Paths
 from leastaction.results import from_archive, from_memory
 from leastaction.run.archive import Disk
+from leastaction.run.batches import prepare
 from leastaction.run.checks import positive
 from leastaction.run.drive import usual_parts
 from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.reductions import Reduction
-from leastaction.run.steppers import prepare
 from leastaction.systems import System
 from leastaction.waiting import compiling
 
@@ -64,10 +64,12 @@ def ensemble(
     A trajectory with a step that cannot be solved is marked in `.status` and ends there (NaN after); the others go on.
     The result does not depend on the order of the trajectories, nor on `threads` or `client`.
 
+    >>> import numpy as np
+    >>> import leastaction as la
     >>> def pendulum(q, v, g):
     ...     return 0.5 * v[0] ** 2 + g * np.cos(q[0])
-    >>> system = Lagrangian(pendulum, n=1, params={"g": 9.81})
-    >>> paths = ensemble(system, "simpson", [1.0], [0.0], params={"g": [1.0, 4.0, 9.0]}, h=0.01, steps=100, every=50)
+    >>> system = la.Lagrangian(pendulum, n=1, params={"g": 9.81})
+    >>> paths = la.ensemble(system, "simpson", [1.0], [0.0], params={"g": [1.0, 4.0, 9.0]}, h=0.01, steps=100, every=50)
     >>> paths.q.shape
     (3, 3, 1)
     """

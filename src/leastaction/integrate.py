@@ -14,11 +14,11 @@ from leastaction.methods import Method
 from leastaction.path import Path
 from leastaction.results import from_archive, from_memory
 from leastaction.run.archive import Disk
+from leastaction.run.batches import prepare
 from leastaction.run.checks import positive
 from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
-from leastaction.run.steppers import prepare
 from leastaction.systems import System
 from leastaction.waiting import compiling
 

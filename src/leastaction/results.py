@@ -15,12 +15,12 @@ from leastaction.errors import StepFailed
 from leastaction.path import Path
 from leastaction.paths import Paths
 from leastaction.run.archive import Disk
+from leastaction.run.batches import lanes
 from leastaction.run.drive import drive
 from leastaction.run.memory import Memory
 from leastaction.run.plan import Plan
 from leastaction.run.reductions import Section, Watch
 from leastaction.run.standing import Standing, Status
-from leastaction.run.steppers import lanes
 from leastaction.run.view import View, view
 from leastaction.stored_path import StoredPath
 
@@ -78,7 +78,6 @@ def _word(plan: Plan, standing: Standing, ended: bool) -> str:
 def _facts(plan: Plan, values: NDArray[Any], standing: Standing, told: dict[str, Any]) -> dict[str, Any]:
     """What a Path has beside its arrays."""
     done, run_time = int(standing.steps[0]), told.get("run_time", 0.0)
-    whole = len(plan.row.dofs) == plan.row.n and (plan.row.dofs == np.arange(plan.row.n)).all()
     stats = {
         "steps": done,
         **standing.told.get("counts", {}),
@@ -93,7 +92,7 @@ def _facts(plan: Plan, values: NDArray[Any], standing: Standing, told: dict[str,
         "every": max(1, plan.every),
         "params": plan.system.named(values),
         "stats": stats,
-        "output": None if whole else plan.row.dofs,
+        "output": plan.row.output,
         "digits": plan.reals.digits,
     }
 
@@ -146,7 +145,6 @@ def paths_of(
         message = f"interrupted; {unfinished} of {len(values)} trajectories are unfinished"
         more = "" if file is None else f"; la.resume({str(file)!r}) goes on"
         warnings.warn(message + more, RuntimeWarning, stacklevel=4 if file is None else 5)
-    whole = len(plan.row.dofs) == plan.row.n and (plan.row.dofs == np.arange(plan.row.n)).all()
     stats = {} if told is None else {"lanes": lanes(plan), **told}
     stats |= {
         "newton_iterations": int(standing.iterations.sum()),
@@ -166,7 +164,7 @@ def paths_of(
         steps=standing.steps,
         reduced=_reduced(plan.watch, standing, plan.row.n),
         stats=stats,
-        output=None if whole else plan.row.dofs,
+        output=plan.row.output,
         digits=plan.reals.digits,
     )
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -44,9 +45,13 @@ class Record:
         found = [Field(field, kind, text) for kind, fields in kinds.items() for field, text in fields.items()]  # type: ignore[arg-type]
         return cls(name, tuple(found))
 
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {field.name: place for place, field in enumerate(self.fields)}
+
     def place(self, name: str) -> int:
         """Where a field is in the record's row of integers."""
-        return [field.name for field in self.fields].index(name)
+        return self._places[name]
 
 
 class Memory:

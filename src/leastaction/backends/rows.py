@@ -38,6 +38,11 @@ class Row:
         return len(self.columns) + self.varied * 2 * self.n
 
     @property
+    def output(self) -> NDArray[np.int64] | None:
+        """The degrees of freedom stored, where not all are, in their order."""
+        return None if np.array_equal(self.dofs, np.arange(self.n)) else self.dofs
+
+    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The parts of a row by name, with the shape of each."""
         n, extra = self.n, self.varied - 2 * self.n

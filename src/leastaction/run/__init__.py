@@ -3,7 +3,7 @@
 plan        what was asked, checked once
 starts      where trajectories begin
 standing    where they stand: all that the next step depends on
-steppers    trajectories at work: in lanes, or one by one
+batches     trajectories at work: in lanes, or one by one
 watched     … and what is computed on the way (`reductions`, `refine`)
 drive       the loop: pieces, progress, Ctrl-C, threads; `cluster` for those of others
 memory, archive   the sinks; `view` is what an archive shows

@@ -37,12 +37,12 @@ from leastaction.numbers.precision import libraries
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.program import Program
 from leastaction.reading import EXPANSION, entry, floats, integer, listing, mapping, numbers, text
+from leastaction.run.batches import check_state, lanes, state_size
 from leastaction.run.drive import Part
 from leastaction.run.plan import Plan
 from leastaction.run.reductions import Event, Watch
 from leastaction.run.standing import Block, Standing, Status
 from leastaction.run.starts import Starts
-from leastaction.run.steppers import check_state, lanes, state_size
 from leastaction.store import texts
 from leastaction.store.archive import Archive, Layout
 from leastaction.store.checkpoint import Checkpoint
@@ -409,7 +409,6 @@ def _block_rows(plan: Plan, length: int) -> int:
 
 def _header(plan: Plan, size: int, length: int) -> dict[str, Any]:
     """What an archive says of its run: everything but the state."""
-    whole = len(plan.row.dofs) == plan.row.n and (plan.row.dofs == np.arange(plan.row.n)).all()
     return {
         "kind": ENSEMBLE if plan.many else PATH,
         "version": __version__,
@@ -423,7 +422,7 @@ def _header(plan: Plan, size: int, length: int) -> dict[str, Any]:
         "size": size,
         "length": length,
         "rows": _block_rows(plan, length),
-        "output": None if whole else plan.row.dofs.tolist(),
+        "output": None if plan.row.output is None else plan.row.output.tolist(),
         "varied": plan.row.varied,
         "event": None if plan.watch.program is None else plan.watch.program.to_json(),
         "events": [[event.direction, event.most, event.stop] for event in plan.watch.events],

@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.lagrangian import Lagrangian
+from leastaction.run.batches import lanes, prepare
 from leastaction.run.drive import Chunk, Part, Sink, stretch
 from leastaction.run.interrupts import interruptible
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Block, Standing
 from leastaction.run.starts import Starts
-from leastaction.run.steppers import lanes, prepare
 
 CHUNKS_PER_THREAD = 4
 AT_WORK = 2  # stretches for each thread: one that is run and one that waits

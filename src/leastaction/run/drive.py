@@ -15,12 +15,12 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
 from leastaction.numbers.rounding import Digits
+from leastaction.run.batches import at_work, lanes, together
 from leastaction.run.checks import positive
 from leastaction.run.interrupts import interruptible, progress_bar
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Block, Standing
 from leastaction.run.starts import Starts
-from leastaction.run.steppers import at_work, lanes, together
 
 PIECE_SECONDS = 0.05  # how long a stepper runs between looks at the keyboard and the progress bar
 FIRST_PIECE = 1  # a step may be slow: at 1000 digits, or of a large system

@@ -34,6 +34,8 @@ BLOCK = 4096  # steps whose nodes are in memory at once
 
 def accumulated(path: Path, along: Direction) -> Reals:
     """∫ F · x dt since the start at every stored time, (K,), for the direction x(q, v) of `along`."""
+    if not path.system.forced:
+        return path.reals.array(np.zeros(len(path)))
     found = [path.reals.array([0])]
     for states in _pieces(path):
         steps = [len(one) - 1 for one in states]

@@ -237,6 +237,11 @@ class Lagrangian:
         return any(("input", 0) in program.code for program in (self.program, self.force) if program is not None)
 
     @property
+    def forced(self) -> bool:
+        """Whether a force acts."""
+        return self.force is not None
+
+    @property
     def digest(self) -> str:
         """A fingerprint of L and the force: systems that share it differ in names and values of parameters alone."""
         return self.program.digest + ("" if self.force is None else self.force.digest)
@@ -350,7 +355,7 @@ class Lagrangian:
     ) -> FloatArray:
         """F, that of a Rayleigh function included, at one point (n,) or many (K, n); zero where there is none."""
         if self.force is None:
-            return np.zeros(self._rows(q, v, t, "v")[0].shape if np.ndim(q) > 1 else self.n)
+            return np.zeros(np.shape(v))
         return self._evaluate(self.force, q, v, t, params)["F"]
 
     def acceleration(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
@@ -491,8 +496,8 @@ class Lagrangian:
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value}" for name, value in self.params.items())
-        forced = "" if self.force is None else ", with a force"
-        return f"Lagrangian({self.name}, n={self.n}{', ' if inside else ''}{inside}{forced})"
+        force = ", with a force" if self.forced else ""
+        return f"Lagrangian({self.name}, n={self.n}{', ' if inside else ''}{inside}{force})"
 
 
 def equilibrated(matrices: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ class System(Protocol):
     name               for people
     linear             whether its equations of motion are
     depends_on_time    whether t occurs in them
+    forced             whether forces act that do not come from L
     params, given      names and default values of its parameters, as numbers and as they were given
 
     q, p, v may be one state (n,), or many (K, n).
@@ -34,6 +35,8 @@ class System(Protocol):
     def linear(self) -> bool: ...
     @property
     def depends_on_time(self) -> bool: ...
+    @property
+    def forced(self) -> bool: ...
     @property
     def params(self) -> dict[str, Any]: ...
     @property

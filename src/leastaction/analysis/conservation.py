@@ -70,7 +70,7 @@ class Conservation:
         ]
         path = self.path
         head = f"{path.method.name} on {path.system.name}, h = {path.h:g}, t = {path.t[0]:g} … {path.t[-1]:g}"
-        less = " (less what the force brought)" if getattr(path.system, "force", None) is not None else ""
+        less = " (less what the force brought)" if path.system.forced else ""
         return f"{head}\n" + table([f"constant of the motion{less}", "J₀", "drift", "preserved"], rows)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -91,7 +91,7 @@ def check(found: Symmetries, path: Path) -> Conservation:
             f"the path belongs to another system: it has {path.system.n} degrees of freedom, "
             f"{found.system.name} has {found.system.n}"
         )
-    kept, forced = [], found.system.force is not None
+    kept, forced = [], found.system.forced
     for symmetry in found:
         moved = _moved(symmetry, path.q)
         momentum = symmetry.momentum(path.q, path.p)

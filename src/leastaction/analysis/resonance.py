@@ -95,7 +95,7 @@ def resonance(
     """
     if not isinstance(system, Lagrangian):
         raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
-    if system.force is not None:
+    if system.forced:
         raise ValueError(
             f"a force acts on {system.name}: its energy changes by the work of the force, so that an error of it "
             "shows no resonance. Scan the system without its force, or look at path.energy() - path.work()"

@@ -134,7 +134,7 @@ class Symmetries:
     def __repr__(self) -> str:
         lines = [f"  {symmetry!r}" for symmetry in self.generators] or ["  no affine point symmetry"]
         lines.append("  invariance in time: energy" if self.energy else "  L depends on time: energy is not conserved")
-        if self.system.force is not None:
+        if self.system.forced:
             lines.append("  a force acts: each changes by what the force brings, by its impulse or its work")
         if self.discrete:
             lines.append("  discrete: " + "; ".join(one.name for one in self.discrete))
@@ -462,7 +462,7 @@ def _joined(terms: list[tuple[str, str]]) -> str:
 
 def _momenta(system: Any, params: Mapping[str, Any]) -> Mapping[str, looks.Invariant]:
     """The conserved momenta of a small Lagrangian, for its pictures; none where they cannot be told or a force acts."""
-    if not isinstance(system, Lagrangian) or system.n > 6 or system.force is not None:
+    if not isinstance(system, Lagrangian) or system.n > 6 or system.forced:
         return {}
     try:
         found = symmetries(system, params=params)

@@ -167,6 +167,11 @@ class Quadratic:
         """Whether there is a load that changes."""
         return self.f is not None and not isinstance(self.f, Constant)
 
+    @property
+    def forced(self) -> bool:
+        """Whether damping or a load acts."""
+        return self.C is not None or self.f is not None
+
     linear = True
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:

@@ -91,7 +91,9 @@ def _target() -> Any:
 
 @lru_cache(maxsize=1)
 def _jit() -> Any:
-    return llvm.create_lljit_compiler(_machine(2))
+    # JITLink lays the parts of a kernel side by side. LLVM's older linker may put them farther apart than addresses
+    # relative to the code reach, in a process whose memory is crowded, and then it ends the process.
+    return llvm.create_lljit_compiler(_machine(2), use_jit_link=True)
 
 
 def _machine(level: int) -> Any:

@@ -3,7 +3,7 @@
 From a small fraction of h, where the velocity alone predicts the step, the polynomial solved at one step is prolonged
 to predict the next larger one. The growth is cut when the iteration does not contract at once or leads astray, and
 comes back slowly; where it would have to be less than SLOWEST the branch is taken to end. Growing twofold lost the
-branch of a midpoint step of most of a period once in sixteen, growing by a quarter never did.
+branch of a midpoint step of most of a period once in sixteen, growing by a quarter once in nine hundred.
 
 `onward` is plain Python on floats: the native loops translate it, other backends call it.
 """
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 SMALLEST = 1.0 / 64.0  # the fraction of h to begin with …
 LEAST = 1e-6  # … and the one to give up at
-FASTEST = 0.25  # by what part the step grows at a time, at most …
-SLOWEST = 1e-3  # … and at least
+FASTEST = 0.125  # by what part the step grows at a time, at most …
+SLOWEST = 1e-4  # … and at least
 
 # What to do next: solve the step of the new fraction, predicted by the last one solved, or by the velocity; or stop.
 PROLONG, FROM_REST, ARRIVED, ENDED = 0, 1, 2, 3

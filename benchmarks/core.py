@@ -214,7 +214,7 @@ def chain_child(n: int) -> None:
     la.integrate(system, "simpson", **start, steps=1)
     first = time.perf_counter() - clock
     path = la.integrate(system, "simpson", **start, steps=300)
-    print(first, path.stats["run_time"] / 300 * 1e6, len(system.point.code), peak_memory())
+    print(first, path.stats["run_time"] / 300 * 1e6, len(system.node.code), peak_memory())
 
 
 def peak_memory() -> float:

@@ -1,4 +1,4 @@
-"""A Lagrangian written in SymPy → the Program of L. Rational numbers, π and e stay exact."""
+"""A Lagrangian written in SymPy, with its forces → their Program. Rational numbers, π and e stay exact."""
 
 from __future__ import annotations
 
@@ -19,19 +19,30 @@ from leastaction.trace.scalar import Scalar, active, apply
 
 
 def trace_sympy(
-    L: Any, q: Sequence[Any], v: Sequence[Any] | None = None, t: Any = None
+    L: Any,
+    q: Sequence[Any],
+    v: Sequence[Any] | None = None,
+    t: Any = None,
+    force: Any = None,
+    dissipation: Any = None,
 ) -> tuple[Program, tuple[str, ...]]:
     """The Program L(t, q, v, params) of a SymPy expression, and the names of its parameters in their order.
 
     q and v are symbols, or functions of t and their derivatives; v left out stands for dq/dt. Every other free symbol
-    is a scalar parameter; parameters are ordered by name.
+    is a scalar parameter; parameters are ordered by name. A force, n expressions, is given as the block F, a Rayleigh
+    function as D.
 
     >>> m, g, x, xdot = sp.symbols("m g x xdot")
     >>> program, names = trace_sympy(m * xdot**2 / 2 - m * g * x, [x], [xdot])
     >>> names, program([0], [2], [3], [10, 1])["L"]
     (('g', 'm'), [-15.5])
     """
-    L, q = _one(L), _each(q, "q")
+    q = _each(q, "q")
+    written = {"L": [_one(L, "the Lagrangian")]}
+    if force is not None:
+        written["F"] = _components(force, len(q))
+    if dissipation is not None:
+        written["D"] = [_one(dissipation, "the Rayleigh function")]
     t = _time(q) if t is None else sp.sympify(t)
     if v is None and t is None:
         raise TraceError("velocities v are needed when the coordinates are plain symbols")
@@ -45,11 +56,13 @@ def trace_sympy(
         raise TraceError(f"coordinates and velocities repeat: {q}, {v}")
     # Numbered stand-ins first: a derivative of q(t) is one name, not an operation on another.
     stand_in = {x: sp.Dummy(str(x)) for x in (*q, *v)}
-    L = L.xreplace(stand_in)
-    for node in L.atoms(AppliedUndef, sp.Derivative, sp.Integral, sp.Sum, sp.Product):
+    written = {block: [e.xreplace(stand_in) for e in expressions] for block, expressions in written.items()}
+    every = [e for expressions in written.values() for e in expressions]
+    for node in (node for e in every for node in e.atoms(AppliedUndef, sp.Derivative, sp.Integral, sp.Sum, sp.Product)):
         hint = "" if isinstance(node, AppliedUndef) else ", nor evaluated; .doit() may do that"
-        raise TraceError(f"{node} in the Lagrangian is neither in q nor in v{hint}")
-    parameters = sorted(L.free_symbols - {*stand_in.values(), t}, key=lambda s: s.name)
+        raise TraceError(f"{node} in the Lagrangian or its forces is neither in q nor in v{hint}")
+    free = set().union(*(e.free_symbols for e in every))
+    parameters = sorted(free - {*stand_in.values(), t}, key=lambda s: s.name)
     names = tuple(s.name for s in parameters)
     for name in names:
         if names.count(name) > 1:
@@ -59,8 +72,11 @@ def trace_sympy(
     values = [k for name, _ in builder.inputs for k in builder.input(name)]
     known = {s: Scalar(builder, k) for s, k in zip(symbols, values, strict=True)}
     with active(builder):
-        result = apply("add", _write(L, known), 0)
-    return builder.build(L=[result.index]), names
+        results = {
+            block: [apply("add", _write(e, known), 0).index for e in expressions]
+            for block, expressions in written.items()
+        }
+    return builder.build(**results), names
 
 
 def _each(given: Any, name: str) -> list[Any]:
@@ -74,15 +90,24 @@ def _each(given: Any, name: str) -> list[Any]:
     return [sp.sympify(x) for x in given]
 
 
-def _one(L: Any) -> Any:
+def _one(L: Any, called: str) -> Any:
     L = sp.sympify(L)
     if isinstance(L, sp.MatrixBase):
         if L.shape != (1, 1):
-            raise TraceError(f"the Lagrangian is a matrix of shape {L.shape}; it must be one expression")
+            raise TraceError(f"{called} is a matrix of shape {L.shape}; it must be one expression")
         L = L[0, 0]
     if not isinstance(L, sp.Expr):
-        raise TraceError(f"the Lagrangian must be a SymPy expression, got {type(L).__name__}")
+        raise TraceError(f"{called} must be a SymPy expression, got {type(L).__name__}")
     return L
+
+
+def _components(force: Any, n: int) -> list[Any]:
+    """The components of a force: a list, a matrix, or one expression."""
+    force = sp.sympify(force)
+    listed = sp.flatten(force) if isinstance(force, sp.MatrixBase | sp.NDimArray | sp.Tuple | list | tuple) else [force]
+    if len(listed) != n:
+        raise TraceError(f"the force has n = {n} components, one for each coordinate; got {len(listed)}")
+    return [_one(e, "a component of the force") for e in listed]
 
 
 def _time(q: Sequence[Any]) -> Any:

@@ -1,9 +1,9 @@
-"""Lagrangian: the user's function, its parameters, and the mechanics that follow from it.
+"""Lagrangian: the user's functions, their parameters, and the mechanics that follow from them.
 
 momentum      p = ∂L/∂v (q, v)
 velocity      its inverse v(q, p), by Newton where L is not quadratic in v
 energy        E = p·v − L
-acceleration  a = L_vv⁻¹ (L_q − L_vq v − L_vt)
+acceleration  a = L_vv⁻¹ (L_q + F − L_vq v − L_vt), with the external force F if there is one
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.backends import points
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
 from leastaction.errors import DegenerateLagrangianError
+from leastaction.forces import taken, total_force, with_force
 from leastaction.kernel import fingerprint
 from leastaction.numbers.notation import to_texts
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
@@ -80,74 +81,119 @@ def check_start(
 
 
 class Lagrangian:
-    """A mechanical system, given by L(q, v) or L(t, q, v) with named parameters.
+    """A mechanical system, given by L(q, v) or L(t, q, v) with named parameters, and by the forces that act on it.
 
-    fn      a plain NumPy function `fn(q, v, **params)` or `fn(t, q, v, **params)` that returns a number
-    n       degrees of freedom
-    params  names and default values; numbers or arrays. Their values are inputs of the compiled
-            code: other values never recompile it, and every run may bring its own. Text ("9.81", "pi/6") and
-            exact numbers (Fraction, SymPy) are kept as they are: float64 rounds them, other precisions too.
+    fn           a plain NumPy function `fn(q, v, **params)` or `fn(t, q, v, **params)` that returns a number
+    n            degrees of freedom
+    params       names and default values; numbers or arrays. Their values are inputs of the compiled
+                 code: other values never recompile it, and every run may bring its own. Text ("9.81", "pi/6") and
+                 exact numbers (Fraction, SymPy) are kept as they are: float64 rounds them, other precisions too.
+    force        a function F(q, v, …) or F(t, q, v, …) that returns n generalised forces, in
+                 d/dt ∂L/∂v − ∂L/∂q = F. It takes the parameters that it names; L, too, needs only its own then
+    dissipation  a Rayleigh function D(q, v, …) or D(t, q, v, …): the force −∂D/∂v, beside F if both are given
 
     >>> def pendulum(q, v, m, l, g):
     ...     return 0.5 * m * l**2 * v[0] ** 2 + m * g * l * np.cos(q[0])
     >>> system = Lagrangian(pendulum, n=1, params={"m": 1.0, "l": 2.0, "g": 9.81})
     >>> system.momentum([0.0], [3.0])
     array([12.])
+    >>> given = {"m": 1.0, "l": 2.0, "g": 9.81, "c": 0.5}
+    >>> damped = Lagrangian(pendulum, n=1, params=given, force=lambda q, v, c: -c * v)
+    >>> damped.acceleration([0.0], [3.0])
+    array([-0.375])
     """
 
     linear = False
 
-    def __init__(self, fn: Callable[..., Any], n: int, params: Mapping[str, Any] | None = None) -> None:
-        from leastaction.trace import trace
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        n: int,
+        params: Mapping[str, Any] | None = None,
+        *,
+        force: Callable[..., Any] | None = None,
+        dissipation: Callable[..., Any] | None = None,
+    ) -> None:
+        from leastaction.trace.function import LAGRANGIAN, Role, trace
 
         if not callable(fn):
             raise TypeError(f"expected a function fn(q, v, **params) that returns L; got {fn!r}")
+        for name, function in (("force", force), ("dissipation", dissipation)):
+            if function is not None and not callable(function):
+                raise TypeError(f"{name} must be a function of q and v, as in {name}=lambda q, v: …; got {function!r}")
         self.n = _degrees(n)
         self._given, self._defaults = deepcopy(dict(params or {})), _values(params or {})
         self.fn: Callable[..., Any] | None = fn
         self.name = getattr(fn, "__name__", type(fn).__name__)
         shapes = {name: value.shape for name, value in self._defaults.items()}
-        self.program = trace(fn, self.n, shapes, takes_time(fn, self._defaults))
+        roles = {"L": LAGRANGIAN, "F": Role("F", "the force", self.n), "D": Role("D", "the Rayleigh function")}
+        functions = {name: f for name, f in {"L": fn, "F": force, "D": dissipation}.items() if f is not None}
+        takes: Mapping[str, Any] = taken(functions, shapes) if len(functions) > 1 else {}
+        programs = {
+            name: trace(f, self.n, shapes, takes_time(f, shapes), roles[name], takes.get(name))
+            for name, f in functions.items()
+        }
+        self.program = programs["L"]
+        self.force = total_force(programs.get("F"), programs.get("D"))
 
     @classmethod
     def from_program(
-        cls, program: Program, n: int, params: Mapping[str, Any] | None = None, name: str = "L"
+        cls,
+        program: Program,
+        n: int,
+        params: Mapping[str, Any] | None = None,
+        name: str = "L",
+        force: Program | None = None,
     ) -> Lagrangian:
-        """A system from the Program of L, (t, q, v, params) ↦ L."""
+        """A system from the Programs of L, (t, q, v, params) ↦ L, and of the force, (t, q, v, params) ↦ F."""
         system = cls.__new__(cls)
         system.n, system.program, system.name, system.fn = _degrees(n), program, name, None
+        system.force = force
         system._given, system._defaults = deepcopy(dict(params or {})), _values(params or {})
         size = sum(value.size for value in system._defaults.values())
-        blocks = (("t", 1), ("q", system.n), ("v", system.n), ("params", size)), (("L", 1),)
-        if (program.inputs, program.outputs) != blocks:
-            raise ValueError(
-                f"the Program of a Lagrangian with n = {system.n} and {size} parameters takes {blocks[0]} to "
-                f"{blocks[1]}; got {program.inputs} and {program.outputs}"
-            )
+        inputs = (("t", 1), ("q", system.n), ("v", system.n), ("params", size))
+        for what, given, outputs in (("Lagrangian", program, ("L", 1)), ("force", force, ("F", system.n))):
+            if given is not None and (given.inputs, given.outputs) != (inputs, (outputs,)):
+                raise ValueError(
+                    f"the Program of a {what} with n = {system.n} and {size} parameters takes {inputs} to "
+                    f"{(outputs,)}; got {given.inputs} and {given.outputs}"
+                )
         return system
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Lagrangian:
-        """A system from the header of a file: program, n, defaults and name. Everything in it is checked."""
+        """A system from the header of a file: program, force, n, defaults and name. Everything in it is checked."""
         program = Program.from_json(entry(record, "program"))
+        force = None if entry(record, "force") is None else Program.from_json(record["force"])
         # Momenta determine velocities, so every velocity is read by some instruction.
         n = integer(entry(record, "n"), "n, the number of degrees of freedom,", 1, len(program.code))
         defaults = mapping(entry(record, "defaults"), "defaults")
         given = {text(name, "a parameter's name"): numbers(value, f"{name!r}") for name, value in defaults.items()}
-        return cls.from_program(program, n, given, text(entry(record, "name"), "name"))
+        return cls.from_program(program, n, given, text(entry(record, "name"), "name"), force)
 
     @classmethod
     def from_sympy(
-        cls, L: Any, q: Sequence[Any], v: Sequence[Any], t: Any = None, params: Mapping[str, Any] | None = None
+        cls,
+        L: Any,
+        q: Sequence[Any],
+        v: Sequence[Any],
+        t: Any = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        force: Any = None,
+        dissipation: Any = None,
     ) -> Lagrangian:
         """A system from a SymPy expression L in the coordinates q and velocities v.
 
         q and v are symbols, or functions of t and their derivatives. What else is free in L is a
-        parameter, known by its name, and needs a value in `params`, under its name or the symbol itself.
+        parameter, known by its name, and needs a value in `params`, under its name or the symbol itself. A force is a
+        list of n expressions, a Rayleigh function one.
         """
         from leastaction.from_sympy import trace_sympy
 
-        program, names = trace_sympy(L, q, v, t)
+        written, names = trace_sympy(L, q, v, t, force, dissipation)
+        parts = {name: written.select(name) for name, _ in written.outputs}
+        program = parts["L"]
         given = {str(name): value for name, value in dict(params or {}).items()}
         missing, extra = sorted(set(names) - set(given)), sorted(set(given) - set(names))
         if missing or extra:
@@ -156,11 +202,12 @@ class Lagrangian:
                 + (f"give a value for {missing} in params" if missing else f"it has none called {extra}")
             )
         n = dict(program.inputs)["q"]
-        return cls.from_program(program, n, {name: given[name] for name in names}, name="L")
+        total = total_force(parts.get("F"), parts.get("D"))
+        return cls.from_program(program, n, {name: given[name] for name in names}, "L", total)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels to other processes: the Program, not the function, which may live in a notebook."""
-        return {"n": self.n, "program": self.program, "name": self.name, "fn": None} | {
+        """What travels to other processes: the Programs, not the functions, which may live in a notebook."""
+        return {"n": self.n, "program": self.program, "force": self.force, "name": self.name, "fn": None} | {
             "_given": self._given,
             "_defaults": self._defaults,
         }
@@ -186,8 +233,18 @@ class Lagrangian:
 
     @property
     def depends_on_time(self) -> bool:
-        """Whether t occurs in L."""
-        return ("input", 0) in self.program.code
+        """Whether t occurs in L or in the force."""
+        return any(("input", 0) in program.code for program in (self.program, self.force) if program is not None)
+
+    @property
+    def forced(self) -> bool:
+        """Whether a force acts."""
+        return self.force is not None
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of L and the force: systems that share it differ in names and values of parameters alone."""
+        return self.program.digest + ("" if self.force is None else self.force.digest)
 
     @cached_property
     def gradient(self) -> Program:
@@ -204,65 +261,52 @@ class Lagrangian:
         return derivatives(self.program, second=True)
 
     @cached_property
-    def point(self) -> Program:
-        """What the loops read at one point: Lq, Lv, Lqq, Lqv, Lvv, Lvt."""
-        return self.hessian.select("Lq", "Lv", "Lqq", "Lqv", "Lvv", "Lvt")
-
-    @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """The system as a step sees it: the force f = ∂L/∂q and the momentum m = ∂L/∂v at the nodes."""
+        """The system as a step sees it: the force f = ∂L/∂q + F and the momentum m = ∂L/∂v at the nodes."""
         first, node = self.gradient, self.node
-        values = first.with_outputs(f=first.output("Lq"), m=first.output("Lv"))
+        values = with_force(first.with_outputs(f=first.output("Lq"), m=first.output("Lv")), self.force)
         return (Term(values, node.select("f", "m", "f_q", "f_v", "m_q", "m_v")),)
 
     @cached_property
     def node(self) -> Program:
         """(t, q, v, params) ↦ f, m, their derivatives f_q, f_v, m_q, m_v, and m_t."""
-        return self._node(self.point, m_t=self.point.output("Lvt"))
+        return self._node(self.hessian, m_t="Lvt")
 
     @cached_property
     def sensitive_node(self) -> Program:
         """The same and, behind the derivatives by q and v, those by time and by the parameters w."""
-        by = self.sensitivity
-        names = {"f_t": "Lqt", "m_t": "Lvt", "f_w": "Lqw", "m_w": "Lvw"}
-        return self._node(by, **{name: by.output(block) for name, block in names.items()})
+        from leastaction.trace import derivatives
 
-    def _node(self, second: Program, **further: Sequence[int]) -> Program:
+        second = derivatives(self.program, second=True, parameters=True)
+        return self._node(second, f_t="Lqt", m_t="Lvt", f_w="Lqw", m_w="Lvw")
+
+    def _node(self, second: Program, **further: str) -> Program:
         n, Lqv = self.n, second.output("Lqv")
-        return second.with_outputs(
+        node = second.with_outputs(
             f=second.output("Lq"),
             m=second.output("Lv"),
             f_q=second.output("Lqq"),
             f_v=Lqv,
             m_q=[Lqv[k * n + j] for j in range(n) for k in range(n)],
             m_v=second.output("Lvv"),
-            **further,
+            **{name: second.output(block) for name, block in further.items()},
         )
+        return with_force(node, self.force)
 
     @cached_property
-    def sensitivity(self) -> Program:
-        """`point` and, behind it, what tells how a step depends on time and the parameters w: Lqt, Lqw, Lvw."""
-        from leastaction.trace import derivatives
+    def acceleration_slopes(self) -> Program:
+        """(t, q, v, params, a) ↦ g = f − m_q v − m_t − m_v a, which is zero; and g_q, g_v, g_params, g_t."""
+        from leastaction.trace import jacobian
 
-        blocks = ("Lq", "Lv", "Lqq", "Lqv", "Lvv", "Lvt", "Lqt", "Lqw", "Lvw")
-        return derivatives(self.program, second=True, parameters=True).select(*blocks)
-
-    @cached_property
-    def acceleration_gradients(self) -> tuple[Program, ...]:
-        """For each j the gradient of g_j = (L_q − L_vq v − L_vt − L_vv a)_j; a stands behind the parameters."""
-        from leastaction.trace import derivatives
-
-        n, count = self.n, self.hessian.inputs[-1][1]
-        programs = []
+        n, node = self.n, self.node
+        B = Builder([*node.inputs, ("a", n)])
+        at = B.inline(node, **{name: B.input(name) for name, _ in node.inputs})
+        v, a = B.input("v"), B.input("a")
+        g = []
         for j in range(n):
-            B = Builder([("t", 1), ("q", n), ("v", n), ("params", count + n)])
-            t, q, v, params = (B.input(name) for name, _ in B.inputs)
-            at = B.inline(self.hessian, t=t, q=q, v=v, params=params[:count])
-            a = params[count:]
-            moved = B.sum(B.add(B.mul(at["Lqv"][k * n + j], v[k]), B.mul(at["Lvv"][j * n + k], a[k])) for k in range(n))
-            g = B.sub(at["Lq"][j], B.add(moved, at["Lvt"][j]))
-            programs.append(derivatives(B.build(L=[g]), second=False, parameters=True))
-        return tuple(programs)
+            moved = B.sum(B.add(B.mul(at["m_q"][j * n + k], v[k]), B.mul(at["m_v"][j * n + k], a[k])) for k in range(n))
+            g.append(B.sub(at["f"][j], B.add(moved, at["m_t"][j])))
+        return jacobian(B.build(g=g), "q", "v", "params", "t")
 
     def values(self, params: Params | None = None, reals: Reals = FLOAT64) -> NDArray[Any]:
         """The parameters as one flat array, defaults replaced by what `params` brings."""
@@ -306,15 +350,23 @@ class Lagrangian:
         v = self.velocity(q, p, t, params)
         return np.einsum("...i,...i->...", np.asarray(p, float), v) - self.value(q, v, t, params)
 
+    def external_force(
+        self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None
+    ) -> FloatArray:
+        """F, that of a Rayleigh function included, at one point (n,) or many (K, n); zero where there is none."""
+        if self.force is None:
+            return np.zeros(np.shape(v))
+        return self._evaluate(self.force, q, v, t, params)["F"]
+
     def acceleration(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
-        """The Euler–Lagrange acceleration at one point (n,) or many (K, n)."""
+        """The acceleration by Euler, Lagrange and d'Alembert at one point (n,) or many (K, n)."""
         n = self.n
-        at = self._evaluate(self.point, q, v, t, params)
-        shape = at["Lq"].shape[:-1]
-        Lqv, Lvv = at["Lqv"].reshape(*shape, n, n), at["Lvv"].reshape(*shape, n, n)
-        force = at["Lq"] - np.einsum("...kj,...k->...j", Lqv, np.asarray(v, float)) - at["Lvt"]
+        at = self._evaluate(self.node, q, v, t, params)
+        shape = at["f"].shape[:-1]
+        m_q, m_v = at["m_q"].reshape(*shape, n, n), at["m_v"].reshape(*shape, n, n)
+        right = at["f"] - np.einsum("...jk,...k->...j", m_q, np.asarray(v, float)) - at["m_t"]
         try:
-            return np.linalg.solve(Lvv, force[..., None])[..., 0]
+            return np.linalg.solve(m_v, right[..., None])[..., 0]
         except np.linalg.LinAlgError:
             raise DegenerateLagrangianError(
                 f"{self.name} has no acceleration at q = {q!r}, v = {v!r}: ∂²L/∂v² is singular there"
@@ -322,14 +374,14 @@ class Lagrangian:
 
     def check_regular(self, q: FloatArray, v: FloatArray, t: float, params: FloatArray) -> None:
         """Raise if ∂²L/∂v² is singular at this point."""
-        Lvv = self._evaluate(self.point, q, v, t, params)["Lvv"].reshape(self.n, self.n)
+        Lvv = self._evaluate(self.node, q, v, t, params)["m_v"].reshape(self.n, self.n)
         if not np.isfinite(Lvv).all():
             raise ValueError(f"∂²L/∂v² of {self.name} is not finite at q = {q}, v = {v}: {Lvv.tolist()}")
         if not _is_regular(Lvv):
             still = ", ".join(f"∂L/∂v[{j}]" for j in np.flatnonzero(~Lvv.any(axis=1)))
             reason = f"{still} does not depend on v" if still else f"∂²L/∂v² = {Lvv.tolist()}"
             beside = q + 1e-3 * np.random.default_rng(0).standard_normal(self.n) * np.maximum(1.0, np.abs(q))
-            near = self._evaluate(self.point, beside, v, t, params)["Lvv"].reshape(self.n, self.n)
+            near = self._evaluate(self.node, beside, v, t, params)["m_v"].reshape(self.n, self.n)
             raise DegenerateLagrangianError(
                 f"{self.name} is degenerate at q = {q}, v = {v}: {reason}, so momenta do not determine velocities. "
                 + (POLE if _is_regular(near) else EVERYWHERE)
@@ -368,18 +420,19 @@ class Lagrangian:
             v, found = self.velocities(times, q, p, params)
             status[~found] = SINGULAR
         at = np.concatenate([times[:, None], q, v, params], axis=1)
-        values = points.evaluate(self.hessian, at)
-        block = {name: values[:, self.hessian.output_slice(name)] for name, _ in self.hessian.outputs}
-        p = block["Lv"] if p is None else p
-        Lqv, Lvv = block["Lqv"].reshape(size, n, n), block["Lvv"].reshape(size, n, n)
-        force = block["Lq"] - np.einsum("bkj,bk->bj", Lqv, v) - block["Lvt"]
+        values = points.evaluate(self.node, at)
+        block = {name: values[:, self.node.output_slice(name)] for name, _ in self.node.outputs}
+        p = block["m"] if p is None else p
+        m_q, Lvv = block["m_q"].reshape(size, n, n), block["m_v"].reshape(size, n, n)
+        right = block["f"] - np.einsum("bjk,bk->bj", m_q, v) - block["m_t"]
         finite = np.isfinite(Lvv).all(axis=(1, 2))
         usable = finite & (np.abs(Lvv).max(axis=2) > 0).all(axis=1)
         safe = np.where(usable[:, None, None], Lvv, np.eye(n))
         regular = usable & (np.linalg.matrix_rank(equilibrated(safe)) == n)
-        a = np.linalg.solve(np.where(regular[:, None, None], safe, np.eye(n)), force[:, :, None])[:, :, 0]
+        a = np.linalg.solve(np.where(regular[:, None, None], safe, np.eye(n)), right[:, :, None])[:, :, 0]
         status[finite & ~regular] = SINGULAR
-        known = finite & np.isfinite(np.concatenate([p, a, block["L"]], axis=1)).all(axis=1)
+        L = points.evaluate(self.program, at)
+        known = finite & np.isfinite(np.concatenate([p, a, L], axis=1)).all(axis=1)
         status[(status == GOING_WELL) & ~known] = NOT_FINITE
         return p, v, status
 
@@ -403,7 +456,8 @@ class Lagrangian:
     def record(self) -> dict[str, Any]:
         """What a file's header says of the system: `from_record` reads it."""
         defaults = {name: to_texts(value) for name, value in self._given.items()}
-        return {"n": self.n, "name": self.name, "defaults": defaults, "program": self.program.to_json()}
+        force = None if self.force is None else self.force.to_json()
+        return {"n": self.n, "name": self.name, "defaults": defaults, "program": self.program.to_json(), "force": force}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a file has beside the header: nothing."""
@@ -442,7 +496,8 @@ class Lagrangian:
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value}" for name, value in self.params.items())
-        return f"Lagrangian({self.name}, n={self.n}{', ' if inside else ''}{inside})"
+        force = ", with a force" if self.forced else ""
+        return f"Lagrangian({self.name}, n={self.n}{', ' if inside else ''}{inside}{force})"
 
 
 def equilibrated(matrices: FloatArray) -> FloatArray:

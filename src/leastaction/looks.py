@@ -75,7 +75,7 @@ def invariants(system: Any, params: Mapping[str, Any]) -> Mapping[str, Invariant
 
 def conserves_energy(system: Any) -> bool:
     """Whether the exact motion keeps E = p·v − L: then its change is an error, else a part of the motion."""
-    return not system.depends_on_time and all(getattr(system, name, None) is None for name in ("C", "f", "force"))
+    return not system.depends_on_time and not system.forced
 
 
 def subscript(j: int) -> str:

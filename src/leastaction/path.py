@@ -95,6 +95,18 @@ class Path:
         with self.reals.working():
             return np.asarray(self.mechanics.energy(self.q, self.p, self.t, self.params))
 
+    def work(self) -> NDArray[Any]:
+        """The work W = ∫ F · v dt of the external forces since the start, at every stored time, (K,).
+
+        By the quadrature of the steps, which are solved again: `path.energy() - path.work()` is constant up to the
+        order of the method where L does not depend on time. Of a Quadratic system the forces are f(t) − C v.
+        """
+        from leastaction.impulses import accumulated
+
+        self._require_whole("the work")
+        with self.reals.working():
+            return accumulated(self, lambda q, v: v)
+
     def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
         """v at every stored time, (K, n), or of the degrees of freedom `dofs`.
 

@@ -36,6 +36,15 @@ class StoredPath(Path):
         self._require_whole("the energy")
         return self._by_blocks(Path.energy)
 
+    def work(self) -> NDArray[Any]:
+        """The work of the external forces since the start at every stored time, (K,), computed a block at a time."""
+        self._require_whole("the work")
+        block, parts = self._block, [self.part(0, 1).work()]
+        for begin in range(0, len(self) - 1, block):
+            with self.reals.working():
+                parts.append(parts[-1][-1] + self.part(begin, begin + block + 1).work()[1:])
+        return np.concatenate(parts)
+
     def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
         """v at every stored time, computed a block at a time."""
         return self._by_blocks(lambda part: part.velocity(dofs))

@@ -21,6 +21,7 @@ class System(Protocol):
     name               for people
     linear             whether its equations of motion are
     depends_on_time    whether t occurs in them
+    forced             whether forces act that do not come from L
     params, given      names and default values of its parameters, as numbers and as they were given
 
     q, p, v may be one state (n,), or many (K, n).
@@ -34,6 +35,8 @@ class System(Protocol):
     def linear(self) -> bool: ...
     @property
     def depends_on_time(self) -> bool: ...
+    @property
+    def forced(self) -> bool: ...
     @property
     def params(self) -> dict[str, Any]: ...
     @property
@@ -50,6 +53,10 @@ class System(Protocol):
     def momentum(self, q: Any, v: Any, t: Any = 0.0, params: Any = None) -> NDArray[Any]: ...
     def velocity(self, q: Any, p: Any, t: Any = 0.0, params: Any = None) -> NDArray[Any]: ...
     def energy(self, q: Any, p: Any, t: Any = 0.0, params: Any = None) -> Any: ...
+
+    def external_force(self, q: Any, v: Any, t: Any = 0.0, params: Any = None) -> NDArray[Any]:
+        """The generalised forces that do not come from L."""
+        ...
 
     def energies(self, t: NDArray[Any], q: NDArray[Any], p: NDArray[Any], params: NDArray[Any]) -> NDArray[np.float64]:
         """The energy at many states, each with its own parameters."""

@@ -1,21 +1,23 @@
-"""What a run preserved of the constants its system has."""
+"""What a run preserved of the constants its system has; where forces act, but for what these brought."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.analysis.tables import table
+from leastaction.impulses import accumulated
 from leastaction.path import Path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from leastaction.analysis.symmetries import Symmetries
+    from leastaction.analysis.symmetries import Symmetries, Symmetry
 
 FloatArray = NDArray[np.float64]
 
@@ -26,7 +28,7 @@ ROUND_OFF = 16 * np.finfo(float).eps  # times the root of the number of steps: w
 class Kept:
     """One constant of the motion along a run.
 
-    values     J at the stored times, (K,)
+    values     J at the stored times, (K,); where a force acts less what it brought: p · ξ(q) − ∫ F · ξ dt, or E − W
     size       how large its terms are: max Σ |p_i (A q + b)_i|, or of the energy max |p · v| + |L|
     drift      max |J − J₀| / size
     exactly    whether that is round-off
@@ -68,7 +70,8 @@ class Conservation:
         ]
         path = self.path
         head = f"{path.method.name} on {path.system.name}, h = {path.h:g}, t = {path.t[0]:g} … {path.t[-1]:g}"
-        return f"{head}\n" + table(["constant of the motion", "J₀", "drift", "preserved"], rows)
+        less = " (less what the force brought)" if path.system.forced else ""
+        return f"{head}\n" + table([f"constant of the motion{less}", "J₀", "drift", "preserved"], rows)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """|J − J₀| / size over time."""
@@ -78,21 +81,34 @@ class Conservation:
 
 
 def check(found: Symmetries, path: Path) -> Conservation:
-    """Every symmetry's momentum map, and the energy if L does not depend on time, along a run."""
+    """Every symmetry's momentum map, and the energy if L does not depend on time, along a run.
+
+    A force changes a momentum by its impulse along the symmetry and the energy by its work: what is left is judged. A
+    variational integrator keeps the momenta to round-off then, too, RK4 the affine ones only up to its order.
+    """
     if path.system.n != found.system.n:
         raise ValueError(
             f"the path belongs to another system: it has {path.system.n} degrees of freedom, "
             f"{found.system.name} has {found.system.n}"
         )
-    kept = []
+    kept, forced = [], found.system.forced
     for symmetry in found:
-        moved = path.q @ symmetry.A.T + symmetry.b
-        kept.append(_kept(symmetry.name, symmetry.momentum(path.q, path.p), np.abs(path.p * moved).sum(axis=1), path))
+        moved = _moved(symmetry, path.q)
+        momentum = symmetry.momentum(path.q, path.p)
+        if forced:
+            momentum = momentum - accumulated(path, partial(_moved, symmetry))
+        kept.append(_kept(symmetry.name, momentum, np.abs(path.p * moved).sum(axis=1), path))
     if found.energy:
         energy = path.energy()
         kinetic = np.einsum("ki,ki->k", path.p, path.velocity())
-        kept.append(_kept("energy", energy, np.abs(kinetic) + np.abs(kinetic - energy), path))
+        size = np.abs(kinetic) + np.abs(kinetic - energy)
+        kept.append(_kept("energy", energy - path.work() if forced else energy, size, path))
     return Conservation(path, tuple(kept))
+
+
+def _moved(symmetry: Symmetry, q: FloatArray, v: FloatArray | None = None) -> FloatArray:
+    """ξ(q) = A q + b, for each row of q."""
+    return np.asarray(q @ symmetry.A.T + symmetry.b)
 
 
 def _kept(name: str, values: FloatArray, sizes: FloatArray, path: Path) -> Kept:

@@ -63,9 +63,12 @@ class Lyapunov:
 
     def __repr__(self) -> str:
         values = ", ".join(f"{x:.5g}" for x in self.exponents)
+        pairs = f"pairs sum to zero to {self.pairing:.1e}"
+        if self.system.forced:
+            pairs = f"their sum, the rate at which the force changes volumes, is {self.exponents.sum():.5g}"
         return (
             f"Lyapunov exponents of {self.system.name} by {self.method.name} over t = {self.t[-1]:g}: {values}\n"
-            f"(the largest moved by {self.spread:.2g} over the second half; pairs sum to zero to {self.pairing:.1e})"
+            f"(the largest moved by {self.spread:.2g} over the second half; {pairs})"
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:

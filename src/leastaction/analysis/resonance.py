@@ -95,6 +95,11 @@ def resonance(
     """
     if not isinstance(system, Lagrangian):
         raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
+    if system.forced:
+        raise ValueError(
+            f"a force acts on {system.name}: its energy changes by the work of the force, so that an error of it "
+            "shows no resonance. Scan the system without its force, or look at path.energy() - path.work()"
+        )
     chosen = method_named(method)
     h = np.sort(np.asarray(hs, float))
     if h.ndim != 1 or len(h) < 2 or not (h > 0).all():

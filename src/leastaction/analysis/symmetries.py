@@ -11,7 +11,8 @@ At points of ordinary size a condition may hold because L is flat there. So the 
 on the Program of L, where nothing is small (`identities`): what holds there is proven. What holds at the points alone
 is looked at in far more places, and told apart from what is proven. Each symmetry conserves its momentum map
 J = p · (A q + b), and a variational integrator conserves J too (Ober-Blöbaum and Saake 2014, section 4.1). If L does
-not depend on t, the energy is conserved, though by the exact motion only.
+not depend on t, the energy is conserved, though by the exact motion only. A force F changes J by ∫ F · (A q + b) dt, of
+which the integrator's own quadrature is the discrete form, exactly (`impulses`).
 """
 
 from __future__ import annotations
@@ -133,6 +134,8 @@ class Symmetries:
     def __repr__(self) -> str:
         lines = [f"  {symmetry!r}" for symmetry in self.generators] or ["  no affine point symmetry"]
         lines.append("  invariance in time: energy" if self.energy else "  L depends on time: energy is not conserved")
+        if self.system.forced:
+            lines.append("  a force acts: each changes by what the force brings, by its impulse or its work")
         if self.discrete:
             lines.append("  discrete: " + "; ".join(one.name for one in self.discrete))
         if self.candidates:
@@ -150,7 +153,9 @@ def symmetries(
     path: Path | None = None,
     seed: int = 0,
 ) -> Symmetries:
-    """Every affine point symmetry of the system, from L at random points and its Program; permutations and reflections.
+    """Every affine point symmetry of L, from L at random points and its Program; permutations and reflections.
+
+    Of the force nothing is asked: where one acts, `check` takes away from every momentum what the force brought to it.
 
     scale    typical size of the coordinates, from which points are drawn; 1 unless told
     around   a configuration near which L is defined, where that is not so near the origin
@@ -456,8 +461,8 @@ def _joined(terms: list[tuple[str, str]]) -> str:
 
 
 def _momenta(system: Any, params: Mapping[str, Any]) -> Mapping[str, looks.Invariant]:
-    """The conserved momenta of a small Lagrangian, for its pictures; none where they cannot be told."""
-    if not isinstance(system, Lagrangian) or system.n > 6:
+    """The conserved momenta of a small Lagrangian, for its pictures; none where they cannot be told or a force acts."""
+    if not isinstance(system, Lagrangian) or system.n > 6 or system.forced:
         return {}
     try:
         found = symmetries(system, params=params)

@@ -2,6 +2,9 @@
 
 A step Φ is symplectic where Φ'ᵀ J Φ' = J, J = ((0, 1), (−1, 0)), and symmetric (for even L also reversible) where
 Φ_{−h} Φ_h = id. Both hold for every member of the family, whatever the system and h: the defects are round-off.
+
+With forces a step stays symmetric, but the motion itself is not symplectic any more (friction contracts volumes), so
+that its defect would say nothing of the method: it is refused. A force that depends on t alone does no harm.
 """
 
 from __future__ import annotations
@@ -50,11 +53,23 @@ def symplectic_defect(
     >>> symplectic_defect(pendulum, "rk4", [1.0], [0.5], h=0.3) > 1e-6
     True
     """
+    _require_symplectic(system)
     path = integrate(system, method, q, p, h=h, steps=steps, t0=t0, params=params, every=steps, tangent=True)
     assert path.tangent is not None
     D = path.tangent[-1]
     J = symplectic_matrix(system.n)
     return float(np.linalg.norm(D.T @ J @ D - J))
+
+
+def _require_symplectic(system: Lagrangian | Quadratic) -> None:
+    """Refuse systems whose exact motion is not symplectic."""
+    force = system.force if isinstance(system, Lagrangian) else None
+    if (force is not None and force.depends("F", "q", "v")) or (isinstance(system, Quadratic) and system.C is not None):
+        raise ValueError(
+            f"a force acts on {system.name} that depends on q or v: its exact motion is not symplectic, so that a "
+            "defect says nothing of the method. Ask for the defect without the force; la.tangent gives the derivative "
+            "of the forced motion itself"
+        )
 
 
 def reversibility_defect(
@@ -110,6 +125,7 @@ def structure(
     params: Mapping[str, Any] | None = None,
 ) -> Structure:
     """The symplectic and the reversibility defect of one step from (q, p), for methods and steps h."""
+    _require_symplectic(system)
     names = [methods] if not isinstance(methods, Sequence) or isinstance(methods, str) else list(methods)
     chosen = tuple(method_named(name) for name in names)
     h = np.atleast_1d(np.asarray(hs, float))

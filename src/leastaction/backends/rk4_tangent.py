@@ -1,12 +1,13 @@
 """The derivative of single steps of RK4, many at once, by differentiating its stages.
 
-A stage k = f(t, y, w) and its argument y = y₀ + a h k_before vary together:
+A stage k = Y(t, y, w) and its argument y = y₀ + a h k_before vary together:
 
-    dk = f_y dy + f_w dw + f_t dt,     dy = dy₀ + a h dk_before + a k_before dh.
+    dk = Y_y dy + Y_w dw + Y_t dt,     dy = dy₀ + a h dk_before + a k_before dh.
 
-On Hamilton's equations f = (v, L_q) with v = v(t, q, p), and dv = L_vv⁻¹ (dp − L_vq dq − L_vw dw − L_vt dt); on the
-Euler–Lagrange equations f = (v, a), where a solves g(t, q, v, w; a) = L_q − L_vq v − L_vt − L_vv a = 0, so that
-L_vv da = g_q dq + g_v dv + g_w dw + g_t dt, and the momenta come in and out by p = L_v.
+With the force f and the momentum m of a node, Hamilton's equations are (q, p)˙ = (v, f) with v = v(t, q, p), and
+dv = m_v⁻¹ (dp − m_q dq − m_w dw − m_t dt); the Euler–Lagrange equations are (q, v)˙ = (v, a), where a solves
+g(t, q, v, w; a) = f − m_q v − m_t − m_v a = 0, so that m_v da = g_q dq + g_v dv + g_w dw + g_t dt, and the momenta come
+in and out by p = m.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def one_steps(
     if not hamilton:
         end = t + h
         at = _Second(system, end, after[:, :n], after[:, n:], params)
-        d_after[:, n:] = at.Lvq @ d_after[:, :n] + at.Lvv @ d_after[:, n:] + varied.of(at.Lvw, at.Lvt, k_number + 1)
+        d_after[:, n:] = at.m_q @ d_after[:, :n] + at.m_v @ d_after[:, n:] + varied.of(at.m_w, at.m_t, k_number + 1)
     return d_after[:, :, : 2 * n], d_after[:, :, 2 * n :]
 
 
@@ -89,15 +90,14 @@ class _Varied:
 
 
 class _Second:
-    """Second derivatives of L at K points, as arrays of matrices."""
+    """The force f and the derivatives of f and m at K points, as arrays of matrices."""
 
     def __init__(self, system: Lagrangian, t: FloatArray, q: FloatArray, v: FloatArray, params: FloatArray) -> None:
         n, K = system.n, len(q)
-        at = _evaluate(system.sensitivity, t, q, v, params)
-        self.Lq, self.Lvt, self.Lqt = at["Lq"], at["Lvt"], at["Lqt"]
-        self.Lqq, self.Lqv, self.Lvv = (at[name].reshape(K, n, n) for name in ("Lqq", "Lqv", "Lvv"))
-        self.Lvq = self.Lqv.transpose(0, 2, 1)
-        self.Lqw, self.Lvw = (at[name].reshape(K, n, len(params)) for name in ("Lqw", "Lvw"))
+        at = _evaluate(system.sensitive_node, t, q, v, params)
+        self.f, self.f_t, self.m_t = at["f"], at["f_t"], at["m_t"]
+        self.f_q, self.f_v, self.m_q, self.m_v = (at[x].reshape(K, n, n) for x in ("f_q", "f_v", "m_q", "m_v"))
+        self.f_w, self.m_w = (at[name].reshape(K, n, len(params)) for name in ("f_w", "m_w"))
 
 
 def _evaluate(program: Program, t: FloatArray, q: FloatArray, v: FloatArray, params: FloatArray) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def _velocity_variation(
 ) -> FloatArray:
     """dv of v(t, q, p) for d = (dq, dp)."""
     n, at = system.n, _Second(system, t, q, v, params)
-    return np.linalg.solve(at.Lvv, d[:, n:] - at.Lvq @ d[:, :n] - varied.of(at.Lvw, at.Lvt, when))
+    return np.linalg.solve(at.m_v, d[:, n:] - at.m_q @ d[:, :n] - varied.of(at.m_w, at.m_t, when))
 
 
 def _hamilton(
@@ -135,9 +135,9 @@ def _hamilton(
     q = y[:, :n]
     v = system.velocity(q, y[:, n:], t, params)
     at = _Second(system, t, q, v, params)
-    dv = np.linalg.solve(at.Lvv, d[:, n:] - at.Lvq @ d[:, :n] - varied.of(at.Lvw, at.Lvt, when))
-    dp = at.Lqq @ d[:, :n] + at.Lqv @ dv + varied.of(at.Lqw, at.Lqt, when)
-    return np.concatenate([v, at.Lq], axis=1), np.concatenate([dv, dp], axis=1)
+    dv = np.linalg.solve(at.m_v, d[:, n:] - at.m_q @ d[:, :n] - varied.of(at.m_w, at.m_t, when))
+    dp = at.f_q @ d[:, :n] + at.f_v @ dv + varied.of(at.f_w, at.f_t, when)
+    return np.concatenate([v, at.f], axis=1), np.concatenate([dv, dp], axis=1)
 
 
 def _lagrange(
@@ -152,9 +152,11 @@ def _lagrange(
     n, K = system.n, len(y)
     q, v = y[:, :n], y[:, n:]
     a = system.acceleration(q, v, t, params)
-    Lvv = _evaluate(system.point, t, q, v, params)["Lvv"].reshape(K, n, n)
+    m_v = _evaluate(system.node, t, q, v, params)["m_v"].reshape(K, n, n)
     inputs = np.concatenate([np.broadcast_to(params, (K, len(params))), a], axis=1)
-    slope = [_evaluate(program, t, q, v, inputs) for program in system.acceleration_gradients]
-    by_q, by_v, by_w, by_t = (np.stack([row[name] for row in slope], axis=1) for name in ("Lq", "Lv", "Lw", "Lt"))
-    right = by_q @ d[:, :n] + by_v @ d[:, n:] + varied.of(by_w[:, :, : len(params)], by_t[:, :, 0], when)
-    return np.concatenate([v, a], axis=1), np.concatenate([d[:, n:], np.linalg.solve(Lvv, right)], axis=1)
+    by = _evaluate(system.acceleration_slopes, t, q, v, inputs)
+    g_q, g_v, g_w = (
+        by[f"g_{name}"].reshape(K, n, size) for name, size in (("q", n), ("v", n), ("params", len(params)))
+    )
+    right = g_q @ d[:, :n] + g_v @ d[:, n:] + varied.of(g_w, by["g_t"], when)
+    return np.concatenate([v, a], axis=1), np.concatenate([d[:, n:], np.linalg.solve(m_v, right)], axis=1)

@@ -116,13 +116,19 @@ class Quadratic:
     def acceleration(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
         """a = M⁻¹ (f(t) − C v − K q)."""
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
-        force = -_rows(self.K, q)
+        v = self.velocity(q, p) if self.C is not None else np.zeros_like(q)
+        return self.velocity(q, self.external_force(q, v, t) - _rows(self.K, q))
+
+    def external_force(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
+        """f(t) − C v."""
+        v = np.asarray(v, dtype=float)
+        force = np.zeros_like(v)
         if self.C is not None:
-            force -= np.asarray(self.damping_force(self.velocity(q, p).reshape(-1, self.n).T)).T.reshape(q.shape)
+            force -= np.asarray(self.damping_force(v.reshape(-1, self.n).T)).T.reshape(v.shape)
         if self.f is not None:
-            times = np.broadcast_to(np.asarray(t, dtype=float), q.shape[:-1])
-            force += np.array([checked(self.f(at), self.n, at) for at in times.ravel()]).reshape(q.shape)
-        return self.velocity(q, force)
+            times = np.broadcast_to(np.asarray(t, dtype=float), v.shape[:-1])
+            force += np.array([checked(self.f(at), self.n, at) for at in times.ravel()]).reshape(v.shape)
+        return force
 
     def around(self, dofs: Any) -> NDArray[np.int64]:
         """These degrees of freedom and all that K and C couple to them, ascending.
@@ -160,6 +166,11 @@ class Quadratic:
     def depends_on_time(self) -> bool:
         """Whether there is a load that changes."""
         return self.f is not None and not isinstance(self.f, Constant)
+
+    @property
+    def forced(self) -> bool:
+        """Whether damping or a load acts."""
+        return self.C is not None or self.f is not None
 
     linear = True
 

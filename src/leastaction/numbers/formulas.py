@@ -22,7 +22,7 @@ class Doubles:
     eps = 2.0**-52
     pi = np.pi
     sin, cos, sqrt, rint, arctan2 = np.sin, np.cos, np.sqrt, np.rint, np.arctan2
-    exp = np.exp
+    exp, log = np.exp, np.log
 
     def __call__(self, c: Any) -> float:
         return float(c)
@@ -46,7 +46,7 @@ class Mpfs:
     """mpmath numbers of the working precision, in object arrays. Use inside `mpmath_digits`."""
 
     sin, cos, sqrt, rint = (np.frompyfunc(f, 1, 1) for f in (mpmath.sin, mpmath.cos, mpmath.sqrt, mpmath.nint))
-    exp = np.frompyfunc(mpmath.exp, 1, 1)
+    exp, log = (np.frompyfunc(f, 1, 1) for f in (mpmath.exp, mpmath.log))
     arctan2 = np.frompyfunc(mpmath.atan2, 2, 1)
     _array = np.frompyfunc(to_mpf, 1, 1)
 

@@ -25,6 +25,7 @@ __all__ = ["get", "names"]
 # name → module and function; imported only when asked for
 _PROBLEMS = {
     "charged-particle": ("charged_particle", "charged_particle"),
+    "damped-driven-pendulum": ("damped_driven_pendulum", "damped_driven_pendulum"),
     "double-pendulum": ("double_pendulum", "double_pendulum"),
     "double-pendulum-chaotic": ("double_pendulum", "double_pendulum_chaotic"),
     "driven-oscillator": ("driven_oscillator", "driven_oscillator"),
@@ -41,6 +42,8 @@ _PROBLEMS = {
     "outer-solar-system": ("outer_solar_system", "outer_solar_system"),
     "pendulum": ("pendulum", "pendulum"),
     "pleiades": ("pleiades", "pleiades"),
+    "quadratic-drag": ("quadratic_drag", "quadratic_drag"),
+    "van-der-pol": ("van_der_pol", "van_der_pol"),
 }
 
 

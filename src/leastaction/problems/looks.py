@@ -51,6 +51,11 @@ def particle(q: Any) -> Any:
     return [(q[0], q[1])]
 
 
+def falling(q: Any) -> Any:
+    """A body below the place where q = 0."""
+    return [(0, 0), (0, -q[0])], [(0, 1, "thread")]
+
+
 def henon_heiles(q: Any) -> Any:
     """The star, and the triangle that bounds it for H = 1/6."""
     a = math.sqrt(3) / 2
@@ -102,6 +107,14 @@ def _bodies(count: int, axes: str, marks: str) -> dict[str, Any]:
 
 LOOKS: dict[str, Look] = {
     "charged-particle": Look(draw=particle, **_PLANE),
+    "damped-driven-pendulum": Look(
+        draw=pendulum,
+        names=("θ",),
+        momenta=("p",),
+        angles=(0,),
+        units={"q": "rad"},
+        period=lambda w: 2 * math.pi / w["omega"],
+    ),
     "double-pendulum": Look(draw=double_pendulum, units=_SI_ANGLES, trails=(2,), **_TWO),
     "double-pendulum-chaotic": Look(draw=double_pendulum, units=_SI_ANGLES, trails=(2,), **_TWO),
     "driven-oscillator": Look(draw=spring, names=("x",), momenta=("p",), period=lambda w: 2 * math.pi / w["nu"]),
@@ -119,20 +132,24 @@ LOOKS: dict[str, Look] = {
         draw=planets, trails=(1, 2, 3, 4, 5), units={"t": "d", "q": "AU"}, **_bodies(6, "xyz", "☉♃♄♅♆♇")
     ),
     "pleiades": Look(draw=stars, trails=tuple(range(7)), **_bodies(7, "xy", "₁₂₃₄₅₆₇")),
+    "quadratic-drag": Look(
+        draw=falling, names=("x",), momenta=("p",), units={"t": "s", "q": "m", "p": "kg m/s", "energy": "J"}
+    ),
+    "van-der-pol": Look(draw=spring, names=("x",), momenta=("p",)),
     "pendulum": Look(draw=pendulum, names=("θ",), momenta=("p",), angles=(0,), units={"q": "rad"}),
 }
 
 
 def find(system: Any) -> Look | None:
-    """The look of a system that is one of the catalogue's: of its name and with its very Lagrangian."""
+    """The look of a system that is one of the catalogue's: of its name, with its very Lagrangian and force."""
     if system.name not in LOOKS:
         return None
-    program, found = _known(system.name)
-    return found if getattr(system, "program", None) == program else None
+    known, found = _known(system.name)
+    return found if getattr(system, "digest", None) == known else None
 
 
 @cache
-def _known(name: str) -> tuple[Any, Look]:
+def _known(name: str) -> tuple[str, Look]:
     from leastaction.problems import get
 
     problem = get(name)
@@ -141,7 +158,7 @@ def _known(name: str) -> tuple[Any, Look]:
         for name, invariant in problem.invariants.items()
         if name != "energy"
     }
-    return problem.system.program, replace(LOOKS[name], title=problem.title, invariants=kept)
+    return problem.system.digest, replace(LOOKS[name], title=problem.title, invariants=kept)
 
 
 def _value(formula: Any, q: Any, p: Any, params: Any) -> Any:

@@ -114,7 +114,7 @@ def _work(
     with _lock:
         # Every task brings a copy of the system; the first one's derivatives and kernels serve all.
         if isinstance(plan.system, Lagrangian):
-            key = plan.system.program.digest, plan.system.n
+            key = plan.system.digest, plan.system.n
             system = _systems[key] = _systems.pop(key, plan.system)
             while len(_systems) > MOST_SYSTEMS:
                 del _systems[next(iter(_systems))]  # the one that was not used for the longest time

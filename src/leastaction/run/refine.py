@@ -37,7 +37,7 @@ def galerkin_curve(
     z: FloatArray,
     params: FloatArray,
 ) -> Curve:
-    """q(τ) = q_k + Σ z^ν l_ν(τ) and p(τ) = p_k + h Σ_i L_q(q_i, v_i) ∫₀^τ λ_i; z is (K, s, n)."""
+    """q(τ) = q_k + Σ z^ν l_ν(τ) and p(τ) = p_k + h Σ_i f(q_i, v_i) ∫₀^τ λ_i; z is (K, s, n)."""
     table, n, count = method.table, system.n, len(t)
     r = len(table.c)
     nodes_q = q[:, None, :] + np.einsum("iv,kvj->kij", table.l[:, 1:], z)
@@ -45,7 +45,7 @@ def galerkin_curve(
     nodes_t = t[:, None] + h * table.c
     given = np.broadcast_to(params[:, None, :], (count, r, params.shape[1]))
     rows = np.concatenate([nodes_t[:, :, None], nodes_q, nodes_v, given], axis=2).reshape(count * r, -1)
-    force = points.evaluate(system.gradient.select("Lq"), rows).reshape(count, r, n)
+    force = points.evaluate(system.node.select("f"), rows).reshape(count, r, n)
     # λ_i = Σ_j a_ji P_j(2σ − 1), and P_j integrates to (P_{j+1} − P_{j−1})/(2(2j + 1)).
     a = np.linalg.inv(legendre.legvander(2 * table.c - 1, r - 1))
 

@@ -196,5 +196,5 @@ class Watched:
         for when, state in ((t, left), (t + plan.h, right)):
             v, _ = system.velocities(when, state[:, :n].copy(), state[:, n:].copy(), params)
             at = np.concatenate([when[:, None], state[:, :n], v, params], axis=1)
-            rates.append(np.concatenate([v, points.evaluate(system.gradient.select("Lq"), at)], axis=1))
+            rates.append(np.concatenate([v, points.evaluate(system.node.select("f"), at)], axis=1))
         return hermite_curve(plan.h, left, right, rates[0], rates[1])

@@ -6,37 +6,19 @@ from functools import lru_cache
 
 from leastaction.program import Builder, Program
 from leastaction.step.form import Term
-from leastaction.trace import derivatives
+from leastaction.trace import jacobian
 
 
 @lru_cache(maxsize=32)
 def sensitivity(term: Term) -> Program:
-    """The inputs of a term ↦ f_t, f_params, and so on: block f_params row by row ∂f_j/∂w_k.
-
-    Each number given is differentiated as if it were L(t, q, v, params); multipliers stand behind the parameters.
-    """
+    """The inputs of a term ↦ f_t, f_params, and so on: block f_params row by row ∂f_j/∂w_k; zeros for a t not read."""
     program = term.program
-    sizes = {"t": 1, "q": 0, "v": 0, "multipliers": 0, "params": 0} | dict(program.inputs)
-    blocks = [("t", 1), ("q", sizes["q"]), ("v", sizes["v"]), ("params", sizes["params"] + sizes["multipliers"])]
-    whole = Builder(program.inputs)
-    read = {name: whole.input(name) if name in dict(program.inputs) else [] for name in sizes}
-    time = read["t"] or [whole.const(0.0)]
+    read = [name for name in ("t", "params") if name in dict(program.inputs)]
+    slopes = jacobian(program, *read)
+    B = Builder(program.inputs)
+    found = B.inline(slopes, **{name: B.input(name) for name, _ in B.inputs})
     outputs: dict[str, list[int]] = {}
     for name, size in program.outputs:
-        for j in range(size):
-            B = Builder(blocks)
-            t, q, v, params = (B.input(block) for block, _ in blocks)
-            given = {
-                "t": t,
-                "q": q,
-                "v": v,
-                "params": params[: sizes["params"]],
-                "multipliers": params[sizes["params"] :],
-            }
-            at = B.inline(program, **{block: given[block] for block, _ in program.inputs})
-            slope = derivatives(B.build(L=[at[name][j]]), second=False, parameters=True)
-            inputs = {"t": time, "q": read["q"], "v": read["v"], "params": read["params"] + read["multipliers"]}
-            found = whole.inline(slope, **inputs)
-            outputs.setdefault(f"{name}_t", []).extend(found["Lt"])
-            outputs.setdefault(f"{name}_params", []).extend(found["Lw"][: sizes["params"]])
-    return whole.build(**outputs)
+        outputs[f"{name}_t"] = found.get(f"{name}_t", [B.const(0.0)] * size)
+        outputs[f"{name}_params"] = found.get(f"{name}_params", [])
+    return B.build(**outputs)

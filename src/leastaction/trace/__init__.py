@@ -1,6 +1,6 @@
-"""A Lagrangian as a plain NumPy function → the Program of L, of its gradient and of its Hessian."""
+"""A plain NumPy function → its Program; the gradient and the Hessian of L, the Jacobian of any other."""
 
-from leastaction.trace.differentiate import derivatives
+from leastaction.trace.differentiate import derivatives, jacobian
 from leastaction.trace.function import const, trace
 
-__all__ = ["const", "derivatives", "trace"]
+__all__ = ["const", "derivatives", "jacobian", "trace"]

@@ -1,4 +1,4 @@
-"""The gradient and the Hessian of a Program, written as a Program.
+"""The gradient and the Hessian of a Program, and its Jacobian, written as Programs.
 
 One sweep backwards over the instructions w_k = f(w_a, w_b) of L carries the adjoints w̄_k = ∂L/∂w_k and the
 edges H_kl = ∂²L/∂w_k∂w_l between the values still alive (edge pushing: Gower and Mello, *A new framework for the
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 
 from leastaction.program import Program, finite
@@ -34,7 +35,8 @@ def derivatives(program: Program, second: bool, parameters: bool = False) -> Pro
     Lqv[i n + j] = ∂²L/∂q_i∂v_j. With `parameters` also Lt and Lw and, if `second`, Lqt, Lqw and Lvw, where w are the
     parameters.
     """
-    sweep = _Sweep(program.select("L"), second, parameters)
+    by = ("t", "q", "v", "params") if parameters else ("t", "q", "v")
+    sweep = _Sweep(program.select("L"), second, by)
     L, q, v = sweep.program.output("L")[0], sweep.reads("q"), sweep.reads("v")
     sweep.run(L)
     outputs = {"L": [sweep.value[L]], "Lq": sweep.gradient(q), "Lv": sweep.gradient(v)}
@@ -49,22 +51,45 @@ def derivatives(program: Program, second: bool, parameters: bool = False) -> Pro
     return sweep.build(**outputs)
 
 
-class _Sweep(Algebra):
-    """The backward sweep: `value`, `adjoint` and `edges` are indexed by the instructions of the program."""
+def jacobian(program: Program, *by: str) -> Program:
+    """The outputs of a program and, behind them, their derivatives by these blocks of inputs.
 
-    def __init__(self, program: Program, second: bool, parameters: bool) -> None:
+    Block f_q has row by row ∂f_j/∂q_k. Each number given takes a backward sweep of its own.
+    """
+    B = Algebra(program.inputs)
+    inputs = {name: B.input(name) for name, _ in program.inputs}
+    outputs: dict[str, list[int]] = dict(B.inline(program, **inputs))
+    for name, _ in program.outputs:
+        slopes: dict[str, list[int]] = {block: [] for block in by}
+        for k in program.output(name):
+            sweep = _Sweep(program.with_outputs(L=[k]), False, by)
+            sweep.run(sweep.program.output("L")[0])
+            rows = sweep.build(**{block: sweep.gradient(sweep.reads(block)) for block in by})
+            for block, row in B.inline(rows, **inputs).items():
+                slopes[block] += row
+        outputs |= {f"{name}_{block}": entries for block, entries in slopes.items()}
+    return B.build(**outputs)
+
+
+class _Sweep(Algebra):
+    """The backward sweep: `value`, `adjoint` and `edges` are indexed by the instructions of the program.
+
+    by   the blocks of inputs that vary
+    """
+
+    def __init__(self, program: Program, second: bool, by: Sequence[str]) -> None:
         super().__init__(program.inputs)
         self.program, self.second = program, second
         self.value: list[int] = []
         self.adjoint: dict[int, int] = {}
         # edges[k][l] = edges[l][k] = ∂²L/∂w_k∂w_l
         self.edges: dict[int, dict[int, int]] = {}
-        constant = range(0 if parameters else program.input_size)[program.input_slice("params")]
+        varied = {i for name in by for i in range(program.input_size)[program.input_slice(name)]}
         self.active: list[bool] = []
         for op, *args in program.code:
             if op == "input":
                 self.value.append(self._emit("input", args[0]))
-                self.active.append(args[0] not in constant)
+                self.active.append(args[0] in varied)
             elif op == "const":
                 self.value.append(self.const(args[0]))
                 self.active.append(False)

@@ -1,4 +1,4 @@
-"""trace: a Lagrangian written as a plain NumPy function → the Program of L."""
+"""trace: a Lagrangian or a force written as a plain NumPy function → its Program."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numbers
 import reprlib
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -23,10 +24,33 @@ from leastaction.trace.algebra import Algebra
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift
 
 
-def trace(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...]], time: bool) -> Program:
+@dataclass(frozen=True)
+class Role:
+    """What a traced function is for: the block of its output, its name for people, and how many numbers it returns.
+
+    size   None: one number, not an array
+    """
+
+    block: str
+    called: str
+    size: int | None = None
+
+
+LAGRANGIAN = Role("L", "the Lagrangian")
+
+
+def trace(
+    fn: Callable[..., Any],
+    n: int,
+    params: Mapping[str, tuple[int, ...]],
+    time: bool,
+    role: Role = LAGRANGIAN,
+    takes: Collection[str] | None = None,
+) -> Program:
     """The Program L(t, q, v, params) of fn(q, v, **params), or of fn(t, q, v, **params) if `time`.
 
     `params` gives the shape of each parameter; the block "params" holds them one after the other, each in C order.
+    `takes` are those among them that the function takes, all unless told.
     """
     sizes = {name: int(np.prod(shape, dtype=int)) for name, shape in params.items()}
     builder = Algebra((("t", 1), ("q", n), ("v", n), ("params", sum(sizes.values()))))
@@ -34,15 +58,16 @@ def trace(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...]],
     values, start = {}, 0
     for name, shape in params.items():
         block = flat[start : start + sizes[name]].reshape(shape)
-        values[name] = block[()] if shape == () else block
+        if takes is None or name in takes:
+            values[name] = block[()] if shape == () else block
         start += sizes[name]
     positional = ("t", "q", "v") if time else ("q", "v")
     arguments = {"t": t[0], "q": q, "v": v}
-    _check_signature(fn, positional, tuple(params))
+    _check_signature(fn, positional, tuple(values), role)
     with _tracing(builder):
         try:
             result = fn(*(arguments[name] for name in positional), **values)
-            return builder.build(L=[_scalar(builder, result)])
+            return builder.build(**{role.block: _results(builder, result, role)})
         except Exception as error:
             raise TraceError(_explain(fn, n, params, error)) from error
 
@@ -114,7 +139,7 @@ def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
     return build
 
 
-def _check_signature(fn: Callable[..., Any], positional: tuple[str, ...], names: tuple[str, ...]) -> None:
+def _check_signature(fn: Callable[..., Any], positional: tuple[str, ...], names: tuple[str, ...], role: Role) -> None:
     try:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):
@@ -130,23 +155,39 @@ def _check_signature(fn: Callable[..., Any], positional: tuple[str, ...], names:
         signature.bind(*positional, **dict.fromkeys(names))
     except TypeError as error:
         raise TraceError(
-            f"the Lagrangian will be called as fn({', '.join((*positional, *(f'{p}=…' for p in names)))}), "
+            f"{role.called} will be called as fn({', '.join((*positional, *(f'{p}=…' for p in names)))}), "
             f"but is {getattr(fn, '__name__', 'fn')}{signature}: {error} "
-            "(time, if L depends on it, is a first argument called t)"
+            f"(time, if {role.block} depends on it, is a first argument called t)"
         ) from None
 
 
-def _scalar(builder: Algebra, result: Any) -> int:
+def _results(builder: Algebra, result: Any, role: Role) -> list[int]:
+    """The numbers that a function returned: one, or an array of `role.size`."""
     if result is None:
         raise TraceError("the function returned None; a `return` is missing")
-    if isinstance(result, np.ndarray) and result.size == 1:
-        result = result.item()
+    if role.size is None:
+        if isinstance(result, np.ndarray) and result.size == 1:
+            result = result.item()
+        if isinstance(result, (np.ndarray, list, tuple)):
+            shape = np.shape(result)
+            raise TraceError(f"the function returned an array of shape {shape}; {role.block} is one number: sum it?")
+        return [_scalar(builder, result, role)]
+    wanted = f"{role.called} has n = {role.size} components, one for each coordinate"
     if isinstance(result, (np.ndarray, list, tuple)):
-        raise TraceError(f"the function returned an array of shape {np.shape(result)}; L is one number: sum it?")
+        entries = list(result)
+        if np.ndim(result) != 1 or len(entries) != role.size:
+            raise TraceError(f"the function returned an array of shape {np.shape(result)}; {wanted}")
+    elif role.size == 1:
+        entries = [result]
+    else:
+        raise TraceError(f"the function returned {reprlib.repr(result)}; {wanted}: return np.array([…])")
+    return [_scalar(builder, x, role) for x in entries]
+
+
+def _scalar(builder: Algebra, result: Any, role: Role) -> int:
     if not isinstance(result, (Scalar, numbers.Real, np.bool_)):
-        raise TraceError(
-            f"the function returned {reprlib.repr(result)} of type {type(result).__name__}; L is a real number"
-        )
+        kind = f"{role.block} is a real number" if role.size is None else f"{role.called} is made of real numbers"
+        raise TraceError(f"the function returned {reprlib.repr(result)} of type {type(result).__name__}; {kind}")
     index = lift(builder, result)
     number = builder.constant(index)
     if number is not None and not finite(number):

@@ -56,13 +56,17 @@ class LinearMechanics:
 
     def acceleration(self, q: Mpfs, v: Mpfs, t: Any = 0, params: Any = None) -> Mpfs:
         """M⁻¹ (f(t) − C v − K q), at one point (n,) or many (K, n)."""
-        total = -self._rows(self.K, q) - self._rows(self.C, v)
-        if self.load is not None:
-            with flint_bits(self.bits):
-                times = np.broadcast_to(np.asarray(t, dtype=object), np.shape(q)[:-1])
-                loads = [mpfs(self.load(ball(mpmath.mpf(x)))) for x in times.flat]
-            total = total + np.array(loads, dtype=object).reshape(np.shape(q))
-        return self._rows(self.inverse_mass, total)
+        return self._rows(self.inverse_mass, self.external_force(q, v, t) - self._rows(self.K, q))
+
+    def external_force(self, q: Mpfs, v: Mpfs, t: Any = 0, params: Any = None) -> Mpfs:
+        """f(t) − C v, at one point (n,) or many (K, n)."""
+        total = -self._rows(self.C, v)
+        if self.load is None:
+            return total
+        with flint_bits(self.bits):
+            times = np.broadcast_to(np.asarray(t, dtype=object), np.shape(q)[:-1])
+            loads = [mpfs(self.load(ball(mpmath.mpf(x)))) for x in times.flat]
+        return total + np.array(loads, dtype=object).reshape(np.shape(q))
 
     def energy(self, q: Mpfs, p: Mpfs, t: Any = 0, params: Any = None) -> Any:
         """H = ½ p·M⁻¹p + ½ q·Kq, at one point (n,) or many (K, n)."""

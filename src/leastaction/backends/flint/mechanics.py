@@ -32,18 +32,17 @@ class Mechanics:
     def __init__(self, system: Lagrangian, params: Mpfs, reals: Digits) -> None:
         self.system, self.n, self.name, self.bits = system, system.n, system.name, reals.bits
         self.digits = reals.digits
-        n, point = system.n, system.point
-        Lqv = point.output("Lqv")
-        transposed = [Lqv[k * n + j] for j in range(n) for k in range(n)]
-        gradient, hessian = system.gradient, system.hessian
+        node, (term,) = system.node, system.terms
         with flint_bits(self.bits):
             values = balls(params)
-            self._force = function(gradient, gradient.output("Lq"), values)
+            self._force = function(term.program, term.program.output("f"), values)
             self._acceleration = function(
-                point, [*point.output("Lq"), *transposed, *point.output("Lvv"), *point.output("Lvt")], values
+                node, [k for name in ("f", "m_q", "m_v", "m_t") for k in node.output(name)], values
             )
-            self._legendre = function(point, [*point.output("Lv"), *point.output("Lvv")], values)
-            self._value = function(hessian, hessian.output("L"), values)
+            self._legendre = function(node, [*node.output("m"), *node.output("m_v")], values)
+            force = system.force
+            self._external = None if force is None else function(force, force.output("F"), values)
+            self._value = function(system.program, system.program.output("L"), values)
 
     def momentum(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
         """p = ∂L/∂v, at one point (n,) or many (K, n)."""
@@ -56,6 +55,11 @@ class Mechanics:
     def energy(self, q: Mpfs, p: Mpfs, t: Any, params: Any = None) -> Any:
         """E = p·v − L, at one point (n,) or many (K, n)."""
         return self._each(self._energy, q, p, t)[..., 0]
+
+    def external_force(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
+        """F, at one point (n,) or many (K, n)."""
+        external = self._external
+        return 0 * q if external is None else self._each(lambda s, a, b: external(s, *a, *b), q, v, t)
 
     def _each(self, f: Callable[[Any, list[Any], list[Any]], list[Any]], q: Mpfs, x: Mpfs, t: Any) -> Mpfs:
         """f(t, q, x) row by row."""
@@ -83,7 +87,7 @@ class Mechanics:
         return [sum((a * b for a, b in zip(p, v, strict=True)), -L)]
 
     def acceleration(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
-        """The Euler–Lagrange acceleration, at one point."""
+        """The acceleration by Euler, Lagrange and d'Alembert, at one point."""
         with flint_bits(self.bits):
             a = self.accelerate(ball(t), balls(q), balls(v))
             return mpfs([flint.arb("nan")] * self.n if a is None else a)
@@ -119,14 +123,14 @@ class Mechanics:
         return [x.mid() for x in self._force(t, *q, *v)]
 
     def accelerate(self, t: Any, q: list[Any], v: list[Any]) -> list[Any] | None:
-        """L_vv⁻¹ (L_q − L_vq v − L_vt); None where L_vv is singular."""
+        """m_v⁻¹ (f − m_q v − m_t); None where m_v = L_vv is singular."""
         n = self.n
         out = self._acceleration(t, *q, *v)
-        Lq, Lvq, Lvv, Lvt = out[:n], out[n : n + n * n], out[n + n * n : n + 2 * n * n], out[n + 2 * n * n :]
-        right = flint.arb_mat(n, 1, [Lq[j] - Lvt[j] for j in range(n)]) - flint.arb_mat(n, n, Lvq) * flint.arb_mat(
+        f, m_q, m_v, m_t = out[:n], out[n : n + n * n], out[n + n * n : n + 2 * n * n], out[n + 2 * n * n :]
+        right = flint.arb_mat(n, 1, [f[j] - m_t[j] for j in range(n)]) - flint.arb_mat(n, n, m_q) * flint.arb_mat(
             n, 1, v
         )
-        return solve(flint.arb_mat(n, n, Lvv), right)
+        return solve(flint.arb_mat(n, n, m_v), right)
 
     def invert(self, t: Any, q: list[Any], p: list[Any], v: list[Any]) -> list[Any] | None:
         """Solve L_v(t, q, v) = p by Newton with backtracking, from the guess v; None where there is no such velocity.

@@ -17,7 +17,6 @@ RK4 is differentiated stage by stage, which is RK4 itself on the equations of th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import flint
@@ -32,7 +31,6 @@ from leastaction.backends.flint.rk4 import RK4Stepper
 from leastaction.backends.flint.sweep import Linearised, Node, Sweep
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method, RungeKutta4
 from leastaction.numbers.conversion import Balls, balls, mpfs
 from leastaction.numbers.precision import flint_bits
@@ -137,8 +135,9 @@ class RK4Tangent(RK4Stepper):
         self._P = row.varied - 2 * self.n - 1
         with flint_bits(self.bits):
             given = balls(start.params)
-            self._second = _Blocks(system.sensitivity, given, self.n)
-            self._accelerations = [] if self.form == "hamilton" else _accelerations(system, given)
+            self._second = _Blocks(system.sensitive_node, given, self.n)
+            if self.form == "lagrange":  # m_v da = g_q dq + g_v dv + g_w dw + g_t dt
+                self._acceleration = _Blocks(system.acceleration_slopes, given, self.n)
             D = _start(2 * self.n, self._C)
             if self.form == "lagrange":
                 D = self._to_velocities(D)
@@ -162,10 +161,10 @@ class RK4Tangent(RK4Stepper):
         return flint.arb_mat([[*none, *by_w[j], by_t[j][0] * sigma] for j in range(n)])
 
     def _dv(self, at: dict[str, Any], D: Any, sigma: Any) -> Any:
-        """dv = L_vv⁻¹ (dp − L_vq dq − L_vw dw − L_vt dt)."""
+        """dv = m_v⁻¹ (dp − m_q dq − m_w dw − m_t dt)."""
         dq, dp = _halves(D)
-        outer = self._outer(at["Lvw"].tolist(), at["Lvt"].tolist(), sigma)
-        return solve_matrix(at["Lvv"], dp - at["Lqv"].transpose() * dq - outer)
+        outer = self._outer(at["m_w"].tolist(), at["m_t"].tolist(), sigma)
+        return solve_matrix(at["m_v"], dp - at["m_q"] * dq - outer)
 
     def _to_velocities(self, D: Any) -> Any:
         at = self._second(self._t, self._y[: self.n], self._v)
@@ -174,8 +173,8 @@ class RK4Tangent(RK4Stepper):
     def _to_momenta(self, D: Any) -> Any:
         n, (dq, dv) = self.n, _halves(D)
         at = self._second(self._time(self.done), self._y[:n], self._y[n : 2 * n])
-        outer = self._outer(at["Lvw"].tolist(), at["Lvt"].tolist(), self.done)
-        return _stacked(dq, (at["Lqv"].transpose() * dq + at["Lvv"] * dv + outer).mid())
+        outer = self._outer(at["m_w"].tolist(), at["m_t"].tolist(), self.done)
+        return _stacked(dq, (at["m_q"] * dq + at["m_v"] * dv + outer).mid())
 
     def _field(self, sigma: Any, y: Balls) -> Balls | None:
         rate = super()._field(sigma, y)
@@ -186,15 +185,13 @@ class RK4Tangent(RK4Stepper):
         if self.form == "hamilton":
             at = self._second(t, y[:n], self._v)
             dv = self._dv(at, D, sigma)
-            force = self._outer(at["Lqw"].tolist(), at["Lqt"].tolist(), sigma)
-            second = at["Lqq"] * dq + at["Lqv"] * dv + force
+            force = self._outer(at["f_w"].tolist(), at["f_t"].tolist(), sigma)
+            second = at["f_q"] * dq + at["f_v"] * dv + force
         else:
             a = [x / self._h for x in rate[n:]]
-            rows = [gradient(t, y[:n], y[n : 2 * n], a) for gradient in self._accelerations]
-            by = {name: flint.arb_mat([row[name].entries() for row in rows]) for name in ("Lq", "Lv", "Lw", "Lt")}
-            params = [row[: max(self._P, 0)] for row in by["Lw"].tolist()]
-            right = by["Lq"] * dq + by["Lv"] * dv + self._outer(params, by["Lt"].tolist(), sigma)
-            second = solve_matrix(self._second(t, y[:n], y[n : 2 * n])["Lvv"], right)
+            by = self._acceleration(t, y[:n], y[n : 2 * n], a)
+            right = by["g_q"] * dq + by["g_v"] * dv + self._outer(by["g_params"].tolist(), by["g_t"].tolist(), sigma)
+            second = solve_matrix(self._second(t, y[:n], y[n : 2 * n])["m_v"], right)
         change = (_stacked(dv, second) * self._h).tolist()
         if self._P >= 0:  # the rate grows with h
             for i in range(2 * n):
@@ -214,15 +211,6 @@ class _Blocks:
         sizes = self._program.outputs
         parts = {name: values[self._program.output_slice(name)] for name, _ in sizes}
         return {name: flint.arb_mat(self._rows, size // self._rows, parts[name]) for name, size in sizes}
-
-
-def _accelerations(system: Lagrangian, params: Balls) -> list[_Blocks]:
-    """For each j the gradient of g_j(t, q, v, w; a), with which L_vv da = g_q dq + g_v dv + g_w dw + g_t dt."""
-    rows = []
-    for program in system.acceleration_gradients:
-        inputs = (*program.inputs[:-1], ("params", len(params)), ("a", system.n))
-        rows.append(_Blocks(replace(program, inputs=inputs).select("Lq", "Lv", "Lt", "Lw"), params, 1))
-    return rows
 
 
 class LinearTangent(LinearStepper):

@@ -1,0 +1,71 @@
+"""A body that falls through the air: drag that grows with the square of the speed.
+
+    L(q, v) = ½ m v² + m g q   (q downwards),    F = −k v |v|,      v∞ = √(m g / k)
+    v(t) = v∞ tanh y,    q(t) = q₀ + (v∞²/g) ln (cosh y / cosh y₀),    y = y₀ + g t / v∞,    tanh y₀ = v₀/v∞
+
+while it falls, y ≥ 0; before that it rises, and the solution here says nothing. It begins slower than v∞, the speed
+that weight and drag allow. Source: J. R. Taylor, Classical Mechanics, University Science Books 2005, section 2.4.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy as sp
+
+from leastaction.numbers.formulas import Arithmetic
+from leastaction.numbers.symbolic import positive, symbolic
+from leastaction.problems.problem import Data, Motion, Problem
+
+
+def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
+    return 0.5 * m * v[0] ** 2 + m * g * q[0]
+
+
+def drag(q: Any, v: Any, k: Any) -> Any:
+    return -k * v[0] * np.abs(v[0])
+
+
+def quadratic_drag(m: Any = 1, g: Any = "9.81", k: Any = "1/100", q0: Any = 0, p0: Any = 15) -> Problem:
+    """A mass m that falls with the drag k v²."""
+    m, g, k = positive(m, "m"), positive(g, "g"), positive(k, "k")
+    q0, p0 = symbolic(q0, "q0"), symbolic(p0, "p0")
+    if not 0 <= p0 / m < sp.sqrt(m * g / k):
+        raise ValueError(
+            f"it must fall slower than √(m g / k) = {float(sp.sqrt(m * g / k)):g}; got v₀ = {float(p0 / m):g}"
+        )
+    params = {"m": m, "g": g, "k": k}
+    return Problem(
+        name="quadratic-drag",
+        title="Fall with quadratic drag",
+        description="A body falls through the air towards its terminal speed.",
+        source="Taylor, Classical Mechanics, 2.4",
+        lagrangian=lagrangian,
+        force=drag,
+        q0=(q0,),
+        p0=(p0,),
+        params=params,
+        settings={**params, "q0": q0, "p0": p0},
+        invariants={},
+        solution=solution,
+    )
+
+
+def solution(d: Data) -> Motion:
+    m, g, k = (d.params[name] for name in ("m", "g", "k"))
+    terminal = mpmath.sqrt(m * g / k)
+    y0 = mpmath.atanh(d.p0[0] / m / terminal)
+
+    def log_cosh(x: Arithmetic, y: Any) -> Any:
+        return y + x.log((1 + x.exp(-2 * y)) / 2)
+
+    def at(x: Arithmetic, t: Any) -> Any:
+        y = x(g / terminal) * t + x(y0)
+        y = np.where(y < 0, x(mpmath.nan), y)
+        small = x.exp(-2 * y)
+        q = x(d.q0[0]) + x(terminal**2 / g) * (log_cosh(x, y) - log_cosh(x, x(y0)))
+        return (q,), (x(m * terminal) * (1 - small) / (1 + small),)
+
+    return Motion(at)

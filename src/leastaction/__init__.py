@@ -13,7 +13,8 @@ from leastaction import analysis, linear, problems
 from leastaction.analysis.tangent import tangent
 from leastaction.archives import open, resume
 from leastaction.ensemble import ensemble
-from leastaction.errors import DegenerateLagrangianError, StepFailed, TraceError, UnstableStepError
+from leastaction.errors import DegenerateLagrangianError, RestingContact, StepFailed, TraceError, UnstableStepError
+from leastaction.events import Event, Impact
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
@@ -30,11 +31,14 @@ __all__ = [
     "Crossings",
     "DegenerateLagrangianError",
     "EnergyRange",
+    "Event",
     "FirstCrossing",
+    "Impact",
     "Lagrangian",
     "Path",
     "Paths",
     "Quadratic",
+    "RestingContact",
     "StepFailed",
     "StoreError",
     "TraceError",

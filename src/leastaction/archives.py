@@ -90,6 +90,8 @@ def resume(
 def _goal(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
     """How many steps a path is to have, counted from its start."""
     path, done, planned = disk.archive.path, int(standing.steps[0]), disk.plan.steps
+    if standing.status[0] == Status.STOPPED:
+        raise StoreError(f"an event has stopped the run in {path} in step {done}, as asked; it has no more steps to do")
     if standing.status[0] != Status.COMPLETE:
         raise StoreError(
             f"the run in {path} ended with step {done}, which could not be solved; going on would fail in "

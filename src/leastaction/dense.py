@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import mpmath
@@ -33,18 +35,79 @@ def positions(path: Path, t: Reals) -> Reals:
     n = path.system.n
     if len(path) == 1 or not times.size:
         return np.broadcast_to(path.q[0], (*t.shape, n)).copy()
-    steps = round(float((end - begin) / path.h))
+    result = np.empty((len(times), n), path.q.dtype)
+    impacts = _impacts(path)
     place = (times - begin) / path.h
-    index = np.clip(_floor(place), 0, steps - 1)
-    wanted, inverse = np.unique(index, return_inverse=True)
-    left = _states(path, wanted)
-    tau = place - index
-    if isinstance(path.method, Galerkin):
-        result = _polynomial(path, path.method, wanted, left, inverse, tau)
-    else:
-        right = _states(path, wanted + 1)
-        result = _hermite(path, wanted, left, right, inverse, tau)
+    index = np.clip(_floor(place), 0, max(0, math.ceil(float((end - begin) / path.h) - 1e-9) - 1))
+    thrown = [_last_before(impacts, step, time, path.h) for step, time in zip(index.tolist(), times, strict=True)]
+    free = np.array([one is None for one in thrown])
+    if free.any():
+        result[free] = _free(path, impacts, index[free], (place - index)[free])
+    for k in np.flatnonzero(~free):
+        one = thrown[k]
+        assert one is not None
+        begin_step = path.t[0] + one.step * path.h
+        rest = begin_step + path.h - one.t
+        result[k] = _inside(path, one, rest, (times[k] - one.t) / rest)
     return result.reshape(*t.shape, n)
+
+
+@dataclass(frozen=True, eq=False)
+class _Impact:
+    """The state after an impact, and the step in which it happened."""
+
+    step: int
+    t: Any
+    q: Reals
+    p: Reals
+
+
+_Impacts = dict[int, list[_Impact]]  # of each step that has some, in the order of the run
+
+
+def _impacts(path: Path) -> _Impacts:
+    found: _Impacts = {}
+    for events in path.events.values():
+        if events.p_after is not None:
+            steps = _floor((events.t - path.t[0]) / path.h).tolist()
+            for one in map(_Impact, steps, events.t, events.q, events.p_after):
+                found.setdefault(one.step, []).append(one)
+    for some in found.values():
+        some.sort(key=lambda one: one.t / path.h)
+    return found
+
+
+def _last_before(impacts: _Impacts, step: int, time: Any, h: Any) -> _Impact | None:
+    """The last impact of this step that is not after this time."""
+    return next((one for one in reversed(impacts.get(step, [])) if (time - one.t) / h >= 0), None)
+
+
+def _free(path: Path, impacts: _Impacts, index: NDArray[np.int64], tau: Reals) -> Reals:
+    """q at places τ of the steps `index`, before their impacts, if there are any."""
+    wanted, inverse = np.unique(index, return_inverse=True)
+    left = _states(path, impacts, wanted)
+    if isinstance(path.method, Galerkin):
+        t = path.t[0] + wanted * path.h
+        return _polynomial(path, path.method, path.h, t, left, inverse, tau)
+    right = _states(path, impacts, wanted + 1)
+    for k, step in enumerate(wanted.tolist()):
+        if step in impacts:
+            right[k] = _steps(path, path.t[0] + step * path.h, left[k], 1)[0]
+    return _hermite(path, path.h, path.t[0] + wanted * path.h, left, right, inverse, tau)
+
+
+def _inside(path: Path, start: _Impact, length: Any, tau: Any) -> Reals:
+    """q at the place τ of the step of this length that follows an impact."""
+    left, only, t, places = (
+        np.concatenate([start.q, start.p])[None],
+        np.array([0]),
+        np.array([start.t]),
+        np.array([tau]),
+    )
+    if isinstance(path.method, Galerkin):
+        return _polynomial(path, path.method, length, t, left, only, places)[0]
+    right = _steps(path, start.t, left[0], 1, length)
+    return _hermite(path, length, t, left, right, only, places)[0]
 
 
 def _floor(x: Reals) -> NDArray[np.int64]:
@@ -53,44 +116,65 @@ def _floor(x: Reals) -> NDArray[np.int64]:
     return np.floor(x).astype(np.int64)
 
 
-def _states(path: Path, wanted: NDArray[np.int64]) -> Reals:
+def _states(path: Path, impacts: _Impacts, wanted: NDArray[np.int64]) -> Reals:
     """States (q, p) after the given numbers of steps, integrating again from the stored ones in between."""
-    n = path.system.n
     stored = np.concatenate([path.q, path.p], axis=1)
-    row = np.minimum(wanted // path.every, len(path) - 1)
+    # A run that an event has ended has its last state inside a step.
+    whole = len(path) - any(len(found) > 0 and found.t[-1] == path.t[-1] for found in path.events.values())
+    row = np.minimum(wanted // path.every, whole - 1)
     exact = np.rint(((path.t[row] - path.t[0]) / path.h).astype(float)).astype(np.int64)
-    last = round(float((path.t[-1] - path.t[0]) / path.h))
     result = stored[row].copy()
-    result[wanted == last] = stored[-1]
-    behind = np.flatnonzero((wanted > exact) & (wanted != last))
+    behind = np.flatnonzero(wanted > exact)
+    if whole == len(path):
+        last = round(float((path.t[-1] - path.t[0]) / path.h))
+        result[wanted == last] = stored[-1]
+        behind = behind[wanted[behind] != last]
     for r in np.unique(row[behind]):
         mine = behind[row[behind] == r]
-        ahead = int((wanted[mine] - exact[mine]).max())
-        rows = np.empty((1, ahead, 2 * n), stored.dtype)
-        _stepper_from(path, path.t[r], path.q[r], path.p[r]).advance(ahead, 1, 1, rows)
-        result[mine] = rows[0, wanted[mine] - exact[mine] - 1]
+        first, end = int(exact[mine[0]]), int(wanted[mine].max())
+        result[mine] = _advanced(path, impacts, first, stored[r], end)[wanted[mine] - first - 1]
     return result
 
 
-def _stepper_from(path: Path, t: Any, q: Reals, p: Reals) -> Stepper:
+def _advanced(path: Path, impacts: _Impacts, first: int, state: Reals, end: int) -> Reals:
+    """The states after each of the steps first … end, from the one before, through the impacts on the way."""
+    parts = [np.empty((0, len(state)), state.dtype)]
+    thrown = {step: some[-1] for step, some in impacts.items() if first <= step < end}
+    for step, one in [*sorted(thrown.items()), (end, None)]:
+        if step > first:
+            parts.append(_steps(path, path.t[0] + first * path.h, state, step - first))
+        if one is not None:
+            rest = path.t[0] + (step + 1) * path.h - one.t
+            parts.append(_steps(path, one.t, np.concatenate([one.q, one.p]), 1, rest))
+            state, first = parts[-1][0], step + 1
+    return np.concatenate(parts)
+
+
+def _steps(path: Path, t: Any, state: Reals, count: int, length: Any = None) -> Reals:
+    """The states, (count, 2n), after so many steps of this length, or of the run's."""
+    n, rows = len(state) // 2, np.empty((1, count, len(state)), state.dtype)
+    solver = _stepper_from(path, t, state[:n], state[n:], length)
+    while solver.done < count and not solver.status().any():
+        solver.advance(count - solver.done, 1, 1, rows)
+    if solver.status().any():
+        raise ArithmeticError(f"the steps from t = {float(t):g} could not be solved again for dense output")
+    return rows[0]
+
+
+def _stepper_from(path: Path, t: Any, q: Reals, p: Reals, length: Any = None) -> Stepper:
+    h = path.h if length is None else length
     v = path.mechanics.velocity(q, p, t, path.params)
-    start = Start(t, q, p, v, path.h, path.system.values(path.params, path.reals))
+    start = Start(t, q, p, v, h, path.system.values(path.params, path.reals))
     return stepper(path.system, path.method, start, at=path.mechanics)
 
 
 def _polynomial(
-    path: Path,
-    method: Galerkin,
-    wanted: NDArray[np.int64],
-    left: Reals,
-    inverse: NDArray[np.intp],
-    tau: Reals,
+    path: Path, method: Galerkin, h: Any, t: Reals, left: Reals, inverse: NDArray[np.intp], tau: Reals
 ) -> Reals:
-    """q_k + Σ_ν z^ν l_ν(τ) on each step."""
+    """q_k + Σ_ν z^ν l_ν(τ) on each step, of length h from time t."""
     n = path.system.n
-    t = path.t[0] + wanted * path.h
     starts = np.ascontiguousarray(np.concatenate([t[:, None], left], axis=1))
-    solver = cast(PolynomialStepper, _stepper_from(path, t[0], left[0, :n], left[0, n:]))
+    solver = cast(PolynomialStepper, _stepper_from(path, t[0], left[0, :n], left[0, n:], h))
     z, solved = solver.polynomials(starts)
     if solved < len(starts):
         raise ArithmeticError(f"the step at t = {float(t[solved]):g} could not be solved again for dense output")
@@ -108,17 +192,9 @@ def lagrange(d: Reals, x: Reals) -> Reals:
     return np.stack(columns, axis=1)
 
 
-def _hermite(
-    path: Path,
-    wanted: NDArray[np.int64],
-    left: Reals,
-    right: Reals,
-    inverse: NDArray[np.intp],
-    tau: Reals,
-) -> Reals:
-    """The cubic through positions and velocities at both ends of each step."""
-    n, h = path.system.n, path.h
-    t = path.t[0] + wanted * h
+def _hermite(path: Path, h: Any, t: Reals, left: Reals, right: Reals, inverse: NDArray[np.intp], tau: Reals) -> Reals:
+    """The cubic through positions and velocities at both ends of each step, of length h from time t."""
+    n = path.system.n
     v_left = path.mechanics.velocity(left[:, :n], left[:, n:], t, path.params)[inverse]
     v_right = path.mechanics.velocity(right[:, :n], right[:, n:], t + h, path.params)[inverse]
     q_left, q_right = left[inverse, :n], right[inverse, :n]

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from leastaction.events import Event, Impact
 from leastaction.methods import Method
 from leastaction.paths import Paths
 from leastaction.results import from_archive, from_memory
@@ -44,6 +45,7 @@ def ensemble(
     allow_unstable: bool = False,
     tangent: bool | Literal["all"] = False,
     reduce: Mapping[str, Reduction] | None = None,
+    events: Mapping[str, Event | Impact] | None = None,
     client: Any = None,
     threads: int | None = None,
     progress: bool = False,
@@ -56,6 +58,7 @@ def ensemble(
     h, steps, t_end, t0, every, digits, output, allow_unstable, tangent, progress: as for `la.integrate`
     final_only   keep only the last state
     reduce       what to compute on the way, by name: {"E": la.EnergyRange(), "flip": la.FirstCrossing(g)}
+    events       refused: `reduce` has la.FirstCrossing and la.Crossings
     client       a `dask.distributed.Client`, to run on its cluster
     threads      how many cores to use here; all, unless told
     store        stream the results to this Zarr archive; q and p of the result stay on disk until they are asked for;
@@ -91,6 +94,7 @@ def ensemble(
             tangent=tangent,
             allow_unstable=allow_unstable,
             reduce=reduce,
+            events=events,
             many=True,
         )
         parts = usual_parts(plan, len(starts), client, threads)

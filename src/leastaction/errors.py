@@ -43,5 +43,9 @@ class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
         return partial(type(self), **{name: getattr(self, name) for name in names}), self.args
 
 
+class RestingContact(StepFailed):
+    """Impacts follow each other without end: the motion comes to rest on a wall. `.path` holds everything before."""
+
+
 class UnstableStepError(ValueError):
     """The step h lies outside the method's stable intervals for this system; the message names ω_max and the limit."""

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from leastaction.events import Event, Impact
 from leastaction.methods import Method
 from leastaction.path import Path
 from leastaction.results import from_archive, from_memory
@@ -42,6 +43,7 @@ def integrate(
     allow_unstable: bool = False,
     tangent: bool | Literal["all"] = False,
     store: str | os.PathLike[str] | None = None,
+    events: Mapping[str, Event | Impact] | None = None,
 ) -> Path:
     """Integrate a system from (q0, p0) or (q0, v0).
 
@@ -58,6 +60,8 @@ def integrate(
               `path.sensitivity`
     store     write the states to this Zarr archive while running, instead of keeping them in memory; `la.resume`
               continues it, also after it was killed (needs the extra `leastaction[zarr]`)
+
+    events    what to look out for, by name: la.Event(g) or la.Impact(g); `path.events[name]` has their times and states
 
     Numbers may be given exactly, as text ("9.81", "1/3", "pi/6"), Fraction, Decimal, mpmath or SymPy numbers; a float
     means exactly that binary number.
@@ -84,6 +88,7 @@ def integrate(
             output=output,
             tangent=tangent,
             allow_unstable=allow_unstable,
+            events=events,
         )
         memory = Memory(plan, starts) if store is None else None  # first, whether there is room at all
         check_length(plan)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction import files
+from leastaction.events import Happened
 from leastaction.linear import response
 from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Method, method
@@ -27,6 +28,7 @@ from leastaction.reading import (
     entry,
     floats,
     integer,
+    listing,
     mapping,
     numbers,
     text,
@@ -57,6 +59,8 @@ class Path:
     tangent     ∂(q, p)/∂(q₀, p₀) at every stored time, (K, 2n, 2n), if asked for
     sensitivity ∂(q, p)/∂(w, h), (K, 2n, P + 1), if asked for: by the P parameters in the order of `system.values()`,
                 with q₀ and p₀ fixed, and by h
+    events      what happened, by the names that were asked for: `events[name].t`, `.q`, `.p`, `.count`. A run that an
+                event has stopped ends with it: the last state is that of the event
     """
 
     system: System
@@ -72,6 +76,7 @@ class Path:
     digits: int | None = None
     tangent: NDArray[Any] | None = None
     sensitivity: NDArray[Any] | None = None
+    events: Mapping[str, Happened] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle keeps: not the mechanics, which is made again."""
@@ -254,8 +259,10 @@ class Path:
             **self.system.record(),
             "params": {name: to_texts(value) for name, value in self.params.items()},
             "stats": dict(self.stats),
+            "events": [[name, found.count, found.p_after is not None] for name, found in self.events.items()],
         }
         arrays: dict[str, Any] = {name: x for name in _REALS if (x := getattr(self, name)) is not None}
+        arrays |= {f"event_{k}": found.table() for k, found in enumerate(self.events.values())}
         if self.digits is not None:
             arrays = {name: np.array(to_texts(array), dtype=str) for name, array in arrays.items()}
         arrays |= self.system.arrays()
@@ -307,7 +314,19 @@ def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, An
         "digits": digits,
         **states,
         **_derivatives(arrays, len(states["t"]), system, arithmetic),
+        "events": _events(arrays, listing(header.get("events", []), "events"), system.n, arithmetic),
     }
+
+
+def _events(arrays: Mapping[str, Any], given: list[Any], n: int, arithmetic: Reals) -> dict[str, Happened]:
+    """What happened, by name."""
+    events = {}
+    for k, record in enumerate(given):
+        name, count, impact = listing(record, "an event", 3)
+        width = 1 + (3 if impact is True else 2) * n
+        table = _reals(arrays, f"event_{k}", (len(entry(arrays, f"event_{k}")), width), arithmetic)
+        events[text(name, "the name of an event")] = Happened.of(integer(count, "a count", len(table)), table, n)
+    return events
 
 
 def _states(arrays: Mapping[str, Any], n: int, arithmetic: Reals) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import Failure
-from leastaction.errors import StepFailed
+from leastaction.backends.status import RESTING, Failure
+from leastaction.errors import RestingContact, StepFailed
 from leastaction.path import Path
 from leastaction.paths import Paths
 from leastaction.run.archive import Disk
@@ -34,7 +34,7 @@ def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any 
     if plan.many:
         standing.status[standing.going(plan.steps)] = Status.INTERRUPTED
         return paths_of(plan, sink.starts.params, standing, plan.times(0, plan.kept), parts, told)
-    t = plan.times(0, rows.shape[1], int(standing.steps[0]))
+    t = standing.times(plan, 0, rows.shape[1])
     path = Path(
         t=t, **{name: part[0] for name, part in parts.items()}, **_facts(plan, sink.starts.params[0], standing, told)
     )
@@ -68,6 +68,8 @@ def shown(disk: Disk, found: View, told: dict[str, Any] | None = None) -> Any:
 
 def _word(plan: Plan, standing: Standing, ended: bool) -> str:
     """How one stored run stands."""
+    if standing.status[0] == Status.STOPPED:
+        return "stopped"
     if standing.status[0] != Status.COMPLETE:
         return "failed"
     if standing.steps[0] == plan.steps:
@@ -77,7 +79,7 @@ def _word(plan: Plan, standing: Standing, ended: bool) -> str:
 
 def _facts(plan: Plan, values: NDArray[Any], standing: Standing, told: dict[str, Any]) -> dict[str, Any]:
     """What a Path has beside its arrays."""
-    done, run_time = int(standing.steps[0]), told.get("run_time", 0.0)
+    log, done, run_time = standing.log(plan), int(standing.steps[0]), told.get("run_time", 0.0)
     stats = {
         "steps": done,
         **standing.told.get("counts", {}),
@@ -94,12 +96,15 @@ def _facts(plan: Plan, values: NDArray[Any], standing: Standing, told: dict[str,
         "stats": stats,
         "output": plan.row.output,
         "digits": plan.reals.digits,
+        "events": {} if log is None else log.happened(),
     }
 
 
 def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel: int) -> None:
     """Raise if a step of one trajectory failed; warn if it was interrupted."""
     done = int(standing.steps[0])
+    if standing.status[0] == Status.STOPPED:
+        return
     if standing.status[0] != Status.COMPLETE:
         with plan.reals.working():
             raise_failure(path, standing.told["failure"], done, float(plan.t0 + done * plan.h))
@@ -108,9 +113,30 @@ def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel
         warnings.warn(message, RuntimeWarning, stacklevel)
 
 
+def _raise_resting(path: Path, step: int) -> NoReturn:
+    """RestingContact, with the wall."""
+    walls = {name: found for name, found in path.events.items() if found.p_after is not None and found.count}
+    impacts = {name: float(found.t[-1]) for name, found in walls.items()}
+    name, now = max(impacts.items(), key=lambda item: item[1] * math.copysign(1.0, path.h))
+    raise RestingContact(
+        f"at t = {now:.6g} the impacts on {name!r} follow each other without end: the motion comes to rest on the "
+        "wall, and from there on it is another one, with the wall as a constraint. End the run before, with "
+        f"la.Event(…, stop=True), or take more restitution. The {len(path)} states before are in the exception's "
+        ".path, the impacts in its .path.events",
+        path=path,
+        step=step,
+        time=now,
+        h=path.h,
+        residual=0.0,
+        iterations=0,
+    )
+
+
 def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoReturn:
     """StepFailed, with what is known of it and what to try."""
     h = float(path.h)
+    if failure.status == RESTING:
+        _raise_resting(path, step)
     halvings = math.ceil(-math.log2(failure.reach)) if 0 < failure.reach < 1 else 1
     reason, advice = path.system.explain(failure.status, h / 2**halvings)
     message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {reason}"

@@ -23,8 +23,8 @@ READ_BYTES = 2**23  # of states in memory at once
 class StoredPath(Path):
     """A Path whose t, q, p and derivatives are on disk: `path.q[1000:2000]` reads those rows, `path.in_memory()` all.
 
-    standing   "running", "complete", "interrupted" (before its planned end) or "failed": how the run stood at its last
-               checkpoint; "killed" if nobody writes any more, though it was running then
+    standing   "running", "complete", "interrupted" (before its planned end), "stopped" (by an event) or "failed": how
+               the run stood at its last checkpoint; "killed" if nobody writes any more, though it was running then
     file       the archive
     """
 
@@ -64,7 +64,7 @@ class StoredPath(Path):
 
     def part(self, begin: int, end: int) -> Path:
         """The stored states begin … end as a Path in memory."""
-        derivatives = {
+        derivatives: dict[str, Any] = {
             name: None if (array := getattr(self, name)) is None else array[begin:end]
             for name in ("tangent", "sensitivity")
         }
@@ -80,6 +80,7 @@ class StoredPath(Path):
             stats=self.stats,
             output=self.output,
             digits=self.digits,
+            events=self.events,
             **derivatives,
         )
 

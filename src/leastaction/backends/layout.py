@@ -192,11 +192,17 @@ RUN = Record.of(
         "sensitive": "where the terms with derivatives by time and parameters are, or those without",
         "by_time": "where these derivatives are among the numbers that the kernel gives",
         "by_params": "",
+        "check": "kernel that tells whether an event may lie in a step, or 0",
+        "look_size": "numbers that it reads",
+        "looks": "steps in doubt that there is room for",
     },
     tally={
         "first": "the step to begin with",
         "steps": "how many steps to do",
+        "begins": "the step that has none before it to be predicted from: 0, or the first after an impact",
         "most": "iterations of one step, at most",
+        "looked": "steps in doubt so far",
+        "halted": "1: the step to begin with is solved, and has been looked at",
     },
     integers={
         "event": "direction, how many to record, where its records begin, whether it stops: of each event",
@@ -212,6 +218,8 @@ RUN = Record.of(
         "active": "which lanes iterate",
         "push": "what the kernels' numbers change by along a direction, (groups, outputs, W) and (groups, inputs, W)",
         "sensitive_h": "the step for which the coefficients of the sensitive terms are",
+        "look": "what the check reads: t, h, q, p, z, impulse, last leading coefficients, parameters",
+        "doubt": "what it gives: doubt, urgent, leading coefficients",
     },
 )
 

@@ -21,8 +21,9 @@ from leastaction.kernel import BEST, compile_ir, link_ir
 
 # Each loop with what it is given: arrays of i 64-bit integers or d doubles, and n an integer.
 LOOPS = {
-    "run.run": "idn" + "ddi" + "dddd",
-    "polynomials.polynomials": "idniddd",
+    "run.run": "idn" + "ddi" + "ddddd",
+    "polynomials.polynomials": "idnndddd",
+    "polynomials.events": "idnnnddi" + "dddddd",
     "points.evaluate": "nnnnddd",
     "points.velocities": "idnnidddd",
     "rk4.run": "idndd",
@@ -32,14 +33,14 @@ LOOPS = {
 _MEMORY = {"i": np.int64, "d": np.float64}
 # The files, below the package, whose text decides the machine code.
 _SOURCES = ("backends/loops", "backends/native.py", "backends/layout.py", "backends/records.py", "backends/status.py")
-_RULES = ("step/continuation.py", "step/verdict.py")
+_RULES = ("step/continuation.py", "step/crossing.py", "step/verdict.py")
 
 
 # Functions that stay functions: copies of them at every call would cost time to compile and gain none to run.
 _APART = (
     "set_step", "set_products", "set_given", "set_times", "set_mass", "jacobian", "factor", "solve", "invert", "_miss",
     "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_record", "_iterate", "_iterate_fused",
-    "_iterate_softly", "_advance", "sweep", "move",
+    "_iterate_softly", "_advance", "sweep", "move", "single",
 )  # fmt: skip
 
 

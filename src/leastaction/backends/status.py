@@ -11,6 +11,7 @@ BRANCH_ENDS = 3
 SINGULAR = 4
 STOPPED = 5  # by an event, as asked
 IN_DOUBT = 8  # solved, but the root may be another one: continuation decides
+RESTING = 9  # impacts follow each other without end
 
 
 @dataclass(frozen=True)

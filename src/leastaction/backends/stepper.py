@@ -148,6 +148,7 @@ class GalerkinStepper:
     """A member of the PsNrQu family at work, on one trajectory or on many in lanes.
 
     event, events, energy   what fused steps in lanes compute on the way: see `fused.step_programs`
+    check   of one trajectory: whether an event may lie in a step, asked after every one (`looks`)
     """
 
     # The integers of its state: what the loops count, the most iterations, and what the state means.
@@ -171,13 +172,14 @@ class GalerkinStepper:
         event: Program | None = None,
         events: Sequence[Event] = (),
         energy: bool = False,
+        check: Program | None = None,
     ) -> None:
         self.row, self._start = row or Row.whole(system.n), start
         q, p = np.atleast_2d(start.q), np.atleast_2d(start.p)
         self.size = len(q)
         self.D = self.row.directions() if self.row.varied else None
         how = backend(system, method, lanes, event, energy)
-        self.run = Trajectories(how, self.size, start.t, start.h, self.row, events=events, D=self.D)
+        self.run = Trajectories(how, self.size, start.t, start.h, self.row, events=events, D=self.D, check=check)
         self.run.put(self.run.begin(start.t, start.h, q, p, start.params, 1.0))
 
     def put(self, status: NDArray[np.int8], **numbers: FloatArray) -> None:
@@ -214,7 +216,36 @@ class GalerkinStepper:
 
     def polynomials(self, starts: FloatArray) -> tuple[FloatArray, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
-        return self.run.polynomials(starts, self._start.h, self._start.params)
+        z, _ = self.run.polynomials(starts, np.full(len(starts), float(self._start.h)), self._start.params)
+        failed = np.flatnonzero(np.isnan(z[:, 0, 0]))
+        return z, int(failed[0]) if len(failed) else len(z)
+
+    def solved_steps(self, starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The increments z, (K, s, n), and impulses, (K, n), of single steps; NaN where one is not solved."""
+        return self.run.polynomials(np.ascontiguousarray(starts), lengths, self._start.params)
+
+    def single_steps(self, starts: FloatArray, lengths: FloatArray) -> FloatArray:
+        """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
+        z, impulses = self.solved_steps(starts, lengths)
+        return starts[:, 1:] + np.concatenate([z[:, -1], impulses], axis=1)
+
+    def crossings(
+        self, event: Program, which: NDArray[np.int64], starts: FloatArray, lengths: FloatArray, brackets: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Where event functions change their signs in single steps, by `Trajectories.crossings_of`."""
+        return self.run.crossings_of(event, which, starts, lengths, brackets, self._start.params)
+
+    def looks(self) -> FloatArray:
+        """Steps in which an event may lie, rows (step, what the check reads), since this was asked last."""
+        return self.run.looks()
+
+    def restart(self, step: int, state: FloatArray) -> None:
+        """One trajectory goes on from another state (q, p) before this step, as a run that begins."""
+        run, start, n = self.run, self._start, self.row.n
+        t = float(start.t + step * start.h)
+        run.put(run.begin(t, start.h, state[:n], state[n:], start.params, 1.0))
+        run.set(begins=step, halted=0)
+        run.counts[0, STEPS] = step
 
     def counts(self) -> dict[str, Any]:
         iterations, continued = self.spent()
@@ -253,7 +284,8 @@ class GalerkinStepper:
         values[:, run.backend.lasting] = state["state"]
         run.put(values)
         run.counts[:size] = counts
-        run.set(most=most)
+        # A trajectory that has just been thrown back begins anew.
+        run.set(most=most, begins=0 if run.values("started")[0, 0] else int(counts[0, STEPS]))
         run.real("undone")[:] = state["floor"][0]
         if self.D is not None:
             self.D[...] = state["directions"][0]

@@ -39,6 +39,7 @@ KERNELS = ("advance", "inner", "lift", "outer", "restart", "fresh", "kept")
 # Single trajectories of higher degree or of more unknowns than these are faster with the points side by side.
 MOST_DEGREE = 3
 MOST_UNKNOWNS = 8
+MOST_LOOKS = 256  # steps in which an event may lie that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +170,7 @@ class Trajectories:
 
     row       what is stored of a state
     D         with one trajectory, the directions carried along, (C, 2n)
+    check     with one trajectory, what tells whether an event may lie in a step (`events.check`)
     """
 
     def __init__(
@@ -181,6 +183,7 @@ class Trajectories:
         *,
         events: Sequence[Event] = (),
         D: FloatArray | None = None,
+        check: Program | None = None,
     ) -> None:
         self.backend, self.size = backend, size
         self.D = _NOTHING if D is None else D
@@ -201,6 +204,13 @@ class Trajectories:
         else:
             z_coordinate = (places["z"].stop - places["z"].start) // (n + step.multipliers) * T
             z_control = T // backend.spread
+        self._check = None if check is None else compile_program(check)
+        looks: dict[str, Any] = {"check": 0, "look_size": 0, "looks": 0, "look": 1, "doubt": 1}
+        if self._check is not None:
+            looks = {"check": self._check.address, "look_size": self._check.inputs, "looks": MOST_LOOKS,
+                     "look": np.full(self._check.inputs, np.nan), "doubt": self._check.outputs}  # fmt: skip
+            kernels = {**kernels, "check": self._check}
+        self._looks = _NOTHING if check is None else np.zeros((MOST_LOOKS, 1 + looks["look_size"]))
         self.place = self.solvers.memory.add(
             (RUN, {
                 "fused": backend.fused,
@@ -218,8 +228,8 @@ class Trajectories:
                 "kept_count": len(row.columns), "kept_numbers": row.columns,
                 "records": records, "n": n, "s": s, "param_count": step.params,
                 "resting": max(1, RESTING // self._chords(solver)),
-                "left": at.get("left", 0), "columns": row.varied, **self._sensitive(alone, row.varied),
-                "first": 0, "steps": 0, "most": 0, "event": table or [0],
+                "left": at.get("left", 0), "columns": row.varied, **self._sensitive(alone, row.varied), **looks,
+                "first": 0, "steps": 0, "begins": 0, "most": 0, "looked": 0, "halted": 0, "event": table or [0],
                 "start": [t0], "step": [h], "undone": 1, "failure": 3,
                 "errors": ahead_of(backend.method).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
                 [np.nan], "push": self.solvers.pushed,
@@ -301,17 +311,54 @@ class Trajectories:
         """Steps first … first + steps of all; the state after k of them goes to rows[:, k // every − skipped]."""
         memory = self.solvers.memory
         self.set(first=first, steps=steps, every=every or NEVER, skipped=skipped, rows=rows.shape[1])
-        arrays = self.states, self._Y, self.counts, rows, self.records, self._scratch, self.D
+        arrays = self.states, self._Y, self.counts, rows, self.records, self._scratch, self.D, self._looks
         self._run(memory.I, memory.D, self.place, *arrays)
 
-    def polynomials(self, starts: FloatArray, h: float, params: FloatArray) -> tuple[FloatArray, int]:
-        """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
-        memory, step = self.solvers.memory, self.backend.step
+    @property
+    def last(self) -> FloatArray:
+        """What the check, if there is one, reads of the step before."""
+        n, s = self.backend.step.n, self.backend.step.s
+        return self.real("look")[2 + (3 + s) * n : 2 + (4 + s) * n]
+
+    def looks(self) -> FloatArray:
+        """The steps in which an event may lie, since this was asked last: rows (step, what the check reads)."""
+        looked = self._looks[: self.tally("looked")].copy() if self._check is not None else np.zeros((0, 0))
+        self.set(looked=0)
+        return looked
+
+    def polynomials(self, starts: FloatArray, lengths: FloatArray, params: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The increments z, (K, s, n), and impulses, (K, n), of single steps of these lengths from rows (t, q, p).
+
+        NaN where a step cannot be solved.
+        """
+        memory, step, count = self.solvers.memory, self.backend.step, len(starts)
         alone = int(memory.I[self.number("alone")])
         memory.array(alone, "values")[:] = params
-        z, counts = np.zeros((len(starts), step.s, step.n)), np.array([len(starts), 0])
-        loop("polynomials.polynomials")(memory.I, memory.D, alone, counts, np.array([h]), starts, z)
-        return z, int(counts[1])
+        z, impulses = np.full((count, step.s, step.n), np.nan), np.full((count, step.n), np.nan)
+        loop("polynomials.polynomials")(memory.I, memory.D, alone, count, lengths, starts, z, impulses)
+        return z, impulses
+
+    def crossings_of(
+        self, event: Program, which: NDArray[np.int64], starts: FloatArray, lengths: FloatArray,
+        brackets: FloatArray, params: FloatArray,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
+        """Where event functions (t, q, p, params) ↦ g change their signs in single steps: place, value and state.
+
+        which     of the event functions, for each step
+        brackets  two places of each step, in units of its length, between which that one changes its sign, and its
+                  values there, (K, 4)
+        """
+        memory, kernel, count = self.solvers.memory, compile_program(event), len(starts)
+        alone = int(memory.I[self.number("alone")])
+        memory.array(alone, "values")[:] = params
+        places, values = (np.tile(brackets[:, k : k + 2], 2) for k in (0, 2))
+        states, look = np.zeros((count, starts.shape[1] - 1)), np.zeros(kernel.inputs)
+        look[starts.shape[1] :] = params
+        loop("polynomials.events")(
+            memory.I, memory.D, alone, kernel.address, count, lengths, np.ascontiguousarray(starts), which,
+            places, values, states, look, np.zeros(kernel.outputs), np.zeros(kernel.work),
+        )  # fmt: skip
+        return places[:, 0], values[:, 0], states
 
     def tally(self, name: str) -> int:
         return int(self.solvers.memory.I[self.number(name)])

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction import events as happening
 from leastaction.backends.layout import MOST_EVENTS
 from leastaction.backends.rows import Row
 from leastaction.backends.status import Failure
@@ -36,7 +37,7 @@ from leastaction.numbers.notation import to_text
 from leastaction.numbers.precision import libraries
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.program import Program
-from leastaction.reading import EXPANSION, entry, floats, integer, listing, mapping, numbers, text
+from leastaction.reading import EXPANSION, entry, floats, integer, listing, mapping, numbers, real, text
 from leastaction.run.batches import check_state, lanes, state_size
 from leastaction.run.drive import Part
 from leastaction.run.plan import Plan
@@ -264,7 +265,7 @@ class Disk:
         """For readers of Zarr alone: the times, and what there is to say of each trajectory."""
         plan, archive = self.plan, self.archive
         last = plan.steps if plan.many else int(standing.steps[0])
-        kept = plan.rows(last)
+        kept = plan.kept if plan.many else standing.rows(plan)
         try:
             told = integer(entry(archive.checkpoint("told").facts, "steps"), "steps", 0, last)
         except (StoreError, ValueError):  # not there yet, or damaged: all times once more
@@ -274,7 +275,8 @@ class Disk:
         archive.cut_to("t", kept, 0)
         cut = archive.cut("t")
         for first in range(int(plan.regular(told)) // cut * cut, kept, cut):
-            times = plan.times(first, min(first + cut, kept), last)
+            span = first, min(first + cut, kept)
+            times = plan.times(*span) if plan.many else standing.times(plan, *span)
             archive.put("t", (first,), texts.written(times, plan.reals))
         for name, values in standing.found().items():
             if archive.has(name):
@@ -335,7 +337,8 @@ class _OnDisk:
         reached = int(plan.regular(standing.steps.max()))
         rows = self.block.rows[:, : reached - self.whole]
         ended = standing.steps == plan.steps if plan.many and plan.every else np.ones(len(standing.steps), bool)
-        if plan.rows(int(standing.steps.max())) > reached and ended.any():
+        kept = plan.rows(int(standing.steps.max())) if plan.many else standing.rows(plan)
+        if kept > reached and ended.any():
             last = np.where(ended[:, None], standing.at, plan.reals.array(np.nan)[()])
             rows = np.concatenate([rows, last[:, None]], axis=1)
         self.disk.put(self.begin, self.whole, rows)
@@ -427,8 +430,16 @@ def _header(plan: Plan, size: int, length: int) -> dict[str, Any]:
         "event": None if plan.watch.program is None else plan.watch.program.to_json(),
         "events": [[event.direction, event.most, event.stop] for event in plan.watch.events],
         "kinds": plan.watch.kinds,
+        "looked_for": None if plan.events is None else [_item(item) for item in plan.events.items],
+        "looks": None if plan.events is None else plan.events.program.to_json(),
         **plan.system.record(),
     }
+
+
+def _item(item: happening.Watched) -> list[Any]:
+    """One event as `_events` reads it."""
+    restitution = None if item.restitution is None else to_text(item.restitution)
+    return [item.name, item.direction, item.stop, item.most, restitution]
 
 
 def machine(plan: Plan) -> str:
@@ -514,6 +525,7 @@ def _plan(archive: Archive) -> Plan:
         every=int(header["every"]),
         row=Row(n, np.arange(n) if output is None else np.array(output, np.int64), varied),
         watch=_watch(header, system),
+        events=_events(header, system),
         many=header["kind"] == ENSEMBLE,
         until=None if until is None else (number(until[0]), int(until[1])),
         allow_unstable=True,  # whether h is stable was asked, or not to be asked, when the run began
@@ -534,10 +546,40 @@ def _watch(header: Mapping[str, Any], system: System) -> Watch:
         raise ValueError(f"{len(events)} events do not belong to the reductions {kinds}")
     if kinds and (system.linear or header["digits"] is not None or header["kind"] != ENSEMBLE):
         raise ValueError("reductions are for float64 ensembles of Lagrangian systems")
-    program = None if header["event"] is None else Program.from_json(header["event"])
-    if program is not None:
-        n, size = system.n, len(system.values())
-        blocks = (("t", 1), ("q", n), ("p", n), ("params", size)), (("g", len(events)),)
-        if (program.inputs, program.outputs) != blocks:
-            raise ValueError(f"the event functions take {blocks[0]} to {blocks[1]}; got {program.inputs}")
+    program = None if header["event"] is None else _functions(header["event"], system, len(events))
     return Watch(program, tuple(events), tuple((text(name, "a reduction's name"), kind) for name, kind in kinds))
+
+
+def _events(header: Mapping[str, Any], system: System) -> happening.Watch | None:
+    """What is looked out for, as a header has it."""
+    given = entry(header, "looked_for")
+    if given is None:
+        return None
+    items = []
+    for item in listing(given, "looked_for"):
+        name, direction, stop, most, restitution = listing(item, "an event", 5)
+        thrown = None if restitution is None else real(restitution, "restitution")
+        if thrown is not None and not 0.0 <= thrown <= 1.0:
+            raise ValueError(f"restitution must be from 0 to 1; got {thrown}")
+        items.append(
+            happening.Watched(
+                text(name, "an event's name"),
+                integer(direction, "an event's direction", -1, 1),
+                bool(stop),
+                None if most is None else integer(most, "how many events are kept", 1),
+                thrown,
+            )
+        )
+    if not items or header["kind"] == ENSEMBLE:
+        raise ValueError("events are those of one path, and at least one")
+    return happening.Watch(tuple(items), _functions(entry(header, "looks"), system, len(items)))
+
+
+def _functions(record: Any, system: System, count: int) -> Program:
+    """So many event functions, as a header has them."""
+    program = Program.from_json(record)
+    n, size = system.n, len(system.values())
+    blocks = (("t", 1), ("q", n), ("p", n), ("params", size)), (("g", count),)
+    if (program.inputs, program.outputs) != blocks:
+        raise ValueError(f"the event functions take {blocks[0]} to {blocks[1]}; got {program.inputs}")
+    return program

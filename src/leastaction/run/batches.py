@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from leastaction import steppers
 from leastaction.backends.fused.rk4 import rk4_program
 from leastaction.backends.status import STOPPED
 from leastaction.backends.stepper import GalerkinStepper, RK4Lanes, Start, Stepper
 from leastaction.backends.trajectories import Backend, backend
+from leastaction.events import GROWING, Watch, WatchedGalerkin, WatchedStates
 from leastaction.kernel import native_lanes
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin, RungeKutta4
@@ -74,7 +78,7 @@ def prepare(plan: Plan, starts: Starts) -> dict[str, Any]:
         steppers.check_stable(plan.system, plan.method, plan.h)
     stability = time.perf_counter() - clock
     how = _native(plan, lanes(plan))
-    if how is not None:
+    if how is not None and plan.events is None:
         how.prepare()
     else:
         at_work(plan, starts.part(0, 1), Standing.begin(plan, starts.part(0, 1)))
@@ -105,9 +109,24 @@ def _one(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
     at = steppers.mechanics(plan.system, values, plan.reals)
     if plan.watch.kinds:
         found: Stepper = Watched(plan, start, standing)
+    elif plan.events is not None:
+        found = _eventful(plan, plan.events, start, at)
     else:
         found = steppers.stepper(plan.system, plan.method, start, plan.row, at)
     return _restored(found, standing)
+
+
+def _eventful(plan: Plan, events: Watch, start: Start, at: Any) -> Stepper:
+    """One trajectory, its events looked for; `at` is its mechanics."""
+    system, method, reals = plan.system, plan.method, plan.reals
+    if isinstance(system, Lagrangian) and isinstance(method, Galerkin) and not isinstance(reals, Digits):
+        return WatchedGalerkin(system, method, start, plan.row, events)
+
+    def make(t: Any, q: NDArray[Any], p: NDArray[Any], h: Any) -> Stepper:
+        v = at.velocity(q, p, t, start.params)
+        return steppers.stepper(system, method, Start(t, q, p, v, h, start.params), at=at)
+
+    return WatchedStates(make, at, reals, start, plan.row, events)
 
 
 def _restored(stepper: Stepper, standing: Standing) -> Stepper:
@@ -131,7 +150,13 @@ def check_state(plan: Plan, starts: Starts, standing: Standing) -> None:
             f"{', '.join(fresh)}; go on with the version that wrote it"
         )
     for name, array in fresh.items():
-        floats(state, name, (len(starts), *array.shape[1:]), array.dtype)
+        shape = (len(starts), *array.shape[1:])
+        if name in GROWING:
+            shape = (len(starts), None, *array.shape[2:])
+        floats(state, name, shape, array.dtype)
+    if not state.get("last_states", np.zeros((1, 1))).shape[1]:
+        raise ValueError("last_states must hold at least one state")
+    standing.log(plan)
     steps = standing.steps[begun]
     for k, name in enumerate(stepper.INTEGERS):
         low, high = {"steps": (steps, steps), "status": (0, STOPPED)}.get(name, (0, MOST_STEPS))

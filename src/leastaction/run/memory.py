@@ -36,8 +36,7 @@ class Memory:
         """The states, the last ones among them: of one trajectory as far as it has come."""
         plan, standing, rows = self.plan, self.standing, self.block.rows
         if not plan.many:
-            done = int(standing.steps[0])
-            rows = rows[:, : plan.rows(done)]
+            rows = rows[:, : standing.rows(plan)]
             rows[0, -1] = standing.at[0]
             return rows
         ended = np.flatnonzero(standing.steps == plan.steps) if plan.every else slice(None)

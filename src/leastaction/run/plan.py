@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction import events as happening
 from leastaction.backends.rows import Row
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.matrices import chosen_dofs
-from leastaction.methods import Method
+from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.run.checks import check_times, count_steps, number, positive
@@ -30,6 +31,7 @@ class Plan:
     every    a state is stored after every so many steps; 0: the last alone
     row      what is stored of it
     watch    what is computed on the way
+    events   what is looked out for
     many     an ensemble; else one trajectory, which is a batch of one
     until    a time that was asked for, and the steps to it
     allow_unstable   whether h may be unstable on a linear system
@@ -44,6 +46,7 @@ class Plan:
     every: int
     row: Row
     watch: Watch = NOTHING
+    events: happening.Watch | None = None
     many: bool = False
     until: tuple[Any, int] | None = None
     allow_unstable: bool = False
@@ -94,6 +97,7 @@ def plan_run(
     tangent: bool | Literal["all"] = False,
     allow_unstable: bool = False,
     reduce: Mapping[str, Reduction] | None = None,
+    events: Mapping[str, happening.Event | happening.Impact] | None = None,
     many: bool = False,
 ) -> tuple[Plan, Starts]:
     """What was asked for, by `la.integrate` or `la.ensemble`, checked; and where the trajectories begin."""
@@ -106,6 +110,11 @@ def plan_run(
         raise ValueError(
             "reduce= is for float64 ensembles of Lagrangian systems that store whole states without tangent=; compute "
             "it from the stored states instead"
+        )
+    if events and many:
+        raise ValueError(
+            "events= is for la.integrate: each trajectory has events of its own, as many as happen. In la.ensemble ask "
+            "for reduce={'top': la.FirstCrossing(g)} or la.Crossings(g, most=100), or run the trajectories one by one"
         )
     with arithmetic.working():
         t0 = number("t0", t0, arithmetic)
@@ -121,13 +130,29 @@ def plan_run(
             every=every and positive("every", every),
             row=Row(system.n, stored_dofs(output, system.n), _varied(system, tangent)),
             watch=watch(reduce, system),
+            events=happening.watch(events, system),
             many=many,
             until=None if t_end is None else (t_end, count),
             allow_unstable=allow_unstable,
         )
+        check_events(plan)
         starts = begin(system, arithmetic, *initial, t0, params, many)
         check_watch(plan.watch, t0, starts)
         return plan, starts
+
+
+def check_events(plan: Plan) -> None:
+    """Refuse derivatives that cannot be carried where events are looked for."""
+    if plan.events is None or not plan.row.varied:
+        return
+    system = plan.system
+    if not (isinstance(system, Lagrangian) and isinstance(plan.method, Galerkin)) or isinstance(plan.reals, Digits):
+        raise ValueError(
+            "tangent= with events= is for members of the Galerkin family on a Lagrangian in float64: leave out one of "
+            "them, or digits="
+        )
+    if plan.events.impacts and system.hessian.depends("Lvv", "v"):
+        raise ValueError("tangent= through impacts is for Lagrangians that are quadratic in the velocities")
 
 
 def check_length(plan: Plan) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends import status
+from leastaction.events import Log
 
 if TYPE_CHECKING:
     from leastaction.backends.stepper import Stepper
@@ -28,6 +29,7 @@ class Status(IntEnum):
     BRANCH_ENDS = status.BRANCH_ENDS
     SINGULAR = status.SINGULAR
     STOPPED = status.STOPPED  # by an event, as asked
+    RESTING = status.RESTING  # impacts follow each other without end
     INTERRUPTED = 6  # by Ctrl-C
     PENDING = 7  # in an archive: not run to the planned end yet
 
@@ -87,7 +89,9 @@ class Standing:
         return {item.name: getattr(self, item.name) for item in fields(self) if item.name not in ("state", "told")}
 
     def part(self, begin: int, end: int) -> Standing:
-        """Some trajectories' rows, as views."""
+        """Some trajectories' rows, as views; all of them are the whole, with its state."""
+        if begin == 0 and end >= len(self.steps):
+            return self
         found: dict[str, Any] = {name: array[begin:end] for name, array in self.found().items()}
         return Standing(**found, state={name: array[begin:end] for name, array in self.state.items()}, told=self.told)
 
@@ -109,7 +113,7 @@ class Standing:
         self.status[part], self.steps[part], self.at[part] = stepper.status(), stepper.steps(), stepper.at()
         self.iterations[part], self.continued[part] = stepper.spent()
         for name, array in stepper.state().items():
-            if name not in self.state:
+            if name not in self.state or len(self.steps) == 1:  # what has happened to one trajectory may grow
                 self.state[name] = np.zeros((len(self.steps), *array.shape[1:]), array.dtype)
             self.state[name][part] = array
         stepper.finish(self.part(begin, end))
@@ -119,6 +123,27 @@ class Standing:
     def going(self, steps: int) -> NDArray[np.bool_]:
         """Which trajectories still have to go to reach so many steps."""
         return (self.status == Status.COMPLETE) & (self.steps < steps)
+
+    def log(self, plan: Plan) -> Log | None:
+        """What has happened to one trajectory, if events are looked for."""
+        if plan.events is None:
+            return None
+        log = Log(plan.events, plan.row.n, plan.dtype)
+        if self.state:
+            log.restore({name: array[0] for name, array in self.state.items()})
+        return log
+
+    def rows(self, plan: Plan) -> int:
+        """States stored of one trajectory that ends here: if an event has stopped it, a last one inside a step."""
+        done = int(self.steps[0])
+        return int(plan.regular(done)) + 1 if self.status[0] == Status.STOPPED else plan.rows(done)
+
+    def times(self, plan: Plan, first: int, end: int) -> NDArray[Any]:
+        """Times of the stored states first … end of one trajectory."""
+        t, log = plan.times(first, end, int(self.steps[0])), self.log(plan)
+        if log is not None and log.stopped is not None and end == self.rows(plan):
+            t[-1] = log.stopped
+        return t
 
     def progress(self, plan: Plan) -> int:
         """Steps of the plan that need not be done any more."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,13 +66,13 @@ def view(disk: Disk) -> View:
     # The plan after the chunks: no chunk has gone beyond it.
     plan = replace(disk.plan, steps=disk.planned())
     done = int(standing.steps[0])
-    kept = plan.kept if plan.many else plan.rows(done) if ended else int(plan.regular(done))
+    kept = plan.kept if plan.many else standing.rows(plan) if ended else int(plan.regular(done))
     arrays = {name: _states(disk, plan, standing, held, name, kept) for name in plan.row.shapes}
     if plan.many:
         status = np.where(standing.going(plan.steps), Status.PENDING, standing.status)
         standing = replace(standing, status=status.astype(np.int8))
-    last = plan.steps if plan.many else done
-    t = LazyArray("t", (kept,), (TIMES,), lambda span: plan.times(span[0], span[1], last), plan.dtype)
+    times = plan.times if plan.many else partial(standing.times, plan)
+    t = LazyArray("t", (kept,), (TIMES,), lambda span: times(*span), plan.dtype)
     return View(plan, standing, t, arrays, ended)
 
 

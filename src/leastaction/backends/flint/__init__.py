@@ -24,6 +24,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.flint.evaluate import function
 from leastaction.backends.flint.galerkin import GalerkinStepper
 from leastaction.backends.flint.linear import LinearMechanics, LinearStepper
 from leastaction.backends.flint.mechanics import Mechanics
@@ -33,10 +37,23 @@ from leastaction.backends.flint.tangent import GalerkinTangent, LinearTangent, R
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
 from leastaction.methods import Galerkin, Method
+from leastaction.numbers.conversion import balls, mpfs
+from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits
+from leastaction.program import Program
 from leastaction.step.form import step_of
 
-__all__ = ["LinearMechanics", "Mechanics", "Run", "mechanics", "stepper"]
+__all__ = ["LinearMechanics", "Mechanics", "Run", "evaluated", "mechanics", "stepper"]
+
+
+def evaluated(
+    program: Program, rows: NDArray[np.object_], params: NDArray[np.object_], reals: Digits
+) -> NDArray[np.object_]:
+    """The outputs (K, outputs) of a program for rows (K, …) of its inputs, mpmath numbers, and one set of params."""
+    with flint_bits(reals.bits):
+        f = function(program, program.results, balls(params))
+        found = [mpfs([x.mid() for x in f(*balls(row))]) for row in rows]
+    return np.array(found, dtype=object).reshape(len(rows), program.output_size)
 
 
 def mechanics(system: Any, values: Any, reals: Digits) -> Mechanics | LinearMechanics:

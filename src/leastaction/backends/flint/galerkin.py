@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 import flint
+import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
@@ -181,18 +182,42 @@ class GalerkinStepper(Run):
         n, s = self.n, self.s
         result = np.empty((len(starts), s, n), dtype=object)
         with flint_bits(self.bits):
-            for k, (t, *state) in enumerate(starts):
-                self._q, self._p, time = balls(state[:n]), balls(state[n:]), ball(t)
-                v = self.mechanics.invert(time, self._q, self._p, self._v)
-                if v is None:
+            for k, start in enumerate(starts):
+                solution = self._single(start)
+                if solution is None:
                     return result, k
-                self._v = v
-                z = self._uniform(v, self._sweeps(1.0))
-                found = self._solve(time, z, [REACH * x for x in self._lengths(z)])
-                if found.status != GOING_WELL or found.solution is None:
-                    return result, k
-                result[k] = mpfs(found.solution.z[: s * n]).reshape(s, n)
+                result[k] = mpfs(solution.z[: s * n]).reshape(s, n)
         return result, len(starts)
+
+    def single_steps(self, starts: Mpfs, lengths: Mpfs) -> Mpfs:
+        """The states (q, p) after single steps of these lengths from rows (t, q, p); NaN where one is not solved.
+
+        The stepper is of use for nothing else afterwards.
+        """
+        n, own = self.n, self.s * self.n
+        result = np.full((len(starts), 2 * n), mpmath.nan, dtype=object)
+        with flint_bits(self.bits):
+            for k, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+                self._h = ball(length)
+                self._sweeps.cache_clear()
+                solution = self._single(start)
+                if solution is not None:
+                    moved = [*solution.z[own - n : own], *solution.impulse]
+                    result[k] = mpfs([(a + b).mid() for a, b in zip(self._q + self._p, moved, strict=True)])
+        return result
+
+    def _single(self, start: Mpfs) -> Solution | None:
+        """The step from (t, q, p), predicted by its velocity; nothing that was solved before matters."""
+        n = self.n
+        self._q, self._p, time = balls(start[1 : 1 + n]), balls(start[1 + n :]), ball(start[0])
+        v = self.mechanics.invert(time, self._q, self._p, [flint.arb(0)] * n)
+        v = v or self.mechanics.invert(time, self._q, self._p, self._p)
+        if v is None:
+            return None
+        self._v = v
+        z = self._uniform(v, self._sweeps(1.0))
+        found = self._solve(time, z, [REACH * x for x in self._lengths(z)])
+        return found.solution if found.status == GOING_WELL else None
 
     def saved(self) -> dict[str, NDArray[Any]]:
         memory, none = self._predictor, [flint.arb(0)] * sum(map(len, self._layout.places))

@@ -1,39 +1,106 @@
-"""Single steps, each from a state of its own: the polynomials of dense output."""
+"""Single steps, each from a state of its own and of its own length: for dense output, and for events."""
 
 from __future__ import annotations
 
 from leastaction.backends.loops.legendre import invert_alone
-from leastaction.backends.loops.machine import native
+from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.solver import alone
 from leastaction.backends.loops.sweep import read_solver
 from leastaction.backends.status import GOING_WELL
-from leastaction.step.verdict import REACH, TINY
+from leastaction.step.crossing import MOST_VALUES
+from leastaction.step.crossing import next_place as next_place_in_python
+from leastaction.step.crossing import tolerance as tolerance_in_python
+from leastaction.step.verdict import EPS, REACH, TINY
+
+NAN = float("nan")
+next_place, tolerance = native(next_place_in_python), native(tolerance_in_python)
 
 
 @native
-def polynomials(I, D, place, counts, h, starts, z):
-    """The increments z, (s, n) each, of counts[0] steps from rows (t, q, p) of `starts`; counts[1] ← those solved."""
-    S = read_solver(I, D, place)
+def single(S, I, D, start, h):
+    """S.z and S.impulse ← those of the step of length h from (t, q, p); whether it could be solved."""
     n, s, row = S.n, S.s, S.stride
-    for k in range(counts[0]):
-        begin = k * (1 + 2 * n)
-        S.t[0] = S.at[0] = starts[begin]
-        for j in range(n):
-            S.q[j] = S.at[1 + j] = starts[begin + 1 + j]
-            S.p[j] = starts[begin + 1 + n + j]
-        for j in range(S.params):
-            S.at[1 + 2 * n + j] = S.values[j]
-        if not invert_alone(S, S.p):
-            return
-        for j in range(n):
-            for v in range(row):
-                S.z[j * row + v] = S.d[v + 1] * h[0] * S.v[j] if v < s else 0.0
-            S.floor[j] = 0.0
-            S.reach[j] = max(REACH * abs(h[0] * S.v[j]), TINY)
-        status, _, _ = alone(S, I, D, h[0], True, False)
-        if status != GOING_WELL:
-            return
-        for v in range(s):
+    S.t[0] = S.at[0] = start[0]
+    for j in range(n):
+        S.q[j] = S.at[1 + j] = start[1 + j]
+        S.p[j] = start[1 + n + j]
+    for j in range(S.params):
+        S.at[1 + 2 * n + j] = S.values[j]
+    if not invert_alone(S, S.p):
+        return False
+    for j in range(n):
+        for v in range(row):
+            S.z[j * row + v] = S.d[v + 1] * h * S.v[j] if v < s else 0.0
+        S.floor[j] = 0.0
+        S.reach[j] = max(REACH * abs(h * S.v[j]), TINY)
+    status, _, _ = alone(S, I, D, h, True, False)
+    return status == GOING_WELL
+
+
+@native
+def polynomials(I, D, place, count, lengths, starts, z, impulses):
+    """The increments z, (s, n) each, and the impulses of `count` steps from rows (t, q, p) of `starts`.
+
+    Those of a step that cannot be solved stay as they are.
+    """
+    S = read_solver(I, D, place)
+    n, s = S.n, S.s
+    for k in range(count):
+        if single(S, I, D, at(starts, k * (1 + 2 * n)), lengths[k]):
             for j in range(n):
-                z[(k * s + v) * n + j] = S.z[j * row + v]
-        counts[1] += 1
+                for v in range(s):
+                    z[(k * s + v) * n + j] = S.z[j * S.stride + v]
+                impulses[k * n + j] = S.impulse[j]
+
+
+@native
+def events(I, D, place, kernel, count, lengths, starts, which, places, values, states, look, g, work):
+    """Where the event function which[k] changes its sign in a step of lengths[k] from (t, q, p), between the first two
+    `places` (of four) with the first two `values`: places[0] ← where, values[0] ← what is left of it, states ← (q, p).
+
+    `look` holds the parameters behind (t, q, p); a step that cannot be solved gives NaN.
+    """
+    S = read_solver(I, D, place)
+    n = S.n
+    for k in range(count):
+        start, h, e = at(starts, k * (1 + 2 * n)), lengths[k], which[k]
+        x, f, state = at(places, 4 * k), at(values, 4 * k), at(states, k * 2 * n)
+        x[2], f[2] = x[1], f[1]
+        seen = 0
+        while seen < MOST_VALUES and f[0] != 0.0 and f[1] != 0.0 and f[0] == f[0]:
+            near = tolerance(x[0] if abs(f[0]) < abs(f[1]) else x[1], EPS)
+            if abs(x[1] - x[0]) <= near:
+                break
+            x[3] = next_place(x[0], x[1], x[2], f[0], f[1], f[2], near)
+            f[3] = _value(S, I, D, kernel, start, h, x[3], state, e, look, g, work)
+            if (f[3] > 0.0) == (f[0] > 0.0):
+                x[2], f[2] = x[0], f[0]
+            else:
+                x[2], f[2] = x[1], f[1]
+                x[1], f[1] = x[0], f[0]
+            x[0], f[0] = x[3], f[3]
+            seen += 1
+        if abs(f[1]) < abs(f[0]):
+            x[0], f[0] = x[1], f[1]
+        _value(S, I, D, kernel, start, h, x[0], state, e, look, g, work)
+
+
+@native
+def _value(S, I, D, kernel, start, h, x, state, e, look, g, work):
+    """The event function e at the end of a step of length x h, which is `state`."""
+    n = S.n
+    for j in range(2 * n):
+        state[j] = start[1 + j]
+    if x != 0.0:
+        if single(S, I, D, start, x * h):
+            for j in range(n):
+                state[j] += S.z[j * S.stride + S.s - 1]
+                state[n + j] += S.impulse[j]
+        else:
+            for j in range(2 * n):
+                state[j] = NAN
+    look[0] = start[0] + x * h
+    for j in range(2 * n):
+        look[1 + j] = state[j]
+    call_kernel(kernel, look, g, work)
+    return g[e]

@@ -60,18 +60,20 @@ read_run = reader(RUN)
 
 
 @native
-def run(I, D, place, states, Y, counts, stored, records, scratch, tangent):
+def run(I, D, place, states, Y, counts, stored, records, scratch, tangent, looks):
     """The steps of every group, from the states; `counts` has a row for each lane.
 
     stored    a block of (rows, width) numbers for each lane: those of (q, p) that are kept, then the directions
     records   a block of (records, 1 + 2n + N) numbers (step, q, p, z) for each lane: the steps with crossings
     tangent   with one trajectory, the directions carried along, (columns, 2n)
+    looks     with one trajectory, rows (step, what the check reads) of the steps in which an event may lie. The run
+              halts with such a step solved but not done where it is urgent, or where there is room for no more
     """
     A = read_run(I, D, place)
     S, S1 = read_solver(I, D, A.solver), read_solver(I, D, A.alone)
     for group in range(A.groups):
         X = at(states, group * A.size * A.stride)
-        _run_group(I, D, A, S, S1, X, Y, group * A.lanes, counts, stored, records, scratch, tangent)
+        _run_group(I, D, A, S, S1, X, Y, group * A.lanes, counts, stored, records, scratch, tangent, looks)
 
 
 @native
@@ -83,7 +85,7 @@ def _any(values, lanes):
 
 
 @native
-def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tangent):
+def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tangent, looks):
     n, L, T, h = A.n, A.lanes, A.stride, A.step[0]
     N = A.n * A.s
     alive, trouble = at(X, A.alive * T), at(X, A.trouble * T)
@@ -95,21 +97,27 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tan
     for k in range(A.first[0], A.first[0] + A.steps[0]):
         if not _any(alive, L):
             return
-        if k == 0:
-            # The first step has no last one to be predicted from: each lane finds it by continuation, alone.
-            for i in range(L):
-                trouble[i] = alive[i]
-        elif A.fused == 1:
-            if A.outer != 0:
-                _iterate_softly(A, X, Y, scratch)
-            if A.fresh != 0:
-                _iterate_fused(A, X, Y, scratch)
+        if A.halted[0] == 1:
+            A.halted[0] = 0
         else:
-            _iterate(I, D, A, S, X)
-        if _any(trouble, L):
-            for i in range(L):
-                if trouble[i] != 0.0:
-                    _alone(I, D, A, S1, X, i, k, at(counts, (lane + i) * COUNTS))
+            if k == A.begins[0]:
+                # The first step has no last one to be predicted from: each lane finds it by continuation, alone.
+                for i in range(L):
+                    trouble[i] = alive[i]
+            elif A.fused == 1:
+                if A.outer != 0:
+                    _iterate_softly(A, X, Y, scratch)
+                if A.fresh != 0:
+                    _iterate_fused(A, X, Y, scratch)
+            else:
+                _iterate(I, D, A, S, X)
+            if _any(trouble, L):
+                for i in range(L):
+                    if trouble[i] != 0.0:
+                        _alone(I, D, A, S1, X, i, k, at(counts, (lane + i) * COUNTS))
+            if A.check != 0 and alive[0] != 0.0 and _look(A, X, k, looks, scratch):
+                A.halted[0] = 1
+                return
         for i in range(L):
             if alive[i] != 0.0:
                 count = at(counts, (lane + i) * COUNTS)
@@ -147,6 +155,33 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tan
                         own[j] = X[(A.q + A.kept_numbers[j]) * T + i]
                     for j in range(A.columns * 2 * n):
                         own[A.kept_count + j] = tangent[j]
+
+
+@native
+def _look(A, X, k, looks, scratch):
+    """Whether to halt before step k, which is solved, is done: an event may lie in it."""
+    n, N, T = A.n, A.n * A.s, A.stride
+    look = A.look
+    look[0], look[1] = X[A.t * T], A.step[0]
+    for j in range(n):
+        look[2 + j], look[2 + n + j] = X[(A.q + j) * T], X[(A.p + j) * T]
+        for v in range(A.s):
+            look[2 + 2 * n + v * n + j] = X[A.z * T + j * A.z_coordinate + v * A.z_control]
+        look[2 + 2 * n + N + j] = X[(A.impulse + j) * T]
+    for j in range(A.param_count):
+        look[2 + 4 * n + N + j] = X[(A.params + j) * T]
+    call_kernel(A.check, look, A.doubt, scratch)
+    halt = False
+    if A.doubt[0] != 0.0:
+        own = at(looks, A.looked[0] * (1 + A.look_size))
+        own[0] = k
+        for j in range(A.look_size):
+            own[1 + j] = look[j]
+        A.looked[0] += 1
+        halt = A.doubt[1] != 0.0 or A.looked[0] == A.looks
+    for j in range(n):
+        look[2 + 3 * n + N + j] = A.doubt[2 + j]
+    return halt
 
 
 @native
@@ -279,8 +314,9 @@ def _alone(I, D, A, S, X, i, k, count):
     """Solve lane i's step k alone; a lane where that fails is alive no more."""
     n, s, T, h = A.n, A.s, A.stride, A.step[0]
     take_lane(A, S, X, i)
-    status, spent, continued = alone(S, I, D, h, A.fresh == 0 and k > 0, k > 0)
-    if continued and k > 0:
+    later = k != A.begins[0]
+    status, spent, continued = alone(S, I, D, h, A.fresh == 0 and later, later)
+    if continued and later:
         count[CONTINUED] += 1
     count[ITERATIONS] += spent
     A.most[0] = max(A.most[0], spent)

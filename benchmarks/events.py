@@ -1,0 +1,91 @@
+"""What looking out for events costs, and the energy over many elastic impacts.
+
+    python benchmarks/events.py [--impacts 100000]
+
+The cost is measured side by side: short runs with and without an event function in turns, the
+fastest of each: what else the machine does hardly matters then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+import leastaction as la
+
+
+def double_pendulum(q, v, m, g):
+    T = 0.5 * (1 + m) * v[0] ** 2 + 0.5 * m * v[1] ** 2 + m * v[0] * v[1] * np.cos(q[0] - q[1])
+    return T + (1 + m) * g * np.cos(q[0]) + m * g * np.cos(q[1])
+
+
+PENDULUM = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "g": 9.81})
+FUNCTIONS = {
+    "no event function": None,
+    "q₀ − 50": la.Event(lambda q, p: q[0] - 50),
+    "sin q₀ + sin q₁ − 5": la.Event(lambda q, p: np.sin(q[0]) + np.sin(q[1]) - 5),
+    "p₀ − 500": la.Event(lambda q, p: p[0] - 500),
+    "p₀ + m sin q₁ cos q₀ − 500": la.Event(lambda q, p, m: p[0] + m * np.sin(q[1]) * np.cos(q[0]) - 500),
+    "q₀ − 50, stop": la.Event(lambda q, p: q[0] - 50, stop=True),
+    "q₀ (a crossing in 120 steps)": la.Event(lambda q, p: q[0]),
+}
+
+
+def cost(method: str, lengths: tuple[int, int] = (1_000, 5_000), rounds: int = 300) -> None:
+    """Nanoseconds of a step with each event function, and its ratio to one without; from runs of two lengths, so that
+    what a run costs once does not count.
+    """
+    fastest = {(name, steps): np.inf for name in FUNCTIONS for steps in lengths}
+    for _ in range(rounds):
+        for name, steps in fastest:
+            event = FUNCTIONS[name]
+            events = None if event is None else {"x": event}
+            path = la.integrate(
+                PENDULUM, method, [1.0, 0.5], [0.0, 0.0], h=0.01, steps=steps, every=steps, events=events
+            )
+            fastest[name, steps] = min(fastest[name, steps], path.stats["run_time"])
+    short, long = lengths
+    per_step = {name: (fastest[name, long] - fastest[name, short]) / (long - short) for name in FUNCTIONS}
+    base = per_step["no event function"]
+    print(f"\n{method}, double pendulum, ns per step")
+    for name, seconds in per_step.items():
+        print(f"  {name:32s} {seconds * 1e9:8.1f}  {seconds / base:6.3f}")
+
+
+def stadium(q):
+    return 1 - np.maximum(np.abs(q[0]) - 0.5, 0.0) ** 2 - q[1] ** 2
+
+
+def energy(impacts: int) -> None:
+    """The largest error of the energy, and its mean drift, over elastic impacts."""
+    free = la.Lagrangian(lambda q, v: 0.5 * (v @ v), n=2)
+    ball = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - q[0], n=1)
+    swing = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    cases = {
+        "ball": (ball, "simpson", [1.0], [0.0], 0.5, lambda q: q[0], 2.83),
+        "circle": (free, "midpoint", [0.3, 0.1], [0.7, 0.4], 0.5, lambda q: 1 - q @ q, 2.5),
+        "stadium": (free, "midpoint", [0.1, 0.2], [0.8, 0.6], 0.5, stadium, 1.8),
+        "pendulum, simpson": (swing, "simpson", [1.0], [0.0], 0.2, lambda q: q[0] + 0.3, 2.6),
+    }
+    print("\nenergy over elastic impacts: largest relative error, slope per impact, µs per impact")
+    for name, (system, method, q, p, h, g, between) in cases.items():
+        count = impacts if name != "pendulum, simpson" else impacts // 10
+        steps = round(count * between / h)
+        clock = time.perf_counter()
+        path = la.integrate(system, method, q, p, h=h, steps=steps, events={"wall": la.Impact(g)})
+        spent = time.perf_counter() - clock
+        error = path.energy() / path.energy()[0] - 1
+        n = path.events["wall"].count
+        drift = np.polyfit(np.linspace(0, n, len(error)), error, 1)[0]
+        print(f"  {name:20s} {n:7d} impacts  {np.abs(error).max():.1e}  {drift:+.1e}  {spent / n * 1e6:.0f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--impacts", type=int, default=100_000)
+    arguments = parser.parse_args()
+    cost("simpson")
+    cost("midpoint")
+    energy(arguments.impacts)

@@ -1,0 +1,21 @@
+"""Events: what a run looks out for on its way, found to the order of the method; and impacts, which throw it back.
+
+`watch` traces the functions, `check` is what the native loops ask after every step, `examine` finds the events of steps
+in doubt (`isolate`: how many there are; `locate`: where), `watched` wraps a stepper.
+"""
+
+from leastaction.events.kinds import Event, Impact, Watch, Watched, watch
+from leastaction.events.watched import GROWING, Happened, Log, WatchedGalerkin, WatchedStates
+
+__all__ = [
+    "GROWING",
+    "Event",
+    "Happened",
+    "Impact",
+    "Log",
+    "Watch",
+    "Watched",
+    "WatchedGalerkin",
+    "WatchedStates",
+    "watch",
+]

@@ -1,0 +1,159 @@
+"""What the loops ask after every step: could an event lie in it?
+
+With x = 2τ − 1 ∈ [−1, 1] the polynomial of a step is q(x) = Σ_j a_j x^j, so that
+
+    |q(x) − a₀| ≤ Σ_{j≥1} |a_j| + α,      |v(x) − 2a₁/h| ≤ (2/h) (Σ_{j≥2} j |a_j| + (s + 1) α).
+
+α is for what the polynomial does not tell, the terms of degree s + 1 and more: its leading coefficient changes from one
+step to the next by (s + 1) times the next one, about, and α is all of that change. With a step of its own before it,
+and with nodes that do not see the highest degree (u < 2s − 1), α is the leading coefficient itself.
+
+The momentum follows from the impulse J of the step and a ball of forces f over the box of (t, q, v), of radius ρ: both
+f and its mean J/h are in the ball, so that
+
+    |p(x) − (p + J/2)| ≤ |J|/2 + h ρ/2.
+
+On the box of (t, q, p) each event function is enclosed (`enclosure`): where its ball does not contain zero there is no
+event. All else is looked at closely, by `isolate`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.events.enclosure import ROUNDING, radii
+from leastaction.events.kinds import Watch
+from leastaction.methods import Galerkin
+from leastaction.program import Builder, Program, Value
+from leastaction.quadrature import lagrange_basis, rounded
+
+FloatArray = NDArray[np.float64]
+
+
+@lru_cache(maxsize=64)
+def midpoint_coefficients(method: Galerkin) -> FloatArray:
+    """A with a_j = Σ_ν A_jν z^ν (and q, for j = 0), j = 0 … s, ν = 1 … s."""
+    import mpmath
+
+    s = method.s
+    points = [mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * s + 2)) for k in range(s + 1)]
+    values, _ = lagrange_basis(list(method.exact_table()["d"]), [(1 + x) / 2 for x in points])
+    vander = mpmath.matrix([[x**j for j in range(s + 1)] for x in points])
+    coefficients = vander**-1 * mpmath.matrix(values)
+    return rounded([[coefficients[j, v] for v in range(1, s + 1)] for j in range(s + 1)])
+
+
+def sees_degree(method: Galerkin) -> bool:
+    """Whether the quadrature sees the highest degree of the polynomial: then α is a difference of coefficients."""
+    return method.rule.order >= 2 * method.s - 1
+
+
+HALF = 0.5 * (1 + 1e-9)  # and a little, for the rounding of radii
+
+INPUTS = ("t", "h", "q", "p", "z", "impulse", "last", "params")
+
+
+class _Step:
+    """A step in the hands of a Builder: boxes for what its polynomials reach."""
+
+    def __init__(self, watch: Watch, system: Any, method: Galerkin) -> None:
+        n, s = system.n, method.s
+        params = dict(watch.program.inputs)["params"]
+        sizes = (1, 1, n, n, s * n, n, n, params)
+        self.B = B = Builder(list(zip(INPUTS, sizes, strict=True)))
+        self.given = given = {name: B.values(name) for name in INPUTS}
+        (self.h,), q, p, z, impulse = (given[name] for name in ("h", "q", "p", "z", "impulse"))
+        h = self.h
+        A = midpoint_coefficients(method).tolist()
+        a = [[_dot(A[j], [z[v * n + i] for v in range(s)]) for i in range(n)] for j in range(s + 1)]
+        self.lead = a[s]
+        off = [abs(now) for now in self.lead]
+        if sees_degree(method):
+            pairs = zip(self.lead, given["last"], strict=True)
+            off = [abs(before.op("eq", before).where(now - before, now)) for now, before in pairs]
+        q_mid, p_mid = [q[i] + a[0][i] for i in range(n)], [p[i] + 0.5 * impulse[i] for i in range(n)]
+        t_mid = given["t"][0] + 0.5 * h
+        spread = [_sum([abs(a[j][i]) for j in range(1, s + 1)]) + off[i] + _rounding(q_mid[i]) for i in range(n)]
+        bend = [_sum([j * abs(a[j][i]) for j in range(2, s + 1)] + [(s + 1.0) * off[i]]) for i in range(n)]
+        per = 2.0 / h
+        self.box: dict[str, list[Value]] = {
+            "t": [t_mid], "t_radius": [abs(h) * 0.5 + _rounding(t_mid)], "q": q_mid, "q_radius": spread,
+            "v": [a[1][i] * per for i in range(n)], "v_radius": [x * abs(per) for x in bend],
+            "p": p_mid, "p_radius": [Value(B, B.const(0.0))] * n,
+            "params": given["params"], "dt": [h * 0.5], "dq": a[1], "dq_radius": bend,
+        }  # fmt: skip
+        if watch.by_momentum:
+            first = system.gradient
+            force = radii(first.with_outputs(f=first.output("Lq")), ("t", "q", "v"))
+            half = [abs(h) * HALF * radius for radius in _inlined(B, force, self.box)["f_radius"]]
+            self.box["p_radius"] = [abs(impulse[i]) * 0.5 + half[i] + _rounding(p_mid[i]) for i in range(n)]
+            self.box["dp"] = [impulse[i] * 0.5 for i in range(n)]
+            self.box["dp_radius"] = [2.0 * x for x in half]
+        else:
+            self.box["dp"] = self.box["dp_radius"] = self.box["p_radius"]
+
+
+@lru_cache(maxsize=64)
+def check_program(watch: Watch, system: Any, method: Galerkin) -> Program:
+    """(t, h, q, p, z, impulse, last, params) ↦ doubt, urgent, lead: 1 or 0, and the leading coefficients, which are
+    `last` at the next step; NaN where there is no step before.
+    """
+    step = _Step(watch, system, method)
+    B = step.B
+    g = _inlined(B, watch.bounds, step.box)
+    doubts = [~(radius < abs(value)) for value, radius in zip(g["g"], g["g_radius"], strict=True)]
+    urgent = [doubt for doubt, item in zip(doubts, watch.items, strict=True) if item.urgent]
+    return B.build(doubt=[_any(B, doubts).k], urgent=[_any(B, urgent).k], lead=[x.k for x in step.lead])
+
+
+@lru_cache(maxsize=64)
+def survey_program(watch: Watch, system: Any, method: Galerkin) -> Program:
+    """The same inputs ↦ for each event begin, end: its function at both ends; near: 1 where that may be zero in the
+    step; turning: 1 where its rate may be, too, so that the signs at the ends do not tell all.
+
+    The rate of the momentum is a force, as is its mean J/h: they differ by twice the radius ρ.
+    """
+    step = _Step(watch, system, method)
+    B, given, n = step.B, step.given, system.n
+    z, ends = given["z"], {"t": [given["t"][0] + step.h], "params": given["params"]}
+    ends["q"] = [given["q"][i] + z[(method.s - 1) * n + i] for i in range(n)]
+    ends["p"] = [given["p"][i] + given["impulse"][i] for i in range(n)]
+    g, rate = _inlined(B, watch.bounds, step.box), _inlined(B, watch.rate_bounds, step.box)
+    near, turning = (
+        [(~(radius < abs(value))).k for value, radius in zip(found[name], found[f"{name}_radius"], strict=True)]
+        for found, name in ((g, "g"), (rate, "rate"))
+    )
+    begin, end = (_inlined(B, watch.program, at)["g"] for at in (given, ends))
+    return B.build(begin=[x.k for x in begin], end=[x.k for x in end], near=near, turning=turning)
+
+
+def _rounding(x: Value) -> Value:
+    """What the run may carry along beyond the last digit of x, and more."""
+    return abs(x) * (2 * ROUNDING)
+
+
+def _inlined(B: Builder, program: Program, at: dict[str, list[Value]]) -> dict[str, list[Value]]:
+    found = B.inline(program, **{name: [x.k for x in at[name]] for name, _ in program.inputs})
+    return {name: [Value(B, k) for k in values] for name, values in found.items()}
+
+
+def _sum(terms: list[Value]) -> Value:
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def _dot(row: list[float], x: list[Value]) -> Value:
+    return _sum([coefficient * value for coefficient, value in zip(row, x, strict=True)])
+
+
+def _any(B: Builder, values: list[Value]) -> Value:
+    found = Value(B, B.const(0.0))
+    for value in values:
+        found = found | value
+    return found

@@ -1,0 +1,175 @@
+"""All events of some steps, in the order in which they happen."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.events.curve import Flow
+from leastaction.events.isolate import Part, parts
+from leastaction.events.kinds import Watch
+from leastaction.events.motion import Motion, Survey
+
+# Step, event, two places between which its function changes its sign, its values there, up (+1) or down (−1).
+Bracket = tuple[int, int, Any, Any, Any, Any, int]
+
+GROWS = 2.0  # where g is so many times larger than at both ends of its bracket it has no zero but a pole
+NARROWINGS = 20  # golden sections of the part in which an event function may turn
+
+
+@dataclass(frozen=True, eq=False)
+class Occurrence:
+    """An event in a step: which step of those examined, where in it, which event, up (+1) or down (−1), the state."""
+
+    row: int
+    tau: Any
+    event: int
+    direction: int
+    state: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """What was found: occurrences in order, and the signs of the event functions, (K, events): at the start of the
+    steps, the first nonzero ones after that, and at the end. `unsolved` is the first step in which an event could not
+    be located.
+    """
+
+    occurrences: list[Occurrence]
+    begin: NDArray[np.int8]
+    leaving: NDArray[np.int8]
+    end: NDArray[np.int8]
+    unsolved: int | None
+
+    def signs(self, one: Occurrence) -> NDArray[np.int8]:
+        """The signs just after an occurrence."""
+        signs = np.where(self.begin[one.row] == 0, self.leaving[one.row], self.begin[one.row])
+        for earlier in self.occurrences[: self.occurrences.index(one) + 1]:
+            if earlier.row == one.row:
+                signs[earlier.event] = earlier.direction
+        return signs
+
+
+class Examiner:
+    """Looks closely at steps for the events of one run."""
+
+    def __init__(self, watch: Watch, motion: Motion) -> None:
+        self.watch, self.motion = watch, motion
+
+    def __call__(
+        self, survey: Survey, starts: NDArray[Any], h: Any, follows: NDArray[np.bool_], signs: NDArray[np.int8] | None
+    ) -> Examined:
+        """Steps of length h from rows (t, q, p), surveyed already.
+
+        An event function has one sign at the end of a step and at the start of the next, also where rounding makes it
+        two: `follows` tells which steps follow the one before, and `signs` are those at the end of the last before all.
+        """
+        begin, end = _signs(survey.begin), _signs(survey.end)
+        begin[1:] = np.where(follows[1:, None], end[:-1], begin[1:])
+        if follows[0] and signs is not None:
+            begin[0] = signs
+        leaving = np.where(survey.near, 0, begin).astype(np.int8)
+        t = starts[:, 0]
+
+        def flow(rows: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
+            return self.motion.steps(starts[rows], tau * h)
+
+        divided = self._divided(survey, flow)
+        brackets: list[Bracket] = []
+        at_once: list[Occurrence] = []  # impacts of a motion that begins on a wall, and goes into it
+        for row, event in zip(*(x.tolist() for x in np.nonzero(survey.near)), strict=True):
+            nodes = [(0 * t[row], survey.begin[row, event], int(begin[row, event]))]
+            for part in divided.get((row, event), ()):
+                nodes.append(self._node(flow, t, h, row, event, part, nodes[-1][2] or int(end[row, event])))
+            nodes.append((0 * t[row] + 1, survey.end[row, event], int(end[row, event])))
+            leaving[row, event] = next((sign for *_, sign in nodes[1:] if sign), 0)
+            if self.watch.items[event].restitution is not None and (begin[row, event], leaving[row, event]) == (0, -1):
+                at_once.append(Occurrence(row, 0 * t[row], event, -1, starts[row, 1:]))
+            for (x, fx, old), (y, fy, new) in pairwise(nodes):
+                # Where a sign is one that was kept the value may be a rounding on the other side.
+                if old * new < 0 or (old and not new):
+                    brackets.append((row, event, x, y, abs(fx) * old, -abs(fy) * old, -old))
+        return self._located(at_once, brackets, starts, h, (begin, leaving, end))
+
+    def _divided(self, survey: Survey, flow: Flow) -> dict[tuple[int, int], list[Part]]:
+        """For (step, event) the parts of a step that have a node."""
+        rows = np.flatnonzero((survey.near & survey.turning).any(axis=1))
+        if not len(rows):
+            return {}
+        curve = survey.curve(rows).measured(lambda some, tau: flow(rows[some], tau))
+        found = parts(self.watch, curve, self.motion.params, survey.near[rows] & survey.turning[rows])
+        return {(int(rows[row]), event): some for (row, event), some in found.items()}
+
+    def _node(self, flow: Flow, t: Any, h: Any, row: int, event: int, part: Part, sign: int) -> tuple[Any, Any, int]:
+        """The node in a part of a step: place, value and sign.
+
+        Where it is not certain, the place where the event function, which has this sign before, comes nearest to zero
+        or beyond: by golden sections, until its sign is another one.
+        """
+        begin, nearest, last, certain = part
+        if certain is not None:
+            return 0 * t[row] + nearest, 0 * t[row] + certain, 1 if certain > 0 else -1
+        which = np.array([row])
+
+        def at(tau: Any) -> Any:
+            place = np.array([tau], dtype=t.dtype)
+            return self.motion.values(t[which] + place * h, flow(which, place))[0, event]
+
+        a, middle, b = (0 * t[row] + x for x in (begin, nearest, last))
+        golden = 0.3819660112501051
+        best = (at(middle), middle)
+        left, right = a + golden * (b - a), b - golden * (b - a)
+        low, high = at(left), at(right)
+        for _ in range(NARROWINGS):
+            best = min(best, (low, left), (high, right), key=lambda pair: pair[0] * sign)
+            if best[0] * sign < 0:
+                break
+            if low * sign < high * sign:
+                b, right, high = right, left, low
+                left = a + golden * (b - a)
+                low = at(left)
+            else:
+                a, left, low = left, right, high
+                right = b - golden * (b - a)
+                high = at(right)
+        value, tau = best
+        return tau, value, int(_signs(np.array([value]))[0])
+
+    def _located(
+        self,
+        occurrences: list[Occurrence],
+        brackets: list[Bracket],
+        starts: NDArray[Any],
+        h: Any,
+        signs: tuple[Any, Any, Any],
+    ) -> Examined:
+        if not brackets:
+            return Examined(occurrences, *signs, None)
+        row, event = (np.array([bracket[i] for bracket in brackets]) for i in (0, 1))
+        enclosing = np.array([bracket[2:6] for bracket in brackets], dtype=starts.dtype)
+        tau, value, states = self.motion.crossings(event, starts[row], h, enclosing)
+        unsolved = []
+        for i, (k, e, _, _, fa, fb, direction) in enumerate(brackets):
+            if value[i] != value[i] or (states[i] != states[i]).any():
+                unsolved.append(k)
+            elif abs(value[i]) > GROWS * max(abs(fa), abs(fb)):
+                warnings.warn(
+                    f"the function of event {self.watch.items[e].name!r} changes its sign near t = "
+                    f"{float(starts[k, 0] + tau[i] * h):.6g} without a zero: it has a pole there, which is no event. "
+                    "Write g without the pole, as its numerator alone",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            else:
+                occurrences.append(Occurrence(k, tau[i], e, direction, states[i]))
+        occurrences.sort(key=lambda one: (one.row, one.tau, one.event))
+        return Examined(occurrences, *signs, min(unsolved, default=None))
+
+
+def _signs(values: NDArray[Any]) -> NDArray[np.int8]:
+    return (values > 0).astype(np.int8) - (values < 0).astype(np.int8)

@@ -1,0 +1,114 @@
+"""Nodes in a step: between two of them an event function changes its sign at most once.
+
+The step is divided until each part is settled: the event function's ball does not contain zero there, and the middle is
+a node with a sign that is certain; or that of its rate does not, so that the signs at the ends tell all. What cannot be
+settled is as near to a turn on the axis as `off` allows to say: the node is where the function comes nearest to zero
+in it, and is yet to be found.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends import points
+from leastaction.events.curve import Curve
+from leastaction.events.kinds import Watch
+from leastaction.program import Program
+
+FloatArray = NDArray[np.float64]
+
+MOST_HALVINGS = 14
+MOST_PARTS = 64  # of one step that are divided further: a function may be zero all along
+
+
+# τ at the begin of a part of a step, where the function is certain or nearest to zero, and at its end; its value there,
+# if the sign of that is certain.
+Part = tuple[float, float, float, float | None]
+
+
+def parts(
+    watch: Watch, curve: Curve, params: FloatArray, wanted: NDArray[np.bool_]
+) -> dict[tuple[int, int], list[Part]]:
+    """For (step, event) of those `wanted`, (K, events), the parts that have a node, in order."""
+    row, event = np.nonzero(wanted)
+    centre, half = np.zeros(len(row)), np.ones(len(row))
+    leaves: dict[tuple[int, int], list[tuple[float, float, float, float]]] = defaultdict(list)
+    found: dict[tuple[int, int], list[Part]] = defaultdict(list)
+    for halvings in range(MOST_HALVINGS + 1):
+        g, spread, rate, rate_spread, fine = _balls(watch, curve, params, row, event, centre, half)
+        certain = spread < np.abs(g)
+        open_ = ~certain & ~(rate_spread < np.abs(rate))
+        _, pair, count = np.unique(row[open_] * len(watch) + event[open_], return_inverse=True, return_counts=True)
+        crowded = np.zeros(len(row), bool)
+        crowded[open_] = count[pair] > MOST_PARTS
+        last = open_ & (fine | crowded if halvings < MOST_HALVINGS else open_)
+        for k in np.flatnonzero(last | certain):
+            begin, middle, end = ((1 + x) / 2 for x in (centre[k] - half[k], centre[k], centre[k] + half[k]))
+            place = int(row[k]), int(event[k])
+            if certain[k]:
+                found[place].append((begin, middle, end, g[k]))
+            else:
+                leaves[place].append((begin, middle, end, abs(g[k])))
+        open_ &= ~last
+        if not open_.any():
+            break
+        row, event = np.tile(row[open_], 2), np.tile(event[open_], 2)
+        quarter, old = half[open_] / 2, centre[open_]
+        half, centre = np.tile(quarter, 2), np.concatenate([old - quarter, old + quarter])
+    for place, some in leaves.items():
+        found[place] += _joined(some)
+    return {place: sorted(some, key=lambda part: part[0]) for place, some in found.items()}
+
+
+def surveyed(watch: Watch, curve: Curve, params: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether event functions may be zero in steps, and whether they may turn in them, (K, events)."""
+    shape = len(curve.t), len(watch)
+    row, event = (x.ravel() for x in np.indices(shape))
+    g, spread, rate, rate_spread, _ = _balls(watch, curve, params, row, event, np.zeros(len(row)), np.ones(len(row)))
+    return ~(spread < np.abs(g)).reshape(shape), ~(rate_spread < np.abs(rate)).reshape(shape)
+
+
+def _balls(
+    watch: Watch, curve: Curve, params: FloatArray, row: NDArray[np.intp], event: NDArray[np.intp], centre: FloatArray,
+    half: FloatArray,
+) -> tuple[NDArray[Any], ...]:  # fmt: skip
+    """Event functions over parts x = centre ± half of steps, and their rates, with radii; and whether a part is so
+    short that the radii come from `off`, most of them.
+    """
+    at, radius, slope, slope_radius = curve.boxes(row, centre, half)
+    off = curve.off[row]
+    beyond = (curve.degree + 1) * off
+    t = (curve.t[row] + (1 + centre) / 2 * curve.h)[:, None]
+    width, rest = half[:, None] * abs(curve.h) / 2, np.broadcast_to(params, (len(row), len(params)))
+    dt = np.full((len(row), 1), curve.h / 2)
+    g = _ball(watch.bounds, "g", event, [t, at, rest, width, radius + off])
+    rate = _ball(
+        watch.rate_bounds, "rate", event, [t, at, rest, dt, slope, width, radius + off, slope_radius + beyond]
+    )  # fmt: skip
+    return *g, *rate, np.asarray((slope_radius <= beyond).all(axis=1))
+
+
+def _joined(leaves: list[tuple[float, float, float, float]]) -> list[Part]:
+    """Neighbouring leaves as one part, its nearest place that of the leaf with the smallest value."""
+    parts: list[Part] = []
+    least = 0.0
+    for begin, nearest, end, size in sorted(leaves):
+        if parts and begin <= parts[-1][2]:
+            first, best, *_ = parts[-1]
+            parts[-1] = (first, nearest if size < least else best, end, None)
+            least = min(least, size)
+        else:
+            parts.append((begin, nearest, end, None))
+            least = size
+    return parts
+
+
+def _ball(program: Program, name: str, event: NDArray[np.intp], columns: list[FloatArray]) -> tuple[FloatArray, ...]:
+    """Centre and radius of each row's event, by a program that encloses them all."""
+    found = points.evaluate(program, np.concatenate(columns, axis=1))
+    k = np.arange(len(event))
+    return tuple(found[:, program.output_slice(block)][k, event] for block in (name, f"{name}_radius"))

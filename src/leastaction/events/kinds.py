@@ -1,0 +1,230 @@
+"""What a user asks a run to look out for, and the Programs that follow from it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from leastaction.errors import TraceError
+from leastaction.events.enclosure import enclosed
+from leastaction.program import Builder, Program
+
+RISING, FALLING = 1, -1
+
+
+@dataclass(frozen=True)
+class Event:
+    """g(q, p) or g(t, q, p) changes its sign; parameters of the system come by their names.
+
+    direction   +1 counts where g rises, −1 where it falls, 0 both; as seen by the run, which goes backward with h < 0
+    stop        end the run at the event, or with `most` at that many of them
+    most        how many to keep; all unless told. All are counted
+
+    g touches zero without an event: a change of sign is one.
+    """
+
+    g: Callable[..., Any]
+    direction: int = 0
+    stop: bool = False
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_function(self.g, "Event", "g(q, p) or g(t, q, p)")
+        if isinstance(self.direction, bool) or self.direction not in (-1, 0, 1):
+            raise ValueError(f"direction must be +1 (rising), −1 (falling) or 0 (both); got {self.direction!r}")
+        if not isinstance(self.stop, bool | np.bool_):
+            raise ValueError(f"stop must be True or False; got {self.stop!r}")
+        if self.most is not None and (
+            isinstance(self.most, bool) or not isinstance(self.most, int | np.integer) or self.most < 1
+        ):
+            raise ValueError(f"most, how many events to keep, must be a positive integer or None; got {self.most!r}")
+
+
+@dataclass(frozen=True)
+class Impact:
+    """A wall g(q) = 0 or g(t, q) = 0: the motion stays where g ≥ 0, and is thrown back where g would fall below.
+
+    The momentum jumps along the gradient of g, in the metric of the mass, so that the rate of g changes its sign:
+
+        p⁺ = p − (1 + e) (∇g·v + g_t) / (∇g·M⁻¹∇g) ∇g,       ġ⁺ = −e ġ⁻,      M = ∂²L/∂v².
+
+    restitution   e, from 0 (the rate of g is lost) to 1 (elastic: the energy is kept, if the wall does not move)
+    """
+
+    g: Callable[..., Any]
+    restitution: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_function(self.g, "Impact", "g(q) or g(t, q)")
+        e = self.restitution
+        if isinstance(e, bool) or not isinstance(e, int | float | np.number) or not 0.0 <= e <= 1.0:
+            raise ValueError(f"restitution must be a number from 0 to 1; got {e!r}")
+
+
+def _check_function(g: Any, kind: str, form: str) -> None:
+    if not callable(g):
+        raise TypeError(f"la.{kind} needs a function {form} that returns a number; got {g!r}")
+
+
+@dataclass(frozen=True)
+class Watched:
+    """One event or impact as the run sees it. `most` None: keep all."""
+
+    name: str
+    direction: int
+    stop: bool
+    most: int | None
+    restitution: float | None = None  # of an impact
+
+    @property
+    def urgent(self) -> bool:
+        """Whether the run has to be told at once."""
+        return self.stop or self.restitution is not None
+
+    def ends(self, count: int) -> bool:
+        """Whether so many of it end the run."""
+        return self.stop and count >= (self.most or 1)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Everything a run looks out for: plain data that can travel to other processes.
+
+    program   (t, q, p, params) ↦ g, one number for each of `items`
+    """
+
+    items: tuple[Watched, ...]
+    program: Program
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def impacts(self) -> bool:
+        return any(item.restitution is not None for item in self.items)
+
+    @cached_property
+    def by_momentum(self) -> bool:
+        """Whether an event depends on p."""
+        return self.program.depends("g", "p")
+
+    @cached_property
+    def gradient(self) -> Program:
+        """(t, q, p, params) ↦ g_t, one for each, and g_q, g_p, g_w row by row, w being the parameters."""
+        from leastaction.trace import derivatives
+
+        sizes = dict(self.program.inputs)
+        blocks = (("t", 1), ("q", sizes["q"]), ("v", sizes["p"]), ("params", sizes["params"]))
+        B = Builder(self.program.inputs)
+        given = {"t": B.input("t"), "q": B.input("q"), "v": B.input("p"), "params": B.input("params")}
+        outputs: dict[str, list[int]] = {"g_t": [], "g_q": [], "g_p": [], "g_w": []}
+        for k in self.program.results:
+            one = self.program.with_outputs(L=[k])
+            one = Program(blocks, one.outputs, one.code, one.results)
+            found = B.inline(derivatives(one, second=False, parameters=True), **given)
+            for name, block in (("g_t", "Lt"), ("g_q", "Lq"), ("g_p", "Lv"), ("g_w", "Lw")):
+                outputs[name] += found[block]
+        return B.build(**outputs)
+
+    @cached_property
+    def rate(self) -> Program:
+        """(t, q, p, params, dt, dq, dp) ↦ the event functions along (dt, dq, dp)."""
+        n = dict(self.program.inputs)["q"]
+        B = Builder([*self.program.inputs, ("dt", 1), ("dq", n), ("dp", n)])
+        at = {name: B.input(name) for name, _ in self.program.inputs}
+        found = B.inline(self.gradient, **at)
+        (dt,), dq, dp = (B.input(name) for name in ("dt", "dq", "dp"))
+        along = []
+        for e in range(len(self)):
+            parts = [(found["g_t"][e], dt)]
+            parts += zip(found["g_q"][e * n : (e + 1) * n], dq, strict=True)
+            parts += zip(found["g_p"][e * n : (e + 1) * n], dp, strict=True)
+            along.append(B.sum(B.mul(slope, change) for slope, change in parts))
+        return B.build(rate=along)
+
+    @cached_property
+    def bounds(self) -> Program:
+        """g at the centre of a box of (t, q, p), and by how much it may differ elsewhere in it."""
+        return enclosed(self.program, ("t", "q", "p"))
+
+    @cached_property
+    def rate_bounds(self) -> Program:
+        """The same for the rate of g along (dt, dq, dp), which have a box too."""
+        return enclosed(self.rate, ("t", "q", "p", "dq", "dp"))
+
+
+def watch(events: Mapping[str, Event | Impact] | None, system: Any) -> Watch | None:
+    """Check the events asked for, and trace their functions; None if there are none."""
+    if events is None:
+        return None
+    if not isinstance(events, Mapping):
+        raise TypeError(f"events must be a mapping of names to events, as in {{'top': la.Event(g)}}; got {events!r}")
+    items, results = [], []
+    defaults = {name: np.asarray(value) for name, value in system.params.items()}
+    B = Builder([("t", 1), ("q", system.n), ("p", system.n), ("params", sum(x.size for x in defaults.values()))])
+    for name, event in events.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the name of an event must be text; got {name!r}")
+        if isinstance(event, Event):
+            items.append(Watched(name, int(event.direction), bool(event.stop), _most(event)))
+        elif isinstance(event, Impact):
+            items.append(Watched(name, FALLING, False, None, float(event.restitution)))
+        else:
+            raise TypeError(f"events[{name!r}] must be la.Event(g) or la.Impact(g); got {event!r}")
+        results.append(_traced(name, event, system, defaults, B))
+    return Watch(tuple(items), B.build(g=results)) if items else None
+
+
+def _most(event: Event) -> int | None:
+    return None if event.most is None else int(event.most)
+
+
+def _traced(name: str, event: Event | Impact, system: Any, defaults: Mapping[str, Any], B: Builder) -> int:
+    """Write the function of one event, and return where its value is."""
+    from leastaction.trace import trace
+
+    t, q, p, params = (B.input(block) for block, _ in B.inputs)
+    g, impact = event.g, isinstance(event, Impact)
+    forms = ("g(q)", "g(t, q)") if impact else ("g(q, p)", "g(t, q, p)")
+    try:
+        arguments = inspect.signature(g).parameters.values()
+    except (TypeError, ValueError):
+        raise TypeError(f"the function of event {name!r} does not tell its arguments: write it in Python") from None
+    wanted = {a.name: defaults[a.name] for a in arguments if a.name in defaults}
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    free = [a.name for a in arguments if a.kind in positional and a.default is a.empty and a.name not in wanted]
+    count = 1 if impact else 2
+    if len(free) not in (count, count + 1) or (len(free) == count + 1 and free[0] not in ("t", "time")):
+        raise TraceError(
+            f"the function of event {name!r} must be {forms[0]} or {forms[1]}, and may ask for parameters of the "
+            f"system by name ({', '.join(defaults) or 'it has none'}); got {getattr(g, '__name__', 'g')}"
+            f"({', '.join(a.name for a in arguments)})"
+        )
+    time = len(free) == count + 1
+
+    if time:
+
+        def of_state(t: Any, q: Any, p: Any, **values: Any) -> Any:
+            return g(t, q, **values) if impact else g(t, q, p, **values)
+
+    else:
+
+        def of_state(q: Any, p: Any, **values: Any) -> Any:  # type: ignore[misc]
+            return g(q, **values) if impact else g(q, p, **values)
+
+    of_state.__module__ = getattr(g, "__module__", __name__)  # where errors are looked for
+    try:
+        program = trace(of_state, system.n, {key: value.shape for key, value in wanted.items()}, time)
+    except TraceError as error:
+        raise TraceError(f"the function of event {name!r}, {forms[0]} or {forms[1]}: {error}") from error
+    places, start = {}, 0
+    for key, value in defaults.items():
+        places[key] = range(start, start + value.size)
+        start += value.size
+    mine = [params[i] for key in wanted for i in places[key]]
+    return B.inline(program, t=t, q=q, v=p, params=mine)["L"][0]

@@ -1,0 +1,285 @@
+"""How events see the motion of a run: steps of any length, curves through them, event functions, impacts.
+
+A Motion does arithmetic in the numbers of the run; its curves, on which events are looked for, are in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends import points
+from leastaction.backends.stepper import GalerkinStepper, Start, Stepper
+from leastaction.events.check import midpoint_coefficients, survey_program
+from leastaction.events.curve import Curve, galerkin_curve
+from leastaction.events.impact import thrown_back
+from leastaction.events.kinds import Watch
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Galerkin
+from leastaction.numbers.rounding import Digits, Reals
+from leastaction.program import Program
+from leastaction.step.crossing import MOST_VALUES, next_place, tolerance
+
+FloatArray = NDArray[np.float64]
+Make = Callable[[Any, NDArray[Any], NDArray[Any], Any], Stepper]  # t, q, p, h ↦ a stepper that begins there
+EPS = float(np.finfo(float).eps)
+# Impulses are computed in it and rounded once: energy then walks at random over many impacts, instead of drifting by
+# some 10⁻¹⁷ at each. Where it is float64 itself, that is what is left.
+LONG = np.longdouble
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What is known of K steps without dividing them.
+
+    begin, end      the event functions at both ends, (K, events)
+    near, turning   whether they may be zero in the step, and whether they may turn in it, (K, events)
+    ends            the states at the end, (K, 2n)
+    curve           rows ↦ the curves of these steps
+    """
+
+    begin: NDArray[Any]
+    end: NDArray[Any]
+    near: NDArray[np.bool_]
+    turning: NDArray[np.bool_]
+    ends: NDArray[Any]
+    curve: Callable[[NDArray[np.intp]], Curve]
+
+
+class Motion(Protocol):
+    """What events need of a run. Rows of `starts` are (t, q, p)."""
+
+    eps: Any
+    dtype: Any
+    params: FloatArray  # in float64
+
+    def steps(self, starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
+        """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
+        ...
+
+    def survey(self, starts: NDArray[Any], length: Any) -> Survey:
+        """What is known of steps of one length."""
+        ...
+
+    def crossings(
+        self, event: NDArray[np.int64], starts: NDArray[Any], length: Any, brackets: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Where these event functions change their signs in steps of this length, each between two places with two
+        values, rows (a, b, g(a), g(b)): τ, what is left of the values, and the states.
+        """
+        ...
+
+    def values(self, t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
+        """The event functions, (K, events)."""
+        ...
+
+    def after_impact(self, event: int, t: Any, state: NDArray[Any]) -> NDArray[Any]:
+        """The momentum after an impact."""
+        ...
+
+
+class FloatMotion:
+    """The motion of a Lagrangian system in float64: what all methods share."""
+
+    eps, dtype = EPS, float
+
+    def __init__(self, system: Lagrangian, start: Start, watch: Watch) -> None:
+        self.system, self.start, self.watch = system, start, watch
+        self.params = start.params
+        self._mass = system.node.select("m_v")
+        self.nonlinear = system.hessian.depends("Lvv", "v")
+
+    def _rows(self, t: FloatArray, states: FloatArray) -> FloatArray:
+        rest = np.broadcast_to(self.start.params, (len(t), len(self.start.params)))
+        return np.concatenate([t[:, None], states, rest], axis=1)
+
+    def values(self, t: FloatArray, states: FloatArray) -> FloatArray:
+        return points.evaluate(self.watch.program, self._rows(t, states))
+
+    def after_impact(self, event: int, t: float, state: FloatArray) -> FloatArray:
+        n, slope = self.system.n, self.watch.gradient
+        found = points.evaluate(slope, self._rows(np.array([t]), state[None]))[0].astype(LONG)
+        gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
+        g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
+        assert e is not None
+        return thrown_back(self, gradient, g_t, e, t, state[:n], state[n:].astype(LONG), EPS).astype(float)
+
+    def velocity(self, t: float, q: FloatArray, p: NDArray[Any]) -> NDArray[Any]:
+        """v(q, p), with more digits than float64 has where L is quadratic in v: p = M v + p(v = 0)."""
+        if self.nonlinear:
+            return self.system.velocity(q, p.astype(float), t, self.params).astype(LONG)
+        rest = np.zeros(self.system.n)
+        return self.inverse_mass(t, q, rest, p - self.system.momentum(q, rest, t, self.params))
+
+    def inverse_mass(self, t: float, q: FloatArray, v: NDArray[Any], x: NDArray[Any]) -> NDArray[Any]:
+        """M⁻¹x, refined once with a residual of more digits."""
+        n = self.system.n
+        row = np.concatenate([[t], q, v.astype(float), self.params])
+        M = points.evaluate(self._mass, row[None]).reshape(n, n)
+        y = np.linalg.solve(M, x.astype(float)).astype(LONG)
+        return y + np.linalg.solve(M, (x - M.astype(LONG) @ y).astype(float))
+
+
+class GalerkinMotion(FloatMotion):
+    """The motion of a member of the family, by a stepper of its own: that of the run goes on undisturbed."""
+
+    def __init__(self, system: Lagrangian, method: Galerkin, start: Start, watch: Watch) -> None:
+        super().__init__(system, start, watch)
+        self.method, self._solver = method, GalerkinStepper(system, method, start)
+        self._survey = survey_program(watch, system, method)
+
+    def steps(self, starts: FloatArray, lengths: FloatArray) -> FloatArray:
+        return self._solver.single_steps(starts, lengths)
+
+    def survey(self, starts: FloatArray, length: float) -> Survey:
+        # There is no step before: one of half the length, whose middle is a quarter of the length away, tells as much.
+        count = len(starts)
+        z, impulse = self._solver.solved_steps(np.tile(starts, (2, 1)), np.repeat([length, length / 2], count))
+        lead = self._lead(z[:count])
+        last = lead - 4.0 * (lead - 2.0**self.method.s * self._lead(z[count:]))
+        return self.survey_solved(starts, length, z[:count], impulse[:count], last)
+
+    def lead(self, start: FloatArray, length: float) -> FloatArray:
+        """The leading coefficients of the step from (t, q, p)."""
+        return self._lead(self._solver.solved_steps(start[None], np.array([length]))[0])[0]
+
+    def _lead(self, z: FloatArray) -> FloatArray:
+        return np.einsum("v,kvi->ki", midpoint_coefficients(self.method)[-1], z)
+
+    def survey_solved(
+        self, starts: FloatArray, length: float, z: FloatArray, impulse: FloatArray, last: FloatArray
+    ) -> Survey:
+        """The survey of steps that are solved, with the leading coefficients of the steps before."""
+        count, params = len(starts), self.params
+        columns = [starts[:, :1], np.full((count, 1), length), starts[:, 1:], z.reshape(count, -1), impulse, last]
+        found = points.evaluate(self._survey, np.hstack([*columns, np.broadcast_to(params, (count, len(params)))]))
+        begin, end, near, turning = (found[:, self._survey.output_slice(name)] for name, _ in self._survey.outputs)
+
+        def curve(rows: NDArray[np.intp]) -> Curve:
+            states, t = starts[rows, 1:], starts[rows, 0]
+            return galerkin_curve(self.system, self.method, t, length, states, z[rows], impulse[rows], params)
+
+        ends = starts[:, 1:] + np.hstack([z[:, -1], impulse])
+        return Survey(begin, end, near != 0, turning != 0, ends, curve)
+
+    def crossings(
+        self, event: NDArray[np.int64], starts: FloatArray, length: float, brackets: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        lengths = np.full(len(starts), length)
+        return self._solver.crossings(self.watch.program, event, starts, lengths, brackets)
+
+
+class DetachedMotion:
+    """The motion of any method on any system at any precision, by a stepper that does single steps of any length, or by
+    one made anew for each.
+
+    make(t, q, p, h)    a stepper that begins there
+    """
+
+    def __init__(self, make: Make, mechanics: Any, reals: Reals, start: Start, watch: Watch) -> None:
+        self._make, self.watch, self.reals = make, watch, reals
+        self._mechanics, self._start = mechanics, start
+        self.eps = mpmath.mpf(2) ** -reals.bits if isinstance(reals, Digits) else EPS
+        self.dtype = float if reals.digits is None else object
+        self.params = np.asarray(start.params).astype(float)
+        solver: Any = make(start.t, start.q, start.p, start.h)
+        self._solver = solver if hasattr(solver, "single_steps") else None
+
+    def steps(self, starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
+        ends, n = starts[:, 1:].copy(), (starts.shape[1] - 1) // 2
+        moving = np.flatnonzero(lengths != 0)
+        if self._solver is not None:
+            ends[moving] = self._solver.single_steps(starts[moving], lengths[moving])
+            return ends
+        for k in moving:
+            t, *state = starts[k]
+            solver = self._make(t, np.array(state[:n]), np.array(state[n:]), lengths[k])
+            solver.advance(1, 0, 0, ends[None, :1])
+            ends[k] = solver.at()[0] if solver.failure() is None else np.nan
+        return ends
+
+    def survey(self, starts: NDArray[Any], length: Any) -> Survey:
+        """By thirds of the step: its curve is the one through four states."""
+        tau = [0, self.reals.array(1) / 3, self.reals.array(2) / 3, 1]
+        states = np.stack([self.steps(starts, np.full(len(starts), x * length, self.dtype)) for x in tau], axis=1)
+
+        def curve(rows: NDArray[np.intp]) -> Curve:
+            x = np.array([-1.0, -1 / 3, 1 / 3, 1.0])
+            inverse = np.linalg.inv(np.vander(x, increasing=True))
+            coefficients = np.einsum("ji,kic->kcj", inverse, states[rows].astype(float))
+            t = starts[rows, 0].astype(float)
+            return Curve(t, float(length), coefficients, np.zeros(coefficients.shape[:2]))
+
+        begin, end = self.values(starts[:, 0], states[:, 0]), self.values(starts[:, 0] + length, states[:, -1])
+        everything = np.ones(begin.shape, bool)
+        return Survey(begin, end, everything, everything, states[:, -1], curve)
+
+    def crossings(
+        self, event: NDArray[np.int64], starts: NDArray[Any], length: Any, brackets: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        found = [self._crossing(*one, length) for one in zip(event.tolist(), starts, brackets, strict=True)]
+        tau, values, states = zip(*found, strict=True)
+        return np.array(tau, self.dtype), np.array(values, self.dtype), np.array(states, self.dtype)
+
+    def _crossing(self, e: int, start: NDArray[Any], bracket: NDArray[Any], length: Any) -> tuple[Any, ...]:
+        def at(x: Any) -> tuple[Any, NDArray[Any]]:
+            state = self.steps(start[None], np.array([x * length], self.dtype))
+            return self.values(np.array([start[0] + x * length], self.dtype), state)[0, e], state[0]
+
+        x1, x2, f1, f2 = bracket
+        x3, f3 = x2, f2
+        for _ in range(MOST_VALUES):
+            near = tolerance(x1 if abs(f1) < abs(f2) else x2, self.eps)
+            if f1 == 0 or f2 == 0 or f1 != f1 or abs(x2 - x1) <= near:
+                break
+            x = next_place(x1, x2, x3, f1, f2, f3, near)
+            f, _ = at(x)
+            if (f > 0) == (f1 > 0):
+                x3, f3 = x1, f1
+            else:
+                x3, f3, x2, f2 = x2, f2, x1, f1
+            x1, f1 = x, f
+        best = x2 if abs(f2) < abs(f1) else x1
+        return best, min(f1, f2, key=abs), at(best)[1]
+
+    def values(self, t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
+        return self._evaluated(self.watch.program, t, states)
+
+    def _evaluated(self, program: Program, t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
+        """The outputs of a program of (t, q, p, params)."""
+        rows, params = np.concatenate([t[:, None], states], axis=1), self._start.params
+        if not isinstance(self.reals, Digits):
+            rows = np.concatenate([rows, np.broadcast_to(params, (len(t), len(params)))], axis=1)
+            return points.evaluate(program, rows)
+        from leastaction.backends.flint import evaluated
+
+        return evaluated(program, rows, params, self.reals)
+
+    def after_impact(self, event: int, t: Any, state: NDArray[Any]) -> NDArray[Any]:
+        n, slope = len(state) // 2, self.watch.gradient
+        found = self._evaluated(slope, np.array([t], self.dtype), state[None])[0]
+        gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
+        g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
+        assert e is not None
+        return thrown_back(self, gradient, g_t, e, t, state[:n], state[n:], self.eps)
+
+    def velocity(self, t: Any, q: NDArray[Any], p: NDArray[Any]) -> NDArray[Any]:
+        return self._mechanics.velocity(q, p, t, self._start.params)
+
+    def inverse_mass(self, t: Any, q: NDArray[Any], v: NDArray[Any], x: NDArray[Any]) -> NDArray[Any]:
+        """M⁻¹x as the change of the velocity with the momentum, exact where L is quadratic in v."""
+        p = self._mechanics.momentum(q, v, t, self._start.params)
+        size = self.eps ** (self.eps**0 / 2) if self.nonlinear else 1
+        return (self.velocity(t, q, p + size * x) - v) / size
+
+    @cached_property
+    def nonlinear(self) -> bool:
+        """Whether L is not quadratic in v."""
+        system = getattr(self._mechanics, "system", self._mechanics)
+        return bool(hasattr(system, "hessian") and system.hessian.depends("Lvv", "v"))

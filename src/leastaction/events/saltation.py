@@ -1,0 +1,139 @@
+"""How the derivative of a run passes an impact.
+
+A direction changes the state dy, the time ds at which a step begins, and the parameters dw. With Φ_l the step of length
+l, its derivatives A = ∂Φ/∂y, b = ∂Φ/∂l, c = ∂Φ/∂s, W = ∂Φ/∂w, and J the jump of the momentum:
+
+    to the wall      dy₁ = A dy + b dτ + c ds + W dw,   dτ such that  g_t (ds + dτ) + g_y·dy₁ + g_w·dw = 0,
+    at the wall      dy₂ = J_y dy₁ + J_t (ds + dτ) + J_w dw,
+    to the next      the same step with ds ← ds + dτ, and dl ← −dτ: the steps of the run end when they did.
+
+In the limit of small steps J_y, b and the bracket for dτ make up the saltation matrix of the literature (Leine and
+Nijmeijer, *Dynamics and Bifurcations of Non-Smooth Mechanical Systems*, 2004, section 7); here they are derivatives of
+what the method computes, so that the whole is the derivative of the run to the last bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends import points
+from leastaction.backends.fused.elimination import solve
+from leastaction.backends.rows import Row
+from leastaction.backends.stepper import GalerkinStepper, Start
+from leastaction.events.kinds import Watch
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Galerkin
+from leastaction.program import Builder, Program
+from leastaction.trace import derivatives
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """Changes along C directions: of the state, (C, 2n), of the time, (C,), of the parameters, (C, P), and of the
+    length of the run's steps, (C,).
+    """
+
+    state: FloatArray
+    time: FloatArray
+    params: FloatArray
+    longer: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Saltation:
+    """The derivatives of steps and impacts of one run."""
+
+    system: Lagrangian
+    method: Galerkin
+    watch: Watch
+    params: FloatArray
+
+    def stepped(self, start: FloatArray, length: float, along: Direction, longer: FloatArray) -> FloatArray:
+        """dy at the end of a step from (t, q, p), whose length changes by `longer`, (C,)."""
+        by_state, by_length, by_time, by_params = self._step(start, length)
+        return (
+            along.state @ by_state
+            + np.outer(longer, by_length)
+            + np.outer(along.time, by_time)
+            + along.params @ by_params
+        )
+
+    def thrown(self, start: FloatArray, length: float, event: int, at: FloatArray, along: Direction) -> Direction:
+        """The directions just after an impact, `length` after the start of a step, in the state `at` (t, q, p) before
+        it.
+        """
+        n = self.system.n
+        waiting = np.zeros(len(along.time))
+        arriving = self.stepped(start, length, along, waiting)
+        faster = self._step(start, length)[1]
+        g = points.evaluate(self.watch.gradient, np.concatenate([at, self.params])[None])[0]
+        blocks = {name: g[self.watch.gradient.output_slice(name)] for name, _ in self.watch.gradient.outputs}
+        g_y = np.concatenate([blocks["g_q"].reshape(-1, n)[event], blocks["g_p"].reshape(-1, n)[event]])
+        g_t, g_w = blocks["g_t"][event], blocks["g_w"].reshape(-1, len(self.params))[event]
+        missed = g_t * along.time + arriving @ g_y + along.params @ g_w
+        later = -missed / (g_t + faster @ g_y)
+        state, time = arriving + np.outer(later, faster), along.time + later
+        jump = points.evaluate(self._jumps[event], np.concatenate([at, self.params])[None])[0]
+        rows = jump.reshape(n, -1)  # of each p⁺_j the derivatives by t, q, p, w
+        after = state.copy()
+        after[:, n:] = np.outer(time, rows[:, 0]) + state @ rows[:, 1 : 1 + 2 * n].T
+        after[:, n:] += along.params @ rows[:, 1 + 2 * n :].T
+        return Direction(after, time, along.params, along.longer)
+
+    def _step(self, start: FloatArray, length: float) -> tuple[FloatArray, ...]:
+        """∂Φ by state (2n, 2n), length (2n,), time (2n,) and parameters (P, 2n), each row a direction."""
+        n, P = self.system.n, len(self.params)
+        t, q, p = start[0], start[1 : 1 + n], start[1 + n :]
+        v = self.system.velocity(q, p, t, self.params)
+        found = []
+        for number in (0, 1) if self.system.depends_on_time else (0,):
+            # After one step more, begun as much earlier, ∂/∂h counts the step's start too: the difference is ∂/∂t.
+            row = Row.whole(n, 2 * n + P + 1)
+            begin = Start(t - number * length, q, p, v, length, self.params)
+            solver = GalerkinStepper(self.system, self.method, begin, row)
+            solver.restart(number, start[1:])
+            solver.advance(1, 0, 0, np.zeros((1, 1, row.width)))
+            assert solver.D is not None
+            found.append(solver.D)
+        D = found[0]
+        return D[: 2 * n], D[-1], found[-1][-1] - D[-1], D[2 * n : -1]
+
+    @cached_property
+    def _jumps(self) -> dict[int, Program]:
+        """For each impact (t, q, p, params) ↦ of each p⁺_j the derivatives by t, q, p, w."""
+        impacts = (k for k, item in enumerate(self.watch.items) if item.restitution is not None)
+        return {event: self._jump(event) for event in impacts}
+
+    def _jump(self, event: int) -> Program:
+        """Of p⁺ = p − (1 + e) (∇g·v + g_t)/(∇g·M⁻¹∇g) ∇g, where L is quadratic in v: v = M⁻¹(p − L_v(v = 0))."""
+        n, P = self.system.n, len(self.params)
+        B = Builder([("t", 1), ("q", n), ("v", n), ("params", P)])  # v is p
+        t, q, p, params = (B.input(name) for name, _ in B.inputs)
+        e = self.watch.items[event].restitution
+        assert e is not None
+        g = B.inline(self.watch.gradient, t=t, q=q, p=p, params=params)
+        gradient = g["g_q"][event * n : (event + 1) * n]
+        at = B.inline(
+            self.system.hessian.select("Lv", "Lvv"), t=t, q=q, v=[B.const(0.0)] * n, params=params
+        )  # fmt: skip
+        mass = [at["Lvv"][j * n : (j + 1) * n] for j in range(n)]
+        v, along = solve(B, mass, [[B.sub(a, b) for a, b in zip(p, at["Lv"], strict=True)], gradient])
+
+        def dot(x: list[int]) -> int:
+            return B.sum(B.mul(a, b) for a, b in zip(gradient, x, strict=True))
+
+        size = B.div(B.scale(-(1.0 + e), B.add(dot(v), g["g_t"][event])), dot(along))
+        after = [B.add(a, B.mul(size, b)) for a, b in zip(p, gradient, strict=True)]
+        whole = Builder(B.inputs)
+        inputs = {name: whole.input(name) for name, _ in B.inputs}
+        results: list[int] = []
+        for k in after:
+            found = whole.inline(derivatives(B.build(L=[k]), second=False, parameters=True), **inputs)
+            results += [*found["Lt"], *found["Lq"], *found["Lv"], *found["Lw"]]
+        return whole.build(all=results)

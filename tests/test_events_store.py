@@ -1,0 +1,135 @@
+"""Events of stored runs: what happened is kept, and a run in parts is the run in one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from seeds import fresh_generator
+
+pytest.importorskip("zarr")
+
+
+def ball(q, v, g):
+    return 0.5 * v[0] ** 2 - g * q[0] - q[0] ** 2 / 8
+
+
+SYSTEMS = {
+    "Lagrangian": la.Lagrangian(ball, n=1, params={"g": 1.0}),
+    "Quadratic": la.Quadratic([[1]], [["1/4"]], f=[-1]),
+}
+EVENTS = {
+    "floor": la.Impact(lambda q: q[0]),
+    "top": la.Event(lambda q, p: p[0], -1, most=3),
+    "line": la.Event(lambda q, p: q[0] - 0.3),
+}
+STEPS = 60
+
+
+def run(kind, method, digits, steps=STEPS, events=EVENTS, **how):
+    options = {"h": "1/10", "steps": steps, "digits": digits, "events": events, **how}
+    return la.integrate(SYSTEMS[kind], method, ["1"], ["1/5"], **options)
+
+
+def same(stored, path):
+    for name in ("t", "q", "p"):
+        found, expected = np.asarray(getattr(stored, name)), getattr(path, name)
+        assert found.shape == expected.shape and (found == expected).all(), name
+    assert stored.events.keys() == path.events.keys()
+    for name, found in path.events.items():
+        assert stored.events[name].count == found.count > 0
+        assert (stored.events[name].table() == found.table()).all()
+
+
+@pytest.mark.parametrize("digits", [None, 30])
+@pytest.mark.parametrize(
+    ("kind", "method"),
+    [("Lagrangian", "simpson"), ("Lagrangian", "P8N8Q16Gau"), ("Lagrangian", "rk4"), ("Quadratic", "simpson")],
+)
+def test_stored_and_resumed(tmp_path, kind, method, digits):
+    path = run(kind, method, digits, every=7)
+    same(run(kind, method, digits, every=7, store=tmp_path / "whole.zarr"), path)
+    same(la.open(tmp_path / "whole.zarr"), path)
+    run(kind, method, digits, steps=23, every=7, store=tmp_path / "parts.zarr")
+    la.resume(tmp_path / "parts.zarr", steps=8)
+    again = la.resume(tmp_path / "parts.zarr", steps=STEPS - 31)
+    same(again, path)
+    middle = path.t[-1] / 2
+    with path.reals.working():
+        assert abs(again(middle) - path(middle)).max() < 1e-14  # its steps are counted from another state
+
+
+@pytest.mark.parametrize("every", [1, 4])
+@pytest.mark.parametrize("digits", [None, 30])
+def test_derivatives_and_chosen_degrees_of_freedom(tmp_path, every, digits):
+    """Beside events: of all states some, and in float64 the derivatives through the impacts."""
+    options = {"tangent": True} if digits is None else {"output": [0]}
+    path = run("Lagrangian", "P4N4Q8Gau", digits, every=every, **options)
+    stored = run("Lagrangian", "P4N4Q8Gau", digits, steps=20, every=every, store=tmp_path / "run.zarr", **options)
+    stored = la.resume(tmp_path / "run.zarr", steps=STEPS - 20)
+    same(stored, path)
+    if digits is None:
+        assert (np.asarray(stored.tangent) == path.tangent).all()
+
+
+@pytest.mark.parametrize("every", [1, 4, 1000])
+@pytest.mark.parametrize(("method", "digits"), [("simpson", None), ("rk4", None), ("simpson", 30)])
+def test_a_run_that_an_event_has_stopped(tmp_path, every, method, digits):
+    events = EVENTS | {"top": la.Event(lambda q, p: p[0], -1, stop=True, most=2)}
+    path = run("Lagrangian", method, digits, every=every, events=events)
+    stored = run("Lagrangian", method, digits, every=every, events=events, store=tmp_path / "run.zarr")
+    same(stored, path)
+    same(la.open(tmp_path / "run.zarr"), path)
+    assert stored.standing == "stopped" and stored.t[-1] == path.events["top"].t[-1]
+    with pytest.raises(la.StoreError, match="an event has stopped the run"):
+        la.resume(tmp_path / "run.zarr", steps=3)
+
+
+def test_resting_contact(tmp_path):
+    events = {"floor": la.Impact(lambda q: q[0], restitution=0.5)}
+    with pytest.raises(la.RestingContact) as error:
+        run("Lagrangian", "simpson", None, events=events, store=tmp_path / "run.zarr")
+    assert error.value.path.events["floor"].count > 10
+    stored = la.open(tmp_path / "run.zarr")
+    assert stored.standing == "failed"
+    assert stored.events["floor"].count == error.value.path.events["floor"].count
+
+
+# ---------------------------------------------------------------------------------------------- kills
+
+SCRIPT = """
+import sys
+from leastaction.run import archive
+from test_events_store import LONG, run
+
+archive.CHECKPOINT_SECONDS = 0.02
+digits = eval(sys.argv[3])
+run("Lagrangian", sys.argv[2], digits, steps=LONG[digits], every=7, store=sys.argv[1])
+"""
+LONG = {None: 1500, 30: 200}
+
+
+@pytest.mark.parametrize(("method", "digits"), [("simpson", None), ("P4N4Q8Gau", None), ("rk4", None), ("simpson", 30)])
+def test_killed_and_resumed_bit_for_bit(tmp_path, method, digits):
+    """Killed at a random moment after the first checkpoint."""
+    file, rng = tmp_path / "run.zarr", fresh_generator()
+    here = os.path.dirname(__file__)
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(file), method, str(digits)], env=paths)
+    deadline = time.monotonic() + 120
+    while not list(file.glob("checkpoint/chunk-*")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    time.sleep(rng.uniform(0, 0.2))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    stored = la.open(file)
+    if stored.standing != "complete":
+        stored = la.resume(file)
+    same(stored, run("Lagrangian", method, digits, steps=LONG[digits], every=7))

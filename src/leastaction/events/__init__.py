@@ -1,7 +1,7 @@
 """Events: what a run looks out for on its way, found to the order of the method; and impacts, which throw it back.
 
 `watch` traces the functions, `check` is what the native loops ask after every step, `examine` finds the events of steps
-in doubt (`isolate`: how many there are; `locate`: where), `watched` wraps a stepper.
+in doubt (`isolate`: how many there are; `motion`: where), `watched` wraps a stepper.
 """
 
 from leastaction.events.kinds import Event, Impact, Watch, Watched, watch

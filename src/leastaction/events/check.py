@@ -87,8 +87,7 @@ class _Step:
             "params": given["params"], "dt": [h * 0.5], "dq": a[1], "dq_radius": bend,
         }  # fmt: skip
         if watch.by_momentum:
-            first = system.gradient
-            force = radii(first.with_outputs(f=first.output("Lq")), ("t", "q", "v"))
+            force = radii(system.node.select("f"), ("t", "q", "v"))
             half = [abs(h) * HALF * radius for radius in _inlined(B, force, self.box)["f_radius"]]
             self.box["p_radius"] = [abs(impulse[i]) * 0.5 + half[i] + _rounding(p_mid[i]) for i in range(n)]
             self.box["dp"] = [impulse[i] * 0.5 for i in range(n)]

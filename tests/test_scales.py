@@ -85,3 +85,15 @@ def test_a_coordinate_that_rounding_alone_moves():
         path = la.integrate(system, method, [-0.7, 0.0, 0.7], [0, 0, 0], h=0.1, steps=200)
         assert abs(path.q[:, 1]).max() < 1e-14
         assert path.stats["continued"] < 20
+
+
+@pytest.mark.parametrize("method", ["midpoint", "simpson", "P5N5Q10Gau"])
+def test_a_coordinate_that_others_set_in_motion(method):
+    """From rest the first moves by the square of another's velocity alone: in no first iteration, and as t⁴."""
+
+    def coupled(q, v):
+        return 0.5 * (v @ v) + 0.5 * np.cos(q[0] + q[1]) * v[1] ** 2 - 0.5 * q[1] ** 2
+
+    path = la.integrate(la.Lagrangian(coupled, n=2), method, [0.0, 1.0], v0=[0, 0], h=0.05, steps=100)
+    E = path.energy()
+    assert abs(E - E[0]).max() < 1e-3 and path.q[1, 0] != 0 and path.stats["continued"] < 10

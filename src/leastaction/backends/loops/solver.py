@@ -30,6 +30,8 @@ from leastaction.step.continuation import onward as onward_in_python
 from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEGLIGIBLE, NOISE, REACH, STILL, TINY
 
 HUGE = 1e300
+# A coordinate that others set in motion moves for the first time in a later iteration: to the rate it counts as this.
+WOKEN = 0.1
 PASSED_ON = 4  # from coordinate to coordinate noise is followed so many times
 # Where what was SEEN of an iteration, and what the verdict says, are in their arrays.
 SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE = range(9)
@@ -105,7 +107,10 @@ def move(S, z, scale, reach, floor, replace, active):
             moved, top = largest_of(moved), largest_of(top)
         if c < S.n:
             beyond = larger(sub(moved, still(lanewise(floor, c, lanes), top)), splat(0.0))
-            size = larger(size, div(beyond, top))
+            ratio = div(beyond, top)
+            if lanes == 1 and S.seen[ITERATIONS] > 0.0 and first_of(before) <= TINY:
+                ratio = splat(min(first_of(ratio), WOKEN * S.seen[BEFORE]))
+            size = larger(size, ratio)
             limit = lanewise(reach, c, lanes)
             off, far = larger(off, sub(moved, limit)), larger(far, sub(top, mul(splat(FAR), limit)))
         else:
@@ -234,12 +239,12 @@ def chord(S, I, D, q, p, z, scale, reach, floor, active):
 @native
 def chords(S, I, D, h):
     """Chords of one trajectory from S.t, S.q, S.p and the prediction S.z. Whether they do; else S.z is as before."""
+    S.iterations[0] = 0
     if S.has_chord == 0:
         return False
     total = S.components * S.stride
     for i in range(total):
         S.start[i] = S.z[i]
-    S.iterations[0] = 0
     if set_mass(S, S.t, S.q, S.z, S.values, h):
         begin(S, S.z, S.scale)
         going = True

@@ -109,6 +109,10 @@ class Path:
         from leastaction.impulses import accumulated
 
         self._require_whole("the work")
+        if any(found.p_after is not None for found in self.events.values()):
+            raise ValueError(
+                "the work is summed over whole steps, while impacts lie within them: it is known of runs without la.Impact"
+            )
         with self.reals.working():
             return accumulated(self, lambda q, v: v)
 

@@ -111,7 +111,7 @@ class Path:
         self._require_whole("the work")
         if any(found.p_after is not None for found in self.events.values()):
             raise ValueError(
-                "the work is summed over whole steps, while impacts lie within them: it is known of runs without la.Impact"
+                "the work is summed over whole steps, and impacts lie within them: it is known of runs without impacts"
             )
         with self.reals.working():
             return accumulated(self, lambda q, v: v)

@@ -143,3 +143,21 @@ def test_reductions_are_checked():
             la.ensemble(KEPLER, "simpson", reduce=reduce, **arguments)
     with pytest.raises(la.TraceError, match="event function of 'x'"):
         la.ensemble(KEPLER, "simpson", reduce={"x": la.FirstCrossing(lambda q, p: q)}, **arguments)
+
+
+@pytest.mark.parametrize("direction", [-1, 0, 1])
+def test_an_event_that_is_no_number_counts_no_crossing(direction):
+    """log(q) has no value once q falls below zero: the crossing of log(q) = −1 counts, what follows does not."""
+    falling = la.Lagrangian(lambda q, v: 0.5 * v @ v - q[0], n=1)
+    with np.errstate(invalid="ignore"):
+        paths = la.ensemble(
+            falling,
+            "simpson",
+            np.linspace(0.9, 1.1, 9)[:, None],
+            [0.0],
+            h=0.01,
+            t_end=3.0,
+            final_only=True,
+            reduce={"log": la.Crossings(lambda q, p: np.log(q[0]) + 1, direction, most=4)},
+        )
+    assert (paths.reduced["log"].count == (0 if direction == 1 else 1)).all()

@@ -487,6 +487,9 @@ class Value:
     def __gt__(self, other: Any) -> Value:
         return self._reversed("lt", other)
 
+    def __ge__(self, other: Any) -> Value:
+        return self._reversed("le", other)
+
     def __and__(self, other: Any) -> Value:
         return self.op("and", other)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -140,7 +141,7 @@ class SideBySide:
         values, (begin, height, width) = self.B.values("tables"), self.places[name]
         return [values[begin + k * height : begin + (k + 1) * height] for k in range(width)]
 
-    @property
+    @cached_property
     def places(self) -> dict[str, tuple[int, int, int]]:
         """Where each table begins, how many vectors a column is, and how many columns there are."""
         found, begin = {}, 0
@@ -158,10 +159,12 @@ class SideBySide:
 
     def numbers(self, h: float) -> NDArray[np.float64]:
         """What the tables are at step h, (size, lanes)."""
-        found = []
-        for name, table in self.tables.items():
-            matrix = np.asarray(table(h), float)
-            mode = "edge" if name in self.repeated else "constant"
-            padding = self.length(len(matrix)) * self.lanes - len(matrix)
-            found.append(np.pad(matrix, ((0, padding), (0, 0)), mode=mode).T.reshape(-1, self.lanes))  # type: ignore[call-overload]
-        return np.concatenate(found)
+        found = np.zeros((self.size, self.lanes))
+        for name, (begin, height, width) in self.places.items():
+            matrix = np.asarray(self.tables[name](h), float)
+            columns = np.zeros((width, height * self.lanes))
+            columns[:, : len(matrix)] = matrix.T
+            if name in self.repeated:
+                columns[:, len(matrix) :] = matrix[-1][:, None]
+            found[begin : begin + height * width] = columns.reshape(-1, self.lanes)
+        return found

@@ -82,7 +82,6 @@ def advance(
         "left": [0.0],
     }
     given = {name: indices(values, B) for name, values in {**x, "q": q, "p": p}.items()}
-    soft = mass is not None
     if one is not None or not (mass is not None and mass.separable):
         predicted = flat(step, rows, [ahead.propose(kept, choice) for kept in memory])
         outputs["z"] = where_ok(predicted + x["z"][n * rows.length(s) :], "z")
@@ -92,7 +91,7 @@ def advance(
             "scale": [size([outputs["z"][i] for i in own]).op("max", TINY) for own in components(step)],
             "before": [0.0],
             "doubt": [0.0],
-            "fresh": [0.0 if soft else ok],
+            "fresh": [ok if mass is None else 0.0],
             "kept": [0.0],
             "iterations": [0.0],
         }
@@ -206,7 +205,7 @@ def _energy(
 
 
 def _crossing(old: Value, new: Value, direction: Value) -> Value:
-    """1 if g went through zero in the direction wanted: up (+1), down (−1), or either (0)."""
-    up = (old < 0.0) & ~(new < 0.0) & ~(direction < 0.0)
-    down = (old > 0.0) & ~(new > 0.0) & ~(direction > 0.0)
+    """1 if g went through zero in the direction wanted: up (+1), down (−1), or either (0); 0 if g is no number."""
+    up = (old < 0.0) & (new >= 0.0) & (direction >= 0.0)
+    down = (old > 0.0) & (new <= 0.0) & (direction <= 0.0)
     return up | down

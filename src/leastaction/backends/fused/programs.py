@@ -151,17 +151,10 @@ def _remembered(step: Step, rows: Rows) -> Blocks:
 def _soft(step: Step, rows: Rows, mass: Mass) -> Blocks:
     """What belongs to chords."""
     n, N = step.n, step.n * rows.length(step.s)
-    own = (
-        [
-            ("points", n * rows.length(len(step.samples(step.terms[0]).tau))),
-            ("drift", n),
-            ("choice", 1),
-            ("again", 1),
-            ("inner", 1),
-        ]
-        if mass.separable
-        else [("start", N)]
-    )
+    own = [("start", N)]
+    if mass.separable:
+        points = len(step.samples(step.terms[0]).tau)
+        own = [("points", n * rows.length(points)), ("drift", n), ("choice", 1), ("inner", 1)]
     return [
         ("mass", 0 if mass.fixed else mass.size), *own, ("rate", 1), ("soft_scale", rows.length(n)), ("soft_before", 1),
         ("soft_doubt", 1), ("soft_iterations", 1), ("outer", 1), ("failed", 1), ("rest", 1),

@@ -98,8 +98,8 @@ def archives(tmp_path_factory):
     la.integrate(SYSTEM, "rk4", **START, store=folder / "rk4")
     la.integrate(LINEAR, "simpson", **START, store=folder / "linear")
     la.integrate(sparse(), "simpson", np.ones(5), np.zeros(5), h=0.1, steps=10, store=folder / "sparse")
-    reduce = {"E": la.EnergyRange(), "c": la.Crossings(lambda q, p: q[0], most=3)}
-    many = {"h": 0.1, "steps": 10, "reduce": reduce, "params": {"m": [1.0, 1.5, 2.0]}}
+    watched = {"reduce": {"E": la.EnergyRange()}, "events": {"c": la.Event(lambda q, p: q[0], most=3)}}
+    many = {"h": 0.1, "steps": 10, **watched, "params": {"m": [1.0, 1.5, 2.0]}}
     la.ensemble(SYSTEM, "simpson", START["q0"], START["p0"], **many, store=folder / "lanes")
     la.ensemble(SYSTEM, "rk4", START["q0"], START["p0"], **many, store=folder / "singles")
     la.integrate(SYSTEM, "simpson", **START, digits=30, tangent=True, store=folder / "digits")

@@ -78,7 +78,7 @@ def galerkin_curve(
     system: Any, method: Galerkin, t: FloatArray, h: float, states: FloatArray, z: FloatArray, impulse: FloatArray,
     params: FloatArray,
 ) -> Curve:  # fmt: skip
-    """The curve of steps from `states` (K, 2n), with z (K, s, n) and the impulses (K, n); `params` is one set."""
+    """The curve of steps from `states` (K, 2n), with z (K, s, n), the impulses (K, n) and parameters (K, P)."""
     table, n, count = method.table, system.n, len(t)
     r, s = len(table.c), method.s
     q, p = states[:, :n], states[:, n:]
@@ -89,7 +89,7 @@ def galerkin_curve(
         np.broadcast_to((t[:, None] + h * table.c)[:, :, None], (count, r, 1)),
         q[:, None, :] + np.einsum("iv,kvj->kij", table.l[:, 1:], z),
         np.einsum("iv,kvj->kij", table.dl[:, 1:], z) / h,
-        np.broadcast_to(params, (count, r, len(params))),
+        np.broadcast_to(params[:, None], (count, r, params.shape[1])),
     ]
     rows = np.concatenate(nodes, axis=2).reshape(count * r, -1)
     force = h * points.evaluate(system.node.select("f"), rows).reshape(count, r, n)

@@ -25,7 +25,7 @@ from leastaction.run.batches import lanes, prepare
 from leastaction.run.drive import Chunk, Part, Sink, stretch
 from leastaction.run.interrupts import interruptible
 from leastaction.run.plan import Plan
-from leastaction.run.standing import Block, Standing
+from leastaction.run.standing import HAPPENED, Block, Standing
 from leastaction.run.starts import Starts
 
 CHUNKS_PER_THREAD = 4
@@ -97,7 +97,7 @@ def cut(client: Any, plan: Plan, size: int) -> list[Part]:
     if threads == 0:
         raise RuntimeError("the cluster has no workers yet; wait for them with client.wait_for_workers(1)")
     L = lanes(plan)
-    row = 8 * (plan.kept * plan.row.width + plan.watch.records * (2 + 6 * plan.row.n))
+    row = 8 * plan.kept * plan.row.width
     length = min(-(-size // (threads * CHUNKS_PER_THREAD)), int(LONGEST_CHUNK // plan.steps), RESULT_BYTES // row)
     length = max(L, length // L * L)
     return [(begin, min(begin + length, size)) for begin in range(0, size, length)]
@@ -125,5 +125,8 @@ def _work(
     block = Block.empty(plan, len(starts), *rows)
     deadline = time.monotonic() + seconds
     stretch(plan, starts, standing, block, lambda steps: time.monotonic() < deadline)
-    # A chunk that has all the time it wants is at its end, and nobody goes on from there.
-    return replace(standing, state={}) if math.isinf(seconds) else standing, block.rows
+    if math.isinf(seconds):
+        # A chunk that has all the time it wants is at its end: nobody goes on from there.
+        happened = {name: array for name, array in standing.state.items() if name in HAPPENED}
+        standing = replace(standing, state=happened)
+    return standing, block.rows

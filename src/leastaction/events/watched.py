@@ -484,15 +484,14 @@ class WatchedStates(Alone):
     def _look(self, states: NDArray[Any], done: int) -> tuple[int, NDArray[Any] | Ended] | None:
         """Look at the last `done` steps between these states; that which ended early or was thrown back, and how."""
         watcher, h = self.watcher, self._start.h
-        count = len(states)
         step = np.arange(self.done, self.done + done)
-        begin = count - 1 - done
+        begin = len(states) - 1 - done
         t = self._start.t + np.arange(self.done - begin, self.done + done + 1) * h
         curve = neighbours_curve(t.astype(float), float(h), states.astype(float), begin)
         params = np.broadcast_to(self._motion.params, (done, self._motion.params.shape[1]))
         near, turning = surveyed(watcher.watch, curve, params)
-        if count < 4:
-            near[:] = turning[:] = True
+        young = slice(max(0, LAST_STATES - 1 - begin))  # steps with too few before them for a curve to be trusted
+        near[young] = turning[young] = True
         rows = np.flatnonzero(near.any(axis=1))
         if not len(rows):
             return None

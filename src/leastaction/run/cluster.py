@@ -15,11 +15,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.events import Watch
 from leastaction.lagrangian import Lagrangian
 from leastaction.run.batches import lanes, prepare
 from leastaction.run.drive import Chunk, Part, Sink, stretch
@@ -107,6 +109,12 @@ def _threads(client: Any) -> int:
     return sum(client.nthreads().values())
 
 
+@lru_cache(maxsize=MOST_SYSTEMS)
+def _first(events: Watch | None) -> Watch | None:
+    """The first of equal ones, which has its derivatives and bounds."""
+    return events
+
+
 def _work(
     plan: Plan, starts: Starts, standing: Standing, rows: tuple[int, int], seconds: float
 ) -> tuple[Standing, NDArray[Any]]:
@@ -119,6 +127,7 @@ def _work(
             while len(_systems) > MOST_SYSTEMS:
                 del _systems[next(iter(_systems))]  # the one that was not used for the longest time
             plan = replace(plan, system=system)
+        plan = replace(plan, events=_first(plan.events))
         prepare(replace(plan, allow_unstable=True), starts)
     # What the task was given stays as it is, since it may be run again.
     standing = standing.copy()

@@ -87,12 +87,12 @@ def test_a_worker_killed_in_the_middle(client):
     same(paths, la.ensemble(PENDULUM, "simpson", Q, P, **options))
 
 
-@pytest.mark.parametrize(("method", "seconds"), [("simpson", 0.001), ("rk4", 0.1)])
-def test_a_stored_ensemble_goes_on_on_a_cluster(client, tmp_path, monkeypatch, method, seconds):
+@pytest.mark.parametrize("method", ["simpson", "rk4"])
+def test_a_stored_ensemble_goes_on_on_a_cluster(client, tmp_path, monkeypatch, method):
     """Stored and extended there and here, in many short stretches."""
     monkeypatch.setattr(archive, "BLOCK_BYTES", 2**11)
     monkeypatch.setattr(archive, "USUAL_ROWS", 1)
-    monkeypatch.setattr(archive, "CHECKPOINT_SECONDS", seconds)
+    monkeypatch.setattr(archive, "CHECKPOINT_SECONDS", 0.1)
     Q, P, m = random_starts(16)
     options = {"params": {"m": m}, "h": 0.02, "every": 3, **WATCHED}
     file = tmp_path / "run.zarr"

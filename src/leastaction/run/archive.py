@@ -207,6 +207,10 @@ class Disk:
             raise ValueError("the state must hold numbers of the run, floats and integers")
         if any(array.ndim == 0 or len(array) != count for array in standing.state.values()):
             raise ValueError(f"the state must have a row for each of {count} trajectories")
+        if plan.events is not None and standing.state:
+            floats(standing.state, "event_counts", (count, 2, len(plan.events)), np.dtype(np.int64))
+            floats(standing.state, "event_rows", (count, None, 1 + 3 * plan.row.n), plan.dtype)
+            standing.logs(plan)
         rows = int(plan.regular(standing.steps.max(initial=0)))
         whole = integer(entry(checkpoint.facts, "whole"), "whole", 0, rows)
         tail = floats({"tail": checkpoint.tail}, "tail", (count, None, plan.row.width), plan.dtype)

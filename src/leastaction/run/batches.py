@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from leastaction import steppers
 from leastaction.backends.fused.rk4 import rk4_program
-from leastaction.backends.status import RESTING
+from leastaction.backends.status import (
+    BRANCH_ENDS,
+    GOING_WELL,
+    NOT_CONVERGED,
+    NOT_FINITE,
+    RESTING,
+    SINGULAR,
+    STOPPED,
+)
 from leastaction.backends.stepper import GalerkinStepper, RK4Lanes, Start, Stepper
 from leastaction.backends.trajectories import Backend, backend
 from leastaction.events import GROWING, LAST_STATES, Watch, WatchedGalerkin, WatchedStates
@@ -23,6 +31,9 @@ from leastaction.run.plan import Plan
 from leastaction.run.standing import Standing
 from leastaction.run.starts import Starts
 from leastaction.run.watched import WatchedEnergy
+
+
+ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING)  # of a trajectory
 
 
 def lanes(plan: Plan) -> int:
@@ -155,16 +166,14 @@ def check_state(plan: Plan, starts: Starts, standing: Standing) -> None:
         if name in GROWING:
             shape = (len(starts), None, *array.shape[2:])
         floats(state, name, shape, array.dtype)
-    standing.logs(plan)
     steps = standing.steps[begun]
     for k, name in enumerate(stepper.INTEGERS):
-        ranges = {"steps": (steps, steps), "status": (0, RESTING), "last_count": (1, LAST_STATES)}
-        low, high = ranges.get(name, (0, MOST_STEPS))
+        low, high = {"steps": (steps, steps), "last_count": (1, LAST_STATES)}.get(name, (0, MOST_STEPS))
         found = state["integers"][begun, k]
         if name == "layout":
             if (found != fresh["integers"][0, k]).any():
                 raise ValueError(
                     "the trajectories stand as another version of leastaction has left them; go on with it"
                 )
-        elif not ((low <= found) & (found <= high)).all():
+        elif not ((low <= found) & (found <= high)).all() or (name == "status" and not np.isin(found, ENDS).all()):
             raise ValueError(f"the state's integers are not those after {steps} steps: {name} = {found}")

@@ -98,7 +98,7 @@ def archives(tmp_path_factory):
     la.integrate(SYSTEM, "rk4", **START, store=folder / "rk4")
     la.integrate(LINEAR, "simpson", **START, store=folder / "linear")
     la.integrate(sparse(), "simpson", np.ones(5), np.zeros(5), h=0.1, steps=10, store=folder / "sparse")
-    watched = {"reduce": {"E": la.EnergyRange()}, "events": {"c": la.Event(lambda q, p: q[0], most=3)}}
+    watched = {"reduce": {"E": la.EnergyRange()}, "events": {"c": la.Event(lambda q, p: q[0] - 0.99, most=3)}}
     many = {"h": 0.1, "steps": 10, **watched, "params": {"m": [1.0, 1.5, 2.0]}}
     la.ensemble(SYSTEM, "simpson", START["q0"], START["p0"], **many, store=folder / "lanes")
     la.ensemble(SYSTEM, "rk4", START["q0"], START["p0"], **many, store=folder / "singles")

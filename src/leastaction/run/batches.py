@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import steppers
@@ -31,7 +32,6 @@ from leastaction.run.plan import Plan
 from leastaction.run.standing import Standing
 from leastaction.run.starts import Starts
 from leastaction.run.watched import WatchedEnergy
-
 
 ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING)  # of a trajectory
 

@@ -21,7 +21,7 @@ from leastaction.linear import Quadratic
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.paths import Paths
-from leastaction.quadrature import gauss, lobatto
+from leastaction.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 from leastaction.run import Crossings, EnergyRange, FirstCrossing
 from leastaction.store import StoreError
 from leastaction.trace import const
@@ -45,6 +45,8 @@ __all__ = [
     "UnstableStepError",
     "__version__",
     "analysis",
+    "chebyshev",
+    "clenshaw_curtis",
     "const",
     "ensemble",
     "galerkin",
@@ -55,7 +57,9 @@ __all__ = [
     "method",
     "open",
     "problems",
+    "radau",
     "resume",
     "rk4",
+    "rule",
     "tangent",
 ]

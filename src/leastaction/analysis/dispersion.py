@@ -158,6 +158,11 @@ def dispersion(method: str | Method) -> Dispersion:
     import sympy
 
     chosen = method_named(method)
+    if isinstance(chosen, Galerkin) and not chosen.symmetric:
+        raise ValueError(
+            f"{chosen.name} is not symmetric in time: its ellipse is tilted, and the closed forms here are those of "
+            "symmetric members; analysis.stability and analysis.iteration_matrix take it"
+        )
     phase = _first(lambda count: [a - (k == 0) for k, a in enumerate(_phase_terms(chosen, count))])
     if isinstance(chosen, RungeKutta4):
         return Dispersion(chosen, phase, Leading(sympy.Rational(-1, 72), 6))

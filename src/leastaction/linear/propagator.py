@@ -109,8 +109,8 @@ class Propagator:
 
         From q = 0 a step moves by 2 ξ p, and from p = 0 it changes the momentum by −2 ζ q: two half states give φ.
         """
-        if self.system.C is not None or not isinstance(self.method, Galerkin):
-            raise ValueError("φ is conserved by the members PsNrQu on systems without damping")
+        if self.system.C is not None or not isinstance(self.method, Galerkin) or not self.method.symmetric:
+            raise ValueError("φ is conserved by the symmetric members PsNrQu on systems without damping")
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         zero = np.zeros_like(q)
         return float(p @ self._increments(zero, p, None)[0] - q @ self._increments(q, zero, None)[1]) / 4

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 
 from leastaction.methods.galerkin import Galerkin, galerkin
 from leastaction.methods.rk4 import RungeKutta4, rk4
-from leastaction.quadrature import gauss, lobatto
+from leastaction.quadrature import READY, Quadrature, chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 
 Method = Galerkin | RungeKutta4
 
@@ -31,7 +33,16 @@ _FAMILIES = {  # names of many methods: which one?
     "la.galerkin(s, la.lobatto(s))",
 }
 
-_FAMILY_NAME = re.compile(r"P(\d+)N(\d+)Q(\d+)(Gau|Lob)?", re.IGNORECASE)
+_FAMILY_NAME = re.compile(rf"P(\d+)N(\d+)Q(\d+)({'|'.join(READY)})?", re.IGNORECASE)
+_OWN = re.compile(r"P(\d+)N\d+Q\d+([A-Za-z]+)\[([^;]+);([^;]+?)(; floats)?\]")
+_RULES: dict[str, Callable[[int], Quadrature]] = {
+    "gau": gauss,
+    "lob": lobatto,
+    "radl": partial(radau, end="left"),
+    "radr": partial(radau, end="right"),
+    "che": chebyshev,
+    "cle": clenshaw_curtis,
+}
 
 
 def family(max_s: int = 5, max_r: int | None = None) -> Iterator[Galerkin]:
@@ -60,6 +71,8 @@ def method(name: str | Method) -> Method:
         return ALIASES[key]
     if match := _FAMILY_NAME.fullmatch(name.strip()):
         return _member(name.strip(), *match.groups())
+    if match := _OWN.fullmatch(name.strip()):
+        return _own(*match.groups())
     if key in _FAMILIES:
         raise ValueError(_FAMILIES[key])
     known = [*ALIASES, *(member.name for member in family())]
@@ -67,21 +80,27 @@ def method(name: str | Method) -> Method:
     hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
     raise ValueError(
         f"unknown method {name!r}. {hint}Known are {', '.join(ALIASES)}, "
-        "and PsNrQu with Gau or Lob, such as 'P3N4Q6Lob'."
+        "and PsNrQu with Gau, Lob, RadL, RadR, Che or Cle, such as 'P3N4Q6Lob'."
     )
 
 
-def _member(name: str, s: str, r: str, u: str, rule: str | None) -> Galerkin:
+def _member(name: str, s: str, r: str, u: str, suffix: str | None) -> Galerkin:
     rules = []
-    if int(r) >= 1 and (rule or "gau").lower() == "gau":
-        rules.append(gauss(int(r)))
-    if int(r) >= 2 and (rule or "lob").lower() == "lob":
-        rules.append(lobatto(int(r)))
+    for key in [suffix.lower()] if suffix else ["gau", "lob"]:
+        if int(r) >= (2 if key in ("lob", "cle") else 1):
+            rules.append(_RULES[key](int(r)))
     for candidate in rules:
         if candidate.order == int(u):
             return galerkin(int(s), candidate)
     orders = " or ".join(f"P{s}N{r}Q{candidate.order}{candidate.family}" for candidate in rules)
     raise ValueError(
-        f"{name!r} does not exist: a rule of {r} points has order u = 2r (Gauss) or 2r − 2 (Lobatto, r ≥ 2)"
-        + (f"; did you mean {orders}?" if orders else ".")
+        f"{name!r} does not exist: a rule of {r} points has order u = 2r (Gau), 2r − 2 (Lob, r ≥ 2), 2r − 1 (RadL, "
+        "RadR), and r or r + 1, whichever is even (Che; Cle, r ≥ 2)" + (f"; did you mean {orders}?" if orders else ".")
     )
+
+
+def _own(s: str, name: str, c: str, b: str, floats: str | None) -> Galerkin:
+    """A member with a rule of one's own, from its text."""
+    nodes, weights = ([x.strip() for x in numbers.split(",")] for numbers in (c, b))
+    made = rule(nodes, weights, name)
+    return galerkin(int(s), replace(made, floats=True) if floats else made)

@@ -40,6 +40,11 @@ class RungeKutta4:
         return "rk4" if self.form == "hamilton" else "rk4-lagrange"
 
     @property
+    def text(self) -> str:
+        """What `la.method` makes it from again."""
+        return self.name
+
+    @property
     def order(self) -> int:
         return 4
 

@@ -10,6 +10,7 @@ True
 """
 
 from leastaction import analysis, linear, problems
+from leastaction.analysis.discrete_lagrangian import discrete_lagrangian
 from leastaction.analysis.tangent import tangent
 from leastaction.archives import open, resume
 from leastaction.ensemble import ensemble
@@ -48,6 +49,7 @@ __all__ = [
     "chebyshev",
     "clenshaw_curtis",
     "const",
+    "discrete_lagrangian",
     "ensemble",
     "galerkin",
     "gauss",

@@ -166,9 +166,10 @@ def clenshaw_curtis(r: int) -> Quadrature:
 def rule(c: Sequence[Any], b: Sequence[Any], name: str = "Own") -> Quadrature:
     """A rule of one's own: ∫₀¹ f ≈ Σ_i b_i f(c_i).
 
-    Numbers are exact, as everywhere: text ("1/3", "1/2 - sqrt(3)/6"), Fraction, SymPy numbers. Floats may be given,
-    too: then moments are compared to rounding, and runs with more digits use these binary numbers. The order u is the
-    number of moments that agree, Σ_i b_i c_i^k = 1/(k + 1) for k < u. `name` stands in the name of methods, PsNrQu*name*.
+    Numbers are exact, as everywhere: text ("1/3", "1/2 - sqrt(3)/6"), Fraction, SymPy numbers. Floats may be
+    given, too: then moments are compared to rounding, and runs with more digits use these binary numbers. The
+    order u is the number of moments that agree, Σ_i b_i c_i^k = 1/(k + 1) for k < u. `name` stands in the name of
+    methods, PsNrQu*name*.
 
     >>> boole = rule([0, "1/4", "1/2", "3/4", 1], ["7/90", "32/90", "12/90", "32/90", "7/90"], "Boole")
     >>> boole.order, boole.symmetric

@@ -124,6 +124,10 @@ class Step:
         """How many numbers the block params has."""
         return dict(self.terms[0].program.inputs)["params"]
 
+    def controls(self, digits: int) -> list[Any]:
+        """d_0 … d_s as mpmath numbers."""
+        return list(self.method.exact_table(digits)["d"])
+
     def samples(self, term: Term, digits: int | None = None) -> Samples:
         """The points of a term, in float64 or as mpmath numbers."""
         return samples(self.method, term.at, digits)

@@ -33,6 +33,11 @@ def positions(path: Path, t: Reals) -> Reals:
         asked = float(times[outside][0])
         raise ValueError(f"the path covers t = {float(begin):g} … {float(end):g}; asked for t = {asked:g}")
     n = path.system.n
+    if path.every > 1 and path.method.branch == "any":
+        raise ValueError(
+            "with branch='any' the states between the stored ones are not known: steps solved again may have other "
+            "roots. Run with every=1; the cubic through each two states is taken then"
+        )
     if len(path) == 1 or not times.size:
         return np.broadcast_to(path.q[0], (*t.shape, n)).copy()
     result = np.empty((len(times), n), path.q.dtype)
@@ -86,7 +91,7 @@ def _free(path: Path, impacts: _Impacts, index: NDArray[np.int64], tau: Reals) -
     """q at places τ of the steps `index`, before their impacts, if there are any."""
     wanted, inverse = np.unique(index, return_inverse=True)
     left = _states(path, impacts, wanted)
-    if isinstance(path.method, Galerkin):
+    if isinstance(path.method, Galerkin) and path.method.branch == "followed":
         t = path.t[0] + wanted * path.h
         return _polynomial(path, path.method, path.h, t, left, inverse, tau)
     right = _states(path, impacts, wanted + 1)

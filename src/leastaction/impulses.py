@@ -36,6 +36,10 @@ def accumulated(path: Path, along: Direction) -> Reals:
     """∫ F · x dt since the start at every stored time, (K,), for the direction x(q, v) of `along`."""
     if not path.system.forced:
         return path.reals.array(np.zeros(len(path)))
+    if path.method.branch == "any":
+        raise ValueError(
+            "what forces have done is not known of a run with branch='any': steps solved again may have other roots"
+        )
     found = [path.reals.array([0])]
     for states in _pieces(path):
         steps = [len(one) - 1 for one in states]

@@ -66,6 +66,7 @@ SOLVER = Record.of(
         "constant": "1 if M depends on parameters alone",
         "diagonal": "1 if M is diagonal",
         "has_chord": "1 if the mass chord may be tried",
+        "checked": "0 if any root will do",
         "chords": "mass chords that cost about as much as to solve a step by Newton",
         "mass": "kernel of M at one point, for `lanes` lanes",
         "point": "kernel of f, m and their derivatives at one point, for one lane",

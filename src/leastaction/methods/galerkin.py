@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import mpmath
 import numpy as np
@@ -37,6 +37,7 @@ from leastaction.quadrature import (
 
 FloatArray = NDArray[np.float64]
 
+Branch = Literal["followed", "any"]
 EPS = 2.0**-52
 
 
@@ -98,12 +99,16 @@ class Table:
 class Galerkin:
     """PsNrQu: degree s, r quadrature nodes, quadrature order u. Symplectic, order min(2s, u); symmetric if the rule is.
 
+    The equations of a coarse step have several roots: the one taken is followed from h → 0, or, with the branch "any",
+    what Newton's iteration finds.
+
     >>> galerkin(2, lobatto(3)).name
     'P2N3Q4Lob'
     """
 
     s: int
     rule: Quadrature
+    branch: Branch = "followed"
 
     @property
     def name(self) -> str:
@@ -122,7 +127,8 @@ class Galerkin:
     @property
     def text(self) -> str:
         """What `la.method` makes it from again: its name, and behind it nodes and weights of one's own."""
-        return f"P{self.s}N{self.rule.r}Q{self.rule.order}{self.rule.text}"
+        own = "" if self.branch == "followed" else ", any branch"
+        return f"P{self.s}N{self.rule.r}Q{self.rule.order}{self.rule.text}{own}"
 
     @cached_property
     def table(self) -> Table:
@@ -139,7 +145,7 @@ class Galerkin:
         return _exact_table(self.s, self.rule, digits)
 
     def __repr__(self) -> str:
-        return self.name
+        return self.name if self.branch == "followed" else f"{self.name}, any branch"
 
 
 def galerkin(s: int, rule: Quadrature) -> Galerkin:

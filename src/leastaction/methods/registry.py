@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import get_args
 
-from leastaction.methods.galerkin import Galerkin, galerkin
+from leastaction.methods.galerkin import Branch, Galerkin, galerkin
 from leastaction.methods.rk4 import RungeKutta4, rk4
 from leastaction.quadrature import READY, Quadrature, chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 
 Method = Galerkin | RungeKutta4
+ANY_BRANCH = ", any branch"
 
 ALIASES: dict[str, Method] = {
     "midpoint": galerkin(1, gauss(1)),
@@ -69,6 +71,8 @@ def method(name: str | Method) -> Method:
     key = name.strip().lower().replace("ö", "o").replace("_", "-").replace(" ", "-")
     if key in ALIASES:
         return ALIASES[key]
+    if name.endswith(ANY_BRANCH):
+        return with_branch(name.removesuffix(ANY_BRANCH), "any")
     if match := _FAMILY_NAME.fullmatch(name.strip()):
         return _member(name.strip(), *match.groups())
     if match := _OWN.fullmatch(name.strip()):
@@ -82,6 +86,18 @@ def method(name: str | Method) -> Method:
         f"unknown method {name!r}. {hint}Known are {', '.join(ALIASES)}, "
         "and PsNrQu with Gau, Lob, RadL, RadR, Che or Cle, such as 'P3N4Q6Lob'."
     )
+
+
+def with_branch(name: str | Method, branch: Branch) -> Method:
+    """The same method with another choice of roots."""
+    if branch not in get_args(Branch):
+        raise ValueError(f"branch must be 'followed' or 'any'; got {branch!r}")
+    chosen = method(name)
+    if isinstance(chosen, Galerkin):
+        return replace(chosen, branch=branch)
+    if branch == "any":
+        raise ValueError(f"{chosen.name} solves no equations, so that there are no branches: leave branch= out")
+    return chosen
 
 
 def _member(name: str, s: str, r: str, u: str, suffix: str | None) -> Galerkin:

@@ -49,6 +49,11 @@ class RungeKutta4:
         return 4
 
     @property
+    def branch(self) -> Literal["followed"]:
+        """There are no equations to solve, so that there is one branch."""
+        return "followed"
+
+    @property
     def nodes(self) -> Row:
         """The times of a step, as parts of it, at which f is wanted: each once."""
         return tuple(sorted(set(self.c)))

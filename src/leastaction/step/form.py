@@ -119,6 +119,11 @@ class Step:
     def s(self) -> int:
         return self.method.s
 
+    @property
+    def checked(self) -> bool:
+        """Whether its root must be the one that is connected with the motion at h → 0."""
+        return self.method.branch == "followed"
+
     @cached_property
     def params(self) -> int:
         """How many numbers the block params has."""

@@ -78,7 +78,7 @@ class GalerkinStepper(Run):
         """Predict, or follow from h = 0; solve; go to the end of the step."""
         t = (self._t + self.done * self._h).mid()
         if self._z is None:
-            found = self._continue(t)
+            found = self._begin(t)
         else:
             reach = [max((REACH * a).mid(), (GOING * b).mid()) for a, b in zip(self._longest, self._ahead, strict=True)]
             found = self._solve(t, self._z, reach, None if self._careful else self._pace)
@@ -89,6 +89,11 @@ class GalerkinStepper(Run):
             return Failure(found.status, left, found.iterations, found.fraction)
         self._take(t, found.solution)
         return None
+
+    def _begin(self, t: Any) -> Found:
+        """A step without a prediction: by continuation, or, where any root will do, first from its velocity."""
+        v = None if self._layout.checked else self.mechanics.invert(t, self._q, self._p, self._v)
+        return self._continue(t) if v is None else self._solve(t, self._uniform(v, self._sweeps(1.0)), None)
 
     def now(self) -> Balls:
         return self._q + self._p
@@ -113,18 +118,18 @@ class GalerkinStepper(Run):
     def _lengths(self, z: Balls) -> Balls:
         return lengths(self._layout.places[: self.n], z)
 
-    def _solve(self, t: Any, z: Balls, reach: Balls, pace: Pace | None = None) -> Found:
+    def _solve(self, t: Any, z: Balls, reach: Balls | None, pace: Pace | None = None) -> Found:
         """The step from the state at t, predicted by z."""
         problem = Problem(self._sweeps(1.0), t, self._q, self._p, self.bits)
         solution = solve_step(problem, z, reach, self._still, pace)
         if solution.good:
             return Found(solution, GOING_WELL, solution.iterations, 1.0)
-        self._continued += 1
-        found = self._continue(t)
+        found = self._begin(t) if reach else self._continue(t)
         return Found(found.solution, found.status, found.iterations + solution.iterations, found.fraction)
 
     def _continue(self, t: Any) -> Found:
         """The step from the state at t, followed from h = 0: the rule is `step.continuation`."""
+        self._continued += self._z is not None
         v = self.mechanics.invert(t, self._q, self._p, self._v)
         if v is None:
             return Found(None, SINGULAR, 0, 0.0)

@@ -92,7 +92,7 @@ class Layout:
     def __init__(self, step: Step, params: Balls, digits: int) -> None:
         n, s, m = step.n, step.s, step.multipliers
         self.terms = [Sampled(step, term, params, digits) for term in step.terms]
-        self.n, self.s, self.N = n, s, s * (n + m)
+        self.n, self.s, self.N, self.checked = n, s, s * (n + m), step.checked
         self.sizes = (n, m)
         self.places = [range(j, s * n, n) for j in range(n)] + [range(s * n + a, self.N, m) for a in range(m)]
         self.pools = self._where_read()

@@ -31,7 +31,10 @@ SYSTEMS = {
 }
 METHODS = (
     "simpson",
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("P3N3Q6Gau", "P2N2Q3RadR", "rk4", "rk4-lagrange")),
+    *(
+        pytest.param(name, marks=pytest.mark.slow)
+        for name in ("P3N3Q6Gau", "P2N2Q3RadR", "yoshida(P1N2Q2Lob)", "rk4", "rk4-lagrange")
+    ),
 )
 STEPS, EVERY = 17, 5
 KEPT = (

@@ -19,7 +19,7 @@ from leastaction.events import Event, Impact
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
-from leastaction.methods import galerkin, method, rk4
+from leastaction.methods import compose, galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.paths import Paths
 from leastaction.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
@@ -48,6 +48,7 @@ __all__ = [
     "analysis",
     "chebyshev",
     "clenshaw_curtis",
+    "compose",
     "const",
     "discrete_lagrangian",
     "ensemble",

@@ -28,6 +28,7 @@ and poles are isolated, on the whole half-line, hence nothing is missed: neither
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,7 +38,7 @@ from typing import Any
 
 from flint import fmpq, fmpq_mat, fmpq_poly, fmpz_poly
 
-from leastaction.methods import Galerkin
+from leastaction.methods import Composition, Galerkin
 from leastaction.numbers.conversion import fraction
 from leastaction.numbers.expressions import plain
 from leastaction.numbers.precision import flint_bits
@@ -79,11 +80,20 @@ class Rational:
     def __mul__(self, other: Rational) -> Rational:
         return Rational.of(self.numerator * other.numerator, self.denominator * other.denominator)
 
+    def scaled(self, factor: Any) -> Rational:
+        """The function of (factor · x)²."""
+        square = fmpq_poly([0, factor * factor])
+        return Rational.of(self.numerator(square), self.denominator(square))
+
+    def times(self, number: Any) -> Rational:
+        return Rational(self.numerator * number, self.denominator)
+
     def __truediv__(self, other: Rational) -> Rational:
         return Rational.of(self.numerator * other.denominator, self.denominator * other.numerator)
 
 
 X2 = Rational(fmpq_poly([0, 1]), fmpq_poly([1]))  # x²
+ONE = Rational(fmpq_poly([1]), fmpq_poly([1]))
 TWO = Rational(fmpq_poly([2]), fmpq_poly([1]))
 
 
@@ -91,39 +101,50 @@ TWO = Rational(fmpq_poly([2]), fmpq_poly([1]))
 class Step:
     """One step of a member of the family on the oscillator, as rational functions of x².
 
-    X, Y     h X and h Y
-    skew     zero for a symmetric rule
-    c        half the trace of M
-    a_by_x   a / x
-    b_by_x   b / x
-    rho      h²XY / x²
+    diagonal   c + δ and c − δ
+    a_by_x     a / x
+    b_by_x     b / x
+    c          half the trace of M
+    rho        (1 − c²) / a²
+    X, Y       h X and h Y
     """
 
-    X: Rational
-    Y: Rational
-    skew: Rational
+    diagonal: tuple[Rational, Rational]
+    a_by_x: Rational
+    b_by_x: Rational
 
     @property
     def c(self) -> Rational:
-        return (self.X - self.Y) / (self.X + self.Y)
-
-    @property
-    def a_by_x(self) -> Rational:
-        return TWO / (self.X + self.Y)
-
-    @property
-    def b_by_x(self) -> Rational:
-        return (self.rho + self.skew * self.skew / X2) * self.a_by_x
-
-    @property
-    def diagonal(self) -> tuple[Rational, Rational]:
-        """c + δ and c − δ."""
-        delta = self.skew * self.a_by_x
-        return self.c + delta, self.c - delta
+        return (self.diagonal[0] + self.diagonal[1]) / TWO
 
     @property
     def rho(self) -> Rational:
-        return self.X * self.Y / X2
+        return (ONE - self.c * self.c) / (X2 * self.a_by_x * self.a_by_x)
+
+    @property
+    def X(self) -> Rational:
+        return (ONE + self.c) / self.a_by_x
+
+    @property
+    def Y(self) -> Rational:
+        return (ONE - self.c) / self.a_by_x
+
+    def after(self, other: Step) -> Step:
+        """This step, done after another one."""
+        (a, d), (e, h) = self.diagonal, other.diagonal
+        return Step(
+            (a * e - X2 * self.b_by_x * other.a_by_x, d * h - X2 * self.a_by_x * other.b_by_x),
+            self.a_by_x * e + d * other.a_by_x,
+            a * other.b_by_x + self.b_by_x * h,
+        )
+
+    def scaled(self, factor: Any) -> Step:
+        """The step of the length factor · h."""
+        return Step(
+            (self.diagonal[0].scaled(factor), self.diagonal[1].scaled(factor)),
+            self.a_by_x.scaled(factor).times(factor),
+            self.b_by_x.scaled(factor).times(factor),
+        )
 
 
 def moments(rule: Quadrature, count: int) -> list[Any]:
@@ -170,8 +191,12 @@ def _own_moments(rule: Quadrature, count: int) -> list[Any]:
 
 
 @lru_cache(maxsize=128)
-def exact_step(method: Galerkin) -> Step:
-    """One step of the method on the oscillator."""
+def exact_step(method: Galerkin | Composition) -> Step:
+    """One step of the method on the oscillator; of a composition with factors that are rational, or rounded to
+    OWN_BITS.
+    """
+    if isinstance(method, Composition):
+        return _composed(method)
     s = method.s
     mu = moments(method.rule, 2 * s + 1)
     # (1 − y)/2 and (1 + y)/2 carry the end values; y^k − y^{k−2} are zero at the ends.
@@ -194,8 +219,25 @@ def exact_step(method: Galerkin) -> Step:
         return Rational.of(_determinant(N, [i, *inner], [j, *inner]), _determinant(N, inner, inner))
 
     first, mixed, last = schur(0, 0), schur(0, 1), schur(1, 1)
-    mean = (first + last) / TWO
-    return Step(mean - mixed, -(mean + mixed), (last - first) / TWO)
+    return Step((-last / mixed, -first / mixed), -ONE / mixed, (first * last - mixed * mixed) / (X2 * mixed))
+
+
+def _composed(method: Composition) -> Step:
+    digits = math.ceil(OWN_BITS * math.log10(2))
+    root, whole = exact_step(method.root), None
+    for factor in method.factors(digits):
+        number = _fraction(factor, method)
+        step = root.scaled(fmpq(number.numerator, number.denominator))
+        whole = step if whole is None else step.after(whole)
+    assert whole is not None
+    return whole
+
+
+def _fraction(factor: Any, method: Composition) -> Fraction:
+    """A factor as it was given, if that is rational; else rounded."""
+    number = fraction(to_mpf(factor, OWN_BITS))
+    simple = number.limit_denominator(10**12)
+    return simple if not method.known and simple in method.given else number
 
 
 def _determinant(N: list[list[Any]], rows: Sequence[int], columns: Sequence[int]) -> Any:

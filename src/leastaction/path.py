@@ -389,7 +389,7 @@ def check_times(t: NDArray[Any], h: Any, every: int) -> None:
 def method_of_file(name: Any) -> Method:
     """The method that a file names; one of many nodes would take long to compute."""
     head, _, own = text(name, "method", MOST_LETTERS).partition("[")
-    degrees = [int(number) for number in re.findall(r"\d{1,9}", head)]
+    degrees = [int(number) for number in re.findall(r"[PNQ](\d{1,9})", head, re.IGNORECASE)]
     if max(degrees, default=0) > 2 * MOST_NODES or own.count(",") > 2 * MOST_NODES:
         raise ValueError(f"methods of more than {MOST_NODES} nodes are not read from files; got {name!r}")
     return method(name)

@@ -36,7 +36,7 @@ from leastaction.analysis.tables import table
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
-from leastaction.methods import Galerkin, Method, galerkin
+from leastaction.methods import Composition, Galerkin, Method, galerkin
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, all_finite
 from leastaction.quadrature import gauss
@@ -71,6 +71,11 @@ def discrete_lagrangian(
     4
     """
     chosen = method_named(method)
+    if isinstance(chosen, Composition):
+        raise ValueError(
+            f"{chosen.name} is a composition: its L_d is the sum of those of its steps, stationary in the positions "
+            f"between them; ask for those of {chosen.root.name} with h times each factor"
+        )
     if not isinstance(chosen, Galerkin):
         raise ValueError(f"{chosen.name} is not variational and has no discrete Lagrangian; take a member PsNrQu")
     if isinstance(system, Quadratic):

@@ -129,6 +129,7 @@ SOLVER = Record.of(
 MOST_EVENTS = 16
 STATUS, STEPS, ITERATIONS, CONTINUED, CROSSINGS = range(5)
 COUNTS = CROSSINGS + MOST_EVENTS
+ADDRESSES = 11  # of what `run.run` is given, of each phase of a composition
 
 RUN = Record.of(
     "Run",
@@ -212,6 +213,8 @@ RUN = Record.of(
     reals={
         "start": "time of step 0",
         "step": "h",
+        "period": "the time from one step to the next: h, unless others are done between them (`loops.composed`) …",
+        "offset": "… and where in it a step begins, in parts of it",
         "undone": "what was left undone in a step, at most",
         "failure": "of the last step that failed: what was left, the largest fraction of h solved, iterations",
         "errors": "of the candidates of a prediction",
@@ -252,6 +255,8 @@ RK4 = Record.of(
         **{field.name: field.meaning for field in POINTS.fields if field.kind == "reals"},
         "start": "time of step 0",
         "step": "h",
+        "period": "the time from one step to the next: h, unless others are done between them (`loops.composed`) …",
+        "offset": "… and where in it a step begins, in parts of it",
         "tableau": "c = a and b of each stage",
         "rate": "what a stage gives",
         "argument": "what it is taken at",

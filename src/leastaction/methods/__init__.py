@@ -1,5 +1,6 @@
 """Methods are data: a table and a name. One registry serves integration, tests, command line and documentation."""
 
+from leastaction.methods.composition import Composition, compose
 from leastaction.methods.galerkin import Branch, Galerkin, Table, galerkin
 from leastaction.methods.registry import ALIASES, Method, family, method, with_branch
 from leastaction.methods.rk4 import RungeKutta4, rk4
@@ -7,10 +8,12 @@ from leastaction.methods.rk4 import RungeKutta4, rk4
 __all__ = [
     "ALIASES",
     "Branch",
+    "Composition",
     "Galerkin",
     "Method",
     "RungeKutta4",
     "Table",
+    "compose",
     "family",
     "galerkin",
     "method",

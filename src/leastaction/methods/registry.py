@@ -9,11 +9,13 @@ from dataclasses import replace
 from functools import partial
 from typing import get_args
 
+from leastaction.methods.composition import KNOWN, Composition, compose, made_of
 from leastaction.methods.galerkin import Branch, Galerkin, galerkin
 from leastaction.methods.rk4 import RungeKutta4, rk4
+from leastaction.numbers.notation import exact
 from leastaction.quadrature import READY, Quadrature, chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 
-Method = Galerkin | RungeKutta4
+Method = Galerkin | Composition | RungeKutta4
 ANY_BRANCH = ", any branch"
 
 ALIASES: dict[str, Method] = {
@@ -37,6 +39,7 @@ _FAMILIES = {  # names of many methods: which one?
 
 _FAMILY_NAME = re.compile(rf"P(\d+)N(\d+)Q(\d+)({'|'.join(READY)})?", re.IGNORECASE)
 _OWN = re.compile(r"P(\d+)N\d+Q\d+([A-Za-z]+)\[([^;]+);([^;]+?)(; floats)?\]")
+_COMPOSED = re.compile(rf"(compose|{'|'.join(KNOWN)})\((.*)\)")
 _RULES: dict[str, Callable[[int], Quadrature]] = {
     "gau": gauss,
     "lob": lobatto,
@@ -64,13 +67,15 @@ def method(name: str | Method) -> Method:
     >>> method("P3N4Q6Lob").order
     6
     """
-    if isinstance(name, Galerkin | RungeKutta4):
+    if isinstance(name, Galerkin | Composition | RungeKutta4):
         return name
     if not isinstance(name, str):
         raise TypeError(f"expected a method or its name, such as 'simpson' or 'P3N4Q6Lob'; got {name!r}")
     key = name.strip().lower().replace("ö", "o").replace("_", "-").replace(" ", "-")
     if key in ALIASES:
         return ALIASES[key]
+    if match := _COMPOSED.fullmatch(name.strip()):
+        return _composed(*match.groups())
     if name.endswith(ANY_BRANCH):
         return with_branch(name.removesuffix(ANY_BRANCH), "any")
     if match := _FAMILY_NAME.fullmatch(name.strip()):
@@ -95,6 +100,10 @@ def with_branch(name: str | Method, branch: Branch) -> Method:
     chosen = method(name)
     if isinstance(chosen, Galerkin):
         return replace(chosen, branch=branch)
+    if isinstance(chosen, Composition):
+        base = with_branch(chosen.base, branch)
+        assert not isinstance(base, RungeKutta4)
+        return replace(chosen, base=base)
     if branch == "any":
         raise ValueError(f"{chosen.name} solves no equations, so that there are no branches: leave branch= out")
     return chosen
@@ -120,3 +129,15 @@ def _own(s: str, name: str, c: str, b: str, floats: str | None) -> Galerkin:
     nodes, weights = ([x.strip() for x in numbers.split(",")] for numbers in (c, b))
     made = rule(nodes, weights, name)
     return galerkin(int(s), replace(made, floats=True) if floats else made)
+
+
+def _composed(kind: str, inside: str) -> Composition:
+    """A composition from its text."""
+    if kind != "compose":
+        return compose(inside, kind)
+    floats = inside.endswith("; floats")
+    base, _, numbers = inside.removesuffix("; floats").rpartition(";")
+    chosen = method(base)
+    if not isinstance(chosen, Galerkin | Composition):
+        raise ValueError(f"{chosen.name} is not composed")
+    return made_of(chosen, tuple(exact(x.strip()) for x in numbers.split(",")), floats)

@@ -50,12 +50,23 @@ class GalerkinStepper(Run):
 
     INTEGERS = ("steps", "iterations", "most", "continued", "careful", "predicted", "still")
 
-    def __init__(self, mechanics: Mechanics, step: Step, start: Start, row: Row | None = None) -> None:
+    def __init__(
+        self,
+        mechanics: Mechanics,
+        step: Step,
+        start: Start,
+        row: Row | None = None,
+        phase: tuple[Any, Any] = (0, 1),
+    ) -> None:
+        """`phase` is, of a composition, where in a whole step these begin, and how long they are, in parts of h."""
         self.row = row or Row.whole(step.n)
         self.mechanics, self.n, self.s, self.bits = mechanics, step.n, step.s, mechanics.bits
         digits = round(self.bits * 0.302) + 2
         with flint_bits(self.bits):
-            self._t, self._h = ball(start.t), ball(start.h)
+            self._offset, self._part = (ball(mpmath.mpf(x)) for x in phase)
+            self._period = ball(start.h)
+            self._t = (ball(start.t) + self._offset * self._period).mid()
+            self._h = (self._part * self._period).mid()
             self._q, self._p, self._v = balls(start.q), balls(start.p), balls(start.v)
             self._layout = Layout(step, balls(start.params), digits)
             table = step.method.exact_table(digits)
@@ -76,7 +87,7 @@ class GalerkinStepper(Run):
 
     def step(self) -> Failure | None:
         """Predict, or follow from h = 0; solve; go to the end of the step."""
-        t = (self._t + self.done * self._h).mid()
+        t = (self._t + self.done * self._period).mid()
         if self._z is None:
             found = self._begin(t)
         else:

@@ -133,10 +133,11 @@ def _solved(family: str) -> Claim:
         f"some step that is connected with the motion: {names or 'none'}",
         ""
         if not unsolved
-        else "Followed from h → 0, these steps' solutions end before h is reached: a root found there anyway belongs to "
-        f"no motion, and the library does not take it. With branch='any' it takes what Newton's iteration finds: "
-        f"{len(anyway)} of these {len(unsolved)} runs then come to an end, as in the paper, and are shown by crosses (× "
-        f"for q, + for p): errors as large as the orbit, and larger. In the others Newton finds no root of some step: {none}.",
+        else "Followed from h → 0, these steps' solutions end before h is reached: a root found there anyway belongs "
+        "to no motion, and the library does not take it. With branch='any' it takes what Newton's iteration finds: "
+        f"{len(anyway)} of these {len(unsolved)} runs then come to an end, as in the paper, and are shown by crosses "
+        "(× for q, + for p), with errors as large as the orbit, and larger. In the others Newton finds no root of "
+        f"some step: {none}.",
     )
 
 

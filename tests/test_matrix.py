@@ -29,7 +29,13 @@ SYSTEMS = {
     "Lagrangian": la.Lagrangian(swing, n=2, params={"m": "3/2"}),
     "Quadratic": la.Quadratic([[2, 1], [1, "3/2"]], [[3, 1], [1, 2]], C=[["1/10", 0], [0, "1/5"]], f=["1/3", "-1/7"]),
 }
-METHODS = ("simpson", *(pytest.param(name, marks=pytest.mark.slow) for name in ("P3N3Q6Gau", "rk4", "rk4-lagrange")))
+METHODS = (
+    "simpson",
+    *(
+        pytest.param(name, marks=pytest.mark.slow)
+        for name in ("P3N3Q6Gau", "P2N2Q3RadR", "yoshida(P1N2Q2Lob)", "rk4", "rk4-lagrange")
+    ),
+)
 STEPS, EVERY = 17, 5
 KEPT = (
     {"every": EVERY, "output": [1]},

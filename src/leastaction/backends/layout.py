@@ -66,6 +66,7 @@ SOLVER = Record.of(
         "constant": "1 if M depends on parameters alone",
         "diagonal": "1 if M is diagonal",
         "has_chord": "1 if the mass chord may be tried",
+        "checked": "0 if any root will do",
         "chords": "mass chords that cost about as much as to solve a step by Newton",
         "mass": "kernel of M at one point, for `lanes` lanes",
         "point": "kernel of f, m and their derivatives at one point, for one lane",
@@ -126,6 +127,7 @@ SOLVER = Record.of(
 # Of each trajectory the loops count: its status, steps, iterations, steps solved by continuation.
 STATUS, STEPS, ITERATIONS, CONTINUED = range(4)
 COUNTS = 4
+ADDRESSES = 10  # of what `run.run` is given, of each phase of a composition
 
 RUN = Record.of(
     "Run",
@@ -204,6 +206,8 @@ RUN = Record.of(
     reals={
         "start": "time of step 0",
         "step": "h",
+        "period": "the time from one step to the next: h, unless others are done between them (`loops.composed`) …",
+        "offset": "… and where in it a step begins, in parts of it",
         "undone": "what was left undone in a step, at most",
         "failure": "of the last step that failed: what was left, the largest fraction of h solved, iterations",
         "errors": "of the candidates of a prediction",

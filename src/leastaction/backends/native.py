@@ -22,6 +22,7 @@ from leastaction.kernel import BEST, compile_ir, link_ir
 # Each loop with what it is given: arrays of i 64-bit integers or d doubles, and n an integer.
 LOOPS = {
     "run.run": "idn" + "ddi" + "dddd",
+    "composed.run": "innnndd",
     "polynomials.polynomials": "idnnddddd",
     "polynomials.events": "idnnndddi" + "dddddd",
     "points.evaluate": "nnnnddd",
@@ -64,6 +65,7 @@ def loop(name: str) -> Callable[..., None]:
             arguments.append(x.ctypes.data)
         function(*arguments)
 
+    call.address = address  # type: ignore[attr-defined]
     return call
 
 

@@ -50,6 +50,7 @@ class Backend:
     method: Galerkin
     lanes: int
     energy: bool = False
+    composed: bool = False  # the steps are those of a composition: others come between them
 
     @cached_property
     def step(self) -> Step:
@@ -57,7 +58,12 @@ class Backend:
 
     @cached_property
     def programs(self) -> StepPrograms | None:
-        """The kernels of a whole step, or None where the solver's loops do it."""
+        """The kernels of a whole step, or None where the solver's loops do it.
+
+        Kernels begin the next step where this one ends; in a composition it begins elsewhere.
+        """
+        if self.composed:
+            return None
         small = self.step.s <= MOST_DEGREE and self.step.s * self.step.n <= MOST_UNKNOWNS
         if self.lanes > 1 or small:
             return step_programs(self.system, self.method, self.energy, self.lanes > 1)
@@ -158,8 +164,8 @@ class Backend:
 
 
 @lru_cache(maxsize=64)
-def backend(system: Lagrangian, method: Galerkin, lanes: int, energy: bool = False) -> Backend:
-    return Backend(system, method, lanes, energy)
+def backend(system: Lagrangian, method: Galerkin, lanes: int, energy: bool = False, composed: bool = False) -> Backend:
+    return Backend(system, method, lanes, energy, composed)
 
 
 class Trajectories:
@@ -168,6 +174,7 @@ class Trajectories:
     row       what is stored of a state
     D         with one trajectory, the directions carried along, (C, 2n)
     check     what tells whether an event may lie in a step (`events.check`)
+    phase     of a composition: where in a whole step these begin, and how long they are, in parts of h
     """
 
     def __init__(
@@ -180,8 +187,10 @@ class Trajectories:
         *,
         D: FloatArray | None = None,
         check: Program | None = None,
+        phase: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         self.backend, self.size = backend, size
+        offset, part = phase
         self.D = _NOTHING if D is None else D
         step, L, places = backend.step, backend.lanes, backend.places
         n, s = step.n, step.s
@@ -223,7 +232,8 @@ class Trajectories:
                 "resting": max(1, RESTING // self._chords(solver)),
                 "left": at.get("left", 0), "columns": row.varied, **self._sensitive(alone, row.varied), **looks,
                 "end": 0, "most": 0, "looked": [0] * (self.groups * L), "halted": [0] * self.groups,
-                "start": [t0], "step": [h], "undone": 1, "failure": 3,
+                "start": [t0 + offset * h], "step": [part * h],
+                "period": [h], "offset": [offset], "undone": 1, "failure": 3,
                 "errors": ahead_of(backend.method).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
                 [np.nan], "push": self.solvers.pushed,
             })
@@ -302,9 +312,19 @@ class Trajectories:
     def advance(self, end: int, every: int, skipped: int, rows: FloatArray) -> None:
         """So many steps of all, or as far as they go; the state after k goes to rows[:, k // every − skipped]."""
         memory = self.solvers.memory
-        self.set(end=end, every=every or NEVER, skipped=skipped, rows=rows.shape[1])
-        arrays = self.states, self._Y, self.counts, rows, self._scratch, self.D, self._looks
-        self._run(memory.I, memory.D, self.place, *arrays)
+        self.set(end=end)
+        self._run(memory.I, memory.D, self.place, *self.given(every, skipped, rows))
+
+    def given(self, every: int, skipped: int, rows: FloatArray) -> tuple[NDArray[Any], ...]:
+        """The arrays that the loop is given, told which states go where."""
+        self.set(every=every or NEVER, skipped=skipped, rows=rows.shape[1])
+        return self.states, self._Y, self.counts, rows, self._scratch, self.D, self._looks
+
+    def addresses(self, every: int, skipped: int, rows: FloatArray) -> list[int]:
+        """What the loop is given, by addresses."""
+        memory = self.solvers.memory
+        arrays = [array.ctypes.data for array in self.given(every, skipped, rows)]
+        return [memory.I.ctypes.data, memory.D.ctypes.data, self.place, *arrays]
 
     @property
     def last(self) -> FloatArray:

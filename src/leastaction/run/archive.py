@@ -414,7 +414,7 @@ def _header(plan: Plan, size: int, length: int) -> dict[str, Any]:
         "kind": ENSEMBLE if plan.many else PATH,
         "version": __version__,
         "machine": machine(plan),
-        "method": plan.method.name,
+        "method": plan.method.text,
         "digits": plan.reals.digits,
         "t0": to_text(plan.t0),
         "h": to_text(plan.h),

@@ -19,12 +19,12 @@ from leastaction.backends.status import (
     SINGULAR,
     STOPPED,
 )
-from leastaction.backends.stepper import GalerkinStepper, RK4Lanes, Start, Stepper
+from leastaction.backends.stepper import ComposedStepper, GalerkinStepper, RK4Lanes, Start, Stepper
 from leastaction.backends.trajectories import Backend, backend
 from leastaction.events import GROWING, LAST_STATES, Watch, WatchedGalerkin, WatchedStates
 from leastaction.kernel import native_lanes
 from leastaction.lagrangian import Lagrangian
-from leastaction.methods import Galerkin, RungeKutta4
+from leastaction.methods import Composition, Galerkin, RungeKutta4
 from leastaction.numbers.rounding import Digits
 from leastaction.program import Program
 from leastaction.reading import MOST_STEPS, floats
@@ -41,10 +41,11 @@ def lanes(plan: Plan) -> int:
 
     Derivatives are carried for one at a time, and the range of the energy needs a fused step.
     """
-    if not plan.many or plan.row.varied:
+    watched = bool(plan.energies) or plan.events is not None
+    if not plan.many or plan.row.varied or (watched and isinstance(plan.method, Composition)):
         return 1
     if _explicit(plan) is not None:
-        return 1 if plan.energies or plan.events is not None else native_lanes()
+        return 1 if watched else native_lanes()
     how = _native(plan, native_lanes())
     return 1 if how is None or (plan.energies and not how.fused) else how.lanes
 
@@ -66,7 +67,8 @@ def state_size(plan: Plan, starts: Starts) -> int:
     """About how many numbers it takes to go on with a trajectory."""
     how = _native(plan, lanes(plan))
     if how is not None:
-        return int(how.lasting.sum())
+        phases = len(plan.method.parts) if isinstance(plan.method, Composition) else 1
+        return int(how.lasting.sum()) * phases
     n, s = plan.row.n, plan.method.s if isinstance(plan.method, Galerkin) else 0
     return 2 + (5 + s) * n + starts.params.shape[1] + 2 * n * plan.row.varied
 
@@ -74,8 +76,10 @@ def state_size(plan: Plan, starts: Starts) -> int:
 def _native(plan: Plan, width: int) -> Backend | None:
     """What steps so many trajectories side by side; None where other than kernels of the family do."""
     system, method = plan.system, plan.method
-    if not (isinstance(system, Lagrangian) and isinstance(method, Galerkin)) or isinstance(plan.reals, Digits):
+    if not isinstance(system, Lagrangian) or isinstance(method, RungeKutta4) or isinstance(plan.reals, Digits):
         return None
+    if isinstance(method, Composition):
+        return backend(system, method.root, width, composed=True)
     return backend(system, method, width, width > 1 and bool(plan.energies))
 
 
@@ -104,6 +108,10 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
     start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params)
     if isinstance(method, RungeKutta4):
         found: Stepper = RK4Lanes(system, method, start, plan.row, width, starts.status)
+    elif isinstance(method, Composition):
+        composed = ComposedStepper(system, method, start, plan.row, width)
+        composed.leave(starts.status)
+        found = composed
     else:
         how = (system, method, start, plan.row)
         energy, watch = bool(plan.energies), plan.events

@@ -14,7 +14,7 @@ from leastaction.backends.rows import Row
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.matrices import chosen_dofs
-from leastaction.methods import Galerkin, Method
+from leastaction.methods import Branch, Galerkin, Method, with_branch
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.run.checks import check_times, count_steps, number, positive
@@ -96,6 +96,7 @@ def plan_run(
     output: ArrayLike | None = None,
     tangent: bool | Literal["all"] = False,
     allow_unstable: bool = False,
+    branch: Branch = "followed",
     reduce: Mapping[str, Reduction] | None = None,
     events: Mapping[str, happening.Event | happening.Impact] | None = None,
     many: bool = False,
@@ -117,7 +118,7 @@ def plan_run(
         count, h = count_steps(number("h", h, arithmetic), steps, t_end, t0)
         plan = Plan(
             system=system,
-            method=method_named(method),
+            method=_method(system, method, branch, bool(reduce or events)),
             reals=arithmetic,
             t0=t0,
             h=h,
@@ -135,6 +136,23 @@ def plan_run(
         if plan.events is not None:
             check_events_begin(plan.events, t0, starts)
         return plan, starts
+
+
+def _method(system: System, method: str | Method, branch: Branch, watched: bool) -> Method:
+    """The method, with the branch that was asked for."""
+    chosen = method_named(method)
+    if branch != "followed":
+        chosen = with_branch(chosen, branch)
+    if not isinstance(chosen, Galerkin) or chosen.branch == "followed":
+        return chosen
+    if system.linear:
+        raise ValueError("the equations of a Quadratic system are linear and have one root: leave branch= out")
+    if watched:
+        raise ValueError(
+            "events= and reduce= find crossings by steps of other lengths, whose roots are followed from h → 0: leave "
+            "them out with branch='any', or compute them from the stored states"
+        )
+    return chosen
 
 
 def check_events(plan: Plan) -> None:

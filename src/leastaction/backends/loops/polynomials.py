@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from leastaction.backends.loops.legendre import invert_alone
 from leastaction.backends.loops.machine import at, call_kernel, native
-from leastaction.backends.loops.solver import alone
+from leastaction.backends.loops.solver import alone, uniform
 from leastaction.backends.loops.sweep import read_solver
 from leastaction.backends.status import GOING_WELL
 from leastaction.step.crossing import MOST_VALUES
 from leastaction.step.crossing import next_place as next_place_in_python
 from leastaction.step.crossing import tolerance as tolerance_in_python
-from leastaction.step.verdict import EPS, REACH, TINY
+from leastaction.step.verdict import EPS
 
 NAN = float("nan")
 next_place, tolerance = native(next_place_in_python), native(tolerance_in_python)
@@ -19,20 +18,12 @@ next_place, tolerance = native(next_place_in_python), native(tolerance_in_python
 @native
 def single(S, I, D, start, h):
     """S.z and S.impulse ← those of the step of length h from (t, q, p); whether it could be solved."""
-    n, s, row = S.n, S.s, S.stride
-    S.t[0] = S.at[0] = start[0]
+    n = S.n
+    S.t[0] = start[0]
     for j in range(n):
-        S.q[j] = S.at[1 + j] = start[1 + j]
-        S.p[j] = start[1 + n + j]
-    for j in range(S.params):
-        S.at[1 + 2 * n + j] = S.values[j]
-    if not invert_alone(S, S.p):
+        S.q[j], S.p[j] = start[1 + j], start[1 + n + j]
+    if not uniform(S, h):
         return False
-    for j in range(n):
-        for v in range(row):
-            S.z[j * row + v] = S.d[v + 1] * h * S.v[j] if v < s else 0.0
-        S.floor[j] = 0.0
-        S.reach[j] = max(REACH * abs(h * S.v[j]), TINY)
     status, _, _ = alone(S, I, D, h, True, False)
     return status == GOING_WELL
 

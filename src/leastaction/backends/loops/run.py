@@ -140,7 +140,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             counts[lane * COUNTS + STEPS] -= 1
             counts[lane * COUNTS + STATUS] = SINGULAR
         for i in range(T):
-            X[A.t * T + i] = A.start[0] + (k + 1) * h
+            X[A.t * T + i] = A.start[0] + (k + 1) * A.period[0]
         if A.fused == 1:
             call_kernel(A.advance, X, Y, scratch)
         else:

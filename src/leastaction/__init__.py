@@ -13,7 +13,14 @@ from leastaction import analysis, linear, problems
 from leastaction.analysis.tangent import tangent
 from leastaction.archives import open, resume
 from leastaction.ensemble import ensemble
-from leastaction.errors import DegenerateLagrangianError, RestingContact, StepFailed, TraceError, UnstableStepError
+from leastaction.errors import (
+    ConstraintError,
+    DegenerateLagrangianError,
+    RestingContact,
+    StepFailed,
+    TraceError,
+    UnstableStepError,
+)
 from leastaction.events import Event, Impact
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
@@ -21,6 +28,7 @@ from leastaction.linear import Quadratic
 from leastaction.methods import galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.paths import Paths
+from leastaction.projection import project
 from leastaction.quadrature import gauss, lobatto
 from leastaction.run import Crossings, EnergyRange, FirstCrossing
 from leastaction.store import StoreError
@@ -28,6 +36,7 @@ from leastaction.trace import const
 from leastaction.version import __version__
 
 __all__ = [
+    "ConstraintError",
     "Crossings",
     "DegenerateLagrangianError",
     "EnergyRange",
@@ -55,6 +64,7 @@ __all__ = [
     "method",
     "open",
     "problems",
+    "project",
     "resume",
     "rk4",
     "tangent",

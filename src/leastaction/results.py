@@ -14,6 +14,7 @@ from leastaction.backends.status import RESTING, Failure
 from leastaction.errors import RestingContact, StepFailed
 from leastaction.path import Path
 from leastaction.paths import Paths
+from leastaction.projection import near_singular
 from leastaction.run.archive import Disk
 from leastaction.run.batches import lanes
 from leastaction.run.drive import drive
@@ -142,6 +143,10 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
     message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {reason}"
     if failure.iterations:
         message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
+    if path.output is None:
+        singular = near_singular(path.system, path.t, path.q, path.p, path.system.values(path.params))
+        if singular is not None:
+            message, advice = f"{message}. There {singular}", "Stop before, with an event, or begin elsewhere"
     if 0 < failure.reach < 1:
         reach = failure.reach * h
         message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {reach:.3g}"

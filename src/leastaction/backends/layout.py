@@ -51,6 +51,7 @@ SOLVER = Record.of(
     number={
         "n": "coordinates",
         "components": "coordinates and multipliers",
+        "multipliers": "at each control point",
         "s": "degree",
         "lanes": "trajectories side by side",
         "width": "vectors for one number of all control points",
@@ -69,6 +70,8 @@ SOLVER = Record.of(
         "chords": "mass chords that cost about as much as to solve a step by Newton",
         "mass": "kernel of M at one point, for `lanes` lanes",
         "point": "kernel of f, m and their derivatives at one point, for one lane",
+        "end": "kernel of the End's equations e, c and e_v, c_v, for one lane, or 0",
+        "linear_end": "1 if they are linear",
         "judge_soft": "the verdict's kernels: on a mass chord, …",
         "judge_fresh": "… on an iteration with a fresh Jacobian, …",
         "judge_kept": "… and with a kept one",
@@ -80,7 +83,7 @@ SOLVER = Record.of(
         "record": "numbers that a prediction remembers of all coordinates",
     },
     tally={"iterations": "spent on the step solved last"},
-    integers={"pivots": "rows exchanged", "mass_pivots": "the same of M"},
+    integers={"pivots": "rows exchanged", "mass_pivots": "the same of M", "end_pivots": "and of the End's matrix"},
     reals={
         "h": "the step for which the terms' coefficients are …",
         "K_h": "… and that of their products",
@@ -112,7 +115,7 @@ SOLVER = Record.of(
         "V": "L_vv",
         "move": "a step of Newton's iteration for v",
         "fastest": "the largest velocities on its way",
-        "noise": "what noise is in proportion to, (2, n), and how it is passed on, (2, n, n)",
+        "noise": "what noise is in proportion to, (3, n), and how it is passed on, (2, n, n)",
         "floor": "increments of each coordinate that are rounding",
         "argument": "small inputs",
         "work": "the kernels' own",
@@ -120,6 +123,11 @@ SOLVER = Record.of(
         "reach": "per coordinate",
         "reached": "the largest fraction of h that continuation solved",
         "left": "what comes next, relative to the step",
+        "end_at": "what the End's kernel reads: t, q, v, multipliers, parameters",
+        "end_values": "what it gives",
+        "saddle": "its matrix (e_v, −c_vᵀ; c_v, 0) and the factors",
+        "end_move": "a step of Newton's iteration for v and the multipliers",
+        "pushed": "the multipliers μ that the End has found",
     },
 )
 

@@ -81,13 +81,16 @@ class Solvers:
         ahead, node = ahead_of(step.method), step.terms[0]
         judges = [verdict_program(False, soft_chords), verdict_program(True, newton_chords)]
         judges.append(verdict_program(False, newton_chords))
+        end, m = step.end, step.multipliers
         numbers = {
-            "n": n, "components": components, "s": s, "lanes": lanes, "width": width, "square": square,
-            "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params,
+            "n": n, "components": components, "multipliers": m, "s": s, "lanes": lanes, "width": width,
+            "square": square, "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params,
             "terms": place, "soft": soft, "term_count": len(terms),
             "separable": mass.separable, "constant": mass.constant, "diagonal": mass.diagonal,
             "has_chord": not step.multipliers, "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1),
+            "end": 0 if end is None else self.compiled(end.program, 1),
+            "linear_end": end is not None and end.linear,
             **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(("soft", "fresh", "kept"), judges,
             strict=True)}, "assess": self.compiled(ahead.assess_program, W, in_place=True),
             "choose": self.compiled(ahead.choose_program, lanes, in_place=True),
@@ -103,12 +106,15 @@ class Solvers:
             "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
             "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "values": step.params, "v": n,
             "at": (1 + 2 * n + step.params) * lanes, "at_values": node.slopes.output_size, "V": n * n, "move": n,
-            "fastest": n, "noise": 2 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
-            "reach": n, "reached": 1, "left": 1,
+            "fastest": n, "noise": 3 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
+            "reach": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
+            "end_values": 0 if end is None else end.slopes.output_size,
+            "saddle": (n + m) ** 2 if m else 0, "end_move": n + m, "pushed": m,
         }  # fmt: skip
         table, middle = step.method.table, middle_of(step.method)
         return {
             **numbers, "iterations": 0, "pivots": np.zeros(unknowns), "mass_pivots": np.zeros(n),
+            "end_pivots": np.zeros(n + m),
             **sizes, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method), "middle": middle,
             "slope": table.slope[1:], "d": table.d,
         }  # fmt: skip

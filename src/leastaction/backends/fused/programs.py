@@ -51,7 +51,9 @@ def step_programs(
     Wanted may be event functions g(t, q, p), and the range of the energy.
     """
     step = step_of(system, method)
-    mass = None if step.multipliers or not soft else mass_of(step)
+    if step.multipliers:
+        return None
+    mass = mass_of(step) if soft else None
     has_newton = newton_length(step) <= MOST_INSTRUCTIONS
     if not has_newton and (mass is None or chord_length(step, mass) > MOST_CHORD_INSTRUCTIONS):
         return None

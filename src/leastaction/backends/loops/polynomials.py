@@ -33,6 +33,8 @@ def single(S, I, D, start, h):
             S.z[j * row + v] = S.d[v + 1] * h * S.v[j] if v < s else 0.0
         S.floor[j] = 0.0
         S.reach[j] = max(REACH * abs(h * S.v[j]), TINY)
+    for j in range(n * row, S.components * row):
+        S.z[j] = 0.0
     status, _, _ = alone(S, I, D, h, True, False)
     return status == GOING_WELL
 

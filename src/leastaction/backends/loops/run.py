@@ -330,6 +330,7 @@ def _alone(I, D, A, S, X, i, k, count):
     for j in range(n):
         _write(A, X, A.impulse + j, i, S.impulse[j])
         X[A.floor * T + j * A.coordinate + i] = S.floor[j]
+    for j in range(S.components):
         for v in range(s):
             X[A.z * T + j * A.z_coordinate + v * A.z_control + i] = S.z[j * S.stride + v]
 

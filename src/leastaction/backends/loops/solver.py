@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leastaction.backends.loops.constraints import set_bumps, settle
 from leastaction.backends.loops.elimination import factor, solve
 from leastaction.backends.loops.legendre import invert_alone
 from leastaction.backends.loops.machine import (
@@ -113,8 +114,6 @@ def move(S, z, scale, reach, floor, replace, active):
             size = larger(size, ratio)
             limit = lanewise(reach, c, lanes)
             off, far = larger(off, sub(moved, limit)), larger(far, sub(top, mul(splat(FAR), limit)))
-        else:
-            size = larger(size, div(moved, top))
         put(scale, c, lanes, where(on, top, before))
     spoilt = where(sub(total, total), splat(1.0), splat(0.0))
     if lanes == 1:
@@ -391,11 +390,13 @@ def _set_noise(S):
     for j in range(n):
         for k in range(n):
             S.V[j * n + k] = m_v[j * n + k]
-    for j in range(2 * n + 2 * n * n):
+    for j in range(3 * n + 2 * n * n):
         S.noise[j] = 0.0
+    if S.multipliers > 0:
+        set_bumps(S, at(S.noise, 2 * n))
     if not factor(S.V, S.mass_pivots, n, n):
         return
-    slow, fast = at(S.noise, 2 * n), at(S.noise, 2 * n + n * n)
+    slow, fast = at(S.noise, 3 * n), at(S.noise, 3 * n + n * n)
     for k in range(n):
         momentum, force = abs(S.p[k]), abs(values[k])
         for i in range(n):
@@ -416,9 +417,9 @@ def _set_noise(S):
 def _set_floor(S, h):
     """S.floor ← NOISE g for a step of this length."""
     n = S.n
-    slow, fast = at(S.noise, 2 * n), at(S.noise, 2 * n + n * n)
+    slow, fast = at(S.noise, 3 * n), at(S.noise, 3 * n + n * n)
     for j in range(n):
-        S.floor[j] = NOISE * h * (S.noise[j] + h * S.noise[n + j])
+        S.floor[j] = NOISE * (S.noise[2 * n + j] + h * (S.noise[j] + h * S.noise[n + j]))
     for _ in range(min(n, PASSED_ON)):
         for j in range(n):
             S.move[j] = S.floor[j]
@@ -429,18 +430,24 @@ def _set_floor(S, h):
 
 @native
 def _prolong(S, grown):
-    """S.z^m ← the polynomial of S.last at grown · d_m, by Lagrange's formula (d_0 = 0 carries the value 0)."""
+    """S.z^m ← the polynomial of S.last at grown · d_m, by Lagrange's formula (d_0 = 0 carries the value 0).
+
+    Multipliers stay.
+    """
     s, row, d = S.s, S.stride, S.d
+    for c in range(S.n, S.components):
+        for m in range(s):
+            S.z[c * row + m] = S.last[c * row + m]
     for m in range(1, s + 1):
         x = grown * d[m]
-        for c in range(S.components):
+        for c in range(S.n):
             S.z[c * row + m - 1] = 0.0
         for v in range(1, s + 1):
             weight = 1.0
             for i in range(s + 1):
                 if i != v:
                     weight *= (x - d[i]) / (d[v] - d[i])
-            for c in range(S.components):
+            for c in range(S.n):
                 S.z[c * row + m - 1] += weight * S.last[c * row + v - 1]
 
 
@@ -458,7 +465,7 @@ def alone(S, I, D, h, predicted, later):
         status = newton(S, I, D, S.q, S.p, S.z, S.scale, S.reach)
         spent = S.iterations[0]
         if status == GOING_WELL:
-            return status, spent, False
+            return _ended(S, h), spent, False
     prepare(S, I, D, h, False)
     set_given(S, I, D, S.terms, S.t, S.values)
     if S.soft != S.terms:
@@ -470,4 +477,14 @@ def alone(S, I, D, h, predicted, later):
         noisy += 1
     if later and status == GOING_WELL:  # it may be noise that has misled the others
         _set_floor(S, abs(h))
+    if status == GOING_WELL:
+        status = _ended(S, h)
     return status, spent, True
+
+
+@native
+def _ended(S, h):
+    """The status of a step whose equations are solved, after the End's are where there are constraints."""
+    if S.multipliers == 0 or settle(S, S.end, h):
+        return GOING_WELL
+    return SINGULAR

@@ -36,6 +36,7 @@ def take_lane(A, S, X, i):
         S.q[j], S.p[j] = X[(A.q + j) * T + i], X[(A.p + j) * T + i]
         S.reach[j] = X[A.reach * T + j * A.coordinate + i]
         S.floor[j] = X[A.floor * T + j * A.coordinate + i]
+    for j in range(S.components):
         for v in range(A.s):
             S.z[j * row + v] = X[A.z * T + j * A.z_coordinate + v * A.z_control + i]
         for v in range(A.s, row):

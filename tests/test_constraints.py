@@ -231,6 +231,61 @@ def test_rest_and_almost_rest():
     assert 1e-7 < abs(path.q[:, 2]).max() < 1e-5
 
 
+def tangents(q, p):
+    """A basis of the directions (dq, dp) tangent to g = 0 and ġ = 0, of the pendulums."""
+    M = np.array([1.0, 1.0, 2.0, 2.0])
+
+    def rows(x):
+        d = x[2:] - x[:2]
+        return 2 * np.array([[*x[:2], 0, 0], [*-d, *d]])
+
+    level = np.block([[rows(q), np.zeros((2, 4))], [rows(p / M), rows(q) / M]])
+    return np.linalg.svd(level)[2][4:].T
+
+
+def curve(e):
+    """Consistent states along a curve, as (q, p)."""
+    a, b = 0.7 + 0.3 * e, 1.1 - 0.2 * e
+    return places(a, b), speeds(a, b, 0.4 + e, -0.3 + 0.5 * e) * np.array([1.0, 1.0, 2.0, 2.0])
+
+
+@pytest.mark.parametrize("digits", [None, 30])
+@pytest.mark.parametrize("name", ["midpoint", "P2N2Q4Gau", "P3N4Q6Lob"])
+def test_the_tangent_map_is_symplectic_on_the_manifold(name, digits):
+    """And it is the derivative: along a curve of consistent states, by gravity and by h."""
+    q, p = curve(0.0)
+    q0, v0 = la.project(PENDULUMS, q, p / np.array([1.0, 1.0, 2.0, 2.0]), digits=digits)
+    path = la.integrate(PENDULUMS, name, q0=q0, v0=v0, h=0.02, steps=20, tangent="all", digits=digits)
+    T, S = path.tangent[-1].astype(float), path.sensitivity[-1].astype(float)
+    N = tangents(q, p)
+    J = np.block([[np.zeros((4, 4)), np.eye(4)], [-np.eye(4), np.zeros((4, 4))]])
+    assert abs(N.T @ (T.T @ J @ T - J) @ N).max() < 1e-13
+    B = tangents(path.q[-1].astype(float), path.p[-1].astype(float))
+    assert abs(T @ N - B @ (B.T @ T @ N)).max() < 1e-13  # what it leads to is tangent again
+
+    def end(e=0.0, g=9.81, h=0.02):
+        q, p = curve(e)
+        found = la.integrate(PENDULUMS, name, q0=q, p0=p, h=h, steps=20, params={"g": g})
+        return np.concatenate([found.q[-1], found.p[-1]])
+
+    d = 1e-4
+    along = (np.concatenate(curve(d)) - np.concatenate(curve(-d))) / (2 * d)
+    np.testing.assert_allclose(T @ along, (end(d) - end(-d)) / (2 * d), atol=1e-7)
+    np.testing.assert_allclose(S[:, 2], (end(g=9.81 + d) - end(g=9.81 - d)) / (2 * d), atol=1e-7)
+    np.testing.assert_allclose(S[:, -1], (end(h=0.02 + 1e-6) - end(h=0.02 - 1e-6)) / 2e-6, rtol=1e-6, atol=1e-4)
+
+
+def test_time_in_the_constraints_counts_in_the_tangent_map():
+    q0, v0 = la.project(HARD, [0.6, -0.8, 1.4, -1.4], [0.3, 0.4, -0.2, 0.5])
+    by_h = la.integrate(HARD, "simpson", q0=q0, v0=v0, h=0.05, steps=10, tangent="all").sensitivity[-1][:, -1]
+
+    def end(h):
+        path = la.integrate(HARD, "simpson", q0=q0, v0=v0, h=h, steps=10)
+        return np.concatenate([path.q[-1], path.p[-1]])
+
+    np.testing.assert_allclose(by_h, (end(0.05 + 1e-6) - end(0.05 - 1e-6)) / 2e-6, rtol=1e-6, atol=1e-7)
+
+
 # -------------------------------------------------------------------------------------------------- starts
 
 
@@ -367,3 +422,106 @@ def test_files_and_processes(tmp_path):
     resumed = la.resume(tmp_path / "run.zarr", steps=60)
     np.testing.assert_array_equal(np.asarray(resumed.q[:]), whole.q)
     np.testing.assert_array_equal(np.asarray(resumed.p[:]), whole.p)
+
+
+def test_digits_are_the_same_motion():
+    """At 40 digits: both levels to all of them, and float64 is its rounding."""
+    q0, v0 = la.project(HARD, [0.6, -0.8, 1.4, -1.4], [0.3, 0.4, -0.2, 0.5], digits=40)
+    fine = la.integrate(HARD, "simpson", q0=q0, v0=v0, h="1/20", steps=20, digits=40)
+    rough = la.integrate(HARD, "simpson", q0=q0.astype(float), v0=v0.astype(float), h=0.05, steps=20)
+    np.testing.assert_allclose(fine.q.astype(float), rough.q, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(fine.multipliers.astype(float), rough.multipliers, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(fine.reaction().astype(float), rough.reaction(), rtol=0, atol=1e-13)
+    from leastaction.numbers.rounding import Digits
+    from leastaction.projection import sizes_at
+
+    with fine.reals.working():
+        at = sizes_at(HARD, Digits(40), fine.t[-1], fine.q[-1], fine.velocity()[-1], HARD.values(None, Digits(40)))
+        assert all(abs(x) < 1e-40 for x in (*at["g"], *at["c"]))
+    with pytest.raises(la.ConstraintError, match=r"la\.project\(system, q0, v0, digits=40\)"):
+        la.integrate(HARD, "simpson", q0=q0.astype(float), v0=v0.astype(float), h=0.05, steps=20, digits=40)
+
+
+@pytest.mark.slow
+def test_orders_at_60_digits():
+    """2s for s ≤ 6, in q, p and λ; Gauss with r = s and s + 1, Lobatto with r = s + 1."""
+    q0, v0 = la.project(HARD, [0.6, -0.8, 1.4, -1.4], [0.3, 0.4, -0.2, 0.5], digits=60)
+
+    def end(name, h):
+        path = la.integrate(HARD, name, q0=q0, v0=v0, h=h, t_end="1/2", digits=60)
+        return [path.q[-1], path.p[-1], path.multipliers[-1]]
+
+    exact = end("P9N9Q18Gau", "1/96")
+    for s in range(1, 7):
+        for name in (f"P{s}N{s}Q{2 * s}Gau", f"P{s}N{s + 1}Q{2 * s + 2}Gau", f"P{s}N{s + 1}Q{2 * s}Lob"):
+            errors = [
+                [float(abs(a - b).max()) for a, b in zip(end(name, h), exact, strict=True)] for h in ("1/32", "1/64")
+            ]
+            orders = np.log2(np.array(errors[0]) / np.array(errors[1]))
+            assert (abs(orders - 2 * s) < 0.2).all(), (name, orders)
+
+
+# ---------------------------------------------------------------------------------------- events and impacts
+
+
+def test_events_lie_on_the_constraints():
+    a = 1.2
+    path = la.integrate(
+        ROD, "P4N4Q8Gau", q0=[2 * np.sin(a), -2 * np.cos(a)], v0=[0, 0], h=0.05, steps=100,
+        events={"bottom": la.Event(lambda q, p: q[0]), "end": la.Event(lambda t, q, p: t - 4.33, stop=True)},
+    )  # fmt: skip
+    bottom = path.events["bottom"]
+    assert bottom.count == 3 and abs((bottom.q**2).sum(axis=1) - 4).max() < 1e-14
+    np.testing.assert_allclose(np.diff(bottom.t), bottom.t[0] * 2, rtol=1e-9)
+    assert path.t[-1] == 4.33
+
+
+@pytest.mark.parametrize("digits", [None, 25])
+def test_impacts_keep_the_constraints(digits):
+    """A rod against a wall: as the pendulum with one angle does it, with its derivative."""
+    a = 1.2
+    q0, v0 = la.project(ROD, [2 * np.sin(a), -2 * np.cos(a)], [0, 0], digits=digits)
+    path = la.integrate(
+        ROD,
+        "P4N4Q8Gau",
+        q0=q0,
+        v0=v0,
+        h=0.05,
+        steps=80,
+        digits=digits,
+        events={"wall": la.Impact(lambda q: q[0] + 0.5)},
+    )
+    angle = la.Lagrangian(lambda q, v, g, l: 0.5 * l**2 * v[0] ** 2 + g * l * np.cos(q[0]), n=1, params=ROD.params)
+    wall = la.Impact(lambda q: 2 * np.sin(q[0]) + 0.5)
+    free = la.integrate(angle, "P4N4Q8Gau", q0=[a], v0=[0], h=0.05, steps=80, events={"wall": wall})
+    assert path.events["wall"].count == free.events["wall"].count == 2
+    np.testing.assert_allclose(path.events["wall"].t.astype(float), free.events["wall"].t, atol=1e-11)
+    np.testing.assert_allclose(path.q[:, 0].astype(float), 2 * np.sin(free.q[:, 0]), atol=1e-10)
+    if digits is None:
+        assert max(levels(path)) < ROUND_OFF
+
+
+def test_the_derivative_passes_impacts():
+    def start(e):
+        a = 1.2 + e
+        return [2 * np.sin(a), -2 * np.cos(a)], [0.6 * np.cos(a), 0.6 * np.sin(a)]
+
+    def run(e, **more):
+        q0, v0 = start(e)
+        wall = {"wall": la.Impact(lambda q: q[0] + 0.5, restitution=0.8)}
+        return la.integrate(ROD, "P4N4Q8Gau", q0=q0, v0=v0, h=0.05, steps=60, events=wall, **more)
+
+    path = run(0.0, tangent=True)
+    assert path.events["wall"].count == 2
+    left, right = run(-1e-5), run(1e-5)
+    change = np.concatenate([right.q[-1] - left.q[-1], right.p[-1] - left.p[-1]]) / 2e-5
+    along = (np.concatenate(start(1e-5)) - np.concatenate(start(-1e-5))) / 2e-5
+    np.testing.assert_allclose(path.tangent[-1] @ along, change, atol=1e-8)
+
+
+def test_a_wall_that_the_constraints_hold_is_refused():
+    with pytest.raises(ArithmeticError, match="depends on the constraints"):
+        la.integrate(
+            ROD, "simpson", q0=[2.0, 0.0], v0=[0, 0], h=0.05, steps=80,
+            events={"wall": la.Impact(lambda t, q: q @ q - 3 - t)},
+        )  # fmt: skip

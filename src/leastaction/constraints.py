@@ -83,7 +83,8 @@ def end(constraints: Program, node: Program, sensitive: Program) -> End:
         motion = at(moving)
         outputs = {"e": "m", "c": "c", "e_v": "m_v", "c_v": "c_v"}
         if whole:
-            outputs |= {"e_q": "m_q", "c_q": "c_q", "e_t": "m_t", "c_t": "c_t", "e_w": "m_w", "c_w": "c_params"}
+            outputs |= {"e_q": "m_q", "c_q": "c_q", "m_q": "m_q", "e_t": "m_t", "c_t": "c_t", "m_t": "m_t"}
+            outputs |= {"e_w": "m_w", "c_w": "c_params", "m_w": "m_w"}
         found = {}
         for name, block in outputs.items():
             values = (motion if name.startswith("c") else momentum)[block]

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends import points
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
-from leastaction.constraints import end, geometry, held
+from leastaction.constraints import end, geometry, held, reaction
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.forces import taken, total_force, with_force
 from leastaction.kernel import fingerprint
@@ -332,6 +332,12 @@ class Lagrangian:
 
         second = derivatives(self.program, second=True, parameters=True)
         return self._node(second, f_t="Lqt", m_t="Lvt", f_w="Lqw", m_w="Lvw")
+
+    @property
+    def sensitive_terms(self) -> tuple[Program, ...]:
+        """What the terms give, with all derivatives."""
+        still = () if self.constraints is None else (reaction(self.constraints, parameters=True),)
+        return (self.sensitive_node, *still)
 
     def _node(self, second: Program, **further: str) -> Program:
         n, Lqv = self.n, second.output("Lqv")

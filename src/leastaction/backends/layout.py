@@ -28,6 +28,8 @@ TERM = Record.of(
         "pairs": "how many pairs of stencils they combine",
         "time": "where among the numbers read t is, or −1",
         "params": "where the parameters begin, or −1",
+        "by_time": "where derivatives by time are among the numbers that `slopes` gives, if there are …",
+        "by_params": "… and those by the parameters",
     },
     integers={
         "gather": "(where read, component, stencil, 1 if it begins with the state q) for each number read",
@@ -198,8 +200,7 @@ RUN = Record.of(
         "left": "what would come next, relative to the step (fused)",
         "columns": "directions carried along: none, or 2n and perhaps one for each parameter and one for h",
         "sensitive": "where the terms with derivatives by time and parameters are, or those without",
-        "by_time": "where these derivatives are among the numbers that the kernel gives",
-        "by_params": "",
+        "end_slopes": "kernel of the End with all its derivatives, or 0",
         "check": "kernel that tells whether an event may lie in a step, or 0",
         "look_size": "numbers that it reads",
         "looks": "steps in doubt that there is room for",

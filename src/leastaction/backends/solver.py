@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -84,8 +85,8 @@ class Solvers:
         end, m = step.end, step.multipliers
         numbers = {
             "n": n, "components": components, "multipliers": m, "s": s, "lanes": lanes, "width": width,
-            "square": square, "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params,
-            "terms": place, "soft": soft, "term_count": len(terms),
+            "square": square, "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W,
+            "params": step.params, "terms": place, "soft": soft, "term_count": len(terms),
             "separable": mass.separable, "constant": mass.constant, "diagonal": mass.diagonal,
             "has_chord": not step.multipliers, "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1),
@@ -164,6 +165,7 @@ class Solvers:
             "params": first("params") if sizes["params"] and any(i >= first("params") for i in used) else -1,
             "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
             "reads": reads,
+            **{name: _first(dense, block) for name, block in (("by_time", "f_t"), ("by_params", "f_w"))},
             "raw": 2 * r + 6 * r * s, "A": 3 * s * groups * W, "E": 3 * r * width * W,
             "K": len(pairs) * r * square * W, "point": groups * program.input_size * W, "values": groups * outputs * W,
         }  # fmt: skip
@@ -176,15 +178,22 @@ class Solvers:
         derivatives = sum(slopes.code[k] != ("const", 0.0) for k in slopes.results) - len(scatter)
         return record, (value_cost, groups * work(slopes) + moves + derivatives * square * r)
 
-    def add_sensitive(self, step: Step, slopes: Program) -> int:
-        """Lay out the node term once more, its kernel with derivatives by time and parameters; returns where it is."""
-        W, node = native_lanes(), step.terms[0]
-        record, _ = self._term(step, node, node.program, slopes, 1, -(-step.s // W), -(-(step.s + 1) * step.s // W))
-        return self.memory.add((TERM, record))
+    def add_sensitive(self, step: Step, slopes: Sequence[Program]) -> int:
+        """Lay out the terms once more, their kernels with derivatives by time and parameters; returns where."""
+        W = native_lanes()
+        width, square = -(-step.s // W), -(-(step.s + 1) * step.s // W)
+        terms = zip(step.terms, slopes, strict=True)
+        records = [self._term(step, term, term.program, given, 1, width, square)[0] for term, given in terms]
+        return self.memory.add(*((TERM, record) for record in records))
 
     def finish(self) -> Solvers:
         self.memory.finish()
         return self
+
+
+def _first(slopes: Program | None, block: str) -> int:
+    """Where a block begins among the numbers given, 0 if there is none."""
+    return slopes.output_slice(block).start if slopes is not None and block in dict(slopes.outputs) else 0
 
 
 def _chords(ratio: float) -> int:

@@ -252,11 +252,11 @@ class Trajectories:
     def _sensitive(self, alone: int, columns: int) -> dict[str, int]:
         """The terms along whose derivatives so many directions are carried."""
         step, solvers = self.backend.step, self.solvers
-        found = {"sensitive": solvers.terms[alone], "by_time": 0, "by_params": 0}
+        found = {"sensitive": solvers.terms[alone], "end_slopes": 0}
         if columns > 2 * step.n:
-            slopes = self.backend.system.sensitive_node
-            found["sensitive"] = solvers.add_sensitive(step, slopes)
-            found["by_time"], found["by_params"] = (slopes.output_slice(name).start for name in ("f_t", "f_w"))
+            found["sensitive"] = solvers.add_sensitive(step, self.backend.system.sensitive_terms)
+        if columns and step.end is not None:
+            found["end_slopes"] = solvers.compiled(step.end.slopes, 1)
         return found
 
     def number(self, name: str) -> int:

@@ -84,6 +84,12 @@ class Motion(Protocol):
         ...
 
 
+def held_rows(system: Any, evaluate: Callable[[Program], NDArray[Any]]) -> NDArray[Any]:
+    """The gradients of constraints, (m, n), by what evaluates a Program of (t, q, v, params) at one state."""
+    m = getattr(system, "m", 0)
+    return evaluate(system.geometry.select("G")).reshape(m, system.n) if m else np.zeros((0, system.n))
+
+
 class FloatMotion:
     """The motion of a Lagrangian system in float64: what all methods share."""
 
@@ -108,7 +114,10 @@ class FloatMotion:
         gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
         g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
         assert e is not None
-        return thrown_back(self, gradient, g_t, e, t, state[:n], state[n:].astype(LONG), EPS).astype(float)
+        G = held_rows(self.system, lambda program: points.evaluate(program, self._rows(np.array([t]), state[None]))[0])
+        return thrown_back(self, gradient, g_t, e, t, state[:n], state[n:].astype(LONG), EPS, G.astype(LONG)).astype(
+            float
+        )
 
     def velocity(self, t: float, q: FloatArray, p: NDArray[Any]) -> NDArray[Any]:
         """v(q, p), with more digits than float64 has where L is quadratic in v: p = M v + p(v = 0)."""
@@ -267,7 +276,9 @@ class DetachedMotion:
         gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
         g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
         assert e is not None
-        return thrown_back(self, gradient, g_t, e, t, state[:n], state[n:], self.eps)
+        system = getattr(self._mechanics, "system", self._mechanics)
+        G = held_rows(system, lambda program: self._evaluated(program, np.array([t], self.dtype), state[None])[0])
+        return thrown_back(self, gradient, g_t, e, t, state[:n], state[n:], self.eps, G)
 
     def velocity(self, t: Any, q: NDArray[Any], p: NDArray[Any]) -> NDArray[Any]:
         return self._mechanics.velocity(q, p, t, self._start.params)

@@ -116,7 +116,7 @@ def plan_run(
             "events= is for la.integrate: each trajectory has events of its own, as many as happen. In la.ensemble ask "
             "for reduce={'top': la.FirstCrossing(g)} or la.Crossings(g, most=100), or run the trajectories one by one"
         )
-    check_constraints(system, method_named(method), digits, tangent)
+    check_constraints(system, method_named(method))
     with arithmetic.working():
         t0 = number("t0", t0, arithmetic)
         t_end = None if t_end is None else number("t_end", t_end, arithmetic)
@@ -142,7 +142,7 @@ def plan_run(
         return plan, starts
 
 
-def check_constraints(system: System, method: Method, digits: int | None, tangent: bool | Literal["all"]) -> None:
+def check_constraints(system: System, method: Method) -> None:
     """Refuse what is not reached where constraints hold."""
     if not system.m:
         return
@@ -151,8 +151,6 @@ def check_constraints(system: System, method: Method, digits: int | None, tangen
             f"{method.name} has no multipliers: on the equations of the accelerations its steps would drift off the "
             "constraints. Take a member of the Galerkin family, such as 'simpson' or 'P3N3Q6Gau'"
         )
-    if digits is not None or tangent:
-        raise ValueError("digits= and tangent= are for systems without constraints")
 
 
 def check_events(plan: Plan) -> None:
@@ -160,8 +158,8 @@ def check_events(plan: Plan) -> None:
     if plan.events is None:
         return
     system = plan.system
-    if plan.events.impacts and system.m:
-        raise ValueError("la.Impact is for systems without constraints")
+    if plan.events.impacts and isinstance(system, Lagrangian) and system.m and system.hessian.depends("Lvv", "v"):
+        raise ValueError("la.Impact where constraints hold is for Lagrangians that are quadratic in the velocities")
     if not plan.row.varied:
         return
     if not (isinstance(system, Lagrangian) and isinstance(plan.method, Galerkin)) or isinstance(plan.reals, Digits):

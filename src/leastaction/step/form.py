@@ -111,7 +111,7 @@ class End:
     """Where a step ends that has constraints: the equations e = p⁻ and c = 0 for v and μ.
 
     program   (t, q, v, multipliers, params) ↦ e, c, and e_v, c_v: e is linear in μ, with −c_vᵀ
-    slopes    the same and behind it e_q, c_q, e_t, c_t, e_w, c_w, w being the parameters
+    slopes    the same and behind it e_q, c_q, m_q, e_t, c_t, m_t, e_w, c_w, m_w, w being the parameters
     linear    whether e is linear in v, too
     """
 

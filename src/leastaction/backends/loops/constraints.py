@@ -94,6 +94,49 @@ def set_saddle(S):
 
 
 @native
+def linearise(S, kernel, h):
+    """After `settle` by the kernel of all derivatives: S.end_values ← those at v and μ, S.saddle ← the factors."""
+    n, m = S.n, S.multipliers
+    if not settle(S, kernel, h):
+        return False
+    for i in range(m):
+        S.end_at[1 + 2 * n + i] = S.pushed[i]
+    call_kernel(kernel, S.end_at, S.end_values, S.work)
+    set_saddle(S)
+    return factor(S.saddle, S.end_pivots, n + m, n + m)
+
+
+@native
+def settle_along(S, d, e, when):
+    """d = (dq⁺, dp⁻) ← (dq⁺, dp⁺), the derivative of the End; e ≥ 0 names the parameter, or behind them h, that varies.
+
+    By h the time changes, dt⁺ = `when` dh. With (e_v, −Gᵀ; G, 0) (dv, dμ) = (dp⁻, 0) − (e, c)_q dq⁺ − (e, c)_t dt⁺ −
+    (e, c)_w dw it is dp⁺ = m_q dq⁺ + m_v dv + m_t dt⁺ + m_w dw.
+    """
+    n, m, P = S.n, S.multipliers, S.params
+    N = n + m
+    mass = at(S.end_values, N)
+    by_q = at(mass, n * N)  # of e, of c, and of m
+    by_t = at(by_q, n * (N + n))
+    by_w = at(by_t, N + n)
+    x = S.end_move
+    for j in range(N):
+        x[j] = d[n + j] if j < n else 0.0
+        for k in range(n):
+            x[j] -= by_q[j * n + k] * d[k]
+        if e >= 0:
+            x[j] -= by_w[j * P + e] if e < P else when * by_t[j]
+    solve(S.saddle, S.end_pivots, N, N, x)
+    for j in range(n):
+        total = 0.0
+        for k in range(n):
+            total += by_q[(N + j) * n + k] * d[k] + mass[j * n + k] * x[k]
+        if e >= 0:
+            total += by_w[(N + j) * P + e] if e < P else when * by_t[N + j]
+        d[n + j] = total
+
+
+@native
 def set_bumps(S, bumps):
     """bumps_j ← by how much rounding of g, in units of what it is summed from, moves each coordinate.
 

@@ -525,3 +525,45 @@ def test_a_wall_that_the_constraints_hold_is_refused():
             ROD, "simpson", q0=[2.0, 0.0], v0=[0, 0], h=0.05, steps=80,
             events={"wall": la.Impact(lambda t, q: q @ q - 3 - t)},
         )  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------- analysis
+
+
+def test_analysis_knows_constraints():
+    q, p = curve(0.0)
+    for name in ("midpoint", "simpson", "P4N5Q8Lob"):
+        assert la.analysis.symplectic_defect(PENDULUMS, name, q, p, 0.05) < 1e-13
+        assert la.analysis.reversibility_defect(PENDULUMS, name, q, p, 0.05) < 1e-13
+    found = la.analysis.convergence((PENDULUMS, q, p), "simpson", t_end=0.5)
+    assert abs(found.order - 4) < 0.1
+    found = la.analysis.convergence(la.problems.get("pendulum-cartesian"), "P3N3Q6Gau")
+    assert abs(found.order - 6) < 0.1
+    exponents = la.analysis.lyapunov(PENDULUMS, "simpson", q0=places(2, 2.5), v0=np.zeros(4), h=0.01, steps=3000)
+    assert exponents.exponents.shape == (4,) and exponents.largest > 0.5 and exponents.pairing < 0.3
+
+
+def test_symmetries_of_constrained_systems():
+    """What L and the constraints both have: a rod takes away translations, a hoop that turns the rotation."""
+    assert la.analysis.symmetries(PENDULUMS).names == ()
+    assert [one.name for one in la.analysis.symmetries(PENDULUMS).discrete] == ["reflection of q0, q2"]
+    sphere = la.analysis.symmetries(la.problems.get("spherical-pendulum").system)
+    assert sphere.names == ("rotation in the plane (q0, q1)",) and sphere.energy
+    hoop = la.analysis.symmetries(la.problems.get("rotating-hoop").system)
+    assert hoop.names == () and not hoop.energy
+
+    def free(q, v, m):
+        return 0.5 * (m @ (v.reshape(3, 2) ** 2).sum(axis=1))
+
+    def triangle(q):
+        x = q.reshape(3, 2)
+        return ((x - x[[1, 2, 0]]) ** 2).sum(axis=1) - 1.0
+
+    rest = {"n": 6, "params": {"m": [1.0, 2.0, 3.0]}, "constraints": triangle}
+    for system in (la.Lagrangian(free, **rest), la.Lagrangian(free, **rest, force=lambda q, v: -0.1 * v)):
+        found = la.analysis.symmetries(system)
+        assert len(found) == 4  # two translations, the rotation, and that of the centre alone
+        q0, v0 = la.project(system, [0, 0, 1, 0, 0.5, 0.8], [1.0, 0.2, -0.3, 0.5, 0.1, -0.7])
+        check = found.check(la.integrate(system, "simpson", q0=q0, v0=v0, h=0.05, steps=200))
+        assert "to round-off" in repr(check).splitlines()[4]
+        assert all("to round-off" in line for line in repr(check).splitlines()[2:6])

@@ -239,6 +239,32 @@ def check_starts(
             raise ConstraintError(_off(one, off, good, given, which, arithmetic))
 
 
+@lru_cache(maxsize=32)
+def _slopes(constraints: Program) -> Program:
+    """(t, q, v, params) ↦ c, c_q, c_v = G."""
+    return jacobian(rate(constraints), "q", "v")
+
+
+def tangent_basis(system: Lagrangian, t: float, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
+    """Directions (dq, dp) tangent to g = 0 and ġ = 0 at (q, p), orthonormal, (2n, 2(n − m)); all without constraints.
+
+    ġ = c(q, v(q, p)) changes by (c_q − G m_v⁻¹ m_q) dq + G m_v⁻¹ dp.
+    """
+    n, m = system.n, system.m
+    if system.constraints is None:
+        return np.eye(2 * n)
+    v = system.velocity(q, p, t, params)
+    row = np.concatenate([[t], q, v, params])[None]
+    program = _slopes(system.constraints)
+    at, node = points.evaluate(program, row)[0], points.evaluate(system.node, row)[0]
+    c_q, G = (at[program.output_slice(name)].reshape(m, n) for name in ("c_q", "c_v"))
+    m_q, m_v = (node[system.node.output_slice(name)].reshape(n, n) for name in ("m_q", "m_v"))
+    pulled = np.linalg.solve(m_v.T, G.T).T  # G m_v⁻¹
+    rows = np.block([[G, np.zeros((m, n))], [c_q - pulled @ m_q, pulled]])
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.linalg.svd(rows)[2][2 * m :].T
+
+
 def _one(here: Look, k: Any) -> Look:
     return Look(*(getattr(here, name)[k : k + 1] for name in here.__dataclass_fields__))
 

@@ -34,6 +34,7 @@ HUGE = 1e300
 # A coordinate that others set in motion moves for the first time in a later iteration: to the rate it counts as this.
 WOKEN = 0.1
 PASSED_ON = 4  # from coordinate to coordinate noise is followed so many times
+SHARED = 2.0**-10  # this part of it, in the metric of the mass, constraints pass on to any other
 # Where what was SEEN of an iteration, and what the verdict says, are in their arrays.
 SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE = range(9)
 SOLVED, ENDED, GOOD, DOUBTED, KEEP, LEFT = range(6)
@@ -426,6 +427,13 @@ def _set_floor(S, h):
         for j in range(n):
             for k in range(n):
                 S.floor[j] += h * (slow[j * n + k] + h * fast[j * n + k]) * S.move[k]
+    if S.multipliers > 0:
+        mass, top = at(S.at_values, 2 * n + 3 * n * n), 0.0
+        for j in range(n):
+            top = max(top, S.floor[j] * abs(mass[j * n + j]) ** 0.5)
+        for j in range(n):
+            if mass[j * n + j] != 0.0:
+                S.floor[j] = max(S.floor[j], SHARED * top / abs(mass[j * n + j]) ** 0.5)
 
 
 @native

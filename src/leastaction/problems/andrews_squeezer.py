@@ -108,4 +108,6 @@ def andrews_squeezer(mom: Any = "33e-3") -> Problem:
         },
         settings={"mom": mom},
         invariants={},
+        period=symbolic("3/100", "period"),
+        period_of="the time of the reference",
     )

@@ -75,6 +75,8 @@ def falling_chain(m: Any = "1/10", g: Any = "9.81", l: Any = "1/10", count: Any 
         params=params,
         settings={**params, "count": sp.Integer(count)},
         invariants={"energy": energy},
+        period=sp.sqrt(2 * half * l / g),
+        period_of="a free fall to the bend",
     )
 
 

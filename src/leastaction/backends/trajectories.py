@@ -34,7 +34,7 @@ NEVER = 2**62  # steps after which a state is stored that is not to be stored
 # After a step for which chords did not do, those to follow begin with Newton: so many, divided by the chords that cost
 # about as much.
 RESTING = 64
-KERNELS = ("advance", "inner", "lift", "outer", "restart", "fresh", "kept")
+KERNELS = ("advance", "inner", "lift", "outer", "restart", "fresh", "kept", "settle")
 
 # Single trajectories of higher degree or of more unknowns than these are faster with the points side by side.
 MOST_DEGREE = 3
@@ -201,9 +201,11 @@ class Trajectories:
         T = backend.stride
         if backend.fused and backend.spread == 1:
             z_coordinate, z_control = T, n * T
+            held = (s * n * T, T, step.multipliers * T)
         else:
             z_coordinate = (places["z"].stop - places["z"].start) // (n + step.multipliers) * T
             z_control = T // backend.spread
+            held = (n * z_coordinate, z_coordinate, z_control)
         self._check = None if check is None else compile_program(check)
         looks: dict[str, Any] = {"check": 0, "look_size": 0, "looks": 0, "look": 1, "doubt": 1}
         if self._check is not None:
@@ -217,7 +219,9 @@ class Trajectories:
                 **{name: kernels[name].address if name in kernels else 0 for name in KERNELS},
                 "solver": solver, "alone": alone, "lanes": L, "stride": T, "groups": self.groups, "size": backend.size,
                 **{name: at[name] for name in ("t", "params", "alive", "q", "p", "carry", "z", "impulse", "trouble")},
-                "z_coordinate": z_coordinate, "z_control": z_control, "coordinate": 1 if backend.spread > 1 else T,
+                "z_coordinate": z_coordinate, "z_control": z_control,
+                **dict(zip(("held", "held_multiplier", "held_control"), held, strict=True)),
+                "coordinate": 1 if backend.spread > 1 else T,
                 **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
                 **{name: at[name] for name in ("reach", "length", "floor", "started")},
                 **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "failed", "scale")},

@@ -109,6 +109,8 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tan
                     _iterate_softly(A, X, Y, scratch)
                 if A.fresh != 0:
                     _iterate_fused(A, X, Y, scratch)
+                if A.settle != 0:
+                    call_kernel(A.settle, X, Y, scratch)
             else:
                 _iterate(I, D, A, S, X)
             if _any(trouble, L):
@@ -330,9 +332,12 @@ def _alone(I, D, A, S, X, i, k, count):
     for j in range(n):
         _write(A, X, A.impulse + j, i, S.impulse[j])
         X[A.floor * T + j * A.coordinate + i] = S.floor[j]
-    for j in range(S.components):
         for v in range(s):
             X[A.z * T + j * A.z_coordinate + v * A.z_control + i] = S.z[j * S.stride + v]
+    for j in range(S.multipliers):
+        for v in range(s):
+            place = A.z * T + A.held + j * A.held_multiplier + v * A.held_control + i
+            X[place] = S.z[(n + j) * S.stride + v]
 
 
 @native

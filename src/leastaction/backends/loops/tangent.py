@@ -39,9 +39,13 @@ def take_lane(A, S, X, i):
         S.q[j], S.p[j] = X[(A.q + j) * T + i], X[(A.p + j) * T + i]
         S.reach[j] = X[A.reach * T + j * A.coordinate + i]
         S.floor[j] = X[A.floor * T + j * A.coordinate + i]
-    for j in range(S.components):
         for v in range(A.s):
             S.z[j * row + v] = X[A.z * T + j * A.z_coordinate + v * A.z_control + i]
+    for j in range(S.multipliers):
+        for v in range(A.s):
+            place = A.z * T + A.held + j * A.held_multiplier + v * A.held_control + i
+            S.z[(A.n + j) * row + v] = X[place]
+    for j in range(S.components):
         for v in range(A.s, row):
             S.z[j * row + v] = 0.0
     for j in range(A.param_count):

@@ -280,7 +280,7 @@ class WatchedGalerkin(Alone):
                     assert self.watcher.tangent is not None
                     solver.D[:] = self.watcher.tangent
                 if every and self.done % every == 0:
-                    rows[0, self.done // every - first] = solver.at()[0]
+                    rows[0, self.done // every - first] = self.row.kept(solver.at()[0])
         return self.done - begun
 
     def _directions(self) -> Direction | None:
@@ -312,7 +312,7 @@ class WatchedGalerkin(Alone):
     def at(self) -> FloatArray:
         if self._ended is None or self._ended.state is None:
             return self._solver.at()
-        found, D = self._ended.state[None, self.row.columns], self._ended.tangent
+        found, D = self._ended.state[None], self._ended.tangent
         return found if D is None else np.hstack([found, D.reshape(1, -1)])
 
     def counts(self) -> dict[str, Any]:
@@ -417,7 +417,7 @@ class WatchedStates(Alone):
 
     def at(self) -> NDArray[Any]:
         state = None if self._ended is None else self._ended.state
-        return (self._states[-1] if state is None else state)[None, self.row.columns]
+        return (self._states[-1] if state is None else state)[None]
 
     def state(self) -> dict[str, NDArray[Any]]:
         inner = {f"inner_{name}": array for name, array in self._inner.state().items()}

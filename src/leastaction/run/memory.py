@@ -21,7 +21,7 @@ class Memory:
         self.block = Block.empty(plan, len(starts), 0, plan.kept)
         self.standing = Standing.begin(plan, starts)
         if plan.every:
-            self.block.rows[:, 0] = self.standing.at
+            self.block.rows[:, 0] = plan.row.kept(self.standing.at)
 
     def done(self) -> int:
         return 0
@@ -37,10 +37,10 @@ class Memory:
         plan, standing, rows = self.plan, self.standing, self.block.rows
         if not plan.many:
             rows = rows[:, : standing.rows(plan)]
-            rows[0, -1] = standing.at[0]
+            rows[0, -1] = plan.row.kept(standing.at[0])
             return rows
         ended = np.flatnonzero(standing.steps == plan.steps) if plan.every else slice(None)
-        rows[ended, -1] = standing.at[ended]
+        rows[ended, -1] = plan.row.kept(standing.at[ended])
         return rows
 
 

@@ -56,6 +56,10 @@ class Mechanics:
         """E = p·v − L, at one point (n,) or many (K, n)."""
         return self._each(self._energy, q, p, t)[..., 0]
 
+    def force(self, q: Mpfs, v: Mpfs, t: Any) -> Mpfs:
+        """f = ∂L/∂q + F, at one point (n,) or many (K, n)."""
+        return self._each(self.force_balls, q, v, t)
+
     def external_force(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
         """F, at one point (n,) or many (K, n)."""
         external = self._external

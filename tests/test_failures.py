@@ -305,7 +305,7 @@ def test_later_increments_of_newton_tell_a_wrong_root(L, params, method, q, p, h
 
 @pytest.mark.parametrize("method", ["simpson", "P4N4Q8Gau", "rk4", "rk4-lagrange"])
 def test_collision(method):
-    """A planet that falls into the sun: the run stops there; or has passed it, with finite numbers only, and says so."""
+    """A planet that falls into the sun: the run stops there; or has passed it, with finite numbers, and says so."""
     system = case("kepler").system
     how = {"h": 0.05, "steps": 200}
     start = {"q0": [1.0, 0.0], "p0": [0.0, 0.0]}

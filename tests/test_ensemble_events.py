@@ -149,7 +149,7 @@ def test_reductions_are_checked():
 def test_an_event_that_is_no_number_counts_no_crossing(direction):
     """log(q) has no value once q falls below zero: the crossing of log(q) = −1 counts, what follows does not."""
     falling = la.Lagrangian(lambda q, v: 0.5 * v @ v - q[0], n=1)
-    with np.errstate(invalid="ignore"):
+    with pytest.warns(RuntimeWarning, match="no number"):
         paths = la.ensemble(
             falling,
             "simpson",

@@ -13,7 +13,14 @@ from leastaction import analysis, linear, problems
 from leastaction.analysis.tangent import tangent
 from leastaction.archives import open, resume
 from leastaction.ensemble import ensemble
-from leastaction.errors import DegenerateLagrangianError, RestingContact, StepFailed, TraceError, UnstableStepError
+from leastaction.errors import (
+    DegenerateLagrangianError,
+    EnergyWarning,
+    RestingContact,
+    StepFailed,
+    TraceError,
+    UnstableStepError,
+)
 from leastaction.events import Event, Impact
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
@@ -31,6 +38,7 @@ __all__ = [
     "Crossings",
     "DegenerateLagrangianError",
     "EnergyRange",
+    "EnergyWarning",
     "Event",
     "FirstCrossing",
     "Impact",

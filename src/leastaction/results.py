@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.status import RESTING, Failure
-from leastaction.errors import RestingContact, StepFailed
+from leastaction.errors import EnergyWarning, RestingContact, StepFailed
 from leastaction.path import Path
 from leastaction.paths import Paths
 from leastaction.run import balance
@@ -143,7 +143,7 @@ def _warn_of_losses(plan: Plan, standing: Standing, stacklevel: int) -> None:
         f"this is another motion. {plan.method.name} with h = {float(plan.h):g} is unstable here, or has stepped over "
         "something, as a collision. Take a smaller h or a method of higher order, and compare; stats['energy_lost'] "
         "keeps this",
-        RuntimeWarning,
+        EnergyWarning,
         stacklevel,
     )
 

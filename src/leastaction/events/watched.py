@@ -137,13 +137,18 @@ class Watcher:
         self.tangent: FloatArray | None = None  # and at its end, where it was thrown back
 
     def begin(self, start: Start) -> None:
-        """Refuse a run that begins behind a wall, by more than rounding."""
+        """Refuse a run that begins behind a wall, by more than rounding, or where an event function is no number."""
         state = np.concatenate([start.q, start.p]).astype(float)
         radius = 1e-14 * np.abs(np.concatenate([[float(start.t)], state]))
         row = np.concatenate([[float(start.t)], state, self.motion.params, radius])
         program = self.watch.bounds
         found = points.evaluate(program, row[None])[0]
         for item, g, spread in zip(self.watch.items, *np.split(found, 2), strict=True):
+            if np.isnan(g):
+                raise ValueError(
+                    f"the function of event {item.name!r} is not a number at the start, q = {start.q}, p = {start.p}: "
+                    "its events could not be noticed"
+                )
             if item.restitution is not None and g < -spread:
                 raise ValueError(
                     f"the motion begins behind the wall of {item.name!r}, at g = {g:.3g}: an impact keeps it where "

@@ -5,9 +5,10 @@ E − E₀ is compared with the kinetic energy of the motion, the largest that w
     K = ½ Σ_i |v_i (p_i − ∂L/∂v_i(q, 0))|.
 
 What flows between the terms of E is of the size of K, whatever the units, and whatever constants or total derivatives
-dF(q)/dt are added to L. States are looked at after 7, 37, 187, … steps, k ↦ 5k + 2, which no period divides, and
-wherever a stretch of the run ends: a few looks, at all trajectories together. An error below the rounding of the terms
-says nothing.
+dF(q)/dt are added to L. At the start, which may be at rest, it is at least |U(q + v τ + ½ a τ²) − U(q)|, U = −L(q, 0),
+at the golden section τ of the first step. States are looked at after 7, 37, 187, … steps, k ↦ 5k + 2, which no period
+divides, and wherever a stretch of the run ends: a few looks, at all trajectories together. An error below the rounding
+of the terms says nothing.
 
 A linear system is not looked at: whether h is stable on it is known before the run.
 """
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from leastaction import steppers
 from leastaction.backends import points
+from leastaction.backends.status import GOING_WELL
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.lagrangian import Lagrangian
 from leastaction.numbers.rounding import Digits
@@ -36,6 +38,7 @@ FloatArray = NDArray[np.float64]
 
 LARGE = 0.5  # of K: an error of the energy that is told
 ROUNDINGS = 1e4  # units in the last place that an error must be beyond
+GOLDEN = (5**0.5 - 1) / 2
 EPSILON = float(np.finfo(float).eps)
 # What is kept of each trajectory: E₀; the largest K and rounding of E so far; the last step after which E was right,
 # the first after which it was not, and by how much: NaN as long as it is right.
@@ -94,6 +97,7 @@ class Looks:
                 begin = np.concatenate([starts.q, starts.p], axis=1)
                 first, *measured = _measured(plan, starts, begin, *(states for _, states in found))
                 balance[:, :3], balance[:, 3] = first, 0.0
+                balance[:, 1] = np.fmax(balance[:, 1], _at_once(plan, starts))
             else:
                 measured = [*_measured(plan, starts, *(states for _, states in found))]
             for (steps, _), (E, K, rounding) in zip(found, [sizes.T for sizes in measured], strict=True):
@@ -134,6 +138,34 @@ def _measured(plan: Plan, starts: Starts, *states: NDArray[Any]) -> FloatArray:
     sizes = _sizes(q, p, v, L, f, m)
     sizes[found & np.isnan(sizes[:, 0]), 0] = np.inf  # terms beyond all floats
     return sizes.reshape(len(states), len(starts), 3)
+
+
+def _at_once(plan: Plan, starts: Starts) -> FloatArray:
+    """By how much the potential energy changes within the first step, about; NaN where that cannot be told."""
+    tau, size = GOLDEN * plan.h, len(starts)
+    if isinstance(plan.reals, Digits):
+        found = np.full(size, np.nan)
+        for i, (q, v, params) in enumerate(zip(starts.q, starts.v, starts.params, strict=True)):
+            at, rest = steppers.mechanics(plan.system, params, plan.reals), 0 * q
+            there = q + v * tau + at.acceleration(q, v, plan.t0) * tau**2 / 2
+            found[i] = abs(float(at.value(there, rest, plan.t0) - at.value(q, rest, plan.t0)))
+        return found
+    system, n = plan.system, plan.row.n
+    assert isinstance(system, Lagrangian)
+    head = np.full((size, 1), float(plan.t0))
+    values = points.evaluate(system.node, np.concatenate([head, starts.q, starts.v, starts.params], axis=1))
+    f, m_q, m_v = (values[:, system.node.output_slice(name)] for name in ("f", "m_q", "m_v"))
+    right = f - np.einsum("bjk,bk->bj", m_q.reshape(size, n, n), starts.v)
+    well = starts.status == GOING_WELL
+    a = np.full((size, n), np.nan)
+    a[well] = np.linalg.solve(m_v.reshape(size, n, n)[well], right[well][:, :, None])[:, :, 0]
+    there = starts.q + starts.v * tau + a * tau**2 / 2
+    U = [
+        points.evaluate(system.program, np.concatenate([head, q, 0 * q, starts.params], axis=1))[:, 0]
+        for q in (starts.q, there)
+    ]
+    change = np.abs(U[1] - U[0])
+    return np.where(np.isfinite(change), change, np.nan)
 
 
 def _at_digits(plan: Plan, params: NDArray[Any]) -> Callable[[NDArray[Any]], FloatArray]:

@@ -5,6 +5,7 @@ In lanes that is part of the fused step. One trajectory alone has every step's s
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends import points
 from leastaction.backends.rows import Row
-from leastaction.backends.status import STOPPED, Failure
+from leastaction.backends.status import GOING_WELL, STOPPED, Failure
 from leastaction.backends.stepper import GalerkinStepper, Start, stepper
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin
@@ -26,6 +27,16 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 BLOCK = 4096  # steps that are looked at together, at most
+
+
+def _tell_no_number(g: FloatArray) -> None:
+    """Warn of event functions that are no number."""
+    if np.isnan(g).any():
+        warnings.warn(
+            "an event function has become no number: where it is none, its crossings are not noticed",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 class WatchedLanes(GalerkinStepper):
@@ -55,6 +66,7 @@ class WatchedLanes(GalerkinStepper):
                 standing.energy[:, k] = self.run.values(name)[:, 0]
         standing.counts[...] = self.run.counts[: self.size, self.run.crossings]
         if self.plan.watch.program is not None:
+            _tell_no_number(self.run.values("g")[standing.status == GOING_WELL])
             self._refine(standing)
 
     def _refine(self, standing: Standing) -> None:
@@ -144,6 +156,7 @@ class Watched:
         stop = None
         if watch.program is not None:
             g = points.evaluate(watch.program, np.concatenate([t[:, None], states, params], axis=1))
+            _tell_no_number(g)
             stop = self._events(first, g, states)
         if watch.energy:
             part = slice(None if stop is None else stop - first + 1)

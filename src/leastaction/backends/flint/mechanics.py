@@ -52,6 +52,10 @@ class Mechanics:
         """v with ∂L/∂v(q, v) = p, at one point (n,) or many (K, n)."""
         return self._each(self._velocity, q, p, t)
 
+    def value(self, q: Mpfs, v: Mpfs, t: Any) -> Any:
+        """L, at one point (n,) or many (K, n)."""
+        return self._each(lambda s, a, b: self._value(s, *a, *b), q, v, t)[..., 0]
+
     def energy(self, q: Mpfs, p: Mpfs, t: Any, params: Any = None) -> Any:
         """E = p·v − L, at one point (n,) or many (K, n)."""
         return self._each(self._energy, q, p, t)[..., 0]

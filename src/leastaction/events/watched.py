@@ -397,6 +397,9 @@ class WatchedStates(Alone):
         t = self._start.t + np.arange(self.done - begin, self.done + done + 1) * h
         curve = neighbours_curve(t.astype(float), float(h), states.astype(float), begin)
         near, turning = surveyed(watcher.watch, curve, self._motion.params)
+        values = self._motion.values(t[begin:], states[begin:])
+        sides = np.where(values > 0, 1, np.where(values < 0, -1, 0))
+        near |= ~(sides[:-1] * sides[1:] > 0)  # whatever the curve through the states tells
         if count < 4:
             near[:] = turning[:] = True
         rows = np.flatnonzero(near.any(axis=1))
@@ -404,12 +407,11 @@ class WatchedStates(Alone):
             return None
         starts = np.concatenate([t[begin + rows, None], states[begin + rows]], axis=1)
         ends = states[begin + rows + 1]
-        values = [self._motion.values(t[begin + rows + k], states[begin + rows + k]) for k in (0, 1)]
 
         def some(of: NDArray[np.intp]) -> Curve:
             return Curve(curve.t[rows[of]], curve.h, curve.coefficients[rows[of]], curve.off[rows[of]])
 
-        survey = Survey(values[0], values[1], near[rows], turning[rows], ends, some)
+        survey = Survey(values[rows], values[rows + 1], near[rows], turning[rows], ends, some)
         found = watcher.look(step[rows], starts, survey)
         return None if found is None else (int(step[rows[found[0]]]), found[1])
 

@@ -111,3 +111,26 @@ def stored_run(kind, file):
             run |= {"steps": 60, "digits": 30}
             del run["threads"]
         la.ensemble(system, **{"method": "simpson"} | start | run)
+
+
+def chain(q, v):
+    stretch = np.diff(q)
+    return 0.5 * v @ v - np.sum(0.5 * stretch**2 + 0.25 * stretch**4) - 0.5 * q @ q
+
+
+def bits(kind):
+    """A fingerprint of all numbers of a run whose matrices are large enough for threads."""
+    import hashlib
+
+    n = 24
+    system, q, p = la.Lagrangian(chain, n=n), np.sin(np.arange(n)), np.zeros(n)
+    if kind == "path":
+        run = la.integrate(system, "P8N8Q16Gau", q, p, h=0.1, steps=40)
+    elif kind == "tangent":
+        run = la.integrate(system, "simpson", q, p, h=0.1, steps=40, tangent=True)
+    elif kind == "rk4":
+        run = la.integrate(system, "rk4", q, p, h=0.02, steps=40, tangent=True)
+    else:
+        run = la.ensemble(system, "P8N8Q16Gau", np.stack([q, q / 2, q / 5]), p, h=0.1, steps=20)
+    arrays = [run.q, run.p] + ([] if run.tangent is None else [run.tangent])
+    return hashlib.sha256(b"".join(np.asarray(x).tobytes() for x in arrays)).hexdigest()

@@ -17,6 +17,7 @@ from leastaction.ensemble import ensemble
 from leastaction.errors import (
     ConstraintError,
     DegenerateLagrangianError,
+    EnergyWarning,
     RestingContact,
     StepFailed,
     TraceError,
@@ -40,6 +41,7 @@ __all__ = [
     "ConstraintError",
     "DegenerateLagrangianError",
     "EnergyRange",
+    "EnergyWarning",
     "Event",
     "Impact",
     "Lagrangian",

@@ -72,7 +72,7 @@ class Stepper(Protocol):
         ...
 
     def at(self) -> NDArray[Any]:
-        """The states they have come to, as rows have them, (B, width)."""
+        """The whole states that they have come to, (q, p) and the derivatives carried, (B, whole_width)."""
         ...
 
     def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -207,7 +207,8 @@ class GalerkinStepper:
         return self.run.counts[: self.size, STATUS].astype(np.int8)
 
     def at(self) -> FloatArray:
-        found = np.concatenate([self.run.values("q"), self.run.values("p")], axis=1)[:, self.row.columns]
+        values = self.run.get()
+        found = np.concatenate([self.run.block(values, "q"), self.run.block(values, "p")], axis=1)
         return found if self.D is None else np.concatenate([found, self.D.reshape(1, -1)], axis=1)
 
     def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -353,7 +354,7 @@ class ComposedStepper:
         return np.max([phase.status() for phase in self.phases], axis=0)
 
     def at(self) -> FloatArray:
-        found = self._home[: self.size, self.row.columns]
+        found = self._home[: self.size].copy()
         return found if self.D is None else np.concatenate([found, self._directions.reshape(1, -1)], axis=1)
 
     def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -460,7 +461,7 @@ class RK4Stepper(Alone):
         return states
 
     def at(self) -> FloatArray:
-        return self._momenta(self.y[None].copy(), np.array([self.done]))[:, self.row.columns]
+        return self._momenta(self.y[None].copy(), np.array([self.done]))
 
     def state(self) -> dict[str, NDArray[Any]]:
         velocity = self._memory.array(self._place, "v").copy()
@@ -534,17 +535,18 @@ class RK4Lanes:
         if len(k):
             there = self.steps()[:, None] >= k
             i, j = np.nonzero(there)
-            rows[i, k[j] // every - first] = self._momenta(states[there], k[j], self._start.params[i])
+            found = self._momenta(states[there], k[j], self._start.params[i])
+            rows[i, k[j] // every - first] = found[:, self.row.columns]
         return int(self.steps().max()) - begun
 
     def _momenta(self, states: FloatArray, k: NDArray[np.int64], params: FloatArray) -> FloatArray:
-        """What rows have of states of the method after k steps."""
+        """States (q, p), of what the method works on, after k steps."""
         n = self._system.n
         if self._method.form == "lagrange" and len(states):
             t = np.asarray(self._start.t + k * self._start.h, float)
             at = np.concatenate([t[:, None], states, params], axis=1)
             states = np.concatenate([states[:, :n], evaluate(self._system.gradient.select("Lv"), at)], axis=1)
-        return states[:, self.row.columns]
+        return states
 
     def steps(self) -> NDArray[np.int64]:
         return self._counts[: self.size, 1].copy()

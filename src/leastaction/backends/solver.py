@@ -80,15 +80,15 @@ class Solvers:
         newton_chords = _chords(slope_cost / kept_cost)
         soft_chords = _chords((2 * slope_cost + kept_cost) * lanes / soft_cost)  # Newton solves each trajectory alone
         ahead, node = ahead_of(step.method), step.terms[0]
-        judges = [verdict_program(False, soft_chords), verdict_program(True, newton_chords)]
-        judges.append(verdict_program(False, newton_chords))
+        rules = ((False, soft_chords), (True, newton_chords), (False, newton_chords))
+        judges = [verdict_program(fresh, chords, step.checked) for fresh, chords in rules]
         end, m = step.end, step.multipliers
         numbers = {
             "n": n, "components": components, "multipliers": m, "s": s, "lanes": lanes, "width": width,
             "square": square, "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W,
             "params": step.params, "terms": place, "soft": soft, "term_count": len(terms),
             "separable": mass.separable, "constant": mass.constant, "diagonal": mass.diagonal,
-            "has_chord": not step.multipliers, "chords": soft_chords,
+            "has_chord": not step.multipliers, "checked": step.checked, "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1),
             "end": 0 if end is None else self.compiled(end.program, 1),
             "linear_end": end is not None and end.linear,

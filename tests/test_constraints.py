@@ -395,6 +395,8 @@ def test_what_is_refused():
         la.Lagrangian(lambda q, v: v @ v, n=2, constraints=lambda q: None)
     with pytest.raises(ValueError, match="rk4 has no multipliers"):
         la.integrate(PENDULUMS, "rk4", q0=places(1, 1), v0=np.zeros(4), h=0.01, steps=1)
+    with pytest.raises(ValueError, match="has constraints: its steps are stationary on their manifold"):
+        la.discrete_lagrangian(PENDULUMS, "simpson", 0.1)
     free = la.Lagrangian(lambda q, v: v @ v, n=2)
     with pytest.raises(TypeError, match="project is for systems with constraints"):
         la.project(free, [0, 0], [0, 0])
@@ -426,6 +428,39 @@ def test_ensembles_are_runs_side_by_side():
     for k in range(len(angles)):
         path = la.integrate(PENDULUMS, "simpson", q0=q0[k], v0=v0[k], h=0.01, steps=200, every=50)
         np.testing.assert_allclose(paths.q[k], path.q, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["simpson", "P6N6Q12Gau"])
+def test_events_and_impacts_of_ensembles(name):
+    """In lanes, by fused kernels and by loops: as one by one."""
+    angles = np.linspace(0.6, 1.4, 7)
+    q0 = 2 * np.stack([np.sin(angles), -np.cos(angles)], axis=1)
+    events = {"bottom": la.Event(lambda q, p: q[0]), "wall": la.Impact(lambda q: q[0] + 0.3)}
+    rest = {"h": 0.05, "steps": 60, "events": events}
+    paths = la.ensemble(ROD, name, q0=q0, v0=np.zeros((7, 2)), **rest)
+    for k in range(7):
+        path = la.integrate(ROD, name, q0=q0[k], v0=[0, 0], **rest)
+        np.testing.assert_allclose(paths.q[k], path.q, rtol=0, atol=1e-11)
+        assert paths.events["wall"].count[k] == path.events["wall"].count > 0
+
+
+def test_one_of_an_ensemble_may_come_to_a_singular_configuration():
+    """Its end is pulled beyond the reach of the rods; the others, pulled slower, go on."""
+
+    def pulled(t, q, l1, l2, u):
+        return np.array([*rods(q, l1, l2), q[2] - 1.2 - u * t])
+
+    system = la.Lagrangian(double, n=4, params=VALUES | {"u": 0.1}, constraints=pulled)
+    speeds_of = np.array([0.01, 0.02, 1.0, 0.03, 0.05])
+    starts = [la.project(system, [0.8, -0.6, 1.2, -0.2], np.zeros(4), params={"u": u}) for u in speeds_of]
+    q0, v0 = (np.array(x) for x in zip(*starts, strict=True))
+    paths = la.ensemble(system, "simpson", q0=q0, v0=v0, params={"u": speeds_of}, h=0.01, steps=60)
+    assert (paths.status != 0).tolist() == [False, False, True, False, False]
+    assert 40 < paths.steps[2] < 52 and np.isfinite(paths.q[2, 1:40]).all()
+    for k in (0, 4):
+        one = la.integrate(system, "simpson", q0=q0[k], v0=v0[k], params={"u": speeds_of[k]}, h=0.01, steps=60)
+        assert max(levels(one)) < ROUND_OFF
+        np.testing.assert_allclose(paths.q[k], one.q, rtol=0, atol=1e-11)
 
 
 def test_files_and_processes(tmp_path):

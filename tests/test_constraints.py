@@ -221,6 +221,47 @@ def test_momentum_maps(name):
     assert abs(E - E[0]).max() < 1e-3 * abs(E[0])
 
 
+def test_a_kinetic_energy_that_is_not_quadratic():
+    """A relativistic point on a rod: order, both levels, symplecticity, digits, and lanes."""
+
+    def relativistic(q, v, c, g):
+        return -(c**2) * np.sqrt(1 - (v @ v) / c**2) - g * q[1]
+
+    given = {"c": 3.0, "g": 1.0, "l": 2.0}
+    system = la.Lagrangian(relativistic, n=2, params=given, constraints=lambda q, l: (q @ q - l**2) / 2)
+    q0, v0 = [2 * np.sin(1.0), -2 * np.cos(1.0)], [1.5 * np.cos(1.0), 1.5 * np.sin(1.0)]
+    exact = la.integrate(system, "P5N5Q10Gau", q0=q0, v0=v0, h=0.02, t_end=2.0)
+    for name in ("midpoint", "simpson", "P3N3Q6Gau"):
+        runs = [la.integrate(system, name, q0=q0, v0=v0, h=h, t_end=2.0) for h in (0.1, 0.05)]
+        errors = [abs(run.q[-1] - exact.q[-1]).max() for run in runs]
+        assert abs(np.log2(errors[0] / errors[1]) - la.method(name).order) < 0.2
+        assert max(levels(runs[0])) < ROUND_OFF
+        assert la.analysis.symplectic_defect(system, name, exact.q[0], exact.p[0], 0.1) < 1e-14
+    run = la.integrate(system, "simpson", q0=q0, v0=v0, h=0.1, steps=20, tangent=True)
+    fine = la.project(system, q0, v0, digits=30)
+    more = la.integrate(system, "simpson", q0=fine[0], v0=fine[1], h=0.1, steps=20, tangent=True, digits=30)
+    np.testing.assert_allclose(more.q.astype(float), run.q, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(more.tangent.astype(float), run.tangent, rtol=0, atol=1e-12)
+    many = la.ensemble(system, "simpson", q0=[q0] * 3, v0=[v0] * 3, h=0.1, steps=20)
+    np.testing.assert_allclose(many.q[1], run.q, rtol=0, atol=1e-13)
+    with pytest.raises(ValueError, match="quadratic in the velocities"):
+        la.integrate(system, "simpson", q0=q0, v0=v0, h=0.1, steps=2, events={"wall": la.Impact(lambda q: q[0])})
+
+
+def test_a_mass_that_is_not_positive():
+    """Its diagonal has zeros: elimination has to pivot."""
+    system = la.Lagrangian(
+        lambda q, v: v[0] * v[1] + 0.5 * v[2] ** 2 - q[0] * q[1] - q[2] ** 2,
+        n=3,
+        constraints=lambda q: q[0] + q[1] - q[2] - 0.1 * q[0] ** 2,
+    )
+    q0, v0 = la.project(system, [0.3, 0.2, 0.45], [0.1, 0.2, 0.3])
+    path = la.integrate(system, "P3N3Q6Gau", q0=q0, v0=v0, h=0.05, steps=100)
+    assert max(levels(path)) < ROUND_OFF
+    E = path.energy()
+    assert abs(E - E[0]).max() < 1e-8
+
+
 def test_units_do_not_matter():
     """Ångström and atomic masses: the same run, whatever the units."""
     q0, v0 = places(0.7, 1.1), speeds(0.7, 1.1, 0.4, -0.3)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import RESTING, Failure
+from leastaction.backends.status import HELD, RESTING, Failure
 from leastaction.errors import RestingContact, StepFailed
 from leastaction.events import Log, together
 from leastaction.path import Path
@@ -139,6 +139,18 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
     h = float(path.h)
     if failure.status == RESTING:
         _raise_resting(path, step)
+    if failure.status == HELD:
+        raise StepFailed(
+            f"step {step} at t = {now:.6g}: no impulse along the gradient of a wall that the motion has met throws it "
+            "back. The wall depends on the constraints there, or L admits no such momentum. The "
+            f"{len(path)} states before are in the exception's .path",
+            path=path,
+            step=step,
+            time=now,
+            h=path.h,
+            residual=0.0,
+            iterations=0,
+        )
     halvings = math.ceil(-math.log2(failure.reach)) if 0 < failure.reach < 1 else 1
     reason, advice = path.system.explain(failure.status, h / 2**halvings)
     message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {reason}"

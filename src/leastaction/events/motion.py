@@ -135,15 +135,13 @@ class GalerkinMotion:
 
     def after_impact(self, who: int, event: int, t: float, state: FloatArray) -> FloatArray:
         n, slope = self.system.n, self.watch.gradient
-        found = points.evaluate(slope, self._rows(np.array([who]), np.array([t]), state[None]))[0].astype(LONG)
+        at = self._rows(np.array([who]), np.array([t]), state[None])
+        found = points.evaluate(slope, at)[0].astype(LONG)
         gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
         g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
         assert e is not None
-        masses, row = (
-            Masses(self.system, self.params[who], self._nonlinear),
-            np.concatenate([[t], state, self.params[who]]),
-        )
-        G = held_rows(self.system, lambda program: points.evaluate(program, row[None])[0]).astype(LONG)
+        masses = Masses(self.system, self.params[who], self._nonlinear)
+        G = held_rows(self.system, lambda program: points.evaluate(program, at)[0]).astype(LONG)
         return thrown_back(masses, gradient, g_t, e, t, state[:n], state[n:].astype(LONG), EPS, G).astype(float)
 
     def steps(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> FloatArray:

@@ -139,17 +139,6 @@ def plan_run(
         return plan, starts
 
 
-def check_constraints(system: System, method: Method) -> None:
-    """Refuse what is not reached where constraints hold."""
-    if not system.m:
-        return
-    if isinstance(method, RungeKutta4):
-        raise ValueError(
-            f"{method.name} has no multipliers: on the equations of the accelerations its steps would drift off the "
-            "constraints. Take a member of the Galerkin family, such as 'simpson' or 'P3N3Q6Gau'"
-        )
-
-
 def _method(system: System, method: str | Method, branch: Branch, watched: bool) -> Method:
     """The method, with the branch that was asked for."""
     chosen = method_named(method)
@@ -165,6 +154,17 @@ def _method(system: System, method: str | Method, branch: Branch, watched: bool)
             "them out with branch='any', or compute them from the stored states"
         )
     return chosen
+
+
+def check_constraints(system: System, method: Method) -> None:
+    """Refuse what is not reached where constraints hold."""
+    if not system.m:
+        return
+    if isinstance(method, RungeKutta4):
+        raise ValueError(
+            f"{method.name} has no multipliers: on the equations of the accelerations its steps would drift off the "
+            "constraints. Take a member of the Galerkin family, such as 'simpson' or 'P3N3Q6Gau'"
+        )
 
 
 def check_events(plan: Plan) -> None:

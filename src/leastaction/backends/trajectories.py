@@ -65,7 +65,7 @@ class Backend:
         if self.composed:
             return None
         small = self.step.s <= MOST_DEGREE and self.step.s * self.step.n <= MOST_UNKNOWNS
-        if self.lanes > 1 or small:
+        if self.lanes > 1 or small or self.step.multipliers:
             return step_programs(self.system, self.method, self.energy, self.lanes > 1)
         return side_by_side(self.system, self.method, native_lanes())
 

@@ -14,7 +14,7 @@ from leastaction.backends.rows import Row
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.matrices import chosen_dofs
-from leastaction.methods import Branch, Galerkin, Method, with_branch
+from leastaction.methods import Branch, Galerkin, Method, RungeKutta4, with_branch
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.run.checks import check_times, count_steps, number, positive
@@ -160,7 +160,7 @@ def check_constraints(system: System, method: Method) -> None:
     """Refuse what is not reached where constraints hold."""
     if not system.m:
         return
-    if not isinstance(method, Galerkin):
+    if isinstance(method, RungeKutta4):
         raise ValueError(
             f"{method.name} has no multipliers: on the equations of the accelerations its steps would drift off the "
             "constraints. Take a member of the Galerkin family, such as 'simpson' or 'P3N3Q6Gau'"

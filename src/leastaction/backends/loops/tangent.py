@@ -88,7 +88,7 @@ def carry(I, D, A, S, X, k, tangent):
             d[j] += S.last[j * row + s - 1]
             d[n + j] += S.impulse[j]
         if A.end_slopes != 0:
-            settle_along(S, d, c - 2 * n, k + 1)
+            settle_along(S, d, c - 2 * n, k + A.offset[0] + h / A.period[0])
     return True
 
 

@@ -255,8 +255,6 @@ RK4 = Record.of(
         **{field.name: field.meaning for field in POINTS.fields if field.kind == "reals"},
         "start": "time of step 0",
         "step": "h",
-        "period": "the time from one step to the next: h, unless others are done between them (`loops.composed`) …",
-        "offset": "… and where in it a step begins, in parts of it",
         "tableau": "c = a and b of each stage",
         "rate": "what a stage gives",
         "argument": "what it is taken at",

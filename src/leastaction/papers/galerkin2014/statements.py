@@ -146,8 +146,8 @@ def variational_order(options: Options) -> Claim:
     return Claim(
         "variational error analysis: the discrete Lagrangian matches the action to the order min(2s, u)",
         abs(orders[worst] - worst.order) < 0.1,
-        f"|L_d − L_d^exact| along the motion, 60 digits, h = {', '.join(VARIATIONAL_STEPS)}, {len(members)} members with "
-        f"s ≤ {VARIATIONAL_MOST}, r ≤ {VARIATIONAL_MOST + 1}: farthest from min(2s, u) is {worst.name}, "
+        f"|L_d − L_d^exact| along the motion, 60 digits, h = {', '.join(VARIATIONAL_STEPS)}, {len(members)} members "
+        f"with s ≤ {VARIATIONAL_MOST}, r ≤ {VARIATIONAL_MOST + 1}: farthest from min(2s, u) is {worst.name}, "
         f"{orders[worst]:.3f} for {worst.order}",
     )
 

@@ -1,4 +1,4 @@
-"""The examples of docs/analysis.md, quadratic.md, forces.md and methods.md, run; and names that only the source told."""
+"""The examples of pages of docs/, run; and names that only the source told."""
 
 import doctest
 from pathlib import Path

@@ -23,17 +23,15 @@ from leastaction.methods import compose, galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.paths import Paths
 from leastaction.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
-from leastaction.run import Crossings, EnergyRange, FirstCrossing
+from leastaction.run import EnergyRange
 from leastaction.store import StoreError
 from leastaction.trace import const
 from leastaction.version import __version__
 
 __all__ = [
-    "Crossings",
     "DegenerateLagrangianError",
     "EnergyRange",
     "Event",
-    "FirstCrossing",
     "Impact",
     "Lagrangian",
     "Path",

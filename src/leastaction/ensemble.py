@@ -58,8 +58,9 @@ def ensemble(
     params       parameters of the run; an array with one more axis, B, in front gives each trajectory its own
     h, steps, t_end, t0, every, digits, output, allow_unstable, branch, tangent, progress: as for `la.integrate`
     final_only   keep only the last state
-    reduce       what to compute on the way, by name: {"E": la.EnergyRange(), "flip": la.FirstCrossing(g)}
-    events       refused: `reduce` has la.FirstCrossing and la.Crossings
+    reduce       what to compute on the way, by name: {"E": la.EnergyRange()}
+    events       what to look out for, as for `la.integrate`: `paths.events["name"].t` is (B, m), NaN where a trajectory
+                 has fewer; one that an event stops ends there, and `paths.end_time` says when
     client       a `dask.distributed.Client`, to run on its cluster
     threads      how many cores to use here; all, unless told
     store        stream the results to this Zarr archive; q and p of the result stay on disk until they are asked for;

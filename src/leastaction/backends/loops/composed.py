@@ -24,8 +24,8 @@ def run(table, phases, first, steps, address, home, directions):
         for j in range(phases):
             row = at(table, j * ADDRESSES)
             A = read_run(integers(row[0]), doubles(row[1]), row[2])
-            A.first[0], A.steps[0] = k, 1
-            call_run(address, row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10])
+            A.end[0] = k + 1
+            call_run(address, row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9])
             onward = at(table, (j + 1) % phases * ADDRESSES)
             if phases > 1:
                 _hand_over(A, doubles(row[3]), doubles(onward[3]))
@@ -33,7 +33,7 @@ def run(table, phases, first, steps, address, home, directions):
         A = read_run(integers(last[0]), doubles(last[1]), last[2])
         if not _come_home(A, doubles(last[3]), home):
             return
-        tangent = doubles(last[9])
+        tangent = doubles(last[8])
         for i in range(A.columns * 2 * A.n):
             directions[i] = tangent[i]
 

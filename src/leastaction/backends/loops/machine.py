@@ -43,7 +43,7 @@ def call_kernel(typing_context, address, inputs, outputs, work):
 
 
 @intrinsic
-def call_run(typing_context, address, I, D, place, states, Y, counts, stored, records, scratch, tangent, looks):
+def call_run(typing_context, address, I, D, place, states, Y, counts, stored, scratch, tangent, looks):
     """Call the loop `run.run` at an integer address, its arrays given by their addresses."""
 
     def codegen(context, builder, signature, arguments):
@@ -51,7 +51,7 @@ def call_run(typing_context, address, I, D, place, states, Y, counts, stored, re
         builder.call(builder.inttoptr(arguments[0], function.as_pointer()), arguments[1:])
         return context.get_dummy_value()
 
-    return types.void(*[types.int64] * 12), codegen
+    return types.void(*[types.int64] * 11), codegen
 
 
 def _pointer(kind):

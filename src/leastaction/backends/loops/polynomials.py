@@ -29,14 +29,22 @@ def single(S, I, D, start, h):
 
 
 @native
-def polynomials(I, D, place, count, lengths, starts, z, impulses):
-    """The increments z, (s, n) each, and the impulses of `count` steps from rows (t, q, p) of `starts`.
+def _set_params(S, params):
+    for j in range(S.params):
+        S.values[j] = params[j]
+
+
+@native
+def polynomials(I, D, place, count, lengths, starts, params, z, impulses):
+    """The increments z, (s, n) each, and the impulses of `count` steps from rows (t, q, p) of `starts`, with a row of
+    parameters each.
 
     Those of a step that cannot be solved stay as they are.
     """
     S = read_solver(I, D, place)
     n, s = S.n, S.s
     for k in range(count):
+        _set_params(S, at(params, k * S.params))
         if single(S, I, D, at(starts, k * (1 + 2 * n)), lengths[k]):
             for j in range(n):
                 for v in range(s):
@@ -45,17 +53,20 @@ def polynomials(I, D, place, count, lengths, starts, z, impulses):
 
 
 @native
-def events(I, D, place, kernel, count, lengths, starts, which, places, values, states, look, g, work):
+def events(I, D, place, kernel, count, lengths, starts, params, which, places, values, states, look, g, work):
     """Where the event function which[k] changes its sign in a step of lengths[k] from (t, q, p), between the first two
     `places` (of four) with the first two `values`: places[0] ← where, values[0] ← what is left of it, states ← (q, p).
 
-    `look` holds the parameters behind (t, q, p); a step that cannot be solved gives NaN.
+    A step that cannot be solved gives NaN.
     """
     S = read_solver(I, D, place)
     n = S.n
     for k in range(count):
         start, h, e = at(starts, k * (1 + 2 * n)), lengths[k], which[k]
         x, f, state = at(places, 4 * k), at(values, 4 * k), at(states, k * 2 * n)
+        _set_params(S, at(params, k * S.params))
+        for j in range(S.params):
+            look[1 + 2 * n + j] = S.values[j]
         x[2], f[2] = x[1], f[1]
         seen = 0
         while seen < MOST_VALUES and f[0] != 0.0 and f[1] != 0.0 and f[0] == f[0]:

@@ -42,6 +42,7 @@ def test_factors_are_those_of_the_books():
         ("simpson", "suzuki", 6, True),
         ("midpoint", "yoshida6", 6, True),
         ("midpoint", "suzuki8", 8, True),
+        ("midpoint", "yoshida8", 8, True),
         ("simpson", ["1/2", "1/2"], 4, True),
         ("verlet", ["1/3", "2/3"], 2, False),
         ("P1N1Q1RadR", ["1/2", "1/2"], 1, False),
@@ -51,7 +52,7 @@ def test_factors_are_those_of_the_books():
 )
 def test_order_and_symmetry_are_found(base, factors, order, symmetric):
     made = la.compose(base, factors)
-    assert (made.order, made.symmetric) == (order, symmetric)
+    assert (made.order, made.found_order(), made.symmetric) == (order, order, symmetric)
     again = la.method(made.text)
     assert again == made and again.order == order
 

@@ -14,7 +14,14 @@ from leastaction.analysis.discrete_lagrangian import discrete_lagrangian
 from leastaction.analysis.tangent import tangent
 from leastaction.archives import open, resume
 from leastaction.ensemble import ensemble
-from leastaction.errors import DegenerateLagrangianError, RestingContact, StepFailed, TraceError, UnstableStepError
+from leastaction.errors import (
+    ConstraintError,
+    DegenerateLagrangianError,
+    RestingContact,
+    StepFailed,
+    TraceError,
+    UnstableStepError,
+)
 from leastaction.events import Event, Impact
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
@@ -22,6 +29,7 @@ from leastaction.linear import Quadratic
 from leastaction.methods import compose, galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.paths import Paths
+from leastaction.projection import project
 from leastaction.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 from leastaction.run import EnergyRange
 from leastaction.store import StoreError
@@ -29,6 +37,7 @@ from leastaction.trace import const
 from leastaction.version import __version__
 
 __all__ = [
+    "ConstraintError",
     "DegenerateLagrangianError",
     "EnergyRange",
     "Event",
@@ -58,6 +67,7 @@ __all__ = [
     "method",
     "open",
     "problems",
+    "project",
     "radau",
     "resume",
     "rk4",

@@ -247,6 +247,11 @@ def test_constraints_hold_and_the_order_stays(base, order):
     np.testing.assert_allclose(paths.q[4], quick.q, rtol=0, atol=1e-13)
 
 
+def test_the_same_map():
+    assert la.analysis.same_map(la.compose("simpson", [1]), "simpson").always
+    assert not la.analysis.same_map(YOSHIDA, "simpson").constant_mass
+
+
 def test_structure():
     system, q0, v0 = case("inseparable")
     p0 = system.momentum(q0, v0)

@@ -42,12 +42,11 @@ def lanes(plan: Plan) -> int:
 
     Derivatives are carried for one at a time, and the range of the energy needs a fused step.
     """
-    watched = bool(plan.energies) or plan.events is not None
-    if not plan.many or plan.row.varied or (watched and isinstance(plan.method, Composition)):
+    if not plan.many or plan.row.varied:
         return 1
-    if _explicit(plan) is not None:
-        return 1 if watched else native_lanes()
     how = _native(plan, native_lanes())
+    if _explicit(plan) is not None or (how is not None and isinstance(plan.method, Composition)):
+        return 1 if plan.energies or plan.events is not None else native_lanes()
     return 1 if how is None or (plan.energies and not how.fused) else how.lanes
 
 

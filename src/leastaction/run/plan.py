@@ -119,7 +119,7 @@ def plan_run(
         count, h = count_steps(number("h", h, arithmetic), steps, t_end, t0)
         plan = Plan(
             system=system,
-            method=_method(system, method, branch, bool(reduce or events)),
+            method=_method(system, method, branch, bool(events)),
             reals=arithmetic,
             t0=t0,
             h=h,
@@ -144,14 +144,14 @@ def _method(system: System, method: str | Method, branch: Branch, watched: bool)
     chosen = method_named(method)
     if branch != "followed":
         chosen = with_branch(chosen, branch)
-    if not isinstance(chosen, Galerkin) or chosen.branch == "followed":
+    if chosen.branch == "followed":
         return chosen
     if system.linear:
         raise ValueError("the equations of a Quadratic system are linear and have one root: leave branch= out")
     if watched:
         raise ValueError(
-            "events= and reduce= find crossings by steps of other lengths, whose roots are followed from h → 0: leave "
-            "them out with branch='any', or compute them from the stored states"
+            "events= are found by steps of other lengths, whose roots are followed from h → 0: leave them out with "
+            "branch='any', or compute them from the stored states"
         )
     return chosen
 

@@ -24,6 +24,7 @@ from leastaction.paths import Paths
 from leastaction.quadrature import gauss, lobatto
 from leastaction.run import Crossings, EnergyRange, FirstCrossing
 from leastaction.store import StoreError
+from leastaction.sums import Term
 from leastaction.trace import const
 from leastaction.version import __version__
 
@@ -41,6 +42,7 @@ __all__ = [
     "RestingContact",
     "StepFailed",
     "StoreError",
+    "Term",
     "TraceError",
     "UnstableStepError",
     "__version__",

@@ -1,10 +1,11 @@
 """The records that Python and the native loops share, field by field.
 
 Lanes. A native solver works on `lanes` trajectories at once: one, and then the points of the step lie side by side in
-vectors of W numbers; or W, and then the trajectories do. `groups` are the vectors that hold one number of all points:
-the points divided by W, rounded up, or the points themselves. `width` are those that hold one number of all control
-points. Rows of unknowns and of equations, one for each component (coordinates, then multipliers), are `width` vectors
-long.
+vectors of W numbers; or W, and then the trajectories do. With sums over rows there is one trajectory, and its
+coordinates lie side by side: `n` and `components` then count vectors of coordinates. `groups` are the vectors that
+hold one number of all points: the points divided by W, rounded up, or the points themselves. `width` are those that
+hold one number of all control points. Rows of unknowns and of equations, one for each component (coordinates, then
+multipliers), are `width` vectors long.
 """
 
 from __future__ import annotations
@@ -22,16 +23,19 @@ TERM = Record.of(
         "inputs": "numbers that the kernels read at a point",
         "outputs": "numbers that `kernel` gives",
         "slope_outputs": "numbers that `slopes` gives",
-        "gathers": "how many of the numbers read depend on the unknowns",
-        "scatters": "how many of the numbers given enter the equations",
+        "gathers": "how many ranges of the numbers read depend on the unknowns",
+        "scatters": "how many ranges of the numbers given enter the equations",
         "entries": "how many of the derivatives are not zero",
         "pairs": "how many pairs of stencils they combine",
         "time": "where among the numbers read t is, or −1",
         "params": "where the parameters begin, or −1",
+        "parts": "where the records of the sums over rows are, …",
+        "part_count": "… and how many: 0 where a kernel gives the numbers",
     },
     integers={
-        "gather": "(where read, component, stencil, 1 if it begins with the state q) for each number read",
-        "scatter": "(which number given, component, stencil) for each number that enters the equations",
+        "gather": "(where read, component, stencil, 1 if it begins with the state q, count): as many numbers read, of "
+        "as many components",
+        "scatter": "(which number given, component, stencil, count): as many numbers that enter the equations",
         "entry": "(which number given, row's component, column's component, pair) for each derivative",
         "pair": "(stencil of the row, stencil of the column) for each pair",
         "reads": "where each component is read, for each stencil of gather's",
@@ -46,13 +50,30 @@ TERM = Record.of(
     },
 )
 
+PART = Record.of(
+    "Part",
+    number={
+        "kernel": "loop over rows (`kernel.strips`)",
+        "table": "address of its table",
+        "count": "stretches, or vectors of rows",
+        "pitch": "rows",
+    },
+    reals={
+        "given": "parameters of which every row has its own, one after the other, (…, pitch)",
+        "common": "parameters that all rows share",
+    },
+)
+
 SOLVER = Record.of(
     "Solver",
     number={
-        "n": "coordinates",
-        "components": "coordinates and multipliers",
+        "coordinates": "",
+        "n": "coordinates, or vectors of them",
+        "components": "these and multipliers",
         "s": "degree",
         "lanes": "trajectories side by side",
+        "across": "numbers of a vector that belong to different trajectories or coordinates: W, or 1 if it has points",
+        "summed": "1 if the terms are sums over rows",
         "width": "vectors for one number of all control points",
         "square": "vectors for (s + 1) s numbers",
         "stride": "numbers of one row of unknowns, of one trajectory",
@@ -66,6 +87,11 @@ SOLVER = Record.of(
         "constant": "1 if M depends on parameters alone",
         "diagonal": "1 if M is diagonal",
         "has_chord": "1 if the mass chord may be tried",
+        "explicit": "1 if the equations of a step give its unknowns at once",
+        "early": "of these: which point is at the start, or −1; …",
+        "late": "… and which at the end",
+        "timed": "1 if the force depends on t",
+        "kinds": "kinds of coordinates that are alike, in sums",
         "chords": "mass chords that cost about as much as to solve a step by Newton",
         "mass": "kernel of M at one point, for `lanes` lanes",
         "point": "kernel of f, m and their derivatives at one point, for one lane",
@@ -79,9 +105,15 @@ SOLVER = Record.of(
         "candidates": "predictions to choose from",
         "record": "numbers that a prediction remembers of all coordinates",
     },
-    tally={"iterations": "spent on the step solved last"},
-    integers={"pivots": "rows exchanged", "mass_pivots": "the same of M"},
+    tally={
+        "iterations": "spent on the step solved last",
+        "ahead": "of explicit steps: 1 if positions are a step ahead of momenta, …",
+        "known": "… 1 if the force at the start is known, …",
+        "current": "… and in which of two places it is",
+    },
+    integers={"pivots": "rows exchanged", "mass_pivots": "the same of M", "kind": "of each coordinate, if several"},
     reals={
+        "unit": "of each kind",
         "h": "the step for which the terms' coefficients are …",
         "K_h": "… and that of their products",
         "T": "−h times the inverse of Σ w l′ l′, (s, width W)",

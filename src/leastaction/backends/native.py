@@ -24,6 +24,7 @@ LOOPS = {
     "run.run": "idn" + "ddi" + "ddddd",
     "polynomials.polynomials": "idnndddd",
     "polynomials.events": "idnnnddi" + "dddddd",
+    "strips.evaluate": "idnnddddd",
     "points.evaluate": "nnnnddd",
     "points.velocities": "idnnidddd",
     "rk4.run": "idndd",

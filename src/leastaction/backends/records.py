@@ -114,6 +114,10 @@ class Memory:
         kind, offset, length = self._arrays[place, name]
         return (self.D if kind == "reals" else self.I)[offset : offset + length]
 
+    def said(self, place: int, record: Record, name: str) -> int:
+        """A number of a record, before the memory is finished."""
+        return self._integers[self.number(place, record, name)]
+
     def number(self, place: int, record: Record, name: str) -> int:
         """Where a number or a tally of a record is among the integers."""
         return place + record.place(name)

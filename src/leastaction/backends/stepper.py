@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from leastaction.program import Program
 
 if TYPE_CHECKING:
     from leastaction.lagrangian import Lagrangian
+    from leastaction.sums import Sum
 
 FloatArray = NDArray[np.float64]
 
@@ -135,13 +136,15 @@ class Alone:
         """Nothing is computed on the way."""
 
 
-def stepper(system: Lagrangian, method: Method, start: Start, row: Row | None = None) -> GalerkinStepper | RK4Stepper:
+def stepper(
+    system: Lagrangian | Sum, method: Method, start: Start, row: Row | None = None
+) -> GalerkinStepper | RK4Stepper:
     """The stepper of a method on one trajectory of a Lagrangian system."""
     if isinstance(method, Galerkin):
         return GalerkinStepper(system, method, start, row)
     if row is not None and row.varied:
-        return RK4Tangent(system, method, start, row)
-    return RK4Stepper(system, method, start, row)
+        return RK4Tangent(cast("Lagrangian", system), method, start, row)
+    return RK4Stepper(cast("Lagrangian", system), method, start, row)
 
 
 class GalerkinStepper:
@@ -164,7 +167,7 @@ class GalerkinStepper:
 
     def __init__(
         self,
-        system: Lagrangian,
+        system: Lagrangian | Sum,
         method: Galerkin,
         start: Start,
         row: Row | None = None,

@@ -24,6 +24,7 @@ from leastaction.run.plan import Plan
 from leastaction.run.standing import Standing
 from leastaction.run.starts import Starts
 from leastaction.run.watched import Watched, WatchedLanes
+from leastaction.sums import Sum
 
 
 def lanes(plan: Plan) -> int:
@@ -64,7 +65,11 @@ def state_size(plan: Plan, starts: Starts) -> int:
 def _native(plan: Plan, width: int) -> Backend | None:
     """What steps so many trajectories side by side; None where other than kernels of the family do."""
     system, method = plan.system, plan.method
-    if not (isinstance(system, Lagrangian) and isinstance(method, Galerkin)) or isinstance(plan.reals, Digits):
+    if not isinstance(method, Galerkin) or isinstance(plan.reals, Digits):
+        return None
+    if isinstance(system, Sum):
+        return backend(system, method, 1) if width == 1 else None
+    if not isinstance(system, Lagrangian):
         return None
     watched = (plan.watch.program, plan.watch.energy) if width > 1 else ()
     return backend(system, method, width, *watched)

@@ -42,6 +42,21 @@ def call_kernel(typing_context, address, inputs, outputs, work):
     return types.void(types.intp, inputs, outputs, work), codegen
 
 
+@intrinsic
+def call_strip(typing_context, address, t, q, v, f, m, table, count, given, pitch, common):
+    """Call the loop over rows at an integer address, whose table is at another one; see `kernel.strips`."""
+
+    def codegen(context, builder, signature, arguments):
+        address, *given = arguments
+        given[5] = builder.inttoptr(given[5], ir.IntType(64).as_pointer())
+        function = ir.FunctionType(ir.VoidType(), [argument.type for argument in given])
+        builder.call(builder.inttoptr(address, function.as_pointer()), given)
+        return context.get_dummy_value()
+
+    integer = types.intp
+    return types.void(integer, types.float64, q, v, f, m, integer, integer, given, integer, common), codegen
+
+
 # ---------------------------------------------------------------------------------------------- records
 
 _INTEGERS, _DOUBLES = types.CPointer(types.int64), types.CPointer(types.float64)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from leastaction.backends.loops.legendre import invert_alone
 from leastaction.backends.loops.machine import at, call_kernel, native
-from leastaction.backends.loops.solver import alone
+from leastaction.backends.loops.solver import alone, go_on, level, velocity_at
 from leastaction.backends.loops.sweep import read_solver
 from leastaction.backends.status import GOING_WELL
 from leastaction.step.crossing import MOST_VALUES
@@ -19,20 +18,18 @@ next_place, tolerance = native(next_place_in_python), native(tolerance_in_python
 @native
 def single(S, I, D, start, h):
     """S.z and S.impulse ← those of the step of length h from (t, q, p); whether it could be solved."""
-    n, s, row = S.n, S.s, S.stride
-    S.t[0] = S.at[0] = start[0]
-    for j in range(n):
-        S.q[j] = S.at[1 + j] = start[1 + j]
-        S.p[j] = start[1 + n + j]
-    for j in range(S.params):
-        S.at[1 + 2 * n + j] = S.values[j]
-    if not invert_alone(S, S.p):
+    S.t[0] = start[0]
+    for j in range(S.coordinates):
+        S.q[j] = start[1 + j]
+        S.p[j] = start[1 + S.coordinates + j]
+    if not velocity_at(S, I, D):
         return False
-    for j in range(n):
-        for v in range(row):
-            S.z[j * row + v] = S.d[v + 1] * h * S.v[j] if v < s else 0.0
+    go_on(S, h)
+    for j in range(S.n * S.across):
         S.floor[j] = 0.0
         S.reach[j] = max(REACH * abs(h * S.v[j]), TINY)
+    if S.summed == 1:
+        level(S, S.reach)
     status, _, _ = alone(S, I, D, h, True, False)
     return status == GOING_WELL
 
@@ -44,12 +41,13 @@ def polynomials(I, D, place, count, lengths, starts, z, impulses):
     Those of a step that cannot be solved stay as they are.
     """
     S = read_solver(I, D, place)
-    n, s = S.n, S.s
+    n, s, across = S.coordinates, S.s, S.across
     for k in range(count):
         if single(S, I, D, at(starts, k * (1 + 2 * n)), lengths[k]):
             for j in range(n):
+                c, e = j // across, j % across
                 for v in range(s):
-                    z[(k * s + v) * n + j] = S.z[j * S.stride + v]
+                    z[(k * s + v) * n + j] = S.z[c * S.stride + v * across + e]
                 impulses[k * n + j] = S.impulse[j]
 
 
@@ -61,7 +59,7 @@ def events(I, D, place, kernel, count, lengths, starts, which, places, values, s
     `look` holds the parameters behind (t, q, p); a step that cannot be solved gives NaN.
     """
     S = read_solver(I, D, place)
-    n = S.n
+    n = S.coordinates
     for k in range(count):
         start, h, e = at(starts, k * (1 + 2 * n)), lengths[k], which[k]
         x, f, state = at(places, 4 * k), at(values, 4 * k), at(states, k * 2 * n)
@@ -88,13 +86,13 @@ def events(I, D, place, kernel, count, lengths, starts, which, places, values, s
 @native
 def _value(S, I, D, kernel, start, h, x, state, e, look, g, work):
     """The event function e at the end of a step of length x h, which is `state`."""
-    n = S.n
+    n, across = S.coordinates, S.across
     for j in range(2 * n):
         state[j] = start[1 + j]
     if x != 0.0:
         if single(S, I, D, start, x * h):
             for j in range(n):
-                state[j] += S.z[j * S.stride + S.s - 1]
+                state[j] += S.z[j // across * S.stride + (S.s - 1) * across + j % across]
                 state[n + j] += S.impulse[j]
         else:
             for j in range(2 * n):

@@ -32,6 +32,7 @@ from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEGLIGIBLE, NOISE, RE
 HUGE = 1e300
 # A coordinate that others set in motion moves for the first time in a later iteration: to the rate it counts as this.
 WOKEN = 0.1
+ALIKE = 2.0**-10
 PASSED_ON = 4  # from coordinate to coordinate noise is followed so many times
 # Where what was SEEN of an iteration, and what the verdict says, are in their arrays.
 SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE = range(9)
@@ -41,9 +42,9 @@ onward = native(onward_in_python)
 
 
 @native
-def put(x, i, lanes, value):
-    """Write the i-th number of every trajectory."""
-    if lanes == 1:
+def put(x, i, across, value):
+    """Write the i-th number of every trajectory, or the i-th vector of coordinates."""
+    if across == 1:
         x[i] = first_of(value)
     else:
         store(at(x, i * W), value)
@@ -58,7 +59,7 @@ def prepare(S, I, D, h, products):
             set_step(S, I, D, S.soft, h)
         for v in range(S.s):
             for c in range(S.width * W):
-                m = c if S.lanes == 1 else c // W
+                m = c if S.across == 1 else c // W
                 S.T[v * S.width * W + c] = -h * S.inverse[v * S.s + m] if m < S.s else 0.0
         S.h[0] = h
     if products and S.K_h[0] != h:
@@ -73,13 +74,34 @@ def begin(S, z, scale):
         top = splat(TINY)
         for v in range(S.width):
             top = larger(top, size_of(load(at(z, (c * S.width + v) * W))))
-        put(scale, c, S.lanes, largest_of(top) if S.lanes == 1 else top)
+        put(scale, c, S.across, largest_of(top) if S.across == 1 else top)
+    if S.summed == 1:
+        level(S, scale)
     for k in range(S.lanes):
         S.seen[BEFORE * S.lanes + k] = 0.0
         S.seen[ITERATIONS * S.lanes + k] = 0.0
         S.seen[DOUBT * S.lanes + k] = 0.0
         S.seen[NEGLIGIBLE_PLACE * S.lanes + k] = NEGLIGIBLE * EPS
         S.seen[ACCEPTABLE_PLACE * S.lanes + k] = ACCEPTABLE
+
+
+@native
+def level(S, x):
+    """Coordinates of one kind are alike: none is measured by less than the part ALIKE of the largest x among them."""
+    if S.kinds == 1:
+        top = splat(0.0)
+        for c in range(S.n):
+            top = larger(top, load(at(x, c * W)))
+        least = mul(splat(ALIKE), largest_of(top))
+        for c in range(S.n):
+            store(at(x, c * W), larger(load(at(x, c * W)), least))
+        return
+    for e in range(S.kinds):
+        S.unit[e] = 0.0
+    for j in range(S.n * W):
+        S.unit[S.kind[j]] = max(S.unit[S.kind[j]], x[j])
+    for j in range(S.n * W):
+        x[j] = max(x[j], ALIKE * S.unit[S.kind[j]])
 
 
 @native
@@ -91,11 +113,11 @@ def still(floor, length):
 @native
 def move(S, z, scale, reach, floor, replace, active):
     """z ← z + S.R, or S.R itself with `replace`, of the trajectories that are active; what the verdict needs of it."""
-    lanes, width = S.lanes, S.width
+    lanes, across, width = S.lanes, S.across, S.width
     size, off, far, total = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
     on = splat(1.0) if lanes == 1 else load(active)
     for c in range(S.components):
-        moved, before = splat(0.0), lanewise(scale, c, lanes)
+        moved, before = splat(0.0), lanewise(scale, c, across)
         top = before
         for v in range(width):
             place = (c * width + v) * W
@@ -103,22 +125,22 @@ def move(S, z, scale, reach, floor, replace, active):
             d, new = (sub(x, old), x) if replace == 1 else (x, add(old, x))
             moved, top, total = larger(moved, size_of(d)), larger(top, size_of(new)), add(total, d)
             store(at(z, place), where(on, new, old))
-        if lanes == 1:
+        if across == 1:
             moved, top = largest_of(moved), largest_of(top)
         if c < S.n:
-            beyond = larger(sub(moved, still(lanewise(floor, c, lanes), top)), splat(0.0))
+            beyond = larger(sub(moved, still(lanewise(floor, c, across), top)), splat(0.0))
             ratio = div(beyond, top)
-            if lanes == 1 and S.seen[ITERATIONS] > 0.0 and first_of(before) <= TINY:
+            if across == 1 and S.seen[ITERATIONS] > 0.0 and first_of(before) <= TINY:
                 ratio = splat(min(first_of(ratio), WOKEN * S.seen[BEFORE]))
             size = larger(size, ratio)
-            limit = lanewise(reach, c, lanes)
+            limit = lanewise(reach, c, across)
             off, far = larger(off, sub(moved, limit)), larger(far, sub(top, mul(splat(FAR), limit)))
         else:
             size = larger(size, div(moved, top))
-        put(scale, c, lanes, where(on, top, before))
+        put(scale, c, across, where(on, top, before))
     spoilt = where(sub(total, total), splat(1.0), splat(0.0))
     if lanes == 1:
-        spoilt = largest_of(spoilt)
+        spoilt, size, off, far = largest_of(spoilt), largest_of(size), largest_of(off), largest_of(far)
     put(S.seen, SIZE, lanes, size)
     put(S.seen, SOUND, lanes, sub(splat(1.0), spoilt))
     put(S.seen, OFF, lanes, off)
@@ -146,6 +168,8 @@ def set_mass(S, t, q, z, params, h):
     False where it is singular.
     """
     n, s, lanes, row = S.n, S.s, S.lanes, S.stride
+    if S.summed == 1:
+        return True
     for k in range(lanes):
         S.at[k] = t[k] + 0.5 * h
         for j in range(n):
@@ -182,7 +206,7 @@ def _by_mass(S):
     n, lanes, width = S.n, S.lanes, S.width
     if S.diagonal == 1:
         for c in range(n):
-            inverse = lanewise(S.M, c, lanes)
+            inverse = lanewise(S.M, c, S.across)
             for v in range(width):
                 place = at(S.R, (c * width + v) * W)
                 store(place, mul(inverse, load(place)))
@@ -220,7 +244,7 @@ def chord(S, I, D, q, p, z, scale, reach, floor, active):
     constant M, the part of R with m is S ⊗ M z/h itself, and z ← −(S⁻¹ ⊗ M⁻¹) h (R without it): velocities are not
     needed. With one symmetric matrix for S⁻¹ that is the step of a discrete Lagrangian, too, whatever its rounding.
     """
-    lanes, s, width = S.lanes, S.s, S.width
+    across, s, width = S.across, S.s, S.width
     sweep(S, I, D, S.soft, False, q, p, z)
     _by_mass(S)
     for c in range(S.n):
@@ -228,7 +252,7 @@ def chord(S, I, D, q, p, z, scale, reach, floor, active):
         for v in range(width):
             total = splat(0.0)
             for m in range(s):
-                total = fma(load(at(S.T, (m * width + v) * W)), lanewise(row, m, lanes), total)
+                total = fma(load(at(S.T, (m * width + v) * W)), lanewise(row, m, across), total)
             store(at(S.b, v * W), total)
         for v in range(width):
             store(at(row, v * W), load(at(S.b, v * W)))
@@ -254,7 +278,7 @@ def chords(S, I, D, h):
         S.iterations[0] = int(S.seen[ITERATIONS])
         S.left[0] = S.found[LEFT]
         moved = 0.0
-        for j in range(S.n):
+        for j in range(S.n * S.across):
             moved += S.impulse[j]
         if S.found[GOOD] != 0.0 and moved - moved == 0.0:
             return True
@@ -270,6 +294,8 @@ def chords(S, I, D, h):
 def newton(S, I, D, q, p, z, scale, reach):
     """Newton's iteration of one trajectory from z, keeping the Jacobian where that is cheaper. Returns the status."""
     N, s, n, lead, row = S.unknowns, S.s, S.n, S.lead, S.stride
+    if S.summed == 1:
+        return NOT_CONVERGED
     prepare(S, I, D, S.h[0], True)
     begin(S, z, scale)
     fresh = True
@@ -317,6 +343,39 @@ def newton(S, I, D, q, p, z, scale, reach):
 
 
 @native
+def go_on(S, h):
+    """S.z ← the motion with the velocity S.v."""
+    s, across = S.s, S.across
+    for c in range(S.n):
+        for m in range(S.stride // across):
+            for k in range(across):
+                move = S.d[m + 1] * h * S.v[c * across + k] if m < s else 0.0
+                S.z[c * S.stride + m * across + k] = move
+
+
+@native
+def velocity_at(S, I, D):
+    """S.v ← the velocity at S.t, S.q, S.p; whether there is one."""
+    n = S.n
+    if S.summed == 1:
+        return summed_velocity(S, I, D)
+    S.at[0] = S.t[0]
+    for j in range(n):
+        S.at[1 + j] = S.q[j]
+    for j in range(S.params):
+        S.at[1 + 2 * n + j] = S.values[j]
+    return invert_alone(S, S.p)
+
+
+@native
+def summed_velocity(S, I, D):
+    """The same, of a sum whose momenta are M v."""
+    for j in range(S.n * W):
+        S.v[j] = S.M[j] * S.p[j]
+    return True
+
+
+@native
 def continue_from_rest(S, I, D, h, noisy):
     """The root at step h that is connected with the solution at h → 0; see `step.continuation`. Returns the status.
 
@@ -324,19 +383,15 @@ def continue_from_rest(S, I, D, h, noisy):
 
     The step begins with S.t, S.q, S.p; its unknowns and impulse are left in S.z and S.impulse.
     """
-    n, s, row = S.n, S.s, S.stride
+    n, s, row, across = S.n, S.s, S.stride, S.across
     total = 0
     S.reached[0] = 0.0
     S.iterations[0] = 0
     S.left[0] = 1.0
-    S.at[0] = S.t[0]
-    for j in range(n):
-        S.at[1 + j] = S.q[j]
-    for j in range(S.params):
-        S.at[1 + 2 * n + j] = S.values[j]
-    if not invert_alone(S, S.p):
+    if not velocity_at(S, I, D):
         return SINGULAR
-    _set_noise(S)
+    if S.summed == 0:
+        _set_noise(S)
     for i in range(S.components * row):
         S.z[i] = 0.0
     fraction, growth, action = SMALLEST, FASTEST, FROM_REST
@@ -345,21 +400,23 @@ def continue_from_rest(S, I, D, h, noisy):
         if noisy == 1:
             _set_floor(S, abs(small))
         else:
-            for j in range(n):
+            for j in range(n * across):
                 S.floor[j] = 0.0
         if action == FROM_REST:
-            for j in range(n):
-                for m in range(s):
-                    S.z[j * row + m] = S.d[m + 1] * small * S.v[j]
+            go_on(S, small)
+            for j in range(n * across):
                 S.reach[j] = HUGE  # the first is small enough to be judged by its contraction alone
         else:
             grown = fraction / S.reached[0]
             _prolong(S, grown)
-            for j in range(n):
-                longest = 0.0
-                for m in range(s):
-                    longest = max(longest, abs(S.last[j * row + m]))
-                S.reach[j] = max(REACH * longest * grown, abs(S.v[j] * small), S.floor[j], TINY)
+            for c in range(n):
+                for k in range(across):
+                    j, longest = c * across + k, 0.0
+                    for m in range(s):
+                        longest = max(longest, abs(S.last[c * row + m * across + k]))
+                    S.reach[j] = max(REACH * longest * grown, abs(S.v[j] * small), S.floor[j], TINY)
+            if S.summed == 1:
+                level(S, S.reach)
         prepare(S, I, D, small, False)
         set_times(S, I, D, S.soft, S.t)
         status = GOING_WELL
@@ -416,6 +473,11 @@ def _set_noise(S):
 def _set_floor(S, h):
     """S.floor ← NOISE g for a step of this length."""
     n = S.n
+    if S.summed == 1:
+        for j in range(n * W):
+            S.floor[j] = NOISE * (abs(S.q[j]) + abs(h * S.v[j]))
+        level(S, S.floor)
+        return
     slow, fast = at(S.noise, 2 * n), at(S.noise, 2 * n + n * n)
     for j in range(n):
         S.floor[j] = NOISE * h * (S.noise[j] + h * S.noise[n + j])
@@ -430,18 +492,21 @@ def _set_floor(S, h):
 @native
 def _prolong(S, grown):
     """S.z^m ← the polynomial of S.last at grown · d_m, by Lagrange's formula (d_0 = 0 carries the value 0)."""
-    s, row, d = S.s, S.stride, S.d
+    s, row, d, across = S.s, S.stride, S.d, S.across
     for m in range(1, s + 1):
         x = grown * d[m]
         for c in range(S.components):
-            S.z[c * row + m - 1] = 0.0
+            for k in range(across):
+                S.z[c * row + (m - 1) * across + k] = 0.0
         for v in range(1, s + 1):
             weight = 1.0
             for i in range(s + 1):
                 if i != v:
                     weight *= (x - d[i]) / (d[v] - d[i])
             for c in range(S.components):
-                S.z[c * row + m - 1] += weight * S.last[c * row + v - 1]
+                for k in range(across):
+                    place = c * row + k
+                    S.z[place + (m - 1) * across] += weight * S.last[place + (v - 1) * across]
 
 
 @native

@@ -64,6 +64,53 @@ PART = Record.of(
     },
 )
 
+SPARSE = Record.of(
+    "Sparse",
+    number={
+        "n": "coordinates",
+        "entries": "of K and M that may not be zero",
+        "upper": "those of the upper triangle, the diagonal included",
+        "fill": "entries of L",
+        "shifts": "matrices M + h²γK that a step falls apart into; behind their factors are those of M",
+        "stiffness": "where the sums over rows that give K are, …",
+        "stiffness_parts": "… and how many",
+        "masses": "where those that give M are, …",
+        "mass_parts": "… and how many",
+    },
+    integers={
+        "row": "of each entry",
+        "column": "",
+        "first": "for each entry of the upper triangle in the order of elimination: where it is among the entries, …",
+        "second": "… and where its mirror image is",
+        "up": "where each column of the upper triangle begins",
+        "ui": "the row of each of its entries",
+        "order": "the coordinate that is eliminated k-th",
+        "parent": "the elimination tree",
+        "lp": "where each column of L begins",
+        "li": "the row of each entry of L",
+        "next": "the next free place of each column",
+        "mark": "",
+        "path": "",
+        "stack": "",
+    },
+    reals={
+        "K": "∂f/∂q",
+        "M": "∂m/∂v",
+        "A": "the upper triangle of M + h²γK, real and imaginary parts",
+        "L": "factors, for each shift and for M: real and imaginary parts",
+        "pivot": "one over D, likewise",
+        "y": "one row in the making",
+        "x": "one right-hand side, real and imaginary parts",
+        "gamma": "the shifts, real and imaginary parts, (shifts, 2)",
+        "into": "from equations to right-hand sides, (shifts, s, 2)",
+        "out": "from solutions to increments, (s, shifts, 2)",
+        "mean": "Σ_i b_i l_ν(c_i), (s)",
+        "dz": "increments: rows",
+        "middle_q": "the middle of the step: positions, …",
+        "middle_v": "… and velocities",
+    },
+)
+
 SOLVER = Record.of(
     "Solver",
     number={
@@ -91,6 +138,8 @@ SOLVER = Record.of(
         "early": "of these: which point is at the start, or −1; …",
         "late": "… and which at the end",
         "timed": "1 if the force depends on t",
+        "sparse": "where the record of sparse matrices is, or −1",
+        "stiff": "1 if it has K, too",
         "kinds": "kinds of coordinates that are alike, in sums",
         "chords": "mass chords that cost about as much as to solve a step by Newton",
         "mass": "kernel of M at one point, for `lanes` lanes",

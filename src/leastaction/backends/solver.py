@@ -14,6 +14,7 @@ from leastaction.backends.fused.mass import inverse_of, mass_of, middle_of
 from leastaction.backends.fused.work import work
 from leastaction.backends.layout import SOLVER, TERM
 from leastaction.backends.records import Memory
+from leastaction.backends.sparse import add_sparse
 from leastaction.backends.summands import Assembly, Strips, padded
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
@@ -26,6 +27,7 @@ FloatArray = NDArray[np.float64]
 
 BLOCKS_IN, BLOCKS_OUT = ("q", "v", "multipliers"), ("f", "m", "g")
 MOST_CHORDS = 40
+STIFF_CHORDS = 8  # mass chords of a sum that cost about as much as to factorise and solve
 
 
 @dataclass
@@ -91,7 +93,8 @@ class Solvers:
             "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params,
             "terms": place, "soft": soft, "term_count": len(terms),
             "separable": mass.separable, "constant": mass.constant, "diagonal": mass.diagonal,
-            "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1, "timed": 0, "kinds": 0,
+            "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1, "timed": 0, "sparse": -1,
+            "stiff": 0, "kinds": 0,
             "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1),
             **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(("soft", "fresh", "kept"), judges,
@@ -178,21 +181,28 @@ class Solvers:
         derivatives = sum(slopes.code[k] != ("const", 0.0) for k in slopes.results) - scattered
         return record, (value_cost, groups * work(slopes) + moves + derivatives * square * r)
 
-    def add_sum(self, sums: Assembly, method: Galerkin) -> int:
-        """Lay out the solver of one trajectory of a sum, its coordinates side by side; returns where its record is."""
+    def add_sum(self, sums: Assembly, method: Galerkin, stiff: bool) -> int:
+        """Lay out the solver of one trajectory of a sum, its coordinates side by side; returns where its record is.
+
+        stiff   with ∂f/∂q, for the shifted chord
+        """
         W, n, s = native_lanes(), sums.n, method.s
         vectors, found, ahead = padded(n) // W, samples(method), ahead_of(method)
         both = self._sum_term(sums, method, sums.gradient.strips, "fm")
         soft = self._sum_term(sums, method, sums.forces, "f") if sums.separable else both
+        plain = sums.separable and sums.mass.diagonal
+        sparse = self._sum_matrices(sums, method, stiff) if stiff or not plain else -1
         ends = {float(c): i for i, c in enumerate(found.tau)}
-        explicit = s == 1 and set(ends) <= {0.0, 1.0} and sums.separable and sums.mass.diagonal
-        judges = [verdict_program(fresh, MOST_CHORDS) for fresh in (False, True, False)]
+        explicit = s == 1 and set(ends) <= {0.0, 1.0} and plain
+        chords = STIFF_CHORDS if stiff else MOST_CHORDS
+        judges = [verdict_program(fresh, chords) for fresh in (False, True, False)]
         numbers = {
             "coordinates": n, "n": vectors, "components": vectors, "s": s, "lanes": 1, "across": W, "summed": 1,
             "width": s, "square": 1, "stride": s * W, "unknowns": 0, "lead": 0, "params": 0, "terms": both,
             "soft": soft, "term_count": 1, "separable": sums.separable, "constant": sums.mass.constant,
             "diagonal": sums.mass.diagonal, "has_chord": 1, "explicit": explicit, "early": ends.get(0.0, -1),
-            "late": ends.get(1.0, -1), "timed": sums.timed, "kinds": int(sums.kinds.max()) + 1, "chords": MOST_CHORDS,
+            "late": ends.get(1.0, -1), "timed": sums.timed, "sparse": sparse, "stiff": stiff,
+            "kinds": int(sums.kinds.max()) + 1, "chords": chords,
             "mass": 0, "point": 0, **{f"judge_{name}": self.compiled(judge, 1) for name, judge in
             zip(("soft", "fresh", "kept"), judges, strict=True)}, "assess": self.compiled(ahead.assess_program, W,
             in_place=True), "choose": self.compiled(ahead.choose_program, 1, in_place=True),
@@ -217,8 +227,18 @@ class Solvers:
                 "middle": middle_of(method), "slope": table.slope[1:], "d": table.d,
             })
         )  # fmt: skip
-        self.terms[place], self.chords[place] = both, MOST_CHORDS
+        self.terms[place], self.chords[place] = both, chords
         return place
+
+    def _sum_matrices(self, sums: Assembly, method: Galerkin, stiff: bool) -> int:
+        """The record of a sum's sparse matrices; where it is."""
+        blocks = sums.matrices if stiff else sums.mass
+        parts: dict[str, list[int]] = {}
+        for block, strips in blocks.strips.items():
+            laid = [one.lay_out(self.memory) for one in strips]
+            self.rows += zip(strips, laid, strict=True)
+            parts[block] = [place for own in laid for place in own]
+        return add_sparse(self.memory, blocks, parts, method)
 
     def _sum_term(self, sums: Assembly, method: Galerkin, strips: Sequence[Strips], blocks: str) -> int:
         """The record of the sums over rows of f, or of f and m, as a term; where it is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
@@ -162,6 +162,7 @@ class GalerkinStepper:
         "continued",
         *["crossings"] * MOST_EVENTS,
         "most",
+        "stiff",
         "layout",
     )
 
@@ -201,7 +202,25 @@ class GalerkinStepper:
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun = self.done
         self.run.advance(begun, steps, every, first, rows)
-        return int(self.run.counts[: self.size, STEPS].max()) - begun
+        done = int(self.run.counts[: self.size, STEPS].max())
+        if self.run.counts[0, STATUS] != GOING_WELL and self.run.backend.softly:
+            self._stiffen()
+            return done - begun + self.advance(steps - (done - begun), every, first, rows)
+        return done - begun
+
+    def _stiffen(self) -> None:
+        """A step of a sum failed with mass chords: go on from before it with ∂f/∂q, which is there from now on."""
+        old = self.run
+        how = replace(old.backend, stiff=True)
+        self.run = Trajectories(how, self.size, self._start.t, self._start.h, self.row)
+        how.give(self.run.solvers, int(self.run.solvers.memory.I[self.run.number("alone")]), self._start.params)
+        values = old.get()
+        old.block(values, "alive")[...] = 1.0
+        self.run.put(values)
+        self.run.counts[...] = old.counts
+        self.run.counts[0, STATUS] = GOING_WELL
+        self.run.set(most=old.tally("most"), begins=old.tally("begins"))
+        self.run.real("undone")[:] = old.real("undone")
 
     def steps(self) -> NDArray[np.int64]:
         return self.run.counts[: self.size, STEPS].copy()
@@ -219,8 +238,12 @@ class GalerkinStepper:
 
     def polynomials(self, starts: FloatArray) -> tuple[FloatArray, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
-        z, _ = self.run.polynomials(starts, np.full(len(starts), float(self._start.h)), self._start.params)
+        lengths = np.full(len(starts), float(self._start.h))
+        z, _ = self.run.polynomials(starts, lengths, self._start.params)
         failed = np.flatnonzero(np.isnan(z[:, 0, 0]))
+        if len(failed) and self.run.backend.softly:
+            self._stiffen()
+            return self.polynomials(starts)
         return z, int(failed[0]) if len(failed) else len(z)
 
     def solved_steps(self, starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -271,7 +294,7 @@ class GalerkinStepper:
 
     def state(self) -> dict[str, NDArray[Any]]:
         run, size = self.run, self.size
-        further = np.tile(np.array([run.tally("most"), run.backend.layout]), (size, 1))
+        further = np.tile(np.array([run.tally("most"), run.backend.stiff, run.backend.layout]), (size, 1))
         state = {
             "state": run.get()[:, run.backend.lasting],
             "integers": np.concatenate([run.counts[:size], further], axis=1),
@@ -280,8 +303,10 @@ class GalerkinStepper:
         return state if self.D is None else state | {"directions": self.D[None].copy()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        counts, (most, stiff, layout) = state["integers"][:, :-3], state["integers"][0, -3:].tolist()
+        if stiff and self.run.backend.softly:
+            self._stiffen()
         run, size = self.run, self.size
-        counts, (most, layout) = state["integers"][:, :-2], state["integers"][0, -2:].tolist()
         run.backend.require(layout)
         values = np.zeros((size, len(run.backend.lasting)))
         values[:, run.backend.lasting] = state["state"]

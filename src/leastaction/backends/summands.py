@@ -49,12 +49,16 @@ class Strips:
         writes: Sequence[Write],
         n: int,
         further: NDArray[np.int64] | None = None,
+        places: int = 0,
     ) -> Strips:
-        """The strips of a program whose numbers are added where `writes` says; columns `further` name other places."""
+        """The strips of a program whose numbers are added where `writes` says.
+
+        Columns `further`, behind the coordinates, name other places, of which there are so many.
+        """
         table, nowhere = summand.rows, np.full(summand.rows.shape[1], padded(n))
         if further is not None:
             table = np.concatenate([table, further], axis=1)
-            nowhere = np.concatenate([nowhere, np.full(further.shape[1], 0 if not len(further) else further.max() + 1)])
+            nowhere = np.concatenate([nowhere, np.full(further.shape[1], places)])
         parts = tuple(cut(table, nowhere))
         own = tuple((summand.pitch > 0).tolist())
         kernels = [compile_strip(Strip(program, tuple(writes), own, table.shape[1], part.pattern)) for part in parts]
@@ -131,54 +135,60 @@ class Evaluation:
 
 
 class Blocks:
-    """A matrix that is a sum over rows: blocks of derivatives, as m_v, at the coordinates of each row.
+    """Matrices that are sums over rows: blocks of derivatives, as m_v, at the coordinates of each row, on one pattern.
 
-    row, column   of each entry that may not be zero, by rows; `diagonal` if there are no others
+    row, column   of each entry that may not be zero, by rows; the pattern is symmetric and has the diagonal
+    diagonal      there are no others
     """
 
-    def __init__(self, n: int, summands: Sequence[Summand], block: str) -> None:
+    def __init__(self, n: int, summands: Sequence[Summand], *blocks: str) -> None:
         self.n = n
-        local = [_entries(summand.node, block) for summand in summands]
-        self.diagonal = all(a == b for own in local for a, b, _ in own)
-        keys = [
-            np.stack([summand.rows[:, a] * n + summand.rows[:, b] for a, b, _ in own], axis=1)
-            for summand, own in zip(summands, local, strict=True)
-            if own
-        ]
-        every = np.concatenate([np.arange(n) * (n + 1), *(key.ravel() for key in keys)])
-        self.keys, inverse = np.unique(every, return_inverse=True)
+        local = {block: [_entries(summand.node, block) for summand in summands] for block in blocks}
+        self.diagonal = all(a == b for own in local.values() for entries in own for a, b, _ in entries)
+        keys = {
+            (block, e): np.stack([summand.rows[:, a] * n + summand.rows[:, b] for a, b, _ in own[e]], axis=1)
+            for block, own in local.items()
+            for e, summand in enumerate(summands)
+            if own[e]
+        }
+        self.keys = np.arange(n) * (n + 1)
+        if not self.diagonal:
+            found = _distinct(np.concatenate([self.keys, *(key.ravel() for key in keys.values())]))
+            self.keys = _distinct(np.concatenate([found, found % n * n + found // n]))
         self.row, self.column = self.keys // n, self.keys % n
-        self.strips, at = [], n
-        for summand, own in zip(summands, local, strict=True):
-            if own:
-                size = len(summand.rows) * len(own)
-                places = inverse[at : at + size].reshape(-1, len(own))
-                at += size
-                program = summand.node.with_outputs(all=[k for _, _, k in own])
-                k = summand.rows.shape[1]
-                writes = [Write("f", k + i) for i in range(len(own))]
-                self.strips.append(Strips.of(summand, program, writes, n, places))
-        moving = [
-            summand.node.depends(block, "t", "q", "v") for summand, own in zip(summands, local, strict=True) if own
-        ]
-        self.constant = not any(moving)
+        self.strips: dict[str, list[Strips]] = {block: [] for block in blocks}
+        for (block, e), key in keys.items():
+            own, summand = local[block][e], summands[e]
+            k = summand.rows.shape[1]
+            program = summand.node.with_outputs(all=[value for _, _, value in own])
+            writes = [Write("f", k + i) for i in range(len(own))]
+            self.strips[block].append(
+                Strips.of(summand, program, writes, n, np.searchsorted(self.keys, key), len(self.keys))
+            )
+        self.constant = not any(summand.node.depends(block, "t", "q", "v") for block in blocks for summand in summands)
 
     @cached_property
-    def evaluation(self) -> Evaluation:
-        return Evaluation(self.n, self.strips, (len(self.keys), 1))
+    def _evaluations(self) -> dict[str, Evaluation]:
+        return {block: Evaluation(self.n, strips, (len(self.keys), 1)) for block, strips in self.strips.items()}
 
-    def entries(self, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> FloatArray:
-        """The entries at a point."""
-        return self.evaluation(t, q, v, params)[0]
+    def entries(self, block: str, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> FloatArray:
+        """The entries of a block at a point."""
+        return self._evaluations[block](t, q, v, params)[0]
 
-    def matrix(self, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> Any:
+    def matrix(self, block: str, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> Any:
         """The matrix at a point: its diagonal, if that is all, or a sparse array."""
-        entries = self.entries(t, q, v, params)
+        entries = self.entries(block, t, q, v, params)
         if self.diagonal:
             return entries
         from scipy.sparse import csc_array
 
         return csc_array((entries, (self.row, self.column)), shape=(self.n, self.n))
+
+
+def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each key once, in their order; NumPy's own way is slower for many."""
+    keys = np.sort(keys)
+    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
 
 
 def _entries(node: Program, block: str) -> list[tuple[int, int, int]]:
@@ -225,9 +235,8 @@ class Assembly:
 
         owner = np.full(self.n, -1)
         for k, column in enumerate(columns):
-            for other in np.unique(owner[column]).tolist():
-                if other >= 0:
-                    group[root(other)] = root(k)
+            for other in np.flatnonzero(np.bincount(owner[column] + 1)[1:]).tolist():
+                group[root(other)] = root(k)
             owner[column] = k
         names = {a: i for i, a in enumerate(sorted({root(a) for a in range(len(columns))}))}
         kinds = np.array([names[root(a)] for a in range(len(columns))])
@@ -243,9 +252,9 @@ class Assembly:
         return Blocks(self.n, self.summands, "m_v")
 
     @cached_property
-    def stiffness(self) -> Blocks:
-        """∂f/∂q."""
-        return Blocks(self.n, self.summands, "f_q")
+    def matrices(self) -> Blocks:
+        """∂m/∂v and ∂f/∂q."""
+        return Blocks(self.n, self.summands, "m_v", "f_q")
 
     @cached_property
     def separable(self) -> bool:
@@ -291,7 +300,7 @@ class Assembly:
         found = []
         for summand in self.summands:
             R, k = summand.rows.shape
-            strips = Strips.of(summand, summand.L, [Write("f", k)], self.n, np.arange(R)[:, None])
+            strips = Strips.of(summand, summand.L, [Write("f", k)], self.n, np.arange(R)[:, None], R)
             found.append(Evaluation(self.n, [strips], (R, 1)))
         return found
 
@@ -316,7 +325,7 @@ class At:
     def without_mass(self, t: float, q: FloatArray, v: FloatArray) -> int | None:
         """The first coordinate whose momentum does not depend on its velocity, if there is one."""
         mass = self.sums.mass
-        entries = mass.entries(t, q, v, self.params)
+        entries = mass.entries("m_v", t, q, v, self.params)
         none = np.flatnonzero(entries[mass.row == mass.column] == 0)
         return int(none[0]) if len(none) else None
 
@@ -344,7 +353,7 @@ class At:
 
     def _solved(self, t: float, q: FloatArray, v: FloatArray, right: FloatArray) -> FloatArray | None:
         """M⁻¹ times a vector; None where M is singular."""
-        M = self.sums.mass.matrix(t, q, v, self.params)
+        M = self.sums.mass.matrix("m_v", t, q, v, self.params)
         if self.sums.mass.diagonal:
             return right / M if (M != 0).all() else None
         from scipy.sparse.linalg import splu

@@ -53,6 +53,7 @@ class Backend:
     lanes: int
     event: Program | None = None
     energy: bool = False
+    stiff: bool = False  # of a Sum: with ∂f/∂q
 
     @cached_property
     def step(self) -> Step:
@@ -82,6 +83,11 @@ class Backend:
 
     def give(self, solvers: Solvers, place: int, params: FloatArray) -> None:
         """The parameters, where the solver reads them if not from the state."""
+
+    @property
+    def softly(self) -> bool:
+        """Whether a step that fails may be tried with a matrix that is not there yet."""
+        return False
 
     @property
     def fused(self) -> bool:
@@ -217,8 +223,7 @@ class SumBackend(Backend):
     @cached_property
     def lasting(self) -> NDArray[np.bool_]:
         """Explicit steps depend on the state alone, others on the prediction, too."""
-        solvers, place, _ = self._solvers
-        explicit = solvers.memory.said(place, SOLVER, "explicit")
+        explicit = self.explicit
         last = {"q", "p", "carry", "t", "alive", "started"} if explicit else {name for name, _ in self.blocks}
         lasting = np.zeros(self.size, bool)
         for name in last:
@@ -228,27 +233,43 @@ class SumBackend(Backend):
     @cached_property
     def _solvers(self) -> tuple[Solvers, int, int]:
         solvers = Solvers()
-        place = solvers.add_sum(self.sums, self.method)
+        place = solvers.add_sum(self.sums, self.method, self.stiff)
         return solvers, place, place
+
+    @property
+    def softly(self) -> bool:
+        return not self.stiff and not self.explicit
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the equations of a step give its unknowns at once."""
+        ends = set(self.method.table.c.tolist()) <= {0.0, 1.0}
+        return self.method.s == 1 and ends and self.sums.separable and self.sums.mass.diagonal
 
     def give(self, solvers: Solvers, place: int, params: FloatArray) -> None:
         for strips, places in solvers.rows:
             strips.give(solvers.memory, places, params)
-        n = self.sums.n
-        nothing = np.zeros(n)
-        M = self.sums.mass.matrix(0.0, nothing, nothing, params)
-        inverse = np.ones(self.room)
-        inverse[:n] = 1.0 / M
-        solvers.memory.array(place, "M")[:] = inverse
+        mass, memory = self.sums.mass, solvers.memory
+        if not mass.constant:
+            return
+        nothing = np.zeros(self.room + native_lanes())
+        if mass.diagonal:
+            n = self.sums.n
+            M = mass.matrix("m_v", 0.0, nothing[:n], nothing[:n], params)
+            memory.array(place, "M")[:] = np.concatenate([1.0 / M, np.ones(self.room - n)])
+        sparse = int(memory.I[memory.number(place, SOLVER, "sparse")])
+        if sparse >= 0:
+            loop("sparse.begin")(memory.I, memory.D, sparse, nothing, nothing)
 
 
 @lru_cache(maxsize=64)
 def backend(
-    system: Lagrangian | Sum, method: Galerkin, lanes: int, event: Program | None = None, energy: bool = False
-) -> Backend:
+    system: Lagrangian | Sum, method: Galerkin, lanes: int, event: Program | None = None, energy: bool = False,
+    stiff: bool = False,
+) -> Backend:  # fmt: skip
     """How the steps of a method on a system are computed."""
     kind = SumBackend if hasattr(system, "assembly") else Backend
-    return kind(system, method, lanes, event, energy)
+    return kind(system, method, lanes, event, energy, stiff)
 
 
 class Trajectories:

@@ -5,7 +5,7 @@ With w₀, w₁ the weights h b_i of the ends, f the force there (`step.form` wi
     z = h M⁻¹ (p + w₀ f(t, q)),      q⁺ = q + z,      p⁺ = p + w₀ f(t, q) + w₁ f(t + h, q⁺).
 
 The force at the end of a step is that at the start of the next one. Where nobody looks at the state in between, the end
-of a step and the start of the next are one sweep over the coordinates.
+of a step and the start of the next are one sweep over the coordinates, to the same bits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from leastaction.backends.loops.machine import (
     add,
     at,
     first_of,
-    fma,
+    fused,
     largest_of,
     load,
     mul,
@@ -80,12 +80,11 @@ def leap(S, I, D, A, X, onward):
 
 @native
 def add_exactly(x, carry, move):
-    """x ← x + move, with what rounding left over the last time (Knuth's two-sum)."""
+    """x ← x + move, and what rounding leaves over is carried to the next time (Knuth's two-sum)."""
     a = load(x)
-    b = add(move, load(carry))
-    total = add(a, b)
+    total = add(a, move)
     rounded = sub(total, a)
-    store(carry, add(sub(a, sub(total, rounded)), sub(b, rounded)))
+    store(carry, add(sub(a, sub(total, rounded)), sub(move, rounded)))
     store(x, total)
     return total
 
@@ -94,9 +93,9 @@ def add_exactly(x, carry, move):
 def _drift(A, S, X, n, h, w0, before, after):
     """q⁺, and room for the force there."""
     for c in range(n):
-        push = fma(splat(w0), load(at(before, c * W)), load(at(X, A.p + c * W)))
-        z = mul(mul(splat(h), load(at(S.M, c * W))), push)
-        add_exactly(at(X, A.q + c * W), at(X, A.carry + c * W), z)
+        push = fused(splat(w0), load(at(before, c * W)), load(at(X, A.p + c * W)))
+        carry = at(X, A.carry + c * W)
+        add_exactly(at(X, A.q + c * W), carry, fused(mul(splat(h), load(at(S.M, c * W))), push, load(carry)))
         store(at(after, c * W), splat(0.0))
 
 
@@ -105,9 +104,10 @@ def _kick(A, S, X, n, w0, w1, before, after):
     """p⁺."""
     total = splat(0.0)
     for c in range(n):
-        impulse = fma(splat(w1), load(at(after, c * W)), mul(splat(w0), load(at(before, c * W))))
-        total = add(total, impulse)
-        add_exactly(at(X, A.p + c * W), at(X, A.carry + (n + c) * W), impulse)
+        carry = at(X, A.carry + (n + c) * W)
+        move = fused(splat(w1), load(at(after, c * W)), fused(splat(w0), load(at(before, c * W)), load(carry)))
+        total = add(total, move)
+        add_exactly(at(X, A.p + c * W), carry, move)
     return first_of(largest_of(where(sub(total, total), splat(1.0), splat(0.0)))) == 0.0
 
 
@@ -117,10 +117,12 @@ def _kick_and_drift(A, S, X, n, h, w0, w1, before, after):
     total = splat(0.0)
     for c in range(n):
         f0, f1 = load(at(before, c * W)), load(at(after, c * W))
-        impulse = fma(splat(w1), f1, mul(splat(w0), f0))
-        total = add(total, impulse)
-        p = add_exactly(at(X, A.p + c * W), at(X, A.carry + (n + c) * W), impulse)
-        z = mul(mul(splat(h), load(at(S.M, c * W))), fma(splat(w0), f1, p))
-        add_exactly(at(X, A.q + c * W), at(X, A.carry + c * W), z)
+        carry = at(X, A.carry + (n + c) * W)
+        move = fused(splat(w1), f1, fused(splat(w0), f0, load(carry)))
+        total = add(total, move)
+        p = add_exactly(at(X, A.p + c * W), carry, move)
+        carry = at(X, A.carry + c * W)
+        push = fused(splat(w0), f1, p)
+        add_exactly(at(X, A.q + c * W), carry, fused(mul(splat(h), load(at(S.M, c * W))), push, load(carry)))
         store(at(before, c * W), splat(0.0))
     return first_of(largest_of(where(sub(total, total), splat(1.0), splat(0.0)))) == 0.0

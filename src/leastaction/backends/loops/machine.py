@@ -209,7 +209,17 @@ def _called(name, count):
     return make
 
 
-_absolute, _larger = _called("fabs", 1), _called("maxnum", 2)
+_absolute, _larger, _fused = _called("fabs", 1), _called("maxnum", 2), _called("fma", 3)
+
+
+@intrinsic
+def fused(typing_context, x, y, z):
+    """x y + z, rounded once: the same bits wherever it stands, while the compiler may fuse products and sums or not."""
+
+    def codegen(context, builder, signature, arguments):
+        return _fused(builder, arguments)
+
+    return _vector(_vector, _vector, _vector), codegen
 
 
 @intrinsic

@@ -20,6 +20,7 @@ from leastaction.backends.layout import (
 from leastaction.backends.loops.explicit import add_exactly, come_back, keep, leap
 from leastaction.backends.loops.machine import (
     W,
+    add,
     at,
     call_kernel,
     div,
@@ -95,7 +96,7 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tan
         prepare(S, I, D, h, False)
         set_given(S, I, D, S.soft, at(X, A.t * T), at(X, A.params * T))
         if S.constant == 1:
-            set_mass(S, at(X, A.t * T), at(X, A.q * T), at(X, A.z * T), at(X, A.params * T), h)
+            set_mass(S, I, D, at(X, A.t * T), at(X, A.q * T), at(X, A.z * T), at(X, A.params * T), h)
     explicit, quick, k, end = S.explicit == 1 and A.check == 0, True, A.first[0], A.first[0] + A.steps[0]
     if explicit:
         keep(A, S, X)
@@ -300,7 +301,7 @@ def _iterate(I, D, A, S, X):
     if not wanted:
         return
     set_times(S, I, D, S.soft, t)
-    if S.constant == 0 and not set_mass(S, t, q, z, at(X, A.params * L), A.step[0]):
+    if S.constant == 0 and not set_mass(S, I, D, t, q, z, at(X, A.params * L), A.step[0]):
         for i in range(L):
             if A.active[i] != 0.0:
                 trouble[i] = 1.0
@@ -375,10 +376,11 @@ def add_with_carry(x, carry, move, across, alive, lanes):
             x[0] = total
         return
     if lanes == 1:
-        add_exactly(x, carry, load(move))
+        if alive[0] != 0.0:
+            add_exactly(x, carry, add(load(move), load(carry)))
         return
     on, a, old = load(alive), load(x), load(carry)
-    add_exactly(x, carry, load(move))
+    add_exactly(x, carry, add(load(move), load(carry)))
     store(carry, where(on, load(carry), old))
     store(x, where(on, load(x), a))
 

@@ -23,7 +23,20 @@ from leastaction.backends.loops.machine import (
     sub,
     where,
 )
-from leastaction.backends.loops.sweep import jacobian, lanewise, set_given, set_products, set_step, set_times, sweep
+from leastaction.backends.loops.sparse import assemble, read_sparse
+from leastaction.backends.loops.sparse import factor as factor_sparse
+from leastaction.backends.loops.sparse import solve as solve_sparse
+from leastaction.backends.loops.sweep import (
+    add_up,
+    jacobian,
+    lanewise,
+    read_term,
+    set_given,
+    set_products,
+    set_step,
+    set_times,
+    sweep,
+)
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, IN_DOUBT, NOT_CONVERGED, NOT_FINITE, SINGULAR
 from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PROLONG, SMALLEST
 from leastaction.step.continuation import onward as onward_in_python
@@ -33,6 +46,7 @@ HUGE = 1e300
 # A coordinate that others set in motion moves for the first time in a later iteration: to the rate it counts as this.
 WOKEN = 0.1
 ALIKE = 2.0**-10
+MOST_INVERSIONS = 50
 PASSED_ON = 4  # from coordinate to coordinate noise is followed so many times
 # Where what was SEEN of an iteration, and what the verdict says, are in their arrays.
 SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE = range(9)
@@ -158,18 +172,187 @@ def judge(S, kernel):
         S.seen[DOUBT * lanes + k] = S.found[DOUBTED * lanes + k]
 
 
+# --------------------------------------------------------------------------------- sums over rows of tables
+
+
+@native
+def in_the_middle(S, P, q, z, h):
+    """Where the motion that z predicts is at half a step."""
+    s, row = S.s, S.stride
+    for c in range(S.n):
+        moved, speed = splat(0.0), splat(0.0)
+        for v in range(s):
+            x = load(at(z, c * row + v * W))
+            moved = fma(splat(S.middle[v]), x, moved)
+            speed = fma(splat(S.middle[s + v]), x, speed)
+        store(at(P.middle_q, c * W), add(load(at(q, c * W)), moved))
+        store(at(P.middle_v, c * W), div(speed, splat(h)))
+
+
+@native
+def set_summed_mass(S, I, D, t, q, z, h):
+    """The factors of a mass that depends on the motion, in the middle of the step; others are there from the start."""
+    if S.constant == 1:
+        return True
+    P = read_sparse(I, D, S.sparse)
+    in_the_middle(S, P, q, z, h)
+    assemble(I, D, P, P.masses, P.mass_parts, t[0] + 0.5 * h, P.middle_q, P.middle_v, P.M)
+    return factor_sparse(P, P.shifts, 0.0, 0.0)
+
+
+@native
+def by_summed_mass(S, I, D):
+    """S.R ← M⁻¹ S.R with a sparse M."""
+    P = read_sparse(I, D, S.sparse)
+    for v in range(S.s):
+        for k in range(P.n):
+            j = P.order[k]
+            P.x[k] = S.R[j // W * S.stride + v * W + j % W]
+        solve_sparse(P, P.shifts, False)
+        for k in range(P.n):
+            j = P.order[k]
+            S.R[j // W * S.stride + v * W + j % W] = P.x[k]
+
+
+@native
+def summed_velocity(S, I, D):
+    """S.v with m(t, q, v) = p at S.t, S.q, S.p, by Newton's iteration; whether there is one."""
+    if S.separable == 1 and S.sparse < 0:
+        for j in range(S.n * W):
+            S.v[j] = S.M[j] * S.p[j]
+        return True
+    P, T = read_sparse(I, D, S.sparse), read_term(I, D, S.terms)
+    room = (S.n + 1) * W
+    for j in range(S.n * W):
+        S.v[j] = 0.0
+    before = HUGE
+    for _ in range(MOST_INVERSIONS):
+        for c in range(S.n):
+            store(at(T.point, W + c * W), load(at(S.q, c * W)))
+            store(at(T.point, W + room + c * W), load(at(S.v, c * W)))
+        T.point[0] = S.t[0]
+        add_up(S, T, I, D, T.point, T.values)
+        miss, size = 0.0, 0.0
+        for k in range(P.n):
+            j = P.order[k]
+            P.x[k] = S.p[j] - T.values[room + j]
+            miss, size = max(miss, abs(P.x[k])), max(size, abs(S.p[j]))
+        if miss - miss != 0.0:
+            return False
+        if miss <= 4.0 * EPS * size or miss >= before:
+            return miss <= 1e-10 * size
+        if S.constant == 0:
+            assemble(I, D, P, P.masses, P.mass_parts, S.t[0], S.q, S.v, P.M)
+            if not factor_sparse(P, P.shifts, 0.0, 0.0):
+                return False
+        solve_sparse(P, P.shifts, False)
+        for k in range(P.n):
+            S.v[P.order[k]] += P.x[k]
+        before = miss
+    return False
+
+
+@native
+def set_shifts(S, I, D, P, q, z, h):
+    """The factors of every M + h²γK, K and M in the middle of the step that z predicts."""
+    in_the_middle(S, P, q, z, h)
+    t = S.t[0] + 0.5 * h
+    assemble(I, D, P, P.stiffness, P.stiffness_parts, t, P.middle_q, P.middle_v, P.K)
+    if S.constant == 0:
+        assemble(I, D, P, P.masses, P.mass_parts, t, P.middle_q, P.middle_v, P.M)
+    regular = True
+    for e in range(P.shifts):
+        regular = regular and factor_sparse(P, e, h * h * P.gamma[2 * e], h * h * P.gamma[2 * e + 1])
+    return regular
+
+
+@native
+def by_shifts(S, P, h):
+    """S.R ← −(S⊗M/h + h B⊗K)⁻¹ S.R: as many systems of size n as there are shifts.
+
+    With S⁻¹B = V Γ V⁻¹ the increments are V w, (M + h²γ_j K) w_j = −h (V⁻¹ S⁻¹ R)_j; of a pair of conjugate γ one is
+    solved for.
+    """
+    s, n = S.s, P.n
+    for j in range(S.n * S.stride):
+        P.dz[j] = 0.0
+    for e in range(P.shifts):
+        both = P.gamma[2 * e + 1] != 0.0
+        for k in range(n):
+            j = P.order[k]
+            place, real, imaginary = j // W * S.stride + j % W, 0.0, 0.0
+            for v in range(s):
+                real += P.into[2 * (e * s + v)] * S.R[place + v * W]
+                imaginary += P.into[2 * (e * s + v) + 1] * S.R[place + v * W]
+            P.x[k], P.x[n + k] = -h * real, -h * imaginary
+        solve_sparse(P, e, both)
+        for k in range(n):
+            j = P.order[k]
+            place, real, imaginary = j // W * S.stride + j % W, P.x[k], P.x[n + k]
+            for v in range(s):
+                into = 2 * (v * P.shifts + e)
+                P.dz[place + v * W] += P.out[into] * real - P.out[into + 1] * imaginary
+    for j in range(S.n * S.stride):
+        S.R[j] = P.dz[j]
+
+
+@native
+def shifted(S, I, D, q, p, z, scale, reach):
+    """Newton's iteration with K and M of the middle of the step for all its points: the shifted chord. The status."""
+    S.iterations[0] = 0
+    S.left[0] = 1.0
+    if S.stiff == 0:
+        return NOT_CONVERGED
+    P, h, s = read_sparse(I, D, S.sparse), S.h[0], S.s
+    begin(S, z, scale)
+    fresh = 0
+    while True:
+        if fresh == 0:
+            if not set_shifts(S, I, D, P, q, z, h):
+                S.iterations[0] = int(S.seen[ITERATIONS]) + 1
+                return SINGULAR
+            fresh = 1
+        sweep(S, I, D, S.terms, False, q, p, z)
+        by_shifts(S, P, h)
+        move(S, z, scale, reach, S.floor, 0, S.seen)
+        judge(S, S.judge_kept)
+        if S.found[ENDED] != 0.0 or S.seen[DOUBT] != 0.0:
+            break
+        if S.found[KEEP] == 0.0:
+            fresh = 0
+    S.iterations[0] = int(S.seen[ITERATIONS])
+    S.left[0] = S.found[LEFT]
+    if S.seen[SOUND] == 0.0:
+        S.left[0] = S.seen[SIZE]
+        return NOT_FINITE
+    if S.found[SOLVED] == 0.0:
+        S.left[0] = S.seen[SIZE]
+        return NOT_CONVERGED
+    for e in range(P.entries):  # the impulse belongs to z before its last increment
+        i, j, total = P.row[e], P.column[e], 0.0
+        for v in range(s):
+            total += P.mean[v] * S.R[j // W * S.stride + v * W + j % W]
+        S.impulse[i] += h * P.K[e] * total
+    total = 0.0
+    for j in range(S.n * W):
+        total += S.impulse[j]
+    if total - total != 0.0:
+        return NOT_FINITE
+    return GOING_WELL if S.found[GOOD] != 0.0 else IN_DOUBT
+
+
 # -------------------------------------------------------------------------------------------- mass chord
 
 
 @native
-def set_mass(S, t, q, z, params, h):
+def set_mass(S, I, D, t, q, z, params, h):
     """S.M ← the factors of L_vv in the middle of the step that z predicts; the inverse where L_vv is diagonal.
 
     False where it is singular.
     """
     n, s, lanes, row = S.n, S.s, S.lanes, S.stride
     if S.summed == 1:
-        return True
+        return set_summed_mass(S, I, D, t, q, z, h)
     for k in range(lanes):
         S.at[k] = t[k] + 0.5 * h
         for j in range(n):
@@ -201,9 +384,12 @@ def set_mass(S, t, q, z, params, h):
 
 
 @native
-def _by_mass(S):
+def _by_mass(S, I, D):
     """S.R ← M⁻¹ S.R, row by row."""
     n, lanes, width = S.n, S.lanes, S.width
+    if S.summed == 1 and not (S.diagonal == 1 and S.constant == 1):
+        by_summed_mass(S, I, D)
+        return
     if S.diagonal == 1:
         for c in range(n):
             inverse = lanewise(S.M, c, S.across)
@@ -246,7 +432,7 @@ def chord(S, I, D, q, p, z, scale, reach, floor, active):
     """
     across, s, width = S.across, S.s, S.width
     sweep(S, I, D, S.soft, False, q, p, z)
-    _by_mass(S)
+    _by_mass(S, I, D)
     for c in range(S.n):
         row = at(S.R, c * width * W)
         for v in range(width):
@@ -269,7 +455,7 @@ def chords(S, I, D, h):
     total = S.components * S.stride
     for i in range(total):
         S.start[i] = S.z[i]
-    if set_mass(S, S.t, S.q, S.z, S.values, h):
+    if set_mass(S, I, D, S.t, S.q, S.z, S.values, h):
         begin(S, S.z, S.scale)
         going = True
         while going:
@@ -295,7 +481,7 @@ def newton(S, I, D, q, p, z, scale, reach):
     """Newton's iteration of one trajectory from z, keeping the Jacobian where that is cheaper. Returns the status."""
     N, s, n, lead, row = S.unknowns, S.s, S.n, S.lead, S.stride
     if S.summed == 1:
-        return NOT_CONVERGED
+        return shifted(S, I, D, q, p, z, scale, reach)
     prepare(S, I, D, S.h[0], True)
     begin(S, z, scale)
     fresh = True
@@ -365,14 +551,6 @@ def velocity_at(S, I, D):
     for j in range(S.params):
         S.at[1 + 2 * n + j] = S.values[j]
     return invert_alone(S, S.p)
-
-
-@native
-def summed_velocity(S, I, D):
-    """The same, of a sum whose momenta are M v."""
-    for j in range(S.n * W):
-        S.v[j] = S.M[j] * S.p[j]
-    return True
 
 
 @native

@@ -27,6 +27,8 @@ FloatArray = NDArray[np.float64]
 
 BLOCKS_IN, BLOCKS_OUT = ("q", "v", "multipliers"), ("f", "m", "g")
 MOST_CHORDS = 40
+FIXED, MOVING, LAST = range(3)  # as in `loops.solver`, which only Numba may import
+NOTHING = 1e-30  # an entry of a table that is zero but for its rounding
 STIFF_CHORDS = 8  # mass chords of a sum that cost about as much as to factorise and solve
 
 
@@ -93,7 +95,8 @@ class Solvers:
             "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params,
             "terms": place, "soft": soft, "term_count": len(terms),
             "separable": mass.separable, "constant": mass.constant, "diagonal": mass.diagonal,
-            "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1, "timed": 0, "sparse": -1,
+            "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1, "timed": 0,
+            "swift": 0, "sparse": -1,
             "stiff": 0, "kinds": 0,
             "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1),
@@ -167,7 +170,7 @@ class Solvers:
             "time": first("t") if first("t") in used else -1,
             "params": first("params") if sizes["params"] and any(i >= first("params") for i in used) else -1,
             "parts": 0, "part_count": 0, "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
-            "reads": reads,
+            "reads": reads, "role": [],
             "raw": 2 * r + 6 * r * s, "A": 3 * s * groups * W, "E": 3 * r * width * W,
             "K": len(pairs) * r * square * W, "point": groups * program.input_size * W, "values": groups * outputs * W,
         }  # fmt: skip
@@ -201,7 +204,7 @@ class Solvers:
             "width": s, "square": 1, "stride": s * W, "unknowns": 0, "lead": 0, "params": 0, "terms": both,
             "soft": soft, "term_count": 1, "separable": sums.separable, "constant": sums.mass.constant,
             "diagonal": sums.mass.diagonal, "has_chord": 1, "explicit": explicit, "early": ends.get(0.0, -1),
-            "late": ends.get(1.0, -1), "timed": sums.timed, "sparse": sparse, "stiff": stiff,
+            "late": ends.get(1.0, -1), "timed": sums.timed, "swift": plain, "sparse": sparse, "stiff": stiff,
             "kinds": int(sums.kinds.max()) + 1, "chords": chords,
             "mass": 0, "point": 0, **{f"judge_{name}": self.compiled(judge, 1) for name, judge in
             zip(("soft", "fresh", "kept"), judges, strict=True)}, "assess": self.compiled(ahead.assess_program, W,
@@ -209,13 +212,14 @@ class Solvers:
             "propose": self.compiled(ahead.propose_program, W, in_place=True), "memory": ahead.memory,
             "candidates": ahead.candidates, "record": ahead.record,
         }  # fmt: skip
-        unused = ("B", "J", "G", "t", "values", "at", "at_values", "V", "move", "fastest", "noise", "argument",
+        unused = ("B", "J", "G", "t", "values", "at", "at_values", "V", "move", "fastest", "argument",
                   "reached", "left")  # fmt: skip
         all_n, rows = vectors * W, vectors * s * W
         sizes = {
             **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 9,
             "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last"), rows),
-            **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "scale", "reach"), all_n), "work": self.room,
+            **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "scale", "reach", "noise"), all_n),
+            "work": self.room,
             "unit": numbers["kinds"],
         }  # fmt: skip
         kind: Any = np.concatenate([sums.kinds, np.zeros(all_n - n, int)]) if numbers["kinds"] > 1 else []
@@ -259,6 +263,7 @@ class Solvers:
                 "slope_outputs": 0, "gathers": len(gather), "scatters": len(scatter), "entries": 0, "pairs": 0,
                 "time": 0, "params": -1, "parts": places[0] if places else 0, "part_count": len(places),
                 "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
+                "role": _roles(found),
                 "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "K": 1,
                 "point": r * inputs * W, "values": max(r, 2) * outputs * W,
             })
@@ -273,6 +278,14 @@ class Solvers:
     def finish(self) -> Solvers:
         self.memory.finish()
         return self
+
+
+def _roles(found: Samples) -> list[int]:
+    """When the force at each point is evaluated; see `loops.solver`."""
+    ends = found.l.copy()
+    ends[:, -1] -= 1.0
+    moves, counts = (np.abs(table).max(axis=1) > NOTHING for table in (found.l, ends))
+    return [(MOVING if counted else LAST) if moved else FIXED for moved, counted in zip(moves, counts, strict=True)]
 
 
 def _ranges(entries: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:

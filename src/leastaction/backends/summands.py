@@ -224,7 +224,10 @@ class Assembly:
 
     @cached_property
     def kinds(self) -> NDArray[np.int64]:
-        """Of each coordinate its kind, (n,): those that one column of a term names are of one kind, in one unit."""
+        """Of each coordinate its kind, (n,): those of one kind have one unit.
+
+        Coordinates that one column of a term names do; so do those of two columns with the same mass ∂m/∂v in it.
+        """
         columns = [summand.rows[:, c] for summand in self.summands for c in range(summand.rows.shape[1])]
         group = list(range(len(columns)))
 
@@ -233,6 +236,14 @@ class Assembly:
                 a = group[a]
             return a
 
+        begin = 0
+        for summand in self.summands:
+            k, masses = summand.rows.shape[1], summand.node.output("m_v")
+            first: dict[int, int] = {}
+            for c in range(k):
+                if summand.node.code[masses[c * k + c]] != ZERO:
+                    group[root(begin + c)] = root(begin + first.setdefault(masses[c * k + c], c))
+            begin += k
         owner = np.full(self.n, -1)
         for k, column in enumerate(columns):
             for other in np.flatnonzero(np.bincount(owner[column] + 1)[1:]).tolist():

@@ -249,14 +249,14 @@ class SumBackend(Backend):
     def give(self, solvers: Solvers, place: int, params: FloatArray) -> None:
         for strips, places in solvers.rows:
             strips.give(solvers.memory, places, params)
-        mass, memory = self.sums.mass, solvers.memory
+        mass, memory, n = self.sums.mass, solvers.memory, self.sums.n
+        inverse, nothing = np.ones(self.room), np.zeros(self.room + native_lanes())
+        memory.array(place, "M")[:] = inverse
         if not mass.constant:
             return
-        nothing = np.zeros(self.room + native_lanes())
-        if mass.diagonal:
-            n = self.sums.n
-            M = mass.matrix("m_v", 0.0, nothing[:n], nothing[:n], params)
-            memory.array(place, "M")[:] = np.concatenate([1.0 / M, np.ones(self.room - n)])
+        M = mass.entries("m_v", 0.0, nothing[:n], nothing[:n], params)
+        inverse[:n] = 1.0 / M[mass.row == mass.column]
+        memory.array(place, "M")[:] = inverse
         sparse = int(memory.I[memory.number(place, SOLVER, "sparse")])
         if sparse >= 0:
             loop("sparse.begin")(memory.I, memory.D, sparse, nothing, nothing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leastaction.backends.loops.machine import at, call_kernel, native
-from leastaction.backends.loops.solver import alone, go_on, level, velocity_at
+from leastaction.backends.loops.solver import REACHING, alone, go_on, level, quiet_floor, velocity_at
 from leastaction.backends.loops.sweep import read_solver
 from leastaction.backends.status import GOING_WELL
 from leastaction.step.crossing import MOST_VALUES
@@ -25,11 +25,11 @@ def single(S, I, D, start, h):
     if not velocity_at(S, I, D):
         return False
     go_on(S, h)
+    quiet_floor(S, h)
     for j in range(S.n * S.across):
-        S.floor[j] = 0.0
         S.reach[j] = max(REACH * abs(h * S.v[j]), TINY)
     if S.summed == 1:
-        level(S, S.reach)
+        level(S, S.reach, REACHING)
     status, _, _ = alone(S, I, D, h, True, False)
     return status == GOING_WELL
 

@@ -38,11 +38,14 @@ from leastaction.backends.loops.machine import (
     where,
 )
 from leastaction.backends.loops.solver import (
+    ALIKE,
     DOUBT,
     ENDED,
     GOOD,
     KEEP,
     LEFT,
+    QUIET,
+    REACHING,
     SOLVED,
     alone,
     begin,
@@ -52,6 +55,8 @@ from leastaction.backends.loops.solver import (
     put,
     set_mass,
     still,
+    swift_begin,
+    swift_impulse,
 )
 from leastaction.backends.loops.solver import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.sweep import lanewise, read_solver, set_given, set_times
@@ -309,6 +314,8 @@ def _iterate(I, D, A, S, X):
     begin(S, z, at(X, A.scale * L))
     for i in range(S.components * S.stride * L):
         S.start[i] = z[i]
+    if S.swift == 1:
+        swift_begin(S, I, D, q, z)
     while wanted:
         chord(S, I, D, q, p, z, at(X, A.scale * L), at(X, A.reach * L), at(X, A.floor * L), A.active)
         wanted = False
@@ -316,9 +323,12 @@ def _iterate(I, D, A, S, X):
             if A.active[i] != 0.0:
                 good, ended = S.found[GOOD * L + i] != 0.0, S.found[ENDED * L + i] != 0.0
                 total = 0.0
-                for j in range(n):
-                    impulse[j * L + i] = S.impulse[j * L + i]
-                    total += S.impulse[j * L + i]
+                if S.swift == 0 or (ended and good):
+                    if S.swift == 1:
+                        swift_impulse(S, I, D, q, z)
+                    for j in range(n):
+                        impulse[j * L + i] = S.impulse[j * L + i]
+                        total += S.impulse[j * L + i]
                 if ended or S.found[KEEP * L + i] == 0.0 or S.seen[DOUBT * L + i] != 0.0:
                     A.active[i] = 0.0
                     iterations[i] = S.seen[SEEN_ITERATIONS * L + i]
@@ -409,7 +419,10 @@ def _advance(A, S, X):
             longest = largest_of(longest)
         limit = larger(longest, mul(splat(FORGETTING), before))
         put(at(X, A.length * L), j, across, limit)
-        floor = still(lanewise(at(X, A.floor * L), j, across), limit)
+        floor = lanewise(at(X, A.floor * L), j, across)
+        if S.summed == 1:
+            floor = larger(floor, mul(splat(QUIET), add(size_of(load(at(X, A.q + j * W))), longest)))
+        floor = still(floor, limit)
         put(at(X, A.floor * L), j, across, floor)
         ahead = splat(0.0)
         for v in range(s):
@@ -417,8 +430,8 @@ def _advance(A, S, X):
         reach = larger(larger(mul(splat(REACH), limit), mul(splat(GOING), size_of(ahead))), floor)
         put(at(X, A.reach * L), j, across, where(ok, reach, lanewise(at(X, A.reach * L), j, across)))
     if S.summed == 1:
-        level(S, at(X, A.length))
-        level(S, at(X, A.reach))
+        level(S, at(X, A.length), ALIKE)
+        level(S, at(X, A.reach), REACHING)
     for j in range(n):
         unit = div(splat(1.0), lanewise(at(X, A.length * L), j, across))
         if across == 1:

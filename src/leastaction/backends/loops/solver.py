@@ -45,12 +45,21 @@ from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEGLIGIBLE, NOISE, RE
 HUGE = 1e300
 # A coordinate that others set in motion moves for the first time in a later iteration: to the rate it counts as this.
 WOKEN = 0.1
+# Of coordinates that are alike in a sum, one may be at rest when the others come to it, as where a wave arrives. The
+# part of the largest steps among them that its increments are compared with, and the part that it may reach at once.
 ALIKE = 2.0**-10
+REACHING = 0.25
+PROBE = 2.0**-20  # of a step: to measure what rounding does to forces …
+MEASURED = 8.0  # … and by how much it may be more elsewhere
+QUIET = 8.0 * EPS  # of a coordinate: what rounding may do to the increments of a step much shorter than itself
 MOST_INVERSIONS = 50
 PASSED_ON = 4  # from coordinate to coordinate noise is followed so many times
 # Where what was SEEN of an iteration, and what the verdict says, are in their arrays.
 SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE = range(9)
 SOLVED, ENDED, GOOD, DOUBTED, KEEP, LEFT = range(6)
+
+# When the force at a point is evaluated: once, since its place is known; in every iteration; or at the end.
+FIXED, MOVING, LAST = range(3)
 
 onward = native(onward_in_python)
 
@@ -90,7 +99,7 @@ def begin(S, z, scale):
             top = larger(top, size_of(load(at(z, (c * S.width + v) * W))))
         put(scale, c, S.across, largest_of(top) if S.across == 1 else top)
     if S.summed == 1:
-        level(S, scale)
+        level(S, scale, ALIKE)
     for k in range(S.lanes):
         S.seen[BEFORE * S.lanes + k] = 0.0
         S.seen[ITERATIONS * S.lanes + k] = 0.0
@@ -100,13 +109,13 @@ def begin(S, z, scale):
 
 
 @native
-def level(S, x):
-    """Coordinates of one kind are alike: none is measured by less than the part ALIKE of the largest x among them."""
+def level(S, x, part):
+    """Coordinates of one kind are alike: none is measured by less than a part of the largest x among them."""
     if S.kinds == 1:
         top = splat(0.0)
         for c in range(S.n):
             top = larger(top, load(at(x, c * W)))
-        least = mul(splat(ALIKE), largest_of(top))
+        least = mul(splat(part), largest_of(top))
         for c in range(S.n):
             store(at(x, c * W), larger(load(at(x, c * W)), least))
         return
@@ -115,7 +124,7 @@ def level(S, x):
     for j in range(S.n * W):
         S.unit[S.kind[j]] = max(S.unit[S.kind[j]], x[j])
     for j in range(S.n * W):
-        x[j] = max(x[j], ALIKE * S.unit[S.kind[j]])
+        x[j] = max(x[j], part * S.unit[S.kind[j]])
 
 
 @native
@@ -127,38 +136,50 @@ def still(floor, length):
 @native
 def move(S, z, scale, reach, floor, replace, active):
     """z ← z + S.R, or S.R itself with `replace`, of the trajectories that are active; what the verdict needs of it."""
-    lanes, across, width = S.lanes, S.across, S.width
+    on = splat(1.0) if S.lanes == 1 else load(active)
     size, off, far, total = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
-    on = splat(1.0) if lanes == 1 else load(active)
     for c in range(S.components):
-        moved, before = splat(0.0), lanewise(scale, c, across)
-        top = before
-        for v in range(width):
-            place = (c * width + v) * W
-            old, x = load(at(z, place)), load(at(S.R, place))
-            d, new = (sub(x, old), x) if replace == 1 else (x, add(old, x))
-            moved, top, total = larger(moved, size_of(d)), larger(top, size_of(new)), add(total, d)
-            store(at(z, place), where(on, new, old))
-        if across == 1:
-            moved, top = largest_of(moved), largest_of(top)
-        if c < S.n:
-            beyond = larger(sub(moved, still(lanewise(floor, c, across), top)), splat(0.0))
-            ratio = div(beyond, top)
-            if across == 1 and S.seen[ITERATIONS] > 0.0 and first_of(before) <= TINY:
-                ratio = splat(min(first_of(ratio), WOKEN * S.seen[BEFORE]))
-            size = larger(size, ratio)
-            limit = lanewise(reach, c, across)
-            off, far = larger(off, sub(moved, limit)), larger(far, sub(top, mul(splat(FAR), limit)))
-        else:
-            size = larger(size, div(moved, top))
-        put(scale, c, across, where(on, top, before))
+        row = at(S.R, c * S.width * W)
+        ratio, beyond, away, added = move_one(S, c, row, z, scale, reach, floor, replace, on)
+        size, off, far, total = larger(size, ratio), larger(off, beyond), larger(far, away), add(total, added)
+    see(S, size, off, far, total)
+
+
+@native
+def move_one(S, c, row, z, scale, reach, floor, replace, on):
+    """One component of `move`, whose increments are in `row`: its size, how far off and how far away, and their sum."""
+    across, width = S.across, S.width
+    moved, before, total = splat(0.0), lanewise(scale, c, across), splat(0.0)
+    top = before
+    for v in range(width):
+        place = (c * width + v) * W
+        old, x = load(at(z, place)), load(at(row, v * W))
+        d, new = (sub(x, old), x) if replace == 1 else (x, add(old, x))
+        moved, top, total = larger(moved, size_of(d)), larger(top, size_of(new)), add(total, d)
+        store(at(z, place), where(on, new, old))
+    if across == 1:
+        moved, top = largest_of(moved), largest_of(top)
+    put(scale, c, across, where(on, top, before))
+    if c >= S.n:
+        return div(moved, top), splat(0.0), splat(0.0), total
+    beyond = larger(sub(moved, still(lanewise(floor, c, across), top)), splat(0.0))
+    ratio = div(beyond, top)
+    if across == 1 and S.seen[ITERATIONS] > 0.0 and first_of(before) <= TINY:
+        ratio = splat(min(first_of(ratio), WOKEN * S.seen[BEFORE]))
+    limit = lanewise(reach, c, across)
+    return ratio, sub(moved, limit), sub(top, mul(splat(FAR), limit)), total
+
+
+@native
+def see(S, size, off, far, total):
+    """Tell the verdict what was seen of an iteration."""
     spoilt = where(sub(total, total), splat(1.0), splat(0.0))
-    if lanes == 1:
+    if S.lanes == 1:
         spoilt, size, off, far = largest_of(spoilt), largest_of(size), largest_of(off), largest_of(far)
-    put(S.seen, SIZE, lanes, size)
-    put(S.seen, SOUND, lanes, sub(splat(1.0), spoilt))
-    put(S.seen, OFF, lanes, off)
-    put(S.seen, TOO_FAR, lanes, far)
+    put(S.seen, SIZE, S.lanes, size)
+    put(S.seen, SOUND, S.lanes, sub(splat(1.0), spoilt))
+    put(S.seen, OFF, S.lanes, off)
+    put(S.seen, TOO_FAR, S.lanes, far)
 
 
 @native
@@ -250,6 +271,38 @@ def summed_velocity(S, I, D):
             S.v[P.order[k]] += P.x[k]
         before = miss
     return False
+
+
+@native
+def summed_noise(S, I, D, h):
+    """S.noise ← what rounding does to each force at the start of a step: f(q + δ) − 2 f(q) + f(q − δ), where δ is so
+    small a part of the step that nothing else is left, up or down from one coordinate to the next.
+    """
+    T, room = read_term(I, D, S.terms), (S.n + 1) * W
+    T.point[0] = S.t[0]
+    for j in range(S.n * W):
+        S.last[j] = 0.0
+    _force_at(S, T, I, D, room, 0.0)
+    for j in range(S.n * W):
+        S.noise[j] = -2.0 * T.values[j]
+        S.scale[j] = max(abs(h * S.v[j]) + abs(h * h * S.M[j] * T.values[j]), TINY)
+    level(S, S.scale, REACHING)
+    for j in range(S.n * W):
+        S.last[j] = PROBE * S.scale[j] * (1.0 if (j * 7919 // 13) % 2 == 0 else -1.0)
+    for side in range(2):
+        _force_at(S, T, I, D, room, 1.0 - 2.0 * side)
+        for j in range(S.n * W):
+            S.noise[j] += T.values[j]
+
+
+@native
+def _force_at(S, T, I, D, room, side):
+    """The forces at S.q + side · S.last, with the velocity S.v."""
+    for c in range(S.n):
+        here = fma(splat(side), load(at(S.last, c * W)), load(at(S.q, c * W)))
+        store(at(T.point, W + c * W), here)
+        store(at(T.point, W + room + c * W), load(at(S.v, c * W)))
+    add_up(S, T, I, D, T.point, T.values)
 
 
 @native
@@ -431,6 +484,10 @@ def chord(S, I, D, q, p, z, scale, reach, floor, active):
     needed. With one symmetric matrix for S⁻¹ that is the step of a discrete Lagrangian, too, whatever its rounding.
     """
     across, s, width = S.across, S.s, S.width
+    if S.swift == 1:
+        swift_chord(S, I, D, q, p, z, scale, reach, floor)
+        judge(S, S.judge_soft)
+        return
     sweep(S, I, D, S.soft, False, q, p, z)
     _by_mass(S, I, D)
     for c in range(S.n):
@@ -446,6 +503,88 @@ def chord(S, I, D, q, p, z, scale, reach, floor, active):
     judge(S, S.judge_soft)
 
 
+# A chord of a sum whose mass is constant and diagonal, and whose forces do not depend on velocities, is one sweep over
+# the coordinates and one over the rows for each point that matters. A point whose place does not depend on z, as that
+# at the start, is evaluated once; one whose force enters the impulse alone, as that at the end, when z is known.
+
+
+@native
+def swift_begin(S, I, D, q, z):
+    """The forces at fixed points, and the places of those that move."""
+    T = read_term(I, D, S.soft)
+    for i in range(T.points):
+        if T.role[i] != LAST:
+            _place(S, T, i, q, z)
+            if T.role[i] == FIXED:
+                add_up(S, T, I, D, at(T.point, i * T.inputs * W), at(T.values, i * T.outputs * W))
+
+
+@native
+def _place(S, T, i, q, z):
+    """Where the coordinates are at point i; its force makes room."""
+    point = at(T.point, (i * T.inputs + 1) * W)
+    for c in range(S.n):
+        store(at(point, c * W), _at_point(S, T, i, load(at(q, c * W)), at(z, c * S.stride)))
+
+
+@native
+def _at_point(S, T, i, q, row):
+    total = splat(0.0)
+    for v in range(S.s):
+        total = fma(load(at(T.A, (v * T.groups + i) * W)), load(at(row, v * W)), total)
+    return add(q, total)
+
+
+@native
+def swift_chord(S, I, D, q, p, z, scale, reach, floor):
+    """`chord`, for such sums."""
+    T = read_term(I, D, S.soft)
+    s, r = S.s, T.points
+    for i in range(r):
+        if T.role[i] == MOVING:
+            add_up(S, T, I, D, at(T.point, i * T.inputs * W), at(T.values, i * T.outputs * W))
+    size, off, far, total = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+    for c in range(S.n):
+        for v in range(s):
+            store(at(S.b, v * W), splat(0.0))
+        inverse = load(at(S.M, c * W))
+        for m in range(s):
+            R = splat(0.0)
+            for i in range(r):
+                if T.role[i] != LAST:
+                    f = mul(splat(T.raw[r + i]), load(at(T.values, (i * T.outputs + c) * W)))
+                    R = fma(load(at(T.E, (i * s + m) * W)), f, R)
+            if m == s - 1:
+                R = sub(R, load(at(p, c * W)))
+            R = mul(inverse, R)
+            for v in range(s):
+                place = at(S.b, v * W)
+                store(place, fma(load(at(S.T, (m * s + v) * W)), R, load(place)))
+        ratio, beyond, away, added = move_one(S, c, S.b, z, scale, reach, floor, 1, splat(1.0))
+        size, off, far, total = larger(size, ratio), larger(off, beyond), larger(far, away), add(total, added)
+        for i in range(r):
+            if T.role[i] == MOVING:
+                here = _at_point(S, T, i, load(at(q, c * W)), at(z, c * S.stride))
+                store(at(T.point, (i * T.inputs + 1 + c) * W), here)
+    see(S, size, off, far, total)
+
+
+@native
+def swift_impulse(S, I, D, q, z):
+    """S.impulse, z being known: the forces at the last points are those of z, others those that z came from."""
+    T = read_term(I, D, S.soft)
+    r = T.points
+    for i in range(r):
+        if T.role[i] == LAST:
+            _place(S, T, i, q, z)
+            add_up(S, T, I, D, at(T.point, i * T.inputs * W), at(T.values, i * T.outputs * W))
+    for c in range(S.n):
+        total = splat(0.0)
+        for i in range(r):
+            total = fma(splat(T.raw[r + i]), load(at(T.values, (i * T.outputs + c) * W)), total)
+        store(at(S.impulse, c * W), total)
+
+
 @native
 def chords(S, I, D, h):
     """Chords of one trajectory from S.t, S.q, S.p and the prediction S.z. Whether they do; else S.z is as before."""
@@ -457,12 +596,16 @@ def chords(S, I, D, h):
         S.start[i] = S.z[i]
     if set_mass(S, I, D, S.t, S.q, S.z, S.values, h):
         begin(S, S.z, S.scale)
+        if S.swift == 1:
+            swift_begin(S, I, D, S.q, S.z)
         going = True
         while going:
             chord(S, I, D, S.q, S.p, S.z, S.scale, S.reach, S.floor, S.seen)
             going = S.found[ENDED] == 0.0 and S.found[KEEP] != 0.0 and S.seen[DOUBT] == 0.0
         S.iterations[0] = int(S.seen[ITERATIONS])
         S.left[0] = S.found[LEFT]
+        if S.swift == 1 and S.found[GOOD] != 0.0:
+            swift_impulse(S, I, D, S.q, S.z)
         moved = 0.0
         for j in range(S.n * S.across):
             moved += S.impulse[j]
@@ -568,7 +711,10 @@ def continue_from_rest(S, I, D, h, noisy):
     S.left[0] = 1.0
     if not velocity_at(S, I, D):
         return SINGULAR
-    if S.summed == 0:
+    if S.summed == 1:
+        if noisy == 1:
+            summed_noise(S, I, D, h)
+    else:
         _set_noise(S)
     for i in range(S.components * row):
         S.z[i] = 0.0
@@ -578,8 +724,7 @@ def continue_from_rest(S, I, D, h, noisy):
         if noisy == 1:
             _set_floor(S, abs(small))
         else:
-            for j in range(n * across):
-                S.floor[j] = 0.0
+            quiet_floor(S, small)
         if action == FROM_REST:
             go_on(S, small)
             for j in range(n * across):
@@ -594,7 +739,7 @@ def continue_from_rest(S, I, D, h, noisy):
                         longest = max(longest, abs(S.last[c * row + m * across + k]))
                     S.reach[j] = max(REACH * longest * grown, abs(S.v[j] * small), S.floor[j], TINY)
             if S.summed == 1:
-                level(S, S.reach)
+                level(S, S.reach, REACHING)
         prepare(S, I, D, small, False)
         set_times(S, I, D, S.soft, S.t)
         status = GOING_WELL
@@ -648,13 +793,20 @@ def _set_noise(S):
 
 
 @native
+def quiet_floor(S, h):
+    """S.floor ← none; in sums what rounding of a coordinate alone may do, which is next to nothing."""
+    for j in range(S.n * S.across):
+        S.floor[j] = QUIET * (abs(S.q[j]) + abs(h * S.v[j])) if S.summed == 1 else 0.0
+
+
+@native
 def _set_floor(S, h):
     """S.floor ← NOISE g for a step of this length."""
     n = S.n
     if S.summed == 1:
         for j in range(n * W):
-            S.floor[j] = NOISE * (abs(S.q[j]) + abs(h * S.v[j]))
-        level(S, S.floor)
+            S.floor[j] = 4.0 * QUIET * (abs(S.q[j]) + abs(h * S.v[j])) + MEASURED * h * h * S.M[j] * abs(S.noise[j])
+        level(S, S.floor, 1.0)
         return
     slow, fast = at(S.noise, 2 * n), at(S.noise, 2 * n + n * n)
     for j in range(n):

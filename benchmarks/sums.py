@@ -40,6 +40,7 @@ def fput(n: int) -> la.Lagrangian:
 def per_step(run: Callable[[int], la.Path], steps: int, repeats: int) -> tuple[float, float, la.Path]:
     """Processor seconds and iterations of a step: of a long run less those of a short one, the best of some."""
     best, short = np.inf, max(2, steps // 20)
+    run(2)  # compiled before the clock begins
     for _ in range(repeats):
         clock = time.process_time()
         first = run(short)

@@ -108,7 +108,7 @@ def main() -> None:
     given = parser.parse_args()
     clock = time.perf_counter()
     system, mesh, number = beam(*((80, 3) if given.small else (1440, 17)))
-    steps, h = (120, 0.005) if given.small else (120, 0.005)
+    steps, h = 120, 0.005
     path = la.integrate(
         system,
         "P2N2Q4Gau",

@@ -103,7 +103,10 @@ def plan_run(
 ) -> tuple[Plan, Starts]:
     """What was asked for, by `la.integrate` or `la.ensemble`, checked; and where the trajectories begin."""
     if not isinstance(system, Lagrangian | Quadratic | Sum):
-        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
+        raise TypeError(
+            f"expected a system, as from la.Lagrangian(fn, n=…), la.Lagrangian.sum(terms, n=…) or la.Quadratic(M, K); "
+            f"got {system!r}"
+        )
     if isinstance(system, Sum):
         system = _as_needed(system, method_named(method), digits is not None or bool(tangent or events or reduce))
     arithmetic = reals(digits)

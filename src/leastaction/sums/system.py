@@ -23,7 +23,7 @@ from leastaction.lagrangian import Lagrangian, Params
 from leastaction.numbers.notation import to_texts
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
-from leastaction.reading import entry, integer, listing, mapping, numbers, text
+from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.step.form import Summand
 from leastaction.sums.term import Term
 
@@ -73,6 +73,10 @@ class Sum:
                 "it the same value in both, or another name"
             )
         self._given[key], self._defaults[key] = value, array
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to other processes: the terms, not what was compiled of them."""
+        return {name: getattr(self, name) for name in ("n", "terms", "name", "_given", "_defaults")}
 
     # Parameters.
 
@@ -338,10 +342,12 @@ class Sum:
             params: dict[str, Any] = {}
             for key in listing(entry(data, "order"), "order"):
                 if key in own:
-                    params[key] = np.asarray(entry(arrays, f"term{k}_{key}"), float)
+                    kept = entry(arrays, f"term{k}_{key}")
+                    params[key] = floats(arrays, f"term{k}_{key}", (None,) * np.ndim(kept))
                 else:
                     params[text(key, "a parameter's name")] = numbers(entry(shared, key), f"{key!r}")
-            terms.append(Term.from_programs(program, np.asarray(entry(arrays, f"term{k}_over")), params, name, force))
+            table = floats(arrays, f"term{k}_over", (None, None), np.int64)
+            terms.append(Term.from_programs(program, table, params, name, force))
         n = integer(entry(record, "n"), "n, the number of degrees of freedom,", 1, sum(t.table.size for t in terms))
         return cls(terms, n, text(entry(record, "name"), "name"))
 

@@ -87,19 +87,20 @@ class Solvers:
         newton_chords = _chords(slope_cost / kept_cost)
         soft_chords = _chords((2 * slope_cost + kept_cost) * lanes / soft_cost)  # Newton solves each trajectory alone
         ahead, node = ahead_of(step.method), step.terms[0]
-        judges = [verdict_program(False, soft_chords), verdict_program(True, newton_chords)]
-        judges.append(verdict_program(False, newton_chords))
+        rules = ((False, soft_chords), (True, newton_chords), (False, newton_chords))
+        judges = [verdict_program(fresh, chords, step.checked) for fresh, chords in rules]
+        end, m = step.end, step.multipliers
         numbers = {
-            "coordinates": n, "n": n, "components": components, "s": s, "lanes": lanes, "across": lanes, "summed": 0,
-            "width": width, "square": square,
-            "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params,
-            "terms": place, "soft": soft, "term_count": len(terms),
-            "separable": mass.separable, "constant": mass.constant, "diagonal": mass.diagonal,
-            "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1, "timed": 0,
-            "swift": 0, "sparse": -1,
-            "stiff": 0, "kinds": 0,
+            "coordinates": n, "n": n, "components": components, "multipliers": m, "s": s, "lanes": lanes,
+            "across": lanes, "summed": 0, "width": width, "square": square, "stride": width * W // lanes,
+            "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params, "terms": place, "soft": soft,
+            "term_count": len(terms), "separable": mass.separable, "constant": mass.constant,
+            "diagonal": mass.diagonal, "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1,
+            "timed": 0, "swift": 0, "sparse": -1, "stiff": 0, "kinds": 0, "checked": step.checked,
             "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1),
+            "end": 0 if end is None else self.compiled(end.program, 1),
+            "linear_end": end is not None and end.linear,
             **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(("soft", "fresh", "kept"), judges,
             strict=True)}, "assess": self.compiled(ahead.assess_program, W, in_place=True),
             "choose": self.compiled(ahead.choose_program, lanes, in_place=True),
@@ -115,13 +116,15 @@ class Solvers:
             "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
             "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "values": step.params, "v": n,
             "at": (1 + 2 * n + step.params) * lanes, "at_values": node.slopes.output_size, "V": n * n, "move": n,
-            "fastest": n, "noise": 2 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
-            "reach": n, "reached": 1, "left": 1,
+            "fastest": n, "noise": 3 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
+            "reach": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
+            "end_values": 0 if end is None else end.slopes.output_size,
+            "saddle": (n + m) ** 2 if m else 0, "end_move": n + m, "pushed": m,
         }  # fmt: skip
         table, middle = step.method.table, middle_of(step.method)
         return {
             **numbers, "iterations": 0, "ahead": 0, "known": 0, "current": 0, "pivots": np.zeros(unknowns),
-            "mass_pivots": np.zeros(n), "kind": [],
+            "mass_pivots": np.zeros(n), "end_pivots": np.zeros(n + m), "kind": [],
             **sizes, "unit": 1, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method), "middle": middle,
             "slope": table.slope[1:], "d": table.d,
         }  # fmt: skip
@@ -171,6 +174,7 @@ class Solvers:
             "params": first("params") if sizes["params"] and any(i >= first("params") for i in used) else -1,
             "parts": 0, "part_count": 0, "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
             "reads": reads, "role": [],
+            **{name: _first(dense, block) for name, block in (("by_time", "f_t"), ("by_params", "f_w"))},
             "raw": 2 * r + 6 * r * s, "A": 3 * s * groups * W, "E": 3 * r * width * W,
             "K": len(pairs) * r * square * W, "point": groups * program.input_size * W, "values": groups * outputs * W,
         }  # fmt: skip
@@ -198,9 +202,11 @@ class Solvers:
         ends = {float(c): i for i, c in enumerate(found.tau)}
         explicit = s == 1 and set(ends) <= {0.0, 1.0} and plain
         chords = STIFF_CHORDS if stiff else MOST_CHORDS
-        judges = [verdict_program(fresh, chords) for fresh in (False, True, False)]
+        checked = method.branch == "followed"
+        judges = [verdict_program(fresh, chords, checked) for fresh in (False, True, False)]
         numbers = {
-            "coordinates": n, "n": vectors, "components": vectors, "s": s, "lanes": 1, "across": W, "summed": 1,
+            "coordinates": n, "n": vectors, "components": vectors, "multipliers": 0, "s": s, "lanes": 1, "across": W,
+            "summed": 1, "checked": checked, "end": 0, "linear_end": 0,
             "width": s, "square": 1, "stride": s * W, "unknowns": 0, "lead": 0, "params": 0, "terms": both,
             "soft": soft, "term_count": 1, "separable": sums.separable, "constant": sums.mass.constant,
             "diagonal": sums.mass.diagonal, "has_chord": 1, "explicit": explicit, "early": ends.get(0.0, -1),
@@ -212,8 +218,8 @@ class Solvers:
             "propose": self.compiled(ahead.propose_program, W, in_place=True), "memory": ahead.memory,
             "candidates": ahead.candidates, "record": ahead.record,
         }  # fmt: skip
-        unused = ("B", "J", "G", "t", "values", "at", "at_values", "V", "move", "fastest", "argument",
-                  "reached", "left")  # fmt: skip
+        unused = ("B", "J", "G", "t", "values", "at", "at_values", "V", "move", "fastest", "argument", "reached",
+                  "left", "end_at", "end_values", "saddle", "end_move", "pushed")  # fmt: skip
         all_n, rows = vectors * W, vectors * s * W
         sizes = {
             **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 9,
@@ -227,7 +233,7 @@ class Solvers:
         place = self.memory.add(
             (SOLVER, {
                 **numbers, "iterations": 0, "ahead": 0, "known": 0, "current": 0, "pivots": [], "mass_pivots": [],
-                "kind": kind, **sizes, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(method),
+                "end_pivots": [], "kind": kind, **sizes, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(method),
                 "middle": middle_of(method), "slope": table.slope[1:], "d": table.d,
             })
         )  # fmt: skip
@@ -263,17 +269,19 @@ class Solvers:
                 "slope_outputs": 0, "gathers": len(gather), "scatters": len(scatter), "entries": 0, "pairs": 0,
                 "time": 0, "params": -1, "parts": places[0] if places else 0, "part_count": len(places),
                 "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
-                "role": _roles(found),
+                "role": _roles(found), "by_time": 0, "by_params": 0,
                 "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "K": 1,
                 "point": r * inputs * W, "values": max(r, 2) * outputs * W,
             })
         )  # fmt: skip
 
-    def add_sensitive(self, step: Step, slopes: Program) -> int:
-        """Lay out the node term once more, its kernel with derivatives by time and parameters; returns where it is."""
-        W, node = native_lanes(), step.terms[0]
-        record, _ = self._term(step, node, node.program, slopes, 1, -(-step.s // W), -(-(step.s + 1) * step.s // W))
-        return self.memory.add((TERM, record))
+    def add_sensitive(self, step: Step, slopes: Sequence[Program]) -> int:
+        """Lay out the terms once more, their kernels with derivatives by time and parameters; returns where."""
+        W = native_lanes()
+        width, square = -(-step.s // W), -(-(step.s + 1) * step.s // W)
+        terms = zip(step.terms, slopes, strict=True)
+        records = [self._term(step, term, term.program, given, 1, width, square)[0] for term, given in terms]
+        return self.memory.add(*((TERM, record) for record in records))
 
     def finish(self) -> Solvers:
         self.memory.finish()
@@ -299,6 +307,11 @@ def _ranges(entries: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
                 continue
         found.append((place, component, *kind, 1))
     return found
+
+
+def _first(slopes: Program | None, block: str) -> int:
+    """Where a block begins among the numbers given, 0 if there is none."""
+    return slopes.output_slice(block).start if slopes is not None and block in dict(slopes.outputs) else 0
 
 
 def _chords(ratio: float) -> int:

@@ -43,6 +43,7 @@ class Sum:
     """
 
     linear = False
+    m = 0  # constraints
 
     def __init__(self, terms: Sequence[Term], n: int, name: str = "a sum") -> None:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:

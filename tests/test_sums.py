@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -404,3 +408,61 @@ def test_a_force_alone_is_a_term():
     system = la.Lagrangian.sum([la.Term(kinetic, over=np.arange(3), params={"m": 1.0}), drag], n=3)
     path = la.integrate(system, "P3N3Q6Gau", q0=np.zeros(3), v0=np.ones(3), h=0.1, t_end=2.0)
     assert path.p[-1] == pytest.approx(np.exp(-1.0) * np.ones(3), abs=1e-12)
+
+
+# Documentation and examples.
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_examples_of_the_page():
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "sums.md").read_text(encoding="utf-8"), re.S)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(block, {})
+
+
+@pytest.mark.parametrize("name", ["sine_gordon", "hyperelastic_beam"])
+def test_examples_run(tmp_path, name):
+    if name == "hyperelastic_beam":
+        pytest.importorskip("skfem")
+    picture = tmp_path / "picture.png"
+    call = [sys.executable, str(ROOT / "examples" / f"{name}.py"), "--small", "--picture", str(picture)]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert picture.stat().st_size > 10_000
+
+
+def test_a_cloth_falls():
+    from examples.cloth import cloth
+
+    system, q0 = cloth(6)
+    path = la.integrate(system, "stormer-verlet", q0=q0, v0=np.zeros(len(q0)), h=1e-3, steps=100, every=50)
+    E = path.energy()
+    assert E[-1] == pytest.approx(E[0] + path.work()[-1], abs=1e-3 * abs(E[0]))
+    assert path.q[-1].reshape(-1, 3)[:, 2].min() < -0.01
+
+
+def test_n_bodies_are_the_problem_of_the_same_bodies():
+    known = la.problems.get("outer-solar-system")
+    masses = [float(value) for key, value in known.params.items() if key != "G"]
+    q, p = known.q0.reshape(-1, 3), known.p0.reshape(-1, 3)
+    bodies = la.problems.n_body(masses, q, p / np.array(masses)[:, None], G=float(known.params["G"]))
+    path = la.integrate(bodies.system, "P4N4Q8Gau", q0=bodies.q0, p0=bodies.p0, h=50.0, steps=40)
+    other = la.integrate(known.system, "P4N4Q8Gau", q0=known.q0, p0=known.p0, h=50.0, steps=40)
+    assert path.q == pytest.approx(other.q, rel=1e-12, abs=1e-12)
+    with pytest.raises(ValueError, match=r"shape \(2, 2\) or \(2, 3\)"):
+        la.problems.n_body([1.0, 1.0], [[0.0], [1.0]], [[0.0], [0.0]])
+
+
+def test_lattices():
+    ring = [[j, (j + 1) % 8] for j in range(8)]
+    system = la.problems.lattice(
+        ring, lambda r, k: 0.5 * k * r**2, masses=2.0, params={"k": np.arange(1.0, 9)}, onsite=lambda q: q**4
+    )
+    q = np.sin(np.arange(8.0))
+    k = np.arange(1.0, 9)
+    pull = k * (np.roll(q, -1) - q)
+    assert system.acceleration(q, 0 * q) == pytest.approx((pull - np.roll(pull, 1) - 4 * q**3) / 2, abs=1e-13)
+    with pytest.raises(ValueError, match=r"shape \(E, 2\)"):
+        la.problems.lattice([[0, 1, 2]], lambda r: r)

@@ -34,6 +34,7 @@ from leastaction.projection import project
 from leastaction.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 from leastaction.run import EnergyRange
 from leastaction.store import StoreError
+from leastaction.sums import Term
 from leastaction.trace import const
 from leastaction.version import __version__
 
@@ -51,6 +52,7 @@ __all__ = [
     "RestingContact",
     "StepFailed",
     "StoreError",
+    "Term",
     "TraceError",
     "UnstableStepError",
     "__version__",

@@ -33,6 +33,7 @@ from leastaction.run.plan import Plan
 from leastaction.run.standing import Standing
 from leastaction.run.starts import Starts
 from leastaction.run.watched import WatchedEnergy
+from leastaction.sums import Sum
 
 ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING, HELD)  # of a trajectory
 
@@ -76,7 +77,11 @@ def state_size(plan: Plan, starts: Starts) -> int:
 def _native(plan: Plan, width: int) -> Backend | None:
     """What steps so many trajectories side by side; None where other than kernels of the family do."""
     system, method = plan.system, plan.method
-    if not isinstance(system, Lagrangian) or isinstance(method, RungeKutta4) or isinstance(plan.reals, Digits):
+    if isinstance(method, RungeKutta4) or isinstance(plan.reals, Digits):
+        return None
+    if isinstance(system, Sum):
+        return backend(system, method, 1) if width == 1 and isinstance(method, Galerkin) else None
+    if not isinstance(system, Lagrangian):
         return None
     if isinstance(method, Composition):
         return backend(system, method.root, width, composed=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
@@ -46,6 +46,7 @@ def ensemble(
     tangent: bool | Literal["all"] = False,
     reduce: Mapping[str, Reduction] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
+    pace: Callable[..., Any] | str | None = None,
     client: Any = None,
     threads: int | None = None,
     progress: bool = False,
@@ -55,7 +56,7 @@ def ensemble(
 
     q0, p0, v0   (B, n) each, or (n,) where all trajectories share it
     params       parameters of the run; an array with one more axis, B, in front gives each trajectory its own
-    h, steps, t_end, t0, every, digits, output, allow_unstable, tangent, progress: as for `la.integrate`
+    h, steps, t_end, t0, every, digits, output, allow_unstable, tangent, pace, progress: as for `la.integrate`
     final_only   keep only the last state
     reduce       what to compute on the way, by name: {"E": la.EnergyRange(), "flip": la.FirstCrossing(g)}
     events       refused: `reduce` has la.FirstCrossing and la.Crossings
@@ -95,6 +96,7 @@ def ensemble(
             allow_unstable=allow_unstable,
             reduce=reduce,
             events=events,
+            pace=pace,
             many=True,
         )
         parts = usual_parts(plan, len(starts), client, threads)

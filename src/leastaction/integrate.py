@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
@@ -44,6 +44,7 @@ def integrate(
     tangent: bool | Literal["all"] = False,
     store: str | os.PathLike[str] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
+    pace: Callable[..., Any] | str | None = None,
 ) -> Path:
     """Integrate a system from (q0, p0) or (q0, v0).
 
@@ -62,6 +63,8 @@ def integrate(
               continues it, also after it was killed (needs the extra `leastaction[zarr]`)
 
     events    what to look out for, by name: la.Event(g) or la.Impact(g); `path.events[name]` has their times and states
+    pace      σ(q, …) > 0, a function like L: the steps are equal in s with dt = σ ds, so h is a step of s, and σ h one
+              of time; `steps` counts them, `t_end` is met by a last, shorter one, and `path.t` are the times
 
     Numbers may be given exactly, as text ("9.81", "1/3", "pi/6"), Fraction, Decimal, mpmath or SymPy numbers; a float
     means exactly that binary number.
@@ -89,6 +92,7 @@ def integrate(
             tangent=tangent,
             allow_unstable=allow_unstable,
             events=events,
+            pace=pace,
         )
         memory = Memory(plan, starts) if store is None else None  # first, whether there is room at all
         check_length(plan)

@@ -4,11 +4,12 @@
 in doubt (`isolate`: how many there are; `motion`: where), `watched` wraps a stepper.
 """
 
-from leastaction.events.kinds import Event, Impact, Watch, Watched, watch
+from leastaction.events.kinds import T_END, Event, Impact, Watch, Watched, paced_watch, watch
 from leastaction.events.watched import GROWING, Happened, Log, WatchedGalerkin, WatchedStates
 
 __all__ = [
     "GROWING",
+    "T_END",
     "Event",
     "Happened",
     "Impact",
@@ -17,5 +18,6 @@ __all__ = [
     "Watched",
     "WatchedGalerkin",
     "WatchedStates",
+    "paced_watch",
     "watch",
 ]

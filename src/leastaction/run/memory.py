@@ -12,13 +12,18 @@ from leastaction.run.plan import Plan
 from leastaction.run.standing import Block, Standing
 from leastaction.run.starts import Starts
 
+FIRST_ROWS = 256  # of a run whose number of steps is not known
+
 
 class Memory:
-    """All states of all trajectories, (B, K, width), and where they stand."""
+    """All states of all trajectories, (B, K, width), and where they stand.
+
+    A run of which nobody knows how many steps it has gets room as it needs it.
+    """
 
     def __init__(self, plan: Plan, starts: Starts) -> None:
         self.plan, self.starts = plan, starts
-        self.block = Block.empty(plan, len(starts), 0, plan.kept)
+        self.block = Block.empty(plan, len(starts), 0, FIRST_ROWS if plan.open else plan.kept)
         self.standing = Standing.begin(plan, starts)
         if plan.every:
             self.block.rows[:, 0] = self.standing.at
@@ -29,7 +34,9 @@ class Memory:
     def parts(self, usual: list[Part]) -> list[Part]:
         return usual
 
-    def chunk(self, begin: int, end: int) -> _InMemory:
+    def chunk(self, begin: int, end: int) -> _InMemory | _Growing:
+        if self.plan.open:
+            return _Growing(self)
         return _InMemory(self.plan, self.standing.part(begin, end), self.block.part(begin, end))
 
     def rows(self) -> NDArray[np.generic]:
@@ -57,6 +64,27 @@ class _InMemory:
 
     def take(self, block: Block) -> None:
         """Everything is in place."""
+
+    def close(self) -> None:
+        """Everything is in place."""
+
+
+class _Growing:
+    """All steps of one trajectory, in stretches each as long as all before."""
+
+    seconds = math.inf
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory, self.plan, self.standing = memory, memory.plan, memory.standing
+
+    def next(self) -> Block | None:
+        return self.memory.block if self.standing.going(self.plan.steps).any() else None
+
+    def take(self, block: Block) -> None:
+        if self.standing.going(self.plan.steps).any() and not self.standing.going(block.end(self.plan)).any():
+            wider = Block.empty(self.plan, 1, 0, 2 * block.rows.shape[1])
+            wider.rows[:, : block.rows.shape[1]] = block.rows
+            self.memory.block = wider
 
     def close(self) -> None:
         """Everything is in place."""

@@ -133,6 +133,11 @@ class Standing:
             log.restore({name: array[0] for name, array in self.state.items()})
         return log
 
+    def at_end(self, plan: Plan) -> bool:
+        """Whether one trajectory that an event has stopped has come to the time that was asked for."""
+        log = self.log(plan)
+        return plan.open and log is not None and log.counts[-1] > 0
+
     def rows(self, plan: Plan) -> int:
         """States stored of one trajectory that ends here: if an event has stopped it, a last one inside a step."""
         done = int(self.steps[0])

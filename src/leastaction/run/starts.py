@@ -13,6 +13,7 @@ from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.lagrangian import check_start
 from leastaction.numbers.rounding import Digits, Reals, all_finite
+from leastaction.pace import Paced
 from leastaction.run.reductions import Watch
 from leastaction.run.standing import Status
 from leastaction.systems import System
@@ -67,6 +68,43 @@ def begin(
     if (status != Status.COMPLETE).all():
         raise _none_begins(q, found_p)
     return Starts(q, found_p, found_v, table, status)
+
+
+def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, many: bool) -> Starts:
+    """The same starts of a paced system: behind q the energy, behind p the time."""
+    one = reals.array(np.ones(len(starts)))
+    measured = len(system.values()) - starts.params.shape[1]  # by its size at the start
+    params = np.concatenate([starts.params, *[one[:, None]] * measured], axis=1)
+    if isinstance(reals, Digits):
+        from leastaction.backends.flint import evaluated, mechanics
+
+        E, sigma = (np.full(len(starts), reals.array(np.nan)[()]) for _ in range(2))
+        for i in np.flatnonzero(starts.status == Status.COMPLETE):
+            at = mechanics(system.of, starts.params[i], reals)
+            E[i] = np.asarray(at.energy(starts.q[i], starts.p[i], t0)).item()
+            row = np.concatenate([one[:1] * 0, starts.q[i], starts.q[i] * 0])[None]
+            sigma[i] = evaluated(system.sigma, row, params[i], reals)[0, 0]
+    else:
+        E = system.of.energies(np.full(len(starts), t0), starts.q, starts.p, starts.params)
+        sigma = system.paces(starts.q, params)
+    good = np.array([bool(x > 0) and all_finite(np.array(x)) for x in sigma])
+    bad = np.flatnonzero(~good & (starts.status == Status.COMPLETE))
+    if len(bad):
+        i = bad[0]
+        raise ValueError(
+            f"the pace must be a positive number everywhere; at the start{f' of trajectory {i}' if many else ''}, q = "
+            f"{starts.q[i]}, it is σ = {float(sigma[i]):g}"
+        )
+    if measured:
+        params[:, -1], sigma = sigma, one
+    clock = one * t0
+    return Starts(
+        np.column_stack([starts.q, E]),
+        np.column_stack([starts.p, clock]),
+        np.column_stack([starts.v * sigma[:, None], clock / 2**system.bits]),
+        params,
+        starts.status,
+    )
 
 
 def _at_digits(

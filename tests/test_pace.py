@@ -275,3 +275,47 @@ def test_pictures(tmp_path):
     for what in ("configuration", "energy", "spectrum"):
         path.plot(what)
     assert "by its pace" in repr(path)
+
+
+def test_automatic_pace_of_a_comet():
+    """σ = 1 at the start, and some fifty steps an orbit at e = 0.99, begun at either end of the orbit."""
+    for e, most in ((0.99, 50), (-0.99, 230)):
+        h = 0.24 * (1 - e) ** 1.5
+        path = la.integrate(SYSTEM, "P8N8Q16Gau", **start(e), h=h, t_end=20 * np.pi, pace="auto")
+        assert len(path) < 10 * most
+        assert path.t[1] / h == pytest.approx(1, abs=0.02)
+        assert np.abs(path.q[-1] - path.q[0]).max() < 1e-10
+        assert path.params == {"k": 1.0}
+
+
+def test_automatic_pace_where_frequencies_vanish():
+    """A pendulum at rest at 90°, where its potential turns from convex to concave."""
+    pendulum = la.problems.get("pendulum", theta0="pi/2")
+    path = la.integrate(pendulum.system, "P4N4Q8Gau", pendulum.q0, pendulum.p0, h=0.01, t_end=5.0, pace="auto")
+    q, _ = pendulum.exact(path.t)
+    assert np.abs(path.q - q).max() < 1e-9
+    steps = np.diff(path.t)[:-1]
+    assert steps.max() / steps.min() < 5
+
+
+def test_automatic_pace_of_each_trajectory():
+    e = np.array([0.3, 0.9])
+    q0, p0 = np.stack([1 - e, 0 * e], 1), np.stack([0 * e, np.sqrt((1 + e) / (1 - e))], 1)
+    paths = la.ensemble(SYSTEM, "simpson", q0, p0, h=0.001, steps=10, pace="auto")
+    assert paths.t[:, 1] == pytest.approx([0.001, 0.001], rel=1e-2)
+    assert paths.values.shape == (2, 1)
+    free = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1)
+    with pytest.raises(ValueError, match="it has none"):
+        la.integrate(free, "simpson", [1.0], [0.0], h=0.1, steps=3, pace="auto")
+    stars = la.problems.get("pleiades")
+    with pytest.raises(ValueError, match="minutes to compile"):
+        la.integrate(stars.system, "simpson", stars.q0, stars.p0, h=0.1, steps=3, pace="auto")
+
+
+def test_automatic_pace_stored_and_at_more_digits(tmp_path):
+    given = {**start(0.9), "h": 0.003, "pace": "auto"}
+    path = la.integrate(SYSTEM, "P4N4Q8Gau", **given, t_end=2.0)
+    stored = la.integrate(SYSTEM, "P4N4Q8Gau", **given, t_end=2.0, store=tmp_path / "auto.zarr")
+    assert np.array_equal(np.asarray(stored.t), path.t) and np.array_equal(stored(1.0), path(1.0))
+    fine = la.integrate(SYSTEM, "P4N4Q8Gau", **given, t_end=2.0, digits=30)
+    assert np.abs(fine.t.astype(float) - path.t).max() < 1e-12

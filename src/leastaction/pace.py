@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends import points
+from leastaction.backends.fused.elimination import factors, substitute
 from leastaction.errors import TraceError
 from leastaction.lagrangian import Lagrangian
 from leastaction.numbers.rounding import Digits, Reals
@@ -35,14 +36,17 @@ from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, mapping
 
 STILL = 300  # μ = 2^STILL in float64, where numbers end beyond 2^1000; at more digits as many bits more as they have
-UNIT = "σ₀"  # the parameter of a pace that is measured by its size at the start
+AUTO = "auto"
+SLOW = 64.0  # steps h at the start to 1/ω, where ω is not known from there
+LONGEST = 600  # instructions of a pace that the library makes: with its derivatives a hundred times as many
+OWN = ("σ₀", "W")  # parameters of the pace that the library makes: its size at the start, and an energy
 
 
 class Paced(Lagrangian):
     """L̂(q, E, w, u): a Lagrangian, the energy and time of its motions a coordinate and its momentum.
 
     of       the Lagrangian, n coordinates; this system has n + 1
-    sigma    (t, q, v, params) ↦ σ; its parameters are those of L and, if it is measured by its size at the start, that
+    sigma    (t, q, v, params) ↦ σ; its parameters are those of L and, if the library has made it, OWN
     bits     of μ = 2^bits
     """
 
@@ -67,8 +71,8 @@ class Paced(Lagrangian):
         self.program = B.build(L=[B.add(B.mul(s, B.add(L, E)), still)])
         self.of, self.sigma, self.bits = of, sigma, bits
         self.n, self.name, self.fn, self.force = n + 1, of.name, None, None
-        unit = {UNIT: 1.0} if size > own else {}
-        self._given, self._defaults = of._given | unit, of._defaults | {name: np.array(x) for name, x in unit.items()}
+        more = dict.fromkeys(OWN if size > own else (), 1.0)
+        self._given, self._defaults = of._given | more, of._defaults | {name: np.array(x) for name, x in more.items()}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What travels to other processes."""
@@ -78,6 +82,32 @@ class Paced(Lagrangian):
         """σ at K positions, with parameters (K, …)."""
         rows = np.concatenate([np.zeros((len(q), 1)), q, np.zeros_like(q), params], axis=1)
         return points.evaluate(self.sigma, rows)[:, 0]
+
+    @property
+    def automatic(self) -> bool:
+        """Whether the library has made the pace."""
+        return self.sigma.inputs[-1][1] > self.of.program.inputs[-1][1]
+
+    def own(
+        self,
+        q: NDArray[np.float64],
+        p: NDArray[np.float64],
+        v: NDArray[np.float64],
+        params: NDArray[np.float64],
+        h: float,
+    ) -> NDArray[np.float64]:
+        """The parameters OWN of motions that begin with these states, a row for each.
+
+        W is their kinetic energy and g·M⁻¹g / √tr A² together. Where the frequencies vanish at the start, h, which is a
+        step of time there, tells what to expect instead: 1/SLOW of it.
+        """
+        rows = np.concatenate([np.zeros((len(q), 1)), q, np.zeros_like(q), params], axis=1)
+        with np.errstate(all="ignore"):
+            frequency, power = points.evaluate(_measures(self.of), rows).T
+            slowest = np.maximum(np.sqrt(frequency), (SLOW * h) ** -2.0)
+            W = 0.5 * np.abs(np.einsum("ki,ki->k", p, v)) + power / slowest
+            unit = (frequency + np.where(power == 0, 0, power / W) ** 2) ** -0.25
+        return np.stack([unit, np.where(W > 0, W, 1.0)], axis=1)
 
     def explain(self, status: int, h: float) -> tuple[str, str]:
         """Why a step of s could not be done, and what to try."""
@@ -96,7 +126,7 @@ class Paced(Lagrangian):
         of = Lagrangian.from_record(mapping(entry(pace, "of"), "the system of a pace"))
         sigma = Program.from_json(entry(pace, "sigma"))
         *blocks, (_, size) = of.program.inputs
-        wanted = [(*blocks, ("params", size + more)) for more in (0, 1)]
+        wanted = [(*blocks, ("params", size + more)) for more in (0, len(OWN))]
         if sigma.inputs not in wanted or sigma.outputs != (("sigma", 1),):
             raise ValueError(f"the pace takes {of.program.inputs} to sigma; got {sigma.inputs} and {sigma.outputs}")
         if sigma.depends("sigma", "t", "v"):
@@ -116,10 +146,47 @@ def paced(system: Any, pace: Callable[..., Any] | str, reals: Reals) -> Paced:
         )
     if isinstance(system, Paced):
         raise ValueError(f"{system.name} has a pace already: give pace= with the system it was made from, system.of")
-    if isinstance(pace, str) or not callable(pace):
-        raise TypeError(f"pace must be a function σ(q, …), as in pace=lambda q: np.sum(q**2); got {pace!r}")
+    if pace != AUTO and not callable(pace):
+        raise TypeError(f'pace must be a function σ(q, …), as in pace=lambda q: np.sum(q**2), or "auto"; got {pace!r}')
     bits = STILL + (2 * reals.bits if isinstance(reals, Digits) else 0)
-    return Paced(system, traced(pace, system), bits)
+    return Paced(system, traced(pace, system) if callable(pace) else automatic(system), bits)
+
+
+def automatic(system: Lagrangian) -> Program:
+    """A pace made from L: one over the frequency that L has at q, measured at rest,
+
+        σ = σ₀⁻¹ [ tr A² + (g·M⁻¹g / W)² ]^(−¼),      A = M⁻¹ ∂²L/∂q²,   g = ∂L/∂q,   M = ∂²L/∂v²,   all at v = 0.
+
+    The first summand is Σ ω⁴ of the frequencies and growth rates ω that the motion has near q; it does not depend on
+    the coordinates, up to linear changes. The second is there because the first may vanish, as where a potential turns
+    from convex to concave: g·M⁻¹g is force² over mass, and W an energy. For Kepler's problem both are powers of the
+    distance: σ is r^(3/2) far out, and r² where the second one dominates. σ₀ is such that σ = 1 at the start.
+    """
+    found = _measures(system)
+    B = Builder([*found.inputs[:-1], ("params", found.inputs[-1][1] + len(OWN))])
+    *params, unit, W = B.input("params")
+    at = B.inline(found, t=B.input("t"), q=B.input("q"), v=B.input("v"), params=params)
+    (frequency,), (power,) = at["frequency"], at["power"]
+    inside = B.add(frequency, B.op("sq", B.div(power, W)))
+    if len(B.code) > LONGEST:
+        raise ValueError(
+            f'pace="auto" of {system.name} takes {len(B.code)} instructions, and its derivatives take minutes to compile:'
+            " give pace= as a function of q, such as one over the sum of all 1/distance"
+        )
+    return B.build(sigma=[B.div(B.div(B.const(1.0), B.op("sqrt", B.op("sqrt", inside))), unit)])
+
+
+def _measures(system: Lagrangian) -> Program:
+    """(t, q, v, params) ↦ frequency, tr A², and power, g·M⁻¹g, at v = 0."""
+    n, second = system.n, system.hessian
+    B = Builder(second.inputs)
+    zero = [B.const(0.0)] * n
+    at = B.inline(second, t=B.input("t"), q=B.input("q"), v=zero, params=B.input("params"))
+    M = factors(B, [at["Lvv"][j * n : (j + 1) * n] for j in range(n)])
+    A = [substitute(B, M, at["Lqq"][k::n]) for k in range(n)]  # columns
+    frequency = B.sum(B.mul(A[j][k], A[k][j]) for j in range(n) for k in range(n))
+    moved = substitute(B, M, at["Lq"])
+    return B.build(frequency=[frequency], power=[B.sum(B.mul(a, b) for a, b in zip(at["Lq"], moved, strict=True))])
 
 
 def traced(pace: Callable[..., Any], system: Lagrangian) -> Program:

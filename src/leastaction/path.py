@@ -21,7 +21,7 @@ from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Method, method
 from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
 from leastaction.numbers.rounding import Reals, all_finite, reals
-from leastaction.pace import UNIT, Paced
+from leastaction.pace import OWN, Paced
 from leastaction.reading import (
     MOST_DIGITS,
     MOST_NODES,
@@ -307,7 +307,7 @@ class Path:
 
 def in_time(run: Any) -> Any:
     """A run of a paced system, a Path in s, as the Path in t of the system it is about: the run is its `pace`."""
-    params = {name: value for name, value in run.params.items() if name != UNIT}
+    params = {name: value for name, value in run.params.items() if name not in OWN}
     events = {name: found.in_time() for name, found in run.events.items() if name != T_END}
     return replace(run, **states_in_time(run, 1), params=params, events=events, pace=run)
 

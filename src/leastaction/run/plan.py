@@ -147,7 +147,7 @@ def plan_run(
         starts = begin(system, arithmetic, *initial, t0, params, many)
         if pace is not None:
             at_pace = paced(system, pace, arithmetic)
-            plan, starts = paced_plan(plan, at_pace, t_end), begin_paced(at_pace, arithmetic, starts, t0, many)
+            plan, starts = paced_plan(plan, at_pace, t_end), begin_paced(at_pace, arithmetic, starts, t0, plan.h, many)
         check_events(plan)
         check_watch(plan.watch, t0, starts)
         return plan, starts

@@ -63,8 +63,8 @@ def integrate(
               continues it, also after it was killed (needs the extra `leastaction[zarr]`)
 
     events    what to look out for, by name: la.Event(g) or la.Impact(g); `path.events[name]` has their times and states
-    pace      σ(q, …) > 0, a function like L, or "auto": the steps are equal in s with dt = σ ds, so h is a step of s, and σ h one
-              of time; `steps` counts them, `t_end` is met by a last, shorter one, and `path.t` are the times
+    pace      σ(q, …) > 0, a function like L, or "auto": the steps are equal in s with dt = σ ds, so h is a step of s, and
+              σ h one of time; `steps` counts them, `t_end` is met by a last, shorter one, and `path.t` are the times
 
     Numbers may be given exactly, as text ("9.81", "1/3", "pi/6"), Fraction, Decimal, mpmath or SymPy numbers; a float
     means exactly that binary number.

@@ -170,8 +170,8 @@ def automatic(system: Lagrangian) -> Program:
     inside = B.add(frequency, B.op("sq", B.div(power, W)))
     if len(B.code) > LONGEST:
         raise ValueError(
-            f'pace="auto" of {system.name} takes {len(B.code)} instructions, and its derivatives take minutes to compile:'
-            " give pace= as a function of q, such as one over the sum of all 1/distance"
+            f'pace="auto" of {system.name} takes {len(B.code)} instructions, and its derivatives take minutes to '
+            "compile: give pace= as a function of q, such as one over the sum of all 1/distance"
         )
     return B.build(sigma=[B.div(B.div(B.const(1.0), B.op("sqrt", B.op("sqrt", inside))), unit)])
 

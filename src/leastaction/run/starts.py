@@ -81,8 +81,8 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, h: Any, ma
         bad = np.flatnonzero(~(np.isfinite(own) & (own > 0)).all(axis=1) & (starts.status == Status.COMPLETE))
         if len(bad):
             raise ValueError(
-                f'pace="auto" measures by the frequency that L has at the start, q = {starts.q[bad[0]]}, and it has none'
-                " there: give pace= as a function of q"
+                f'pace="auto" measures by the frequency that L has at the start, q = {starts.q[bad[0]]}, and it has '
+                "none there: give pace= as a function of q"
             )
         params = np.concatenate([params, reals.array(own)], axis=1)
     if isinstance(reals, Digits):

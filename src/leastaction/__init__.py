@@ -15,7 +15,7 @@ from leastaction.archives import open, resume
 from leastaction.ensemble import ensemble
 from leastaction.errors import DegenerateLagrangianError, RestingContact, StepFailed, TraceError, UnstableStepError
 from leastaction.events import Event, Impact
-from leastaction.integrate import integrate
+from leastaction.integrate import advise, integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import galerkin, method, rk4
@@ -44,6 +44,7 @@ __all__ = [
     "TraceError",
     "UnstableStepError",
     "__version__",
+    "advise",
     "analysis",
     "const",
     "ensemble",

@@ -37,7 +37,8 @@ from leastaction.reading import entry, integer, mapping
 
 STILL = 300  # μ = 2^STILL in float64, where numbers end beyond 2^1000; at more digits as many bits more as they have
 AUTO = "auto"
-SLOW = 64.0  # steps h at the start to 1/ω, where ω is not known from there
+SOON = 0.25
+TIMES = 1.1 ** np.arange(-1500.0, 1500.0)  # in which a motion may turn, whatever the units
 LONGEST = 600  # instructions of a pace that the library makes: with its derivatives a hundred times as many
 OWN = ("σ₀", "W")  # parameters of the pace that the library makes: its size at the start, and an energy
 
@@ -93,21 +94,27 @@ class Paced(Lagrangian):
         q: NDArray[np.float64],
         p: NDArray[np.float64],
         v: NDArray[np.float64],
+        a: NDArray[np.float64],
         params: NDArray[np.float64],
-        h: float,
     ) -> NDArray[np.float64]:
-        """The parameters OWN of motions that begin with these states, a row for each.
+        """The parameters OWN of motions that begin with these states and accelerations, a row for each.
 
-        W is their kinetic energy and g·M⁻¹g / √tr A² together. Where the frequencies vanish at the start, h, which is a
-        step of time there, tells what to expect instead: 1/SLOW of it.
+        W is their kinetic energy and g·M⁻¹g/ω² together. ω may vanish at the start, so it is looked for a little later,
+        too: after the first time τ at which the motion q + v τ + ½ a τ² has a frequency ω ≥ SOON/τ.
         """
-        rows = np.concatenate([np.zeros((len(q), 1)), q, np.zeros_like(q), params], axis=1)
-        with np.errstate(all="ignore"):
-            frequency, power = points.evaluate(_measures(self.of), rows).T
-            slowest = np.maximum(np.sqrt(frequency), (SLOW * h) ** -2.0)
-            W = 0.5 * np.abs(np.einsum("ki,ki->k", p, v)) + power / slowest
-            unit = (frequency + np.where(power == 0, 0, power / W) ** 2) ** -0.25
-        return np.stack([unit, np.where(W > 0, W, 1.0)], axis=1)
+        measures, tau = _measures(self.of), TIMES[:, None]
+        found = np.empty((len(q), len(OWN)))
+        for i in range(len(q)):
+            places = np.vstack([q[i : i + 1], q[i] + tau * (v[i] + tau * a[i] / 2)])
+            fixed = np.broadcast_to(params[i], (len(places), params.shape[1]))
+            rows = np.concatenate([np.zeros((len(places), 1)), places, np.zeros_like(places), fixed], axis=1)
+            with np.errstate(all="ignore"):
+                frequency, power = points.evaluate(measures, rows).T
+                omega = np.abs(frequency) ** 0.25
+                later = np.flatnonzero(omega[1:] * TIMES >= SOON)
+                W = 0.5 * abs(p[i] @ v[i]) + power[0] / max(omega[0], omega[1 + later[0]] if len(later) else 0.0) ** 2
+                found[i] = (frequency[0] + (power[0] / W if power[0] else 0.0) ** 2) ** -0.25, W
+        return found
 
     def explain(self, status: int, h: float) -> tuple[str, str]:
         """Why a step of s could not be done, and what to try."""
@@ -149,7 +156,11 @@ def paced(system: Any, pace: Callable[..., Any] | str, reals: Reals) -> Paced:
     if pace != AUTO and not callable(pace):
         raise TypeError(f'pace must be a function σ(q, …), as in pace=lambda q: np.sum(q**2), or "auto"; got {pace!r}')
     bits = STILL + (2 * reals.bits if isinstance(reals, Digits) else 0)
-    return Paced(system, traced(pace, system) if callable(pace) else automatic(system), bits)
+    known = system.__dict__.setdefault("_paced", {})  # what is compiled for it is found again, too
+    if (pace, bits) not in known:
+        known[pace, bits] = Paced(system, traced(pace, system) if callable(pace) else automatic(system), bits)
+    found: Paced = known[pace, bits]
+    return found
 
 
 def automatic(system: Lagrangian) -> Program:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
+    from leastaction.advice import Advice
+
 FloatArray = NDArray[np.float64]
 
 _FORMAT = "leastaction path 1"
@@ -65,6 +67,7 @@ class Path:
     pace        of a run with a pace: the same run in its own time s, of steps h, a Path of the system L̂(q, E, …) whose
                 last momentum is the time; t, q, p here are parts of its states. `tangent` is the derivative at fixed s
                 and E, which is symplectic; `pace.tangent` has those by and of E and t too
+    advice      of a run with tol=: how method, step and pace were chosen, and the error reached
     """
 
     system: System
@@ -82,6 +85,7 @@ class Path:
     sensitivity: NDArray[Any] | None = None
     events: Mapping[str, Happened] = field(default_factory=dict)
     pace: Path | None = None
+    advice: Advice | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle keeps: not the mechanics, which is made again."""

@@ -74,13 +74,17 @@ def _check_function(g: Any, kind: str, form: str) -> None:
 
 @dataclass(frozen=True)
 class Watched:
-    """One event or impact as the run sees it. `most` None: keep all."""
+    """One event or impact as the run sees it. `most` None: keep all.
+
+    monotone   its function grows or falls all along: its signs at the ends of a step tell all
+    """
 
     name: str
     direction: int
     stop: bool
     most: int | None
     restitution: float | None = None  # of an impact
+    monotone: bool = False
 
     @property
     def urgent(self) -> bool:
@@ -111,8 +115,9 @@ class Watch:
 
     @cached_property
     def by_momentum(self) -> bool:
-        """Whether an event depends on p."""
-        return self.program.depends("g", "p")
+        """Whether an event that is to be enclosed depends on p."""
+        enclosed = [k for k, item in zip(self.program.results, self.items, strict=True) if not item.monotone]
+        return self.program.with_outputs(g=enclosed).depends("g", "p")
 
     @cached_property
     def gradient(self) -> Program:
@@ -201,7 +206,7 @@ def paced_watch(events: Watch | None, system: Any, t_end: Any, direction: int) -
     if t_end is not None:
         if any(item.name == T_END for item in items):
             raise ValueError(f"with pace= the event {T_END!r} is the end of the run: give yours another name")
-        items.append(Watched(T_END, direction, True, 1))
+        items.append(Watched(T_END, direction, True, 1, monotone=True))
         results.append(B.sub(t, B.const(fraction(t_end) if not isinstance(t_end, float) else t_end)))
     return Watch(tuple(items), B.build(g=results)) if items else None
 

@@ -399,6 +399,13 @@ class WatchedStates(Alone):
         near, turning = surveyed(watcher.watch, curve, self._motion.params)
         if count < 4:
             near[:] = turning[:] = True
+        for k, item in enumerate(watcher.watch.items):
+            if item.monotone:
+                g = [
+                    self._motion.values(t[begin + i : count - 1 + i], states[begin + i : count - 1 + i])[:, k]
+                    for i in (0, 1)
+                ]
+                near[:, k], turning[:, k] = ~(g[0] * g[1] > 0), False
         rows = np.flatnonzero(near.any(axis=1))
         if not len(rows):
             return None

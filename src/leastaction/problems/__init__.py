@@ -24,11 +24,14 @@ __all__ = ["get", "names"]
 
 # name → module and function; imported only when asked for
 _PROBLEMS = {
+    "arenstorf": ("arenstorf", "arenstorf"),
+    "butterfly": ("three_bodies", "butterfly"),
     "charged-particle": ("charged_particle", "charged_particle"),
     "damped-driven-pendulum": ("damped_driven_pendulum", "damped_driven_pendulum"),
     "double-pendulum": ("double_pendulum", "double_pendulum"),
     "double-pendulum-chaotic": ("double_pendulum", "double_pendulum_chaotic"),
     "driven-oscillator": ("driven_oscillator", "driven_oscillator"),
+    "figure-eight": ("three_bodies", "figure_eight"),
     "harmonic-oscillator": ("harmonic_oscillator", "harmonic_oscillator"),
     "harmonic-oscillator-2d": ("harmonic_oscillator", "harmonic_oscillator_2d"),
     "henon-heiles": ("henon_heiles", "henon_heiles"),
@@ -39,11 +42,14 @@ _PROBLEMS = {
     "lagrange-top-cusps": ("lagrange_top_cusps", "lagrange_top_cusps"),
     "lagrange-top-cusps-reduced": ("lagrange_top_cusps", "lagrange_top_cusps_reduced"),
     "linear-double-pendulum": ("linear_double_pendulum", "linear_double_pendulum"),
+    "moth": ("three_bodies", "moth"),
     "outer-solar-system": ("outer_solar_system", "outer_solar_system"),
     "pendulum": ("pendulum", "pendulum"),
     "pleiades": ("pleiades", "pleiades"),
+    "pythagorean": ("three_bodies", "pythagorean"),
     "quadratic-drag": ("quadratic_drag", "quadratic_drag"),
     "van-der-pol": ("van_der_pol", "van_der_pol"),
+    "yin-yang": ("three_bodies", "yin_yang"),
 }
 
 

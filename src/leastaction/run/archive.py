@@ -569,6 +569,7 @@ def _events(header: Mapping[str, Any], system: System) -> happening.Watch | None
                 bool(stop),
                 None if most is None else integer(most, "how many events are kept", 1),
                 thrown,
+                monotone=bool(header["open"]) and name == happening.T_END,
             )
         )
     if not items or header["kind"] == ENSEMBLE:

@@ -104,9 +104,13 @@ def plan_run(
     reduce: Mapping[str, Reduction] | None = None,
     events: Mapping[str, happening.Event | happening.Impact] | None = None,
     pace: Any = None,
+    most: int | None = None,
     many: bool = False,
 ) -> tuple[Plan, Starts]:
-    """What was asked for, by `la.integrate` or `la.ensemble`, checked; and where the trajectories begin."""
+    """What was asked for, by `la.integrate` or `la.ensemble`, checked; and where the trajectories begin.
+
+    most   steps of a run with a pace until t_end: it ends after so many, wherever it is
+    """
     if not isinstance(system, Lagrangian | Quadratic):
         raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
     arithmetic = reals(digits)
@@ -147,7 +151,10 @@ def plan_run(
         starts = begin(system, arithmetic, *initial, t0, params, many)
         if pace is not None:
             at_pace = paced(system, pace, arithmetic)
-            plan, starts = paced_plan(plan, at_pace, t_end), begin_paced(at_pace, arithmetic, starts, t0, plan.h, many)
+            plan, starts = (
+                paced_plan(plan, at_pace, t_end, most or ENDLESS),
+                begin_paced(at_pace, arithmetic, starts, t0, many),
+            )
         check_events(plan)
         check_watch(plan.watch, t0, starts)
         return plan, starts
@@ -171,7 +178,7 @@ def check_pace(method: Method, reduce: Any, t_end: Any, many: bool) -> None:
         )
 
 
-def paced_plan(plan: Plan, system: Paced, t_end: Any) -> Plan:
+def paced_plan(plan: Plan, system: Paced, t_end: Any, most: int) -> Plan:
     """The same run of a paced system, in s; one until t_end ends by an event, after a number of steps not known."""
     varied, P = plan.row.varied, len(system.values())
     if varied:
@@ -180,7 +187,7 @@ def paced_plan(plan: Plan, system: Paced, t_end: Any) -> Plan:
         plan,
         system=system,
         t0=plan.t0 * 0,
-        steps=plan.steps if t_end is None else ENDLESS,
+        steps=plan.steps if t_end is None else most,
         row=Row(system.n, np.append(plan.row.dofs, system.of.n), varied),
         events=happening.paced_watch(plan.events, system, t_end, 1 if plan.h > 0 else -1),
         until=None,

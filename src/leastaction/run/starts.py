@@ -72,12 +72,12 @@ def begin(
     return Starts(q, found_p, found_v, table, status)
 
 
-def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, h: Any, many: bool) -> Starts:
+def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, many: bool) -> Starts:
     """The same starts of a paced system: behind q the energy, behind p the time."""
     one, params = reals.array(np.ones(len(starts))), starts.params
     if system.automatic:
         q, p, v, w = (np.asarray(x).astype(float) for x in (starts.q, starts.p, starts.v, params))
-        own = system.own(q, p, v, w, float(h))
+        own = system.own(q, p, v, _accelerations(system.of, t0, q, v, w), w)
         bad = np.flatnonzero(~(np.isfinite(own) & (own > 0)).all(axis=1) & (starts.status == Status.COMPLETE))
         if len(bad):
             raise ValueError(
@@ -110,6 +110,11 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, h: Any, ma
         params,
         starts.status,
     )
+
+
+def _accelerations(system: Lagrangian, t0: Any, q: Any, v: Any, params: Any) -> NDArray[np.float64]:
+    rows = zip(q, v, params, strict=True)
+    return np.array([system.acceleration(one, speed, float(t0), values) for one, speed, values in rows])
 
 
 def _energies(system: Lagrangian, reals: Reals, starts: Starts, t0: Any, many: bool) -> NDArray[Any]:

@@ -38,7 +38,8 @@ REFERENCE = 12
 LONGEST = 1000  # steps 2/ω of a pilot
 MOST = 40 * LONGEST  # steps of a pilot run: one that needs more is given up
 SECONDS = 0.3  # that a pilot run may take; longer ones are cut
-HALVINGS = 12  # of a step, until the answer is known
+PATIENCE = 0.7  # seconds of pilots, or as long as the best run found takes: then no more members are measured
+HALVINGS = 10  # of a step, until the answer is known
 DEAR = 8.0  # times the best so far: a member that needs so much longer is not measured again
 AGREEING = 1e-4  # two answers that differ by more are two motions
 TRUSTED = 0.03  # an error above this is not yet in the range where error = C h^p
@@ -179,6 +180,7 @@ class _Lab:
         self.asked, self.t_end = asked, t_end
         self._known: dict[Any, _Pilot | None] = {}
         self._cost: dict[Any, float] = {}
+        self.spent = 0.0  # seconds, by all pilots
 
     def pilot(self, s: int, h: float, pace: Any) -> _Pilot | None:
         """The end of a run; None where a step cannot be solved."""
@@ -194,6 +196,7 @@ class _Lab:
             path = self.asked.run(member(s), self._signed(h), self.t_end, pace, LAST, False, MOST)
         except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
             return None
+        self.spent += path.stats["run_time"]
         state, steps, spent = np.concatenate([path.q[-1], path.p[-1]]), int(path.stats["steps"]), path.stats["run_time"]
         key = s, id(pace)
         if key not in self._cost and spent < SECONDS / 10:  # a first run has to load what is compiled
@@ -256,13 +259,17 @@ def choose(asked: Asked, tol: float) -> Advice:
     pace, known, unsure = reference
     scale, size = _scales(lab, asked, known, pace)
     growth, reachable, horizon = _growth(lab, asked, known, pace, scale, tol, length, pilot_length)
+    lab.spent = 0.0
     options: list[Option] = []
+    left: list[str] = []
     best = math.inf
-    for try_pace in asked.paces:
-        for s in MEMBERS:
-            option = _measured(
-                lab, asked, s, try_pace, known, scale, tol / growth.factor / MARGIN, length / pilot_length, best
-            )
+    for s in MEMBERS:
+        for try_pace in asked.paces:
+            if lab.spent > max(PATIENCE, best) and best < math.inf:
+                left.append(member(s))
+                continue
+            tolerance, longer = tol / growth.factor / MARGIN, length / pilot_length
+            option = _measured(lab, asked, s, try_pace, known, scale, tolerance, longer, best, unsure)
             if option is None:
                 continue
             option = replace(option, error=max(option.error, unsure) * growth.factor)
@@ -270,6 +277,8 @@ def choose(asked: Asked, tol: float) -> Advice:
             if not option.why:
                 best = min(best, option.seconds)
     notes = []
+    if left:
+        notes.append(f"not measured, to save time: {', '.join(dict.fromkeys(left))}")
     if unsure * growth.factor > tol:
         notes.append(
             f"two runs of order {2 * REFERENCE} differ by {unsure * growth.factor:.1e} at the end: no smaller error "
@@ -309,16 +318,15 @@ def _answer(
     lab: _Lab, asked: Asked, pace: Any, length: float, tol: float, most: int | None
 ) -> tuple[_Pilot, float] | None:
     """The end of the pilot by the highest member, its step halved until two ends agree or agree no better."""
-    h, last, best = min(length / 4, 2.0 / asked.omega), None, None
+    h, last, best = min(length / 4, 0.5 / asked.omega), None, None
     for _ in range(HALVINGS):
         now = lab.pilot(REFERENCE, h, pace)
         if now is not None and last is not None:
             size = np.maximum(np.abs(now.state).max(), 1e-300)
             gap = float(np.abs(now.state - last.state).max() / size)
-            if best is None or gap < best[1] or best[1] > AGREEING:  # where none agree, the finest
-                best = (now, gap)
-            elif gap > 4 * best[1]:
-                break  # rounding
+            if best is not None and best[1] < AGREEING and gap > best[1] / 4:
+                return best  # rounding: a halved step of order 24 is far better, else
+            best = (now, gap)
             if gap <= min(tol / 20, 1e-9):
                 return best
         if now is not None and most is not None and now.steps > 8 * most:
@@ -379,11 +387,20 @@ def at_fixed_time(path: Any) -> Any:
 
 
 def _measured(
-    lab: _Lab, asked: Asked, s: int, pace: Any, known: _Pilot, scale: FloatArray, tol: float, longer: float, best: float
+    lab: _Lab,
+    asked: Asked,
+    s: int,
+    pace: Any,
+    known: _Pilot,
+    scale: FloatArray,
+    tol: float,
+    longer: float,
+    best: float,
+    unsure: float,
 ) -> Option | None:
     """A member at two steps: the step for tol, and what it costs, for a run `longer` than the pilot."""
     floor = 50 * EPS * max(1.0, float(np.abs(known.state / scale).max()))
-    target = max(tol, floor)
+    target = max(tol, floor, 2 * unsure)  # what cannot be told apart is not chased
 
     def error(one: _Pilot) -> float:
         return float(np.abs((one.state - known.state) / scale).max())

@@ -316,7 +316,11 @@ def _advise(options: argparse.Namespace) -> int:
         import matplotlib
 
         matplotlib.use("Agg")
-        advice.plot().figure.savefig(options.plot, dpi=160)
+        import matplotlib.pyplot as plt
+
+        figure, ax = plt.subplots(layout="constrained")
+        advice.plot(ax)
+        figure.savefig(options.plot, dpi=160)
         print(f"drawn: {options.plot}")
     return 0
 

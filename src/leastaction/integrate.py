@@ -234,12 +234,14 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         path = question.run(chosen.method, h, question.t_end, chosen.pace, **plain)
         if before is None:
             break
-        now = end(path)
+        now, last = end(path), reached
         reached = float(np.abs(now - before).max() / advice.size)
         before = now
-        if reached <= tol:
+        if reached <= tol or (
+            last is not None and reached > last / 2
+        ):  # kept, or rounding, which no step helps against
             break
-        h = h * max(0.25, (0.3 * tol / reached) ** (1 / order))
+        h = h * max(0.5, (0.3 * tol / reached) ** (1 / order))
     if options["store"] is not None:
         path = question.run(chosen.method, h, question.t_end, chosen.pace, **options)
     advice = replace(advice, reached=reached, chosen=replace(chosen, h=abs(float(path.h))))

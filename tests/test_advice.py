@@ -95,6 +95,20 @@ def test_linear_systems_and_stored_runs(tmp_path):
     assert np.abs(stored.q[-1] - pendulum.exact(3.0)[0]).max() < 1e-8 * stored.advice.size
 
 
+def test_one_advice_for_an_ensemble():
+    """Pendulums from small to large swings, whose periods differ: all keep the tolerance."""
+    problem, angles = la.problems.get("pendulum"), np.linspace(0.2, 2.8, 9)
+    paths = la.ensemble(problem.system, q0=angles[:, None], p0=[0.0], t_end=5.0, tol=1e-8, final_only=True)
+    for angle, q in zip(angles, paths.q[:, -1], strict=True):
+        exact, _ = la.problems.get("pendulum", theta0=float(angle)).exact(5.0)
+        assert abs(q - exact) < 1e-8 * 2 * angle
+    assert "one advice for 9 trajectories, from 4 of them" in repr(paths.advice)
+    with pytest.raises(ValueError, match="none of method, h, steps"):
+        la.ensemble(problem.system, "simpson", q0=angles[:, None], p0=[0.0], t_end=5.0, tol=1e-8)
+    with pytest.raises(ValueError, match="give method= and h="):
+        la.ensemble(problem.system, q0=angles[:, None], p0=[0.0], t_end=5.0)
+
+
 def test_forces_explicit_time_and_the_way_back():
     damped = la.problems.get("quadratic-drag")
     path = la.integrate(damped.system, q0=damped.q0, p0=damped.p0, t_end=1.0, tol=1e-9)

@@ -39,6 +39,7 @@ LONGEST = 1000  # steps 2/ω of a pilot
 MOST = 40 * LONGEST  # steps of a pilot run: one that needs more is given up
 SECONDS = 0.3  # that a pilot run may take; longer ones are cut
 PATIENCE = 0.7  # seconds of pilots, or as long as the best run found takes: then no more members are measured
+FEWEST = 4  # that are measured in any case
 HALVINGS = 10  # of a step, until the answer is known
 DEAR = 8.0  # times the best so far: a member that needs so much longer is not measured again
 AGREEING = 1e-4  # two answers that differ by more are two motions
@@ -265,7 +266,7 @@ def choose(asked: Asked, tol: float) -> Advice:
     best = math.inf
     for s in MEMBERS:
         for try_pace in asked.paces:
-            if lab.spent > max(PATIENCE, best) and best < math.inf:
+            if lab.spent > max(PATIENCE, best) and best < math.inf and len(options) >= FEWEST:
                 left.append(member(s))
                 continue
             tolerance, longer = tol / growth.factor / MARGIN, length / pilot_length

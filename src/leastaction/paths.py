@@ -22,6 +22,8 @@ from leastaction.systems import System
 if TYPE_CHECKING:
     import xarray
 
+    from leastaction.advice import Advice
+
 BLOCK = 1 << 18  # states whose energy is computed at once
 
 
@@ -40,6 +42,7 @@ class Paths:
     digits      None in float64; else all numbers are mpmath numbers of so many decimal digits
     tangent     ∂(q, p)/∂(q₀, p₀), (B, K, 2n, 2n), and sensitivity, ∂(q, p)/∂(w, h), (B, K, 2n, P + 1), if asked for
     pace        with a pace: the same run in its own time s, as of a Path
+    advice      with tol=: how method and step were chosen
     """
 
     system: System
@@ -60,6 +63,7 @@ class Paths:
     tangent: NDArray[Any] | None = None
     sensitivity: NDArray[Any] | None = None
     pace: Paths | None = None
+    advice: Advice | None = None
 
     @property
     def failed(self) -> NDArray[np.bool_]:

@@ -42,7 +42,7 @@ def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any 
     )
     if isinstance(plan.system, Paced):
         path = in_time(path)
-    _check_end(path, plan, standing, f"the path ends at t = {float(path.t[-1]):g}", stacklevel=4)
+    _check_end(path, plan, standing, f"the path ends at t = {float(path.t[-1]):g}", stacklevel=5)
     return path
 
 

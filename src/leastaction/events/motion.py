@@ -93,7 +93,7 @@ class FloatMotion:
         self.system, self.start, self.watch = system, start, watch
         self.params = start.params
         self._mass = system.node.select("m_v")
-        self.nonlinear = system.hessian.depends("Lvv", "v")
+        self.nonlinear = system.mass_varies_with_velocity
 
     def _rows(self, t: FloatArray, states: FloatArray) -> FloatArray:
         rest = np.broadcast_to(self.start.params, (len(t), len(self.start.params)))
@@ -282,4 +282,4 @@ class DetachedMotion:
     def nonlinear(self) -> bool:
         """Whether L is not quadratic in v."""
         system = getattr(self._mechanics, "system", self._mechanics)
-        return bool(hasattr(system, "hessian") and system.hessian.depends("Lvv", "v"))
+        return bool(hasattr(system, "hessian") and system.mass_varies_with_velocity)

@@ -205,7 +205,7 @@ def check_events(plan: Plan) -> None:
             "tangent= with events= is for members of the Galerkin family on a Lagrangian in float64: leave out one of "
             "them, or digits="
         )
-    if plan.events.impacts and system.hessian.depends("Lvv", "v"):
+    if plan.events.impacts and system.mass_varies_with_velocity:
         raise ValueError("tangent= through impacts is for Lagrangians that are quadratic in the velocities")
 
 

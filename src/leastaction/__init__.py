@@ -10,29 +10,37 @@ True
 """
 
 from leastaction import analysis, linear, problems
+from leastaction.analysis.discrete_lagrangian import discrete_lagrangian
 from leastaction.analysis.tangent import tangent
 from leastaction.archives import open, resume
 from leastaction.ensemble import ensemble
-from leastaction.errors import DegenerateLagrangianError, RestingContact, StepFailed, TraceError, UnstableStepError
+from leastaction.errors import (
+    ConstraintError,
+    DegenerateLagrangianError,
+    RestingContact,
+    StepFailed,
+    TraceError,
+    UnstableStepError,
+)
 from leastaction.events import Event, Impact
 from leastaction.integrate import advise, integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
-from leastaction.methods import galerkin, method, rk4
+from leastaction.methods import compose, galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.paths import Paths
-from leastaction.quadrature import gauss, lobatto
-from leastaction.run import Crossings, EnergyRange, FirstCrossing
+from leastaction.projection import project
+from leastaction.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
+from leastaction.run import EnergyRange
 from leastaction.store import StoreError
 from leastaction.trace import const
 from leastaction.version import __version__
 
 __all__ = [
-    "Crossings",
+    "ConstraintError",
     "DegenerateLagrangianError",
     "EnergyRange",
     "Event",
-    "FirstCrossing",
     "Impact",
     "Lagrangian",
     "Path",
@@ -46,7 +54,11 @@ __all__ = [
     "__version__",
     "advise",
     "analysis",
+    "chebyshev",
+    "clenshaw_curtis",
+    "compose",
     "const",
+    "discrete_lagrangian",
     "ensemble",
     "galerkin",
     "gauss",
@@ -56,7 +68,10 @@ __all__ = [
     "method",
     "open",
     "problems",
+    "project",
+    "radau",
     "resume",
     "rk4",
+    "rule",
     "tangent",
 ]

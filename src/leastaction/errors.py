@@ -17,6 +17,10 @@ class DegenerateLagrangianError(ValueError):
     """∂²L/∂v² is singular, so that momenta do not determine velocities."""
 
 
+class ConstraintError(ValueError):
+    """A start is off the constraints, or these depend on each other there; the message says by how much, or which."""
+
+
 class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
     """A step could not be solved. `.path` holds every step before it.
 

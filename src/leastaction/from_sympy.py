@@ -25,12 +25,13 @@ def trace_sympy(
     t: Any = None,
     force: Any = None,
     dissipation: Any = None,
+    constraints: Any = None,
 ) -> tuple[Program, tuple[str, ...]]:
     """The Program L(t, q, v, params) of a SymPy expression, and the names of its parameters in their order.
 
     q and v are symbols, or functions of t and their derivatives; v left out stands for dq/dt. Every other free symbol
     is a scalar parameter; parameters are ordered by name. A force, n expressions, is given as the block F, a Rayleigh
-    function as D.
+    function as D, constraints, which have no velocities, as g.
 
     >>> m, g, x, xdot = sp.symbols("m g x xdot")
     >>> program, names = trace_sympy(m * xdot**2 / 2 - m * g * x, [x], [xdot])
@@ -43,6 +44,8 @@ def trace_sympy(
         written["F"] = _components(force, len(q))
     if dissipation is not None:
         written["D"] = [_one(dissipation, "the Rayleigh function")]
+    if constraints is not None:
+        written["g"] = [_one(e, "a constraint") for e in _listed(constraints)]
     t = _time(q) if t is None else sp.sympify(t)
     if v is None and t is None:
         raise TraceError("velocities v are needed when the coordinates are plain symbols")
@@ -57,6 +60,10 @@ def trace_sympy(
     # Numbered stand-ins first: a derivative of q(t) is one name, not an operation on another.
     stand_in = {x: sp.Dummy(str(x)) for x in (*q, *v)}
     written = {block: [e.xreplace(stand_in) for e in expressions] for block, expressions in written.items()}
+    for e in written.get("g", []):
+        if moving := e.free_symbols & {stand_in[x] for x in v}:
+            names_of = ", ".join(sorted(map(str, moving)))
+            raise TraceError(f"constraints are of t and q alone; the velocities {names_of} stand in {e}")
     every = [e for expressions in written.values() for e in expressions]
     for node in (node for e in every for node in e.atoms(AppliedUndef, sp.Derivative, sp.Integral, sp.Sum, sp.Product)):
         hint = "" if isinstance(node, AppliedUndef) else ", nor evaluated; .doit() may do that"
@@ -103,11 +110,16 @@ def _one(L: Any, called: str) -> Any:
 
 def _components(force: Any, n: int) -> list[Any]:
     """The components of a force: a list, a matrix, or one expression."""
-    force = sp.sympify(force)
-    listed = sp.flatten(force) if isinstance(force, sp.MatrixBase | sp.NDimArray | sp.Tuple | list | tuple) else [force]
+    listed = _listed(force)
     if len(listed) != n:
         raise TraceError(f"the force has n = {n} components, one for each coordinate; got {len(listed)}")
     return [_one(e, "a component of the force") for e in listed]
+
+
+def _listed(given: Any) -> list[Any]:
+    """The expressions of a list, a matrix or an array; one alone is a list of one."""
+    given = sp.sympify(given)
+    return sp.flatten(given) if isinstance(given, sp.MatrixBase | sp.NDimArray | sp.Tuple | list | tuple) else [given]
 
 
 def _time(q: Sequence[Any]) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from leastaction.advice import Advice, check_tolerance, choose
 from leastaction.events import Event, Impact
-from leastaction.methods import Method
+from leastaction.methods import Branch, Method
 from leastaction.path import Path
 from leastaction.single import Question, advised, run_one
 from leastaction.systems import System
@@ -34,6 +34,7 @@ def integrate(
     progress: bool = False,
     output: ArrayLike | None = None,
     allow_unstable: bool = False,
+    branch: Branch = "followed",
     tangent: bool | Literal["all"] = False,
     store: str | os.PathLike[str] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
@@ -66,6 +67,9 @@ def integrate(
     means exactly that binary number.
 
     allow_unstable    run a Quadratic system even where the method is not stable for this h
+    branch            which root of a step's equations to take: "followed", the one that is connected with the motion at
+                      h → 0, or "any", the one that Newton's iteration finds. The latter may belong to no motion: it is
+                      there to show what a program without this check computes
 
     Raises StepFailed when a step cannot be solved; its `.path` holds everything before; and UnstableStepError before a
     run on a Quadratic system whose highest frequency the method cannot take with this h. Ctrl-C ends
@@ -75,7 +79,7 @@ def integrate(
         raise ValueError("the start lacks its positions: give q0=")
     options: dict[str, Any] = {
         "every": every, "digits": digits, "progress": progress, "output": output, "allow_unstable": allow_unstable,
-        "tangent": tangent, "store": store, "events": events,
+        "branch": branch, "tangent": tangent, "store": store, "events": events,
     }  # fmt: skip
     start = (q0, p0, v0)
     if tol is None:

@@ -62,6 +62,8 @@ class Paced(Lagrangian):
                 f"pace= needs a motion that keeps its energy, and external forces act on {of.name}: σ (L + E) has the "
                 "orbits of L for one E alone. Take equal steps"
             )
+        if of.m:
+            raise ValueError(f"pace= is for systems without constraints, and {of.name} has {of.m}: take equal steps")
         n, own, size = of.n, of.program.inputs[-1][1], sigma.inputs[-1][1]
         B = Builder([("t", 1), ("q", n + 1), ("v", n + 1), ("params", size)])
         (t,), (*q, E), (*w, u), params = (B.input(name) for name, _ in B.inputs)
@@ -71,7 +73,7 @@ class Paced(Lagrangian):
         still = B.mul(B.const(Fraction(2) ** (bits - 1)), B.op("sq", u))
         self.program = B.build(L=[B.add(B.mul(s, B.add(L, E)), still)])
         self.of, self.sigma, self.bits = of, sigma, bits
-        self.n, self.name, self.fn, self.force = n + 1, of.name, None, None
+        self.n, self.name, self.fn, self.force, self.constraints = n + 1, of.name, None, None, None
         more = dict.fromkeys(OWN if size > own else (), 1.0)
         self._given, self._defaults = of._given | more, of._defaults | {name: np.array(x) for name, x in more.items()}
 

@@ -24,6 +24,7 @@ from leastaction.numbers.rounding import Reals, all_finite, reals
 from leastaction.pace import OWN, Paced
 from leastaction.reading import (
     MOST_DIGITS,
+    MOST_LETTERS,
     MOST_NODES,
     contents,
     entry,
@@ -124,6 +125,19 @@ class Path:
             )
         with self.reals.working():
             return accumulated(self, lambda q, v: v)
+
+    @property
+    def multipliers(self) -> NDArray[Any]:
+        """λ of the constraints at every stored time, (K, m): such that g̈ = 0 there, of the order of q and p."""
+        self._require_whole("the multipliers")
+        with self.reals.working():
+            return np.asarray(self.mechanics.multipliers(self.q, self.velocity(), self.t, self.params))
+
+    def reaction(self) -> NDArray[Any]:
+        """Gᵀλ, the generalised forces by which the constraints are held, at every stored time, (K, n)."""
+        self._require_whole("the reaction")
+        with self.reals.working():
+            return np.asarray(self.mechanics.reaction(self.q, self.velocity(), self.t, self.params))
 
     def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
         """v at every stored time, (K, n), or of the degrees of freedom `dofs`.
@@ -271,7 +285,7 @@ class Path:
             return
         header = {
             "format": _FORMAT,
-            "method": self.method.name,
+            "method": self.method.text,
             "h": to_text(self.h),
             "digits": self.digits,
             "every": self.every,
@@ -436,7 +450,8 @@ def check_times(t: NDArray[Any], h: Any, every: int) -> None:
 
 def method_of_file(name: Any) -> Method:
     """The method that a file names; one of many nodes would take long to compute."""
-    degrees = [int(number) for number in re.findall(r"\d{1,9}", text(name, "method", 60))]
-    if max(degrees, default=0) > 2 * MOST_NODES:
+    head, _, own = text(name, "method", MOST_LETTERS).partition("[")
+    degrees = [int(number) for number in re.findall(r"[PNQ](\d{1,9})", head, re.IGNORECASE)]
+    if max(degrees, default=0) > 2 * MOST_NODES or own.count(",") > 2 * MOST_NODES:
         raise ValueError(f"methods of more than {MOST_NODES} nodes are not read from files; got {name!r}")
     return method(name)

@@ -11,17 +11,18 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import RESTING, Failure
+from leastaction.backends.status import HELD, RESTING, Failure
 from leastaction.errors import RestingContact, StepFailed
+from leastaction.events import Log, together
 from leastaction.pace import Paced
 from leastaction.path import Path, in_time, states_in_time
 from leastaction.paths import Paths
+from leastaction.projection import near_singular
 from leastaction.run.archive import Disk
 from leastaction.run.batches import lanes
 from leastaction.run.drive import drive
 from leastaction.run.memory import Memory
 from leastaction.run.plan import Plan
-from leastaction.run.reductions import Section, Watch
 from leastaction.run.standing import Standing, Status
 from leastaction.run.view import View, view
 from leastaction.stored_path import StoredPath
@@ -35,11 +36,10 @@ def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any 
     parts = {name: plan.row.part(name, rows) for name in plan.row.shapes}
     if plan.many:
         standing.status[standing.going(plan.steps)] = Status.INTERRUPTED
-        return paths_of(plan, sink.starts.params, standing, plan.times(0, plan.kept), parts, told)
+        return paths_of(plan, sink.starts.params, standing, sink.logs, plan.times(0, plan.kept), parts, told)
     t = standing.times(plan, 0, rows.shape[1])
-    path = Path(
-        t=t, **{name: part[0] for name, part in parts.items()}, **_facts(plan, sink.starts.params[0], standing, told)
-    )
+    facts = _facts(plan, sink.starts.params[0], standing, sink.logs, told)
+    path = Path(t=t, **{name: part[0] for name, part in parts.items()}, **facts)
     if isinstance(plan.system, Paced):
         path = in_time(path)
     _check_end(path, plan, standing, f"the path ends at t = {float(path.t[-1]):g}", stacklevel=5)
@@ -64,8 +64,8 @@ def shown(disk: Disk, found: View, told: dict[str, Any] | None = None) -> Any:
     """What an archive has, its states on disk until they are asked for."""
     plan, standing, file = found.plan, found.standing, disk.archive.path
     if plan.many:
-        return paths_of(plan, disk.params, standing, found.t, found.arrays, told, file)
-    facts = _facts(plan, disk.params[0], standing, {})
+        return paths_of(plan, disk.params, standing, found.logs, found.t, found.arrays, told, file)
+    facts = _facts(plan, disk.params[0], standing, found.logs, {})
     facts["stats"] = {"steps": int(standing.steps[0]), **standing.told.get("counts", {})}
     arrays: dict[str, Any] = {**found.arrays}
     stored = StoredPath(t=found.t, **arrays, **facts, standing=_word(plan, standing, found.ended), file=file)  # type: ignore[arg-type]
@@ -83,9 +83,11 @@ def _word(plan: Plan, standing: Standing, ended: bool) -> str:
     return "interrupted" if ended else "running"
 
 
-def _facts(plan: Plan, values: NDArray[Any], standing: Standing, told: dict[str, Any]) -> dict[str, Any]:
+def _facts(
+    plan: Plan, values: NDArray[Any], standing: Standing, logs: list[Log], told: dict[str, Any]
+) -> dict[str, Any]:
     """What a Path has beside its arrays."""
-    log, done, run_time = standing.log(plan), int(standing.steps[0]), told.get("run_time", 0.0)
+    done, run_time = int(standing.steps[0]), told.get("run_time", 0.0)
     stats = {
         "steps": done,
         **standing.told.get("counts", {}),
@@ -102,7 +104,7 @@ def _facts(plan: Plan, values: NDArray[Any], standing: Standing, told: dict[str,
         "stats": stats,
         "output": plan.row.output,
         "digits": plan.reals.digits,
-        "events": {} if log is None else log.happened(),
+        "events": logs[0].happened() if logs else {},
     }
 
 
@@ -144,12 +146,28 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
     h = float(path.h)
     if failure.status == RESTING:
         _raise_resting(path, step)
+    if failure.status == HELD:
+        raise StepFailed(
+            f"step {step} at t = {now:.6g}: no impulse along the gradient of a wall that the motion has met throws it "
+            "back. The wall depends on the constraints there, or L admits no such momentum. The "
+            f"{len(path)} states before are in the exception's .path",
+            path=path,
+            step=step,
+            time=now,
+            h=path.h,
+            residual=0.0,
+            iterations=0,
+        )
     halvings = math.ceil(-math.log2(failure.reach)) if 0 < failure.reach < 1 else 1
     system = path.system if path.pace is None else path.pace.system
     reason, advice = system.explain(failure.status, h / 2**halvings)
     message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {reason}"
     if failure.iterations:
         message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
+    if path.output is None:
+        singular = near_singular(path.system, path.t, path.q, path.p, path.system.values(path.params))
+        if singular is not None:
+            message, advice = f"{message}. There {singular}", "Stop before, with an event, or begin elsewhere"
     if 0 < failure.reach < 1:
         reach = failure.reach * h
         message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {reach:.3g}"
@@ -168,6 +186,7 @@ def paths_of(
     plan: Plan,
     values: NDArray[Any],
     standing: Standing,
+    logs: list[Log],
     t: Any,
     arrays: Any,
     told: dict[str, Any] | None,
@@ -196,7 +215,9 @@ def paths_of(
         values=values,
         status=standing.status,
         steps=standing.steps,
-        reduced=_reduced(plan.watch, standing, plan.row.n),
+        reduced=dict.fromkeys(plan.energies, standing.energy),
+        events=together(logs, plan.reals.array(np.nan)[()]) if logs else {},
+        last={name: plan.row.part(name, standing.at[:, None])[:, 0] for name in plan.row.shapes},
         stats=stats,
         output=plan.row.output,
         digits=plan.reals.digits,
@@ -204,22 +225,5 @@ def paths_of(
     if not isinstance(plan.system, Paced):
         return paths
     own = len(plan.system.of.values())
-    return replace(paths, **states_in_time(paths, 2), values=values[:, :own], pace=paths)
-
-
-def _reduced(watch: Watch, found: Standing, n: int) -> dict[str, Any]:
-    """The results of the reductions, by name."""
-    reduced: dict[str, Any] = {}
-    e = place = 0
-    for name, kind in watch.kinds:
-        if kind == "energy":
-            reduced[name] = found.energy
-            continue
-        most = watch.events[e].most
-        records = found.crossings[:, place : place + most]
-        if kind == "first":
-            reduced[name] = records[:, 0, 0]
-        else:
-            reduced[name] = Section(found.counts[:, e], records[..., 0], records[..., 1 : 1 + n], records[..., 1 + n :])
-        e, place = e + 1, place + most
-    return reduced
+    last = {name: paths.last[name][:, :-1] for name in ("q", "p")}
+    return replace(paths, **states_in_time(paths, 2), values=values[:, :own], last=last, pace=paths)

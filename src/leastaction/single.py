@@ -18,7 +18,7 @@ from leastaction.advice import FINER, LAST, Advice, Asked, choose
 from leastaction.backends.points import evaluate
 from leastaction.events import Event, Impact
 from leastaction.lagrangian import Lagrangian
-from leastaction.methods import Method
+from leastaction.methods import Branch, Method
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
 from leastaction.pace import AUTO, SOON, Paced, automatic
@@ -54,6 +54,7 @@ def run_one(
     progress: bool = False,
     output: ArrayLike | None = None,
     allow_unstable: bool = False,
+    branch: Branch = "followed",
     tangent: bool | Literal["all"] = False,
     store: str | os.PathLike[str] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
@@ -77,6 +78,7 @@ def run_one(
             output=output,
             tangent=tangent,
             allow_unstable=allow_unstable,
+            branch=branch,
             events=events,
             pace=pace,
             most=most,
@@ -130,7 +132,13 @@ class Question:
 
 
 def _can_be_paced(system: System) -> bool:
-    if not isinstance(system, Lagrangian) or isinstance(system, Paced) or system.depends_on_time or system.forced:
+    if (
+        not isinstance(system, Lagrangian)
+        or isinstance(system, Paced)
+        or system.depends_on_time
+        or system.forced
+        or system.m
+    ):
         return False
     try:
         automatic(system)

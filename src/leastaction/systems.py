@@ -19,6 +19,7 @@ class System(Protocol):
     """A mechanical system: `Lagrangian` and `Quadratic` are.
 
     n                  degrees of freedom
+    m                  constraints that hold
     name               for people
     linear             whether its equations of motion are
     depends_on_time    whether t occurs in them
@@ -30,6 +31,8 @@ class System(Protocol):
 
     n: int
 
+    @property
+    def m(self) -> int: ...
     @property
     def name(self) -> str: ...
     @property

@@ -28,6 +28,8 @@ TERM = Record.of(
         "pairs": "how many pairs of stencils they combine",
         "time": "where among the numbers read t is, or −1",
         "params": "where the parameters begin, or −1",
+        "by_time": "where derivatives by time are among the numbers that `slopes` gives, if there are …",
+        "by_params": "… and those by the parameters",
     },
     integers={
         "gather": "(where read, component, stencil, 1 if it begins with the state q) for each number read",
@@ -51,6 +53,7 @@ SOLVER = Record.of(
     number={
         "n": "coordinates",
         "components": "coordinates and multipliers",
+        "multipliers": "at each control point",
         "s": "degree",
         "lanes": "trajectories side by side",
         "width": "vectors for one number of all control points",
@@ -66,9 +69,12 @@ SOLVER = Record.of(
         "constant": "1 if M depends on parameters alone",
         "diagonal": "1 if M is diagonal",
         "has_chord": "1 if the mass chord may be tried",
+        "checked": "0 if any root will do",
         "chords": "mass chords that cost about as much as to solve a step by Newton",
         "mass": "kernel of M at one point, for `lanes` lanes",
         "point": "kernel of f, m and their derivatives at one point, for one lane",
+        "end": "kernel of the End's equations e, c and e_v, c_v, for one lane, or 0",
+        "linear_end": "1 if they are linear",
         "judge_soft": "the verdict's kernels: on a mass chord, …",
         "judge_fresh": "… on an iteration with a fresh Jacobian, …",
         "judge_kept": "… and with a kept one",
@@ -80,7 +86,7 @@ SOLVER = Record.of(
         "record": "numbers that a prediction remembers of all coordinates",
     },
     tally={"iterations": "spent on the step solved last"},
-    integers={"pivots": "rows exchanged", "mass_pivots": "the same of M"},
+    integers={"pivots": "rows exchanged", "mass_pivots": "the same of M", "end_pivots": "and of the End's matrix"},
     reals={
         "h": "the step for which the terms' coefficients are …",
         "K_h": "… and that of their products",
@@ -112,7 +118,7 @@ SOLVER = Record.of(
         "V": "L_vv",
         "move": "a step of Newton's iteration for v",
         "fastest": "the largest velocities on its way",
-        "noise": "what noise is in proportion to, (2, n), and how it is passed on, (2, n, n)",
+        "noise": "what noise is in proportion to, (3, n), and how it is passed on, (2, n, n)",
         "floor": "increments of each coordinate that are rounding",
         "argument": "small inputs",
         "work": "the kernels' own",
@@ -120,14 +126,18 @@ SOLVER = Record.of(
         "reach": "per coordinate",
         "reached": "the largest fraction of h that continuation solved",
         "left": "what comes next, relative to the step",
+        "end_at": "what the End's kernel reads: t, q, v, multipliers, parameters",
+        "end_values": "what it gives",
+        "saddle": "its matrix (e_v, −c_vᵀ; c_v, 0) and the factors",
+        "end_move": "a step of Newton's iteration for v and the multipliers",
+        "pushed": "the multipliers μ that the End has found",
     },
 )
 
-# Of each trajectory the loops count: its status, steps, iterations, steps solved by continuation, crossings of each
-# event.
-MOST_EVENTS = 16
-STATUS, STEPS, ITERATIONS, CONTINUED, CROSSINGS = range(5)
-COUNTS = CROSSINGS + MOST_EVENTS
+# Of each trajectory the loops count: its status, steps, iterations, steps solved by continuation.
+STATUS, STEPS, ITERATIONS, CONTINUED = range(4)
+COUNTS = 4
+ADDRESSES = 10  # of what `run.run` is given, of each phase of a composition
 
 RUN = Record.of(
     "Run",
@@ -140,6 +150,7 @@ RUN = Record.of(
         "restart": "… the prediction once more, …",
         "fresh": "… Newton's iteration",
         "kept": "",
+        "settle": "… and the end on the constraints",
         "solver": "where the record of the solver for `lanes` trajectories is (not fused)",
         "alone": "where that of the solver for one is",
         "lanes": "trajectories in a group",
@@ -155,6 +166,9 @@ RUN = Record.of(
         "z": "",
         "z_coordinate": "from one coordinate of z to the next …",
         "z_control": "… and from one control point to the next",
+        "held": "from z to the multipliers …",
+        "held_multiplier": "… from one to the next …",
+        "held_control": "… and from one control point to the next",
         "coordinate": "from one coordinate of reach, floor and length to the next",
         "impulse": "",
         "inner_wanted": "",
@@ -174,43 +188,39 @@ RUN = Record.of(
         "chosen": "errors, started and record of a prediction",
         "rest": "steps to begin with Newton, since a chord did not do lately, …",
         "resting": "… and how many they are at first",
-        "g": "values of the event functions",
         "jacobian": "what a fused step keeps of its last Jacobian, …",
         "jacobian_size": "… and how much that is",
-        "events": "how many event functions",
         "every": "keep every so many states",
         "skipped": "the number of the first row that there is room for",
         "rows": "rows kept of each trajectory",
         "width": "numbers of a row",
         "kept_count": "how many of (q, p) are in it",
-        "records": "crossings recorded of each trajectory, of all events",
         "n": "coordinates",
         "s": "degree",
         "param_count": "parameters",
         "left": "what would come next, relative to the step (fused)",
         "columns": "directions carried along: none, or 2n and perhaps one for each parameter and one for h",
         "sensitive": "where the terms with derivatives by time and parameters are, or those without",
-        "by_time": "where these derivatives are among the numbers that the kernel gives",
-        "by_params": "",
+        "end_slopes": "kernel of the End with all its derivatives, or 0",
         "check": "kernel that tells whether an event may lie in a step, or 0",
-        "look_size": "numbers that it reads",
-        "looks": "steps in doubt that there is room for",
+        "look_size": "numbers that it reads of one trajectory",
+        "looks": "steps in doubt that there is room for, of each trajectory",
     },
     tally={
-        "first": "the step to begin with",
-        "steps": "how many steps to do",
-        "begins": "the step that has none before it to be predicted from: 0, or the first after an impact",
+        "end": "steps to be done by all",
         "most": "iterations of one step, at most",
-        "looked": "steps in doubt so far",
-        "halted": "1: the step to begin with is solved, and has been looked at",
     },
     integers={
-        "event": "direction, how many to record, where its records begin, whether it stops: of each event",
         "kept_numbers": "which numbers of (q, p) are in a row",
+        "halted": "of each group: 1, the step to begin with is solved, and has been looked at; 2, and the group pauses "
+        "after it",
+        "looked": "of each trajectory: steps in doubt so far",
     },
     reals={
         "start": "time of step 0",
         "step": "h",
+        "period": "the time from one step to the next: h, unless others are done between them (`loops.composed`) …",
+        "offset": "… and where in it a step begins, in parts of it",
         "undone": "what was left undone in a step, at most",
         "failure": "of the last step that failed: what was left, the largest fraction of h solved, iterations",
         "errors": "of the candidates of a prediction",
@@ -218,8 +228,9 @@ RUN = Record.of(
         "active": "which lanes iterate",
         "push": "what the kernels' numbers change by along a direction, (groups, outputs, W) and (groups, inputs, W)",
         "sensitive_h": "the step for which the coefficients of the sensitive terms are",
-        "look": "what the check reads: t, h, q, p, z, impulse, last leading coefficients, parameters",
+        "look": "what the check reads of a group: t, h, q, p, z, impulse, last leading coefficients, parameters",
         "doubt": "what it gives: doubt, urgent, leading coefficients",
+        "last": "the leading coefficients of the last step of each group, (n, lanes) each",
     },
 )
 

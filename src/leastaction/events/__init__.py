@@ -5,10 +5,19 @@ in doubt (`isolate`: how many there are; `motion`: where), `watched` wraps a ste
 """
 
 from leastaction.events.kinds import T_END, Event, Impact, Watch, Watched, paced_watch, watch
-from leastaction.events.watched import GROWING, Happened, Log, WatchedGalerkin, WatchedStates
+from leastaction.events.watched import (
+    GROWING,
+    LAST_STATES,
+    Happened,
+    Log,
+    WatchedGalerkin,
+    WatchedStates,
+    together,
+)
 
 __all__ = [
     "GROWING",
+    "LAST_STATES",
     "T_END",
     "Event",
     "Happened",
@@ -19,5 +28,6 @@ __all__ = [
     "WatchedGalerkin",
     "WatchedStates",
     "paced_watch",
+    "together",
     "watch",
 ]

@@ -25,6 +25,7 @@ class Memory:
         self.plan, self.starts = plan, starts
         self.block = Block.empty(plan, len(starts), 0, FIRST_ROWS if plan.open else plan.kept)
         self.standing = Standing.begin(plan, starts)
+        self.logs = self.standing.logs(plan)
         if plan.every:
             self.block.rows[:, 0] = self.standing.at
 
@@ -35,9 +36,7 @@ class Memory:
         return usual
 
     def chunk(self, begin: int, end: int) -> _InMemory | _Growing:
-        if self.plan.open:
-            return _Growing(self)
-        return _InMemory(self.plan, self.standing.part(begin, end), self.block.part(begin, end))
+        return _Growing(self) if self.plan.open else _InMemory(self, begin, end)
 
     def rows(self) -> NDArray[np.generic]:
         """The states, the last ones among them: of one trajectory as far as it has come."""
@@ -56,14 +55,16 @@ class _InMemory:
 
     seconds = math.inf
 
-    def __init__(self, plan: Plan, standing: Standing, block: Block) -> None:
-        self.plan, self.standing, self._block = plan, standing, block
+    def __init__(self, memory: Memory, begin: int, end: int) -> None:
+        self.plan, self._memory, self._part = memory.plan, memory, slice(begin, end)
+        self.standing, self._block = memory.standing.part(begin, end), memory.block.part(begin, end)
 
     def next(self) -> Block | None:
         return self._block if self.standing.going(self.plan.steps).any() else None
 
     def take(self, block: Block) -> None:
-        """Everything is in place."""
+        """Everything is in place, but what has happened."""
+        self._memory.logs[self._part] = self.standing.logs(self.plan)
 
     def close(self) -> None:
         """Everything is in place."""
@@ -81,6 +82,7 @@ class _Growing:
         return self.memory.block if self.standing.going(self.plan.steps).any() else None
 
     def take(self, block: Block) -> None:
+        self.memory.logs[:] = self.standing.logs(self.plan)
         if self.standing.going(self.plan.steps).any() and not self.standing.going(block.end(self.plan)).any():
             wider = Block.empty(self.plan, 1, 0, 2 * block.rows.shape[1])
             wider.rows[:, : block.rows.shape[1]] = block.rows

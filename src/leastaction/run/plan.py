@@ -14,13 +14,13 @@ from leastaction.backends.rows import Row
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.matrices import chosen_dofs
-from leastaction.methods import Galerkin, Method
+from leastaction.methods import Branch, Galerkin, Method, with_branch
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.pace import Paced, paced
 from leastaction.run.checks import check_times, count_steps, number, positive
-from leastaction.run.reductions import NOTHING, Reduction, Watch, watch
-from leastaction.run.starts import Starts, begin, begin_paced, check_watch
+from leastaction.run.reductions import Reduction, wanted
+from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
 from leastaction.systems import System
 
 ENDLESS = 2**52  # steps of a run that an event ends
@@ -33,7 +33,7 @@ class Plan:
     reals    the arithmetic
     every    a state is stored after every so many steps; 0: the last alone
     row      what is stored of it
-    watch    what is computed on the way
+    energies the names under which the range of the energy is wanted
     events   what is looked out for
     many     an ensemble; else one trajectory, which is a batch of one
     until    a time that was asked for, and the steps to it
@@ -49,7 +49,7 @@ class Plan:
     steps: int
     every: int
     row: Row
-    watch: Watch = NOTHING
+    energies: tuple[str, ...] = ()
     events: happening.Watch | None = None
     many: bool = False
     until: tuple[Any, int] | None = None
@@ -101,6 +101,7 @@ def plan_run(
     output: ArrayLike | None = None,
     tangent: bool | Literal["all"] = False,
     allow_unstable: bool = False,
+    branch: Branch = "followed",
     reduce: Mapping[str, Reduction] | None = None,
     events: Mapping[str, happening.Event | happening.Impact] | None = None,
     pace: Any = None,
@@ -121,28 +122,24 @@ def plan_run(
             "reduce= is for float64 ensembles of Lagrangian systems that store whole states without tangent=; compute "
             "it from the stored states instead"
         )
-    if events and many:
-        raise ValueError(
-            "events= is for la.integrate: each trajectory has events of its own, as many as happen. In la.ensemble ask "
-            "for reduce={'top': la.FirstCrossing(g)} or la.Crossings(g, most=100), or run the trajectories one by one"
-        )
+    check_constraints(system, method_named(method))
     with arithmetic.working():
         t0 = number("t0", t0, arithmetic)
         t_end = None if t_end is None else number("t_end", t_end, arithmetic)
         asked = number("h", h, arithmetic)
         count, h = count_steps(asked, steps, t_end, t0)
         if pace is not None:
-            check_pace(method_named(method), reduce, t_end, many)
+            check_pace(method_named(method), reduce, events, t_end, many)
         plan = Plan(
             system=system,
-            method=method_named(method),
+            method=_method(system, method, branch, bool(reduce or events)),
             reals=arithmetic,
             t0=t0,
             h=h if pace is None else asked,
             steps=count,
             every=every and positive("every", every),
             row=Row(system.n, stored_dofs(output, system.n), _varied(system, tangent)),
-            watch=watch(reduce, system),
+            energies=wanted(reduce),
             events=happening.watch(events, system),
             many=many,
             until=None if t_end is None else (t_end, count),
@@ -156,11 +153,12 @@ def plan_run(
                 begin_paced(at_pace, arithmetic, starts, t0, many),
             )
         check_events(plan)
-        check_watch(plan.watch, t0, starts)
+        if plan.events is not None:
+            check_events_begin(plan.events, plan.t0, starts)
         return plan, starts
 
 
-def check_pace(method: Method, reduce: Any, t_end: Any, many: bool) -> None:
+def check_pace(method: Method, reduce: Any, events: Any, t_end: Any, many: bool) -> None:
     """Refuse what a pace does not go with."""
     if not isinstance(method, Galerkin):
         raise ValueError(
@@ -171,6 +169,8 @@ def check_pace(method: Method, reduce: Any, t_end: Any, many: bool) -> None:
             "reduce= looks at steps of equal time; with pace= compute it from the stored states, or ask la.integrate "
             "for events="
         )
+    if many and events:
+        raise ValueError("with pace= events= are for la.integrate: run the trajectories one by one")
     if many and t_end is not None:
         raise ValueError(
             "with pace= every trajectory of an ensemble has steps of its own, and comes to t_end after another number "
@@ -195,11 +195,43 @@ def paced_plan(plan: Plan, system: Paced, t_end: Any, most: int) -> Plan:
     )
 
 
+def _method(system: System, method: str | Method, branch: Branch, watched: bool) -> Method:
+    """The method, with the branch that was asked for."""
+    chosen = method_named(method)
+    if branch != "followed":
+        chosen = with_branch(chosen, branch)
+    if not isinstance(chosen, Galerkin) or chosen.branch == "followed":
+        return chosen
+    if system.linear:
+        raise ValueError("the equations of a Quadratic system are linear and have one root: leave branch= out")
+    if watched:
+        raise ValueError(
+            "events= and reduce= find crossings by steps of other lengths, whose roots are followed from h → 0: leave "
+            "them out with branch='any', or compute them from the stored states"
+        )
+    return chosen
+
+
+def check_constraints(system: System, method: Method) -> None:
+    """Refuse what is not reached where constraints hold."""
+    if not system.m:
+        return
+    if not isinstance(method, Galerkin):
+        raise ValueError(
+            f"{method.name} has no multipliers: on the equations of the accelerations its steps would drift off the "
+            "constraints. Take a member of the Galerkin family, such as 'simpson' or 'P3N3Q6Gau'"
+        )
+
+
 def check_events(plan: Plan) -> None:
-    """Refuse derivatives that cannot be carried where events are looked for."""
-    if plan.events is None or not plan.row.varied:
+    """Refuse derivatives that cannot be carried where events are looked for, and impacts where constraints hold."""
+    if plan.events is None:
         return
     system = plan.system
+    if plan.events.impacts and isinstance(system, Lagrangian) and system.m and system.mass_varies_with_velocity:
+        raise ValueError("la.Impact where constraints hold is for Lagrangians that are quadratic in the velocities")
+    if not plan.row.varied:
+        return
     if not (isinstance(system, Lagrangian) and isinstance(plan.method, Galerkin)) or isinstance(plan.reals, Digits):
         raise ValueError(
             "tangent= with events= is for members of the Galerkin family on a Lagrangian in float64: leave out one of "

@@ -27,8 +27,10 @@ nothing. What coordinate j of a step is summed from has the size
                                 + |h| (|f_k| + Σ_l |f_q|_kl |q_l| + |f_v|_kl |v_l|) ),
 
 so noise is some ε g_j, and more where others that are noise move it: |h| |L_vv⁻¹| (|m_q| + |f_v| + |h| |f_q|) g on top,
-some times over. Where continuation finds no root without, it computes g_j. From then on, as long as coordinate j moves
-by little of g_j (STILL NOISE), increments count by what they exceed NOISE g_j, and the reach is at least that.
+some times over. Constraints g(t, q) = 0, which are met to their rounding, add |K| |∂g/∂q| |q| without a power of h, K =
+M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹, and pass a part of any coordinate's noise on to all. Where continuation finds no root without, it
+computes g_j. From then on, as long as coordinate j moves by little of g_j (STILL NOISE), increments count by what they
+exceed NOISE g_j, and the reach is at least that.
 
 The rule is written once, without branches, on Values of a Builder: inlined in fused kernels, compiled for the native
 loops, evaluated at any precision.
@@ -72,6 +74,7 @@ def verdict(
     *,
     fresh: bool,
     chords: int,
+    checked: bool = True,
     known: Any = None,
     negligible: Any = NEGLIGIBLE * EPS,
     acceptable: Any = ACCEPTABLE,
@@ -81,6 +84,7 @@ def verdict(
 
     fresh     whether this iteration had a fresh Jacobian
     chords    how many iterations with a kept Jacobian cost about as much as a fresh one
+    checked   whether a root must be seen to be the one nearby; else any root is good, and nothing is in doubt
     known     a rate by which increments shrink, if it is known from before: rounding may hide it now
     """
     size, before, iterations = x["size"], x["before"], x["iterations"]
@@ -98,7 +102,9 @@ def verdict(
     solved = x["sound"] & ((size <= negligible) | (~first & ((left <= negligible) | stalled)))
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
     most: Any = ON_THE_BRANCH if fresh else (second & (before > NEARBY)).where(SECOND_CHORD, LATER_CHORD)
-    doubt = x["doubt"] | (first & x["off"]) | (~first & ~small & ~(rate <= most))
+    doubt = x["doubt"]
+    if checked:
+        doubt = doubt | (first & x["off"]) | (~first & ~small & ~(rate <= most))
     keep: Any = left * _power(gain, chords) <= negligible
     if fresh:
         keep = ~first & keep if chords <= DEAR else first | ~first
@@ -107,7 +113,7 @@ def verdict(
     return {
         "solved": solved,
         "ended": ended,
-        "good": solved & ~doubt & ~x["far"],
+        "good": solved & ~doubt & ~x["far"] if checked else solved,
         "doubt": doubt,
         "keep": keep,
         "left": left,
@@ -122,9 +128,10 @@ def _power(x: Any, exponent: int) -> Any:
     return half * half if exponent % 2 == 0 else half * half * x
 
 
-def verdict_program(fresh: bool, chords: int) -> Program:
+def verdict_program(fresh: bool, chords: int, checked: bool = True) -> Program:
     """The verdict as a Program: SEEN, negligible and acceptable ↦ solved, ended, good, doubt, keep, left."""
     B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable")])
     x = {name: B.values(name)[0] for name, _ in B.inputs}
-    found = verdict(x, fresh=fresh, chords=chords, negligible=x["negligible"], acceptable=x["acceptable"])
+    floor = {name: x[name] for name in ("negligible", "acceptable")}
+    found = verdict(x, fresh=fresh, chords=chords, checked=checked, **floor)
     return B.build(**{name: indices([value], B) for name, value in found.items()})

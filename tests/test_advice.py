@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import leastaction as la
 from seeds import fresh_generator
@@ -87,6 +88,14 @@ def test_linear_systems_and_stored_runs(tmp_path):
     oscillators = la.Quadratic(np.eye(3), np.diag([1.0, 4.0, 9.0]))
     path = la.integrate(oscillators, q0=[1, 1, 1], v0=[0, 0, 0], t_end=20.0, tol=1e-8)
     assert error_of(path, np.cos(20.0 * np.array([1, 2, 3]))) < 1e-8
+    # A chain of 200 masses, sparse, of which one is plucked: against its modes.
+    n = 200
+    K = sp.diags_array([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1]).tocsr()
+    start = np.exp(-((np.arange(n) - 60.0) ** 2) / 20)
+    omega2, modes = np.linalg.eigh(K.toarray())
+    exact = modes @ (np.cos(np.sqrt(omega2) * 30.0) * (modes.T @ start))
+    wave = la.integrate(la.Quadratic(sp.identity(n).tocsr(), K), q0=start, v0=np.zeros(n), t_end=30.0, tol=1e-7)
+    assert error_of(wave, exact) < 1e-7
     pendulum = la.problems.get("pendulum")
     stored = la.integrate(
         pendulum.system, q0=pendulum.q0, p0=pendulum.p0, t_end=3.0, tol=1e-8, store=tmp_path / "a.zarr", every=2

@@ -183,6 +183,14 @@ def test_orbits_close(name):
     assert np.ptp(path.energy()) < 1e-9 * np.abs(path.p).max() ** 2
 
 
+def test_pythagorean_state():
+    """Begun at rest, past the first close encounter."""
+    problem = la.problems.get("pythagorean")
+    t, q, p = problem.reference
+    path = la.integrate(problem.system, "P8N8Q16Gau", problem.q0, problem.p0, h=0.01, t_end=t, pace="auto")
+    assert np.abs(path.q[-1] - q).max() < 1e-12 and np.abs(path.p[-1] - p).max() < 1e-11
+
+
 STEPS = {"arenstorf": 1e-3, "butterfly": 0.01, "figure-eight": 0.1, "moth": 0.01, "yin-yang": 0.01}
 
 

@@ -153,6 +153,7 @@ class Asked:
     run     (method, h, t_end, pace, every, tangent) ↦ Path
     omega   the largest frequency or growth rate at the start
     paces   that may be tried, None first
+    linear  whether the equations are: then errors grow like t
     """
 
     run: Run
@@ -162,6 +163,7 @@ class Asked:
     t_end: float
     omega: float
     paces: tuple[Any, ...]
+    linear: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,6 +352,8 @@ def _growth(
     lab: _Lab, asked: Asked, known: _Pilot, pace: Any, scale: FloatArray, tol: float, length: float, pilot: float
 ) -> tuple[Growth, float, float]:
     """How errors grow from the end of the pilot on; what rounding becomes, and until when it stays below tol."""
+    if asked.linear:
+        return Growth(max(1.0, length / pilot)), 0.0, asked.t_end
     path = lab.tangent(REFERENCE, known.h, pace, known.steps)
     D = np.asarray(at_fixed_time(path), float) * scale[None, None, :] / scale[None, :, None]
     size = np.abs(D).max(axis=(1, 2))

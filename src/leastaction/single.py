@@ -18,6 +18,7 @@ from leastaction.advice import FINER, LAST, Advice, Asked, choose
 from leastaction.backends.points import evaluate
 from leastaction.events import Event, Impact
 from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
 from leastaction.methods import Branch, Method
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
@@ -34,6 +35,7 @@ from leastaction.run.starts import Starts, begin
 from leastaction.systems import System
 from leastaction.waiting import compiling
 
+POWERS = 8
 TRIES = 3  # to keep a tolerance
 SOME = 4  # trajectories of an ensemble that are measured
 CHECKED_SECONDS = 5.0  # a run that takes longer is not done twice
@@ -128,7 +130,7 @@ class Question:
                 return self.run(method, h, t_end, pace, every=every, tangent=tangent, most=most)
 
         omega = _frequency(self.system, t0, starts, abs(t_end - t0))
-        return Asked(pilot, self.system.name, self.system.n, t0, t_end, omega, paces)
+        return Asked(pilot, self.system.name, self.system.n, t0, t_end, omega, paces, self.system.linear)
 
 
 def _can_be_paced(system: System) -> bool:
@@ -150,8 +152,9 @@ def _can_be_paced(system: System) -> bool:
 def _frequency(system: System, t: float, starts: Starts, length: float) -> float:
     """The largest frequency or growth rate of the linearised motion at the start, or soon after; at least 1/length."""
     least = 1.0 / length
-    if not isinstance(system, Lagrangian):
-        return least
+    if isinstance(system, Quadratic):
+        return max(_content(system, starts), least)
+    assert isinstance(system, Lagrangian)
     q, v, params = starts.q[0], starts.v[0], starts.params[0]
     a = system.acceleration(q, v, t, params)
     found = _rate(system, t, q, v, a, params)
@@ -163,6 +166,24 @@ def _frequency(system: System, t: float, starts: Starts, length: float) -> float
         if later * tau >= SOON:
             return max(found, later, least)
     return max(found, least)
+
+
+def _content(system: Quadratic, starts: Starts) -> float:
+    """About the highest frequency that the start of a linear system has a part of; where it rests, that a load finds.
+
+    Of x, high frequencies are what A = M⁻¹K leaves in the long run: (|A⁸x|/|x|)^(1/16).
+    """
+    q, p = starts.q[0], starts.p[0]
+    v = system.velocity(q, p)
+    x = next((z for z in (q, v) if z.any()), np.random.default_rng(0).normal(size=system.n))
+    growth = 0.0
+    for _ in range(POWERS):
+        y = np.asarray(system.velocity(q, system.K @ x))
+        size = float(np.linalg.norm(y) / np.linalg.norm(x)) if x.any() else 0.0
+        if not size or not np.isfinite(size):
+            break
+        growth, x = growth + np.log(size), y / np.linalg.norm(y)
+    return float(np.exp(growth / (2 * POWERS))) if growth else 0.0
 
 
 def _rate(system: Lagrangian, t: float, q: Any, v: Any, a: Any, params: Any) -> float:

@@ -11,7 +11,7 @@ until the orbits close to 10⁻²⁸, in steps of a pace with 34 and more digits
 "pythagorean": the masses 3, 4 and 5 at rest at the corners of a triangle with these sides, each opposite to its own
 (C. Burrau, 1913; V. Szebehely, C. F. Peters, Astronomical Journal 72, 1967, 876–883). After many close passes the mass
 3 is thrown out, and the others are left as a double star. No solution is known in closed form: the reference state is
-the library's own, computed twice with more digits than are kept.
+the library's own, where P20N20Q40Gau and P24N24Q48Gau agree, with a pace and 68 digits: to 4·10⁻¹⁹.
 """
 
 from __future__ import annotations
@@ -45,7 +45,13 @@ IN_A_ROW = {
         "17.32883401861623713767496459188",
     ),
 }
-PYTHAGOREAN_STATE: Any = None
+# q and p of the Pythagorean problem at t = 3, after the first close pass.
+AT_3 = (
+    ("0.37119923299594228", "-0.0854782316465062754", "-1.45387091903911382",
+     "0.0377234960418016068", "0.940377195433725686", "0.0211081421544624798"),
+    ("2.81520557245892374", "-10.5308222993715223", "0.442013721899516021",
+     "2.62572215477972295", "-3.25721929435843976", "7.90510014459179934"),
+)  # fmt: skip
 
 
 def equal_masses(q: Any, v: Any) -> Any:
@@ -101,7 +107,7 @@ def pythagorean() -> Problem:
         invariants=invariants(lambda c: (1, PYTHAGOREAN), 2),
         period=sp.Integer(1),
         period_of="about the time in which the bodies fall towards each other; the motion has none",
-        reference=None if PYTHAGOREAN_STATE is None else tuple(PYTHAGOREAN_STATE),
+        reference=(sp.Integer(3), *(symbolic_vector(state, 6, "the reference") for state in AT_3)),
     )
 
 

@@ -27,6 +27,8 @@ from leastaction.backends.status import GOING_WELL
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.lagrangian import Lagrangian
 from leastaction.numbers.rounding import Digits
+from leastaction.pace import Paced
+from leastaction.sums import Sum
 
 if TYPE_CHECKING:
     from leastaction.backends.stepper import Stepper
@@ -58,6 +60,8 @@ class Loss(NamedTuple):
 def columns(plan: Plan) -> int:
     """Of the array that a Standing keeps: none where the energy may change."""
     system, events = plan.system, plan.events
+    if isinstance(system, Paced | Sum):
+        return 0  # of a paced system σ(H − E₀) is kept, and H wanders; sums over rows are not asked yet
     if system.linear or system.depends_on_time or system.forced:
         return 0
     thrown = () if events is None else [item.restitution for item in events.items if item.restitution is not None]

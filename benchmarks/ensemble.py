@@ -86,12 +86,12 @@ def lanes() -> int:
 def one_core(repeats: int) -> None:
     """Simpson on the double pendulum, per trajectory and step: lanes, one trajectory, JAX's vmap."""
     paths = la.ensemble(SYSTEM, "simpson", Q, REST, h=H, steps=STEPS, final_only=True, threads=1)
-    flip = la.FirstCrossing(lambda q, p: np.cos(q[1] / 2))
+    flip = la.Event(lambda q, p: np.cos(q[1] / 2))
     runs = {
         "one trajectory": (cpu(singles), 8 * STEPS),
         f"ensemble, {paths.stats['lanes']} lanes": (ensemble(), B * STEPS),
         "… with the energy's range": (ensemble(reduce={"E": la.EnergyRange()}), B * STEPS),
-        "… with an event function": (ensemble(reduce={"flip": flip}), B * STEPS),
+        "… with an event function": (ensemble(events={"flip": flip}), B * STEPS),
     }
     try:
         few, times_over = 200, 16  # JAX likes large batches better

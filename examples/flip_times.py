@@ -40,13 +40,13 @@ paths = la.ensemble(
     h=0.05,
     t_end=60,
     final_only=True,
-    reduce={
-        "upper": la.FirstCrossing(lambda q, p: np.cos(q[0] / 2), stop=True),
-        "lower": la.FirstCrossing(lambda q, p: np.cos(q[1] / 2), stop=True),
+    events={
+        "upper": la.Event(lambda q, p: np.cos(q[0] / 2), stop=True),
+        "lower": la.Event(lambda q, p: np.cos(q[1] / 2), stop=True),
     },
     progress=file is not None,
 )
-flip = np.fmin(paths.reduced["upper"], paths.reduced["lower"])
+flip = np.where(paths.status == la.run.Status.STOPPED, paths.end_time, np.nan)
 enough = 2 * np.cos(start[:, 0]) + np.cos(start[:, 1]) < 1
 assert np.isnan(flip[~enough]).all(), "a pendulum without the energy for it has flipped"
 print(f"{len(paths)} trajectories, {paths.steps.sum():.3g} steps, {time.perf_counter() - clock:.0f} s")

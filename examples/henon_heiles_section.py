@@ -44,9 +44,10 @@ for ax, E, name in zip(axes, (1 / 12, 1 / 8), ("1/12", "1/8"), strict=True):
         h=0.1,
         t_end=2000,
         final_only=True,
-        reduce={"section": la.Crossings(lambda q, p: q[0], direction=+1, most=300), "E": la.EnergyRange()},
+        events={"section": la.Event(lambda q, p: q[0], direction=+1, most=300)},
+        reduce={"E": la.EnergyRange()},
     )
-    section = paths.reduced["section"]
+    section = paths.events["section"]
     drift = np.abs(paths.reduced["E"] - E).max()
     print(f"E = {name}: {section.count.sum()} crossings, largest energy error {drift:.1e}")
     assert np.nanmax(np.abs(section.q[..., 0])) < 1e-9, "a crossing is not on the section"

@@ -29,7 +29,10 @@ def double_pendulum(q, v, m, g):
 
 
 PENDULUM = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "g": 9.81})
-REDUCE = {"E": la.EnergyRange(), "x": la.Crossings(lambda q, p: np.sin(q[1]), +1, most=4)}
+WATCHED = {
+    "reduce": {"E": la.EnergyRange()},
+    "events": {"x": la.Event(lambda q, p: np.sin(q[1]), +1, most=4), "up": la.Event(lambda q, p: q[1] - 3, stop=True)},
+}
 
 
 @pytest.fixture(scope="module")
@@ -52,17 +55,16 @@ def same(one, other):
     np.testing.assert_array_equal(one.status, other.status)
     np.testing.assert_array_equal(one.steps, other.steps)
     for name in one.reduced:
-        if name == "E":
-            np.testing.assert_array_equal(one.reduced["E"], other.reduced["E"])
-        else:
-            for part in ("count", "t", "q", "p"):
-                np.testing.assert_array_equal(getattr(one.reduced[name], part), getattr(other.reduced[name], part))
+        np.testing.assert_array_equal(one.reduced[name], other.reduced[name])
+    for name, found in one.events.items():
+        np.testing.assert_array_equal(found.count, other.events[name].count)
+        np.testing.assert_array_equal(found.table(), other.events[name].table())
 
 
 @pytest.mark.parametrize("method", ["simpson", "rk4"])
 def test_a_cluster_gives_the_local_result(client, method):
     Q, P, m = random_starts(100)
-    options = {"params": {"m": m}, "h": 0.02, "steps": 200, "every": 50, "reduce": REDUCE}
+    options = {"params": {"m": m}, "h": 0.02, "steps": 200, "every": 50, **WATCHED}
     local = la.ensemble(PENDULUM, method, Q, P, **options)
     same(la.ensemble(PENDULUM, method, Q, P, client=client, **options), local)
 
@@ -90,9 +92,9 @@ def test_a_stored_ensemble_goes_on_on_a_cluster(client, tmp_path, monkeypatch, m
     """Stored and extended there and here, in many short stretches."""
     monkeypatch.setattr(archive, "BLOCK_BYTES", 2**11)
     monkeypatch.setattr(archive, "USUAL_ROWS", 1)
-    monkeypatch.setattr(archive, "CHECKPOINT_SECONDS", 0.001)
+    monkeypatch.setattr(archive, "CHECKPOINT_SECONDS", 0.1)
     Q, P, m = random_starts(16)
-    options = {"params": {"m": m}, "h": 0.02, "every": 3, "reduce": REDUCE}
+    options = {"params": {"m": m}, "h": 0.02, "every": 3, **WATCHED}
     file = tmp_path / "run.zarr"
     stored = la.ensemble(PENDULUM, method, Q, P, steps=100, client=client, store=file, **options)
     same(stored, la.ensemble(PENDULUM, method, Q, P, steps=100, **options))
@@ -195,8 +197,8 @@ def test_a_system_defined_in_main(tmp_path):
             cluster = LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=":0")
             with cluster, Client(cluster) as client:
                 paths = la.ensemble(system, "simpson", [1.0, 0.0], [0.0, 0.5], params={"k": np.arange(1.0, 31.0)},
-                                    h=0.01, steps=200, client=client, reduce={"x": la.FirstCrossing(g)})
-            assert np.allclose(paths.reduced["x"], np.pi / 2 / np.sqrt(np.arange(1.0, 31.0)), atol=1e-6)
+                                    h=0.01, steps=200, client=client, events={"x": la.Event(g)})
+            assert np.allclose(paths.events["x"].t[:, 0], np.pi / 2 / np.sqrt(np.arange(1.0, 31.0)), atol=1e-6)
             print("done")
     """)
     )

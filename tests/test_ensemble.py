@@ -76,12 +76,11 @@ def test_results_depend_neither_on_order_nor_lane_nor_threads():
     rng = np.random.default_rng(3)
     B = 37
     Q, P, m = rng.uniform(-2, 2, (B, 2)), rng.normal(size=(B, 2)), rng.uniform(0.5, 2, B)
-    g = {"E": la.EnergyRange(), "x": la.Crossings(lambda q, p: np.sin(q[1]), most=3)}
+    watched = {"reduce": {"E": la.EnergyRange()}, "events": {"x": la.Event(lambda q, p: np.sin(q[1]), most=3)}}
 
     def run(order, **options):
-        return la.ensemble(
-            PENDULUM, "simpson", Q[order], P[order], params={"m": m[order]}, h=0.02, steps=150, reduce=g, **options
-        )
+        start = {"q0": Q[order], "p0": P[order], "params": {"m": m[order]}}
+        return la.ensemble(PENDULUM, "simpson", **start, h=0.02, steps=150, **watched, **options)
 
     base = run(np.arange(B), threads=1)
     for order, options in (
@@ -94,22 +93,22 @@ def test_results_depend_neither_on_order_nor_lane_nor_threads():
         np.testing.assert_array_equal(other.q, base.q[order])
         np.testing.assert_array_equal(other.p, base.p[order])
         np.testing.assert_array_equal(other.reduced["E"], base.reduced["E"][order])
-        np.testing.assert_array_equal(other.reduced["x"].t, base.reduced["x"].t[order])
-        np.testing.assert_array_equal(other.reduced["x"].p, base.reduced["x"].p[order])
+        for i, k in enumerate(order):
+            np.testing.assert_array_equal(other[i].events["x"].table(), base[k].events["x"].table())
 
 
 @pytest.mark.parametrize("width", [2, 4])
 def test_narrower_vectors_give_the_same_result(monkeypatch, width):
     """As on processors with fewer lanes: the instructions of a lane are the same."""
     Q = np.random.default_rng(11).uniform(-2, 2, (19, 2))
-    reduce = {"E": la.EnergyRange(), "x": la.Crossings(lambda q, p: np.sin(q[1]), most=3)}
-    here = la.ensemble(PENDULUM, "simpson", Q, [0.1, 0.2], h=0.02, steps=100, reduce=reduce)
+    watched = {"reduce": {"E": la.EnergyRange()}, "events": {"x": la.Event(lambda q, p: np.sin(q[1]), most=3)}}
+    here = la.ensemble(PENDULUM, "simpson", Q, [0.1, 0.2], h=0.02, steps=100, **watched)
     monkeypatch.setattr("leastaction.run.batches.native_lanes", lambda: width)
-    there = la.ensemble(PENDULUM, "simpson", Q, [0.1, 0.2], h=0.02, steps=100, reduce=reduce)
+    there = la.ensemble(PENDULUM, "simpson", Q, [0.1, 0.2], h=0.02, steps=100, **watched)
     assert there.stats["lanes"] == width
     np.testing.assert_allclose(there.q, here.q, rtol=0, atol=1e-12)
     np.testing.assert_allclose(there.reduced["E"], here.reduced["E"], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(there.reduced["x"].t, here.reduced["x"].t, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(there.events["x"].t, here.events["x"].t, rtol=0, atol=1e-11)
 
 
 def test_angles_beyond_the_vector_sine_are_solved_alone():
@@ -183,15 +182,15 @@ def test_large_systems_go_in_lanes():
     system = la.Lagrangian(chain, n=12)
     rng = np.random.default_rng(4)
     Q, P = rng.normal(size=(2, 5, 12))
-    reduce = {"E": la.EnergyRange(), "x": la.Crossings(lambda q, p: q[0], +1, most=2)}
-    paths = la.ensemble(system, "simpson", Q, P, h=0.02, steps=300, every=70, reduce=reduce)
+    watched = {"reduce": {"E": la.EnergyRange()}, "events": {"x": la.Event(lambda q, p: q[0], +1, most=2)}}
+    paths = la.ensemble(system, "simpson", Q, P, h=0.02, steps=300, every=70, **watched)
     assert paths.stats["lanes"] > 1
     for i in range(5):
         single = la.integrate(system, "simpson", Q[i], P[i], h=0.02, steps=300)
         np.testing.assert_allclose(paths.q[i], single.q[[0, 70, 140, 210, 280, 300]], rtol=0, atol=1e-11)
         E, x = single.energy(), single.q[:, 0]
         np.testing.assert_allclose(paths.reduced["E"][i], [E.min(), E.max()], rtol=1e-13)
-        assert paths.reduced["x"].count[i] == ((x[:-1] < 0) & (x[1:] >= 0)).sum()
+        assert paths.events["x"].count[i] == ((x[:-1] < 0) & (x[1:] >= 0)).sum()
 
 
 @pytest.mark.parametrize(
@@ -202,12 +201,9 @@ def test_large_systems_go_in_lanes():
 def test_what_does_not_fit_the_lanes_goes_one_by_one(system, method, kernels_too_long):
     rng = np.random.default_rng(4)
     Q, P = rng.normal(size=(5, system.n)), rng.normal(size=(5, system.n))
-    reduce = {
-        "E": la.EnergyRange(),
-        "x": la.Crossings(lambda q, p: q[0], +1, most=2),
-        "f": la.FirstCrossing(lambda q, p: p[1], stop=False),
-    }
-    paths = la.ensemble(system, method, Q, P, h=0.02, steps=300, every=70, reduce=reduce)
+    events = {"x": la.Event(lambda q, p: q[0], +1, most=2), "f": la.Event(lambda q, p: p[1])}
+    watched = {"reduce": {"E": la.EnergyRange()}, "events": events}
+    paths = la.ensemble(system, method, Q, P, h=0.02, steps=300, every=70, **watched)
     last = la.ensemble(system, method, Q, P, h=0.02, steps=300, final_only=True)
     plain = la.ensemble(system, method, Q, P, h=0.02, steps=300, every=70)
     assert paths.stats["lanes"] == 1
@@ -221,10 +217,8 @@ def test_what_does_not_fit_the_lanes_goes_one_by_one(system, method, kernels_too
         E = single.energy()
         np.testing.assert_allclose(paths.reduced["E"][i], [E.min(), E.max()], rtol=1e-13)
         x = single.q[:, 0]
-        assert paths.reduced["x"].count[i] == ((x[:-1] < 0) & (x[1:] >= 0)).sum()
-        times = paths.reduced["x"].t[i]
-        times = times[np.isfinite(times)]
-        np.testing.assert_allclose(single(times)[:, 0], 0, atol=1e-9)
+        assert paths.events["x"].count[i] == ((x[:-1] < 0) & (x[1:] >= 0)).sum()
+        np.testing.assert_allclose(paths[i].events["x"].q[:, 0], 0, atol=1e-12)
 
 
 def test_a_large_system_that_fails_or_stops_is_marked(kernels_too_long):
@@ -235,14 +229,13 @@ def test_a_large_system_that_fails_or_stops_is_marked(kernels_too_long):
     Q = np.ones((3, 9))
     V = np.zeros((3, 9))
     V[1, 0] = -1.0
-    paths = la.ensemble(
-        system, "simpson", Q, v0=V, h=0.1, steps=40, reduce={"x": la.FirstCrossing(lambda q, p: q[8], stop=True)}
-    )
+    watched = {"reduce": {"E": la.EnergyRange()}, "events": {"x": la.Event(lambda q, p: q[8], stop=True)}}
+    paths = la.ensemble(system, "simpson", Q, v0=V, h=0.1, steps=40, **watched)
     assert paths.stats["lanes"] == 1
     assert list(paths.status[[0, 2]]) == [Status.STOPPED] * 2
     assert paths.failed[1]
-    np.testing.assert_allclose(paths.reduced["x"][[0, 2]], np.pi / 2, atol=1e-4)
-    assert list(paths.steps[[0, 2]]) == [16, 16]
+    np.testing.assert_allclose(paths.events["x"].t[[0, 2], 0], np.pi / 2, atol=1e-4)
+    assert list(paths.steps[[0, 2]]) == [15, 15]
     assert len(paths[0]) == 17
 
 
@@ -289,9 +282,9 @@ def test_one_trajectory_is_taken_by_its_number():
 
 def test_rising_is_meant_as_the_run_goes():
     oscillator = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
-    rising = {"up": la.FirstCrossing(lambda q, p: q[0], direction=1)}
-    paths = la.ensemble(oscillator, "P4N4Q8Gau", [1.0], [0.0], h=-0.1, steps=60, reduce=rising)
-    assert paths.reduced["up"] == pytest.approx(-1.5 * np.pi, abs=1e-6)
+    rising = {"up": la.Event(lambda q, p: q[0], direction=1)}
+    paths = la.ensemble(oscillator, "P4N4Q8Gau", [1.0], [0.0], h=-0.1, steps=60, events=rising)
+    assert paths.events["up"].t == pytest.approx(-1.5 * np.pi, abs=1e-6)
 
 
 def test_the_last_state_alone_and_other_ways_to_say_how_long():

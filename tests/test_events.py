@@ -291,7 +291,7 @@ def test_watched_steppers_go_on_from_their_state(method, digits):
     with plan.reals.working():
         whole, rows = begun(), np.empty((1, 12, 2), plan.dtype)
         assert whole.advance(12, 1, 1, rows) == 12
-        happened = whole.watcher.log.happened()
+        happened = whole.watcher.logs[0].happened()
         for cut in range(1, 12) if digits is None else (4, 5):
             first, part = begun(), np.empty_like(rows)
             assert first.advance(cut, 1, 1, part) == cut
@@ -299,7 +299,7 @@ def test_watched_steppers_go_on_from_their_state(method, digits):
             again = at_work(plan, starts, standing)
             assert again.advance(12 - cut, 1, 1, part) == 12 - cut
             assert (part == rows).all(), cut
-            for name, found in again.watcher.log.happened().items():
+            for name, found in again.watcher.logs[0].happened().items():
                 assert (found.table() == happened[name].table()).all()
                 assert found.count == happened[name].count > 1
 
@@ -348,11 +348,6 @@ def test_a_pole_is_no_event():
     with pytest.warns(RuntimeWarning, match="pole"):
         path = la.integrate(OSCILLATOR, "P4N4Q8Gau", [1.0], [0.0], h=0.1, steps=30, events=event)
     assert path.events["x"].count == 0
-
-
-def test_ensembles_say_what_they_have_instead():
-    with pytest.raises(ValueError, match=r"la\.FirstCrossing\(g\)"):
-        la.ensemble(SIMPLE, "simpson", [[1.0]], [0.0], h=0.1, steps=3, events={"x": la.Event(lambda q, p: q[0])})
 
 
 def test_bad_input():

@@ -29,7 +29,13 @@ SYSTEMS = {
     "Lagrangian": la.Lagrangian(swing, n=2, params={"m": "3/2"}),
     "Quadratic": la.Quadratic([[2, 1], [1, "3/2"]], [[3, 1], [1, 2]], C=[["1/10", 0], [0, "1/5"]], f=["1/3", "-1/7"]),
 }
-METHODS = ("simpson", *(pytest.param(name, marks=pytest.mark.slow) for name in ("P3N3Q6Gau", "rk4", "rk4-lagrange")))
+METHODS = (
+    "simpson",
+    *(
+        pytest.param(name, marks=pytest.mark.slow)
+        for name in ("P3N3Q6Gau", "P2N2Q3RadR", "yoshida(P1N2Q2Lob)", "rk4", "rk4-lagrange")
+    ),
+)
 STEPS, EVERY = 17, 5
 KEPT = (
     {"every": EVERY, "output": [1]},
@@ -175,6 +181,44 @@ def test_sensitivities_everywhere(tmp_path, digits, many):
         stored = la.resume(file, steps=STEPS - 6)
         assert path.sensitivity.shape[-2:] == (4, 2)
         assert (np.asarray(stored.sensitivity) == path.sensitivity).all()
+
+
+EVENTS = {
+    "turn": la.Event(lambda q, p: q[1] - 0.76, most=2),
+    "wall": la.Impact(lambda q: 1.02 - q[1], restitution=0.9),
+    "stop": la.Event(lambda t, q, p: q[0] + q[1] - 1.3 + t / 100, +1, stop=True),
+}
+
+
+@pytest.mark.parametrize("digits", [None, 30])
+@pytest.mark.parametrize("kind", SYSTEMS)
+@pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
+@pytest.mark.parametrize("method", METHODS)
+def test_events_in_every_combination(tmp_path, method, many, kind, digits):
+    """In memory, stored, and stored in two parts; an ensemble's are those of its trajectories."""
+    system = SYSTEMS[kind]
+    for number, how in enumerate(({"every": EVERY}, {"every": 1, "output": [1]}, {"final_only": True})):
+        whole = run(system, method, many, digits, **how, events=EVENTS)
+        run(system, method, many, digits, steps=6, **how, events=EVENTS, store=tmp_path / f"{number}.zarr")
+        parted = la.resume(tmp_path / f"{number}.zarr", steps=STEPS - 6)
+        stored = run(system, method, many, digits, **how, events=EVENTS, store=tmp_path / f"{number}-whole.zarr")
+        for other in (parted, stored, la.open(tmp_path / f"{number}.zarr")):
+            for one, another in zip(whole, other, strict=True) if many else ((whole, other),):
+                same(one, another, how)
+            for name, found in whole.events.items():
+                assert (np.asarray(found.count) == np.asarray(other.events[name].count)).all()
+                a, b = found.table(), other.events[name].table()
+                assert a.shape == b.shape and ((a == b) | (a != a)).all()
+        if many:
+            for i, path in enumerate(whole):
+                options = {"h": "1/10", "steps": STEPS, "digits": digits, "events": EVENTS}
+                alone = la.integrate(system, method, Q0[i], v0=["1/10", "1/5"], **options)
+                close = 1e-12 if digits is None else 0
+                assert abs(path.t[-1] - alone.t[-1]) <= close
+                for name, found in alone.events.items():
+                    assert len(found) == len(path.events[name])
+                    assert (abs(found.table() - path.events[name].table()) <= close).all()
+    assert np.sum([np.sum(found.count) for found in whole.events.values()]) > 0
 
 
 @pytest.mark.parametrize(

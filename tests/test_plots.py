@@ -43,12 +43,12 @@ def test_a_section_is_where_the_coordinate_passes():
     assert len(either) == len(found) + len(falling)
     # the same as an ensemble finds on its way
     problem = la.problems.get("henon-heiles")
-    reduce = {"s": la.Crossings(lambda q, p: q[0] - 0.05, direction=1, most=200)}
-    paths = la.ensemble(problem.system, "P4N4Q8Gau", problem.q0, problem.p0, h=0.1, t_end=300.0, reduce=reduce)
-    section = paths.reduced["s"]
+    events = {"s": la.Event(lambda q, p: q[0] - 0.05, direction=1)}
+    paths = la.ensemble(problem.system, "P4N4Q8Gau", problem.q0, problem.p0, h=0.1, t_end=300.0, events=events)
+    section = paths.events["s"]
     assert section.count[0] == len(found)
-    np.testing.assert_allclose(found.t, section.t[0, : len(found)], atol=1e-6)
-    np.testing.assert_allclose(found.p, section.p[0, : len(found)], atol=1e-4)
+    np.testing.assert_allclose(found.t, section.t[0], atol=1e-6)
+    np.testing.assert_allclose(found.p, section.p[0], atol=1e-4)
 
 
 def test_sections_of_angles_are_taken_modulo_a_turn():

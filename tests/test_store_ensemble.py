@@ -19,7 +19,7 @@ import pytest
 
 import leastaction as la
 from damage import HOW, spoil
-from leastaction.run import Section, Status, archive, drive
+from leastaction.run import Status, archive, drive
 from seeds import fresh_generator
 
 zarr = pytest.importorskip("zarr")
@@ -40,11 +40,12 @@ FALLS = 5
 LANES = la.Lagrangian(wells, n=2, params={"k": 1.0})
 SINGLES = la.Lagrangian(wells, n=9, params={"k": 1.0})
 KINDS = {"lanes": (LANES, "simpson"), "rk4": (LANES, "rk4-lagrange"), "large": (SINGLES, "simpson")}
-REDUCE = {
-    "E": la.EnergyRange(),
-    "x": la.Crossings(lambda q, p: q[1] - 0.2, most=3),
-    "y": la.FirstCrossing(lambda q, p: p[1] + 0.3),
-    "far": la.FirstCrossing(lambda t, q, p: q[0] - 3.5, stop=True),
+REDUCE = {"E": la.EnergyRange()}
+EVENTS = {
+    "x": la.Event(lambda q, p: q[1] - 0.2, most=3),
+    "y": la.Event(lambda q, p: p[1] + 0.3),
+    "far": la.Event(lambda t, q, p: q[0] - 3.5, stop=True),
+    "wall": la.Impact(lambda q: 1.6 - q[1], restitution=0.9),
 }
 
 
@@ -56,7 +57,7 @@ def run(kind="lanes", **options):
     V[:, 0] = rng.permutation(np.linspace(0.0, 1.5, B))
     V[FALLS, 0] = -1.0
     Q[7] = 0.0
-    options = {"h": 0.05, "params": {"k": rng.uniform(0.5, 1, B)}, "reduce": REDUCE, **options}
+    options = {"h": 0.05, "params": {"k": rng.uniform(0.5, 1, B)}, "reduce": REDUCE, "events": EVENTS, **options}
     return la.ensemble(system, method, Q, v0=V, **options)
 
 
@@ -70,11 +71,12 @@ def same(stored, paths):
         np.testing.assert_array_equal(np.asarray(getattr(stored, name)), getattr(paths, name), err_msg=name)
     assert stored.reduced.keys() == paths.reduced.keys()
     for name, found in paths.reduced.items():
-        for part in ("count", "t", "q", "p") if isinstance(found, Section) else ("__array__",):
-            if part == "__array__":
-                np.testing.assert_array_equal(stored.reduced[name], found, err_msg=name)
-            else:
-                np.testing.assert_array_equal(getattr(stored.reduced[name], part), getattr(found, part), err_msg=name)
+        np.testing.assert_array_equal(stored.reduced[name], found, err_msg=name)
+    assert stored.events.keys() == paths.events.keys()
+    for name, found in paths.events.items():
+        np.testing.assert_array_equal(stored.events[name].count, found.count, err_msg=name)
+        np.testing.assert_array_equal(stored.events[name].table(), found.table(), err_msg=name)
+    np.testing.assert_array_equal(stored.end_time, paths.end_time)
     for name in ("newton_iterations", "continued"):
         assert stored.stats[name] == paths.stats[name]
 
@@ -240,10 +242,10 @@ file, steps, how = sys.argv[1:]
 print("ready", flush=True)
 if how == "new":
     system = la.Lagrangian(L, n=1, params={"w": 1.0})
-    reduce = {"E": la.EnergyRange(), "x": la.Crossings(lambda q, p: q[0], most=50)}
+    events = {"x": la.Event(lambda q, p: q[0], most=50)}
     w = np.linspace(1, 4, 96)
-    la.ensemble(system, "simpson", [1.0], [0.0], params={"w": w}, h=0.01, steps=int(steps), every=30, reduce=reduce,
-                store=file, threads=2)
+    la.ensemble(system, "simpson", [1.0], [0.0], params={"w": w}, h=0.01, steps=int(steps), every=30,
+                reduce={"E": la.EnergyRange()}, events=events, store=file, threads=2)
 elif how == "more":
     la.resume(file, steps=int(steps))
 else:
@@ -253,9 +255,9 @@ else:
 
 def pendulums(steps):
     system = la.Lagrangian(lambda q, v, w: 0.5 * v[0] ** 2 + w * np.cos(q[0]), n=1, params={"w": 1.0})
-    reduce = {"E": la.EnergyRange(), "x": la.Crossings(lambda q, p: q[0], most=50)}
-    options = {"params": {"w": np.linspace(1, 4, 96)}, "h": 0.01, "steps": steps, "every": 30, "reduce": reduce}
-    return la.ensemble(system, "simpson", [1.0], [0.0], **options)
+    events = {"x": la.Event(lambda q, p: q[0], most=50)}
+    options = {"params": {"w": np.linspace(1, 4, 96)}, "h": 0.01, "steps": steps, "every": 30}
+    return la.ensemble(system, "simpson", [1.0], [0.0], **options, reduce={"E": la.EnergyRange()}, events=events)
 
 
 def begin(file, steps, how):
@@ -467,7 +469,7 @@ def test_archives_of_the_older_layout_are_refused_and_left_alone(finished):
     (finished / "zarr.json").write_text(json.dumps(description))
     before = {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()}
     for use in (la.open, la.resume):
-        with pytest.raises(la.StoreError, match=r"format 1 of a stored ensemble.* format 6"):
+        with pytest.raises(la.StoreError, match=r"format 1 of a stored ensemble.* format 7"):
             use(finished)
     assert {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()} == before
 
@@ -500,7 +502,6 @@ def test_zarr_and_xarray_alone_read_a_run_that_has_ended(tmp_path, small, how):
     for name in ("q", "p", "t", "status", "steps"):
         np.testing.assert_array_equal(group[name][:], getattr(paths, name), err_msg=name)
     np.testing.assert_array_equal(group["energy"][:], paths.reduced["E"])
-    np.testing.assert_array_equal(group["crossings"][:, :3, 0], paths.reduced["x"].t)
     with xarray.open_zarr(file, consolidated=False, chunks=None) as plain:
         np.testing.assert_array_equal(plain.q.values, paths.q)
         np.testing.assert_array_equal(plain.t.values, paths.t)

@@ -10,6 +10,7 @@ True
 """
 
 from leastaction import analysis, linear, problems
+from leastaction.analysis.discrete_lagrangian import discrete_lagrangian
 from leastaction.analysis.tangent import tangent
 from leastaction.archives import open, resume
 from leastaction.ensemble import ensemble
@@ -25,22 +26,20 @@ from leastaction.events import Event, Impact
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
-from leastaction.methods import galerkin, method, rk4
+from leastaction.methods import compose, galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.paths import Paths
-from leastaction.quadrature import gauss, lobatto
-from leastaction.run import Crossings, EnergyRange, FirstCrossing
+from leastaction.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
+from leastaction.run import EnergyRange
 from leastaction.store import StoreError
 from leastaction.trace import const
 from leastaction.version import __version__
 
 __all__ = [
-    "Crossings",
     "DegenerateLagrangianError",
     "EnergyRange",
     "EnergyWarning",
     "Event",
-    "FirstCrossing",
     "Impact",
     "Lagrangian",
     "Path",
@@ -53,7 +52,11 @@ __all__ = [
     "UnstableStepError",
     "__version__",
     "analysis",
+    "chebyshev",
+    "clenshaw_curtis",
+    "compose",
     "const",
+    "discrete_lagrangian",
     "ensemble",
     "galerkin",
     "gauss",
@@ -63,7 +66,9 @@ __all__ = [
     "method",
     "open",
     "problems",
+    "radau",
     "resume",
     "rk4",
+    "rule",
     "tangent",
 ]

@@ -402,6 +402,7 @@ def _lab(options: argparse.Namespace) -> int:
 def _methods(options: argparse.Namespace) -> int:
     from leastaction.linear import stable_intervals
     from leastaction.methods import ALIASES, family, method
+    from leastaction.methods.composition import KNOWN
 
     if options.max_s < 1:
         raise ValueError(f"--max-s must be at least 1; got {options.max_s}")
@@ -416,6 +417,9 @@ def _methods(options: argparse.Namespace) -> int:
     rows.append(["rk4", "rk4-hamilton", method("rk4").order, stable, "explicit; neither symplectic nor symmetric"])
     rows.append(["rk4-lagrange", "", method("rk4-lagrange").order, stable, "the same on the state (q, v)"])
     _print_table(["method", "also called", "order", "stable", "properties"], rows)
+    print("\ncompositions: NAME(METHOD), as in yoshida(P1N2Q2Lob)")
+    for name, what in KNOWN.items():
+        print(f"  {name:9} {what}")
     print("\nstable: up to this hω on an oscillator of frequency ω; +: and in intervals beyond (la.analysis.stability)")
     return 0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leastaction.methods import Galerkin, Method, method
+from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, method
 
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = (
     *("#0072B2", "#D55E00", "#009E73"),
@@ -27,15 +27,21 @@ def colour(name: str | Method) -> str:
     >>> colour("simpson") == colour("P2N2Q4Gau"), colour("rk4") == colour("rk4-lagrange")
     (True, True)
     """
-    chosen = method(name)
+    chosen = _root(name)
     return _BY_DEGREE[(chosen.s - 1) % len(_BY_DEGREE)] if isinstance(chosen, Galerkin) else GREEN
 
 
 def line(name: str | Method) -> dict[str, Any]:
     """Keyword arguments of Matplotlib's plot() that mark a method."""
-    chosen = method(name)
+    chosen = _root(name)
     if not isinstance(chosen, Galerkin):
         return {"color": GREEN, "marker": "^", "linestyle": "-."}
     gauss = chosen.rule.family == "Gau"
     marker = (_GAUSS if gauss else _LOBATTO)[(chosen.s - 1) % len(_GAUSS)]
     return {"color": colour(chosen), "marker": marker, "linestyle": "--" if gauss else "-"}
+
+
+def _root(name: str | Method) -> Galerkin | RungeKutta4:
+    """The method; of a composition the one that is composed."""
+    chosen = method(name)
+    return chosen.root if isinstance(chosen, Composition) else chosen

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.stepper import PolynomialStepper, Start, Stepper
-from leastaction.methods import Galerkin
+from leastaction.methods import Composition, Galerkin
 from leastaction.numbers.rounding import all_finite
 from leastaction.steppers import stepper
 
@@ -33,6 +33,11 @@ def positions(path: Path, t: Reals) -> Reals:
         asked = float(times[outside][0])
         raise ValueError(f"the path covers t = {float(begin):g} … {float(end):g}; asked for t = {asked:g}")
     n = path.system.n
+    if path.every > 1 and path.method.branch == "any":
+        raise ValueError(
+            "with branch='any' the states between the stored ones are not known: steps solved again may have other "
+            "roots. Run with every=1; the cubic through each two states is taken then"
+        )
     if len(path) == 1 or not times.size:
         return np.broadcast_to(path.q[0], (*t.shape, n)).copy()
     result = np.empty((len(times), n), path.q.dtype)
@@ -86,9 +91,11 @@ def _free(path: Path, impacts: _Impacts, index: NDArray[np.int64], tau: Reals) -
     """q at places τ of the steps `index`, before their impacts, if there are any."""
     wanted, inverse = np.unique(index, return_inverse=True)
     left = _states(path, impacts, wanted)
-    if isinstance(path.method, Galerkin):
+    if isinstance(path.method, Galerkin) and path.method.branch == "followed":
         t = path.t[0] + wanted * path.h
         return _polynomial(path, path.method, path.h, t, left, inverse, tau)
+    if isinstance(path.method, Composition):
+        return _ends(path, path.h, path.t[0] + wanted * path.h, left, inverse, tau)
     right = _states(path, impacts, wanted + 1)
     for k, step in enumerate(wanted.tolist()):
         if step in impacts:
@@ -106,6 +113,8 @@ def _inside(path: Path, start: _Impact, length: Any, tau: Any) -> Reals:
     )
     if isinstance(path.method, Galerkin):
         return _polynomial(path, path.method, length, t, left, only, places)[0]
+    if isinstance(path.method, Composition):
+        return _ends(path, length, t, left, only, places)[0]
     right = _steps(path, start.t, left[0], 1, length)
     return _hermite(path, length, t, left, right, only, places)[0]
 
@@ -181,6 +190,25 @@ def _polynomial(
     d = method.table.d if path.digits is None else np.array(method.exact_table(path.digits)["d"], dtype=object)
     basis = lagrange(d, tau)[:, 1:]
     return left[inverse, :n] + np.einsum("kv,kvi->ki", basis, z[inverse])
+
+
+def _ends(path: Path, h: Any, t: Reals, left: Reals, inverse: NDArray[np.intp], tau: Reals) -> Reals:
+    """q at places τ of steps of a composition: where steps of the length τh end; continuous, of the method's order."""
+    n, lengths = path.system.n, tau * h
+    starts = np.concatenate([t[:, None], left], axis=1)[inverse]
+    found = starts[:, 1 : 1 + n].copy()
+    moving = np.flatnonzero(lengths != 0)
+    if not len(moving):
+        return found
+    solver: Any = _stepper_from(path, t[0], left[0, :n], left[0, n:], h)
+    if hasattr(solver, "single_steps"):
+        ends = solver.single_steps(np.ascontiguousarray(starts[moving]), lengths[moving])
+    else:
+        ends = np.stack([_steps(path, starts[k, 0], starts[k, 1:], 1, lengths[k])[0] for k in moving])
+    if not all_finite(ends):
+        raise ArithmeticError("a step of a composition could not be solved again for dense output")
+    found[moving] = ends[:, :n]
+    return found
 
 
 def lagrange(d: Reals, x: Reals) -> Reals:

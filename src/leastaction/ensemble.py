@@ -11,7 +11,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from leastaction.events import Event, Impact
-from leastaction.methods import Method
+from leastaction.methods import Branch, Method
 from leastaction.paths import Paths
 from leastaction.results import from_archive, from_memory
 from leastaction.run.archive import Disk
@@ -43,6 +43,7 @@ def ensemble(
     digits: int | None = None,
     output: ArrayLike | None = None,
     allow_unstable: bool = False,
+    branch: Branch = "followed",
     tangent: bool | Literal["all"] = False,
     reduce: Mapping[str, Reduction] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
@@ -55,10 +56,11 @@ def ensemble(
 
     q0, p0, v0   (B, n) each, or (n,) where all trajectories share it
     params       parameters of the run; an array with one more axis, B, in front gives each trajectory its own
-    h, steps, t_end, t0, every, digits, output, allow_unstable, tangent, progress: as for `la.integrate`
+    h, steps, t_end, t0, every, digits, output, allow_unstable, branch, tangent, progress: as for `la.integrate`
     final_only   keep only the last state
-    reduce       what to compute on the way, by name: {"E": la.EnergyRange(), "flip": la.FirstCrossing(g)}
-    events       refused: `reduce` has la.FirstCrossing and la.Crossings
+    reduce       what to compute on the way, by name: {"E": la.EnergyRange()}
+    events       what to look out for, as for `la.integrate`: `paths.events["name"].t` is (B, m), NaN where a trajectory
+                 has fewer; one that an event stops ends there, and `paths.end_time` says when
     client       a `dask.distributed.Client`, to run on its cluster
     threads      how many cores to use here; all, unless told
     store        stream the results to this Zarr archive; q and p of the result stay on disk until they are asked for;
@@ -93,6 +95,7 @@ def ensemble(
             output=output,
             tangent=tangent,
             allow_unstable=allow_unstable,
+            branch=branch,
             reduce=reduce,
             events=events,
             many=True,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.stepper import PolynomialStepper, Start, Stepper
-from leastaction.methods import Galerkin
+from leastaction.methods import Composition, Galerkin
 from leastaction.step.form import samples, stencils
 from leastaction.steppers import stepper
 
@@ -36,6 +36,15 @@ def accumulated(path: Path, along: Direction) -> Reals:
     """∫ F · x dt since the start at every stored time, (K,), for the direction x(q, v) of `along`."""
     if not path.system.forced:
         return path.reals.array(np.zeros(len(path)))
+    if isinstance(path.method, Composition):
+        raise ValueError(
+            f"what forces have done is not told of compositions, some of whose steps go back in time: run "
+            f"{path.method.root.name}, or another method of order {path.method.order}, for it"
+        )
+    if path.method.branch == "any":
+        raise ValueError(
+            "what forces have done is not known of a run with branch='any': steps solved again may have other roots"
+        )
     found = [path.reals.array([0])]
     for states in _pieces(path):
         steps = [len(one) - 1 for one in states]

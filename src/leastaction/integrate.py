@@ -11,7 +11,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from leastaction.events import Event, Impact
-from leastaction.methods import Method
+from leastaction.methods import Branch, Method
 from leastaction.path import Path
 from leastaction.results import from_archive, from_memory
 from leastaction.run.archive import Disk
@@ -41,6 +41,7 @@ def integrate(
     progress: bool = False,
     output: ArrayLike | None = None,
     allow_unstable: bool = False,
+    branch: Branch = "followed",
     tangent: bool | Literal["all"] = False,
     store: str | os.PathLike[str] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
@@ -67,6 +68,9 @@ def integrate(
     means exactly that binary number.
 
     allow_unstable    run a Quadratic system even where the method is not stable for this h
+    branch            which root of a step's equations to take: "followed", the one that is connected with the motion at
+                      h → 0, or "any", the one that Newton's iteration finds. The latter may belong to no motion: it is
+                      there to show what a program without this check computes
 
     Raises StepFailed when a step cannot be solved; its `.path` holds everything before; and UnstableStepError before a
     run on a Quadratic system whose highest frequency the method cannot take with this h. Ctrl-C ends
@@ -89,6 +93,7 @@ def integrate(
             output=output,
             tangent=tangent,
             allow_unstable=allow_unstable,
+            branch=branch,
             events=events,
         )
         memory = Memory(plan, starts) if store is None else None  # first, whether there is room at all

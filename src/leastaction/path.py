@@ -23,6 +23,7 @@ from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
 from leastaction.numbers.rounding import Reals, all_finite, reals
 from leastaction.reading import (
     MOST_DIGITS,
+    MOST_LETTERS,
     MOST_NODES,
     contents,
     entry,
@@ -256,7 +257,7 @@ class Path:
             return
         header = {
             "format": _FORMAT,
-            "method": self.method.name,
+            "method": self.method.text,
             "h": to_text(self.h),
             "digits": self.digits,
             "every": self.every,
@@ -387,7 +388,8 @@ def check_times(t: NDArray[Any], h: Any, every: int) -> None:
 
 def method_of_file(name: Any) -> Method:
     """The method that a file names; one of many nodes would take long to compute."""
-    degrees = [int(number) for number in re.findall(r"\d{1,9}", text(name, "method", 60))]
-    if max(degrees, default=0) > 2 * MOST_NODES:
+    head, _, own = text(name, "method", MOST_LETTERS).partition("[")
+    degrees = [int(number) for number in re.findall(r"[PNQ](\d{1,9})", head, re.IGNORECASE)]
+    if max(degrees, default=0) > 2 * MOST_NODES or own.count(",") > 2 * MOST_NODES:
         raise ValueError(f"methods of more than {MOST_NODES} nodes are not read from files; got {name!r}")
     return method(name)

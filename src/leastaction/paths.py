@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.events import Happened
 from leastaction.methods import Method
 from leastaction.numbers.rounding import all_finite, reals
 from leastaction.path import Path
@@ -36,6 +37,8 @@ class Paths:
     steps       steps done by each, (B,)
     values      parameters of each, flat, (B, …); `paths[i].params` has their names
     reduced     what was computed on the way, by the names given in `reduce`
+    events      what has happened, by the names given in `events`: `.count` (B,), `.t` (B, m), `.q` and `.p` (B, m, n)
+    last        q, p, … of the state each has come to, (B, …): that of the event where one has stopped it
     output      the degrees of freedom stored, where not all are
     digits      None in float64; else all numbers are mpmath numbers of so many decimal digits
     tangent     ∂(q, p)/∂(q₀, p₀), (B, K, 2n, 2n), and sensitivity, ∂(q, p)/∂(w, h), (B, K, 2n, P + 1), if asked for
@@ -52,7 +55,9 @@ class Paths:
     values: NDArray[Any]
     status: NDArray[np.int8]
     steps: NDArray[np.int64]
+    last: Mapping[str, NDArray[Any]]
     reduced: Mapping[str, Any] = field(default_factory=dict)
+    events: Mapping[str, Happened] = field(default_factory=dict)
     stats: Mapping[str, Any] = field(default_factory=dict)
     output: NDArray[np.int64] | None = None
     digits: int | None = None
@@ -66,10 +71,20 @@ class Paths:
 
     @property
     def end_time(self) -> NDArray[Any]:
-        """The time each trajectory has reached, (B,): that of the failure for one that failed."""
+        """The time each trajectory has reached, (B,): that of the failure for one that failed, that of the event for
+        one that an event has stopped.
+        """
         arithmetic = reals(self.digits)
         with arithmetic.working():
-            return np.asarray(self.t0 + arithmetic.array(self.steps) * self.h)
+            found = np.asarray(self.t0 + arithmetic.array(self.steps) * self.h)
+            for i in np.flatnonzero(self.status == Status.STOPPED):
+                found[i] = self._stopped(int(i))
+            return found
+
+    def _stopped(self, i: int) -> Any:
+        """When an event has stopped trajectory i: nothing happens after it."""
+        times = [t for some in self.events.values() for t in some.one(i).t]
+        return max(times) if self.h > 0 else min(times)
 
     def energy(self) -> NDArray[Any]:
         """E = p·v − L at every stored state, (B, K)."""
@@ -111,19 +126,20 @@ class Paths:
         return len(self.q)
 
     def __getitem__(self, i: int) -> Path:
-        """Trajectory i as a single Path, as far as it went."""
+        """Trajectory i as a single Path, as far as it went: to the event where one has stopped it."""
         i = operator.index(i)
         if not -len(self) <= i < len(self):
             raise IndexError(f"there are {len(self)} trajectories; asked for number {i}")
         there = self._there(i)
-        arrays: dict[str, Any] = {
-            name: None if (array := getattr(self, name)) is None else np.asarray(array[i])[there]
-            for name in ("q", "p", "tangent", "sensitivity")
-        }
+        arrays = {"t": np.asarray(self.t)[there]}
+        arrays |= {name: np.asarray(getattr(self, name)[i])[there] for name in self.last}
+        if self.status[i] == Status.STOPPED:
+            end = {"t": self._stopped(i), **{name: array[i] for name, array in self.last.items()}}
+            before = slice(None) if self.every else slice(0)
+            arrays = {name: np.concatenate([array[before], [end[name]]]) for name, array in arrays.items()}
         return Path(
             system=self.system,
             method=self.method,
-            t=np.asarray(self.t)[there],
             **arrays,
             h=self.h,
             every=max(1, self.every),
@@ -131,6 +147,7 @@ class Paths:
             stats={"steps": int(self.steps[i]), "status": Status(int(self.status[i])).name},
             output=self.output,
             digits=self.digits,
+            events={name: some.one(i) for name, some in self.events.items()},
         )
 
     def __iter__(self) -> Iterator[Path]:

@@ -1,9 +1,13 @@
-"""Gauss and Lobatto rules on [0, 1], and Lagrange bases, at any precision.
+"""Quadrature rules on [0, 1], and Lagrange bases, at any precision.
 
-A rule of r points with order u integrates polynomials of degree u − 1 exactly:
+A rule of r points with order u integrates polynomials of degree u − 1 exactly. With y = 2c − 1:
 
-    Gauss     u = 2r      nodes: the roots of the Legendre polynomial P_r
-    Lobatto   u = 2r − 2  nodes: 0, 1 and the roots of P'_{r−1}
+    gauss            u = 2r          the roots of the Legendre polynomial P_r
+    lobatto          u = 2r − 2      both ends, and the roots of P'_{r−1}
+    radau            u = 2r − 1      one end: the roots of P_r ∓ P_{r−1} (right, left)
+    chebyshev        u = r or r + 1  the roots of Chebyshev's T_r (Fejér's rule); u is even
+    clenshaw_curtis  u = r or r + 1  both ends, and the roots of T'_{r−1}; u is even
+    rule             found           nodes and weights of one's own
 
 Everything is computed with mpmath, a few digits beyond those asked for, and rounded once; in
 float64 the nodes, weights and basis tables are therefore correct to the last bit.
@@ -11,37 +15,79 @@ float64 the nodes, weights and basis tables are therefore correct to the last bi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any, Literal
 
 import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.numbers.notation import exact, to_text
 from leastaction.numbers.precision import mpmath_digits
+from leastaction.numbers.rounding import to_mpf
 
 GUARD_DIGITS = 20  # lost to cancellation in the basis tables, with room to spare up to r = 64
 FLOAT64_DIGITS = 17
 ZERO = 1e-30
+MOMENT_DIGITS = 60  # in which moments of irrational nodes are compared
+ROUNDED = 16 * 2.0**-52  # by which moments of nodes and weights given as floats may be off
+
+READY: dict[str, str] = {  # the suffix in a method's name, and the function that makes the rule
+    "Gau": "gauss",
+    "Lob": "lobatto",
+    "RadL": "radau",
+    "RadR": "radau",
+    "Che": "chebyshev",
+    "Cle": "clenshaw_curtis",
+}
 
 
 @dataclass(frozen=True)
 class Quadrature:
-    """A Gauss (`"Gau"`) or Lobatto (`"Lob"`) rule with r points on [0, 1].
+    """A rule with r points on [0, 1]: of a family ("Gau", "Lob", …), or with nodes and weights `given`.
 
     >>> lobatto(3).b * 6
     array([1., 4., 1.])
     """
 
-    family: Literal["Gau", "Lob"]
+    family: str
     r: int
+    given: tuple[tuple[Any, ...], tuple[Any, ...]] | None = None  # exact numbers, where the rule is one's own
+    floats: bool = field(default=False, compare=False)  # some of them were floats: moments hold to rounding
 
-    @property
+    @cached_property
     def order(self) -> int:
         """u: the rule is exact for polynomials of degree u − 1."""
-        return 2 * self.r if self.family == "Gau" else 2 * self.r - 2
+        match self.family, self.given:
+            case _, (_, _):
+                return _found_order(*self.points(MOMENT_DIGITS), ROUNDED if self.floats else 10.0**-MOMENT_DIGITS)
+            case "Gau", _:
+                return 2 * self.r
+            case "Lob", _:
+                return 2 * self.r - 2
+            case "RadL" | "RadR", _:
+                return 2 * self.r - 1
+        return self.r + self.r % 2
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether 1 − c are the same nodes with the same weights: then methods with the rule are symmetric in time."""
+        if self.given is None:
+            return not self.family.startswith("Rad")
+        c, b = self.points(MOMENT_DIGITS)
+        near = ROUNDED if self.floats else 10.0**-MOMENT_DIGITS
+        pairs = zip(c, b, reversed(c), reversed(b), strict=True)
+        return all(abs(x + y - 1) <= near and abs(v - w) <= near for x, v, y, w in pairs)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the moments are rational numbers that are known."""
+        return self.given is None or (not self.floats and all(isinstance(x, Fraction) for x in sum(self.given, ())))
 
     @property
     def c(self) -> NDArray[np.float64]:
@@ -55,10 +101,26 @@ class Quadrature:
 
     def points(self, digits: int = FLOAT64_DIGITS) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Nodes c and weights b as mpmath numbers, correct well beyond `digits`."""
+        if self.given is not None:
+            bits = math.ceil((digits + GUARD_DIGITS + 10) * math.log2(10))
+            c, b = (tuple(to_mpf(x, bits) for x in numbers) for numbers in self.given)
+            return c, b
         return _points(self.family, self.r, digits + GUARD_DIGITS)
 
+    @property
+    def text(self) -> str:
+        """What follows PsNrQu in the text of a method: the family, and behind it nodes and weights of one's own."""
+        if self.given is None:
+            return self.family
+        c, b = ([to_text(x) for x in numbers] for numbers in self.given)
+        return f"{self.family}[{', '.join(c)}; {', '.join(b)}{'; floats' if self.floats else ''}]"
+
     def __repr__(self) -> str:
-        return f"{'gauss' if self.family == 'Gau' else 'lobatto'}({self.r})"
+        if self.given is not None:
+            c, b = ([str(x) for x in numbers] for numbers in self.given)
+            return f"rule([{', '.join(c)}], [{', '.join(b)}], order {self.order})"
+        sides = {"RadL": ", 'left'", "RadR": ", 'right'"}
+        return f"{READY[self.family]}({self.r}{sides.get(self.family, '')})"
 
 
 def gauss(r: int) -> Quadrature:
@@ -69,6 +131,84 @@ def gauss(r: int) -> Quadrature:
 def lobatto(r: int) -> Quadrature:
     """The Gauss–Lobatto rule with r ≥ 2 points including both ends, order 2r − 2."""
     return Quadrature("Lob", _count(r, 2, "a Lobatto rule"))
+
+
+def radau(r: int, end: Literal["left", "right"] = "right") -> Quadrature:
+    """The Gauss–Radau rule with r ≥ 1 points including one end, order 2r − 1. Not symmetric.
+
+    >>> radau(2).c, radau(2).order
+    (array([0.33333333, 1.        ]), 3)
+    """
+    if end not in ("left", "right"):
+        raise ValueError(f"the end of a Radau rule is 'left' or 'right'; got {end!r}")
+    return Quadrature("RadL" if end == "left" else "RadR", _count(r, 1, "a Radau rule"))
+
+
+def chebyshev(r: int) -> Quadrature:
+    """Fejér's rule: r ≥ 1 Chebyshev points inside, y = cos((2k − 1)π/2r), with the weights that integrate polynomials
+    of degree r − 1 exactly. All weights are positive.
+
+    >>> chebyshev(3).order
+    4
+    """
+    return Quadrature("Che", _count(r, 1, "a Chebyshev rule"))
+
+
+def clenshaw_curtis(r: int) -> Quadrature:
+    """The Clenshaw–Curtis rule: r ≥ 2 Chebyshev points with both ends, y = cos(kπ/(r − 1)). All weights are positive.
+
+    >>> clenshaw_curtis(3).b * 6
+    array([1., 4., 1.])
+    """
+    return Quadrature("Cle", _count(r, 2, "a Clenshaw–Curtis rule"))
+
+
+def rule(c: Sequence[Any], b: Sequence[Any], name: str = "Own") -> Quadrature:
+    """A rule of one's own: ∫₀¹ f ≈ Σ_i b_i f(c_i).
+
+    Numbers are exact, as everywhere: text ("1/3", "1/2 - sqrt(3)/6"), Fraction, SymPy numbers. Floats may be
+    given, too: then moments are compared to rounding, and runs with more digits use these binary numbers. The
+    order u is the number of moments that agree, Σ_i b_i c_i^k = 1/(k + 1) for k < u. `name` stands in the name of
+    methods, PsNrQu*name*.
+
+    >>> boole = rule([0, "1/4", "1/2", "3/4", 1], ["7/90", "32/90", "12/90", "32/90", "7/90"], "Boole")
+    >>> boole.order, boole.symmetric
+    (6, True)
+    """
+    nodes, weights = (_numbers(x, what) for x, what in ((c, "nodes c"), (b, "weights b")))
+    if len(nodes) != len(weights) or not nodes:
+        raise ValueError(f"a rule has as many weights as nodes, at least one; got {len(nodes)} and {len(weights)}")
+    if not isinstance(name, str) or not name.isalpha() or name.lower() in {known.lower() for known in READY}:
+        raise ValueError(f"the name of a rule is made of letters, other than {', '.join(READY)}; got {name!r}")
+    own = any(isinstance(x, float | np.floating) for x in (*c, *b))
+    pairs = sorted(zip(nodes, weights, strict=True), key=lambda pair: to_mpf(pair[0], 400))
+    made = Quadrature(name, len(nodes), (tuple(x for x, _ in pairs), tuple(w for _, w in pairs)), own)
+    at, _ = made.points(MOMENT_DIGITS)
+    if at[0] < 0 or at[-1] > 1:
+        raise ValueError(f"the nodes of a rule lie in the step, 0 ≤ c ≤ 1; got {', '.join(map(str, nodes))}")
+    if any(x == y for x, y in pairwise(at)):
+        raise ValueError(f"the nodes of a rule must differ; got {', '.join(map(str, nodes))}")
+    if made.order == 0:
+        raise ValueError(f"the weights of a rule sum to one; these sum to {mpmath.nstr(sum(made.points()[1]), 17)}")
+    return made
+
+
+def _numbers(values: Sequence[Any], what: str) -> tuple[Any, ...]:
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        raise TypeError(f"the {what} of a rule are a list of numbers; got {values!r}")
+    try:
+        return tuple(exact(x) for x in values)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"the {what} of a rule: {error}") from None
+
+
+def _found_order(c: tuple[Any, ...], b: tuple[Any, ...], near: float) -> int:
+    """How many moments agree; 2r at most."""
+    with mpmath_digits(MOMENT_DIGITS + GUARD_DIGITS):
+        for k in range(2 * len(c) + 1):
+            if abs(mpmath.fsum(w * x**k for x, w in zip(c, b, strict=True)) - mpmath.mpf(1) / (k + 1)) > near:
+                return k
+    return 2 * len(c)
 
 
 def _count(r: int, least: int, what: str) -> int:
@@ -87,28 +227,49 @@ def _legendre(r: int, x: Any) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=256)
 def _points(family: str, r: int, digits: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    if family.startswith("Rad"):
+        return _radau(r, digits, family == "RadL")
     with mpmath_digits(digits + 10):
-        one = mpmath.mpf(1)
-        x, w = [], []
         if family == "Gau":
-            for k in range(r):
-                root = _root(_gauss_newton, r, mpmath.cos(mpmath.pi * (4 * k + 3) / (4 * r + 2)))
+            x = [_root(_gauss_newton, r, mpmath.cos(mpmath.pi * (4 * k + 3) / (4 * r + 2))) for k in range(r)]
+            w = []
+            for root in x:
                 P, Q = _legendre(r, root)
                 slope = r * (root * P - Q) / (root * root - 1)
-                x.append(root)
                 w.append(2 / ((1 - root * root) * slope**2))
-        else:
+        elif family == "Lob":
             m = r - 1
-            for k in range(r):
-                root = one * (1 if k == 0 else -1)
-                if 0 < k < m:
-                    root = _root(_lobatto_newton, m, mpmath.cos(mpmath.pi * k / m))
-                x.append(root)
-                w.append(2 / (m * (m + 1) * _legendre(m, root)[0] ** 2))
+            inner = [_root(_lobatto_newton, m, mpmath.cos(mpmath.pi * k / m)) for k in range(1, m)]
+            x = [mpmath.mpf(1), *inner, mpmath.mpf(-1)]
+            w = [2 / (m * (m + 1) * _legendre(m, root)[0] ** 2) for root in x]
+        elif family == "Che":
+            x = [mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * r)) for k in range(r)]
+        else:
+            x = [mpmath.cos(mpmath.pi * k / (r - 1)) for k in range(r)]
         # Symmetry is exact, as Theorem 4.9 of the Galerkin paper (time reversal) needs it.
         c = [(1 - (x[k] - x[r - 1 - k]) / 2) / 2 for k in range(r)]
+        if family in ("Che", "Cle"):
+            w = [2 * weight for weight in _interpolating(c, digits)]
         b = [(w[k] + w[r - 1 - k]) / 4 for k in range(r)]
     return tuple(c), tuple(b)
+
+
+def _radau(r: int, digits: int, left: bool) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """With the left end the roots of P_r + P_{r−1}; with the right end their mirror images."""
+    with mpmath_digits(digits + 10):
+        inner = [_root(_radau_newton, r, -mpmath.cos(2 * mpmath.pi * k / (2 * r - 1))) for k in range(1, r)]
+        c = [mpmath.mpf(0), *((1 + x) / 2 for x in inner)]
+        b = _interpolating(c, digits)
+        if left:
+            return tuple(c), tuple(b)
+        return tuple(1 - x for x in reversed(c)), tuple(reversed(b))
+
+
+def _interpolating(c: Sequence[Any], digits: int) -> list[Any]:
+    """The weights that make a rule exact for polynomials of degree r − 1: integrals of the Lagrange basis."""
+    at, w = _points("Gau", (len(c) + 1) // 2, digits + GUARD_DIGITS)
+    values, _ = lagrange_basis(c, at, digits + GUARD_DIGITS)
+    return [mpmath.fsum(weight * row[i] for weight, row in zip(w, values, strict=True)) for i in range(len(c))]
 
 
 def _root(newton: Any, r: int, x: Any) -> Any:
@@ -125,6 +286,13 @@ def _gauss_newton(r: int, x: Any) -> Any:
     """P_r / P_r′."""
     P, Q = _legendre(r, x)
     return P * (x * x - 1) / (r * (x * P - Q))
+
+
+def _radau_newton(r: int, x: Any) -> Any:
+    """f / f′ of f = (P_r + P_{r−1}) / (1 + x)."""
+    (P, Q), (_, R) = _legendre(r, x), _legendre(r - 1, x)
+    slope = (r * (x * P - Q) + (r - 1) * (x * Q - R)) / (x * x - 1)
+    return (P + Q) / (slope - (P + Q) / (1 + x))
 
 
 def _lobatto_newton(m: int, x: Any) -> Any:

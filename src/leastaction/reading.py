@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_STEPS = 2**53  # so many float64 numbers and the native loops can count
+MOST_LETTERS = 20_000  # of the text of a method, with nodes and weights of its own
 MOST_NODES = 64  # of a method that a file names: tables of larger ones are slow to compute, and not exact
 MOST_INSTRUCTIONS = 100_000  # of a Program in a file: derivatives and machine code of longer ones take hours
 MOST_DIGITS = 10_000  # of a path in a file that has fewer bytes than digits

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.status import RESTING, Failure
 from leastaction.errors import EnergyWarning, RestingContact, StepFailed
+from leastaction.events import Log, together
 from leastaction.path import Path
 from leastaction.paths import Paths
 from leastaction.run import balance
@@ -20,7 +21,6 @@ from leastaction.run.batches import lanes
 from leastaction.run.drive import drive
 from leastaction.run.memory import Memory
 from leastaction.run.plan import Plan
-from leastaction.run.reductions import Section, Watch
 from leastaction.run.standing import Standing, Status
 from leastaction.run.view import View, view
 from leastaction.stored_path import StoredPath
@@ -34,13 +34,12 @@ def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any 
     parts = {name: plan.row.part(name, rows) for name in plan.row.shapes}
     if plan.many:
         standing.status[standing.going(plan.steps)] = Status.INTERRUPTED
-        paths = paths_of(plan, sink.starts.params, standing, plan.times(0, plan.kept), parts, told)
+        paths = paths_of(plan, sink.starts.params, standing, sink.logs, plan.times(0, plan.kept), parts, told)
         _warn_of_losses(plan, standing, stacklevel=4)
         return paths
     t = standing.times(plan, 0, rows.shape[1])
-    path = Path(
-        t=t, **{name: part[0] for name, part in parts.items()}, **_facts(plan, sink.starts.params[0], standing, told)
-    )
+    facts = _facts(plan, sink.starts.params[0], standing, sink.logs, told)
+    path = Path(t=t, **{name: part[0] for name, part in parts.items()}, **facts)
     _check_end(path, plan, standing, f"the path ends at t = {float(path.t[-1]):g}", stacklevel=4)
     _warn_of_losses(plan, standing, stacklevel=4)
     return path
@@ -64,8 +63,8 @@ def shown(disk: Disk, found: View, told: dict[str, Any] | None = None) -> Any:
     """What an archive has, its states on disk until they are asked for."""
     plan, standing, file = found.plan, found.standing, disk.archive.path
     if plan.many:
-        return paths_of(plan, disk.params, standing, found.t, found.arrays, told, file)
-    facts = _facts(plan, disk.params[0], standing, {})
+        return paths_of(plan, disk.params, standing, found.logs, found.t, found.arrays, told, file)
+    facts = _facts(plan, disk.params[0], standing, found.logs, {})
     facts["stats"] = {"steps": int(standing.steps[0]), **standing.told.get("counts", {}), **_losses(plan, standing)}
     arrays: dict[str, Any] = {**found.arrays}
     return StoredPath(t=found.t, **arrays, **facts, standing=_word(plan, standing, found.ended), file=file)  # type: ignore[arg-type]
@@ -82,9 +81,11 @@ def _word(plan: Plan, standing: Standing, ended: bool) -> str:
     return "interrupted" if ended else "running"
 
 
-def _facts(plan: Plan, values: NDArray[Any], standing: Standing, told: dict[str, Any]) -> dict[str, Any]:
+def _facts(
+    plan: Plan, values: NDArray[Any], standing: Standing, logs: list[Log], told: dict[str, Any]
+) -> dict[str, Any]:
     """What a Path has beside its arrays."""
-    log, done, run_time = standing.log(plan), int(standing.steps[0]), told.get("run_time", 0.0)
+    done, run_time = int(standing.steps[0]), told.get("run_time", 0.0)
     stats = {
         "steps": done,
         **standing.told.get("counts", {}),
@@ -102,7 +103,7 @@ def _facts(plan: Plan, values: NDArray[Any], standing: Standing, told: dict[str,
         "stats": stats,
         "output": plan.row.output,
         "digits": plan.reals.digits,
-        "events": {} if log is None else log.happened(),
+        "events": logs[0].happened() if logs else {},
     }
 
 
@@ -195,6 +196,7 @@ def paths_of(
     plan: Plan,
     values: NDArray[Any],
     standing: Standing,
+    logs: list[Log],
     t: Any,
     arrays: Any,
     told: dict[str, Any] | None,
@@ -224,26 +226,10 @@ def paths_of(
         values=values,
         status=standing.status,
         steps=standing.steps,
-        reduced=_reduced(plan.watch, standing, plan.row.n),
+        reduced=dict.fromkeys(plan.energies, standing.energy),
+        events=together(logs, plan.reals.array(np.nan)[()]) if logs else {},
+        last={name: plan.row.part(name, standing.at[:, None])[:, 0] for name in plan.row.shapes},
         stats=stats,
         output=plan.row.output,
         digits=plan.reals.digits,
     )
-
-
-def _reduced(watch: Watch, found: Standing, n: int) -> dict[str, Any]:
-    """The results of the reductions, by name."""
-    reduced: dict[str, Any] = {}
-    e = place = 0
-    for name, kind in watch.kinds:
-        if kind == "energy":
-            reduced[name] = found.energy
-            continue
-        most = watch.events[e].most
-        records = found.crossings[:, place : place + most]
-        if kind == "first":
-            reduced[name] = records[:, 0, 0]
-        else:
-            reduced[name] = Section(found.counts[:, e], records[..., 0], records[..., 1 : 1 + n], records[..., 1 + n :])
-        e, place = e + 1, place + most
-    return reduced

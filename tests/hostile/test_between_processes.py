@@ -71,10 +71,10 @@ def results(folder):
     system = la.Lagrangian(kepler, n=2)
     start = ([1.0, 0.0], [0.0, 1.0])
     quadratic = la.Quadratic([2.0, 1.0], [[2.0, -1.0], [-1.0, 2.0]], f=[1.0, 0.0])
-    reduce = {"E": la.EnergyRange(), "c": la.Crossings(lambda q, p: q[1]), "f": la.FirstCrossing(lambda q, p: q[1])}
+    events = {"c": la.Event(lambda q, p: q[1]), "f": la.Impact(lambda q: q[1] + 0.5)}
     problem = la.problems.get("pendulum")
     path = la.integrate(system, "simpson", *start, h=0.1, steps=20)
-    many = {"h": 0.1, "steps": 20, "reduce": reduce}
+    many = {"h": 0.1, "steps": 20, "reduce": {"E": la.EnergyRange()}, "events": events}
     yield "path", path
     yield "digits", la.integrate(system, "simpson", *start, h=0.1, steps=5, digits=30)
     yield "tangent", la.integrate(system, "simpson", *start, h=0.1, steps=5, tangent="all")

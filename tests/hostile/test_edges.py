@@ -68,21 +68,20 @@ def free(q, v):
 def test_a_pole_is_no_crossing(method):
     """g = 1/(q − 1/3) changes its sign where it has no zero."""
     system = la.Lagrangian(free, n=1)
-    reduce = {
-        "pole": la.FirstCrossing(lambda q, p: 1 / (q[0] - 1 / 3)),
-        "zero": la.FirstCrossing(lambda q, p: q[0] - 1 / 3),
-    }
+    events = {"pole": la.Event(lambda q, p: 1 / (q[0] - 1 / 3)), "zero": la.Event(lambda q, p: q[0] - 1 / 3)}
     with pytest.warns(RuntimeWarning, match="without a zero: it has a pole"):
-        paths = la.ensemble(system, method, [[0.0], [0.05]], [1.0], h=0.1, steps=10, reduce=reduce)
-    assert np.isnan(paths.reduced["pole"]).all()
-    np.testing.assert_allclose(paths.reduced["zero"], [1 / 3, 1 / 3 - 0.05], atol=1e-14)
+        paths = la.ensemble(system, method, [[0.0], [0.05]], [1.0], h=0.1, steps=10, events=events)
+    assert not paths.events["pole"].count.any()
+    np.testing.assert_allclose(paths.events["zero"].t[:, 0], [1 / 3, 1 / 3 - 0.05], atol=1e-14)
 
 
 def test_an_event_function_that_is_no_number_at_the_start():
     system = la.Lagrangian(free, n=1)
-    reduce = {"E": la.EnergyRange(), "root": la.FirstCrossing(lambda q, p: np.sqrt(q[0]) - 1)}
-    with pytest.raises(ValueError, match=r"event function of 'root' is not a number at the start of trajectory 1"):
-        la.ensemble(system, "midpoint", [[0.5], [-0.5]], [1.0], h=0.1, steps=10, reduce=reduce)
+    events = {"root": la.Event(lambda q, p: np.sqrt(q[0]) - 1)}
+    with pytest.raises(ValueError, match=r"function of event 'root' is not a number at the start of trajectory 1"):
+        la.ensemble(system, "midpoint", [[0.5], [-0.5]], [1.0], h=0.1, steps=10, events=events)
+    with pytest.raises(ValueError, match=r"function of event 'root' is not a number at the start: its"):
+        la.integrate(system, "midpoint", [-0.5], [1.0], h=0.1, steps=10, events=events)
 
 
 NO_NUMBER = {
@@ -123,16 +122,8 @@ def test_a_wall_that_is_no_number_ends_the_run():
 
 
 @pytest.mark.parametrize("method", ["simpson", "rk4"])
-def test_an_event_function_that_is_no_number_at_the_start_of_one_run(method):
-    system = la.Lagrangian(free, n=1)
-    with pytest.raises(ValueError, match="function of event 'g' is not a number at the start"):
-        events = {"g": la.Event(lambda q, p: np.sqrt(q[0]))}
-        la.integrate(system, method, [-0.5], [1.0], h=0.1, steps=10, events=events)
-
-
-@pytest.mark.parametrize("method", ["simpson", "rk4"])
-def test_a_crossing_function_that_becomes_no_number(method):
-    reduce = {"g": la.FirstCrossing(NO_NUMBER["ends"][0])}
-    with pytest.warns(RuntimeWarning, match="become no number"):
-        paths = la.ensemble(la.Lagrangian(free, n=1), method, [[0.0], [0.05]], [1.0], h=0.1, steps=20, reduce=reduce)
-    np.testing.assert_allclose(paths.reduced["g"], [0.75, 0.7], rtol=1e-12)
+def test_an_event_function_of_an_ensemble_that_becomes_no_number(method):
+    events = {"g": la.Event(NO_NUMBER["ends"][0])}
+    with pytest.warns(RuntimeWarning, match="is not a number near"):
+        paths = la.ensemble(la.Lagrangian(free, n=1), method, [[0.0], [0.05]], [1.0], h=0.1, steps=20, events=events)
+    np.testing.assert_allclose(paths.events["g"].t[:, 0], [0.75, 0.7], rtol=1e-12)

@@ -108,8 +108,8 @@ def archives(tmp_path_factory):
     la.integrate(SYSTEM, "rk4", **START, store=folder / "rk4")
     la.integrate(LINEAR, "simpson", **START, store=folder / "linear")
     la.integrate(sparse(), "simpson", np.ones(5), np.zeros(5), h=0.1, steps=10, store=folder / "sparse")
-    reduce = {"E": la.EnergyRange(), "c": la.Crossings(lambda q, p: q[0], most=3)}
-    many = {"h": 0.1, "steps": 10, "reduce": reduce, "params": {"m": [1.0, 1.5, 2.0]}}
+    watched = {"reduce": {"E": la.EnergyRange()}, "events": {"c": la.Event(lambda q, p: q[0] - 0.99, most=3)}}
+    many = {"h": 0.1, "steps": 10, **watched, "params": {"m": [1.0, 1.5, 2.0]}}
     la.ensemble(SYSTEM, "simpson", START["q0"], START["p0"], **many, store=folder / "lanes")
     la.ensemble(SYSTEM, "rk4", START["q0"], START["p0"], **many, store=folder / "singles")
     la.integrate(SYSTEM, "simpson", **START, digits=30, tangent=True, store=folder / "digits")
@@ -385,14 +385,28 @@ def misshapen(archives, tmp_path, kind):
         assert la.resume(file, steps=5) is not None
 
 
-def test_negative_counts_of_crossings(archives, tmp_path):
+@pytest.mark.parametrize("kind", ["lanes", "singles"])
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("state_event_counts", lambda x: x - 10**6, "cannot be kept"),
+        ("state_event_counts", lambda x: x + 10**6, "cannot be kept"),
+        ("state_event_counts", lambda x: x[..., :0], "event_counts"),
+        ("state_event_rows", lambda x: x[..., 1:], "event_rows"),
+        ("state_event_rows", lambda x: x[:, :0], "cannot be kept"),
+    ],
+)
+def test_restored_events_that_cannot_be(archives, tmp_path, kind, name, change, message):
     file = tmp_path / "run"
-    shutil.copytree(archives / "lanes", file)
+    shutil.copytree(archives / kind, file)
     found = Checkpoint.read(file / "checkpoint" / "chunk-0")
-    state = dict(found.state) | {"found_counts": found.state["found_counts"] - 10**6}
+    assert found.state["state_event_counts"].max() > 0
+    state = dict(found.state) | {name: np.ascontiguousarray(change(found.state[name]))}
     write_checkpoint(file / "checkpoint" / "chunk-0", dict(found.facts), found.tail, state)
-    with pytest.raises(la.StoreError, match="counts must not be negative"):
+    with pytest.raises(la.StoreError, match=message):
         la.resume(file, steps=5)
+    with pytest.warns(RuntimeWarning, match=message):
+        la.open(file)
 
 
 def test_ensembles_that_only_a_header_tells_of(archives, tmp_path):

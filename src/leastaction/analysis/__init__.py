@@ -2,6 +2,7 @@
 
 from leastaction.analysis.conservation import Conservation, Kept
 from leastaction.analysis.convergence import Convergence, OrderTable, convergence, order_table
+from leastaction.analysis.discrete_lagrangian import DiscreteLagrangian, VariationalOrder
 from leastaction.analysis.discrete_symmetries import DiscreteSymmetry
 from leastaction.analysis.dispersion import Dispersion, Leading, dispersion
 from leastaction.analysis.efficiency import Efficiency, efficiency
@@ -23,6 +24,7 @@ from leastaction.analysis.tangent import Tangent, tangent
 __all__ = [
     "Conservation",
     "Convergence",
+    "DiscreteLagrangian",
     "DiscreteSymmetry",
     "Dispersion",
     "Efficiency",
@@ -41,6 +43,7 @@ __all__ = [
     "Symmetries",
     "Symmetry",
     "Tangent",
+    "VariationalOrder",
     "convergence",
     "dispersion",
     "efficiency",

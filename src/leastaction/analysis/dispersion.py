@@ -31,7 +31,7 @@ from leastaction.analysis.rational_functions import (
     value,
 )
 from leastaction.analysis.stability import Stability, stability
-from leastaction.methods import Galerkin, Method, RungeKutta4
+from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
 from leastaction.methods import method as method_named
 from leastaction.oscillator import exact_step, positive_roots
 
@@ -158,6 +158,16 @@ def dispersion(method: str | Method) -> Dispersion:
     import sympy
 
     chosen = method_named(method)
+    if isinstance(chosen, Composition):
+        raise ValueError(
+            f"{chosen.name} is a composition, whose factors are seldom rational: there are no exact series of it; "
+            "analysis.stability and analysis.iteration_matrix take it"
+        )
+    if isinstance(chosen, Galerkin) and not chosen.symmetric:
+        raise ValueError(
+            f"{chosen.name} is not symmetric in time: its ellipse is tilted, and the closed forms here are those of "
+            "symmetric members; analysis.stability and analysis.iteration_matrix take it"
+        )
     phase = _first(lambda count: [a - (k == 0) for k, a in enumerate(_phase_terms(chosen, count))])
     if isinstance(chosen, RungeKutta4):
         return Dispersion(chosen, phase, Leading(sympy.Rational(-1, 72), 6))
@@ -220,6 +230,6 @@ def _phase(chosen: Method, x: float) -> float:
     return math.pi * passed + math.atan2(abs(float(a)) * x * math.sqrt(rho), float(begins * c))
 
 
-def _sign_after(chosen: Galerkin, lower: float, x: float) -> int:
+def _sign_after(chosen: Galerkin | Composition, lower: float, x: float) -> int:
     c = value(exact_step(chosen).c, lower + 1e-9 * (x - lower))
     return 1 if c is not None and c > 0 else -1

@@ -5,7 +5,7 @@ Ober-Blöbaum and Saake (2014), section 4.3. In the variables (p, ωq) a step of
     M = |  c   −b |     with rational c, a, b and c² + a b = 1 (see `leastaction.oscillator`),
         |  a    c |
 
-and is stable where ρ = b/a is positive and finite, as is explained there.
+and is stable where ρ = b/a is positive and finite, as is explained there, also for rules that are not symmetric.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.rational_functions import algebraic, quotient, value, value_at_root
-from leastaction.methods import Galerkin, Method, RungeKutta4, family, method
+from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, family, method
 from leastaction.numbers.precision import flint_bits
 from leastaction.oscillator import BITS, Rational, Root, bands, exact_step, zeros_between
 
@@ -29,11 +29,14 @@ if TYPE_CHECKING:
     import sympy
     from matplotlib.axes import Axes
 
+FACTOR_DIGITS = 30  # of a composition's factors in formulas
 EXACT_DEGREE = 5  # up to this s the ends of intervals are algebraic numbers, beyond floats
 
 
 def iteration_matrix(method: str | Method) -> sympy.Matrix:
     """M with (p, ωq)_{k+1} = M (p, ωq)_k on L = ½ v² − ½ ω² q², as a SymPy matrix in x = hω.
+
+    Of a composition, whose factors are seldom rational, with coefficients of thirty digits.
 
     >>> iteration_matrix("stormer-verlet")
     Matrix([
@@ -47,9 +50,14 @@ def iteration_matrix(method: str | Method) -> sympy.Matrix:
     if isinstance(chosen, RungeKutta4):
         c, s = 1 - x**2 / 2 + x**4 / 24, x - x**3 / 6
         return sympy.Matrix([[c, -s], [s, c]])
+    if isinstance(chosen, Composition):
+        M, root = sympy.eye(2), iteration_matrix(chosen.root)
+        for factor in chosen.factors(FACTOR_DIGITS):
+            M = root.subs(x, sympy.Float(factor, FACTOR_DIGITS) * x) * M
+        return M.applyfunc(sympy.cancel)
     step = exact_step(chosen)
-    c, a, b = quotient(step.c, x), x * quotient(step.a_by_x, x), x * quotient(step.b_by_x, x)
-    return sympy.Matrix([[c, sympy.factor(-b)], [sympy.factor(a), c]])
+    (first, last), a, b = step.diagonal, x * quotient(step.a_by_x, x), x * quotient(step.b_by_x, x)
+    return sympy.Matrix([[quotient(first, x), sympy.factor(-b)], [sympy.factor(a), quotient(last, x)]])
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ class Stability:
         """The trace of the iteration matrix in x: |trace| ≤ 2 where a symplectic method is stable."""
         import sympy
 
-        return sympy.cancel(2 * iteration_matrix(self.method)[0, 0])
+        return sympy.cancel(iteration_matrix(self.method).trace())
 
     @property
     def for_all_h(self) -> bool:
@@ -179,7 +187,7 @@ def stability(method: str | Method) -> Stability:
     step = exact_step(chosen)
     roots, positive = bands(step.rho)
     ends = [_end(root, chosen) for root in roots]
-    bounds = [0 if chosen.s <= EXACT_DEGREE else 0.0, *ends, math.inf]
+    bounds = [0 if _algebraic(chosen) else 0.0, *ends, math.inf]
     intervals, gaps = [], []
     for k, stable in enumerate(positive):
         if stable:
@@ -216,13 +224,17 @@ def _method(name: str | Method) -> Method:
     return method(name)
 
 
-def _end(root: Root, chosen: Galerkin) -> Any:
-    return algebraic(root) if chosen.s <= EXACT_DEGREE else float(root)
+def _end(root: Root, chosen: Galerkin | Composition) -> Any:
+    return algebraic(root) if _algebraic(chosen) else float(root)
 
 
-def _plain(end: Any, chosen: Galerkin) -> Any:
+def _algebraic(chosen: Galerkin | Composition) -> bool:
+    return isinstance(chosen, Galerkin) and chosen.s <= EXACT_DEGREE and chosen.rule.exact
+
+
+def _plain(end: Any, chosen: Galerkin | Composition) -> Any:
     """0 and ∞ as SymPy writes them where the other ends are SymPy's."""
-    if chosen.s > EXACT_DEGREE:
+    if not _algebraic(chosen):
         return float(end)
     import sympy
 

@@ -66,6 +66,7 @@ SOLVER = Record.of(
         "constant": "1 if M depends on parameters alone",
         "diagonal": "1 if M is diagonal",
         "has_chord": "1 if the mass chord may be tried",
+        "checked": "0 if any root will do",
         "chords": "mass chords that cost about as much as to solve a step by Newton",
         "mass": "kernel of M at one point, for `lanes` lanes",
         "point": "kernel of f, m and their derivatives at one point, for one lane",
@@ -123,11 +124,10 @@ SOLVER = Record.of(
     },
 )
 
-# Of each trajectory the loops count: its status, steps, iterations, steps solved by continuation, crossings of each
-# event.
-MOST_EVENTS = 16
-STATUS, STEPS, ITERATIONS, CONTINUED, CROSSINGS = range(5)
-COUNTS = CROSSINGS + MOST_EVENTS
+# Of each trajectory the loops count: its status, steps, iterations, steps solved by continuation.
+STATUS, STEPS, ITERATIONS, CONTINUED = range(4)
+COUNTS = 4
+ADDRESSES = 10  # of what `run.run` is given, of each phase of a composition
 
 RUN = Record.of(
     "Run",
@@ -174,16 +174,13 @@ RUN = Record.of(
         "chosen": "errors, started and record of a prediction",
         "rest": "steps to begin with Newton, since a chord did not do lately, …",
         "resting": "… and how many they are at first",
-        "g": "values of the event functions",
         "jacobian": "what a fused step keeps of its last Jacobian, …",
         "jacobian_size": "… and how much that is",
-        "events": "how many event functions",
         "every": "keep every so many states",
         "skipped": "the number of the first row that there is room for",
         "rows": "rows kept of each trajectory",
         "width": "numbers of a row",
         "kept_count": "how many of (q, p) are in it",
-        "records": "crossings recorded of each trajectory, of all events",
         "n": "coordinates",
         "s": "degree",
         "param_count": "parameters",
@@ -193,24 +190,24 @@ RUN = Record.of(
         "by_time": "where these derivatives are among the numbers that the kernel gives",
         "by_params": "",
         "check": "kernel that tells whether an event may lie in a step, or 0",
-        "look_size": "numbers that it reads",
-        "looks": "steps in doubt that there is room for",
+        "look_size": "numbers that it reads of one trajectory",
+        "looks": "steps in doubt that there is room for, of each trajectory",
     },
     tally={
-        "first": "the step to begin with",
-        "steps": "how many steps to do",
-        "begins": "the step that has none before it to be predicted from: 0, or the first after an impact",
+        "end": "steps to be done by all",
         "most": "iterations of one step, at most",
-        "looked": "steps in doubt so far",
-        "halted": "1: the step to begin with is solved, and has been looked at",
     },
     integers={
-        "event": "direction, how many to record, where its records begin, whether it stops: of each event",
         "kept_numbers": "which numbers of (q, p) are in a row",
+        "halted": "of each group: 1, the step to begin with is solved, and has been looked at; 2, and the group pauses "
+        "after it",
+        "looked": "of each trajectory: steps in doubt so far",
     },
     reals={
         "start": "time of step 0",
         "step": "h",
+        "period": "the time from one step to the next: h, unless others are done between them (`loops.composed`) …",
+        "offset": "… and where in it a step begins, in parts of it",
         "undone": "what was left undone in a step, at most",
         "failure": "of the last step that failed: what was left, the largest fraction of h solved, iterations",
         "errors": "of the candidates of a prediction",
@@ -218,8 +215,9 @@ RUN = Record.of(
         "active": "which lanes iterate",
         "push": "what the kernels' numbers change by along a direction, (groups, outputs, W) and (groups, inputs, W)",
         "sensitive_h": "the step for which the coefficients of the sensitive terms are",
-        "look": "what the check reads: t, h, q, p, z, impulse, last leading coefficients, parameters",
+        "look": "what the check reads of a group: t, h, q, p, z, impulse, last leading coefficients, parameters",
         "doubt": "what it gives: doubt, urgent, leading coefficients",
+        "last": "the leading coefficients of the last step of each group, (n, lanes) each",
     },
 )
 

@@ -21,9 +21,10 @@ from leastaction.kernel import BEST, compile_ir, link_ir
 
 # Each loop with what it is given: arrays of i 64-bit integers or d doubles, and n an integer.
 LOOPS = {
-    "run.run": "idn" + "ddi" + "ddddd",
-    "polynomials.polynomials": "idnndddd",
-    "polynomials.events": "idnnnddi" + "dddddd",
+    "run.run": "idn" + "ddi" + "dddd",
+    "composed.run": "innnndd",
+    "polynomials.polynomials": "idnnddddd",
+    "polynomials.events": "idnnndddi" + "dddddd",
     "points.evaluate": "nnnnddd",
     "points.velocities": "idnnidddd",
     "rk4.run": "idndd",
@@ -39,7 +40,7 @@ _RULES = ("step/continuation.py", "step/crossing.py", "step/verdict.py")
 # Functions that stay functions: copies of them at every call would cost time to compile and gain none to run.
 _APART = (
     "set_step", "set_products", "set_given", "set_times", "set_mass", "jacobian", "factor", "solve", "invert", "_miss",
-    "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_record", "_iterate", "_iterate_fused",
+    "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_iterate", "_iterate_fused",
     "_iterate_softly", "_advance", "sweep", "move", "single",
 )  # fmt: skip
 
@@ -64,6 +65,7 @@ def loop(name: str) -> Callable[..., None]:
             arguments.append(x.ctypes.data)
         function(*arguments)
 
+    call.address = address  # type: ignore[attr-defined]
     return call
 
 

@@ -79,14 +79,14 @@ class Solvers:
         newton_chords = _chords(slope_cost / kept_cost)
         soft_chords = _chords((2 * slope_cost + kept_cost) * lanes / soft_cost)  # Newton solves each trajectory alone
         ahead, node = ahead_of(step.method), step.terms[0]
-        judges = [verdict_program(False, soft_chords), verdict_program(True, newton_chords)]
-        judges.append(verdict_program(False, newton_chords))
+        rules = ((False, soft_chords), (True, newton_chords), (False, newton_chords))
+        judges = [verdict_program(fresh, chords, step.checked) for fresh, chords in rules]
         numbers = {
             "n": n, "components": components, "s": s, "lanes": lanes, "width": width, "square": square,
             "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params,
             "terms": place, "soft": soft, "term_count": len(terms),
             "separable": mass.separable, "constant": mass.constant, "diagonal": mass.diagonal,
-            "has_chord": not step.multipliers, "chords": soft_chords,
+            "has_chord": not step.multipliers, "checked": step.checked, "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1),
             **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(("soft", "fresh", "kept"), judges,
             strict=True)}, "assess": self.compiled(ahead.assess_program, W, in_place=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.rk4 import rk4_program
-from leastaction.backends.layout import CONTINUED, ITERATIONS, MOST_EVENTS, RK4, RK4_LANES, STATUS, STEPS
+from leastaction.backends.layout import CONTINUED, ITERATIONS, RK4, RK4_LANES, STATUS, STEPS
 from leastaction.backends.native import loop
 from leastaction.backends.points import evaluate, room
 from leastaction.backends.records import Memory, aligned
 from leastaction.backends.rk4_tangent import STAGES, one_steps
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, STOPPED, Failure
-from leastaction.backends.trajectories import NEVER, Event, Trajectories, backend
+from leastaction.backends.trajectories import NEVER, Trajectories, backend
 from leastaction.kernel import Native, compile_program
-from leastaction.methods import Galerkin, Method, RungeKutta4
+from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
 from leastaction.program import Program
 
 if TYPE_CHECKING:
@@ -135,8 +135,12 @@ class Alone:
         """Nothing is computed on the way."""
 
 
-def stepper(system: Lagrangian, method: Method, start: Start, row: Row | None = None) -> GalerkinStepper | RK4Stepper:
+def stepper(
+    system: Lagrangian, method: Method, start: Start, row: Row | None = None
+) -> GalerkinStepper | ComposedStepper | RK4Stepper:
     """The stepper of a method on one trajectory of a Lagrangian system."""
+    if isinstance(method, Composition):
+        return ComposedStepper(system, method, start, row)
     if isinstance(method, Galerkin):
         return GalerkinStepper(system, method, start, row)
     if row is not None and row.varied:
@@ -147,20 +151,13 @@ def stepper(system: Lagrangian, method: Method, start: Start, row: Row | None = 
 class GalerkinStepper:
     """A member of the PsNrQu family at work, on one trajectory or on many in lanes.
 
-    event, events, energy   what fused steps in lanes compute on the way: see `fused.step_programs`
-    check   of one trajectory: whether an event may lie in a step, asked after every one (`looks`)
+    energy   fused steps in lanes also compute the range of the energy
+    check    whether an event may lie in a step, asked after every one (`looks`)
+    phase    of a composition: where in a whole step these begin, and how long they are, in parts of h
     """
 
     # The integers of its state: what the loops count, the most iterations, and what the state means.
-    INTEGERS: tuple[str, ...] = (
-        "status",
-        "steps",
-        "iterations",
-        "continued",
-        *["crossings"] * MOST_EVENTS,
-        "most",
-        "layout",
-    )
+    INTEGERS: tuple[str, ...] = ("status", "steps", "iterations", "continued", "most", "layout")
 
     def __init__(
         self,
@@ -169,26 +166,29 @@ class GalerkinStepper:
         start: Start,
         row: Row | None = None,
         lanes: int = 1,
-        event: Program | None = None,
-        events: Sequence[Event] = (),
         energy: bool = False,
         check: Program | None = None,
+        phase: tuple[float, float] | None = None,
     ) -> None:
         self.row, self._start = row or Row.whole(system.n), start
         q, p = np.atleast_2d(start.q), np.atleast_2d(start.p)
         self.size = len(q)
         self.D = self.row.directions() if self.row.varied else None
-        how = backend(system, method, lanes, event, energy)
-        self.run = Trajectories(how, self.size, start.t, start.h, self.row, events=events, D=self.D, check=check)
-        self.run.put(self.run.begin(start.t, start.h, q, p, start.params, 1.0))
-
-    def put(self, status: NDArray[np.int8], **numbers: FloatArray) -> None:
-        """Before the first step: which trajectories cannot begin, and numbers of the state, by the names of blocks."""
-        values = self.run.get()
-        for name, block in {"alive": (status == GOING_WELL)[:, None], **numbers}.items():
-            self.run.block(values, name)[...] = block
+        how = backend(system, method, lanes, energy, phase is not None)
+        self._energy, self._system = energy, system
+        offset, part = phase or (0.0, 1.0)
+        self.run = Trajectories(how, self.size, start.t, start.h, self.row, D=self.D, check=check, phase=(offset, part))
+        values = self.run.begin(start.t + offset * start.h, part * start.h, q, p, start.params, 1.0)
+        if energy:
+            E = self._energies(np.full(self.size, start.t), np.concatenate([q, p], axis=1), start.params)
+            for name in ("lowest", "highest"):
+                self.run.block(values, name)[:, 0] = E
         self.run.put(values)
-        self.run.counts[: self.size, STATUS] = status
+
+    def leave(self, status: NDArray[np.int8]) -> None:
+        """Before the first step: which trajectories cannot begin."""
+        for i in np.flatnonzero(status != GOING_WELL):
+            self.run.end(int(i), int(status[i]))
 
     @property
     def done(self) -> int:
@@ -197,7 +197,7 @@ class GalerkinStepper:
 
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun = self.done
-        self.run.advance(begun, steps, every, first, rows)
+        self.run.advance(begun + steps, every, first, rows)
         return int(self.run.counts[: self.size, STEPS].max()) - begun
 
     def steps(self) -> NDArray[np.int64]:
@@ -217,36 +217,40 @@ class GalerkinStepper:
 
     def polynomials(self, starts: FloatArray) -> tuple[FloatArray, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
-        z, _ = self.run.polynomials(starts, np.full(len(starts), float(self._start.h)), self._start.params)
+        z, _ = self.solved_steps(starts, np.full(len(starts), float(self._start.h)))
         failed = np.flatnonzero(np.isnan(z[:, 0, 0]))
         return z, int(failed[0]) if len(failed) else len(z)
 
-    def solved_steps(self, starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The increments z, (K, s, n), and impulses, (K, n), of single steps; NaN where one is not solved."""
-        return self.run.polynomials(np.ascontiguousarray(starts), lengths, self._start.params)
-
-    def single_steps(self, starts: FloatArray, lengths: FloatArray) -> FloatArray:
-        """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
-        z, impulses = self.solved_steps(starts, lengths)
-        return starts[:, 1:] + np.concatenate([z[:, -1], impulses], axis=1)
+    def solved_steps(
+        self, starts: FloatArray, lengths: FloatArray, params: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """The increments z, (K, s, n), and impulses, (K, n), of single steps, with the run's parameters or others; NaN
+        where one is not solved.
+        """
+        params = self._start.params if params is None else params
+        return self.run.polynomials(np.ascontiguousarray(starts), lengths, params)
 
     def crossings(
-        self, event: Program, which: NDArray[np.int64], starts: FloatArray, lengths: FloatArray, brackets: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        self, event: Program, which: NDArray[np.int64], starts: FloatArray, lengths: FloatArray, brackets: FloatArray,
+        params: FloatArray,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
         """Where event functions change their signs in single steps, by `Trajectories.crossings_of`."""
-        return self.run.crossings_of(event, which, starts, lengths, brackets, self._start.params)
+        return self.run.crossings_of(event, which, starts, lengths, brackets, params)
 
-    def looks(self) -> FloatArray:
-        """Steps in which an event may lie, rows (step, what the check reads), since this was asked last."""
-        return self.run.looks()
+    def restart(self, i: int, step: int, state: FloatArray) -> None:
+        """Trajectory i goes on from another state (q, p) before this step, as a run that begins."""
+        run, start = self.run, self._start
+        t, params = float(start.t + step * start.h), np.atleast_2d(start.params)[i]
+        run.restart(i, step, t, start.h, state, params)
+        if self._energy:
+            (E,) = self._energies(np.array([t]), state[None], params[None])
+            lane, places = run.lane(i), run.backend.places
+            lane[places["lowest"]] = np.fmin(lane[places["lowest"]], E)
+            lane[places["highest"]] = np.fmax(lane[places["highest"]], E)
 
-    def restart(self, step: int, state: FloatArray) -> None:
-        """One trajectory goes on from another state (q, p) before this step, as a run that begins."""
-        run, start, n = self.run, self._start, self.row.n
-        t = float(start.t + step * start.h)
-        run.put(run.begin(t, start.h, state[:n], state[n:], start.params, 1.0))
-        run.set(begins=step, halted=0)
-        run.counts[0, STEPS] = step
+    def _energies(self, t: FloatArray, states: FloatArray, params: FloatArray) -> FloatArray:
+        q, p = (np.ascontiguousarray(part) for part in np.split(states, 2, axis=1))
+        return self._system.energies(t, q, p, np.ascontiguousarray(params))
 
     def counts(self) -> dict[str, Any]:
         iterations, continued = self.spent()
@@ -265,7 +269,10 @@ class GalerkinStepper:
         return Failure(int(failed[-1]), residual, int(iterations), reach)
 
     def finish(self, standing: Any) -> None:
-        """Nothing is computed on the way, unless it is watched."""
+        """The range of the energy."""
+        if self._energy:
+            for k, name in enumerate(("lowest", "highest")):
+                standing.energy[:, k] = self.run.values(name)[:, 0]
 
     def state(self) -> dict[str, NDArray[Any]]:
         run, size = self.run, self.size
@@ -285,11 +292,111 @@ class GalerkinStepper:
         values[:, run.backend.lasting] = state["state"]
         run.put(values)
         run.counts[:size] = counts
-        # A trajectory that has just been thrown back begins anew.
-        run.set(most=most, begins=0 if run.values("started")[0, 0] else int(counts[0, STEPS]))
+        run.set(most=most)
         run.real("undone")[:] = state["floor"][0]
         if self.D is not None:
             self.D[...] = state["directions"][0]
+
+
+class ComposedStepper:
+    """A composition at work, on one trajectory or on many in lanes: a stepper of its method for each factor.
+
+    A trajectory that fails inside a step stands where the step began.
+    """
+
+    INTEGERS: tuple[str, ...] = ("status", "steps")
+
+    def __init__(
+        self, system: Lagrangian, method: Composition, start: Start, row: Row | None = None, lanes: int = 1
+    ) -> None:
+        self.row, self._method, self._start = row or Row.whole(system.n), method, start
+        parts = method.parts
+        offsets = np.concatenate([[0.0], np.cumsum(parts)[:-1]])
+        self.phases = [
+            GalerkinStepper(system, method.root, start, self.row, lanes, phase=phase)
+            for phase in zip(offsets.tolist(), parts.tolist(), strict=True)
+        ]
+        first = self.phases[0]
+        self.size, self.D = first.size, first.D
+        for phase in self.phases:
+            phase.D = self.D
+            if self.D is not None:
+                phase.run.D = self.D
+        lanes_there = len(first.run.counts)
+        self._home = np.zeros((lanes_there, 2 * system.n))
+        self._home[: self.size] = np.concatenate([np.atleast_2d(start.q), np.atleast_2d(start.p)], axis=1)
+        self._directions = np.zeros(1) if self.D is None else self.D.copy()
+        self._loop, self._run = loop("composed.run"), loop("run.run")
+
+    def leave(self, status: NDArray[np.int8]) -> None:
+        """Before the first step: which trajectories cannot begin."""
+        for phase in self.phases:
+            phase.leave(status)
+
+    @property
+    def done(self) -> int:
+        return int(self.steps()[self.status() == GOING_WELL].max(initial=0))
+
+    def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
+        begun, last = self.done, len(self.phases) - 1
+        table = [
+            phase.run.addresses(*((every, first, rows) if k == last else (0, 0, rows)))
+            for k, phase in enumerate(self.phases)
+        ]
+        numbers = len(table), begun, steps, self._run.address  # type: ignore[attr-defined]
+        self._loop(np.array(table, np.int64), *numbers, self._home, self._directions)
+        return int(self.steps().max()) - begun
+
+    def steps(self) -> NDArray[np.int64]:
+        return self.phases[-1].steps()
+
+    def status(self) -> NDArray[np.int8]:
+        return np.max([phase.status() for phase in self.phases], axis=0)
+
+    def at(self) -> FloatArray:
+        found = self._home[: self.size].copy()
+        return found if self.D is None else np.concatenate([found, self._directions.reshape(1, -1)], axis=1)
+
+    def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        spent = [phase.spent() for phase in self.phases]
+        return sum(one for one, _ in spent), sum(other for _, other in spent)  # type: ignore[return-value]
+
+    def single_steps(self, starts: FloatArray, lengths: FloatArray) -> FloatArray:
+        """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
+        states, solver = starts.copy(), self.phases[0]
+        for part in self._method.parts:
+            z, impulses = solver.solved_steps(states, part * lengths)
+            states[:, 1:] += np.concatenate([z[:, -1], impulses], axis=1)
+            states[:, 0] += part * lengths
+        return states[:, 1:]
+
+    def counts(self) -> dict[str, Any]:
+        found = [phase.counts() for phase in self.phases]
+        sums = {name: sum(one[name] for one in found) for name in ("newton_iterations", "continued")}
+        return sums | {name: max(one[name] for one in found) for name in ("most_iterations", "floor")}
+
+    def failure(self) -> Failure | None:
+        return next((found for phase in self.phases if (found := phase.failure()) is not None), None)
+
+    def finish(self, standing: Any) -> None:
+        """Nothing is computed on the way."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        state: dict[str, NDArray[Any]] = {"integers": np.stack([self.status(), self.steps()], axis=1).astype(np.int64)}
+        state["home"] = self._home[: self.size].copy()
+        if self.D is not None:
+            state["directions"] = self._directions.reshape(self.D.shape)[None].copy()
+        for k, phase in enumerate(self.phases):
+            state |= {f"{name}_{k}": array for name, array in phase.state().items() if name != "directions"}
+        return state
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._home[: self.size] = state["home"]
+        if self.D is not None:
+            self._directions[...] = self.D[...] = state["directions"][0]
+        for k, phase in enumerate(self.phases):
+            own = {name: state[f"{name}_{k}"] for name in ("state", "integers", "floor")}
+            phase.restore(own if self.D is None else own | {"directions": self.D[None]})
 
 
 class RK4Stepper(Alone):

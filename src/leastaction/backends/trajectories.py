@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -12,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.programs import StepPrograms, side_by_side, step_programs
-from leastaction.backends.layout import COUNTS, CROSSINGS, RUN
+from leastaction.backends.layout import COUNTS, RUN, STATUS, STEPS
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
 from leastaction.backends.solver import Solvers, ahead_of
+from leastaction.backends.status import GOING_WELL
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Program
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from leastaction.lagrangian import Lagrangian
 
 FloatArray = NDArray[np.float64]
-Event = tuple[int, int, bool]  # direction, how many to record, whether it stops a trajectory
 
 _NOTHING = np.zeros(1)
 NEVER = 2**62  # steps after which a state is stored that is not to be stored
@@ -39,7 +38,8 @@ KERNELS = ("advance", "inner", "lift", "outer", "restart", "fresh", "kept")
 # Single trajectories of higher degree or of more unknowns than these are faster with the points side by side.
 MOST_DEGREE = 3
 MOST_UNKNOWNS = 8
-MOST_LOOKS = 256  # steps in which an event may lie that are looked at together
+MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
+FEWEST_LOOKS = 8  # … and of each of many
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +49,8 @@ class Backend:
     system: Lagrangian
     method: Galerkin
     lanes: int
-    event: Program | None = None
     energy: bool = False
+    composed: bool = False  # the steps are those of a composition: others come between them
 
     @cached_property
     def step(self) -> Step:
@@ -58,10 +58,15 @@ class Backend:
 
     @cached_property
     def programs(self) -> StepPrograms | None:
-        """The kernels of a whole step, or None where the solver's loops do it."""
+        """The kernels of a whole step, or None where the solver's loops do it.
+
+        Kernels begin the next step where this one ends; in a composition it begins elsewhere.
+        """
+        if self.composed:
+            return None
         small = self.step.s <= MOST_DEGREE and self.step.s * self.step.n <= MOST_UNKNOWNS
         if self.lanes > 1 or small:
-            return step_programs(self.system, self.method, self.event, self.energy, self.lanes > 1)
+            return step_programs(self.system, self.method, self.energy, self.lanes > 1)
         return side_by_side(self.system, self.method, native_lanes())
 
     @property
@@ -159,10 +164,8 @@ class Backend:
 
 
 @lru_cache(maxsize=64)
-def backend(
-    system: Lagrangian, method: Galerkin, lanes: int, event: Program | None = None, energy: bool = False
-) -> Backend:
-    return Backend(system, method, lanes, event, energy)
+def backend(system: Lagrangian, method: Galerkin, lanes: int, energy: bool = False, composed: bool = False) -> Backend:
+    return Backend(system, method, lanes, energy, composed)
 
 
 class Trajectories:
@@ -170,7 +173,8 @@ class Trajectories:
 
     row       what is stored of a state
     D         with one trajectory, the directions carried along, (C, 2n)
-    check     with one trajectory, what tells whether an event may lie in a step (`events.check`)
+    check     what tells whether an event may lie in a step (`events.check`)
+    phase     of a composition: where in a whole step these begin, and how long they are, in parts of h
     """
 
     def __init__(
@@ -181,11 +185,12 @@ class Trajectories:
         h: float,
         row: Row,
         *,
-        events: Sequence[Event] = (),
         D: FloatArray | None = None,
         check: Program | None = None,
+        phase: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         self.backend, self.size = backend, size
+        offset, part = phase
         self.D = _NOTHING if D is None else D
         step, L, places = backend.step, backend.lanes, backend.places
         n, s = step.n, step.s
@@ -193,24 +198,21 @@ class Trajectories:
         self.solvers, solver, alone = backend.solvers()
         kernels = backend.kernels
         at = {name: place.start for name, place in places.items()}
-        records = sum(most for _, most, _ in events)
-        first, table = 0, []
-        for direction, most, stop in events:
-            table.append((direction, most, first, int(stop)))
-            first += most
         T = backend.stride
         if backend.fused and backend.spread == 1:
             z_coordinate, z_control = T, n * T
         else:
             z_coordinate = (places["z"].stop - places["z"].start) // (n + step.multipliers) * T
             z_control = T // backend.spread
-        self._check = None if check is None else compile_program(check)
-        looks: dict[str, Any] = {"check": 0, "look_size": 0, "looks": 0, "look": 1, "doubt": 1}
+        self._check = None if check is None else compile_program(check, L)
+        looks: dict[str, Any] = {"check": 0, "look_size": 0, "looks": 0, "look": 1, "doubt": 1, "last": 1}
+        self._looks: FloatArray = _NOTHING
         if self._check is not None:
-            looks = {"check": self._check.address, "look_size": self._check.inputs, "looks": MOST_LOOKS,
-                     "look": np.full(self._check.inputs, np.nan), "doubt": self._check.outputs}  # fmt: skip
+            inputs, room = self._check.inputs, max(FEWEST_LOOKS, MOST_LOOKS // size)
+            looks = {"check": self._check.address, "look_size": inputs, "looks": room, "look": inputs * L,
+                     "doubt": self._check.outputs * L, "last": np.full(self.groups * n * L, np.nan)}  # fmt: skip
             kernels = {**kernels, "check": self._check}
-        self._looks = _NOTHING if check is None else np.zeros((MOST_LOOKS, 1 + looks["look_size"]))
+            self._looks = np.zeros((self.groups * L, room, 1 + inputs))
         self.place = self.solvers.memory.add(
             (RUN, {
                 "fused": backend.fused,
@@ -221,16 +223,17 @@ class Trajectories:
                 **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
                 **{name: at[name] for name in ("reach", "length", "floor", "started")},
                 **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "failed", "scale")},
-                **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "g")},
+                **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest")},
                 "jacobian": at.get("slopes", 0),
                 "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
-                "events": len(events), "every": NEVER, "skipped": 0, "rows": 0, "width": row.width,
+                "every": NEVER, "skipped": 0, "rows": 0, "width": row.width,
                 "kept_count": len(row.columns), "kept_numbers": row.columns,
-                "records": records, "n": n, "s": s, "param_count": step.params,
+                "n": n, "s": s, "param_count": step.params,
                 "resting": max(1, RESTING // self._chords(solver)),
                 "left": at.get("left", 0), "columns": row.varied, **self._sensitive(alone, row.varied), **looks,
-                "first": 0, "steps": 0, "begins": 0, "most": 0, "looked": 0, "halted": 0, "event": table or [0],
-                "start": [t0], "step": [h], "undone": 1, "failure": 3,
+                "end": 0, "most": 0, "looked": [0] * (self.groups * L), "halted": [0] * self.groups,
+                "start": [t0 + offset * h], "step": [part * h],
+                "period": [h], "offset": [offset], "undone": 1, "failure": 3,
                 "errors": ahead_of(backend.method).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
                 [np.nan], "push": self.solvers.pushed,
             })
@@ -242,7 +245,6 @@ class Trajectories:
         self._Y = aligned(np.zeros((1 + outputs, T)))
         self._scratch = aligned(np.zeros(max((kernel.work for kernel in kernels.values()), default=1)))
         self.counts = np.zeros((self.groups * L, COUNTS), np.int64)
-        self.records = np.full((self.groups * L, records, 1 + 2 * n + n * s), np.nan)
 
     def _chords(self, solver: int) -> int:
         """How many chords cost about as much as to solve a step by Newton."""
@@ -298,44 +300,87 @@ class Trajectories:
         return state.reshape(len(state), how.size, how.spread)[:, how.places[name], 0]
 
     def begin(self, t0: float, h: float, q: FloatArray, p: FloatArray, params: FloatArray, alive: Any) -> FloatArray:
-        """The state of trajectories before their first step, (size, numbers)."""
+        """The state of trajectories before their first step, with rows of q and p, (rows, numbers)."""
         how = self.backend
-        row = np.zeros((self.size, how.size, how.spread))
+        row = np.zeros((len(q), how.size, how.spread))
         values: dict[str, Any] = {"t": t0, "h": h, "params": params, "q": q, "p": p, "alive": alive}
         for name, value in values.items():
             if name in how.places:
                 row[:, how.places[name]] = np.asarray(value, float)[..., None]
-        return row.reshape(self.size, -1)
+        return row.reshape(len(q), -1)
 
-    def advance(self, first: int, steps: int, every: int, skipped: int, rows: FloatArray) -> None:
-        """Steps first … first + steps of all; the state after k of them goes to rows[:, k // every − skipped]."""
+    def advance(self, end: int, every: int, skipped: int, rows: FloatArray) -> None:
+        """So many steps of all, or as far as they go; the state after k goes to rows[:, k // every − skipped]."""
         memory = self.solvers.memory
-        self.set(first=first, steps=steps, every=every or NEVER, skipped=skipped, rows=rows.shape[1])
-        arrays = self.states, self._Y, self.counts, rows, self.records, self._scratch, self.D, self._looks
-        self._run(memory.I, memory.D, self.place, *arrays)
+        self.set(end=end)
+        self._run(memory.I, memory.D, self.place, *self.given(every, skipped, rows))
+
+    def given(self, every: int, skipped: int, rows: FloatArray) -> tuple[NDArray[Any], ...]:
+        """The arrays that the loop is given, told which states go where."""
+        self.set(every=every or NEVER, skipped=skipped, rows=rows.shape[1])
+        return self.states, self._Y, self.counts, rows, self._scratch, self.D, self._looks
+
+    def addresses(self, every: int, skipped: int, rows: FloatArray) -> list[int]:
+        """What the loop is given, by addresses."""
+        memory = self.solvers.memory
+        arrays = [array.ctypes.data for array in self.given(every, skipped, rows)]
+        return [memory.I.ctypes.data, memory.D.ctypes.data, self.place, *arrays]
 
     @property
     def last(self) -> FloatArray:
-        """What the check, if there is one, reads of the step before."""
-        n, s = self.backend.step.n, self.backend.step.s
-        return self.real("look")[2 + (3 + s) * n : 2 + (4 + s) * n]
+        """What the check, if there is one, reads of the step before the next, (groups, lanes, n)."""
+        L, n = self.backend.lanes, self.backend.step.n
+        return self.real("last").reshape(self.groups, n, L).transpose(0, 2, 1)
 
-    def looks(self) -> FloatArray:
-        """The steps in which an event may lie, since this was asked last: rows (step, what the check reads)."""
-        looked = self._looks[: self.tally("looked")].copy() if self._check is not None else np.zeros((0, 0))
-        self.set(looked=0)
-        return looked
+    def looks(self) -> tuple[NDArray[np.intp], FloatArray]:
+        """The steps in which an event may lie, since this was asked last: which trajectory's, and rows (step, what the
+        check reads), one trajectory after the other.
+        """
+        looked = self.solvers.memory.array(self.place, "looked")
+        who, place = np.nonzero(np.arange(self._looks.shape[1]) < looked[:, None])
+        looked[:] = 0
+        return who, self._looks[who, place]
+
+    def lane(self, i: int) -> FloatArray:
+        """The state of trajectory i, (numbers, spread), to be changed in place."""
+        how = self.backend
+        lanes: FloatArray = self.states.reshape(self.groups, how.size, how.lanes, how.spread)
+        return lanes[i // how.lanes, :, i % how.lanes]
+
+    def halt(self, i: int, how: int) -> None:
+        """The step of trajectory i, and of those beside it, is solved but not done (1), and to be the last (2)."""
+        self.solvers.memory.array(self.place, "halted")[i // self.backend.lanes] = how
+
+    def end(self, i: int, status: int = GOING_WELL) -> None:
+        """Trajectory i goes no further, for good or for now."""
+        lane, places = self.lane(i), self.backend.places
+        for name in ("alive", "fresh", "inner", "outer"):
+            if name in places:
+                lane[places[name]] = 0.0
+        self.counts[i, STATUS] = status
+
+    def restart(self, i: int, step: int, t: float, h: float, state: FloatArray, params: FloatArray) -> None:
+        """Trajectory i begins anew after so many steps, from another state (q, p); it keeps its range of energies."""
+        how, lane, n = self.backend, self.lane(i), len(state) // 2
+        kept = [how.places[name] for name in ("lowest", "highest", "tables") if name in how.places]
+        fresh = self.begin(t, h, state[None, :n], state[None, n:], params, 1.0).reshape(lane.shape)
+        for place in kept:
+            fresh[place] = lane[place]
+        lane[...] = fresh
+        self.counts[i, [STATUS, STEPS]] = GOING_WELL, step
+        self.halt(i, 0)
 
     def polynomials(self, starts: FloatArray, lengths: FloatArray, params: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The increments z, (K, s, n), and impulses, (K, n), of single steps of these lengths from rows (t, q, p).
+        """The increments z, (K, s, n), and impulses, (K, n), of single steps of these lengths from rows (t, q, p), with
+        one set of parameters or a row of them for each.
 
         NaN where a step cannot be solved.
         """
         memory, step, count = self.solvers.memory, self.backend.step, len(starts)
         alone = int(memory.I[self.number("alone")])
-        memory.array(alone, "values")[:] = params
         z, impulses = np.full((count, step.s, step.n), np.nan), np.full((count, step.n), np.nan)
-        loop("polynomials.polynomials")(memory.I, memory.D, alone, count, lengths, starts, z, impulses)
+        rows = _rows(params, count)
+        loop("polynomials.polynomials")(memory.I, memory.D, alone, count, lengths, starts, rows, z, impulses)
         return z, impulses
 
     def crossings_of(
@@ -350,13 +395,12 @@ class Trajectories:
         """
         memory, kernel, count = self.solvers.memory, compile_program(event), len(starts)
         alone = int(memory.I[self.number("alone")])
-        memory.array(alone, "values")[:] = params
         places, values = (np.tile(brackets[:, k : k + 2], 2) for k in (0, 2))
-        states, look = np.zeros((count, starts.shape[1] - 1)), np.zeros(kernel.inputs)
-        look[starts.shape[1] :] = params
+        states = np.zeros((count, starts.shape[1] - 1))
         loop("polynomials.events")(
-            memory.I, memory.D, alone, kernel.address, count, lengths, np.ascontiguousarray(starts), which,
-            places, values, states, look, np.zeros(kernel.outputs), np.zeros(kernel.work),
+            memory.I, memory.D, alone, kernel.address, count, lengths, np.ascontiguousarray(starts),
+            _rows(params, count), which, places, values, states, np.zeros(kernel.inputs), np.zeros(kernel.outputs),
+            np.zeros(kernel.work),
         )  # fmt: skip
         return places[:, 0], values[:, 0], states
 
@@ -367,6 +411,7 @@ class Trajectories:
     def alive(self) -> bool:
         return bool(self.states[:, self.backend.places["alive"]].any())
 
-    @property
-    def crossings(self) -> slice:
-        return slice(CROSSINGS, CROSSINGS + int(self.solvers.memory.I[self.number("events")]))
+
+def _rows(params: FloatArray, count: int) -> FloatArray:
+    """A row of parameters for each of so many."""
+    return np.ascontiguousarray(np.broadcast_to(params, (count, params.shape[-1])))

@@ -5,10 +5,19 @@ in doubt (`isolate`: how many there are; `motion`: where), `watched` wraps a ste
 """
 
 from leastaction.events.kinds import Event, Impact, Watch, Watched, watch
-from leastaction.events.watched import GROWING, Happened, Log, WatchedGalerkin, WatchedStates
+from leastaction.events.watched import (
+    GROWING,
+    LAST_STATES,
+    Happened,
+    Log,
+    WatchedGalerkin,
+    WatchedStates,
+    together,
+)
 
 __all__ = [
     "GROWING",
+    "LAST_STATES",
     "Event",
     "Happened",
     "Impact",
@@ -17,5 +26,6 @@ __all__ = [
     "Watched",
     "WatchedGalerkin",
     "WatchedStates",
+    "together",
     "watch",
 ]

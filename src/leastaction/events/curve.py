@@ -31,6 +31,7 @@ Flow = Callable[[NDArray[np.intp], FloatArray], FloatArray]  # (steps, τ) ↦ s
 
 MEASURED = (0.27, 0.74)  # not where the error of a low degree has its zeros
 SAFETY = 2.0
+AROUND = 4  # states at the ends of steps through which a cubic goes
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ def galerkin_curve(
     system: Any, method: Galerkin, t: FloatArray, h: float, states: FloatArray, z: FloatArray, impulse: FloatArray,
     params: FloatArray,
 ) -> Curve:  # fmt: skip
-    """The curve of steps from `states` (K, 2n), with z (K, s, n) and the impulses (K, n); `params` is one set."""
+    """The curve of steps from `states` (K, 2n), with z (K, s, n), the impulses (K, n) and parameters (K, P)."""
     table, n, count = method.table, system.n, len(t)
     r, s = len(table.c), method.s
     q, p = states[:, :n], states[:, n:]
@@ -89,7 +90,7 @@ def galerkin_curve(
         np.broadcast_to((t[:, None] + h * table.c)[:, :, None], (count, r, 1)),
         q[:, None, :] + np.einsum("iv,kvj->kij", table.l[:, 1:], z),
         np.einsum("iv,kvj->kij", table.dl[:, 1:], z) / h,
-        np.broadcast_to(params, (count, r, len(params))),
+        np.broadcast_to(params[:, None], (count, r, params.shape[1])),
     ]
     rows = np.concatenate(nodes, axis=2).reshape(count * r, -1)
     force = h * points.evaluate(system.node.select("f"), rows).reshape(count, r, n)
@@ -114,19 +115,21 @@ def _integrals(method: Galerkin) -> FloatArray:
 
 def neighbours_curve(t: FloatArray, h: float, states: FloatArray, first: int) -> Curve:
     """The curves of the steps `first` … of those between equally spaced `states` (K, 2n), each the polynomial through
-    the four states around it, or through all if there are fewer. `off` is the size of the leading coefficient.
+    the two states of the step and the two before it, or as many as there are: what comes after it is not asked, so that
+    a step has the same curve in whatever company it is looked at. `off` is the size of the leading coefficient.
     """
-    count = len(states)
-    size = min(4, count)
-    step = np.arange(first, count - 1)
-    begin = np.clip(step - 1, 0, count - size)
-    nodes = np.stack([_through(size, int(i)) for i in step - begin])
-    around = states[begin[:, None] + np.arange(size)]
-    coefficients = np.einsum("kji,kic->kcj", nodes, around)
-    return Curve(t[step], h, coefficients, np.abs(coefficients[:, :, -1]))
+    step = np.arange(first, len(states) - 1)
+    coefficients = np.zeros((len(step), states.shape[1], AROUND))
+    off = np.zeros((len(step), states.shape[1]))
+    for size in range(2, AROUND + 1):
+        some = np.flatnonzero(np.minimum(step + 2, AROUND) == size)
+        around = states[step[some][:, None] + np.arange(2 - size, 2)]
+        coefficients[some, :, :size] = np.einsum("ji,kic->kcj", _through(size), around)
+        off[some] = np.abs(coefficients[some, :, size - 1])
+    return Curve(t[step], h, coefficients, off)
 
 
 @lru_cache(maxsize=16)
-def _through(size: int, place: int) -> FloatArray:
-    """Values at 0, 1, … ↦ coefficients of powers of x on the step that begins at `place`."""
-    return np.linalg.inv(np.vander(2.0 * (np.arange(size) - place) - 1, increasing=True))
+def _through(size: int) -> FloatArray:
+    """Values at equally spaced places, the last two the ends of a step ↦ coefficients of powers of x on that step."""
+    return np.linalg.inv(np.vander(2.0 * np.arange(2 - size, 2) - 1, increasing=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -36,15 +37,15 @@ class Occurrence:
 @dataclass(frozen=True, eq=False)
 class Examined:
     """What was found: occurrences in order, and the signs of the event functions, (K, events): at the start of the
-    steps, the first nonzero ones after that, and at the end. `unsolved` is the first step in which an event could not
-    be located, or a wall is no number.
+    steps, the first nonzero ones after that, and at the end. `unsolved` are the steps in which an event could not be
+    located, or a wall is no number.
     """
 
     occurrences: list[Occurrence]
     begin: NDArray[np.int8]
     leaving: NDArray[np.int8]
     end: NDArray[np.int8]
-    unsolved: int | None
+    unsolved: frozenset[int]
 
     def signs(self, one: Occurrence) -> NDArray[np.int8]:
         """The signs just after an occurrence."""
@@ -63,31 +64,39 @@ class Examiner:
         self._told: set[int] = set()  # events whose functions were seen to be no number
 
     def __call__(
-        self, survey: Survey, starts: NDArray[Any], h: Any, follows: NDArray[np.bool_], signs: NDArray[np.int8] | None
+        self,
+        who: NDArray[np.intp],
+        survey: Survey,
+        starts: NDArray[Any],
+        h: Any,
+        follows: NDArray[np.bool_],
+        known: Mapping[int, NDArray[np.int8]],
     ) -> Examined:
-        """Steps of length h from rows (t, q, p), surveyed already.
+        """Steps of length h from rows (t, q, p) of these trajectories, surveyed already.
 
         An event function has one sign at the end of a step and at the start of the next, also where rounding makes it
-        two: `follows` tells which steps follow the one before, and `signs` are those at the end of the last before all.
+        two: `follows` tells which steps follow the one in the row before, and `known` has the signs with which others
+        begin.
         """
         begin, end = _signs(survey.begin), _signs(survey.end)
         begin[1:] = np.where(follows[1:, None], end[:-1], begin[1:])
-        if follows[0] and signs is not None:
-            begin[0] = signs
+        for row, signs in known.items():
+            begin[row] = signs
         leaving = np.where(survey.near, 0, begin).astype(np.int8)
         t = starts[:, 0]
 
         def flow(rows: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
-            return self.motion.steps(starts[rows], tau * h)
+            return self.motion.steps(who[rows], starts[rows], tau * h)
 
-        divided = self._divided(survey, flow)
+        divided = self._divided(who, survey, flow)
         brackets: list[Bracket] = []
         lost: list[int] = []  # steps in which a wall is no number
         at_once: list[Occurrence] = []  # impacts of a motion that begins on a wall, and goes into it
         for row, event in zip(*(x.tolist() for x in np.nonzero(survey.near)), strict=True):
             nodes = [(0 * t[row], survey.begin[row, event], int(begin[row, event]))]
             for part in divided.get((row, event), ()):
-                nodes.append(self._node(flow, t, h, row, event, part, nodes[-1][2] or int(end[row, event])))
+                sign = nodes[-1][2] or int(end[row, event])
+                nodes.append(self._node(who[[row]], flow, t, h, row, event, part, sign))
             nodes.append((0 * t[row] + 1, survey.end[row, event], int(end[row, event])))
             if any(value != value for _, value, _ in nodes):
                 lost += self._no_number(row, event, t[row])
@@ -99,7 +108,7 @@ class Examiner:
                 # Where a sign is one that was kept the value may be a rounding on the other side.
                 if old * new < 0 or (old and not new):
                     brackets.append((row, event, x, y, abs(fx) * old, -abs(fy) * old, -old))
-        return self._located(at_once, brackets, starts, h, (begin, leaving, end), lost)
+        return self._located(who, at_once, brackets, starts, h, (begin, leaving, end), lost)
 
     def _no_number(self, row: int, event: int, t: Any) -> list[int]:
         """Say, once, that an event function is no number; the step, if it is a wall's: then the run cannot go on."""
@@ -114,16 +123,18 @@ class Examiner:
             )
         return [] if item.restitution is None else [row]
 
-    def _divided(self, survey: Survey, flow: Flow) -> dict[tuple[int, int], list[Part]]:
+    def _divided(self, who: NDArray[np.intp], survey: Survey, flow: Flow) -> dict[tuple[int, int], list[Part]]:
         """For (step, event) the parts of a step that have a node."""
         rows = np.flatnonzero((survey.near & survey.turning).any(axis=1))
         if not len(rows):
             return {}
         curve = survey.curve(rows).measured(lambda some, tau: flow(rows[some], tau))
-        found = parts(self.watch, curve, self.motion.params, survey.near[rows] & survey.turning[rows])
+        found = parts(self.watch, curve, self.motion.params[who[rows]], survey.near[rows] & survey.turning[rows])
         return {(int(rows[row]), event): some for (row, event), some in found.items()}
 
-    def _node(self, flow: Flow, t: Any, h: Any, row: int, event: int, part: Part, sign: int) -> tuple[Any, Any, int]:
+    def _node(
+        self, who: NDArray[np.intp], flow: Flow, t: Any, h: Any, row: int, event: int, part: Part, sign: int
+    ) -> tuple[Any, Any, int]:
         """The node in a part of a step: place, value and sign.
 
         Where it is not certain, the place where the event function, which has this sign before, comes nearest to zero
@@ -136,7 +147,7 @@ class Examiner:
 
         def at(tau: Any) -> Any:
             place = np.array([tau], dtype=t.dtype)
-            return self.motion.values(t[which] + place * h, flow(which, place))[0, event]
+            return self.motion.values(who, t[which] + place * h, flow(which, place))[0, event]
 
         a, middle, b = (0 * t[row] + x for x in (begin, nearest, last))
         golden = 0.3819660112501051
@@ -160,6 +171,7 @@ class Examiner:
 
     def _located(
         self,
+        who: NDArray[np.intp],
         occurrences: list[Occurrence],
         brackets: list[Bracket],
         starts: NDArray[Any],
@@ -168,10 +180,10 @@ class Examiner:
         unsolved: list[int],
     ) -> Examined:
         if not brackets:
-            return Examined(occurrences, *signs, min(unsolved, default=None))
+            return Examined(occurrences, *signs, frozenset(unsolved))
         row, event = (np.array([bracket[i] for bracket in brackets]) for i in (0, 1))
         enclosing = np.array([bracket[2:6] for bracket in brackets], dtype=starts.dtype)
-        tau, value, states = self.motion.crossings(event, starts[row], h, enclosing)
+        tau, value, states = self.motion.crossings(who[row], event, starts[row], h, enclosing)
         for i, (k, e, _, _, fa, fb, direction) in enumerate(brackets):
             if (states[i] != states[i]).any():
                 unsolved.append(k)
@@ -188,7 +200,7 @@ class Examiner:
             else:
                 occurrences.append(Occurrence(k, tau[i], e, direction, states[i]))
         occurrences.sort(key=lambda one: (one.row, one.tau, one.event))
-        return Examined(occurrences, *signs, min(unsolved, default=None))
+        return Examined(occurrences, *signs, frozenset(unsolved))
 
 
 def _signs(values: NDArray[Any]) -> NDArray[np.int8]:

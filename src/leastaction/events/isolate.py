@@ -33,7 +33,9 @@ Part = tuple[float, float, float, float | None]
 def parts(
     watch: Watch, curve: Curve, params: FloatArray, wanted: NDArray[np.bool_]
 ) -> dict[tuple[int, int], list[Part]]:
-    """For (step, event) of those `wanted`, (K, events), the parts that have a node, in order."""
+    """For (step, event) of those `wanted`, (K, events), the parts that have a node, in order; `params` has a row for
+    each step.
+    """
     row, event = np.nonzero(wanted)
     centre, half = np.zeros(len(row)), np.ones(len(row))
     leaves: dict[tuple[int, int], list[tuple[float, float, float, float]]] = defaultdict(list)
@@ -83,7 +85,7 @@ def _balls(
     off = curve.off[row]
     beyond = (curve.degree + 1) * off
     t = (curve.t[row] + (1 + centre) / 2 * curve.h)[:, None]
-    width, rest = half[:, None] * abs(curve.h) / 2, np.broadcast_to(params, (len(row), len(params)))
+    width, rest = half[:, None] * abs(curve.h) / 2, params[row]
     dt = np.full((len(row), 1), curve.h / 2)
     g = _ball(watch.bounds, "g", event, [t, at, rest, width, radius + off])
     rate = _ball(

@@ -53,62 +53,44 @@ class Survey:
 
 
 class Motion(Protocol):
-    """What events need of a run. Rows of `starts` are (t, q, p)."""
+    """What events need of the trajectories of a run. Rows of `starts` are (t, q, p); `who` tells whose they are."""
 
     eps: Any
     dtype: Any
-    params: FloatArray  # in float64
+    params: FloatArray  # of each trajectory, in float64
 
-    def steps(self, starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
+    def steps(self, who: NDArray[np.intp], starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
         """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
         ...
 
-    def survey(self, starts: NDArray[Any], length: Any) -> Survey:
+    def survey(self, who: NDArray[np.intp], starts: NDArray[Any], length: Any) -> Survey:
         """What is known of steps of one length."""
         ...
 
     def crossings(
-        self, event: NDArray[np.int64], starts: NDArray[Any], length: Any, brackets: NDArray[Any]
+        self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], length: Any, brackets: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Where these event functions change their signs in steps of this length, each between two places with two
         values, rows (a, b, g(a), g(b)): τ, what is left of the values, and the states.
         """
         ...
 
-    def values(self, t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
+    def values(self, who: NDArray[np.intp], t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
         """The event functions, (K, events)."""
         ...
 
-    def after_impact(self, event: int, t: Any, state: NDArray[Any]) -> NDArray[Any]:
+    def after_impact(self, who: int, event: int, t: Any, state: NDArray[Any]) -> NDArray[Any]:
         """The momentum after an impact."""
         ...
 
 
-class FloatMotion:
-    """The motion of a Lagrangian system in float64: what all methods share."""
+@dataclass(frozen=True, eq=False)
+class Masses:
+    """Velocities and masses of a Lagrangian system with one set of parameters, with more digits than float64 has."""
 
-    eps, dtype = EPS, float
-
-    def __init__(self, system: Lagrangian, start: Start, watch: Watch) -> None:
-        self.system, self.start, self.watch = system, start, watch
-        self.params = start.params
-        self._mass = system.node.select("m_v")
-        self.nonlinear = system.hessian.depends("Lvv", "v")
-
-    def _rows(self, t: FloatArray, states: FloatArray) -> FloatArray:
-        rest = np.broadcast_to(self.start.params, (len(t), len(self.start.params)))
-        return np.concatenate([t[:, None], states, rest], axis=1)
-
-    def values(self, t: FloatArray, states: FloatArray) -> FloatArray:
-        return points.evaluate(self.watch.program, self._rows(t, states))
-
-    def after_impact(self, event: int, t: float, state: FloatArray) -> FloatArray:
-        n, slope = self.system.n, self.watch.gradient
-        found = points.evaluate(slope, self._rows(np.array([t]), state[None]))[0].astype(LONG)
-        gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
-        g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
-        assert e is not None
-        return thrown_back(self, gradient, g_t, e, t, state[:n], state[n:].astype(LONG), EPS).astype(float)
+    system: Lagrangian
+    params: FloatArray
+    nonlinear: bool  # whether L is not quadratic in v
 
     def velocity(self, t: float, q: FloatArray, p: NDArray[Any]) -> NDArray[Any]:
         """v(q, p), with more digits than float64 has where L is quadratic in v: p = M v + p(v = 0)."""
@@ -121,63 +103,87 @@ class FloatMotion:
         """M⁻¹x, refined once with a residual of more digits."""
         n = self.system.n
         row = np.concatenate([[t], q, v.astype(float), self.params])
-        M = points.evaluate(self._mass, row[None]).reshape(n, n)
+        M = points.evaluate(self.system.node.select("m_v"), row[None]).reshape(n, n)
         y = np.linalg.solve(M, x.astype(float)).astype(LONG)
         return y + np.linalg.solve(M, (x - M.astype(LONG) @ y).astype(float))
 
 
-class GalerkinMotion(FloatMotion):
-    """The motion of a member of the family, by a stepper of its own: that of the run goes on undisturbed."""
+class GalerkinMotion:
+    """The motion of a member of the family in float64, by a stepper of its own: that of the run goes on undisturbed."""
+
+    eps, dtype = EPS, float
 
     def __init__(self, system: Lagrangian, method: Galerkin, start: Start, watch: Watch) -> None:
-        super().__init__(system, start, watch)
-        self.method, self._solver = method, GalerkinStepper(system, method, start)
+        self.system, self.method, self.watch = system, method, watch
+        self.params = np.atleast_2d(start.params)
+        q, p, v = (np.atleast_2d(x)[0] for x in (start.q, start.p, start.v))
+        self._solver = GalerkinStepper(system, method, Start(start.t, q, p, v, start.h, self.params[0]))
         self._survey = survey_program(watch, system, method)
+        self._nonlinear = system.hessian.depends("Lvv", "v")
 
-    def steps(self, starts: FloatArray, lengths: FloatArray) -> FloatArray:
-        return self._solver.single_steps(starts, lengths)
+    def _rows(self, who: NDArray[np.intp], t: FloatArray, states: FloatArray) -> FloatArray:
+        return np.concatenate([t[:, None], states, self.params[who]], axis=1)
 
-    def survey(self, starts: FloatArray, length: float) -> Survey:
+    def values(self, who: NDArray[np.intp], t: FloatArray, states: FloatArray) -> FloatArray:
+        return points.evaluate(self.watch.program, self._rows(who, t, states))
+
+    def after_impact(self, who: int, event: int, t: float, state: FloatArray) -> FloatArray:
+        n, slope = self.system.n, self.watch.gradient
+        found = points.evaluate(slope, self._rows(np.array([who]), np.array([t]), state[None]))[0].astype(LONG)
+        gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
+        g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
+        assert e is not None
+        masses = Masses(self.system, self.params[who], self._nonlinear)
+        return thrown_back(masses, gradient, g_t, e, t, state[:n], state[n:].astype(LONG), EPS).astype(float)
+
+    def steps(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> FloatArray:
+        z, impulses = self._solver.solved_steps(starts, lengths, self.params[who])
+        return starts[:, 1:] + np.concatenate([z[:, -1], impulses], axis=1)
+
+    def survey(self, who: NDArray[np.intp], starts: FloatArray, length: float) -> Survey:
         # There is no step before: one of half the length, whose middle is a quarter of the length away, tells as much.
-        count = len(starts)
-        z, impulse = self._solver.solved_steps(np.tile(starts, (2, 1)), np.repeat([length, length / 2], count))
+        count, params = len(starts), np.tile(self.params[who], (2, 1))
+        z, impulse = self._solver.solved_steps(np.tile(starts, (2, 1)), np.repeat([length, length / 2], count), params)
         lead = self._lead(z[:count])
         last = lead - 4.0 * (lead - 2.0**self.method.s * self._lead(z[count:]))
-        return self.survey_solved(starts, length, z[:count], impulse[:count], last)
+        return self.survey_solved(who, starts, length, z[:count], impulse[:count], last)
 
-    def lead(self, start: FloatArray, length: float) -> FloatArray:
+    def lead(self, who: int, start: FloatArray, length: float) -> FloatArray:
         """The leading coefficients of the step from (t, q, p)."""
-        return self._lead(self._solver.solved_steps(start[None], np.array([length]))[0])[0]
+        z, _ = self._solver.solved_steps(start[None], np.array([length]), self.params[who])
+        return self._lead(z)[0]
 
     def _lead(self, z: FloatArray) -> FloatArray:
         return np.einsum("v,kvi->ki", midpoint_coefficients(self.method)[-1], z)
 
     def survey_solved(
-        self, starts: FloatArray, length: float, z: FloatArray, impulse: FloatArray, last: FloatArray
-    ) -> Survey:
+        self, who: NDArray[np.intp], starts: FloatArray, length: float, z: FloatArray, impulse: FloatArray,
+        last: FloatArray,
+    ) -> Survey:  # fmt: skip
         """The survey of steps that are solved, with the leading coefficients of the steps before."""
-        count, params = len(starts), self.params
-        columns = [starts[:, :1], np.full((count, 1), length), starts[:, 1:], z.reshape(count, -1), impulse, last]
-        found = points.evaluate(self._survey, np.hstack([*columns, np.broadcast_to(params, (count, len(params)))]))
+        count, params = len(starts), self.params[who]
+        h = np.full((count, 1), length)
+        columns = [starts[:, :1], h, starts[:, 1:], z.reshape(count, -1), impulse, last, params]
+        found = points.evaluate(self._survey, np.hstack(columns))
         begin, end, near, turning = (found[:, self._survey.output_slice(name)] for name, _ in self._survey.outputs)
 
         def curve(rows: NDArray[np.intp]) -> Curve:
             states, t = starts[rows, 1:], starts[rows, 0]
-            return galerkin_curve(self.system, self.method, t, length, states, z[rows], impulse[rows], params)
+            return galerkin_curve(self.system, self.method, t, length, states, z[rows], impulse[rows], params[rows])
 
         ends = starts[:, 1:] + np.hstack([z[:, -1], impulse])
         return Survey(begin, end, near != 0, turning != 0, ends, curve)
 
     def crossings(
-        self, event: NDArray[np.int64], starts: FloatArray, length: float, brackets: FloatArray
+        self, who: NDArray[np.intp], event: NDArray[np.int64], starts: FloatArray, length: float, brackets: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         lengths = np.full(len(starts), length)
-        return self._solver.crossings(self.watch.program, event, starts, lengths, brackets)
+        return self._solver.crossings(self.watch.program, event, starts, lengths, brackets, self.params[who])
 
 
 class DetachedMotion:
-    """The motion of any method on any system at any precision, by a stepper that does single steps of any length, or by
-    one made anew for each.
+    """The motion of one trajectory by any method on any system at any precision, by a stepper that does single steps of
+    any length, or by one made anew for each.
 
     make(t, q, p, h)    a stepper that begins there
     """
@@ -187,11 +193,11 @@ class DetachedMotion:
         self._mechanics, self._start = mechanics, start
         self.eps = mpmath.mpf(2) ** -reals.bits if isinstance(reals, Digits) else EPS
         self.dtype = float if reals.digits is None else object
-        self.params = np.asarray(start.params).astype(float)
+        self.params = np.asarray(start.params).astype(float)[None]
         solver: Any = make(start.t, start.q, start.p, start.h)
         self._solver = solver if hasattr(solver, "single_steps") else None
 
-    def steps(self, starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
+    def steps(self, who: NDArray[np.intp], starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
         ends, n = starts[:, 1:].copy(), (starts.shape[1] - 1) // 2
         moving = np.flatnonzero(lengths != 0)
         if self._solver is not None:
@@ -204,10 +210,10 @@ class DetachedMotion:
             ends[k] = solver.at()[0] if solver.failure() is None else np.nan
         return ends
 
-    def survey(self, starts: NDArray[Any], length: Any) -> Survey:
+    def survey(self, who: NDArray[np.intp], starts: NDArray[Any], length: Any) -> Survey:
         """By thirds of the step: its curve is the one through four states."""
         tau = [0, self.reals.array(1) / 3, self.reals.array(2) / 3, 1]
-        states = np.stack([self.steps(starts, np.full(len(starts), x * length, self.dtype)) for x in tau], axis=1)
+        states = np.stack([self.steps(who, starts, np.full(len(starts), x * length, self.dtype)) for x in tau], axis=1)
 
         def curve(rows: NDArray[np.intp]) -> Curve:
             x = np.array([-1.0, -1 / 3, 1 / 3, 1.0])
@@ -216,22 +222,26 @@ class DetachedMotion:
             t = starts[rows, 0].astype(float)
             return Curve(t, float(length), coefficients, np.zeros(coefficients.shape[:2]))
 
-        begin, end = self.values(starts[:, 0], states[:, 0]), self.values(starts[:, 0] + length, states[:, -1])
+        begin, end = (self.values(who, starts[:, 0] + x * length, states[:, k]) for x, k in ((0, 0), (1, -1)))
         everything = np.ones(begin.shape, bool)
         return Survey(begin, end, everything, everything, states[:, -1], curve)
 
     def crossings(
-        self, event: NDArray[np.int64], starts: NDArray[Any], length: Any, brackets: NDArray[Any]
+        self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], length: Any, brackets: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         with np.errstate(all="ignore"):  # a pole is asked about, too
-            found = [self._crossing(*one, length) for one in zip(event.tolist(), starts, brackets, strict=True)]
+            found = [
+                self._crossing(who[:1], *one, length) for one in zip(event.tolist(), starts, brackets, strict=True)
+            ]
         tau, values, states = zip(*found, strict=True)
         return np.array(tau, self.dtype), np.array(values, self.dtype), np.array(states, self.dtype)
 
-    def _crossing(self, e: int, start: NDArray[Any], bracket: NDArray[Any], length: Any) -> tuple[Any, ...]:
+    def _crossing(
+        self, who: NDArray[np.intp], e: int, start: NDArray[Any], bracket: NDArray[Any], length: Any
+    ) -> tuple[Any, ...]:
         def at(x: Any) -> tuple[Any, NDArray[Any]]:
-            state = self.steps(start[None], np.array([x * length], self.dtype))
-            return self.values(np.array([start[0] + x * length], self.dtype), state)[0, e], state[0]
+            state = self.steps(who, start[None], np.array([x * length], self.dtype))
+            return self.values(who, np.array([start[0] + x * length], self.dtype), state)[0, e], state[0]
 
         x1, x2, f1, f2 = bracket
         x3, f3 = x2, f2
@@ -249,7 +259,7 @@ class DetachedMotion:
         best = x2 if abs(f2) < abs(f1) else x1
         return best, min(f1, f2, key=abs), at(best)[1]
 
-    def values(self, t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
+    def values(self, who: NDArray[np.intp], t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
         return self._evaluated(self.watch.program, t, states)
 
     def _evaluated(self, program: Program, t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
@@ -262,7 +272,7 @@ class DetachedMotion:
 
         return evaluated(program, rows, params, self.reals)
 
-    def after_impact(self, event: int, t: Any, state: NDArray[Any]) -> NDArray[Any]:
+    def after_impact(self, who: int, event: int, t: Any, state: NDArray[Any]) -> NDArray[Any]:
         n, slope = len(state) // 2, self.watch.gradient
         found = self._evaluated(slope, np.array([t], self.dtype), state[None])[0]
         gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]

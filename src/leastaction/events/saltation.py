@@ -97,7 +97,7 @@ class Saltation:
             row = Row.whole(n, 2 * n + P + 1)
             begin = Start(t - number * length, q, p, v, length, self.params)
             solver = GalerkinStepper(self.system, self.method, begin, row)
-            solver.restart(number, start[1:])
+            solver.restart(0, number, start[1:])
             solver.advance(1, 0, 0, np.zeros((1, 1, row.width)))
             assert solver.D is not None
             found.append(solver.D)

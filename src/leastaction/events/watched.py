@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import gt
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends import points
+from leastaction.backends.layout import STEPS
 from leastaction.backends.rows import Row
-from leastaction.backends.status import NOT_CONVERGED, RESTING, STOPPED, Failure
+from leastaction.backends.status import GOING_WELL, NOT_CONVERGED, RESTING, STOPPED, Failure
 from leastaction.backends.stepper import Alone, GalerkinStepper, Start
 from leastaction.events.check import check_program
 from leastaction.events.curve import Curve, neighbours_curve
@@ -29,7 +29,8 @@ FloatArray = NDArray[np.float64]
 
 SHORTEST = 1e-9  # flights between impacts on one wall, in steps: shorter ones have no end
 MOST_IMPACTS = 10_000  # in one step
-GROWING = ("event_rows", "last_states")  # of the state: how many rows they have is not known beforehand
+LAST_STATES = 3  # before the next step: the curve through four states tells where it goes
+GROWING = ("event_rows",)  # of the state: how many rows they have is not known beforehand
 SUMS = {"newton_iterations", "continued"}  # of what steppers count; of the rest the largest is told
 
 
@@ -40,9 +41,12 @@ class Happened:
     count     how many there were, also beyond those kept
     t, q, p   time and state of those kept, (m,), (m, n), (m, n); of an impact the state before it
     p_after   the momentum after an impact, (m, n)
+
+    Of an ensemble all have one more axis in front, of the trajectories: count (B,), t (B, m), q (B, m, n), with NaN
+    where a trajectory has fewer than m.
     """
 
-    count: int
+    count: Any
     t: NDArray[Any]
     q: NDArray[Any]
     p: NDArray[Any]
@@ -52,15 +56,32 @@ class Happened:
         return len(self.t)
 
     @classmethod
-    def of(cls, count: int, table: NDArray[Any], n: int) -> Happened:
+    def of(cls, count: Any, table: NDArray[Any], n: int) -> Happened:
         """From rows (t, q, p), or (t, q, p, p after)."""
-        after = table[:, 1 + 2 * n :] if table.shape[1] > 1 + 2 * n else None
-        return cls(count, table[:, 0], table[:, 1 : 1 + n], table[:, 1 + n : 1 + 2 * n], after)
+        after = table[..., 1 + 2 * n :] if table.shape[-1] > 1 + 2 * n else None
+        return cls(count, table[..., 0], table[..., 1 : 1 + n], table[..., 1 + n : 1 + 2 * n], after)
 
     def table(self) -> NDArray[Any]:
         """Rows (t, q, p), or (t, q, p, p after)."""
         after = [] if self.p_after is None else [self.p_after]
-        return np.concatenate([self.t[:, None], self.q, self.p, *after], axis=1)
+        return np.concatenate([self.t[..., None], self.q, self.p, *after], axis=-1)
+
+    def one(self, i: int) -> Happened:
+        """Those of trajectory i of an ensemble."""
+        count = int(self.count[i])
+        return Happened.of(count, self.table()[i, : min(count, self.t.shape[1])], self.q.shape[-1])
+
+
+def together(logs: Sequence[Log], nothing: Any) -> dict[str, Happened]:
+    """What has happened to the trajectories of an ensemble, by name; `nothing` stands where there is nothing."""
+    found = {}
+    for item, *of_each in zip(logs[0].watch.items, *(log.happened().values() for log in logs), strict=True):
+        tables = [one.table() for one in of_each]
+        whole = np.full((len(logs), max(map(len, tables)), tables[0].shape[1]), nothing, tables[0].dtype)
+        for i, table in enumerate(tables):
+            whole[i, : len(table)] = table
+        found[item.name] = Happened.of(np.array([one.count for one in of_each]), whole, logs[0].n)
+    return found
 
 
 class Log:
@@ -90,7 +111,7 @@ class Log:
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         counts, kept = state["event_counts"].tolist()
-        if min(kept) < 0 or sum(kept) != len(state["event_rows"]) or any(map(gt, kept, counts)):
+        if min(kept) < 0 or sum(kept) > len(state["event_rows"]) or any(map(gt, kept, counts)):
             raise ValueError(f"of {counts} events {kept} cannot be kept in {len(state['event_rows'])} rows")
         self.counts, ends = counts, np.cumsum([0, *kept])
         for k, item in enumerate(self.watch.items):
@@ -98,11 +119,11 @@ class Log:
             self.rows[k] = list(state["event_rows"][ends[k] : ends[k + 1], :width])
 
     @property
-    def stopped(self) -> Any:
-        """When an event has ended the run; None if none has."""
+    def stopped(self) -> NDArray[Any] | None:
+        """The event that has ended the run, (t, q, p); None if none has."""
         for item, count, rows in zip(self.watch.items, self.counts, self.rows, strict=True):
             if item.ends(count):
-                return rows[-1][0]
+                return rows[-1]
         return None
 
     def happened(self) -> dict[str, Happened]:
@@ -124,82 +145,97 @@ class Ended:
 
 
 class Watcher:
-    """Books the events of a run: looks closely at steps, notes what happened, and takes a step through its impacts."""
+    """Books the events of trajectories: looks closely at steps, notes what happened, and takes a step through its
+    impacts.
+
+    Where derivatives are carried there is one trajectory: `saltation` tells how they pass an impact, `along` are those
+    at the start of the step that is looked at, `tangent` those at its end, if it was thrown back.
+    """
 
     def __init__(self, watch: Watch, motion: Motion, n: int, h: Any) -> None:
         self.watch, self.motion, self.n, self.h = watch, motion, n, h
-        self.log = Log(watch, n, motion.dtype)
+        self.logs = [Log(watch, n, motion.dtype) for _ in motion.params]
         self._examine = Examiner(watch, motion)
-        self._signs: NDArray[np.int8] | None = None  # of the event functions at the end of the last step in doubt
-        self._after = -1  # and that step's number
-        self.saltation: Saltation | None = None  # where derivatives are carried, how they pass an impact …
-        self.along: Direction | None = None  # … and those at the start of the step that is looked at
-        self.tangent: FloatArray | None = None  # and at its end, where it was thrown back
-
-    def begin(self, start: Start) -> None:
-        """Refuse a run that begins behind a wall, by more than rounding, or where an event function is no number."""
-        state = np.concatenate([start.q, start.p]).astype(float)
-        radius = 1e-14 * np.abs(np.concatenate([[float(start.t)], state]))
-        row = np.concatenate([[float(start.t)], state, self.motion.params, radius])
-        program = self.watch.bounds
-        found = points.evaluate(program, row[None])[0]
-        for item, g, spread in zip(self.watch.items, *np.split(found, 2), strict=True):
-            if np.isnan(g):
-                raise ValueError(
-                    f"the function of event {item.name!r} is not a number at the start, q = {start.q}, p = {start.p}: "
-                    "its events could not be noticed"
-                )
-            if item.restitution is not None and g < -spread:
-                raise ValueError(
-                    f"the motion begins behind the wall of {item.name!r}, at g = {g:.3g}: an impact keeps it where "
-                    "g ≥ 0. Begin on that side, or give −g"
-                )
+        # The signs of the event functions at the end of the last step that was looked at, and that step's number.
+        self._signs = np.zeros((len(self.logs), len(watch)), np.int8)
+        self._after = np.full(len(self.logs), -1, np.int64)
+        self.saltation: Saltation | None = None
+        self.along: Direction | None = None
+        self.tangent: FloatArray | None = None
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """What the events to come depend on, and those that were."""
-        signs = np.zeros(len(self.watch), np.int8) if self._signs is None else self._signs
-        return {**self.log.state(), "event_signs": np.append(signs.astype(np.int64), self._after)}
+        """What the events to come depend on, and those that were; a row for each trajectory."""
+        logs = [log.state() for log in self.logs]
+        rows = [log["event_rows"] for log in logs]
+        table = np.zeros((len(rows), max(map(len, rows)), 1 + 3 * self.n), rows[0].dtype)
+        for i, some in enumerate(rows):
+            table[i, : len(some)] = some
+        signs = np.concatenate([self._signs.astype(np.int64), self._after[:, None]], axis=1)
+        counts = np.array([log["event_counts"] for log in logs])
+        return {"event_counts": counts, "event_rows": table, "event_signs": signs}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self.log.restore(state)
-        *signs, self._after = state["event_signs"].tolist()
-        self._signs = None if self._after < 0 else np.array(signs, np.int8)
+        for i, log in enumerate(self.logs):
+            log.restore({name: state[name][i] for name in ("event_counts", "event_rows")})
+        self._signs[:], self._after[:] = state["event_signs"][:, :-1], state["event_signs"][:, -1]
 
     def look(
-        self, steps: NDArray[np.int64], starts: NDArray[Any], survey: Survey
-    ) -> tuple[int, NDArray[Any] | Ended] | None:
-        """Note the events of steps from rows (t, q, p), up to the first that ends the run or throws it back.
+        self, who: NDArray[np.intp], steps: NDArray[np.int64], starts: NDArray[Any], survey: Survey
+    ) -> dict[int, tuple[int, NDArray[Any] | Ended]]:
+        """Note the events of steps from rows (t, q, p), one trajectory's after the other's, up to the first that ends
+        its run or throws it back.
 
-        That step's place among those given, with the state at its end if the run goes on; None if there is none.
+        For such a trajectory that step's place among those given, with the state at its end if the run goes on.
         """
-        follows = np.diff(steps, prepend=self._after) == 1
-        found = self._examine(survey, starts, self.h, follows, self._signs)
-        self._signs, self._after = found.end[-1], int(steps[-1])
-        row, ended = self._noted(found, starts, self.h)
-        if ended is None:
-            return None
-        if isinstance(ended, Occurrence):
-            self._after = int(steps[row])
-            return row, self._thrown(found, ended, starts[row])
-        return row, ended
+        first = np.diff(who, prepend=-1) != 0
+        follows = (np.diff(steps, prepend=-1) == 1) & ~first
+        known = {
+            int(row): self._signs[who[row]]
+            for row in np.flatnonzero(first)
+            if self._after[who[row]] >= 0 and steps[row] == self._after[who[row]] + 1
+        }
+        found = self._examine(who, survey, starts, self.h, follows, known)
+        last = np.flatnonzero(np.append(first[1:], True))
+        self._signs[who[last]], self._after[who[last]] = found.end[last], steps[last]
+        halted: dict[int, tuple[int, NDArray[Any] | Ended]] = {}
+        for row, what in self._noted(who, found, starts, self.h).items():
+            i = int(who[row])
+            if isinstance(what, Occurrence):
+                self._after[i] = steps[row]
+                halted[i] = row, self._thrown(i, found, what, starts[row])
+            else:
+                halted[i] = row, what
+        return halted
 
-    def _noted(self, found: Examined, starts: NDArray[Any], length: Any) -> tuple[int, Occurrence | Ended | None]:
-        """Note what was found, up to an impact, which is returned, or to the end of the run."""
-        for one in found.occurrences:
-            if found.unsolved is not None and one.row >= found.unsolved:
-                break
+    def _noted(
+        self, who: NDArray[np.intp], found: Examined, starts: NDArray[Any], length: Any
+    ) -> dict[int, Occurrence | Ended]:
+        """Note what was found, of each trajectory up to an impact or to the end of its run: these, by their rows."""
+        halted: dict[int, Occurrence | Ended] = {}
+        over: set[int] = set()  # trajectories that are at such an end
+        found_there: list[tuple[int, Occurrence | Ended]] = [
+            (row, Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))) for row in found.unsolved
+        ]
+        found_there += [(one.row, one) for one in found.occurrences if one.row not in found.unsolved]
+        for row, one in sorted(found_there, key=lambda pair: pair[0]):
+            i = int(who[row])
+            if i in over:
+                continue
+            if isinstance(one, Ended):
+                halted[row] = one
+                over.add(i)
+                continue
             item = self.watch.items[one.event]
             if item.direction not in (0, one.direction):
                 continue
             if item.restitution is not None:
-                return one.row, one
-            t = starts[one.row, 0] + one.tau * length
-            if self.log.add(one.event, t, one.state):
-                tangent = self._stepped(starts[one.row], one.tau * length, 0.0)
-                return one.row, Ended(Failure(STOPPED, 0.0, 0, 1.0), one.state, tangent)
-        if found.unsolved is not None:
-            return found.unsolved, Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))
-        return 0, None
+                halted[row] = one
+                over.add(i)
+            elif self.logs[i].add(one.event, starts[row, 0] + one.tau * length, one.state):
+                tangent = self._stepped(starts[row], one.tau * length, 0.0)
+                halted[row] = Ended(Failure(STOPPED, 0.0, 0, 1.0), one.state, tangent)
+                over.add(i)
+        return halted
 
     def _stepped(self, start: NDArray[Any], length: Any, ends: Any) -> FloatArray | None:
         """The derivatives a step further on, whose end changes by `ends` along the directions."""
@@ -207,17 +243,20 @@ class Watcher:
             return None
         return self.saltation.stepped(start, length, self.along, ends - self.along.time)
 
-    def _thrown(self, found: Examined, impact: Occurrence, start: NDArray[Any]) -> NDArray[Any] | Ended:
-        """The rest of a step after an impact in it, through all that follow; the state at its end."""
-        n, begin, passed = self.n, start[0], 0 * self.h
+    def _thrown(self, i: int, found: Examined, impact: Occurrence, start: NDArray[Any]) -> NDArray[Any] | Ended:
+        """The rest of a step of trajectory i after an impact in it, through all that follow; the state at its end."""
+        n, begin, passed, who = self.n, start[0], 0 * self.h, np.array([i])
         length, starts = self.h, start[None]
         ends = 0.0 if self.along is None else self.along.time + self.along.longer
         for _ in range(MOST_IMPACTS):
             flight = impact.tau * length
             passed = passed + flight
             t = begin + passed
-            p = self.motion.after_impact(impact.event, t, impact.state)
-            self.log.add(impact.event, t, impact.state, p)
+            try:
+                p = self.motion.after_impact(i, impact.event, t, impact.state)
+            except ArithmeticError:  # no impulse throws it back
+                return Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))
+            self.logs[i].add(impact.event, t, impact.state, p)
             if self.saltation is not None and self.along is not None:
                 at = np.concatenate([[t], impact.state])
                 self.along = self.saltation.thrown(starts[0], flight, impact.event, at, self.along)
@@ -226,19 +265,19 @@ class Watcher:
             signs[impact.event] = 0
             length = self.h - passed
             if abs(length) <= self.motion.eps * abs(self.h):
-                self._signs = signs
+                self._signs[i] = signs
                 self.tangent = None if self.along is None else self.along.state
                 return state
             starts = np.concatenate([[t], state])[None]
-            survey = self.motion.survey(starts, length)
+            survey = self.motion.survey(who, starts, length)
             if (survey.ends != survey.ends).any():
                 return Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))
-            found = self._examine(survey, starts, length, np.array([True]), signs)
+            found = self._examine(who, survey, starts, length, np.array([False]), {0: signs})
             if found.leaving[0, impact.event] < 0:
                 return Ended(Failure(RESTING, 0.0, 0, 0.0))
-            _, ended = self._noted(found, starts, length)
+            ended = self._noted(who, found, starts, length).get(0)
             if ended is None:
-                self._signs = found.end[0]
+                self._signs[i] = found.end[0]
                 self.tangent = self._stepped(starts[0], length, ends)
                 return survey.ends[0]
             if isinstance(ended, Ended):
@@ -249,89 +288,144 @@ class Watcher:
         return Ended(Failure(RESTING, 0.0, 0, 0.0))
 
 
-class WatchedGalerkin(Alone):
-    """A member of the family on a Lagrangian system, in float64, and its events.
+class WatchedGalerkin:
+    """A member of the family on a Lagrangian system, in float64, and its events: one trajectory, or many in lanes.
 
     The native loop asks after every step whether an event may lie in it (`check`), and goes on where none may. Steps
-    in doubt are looked at together, or at once where the run may have to end or be thrown back: then the loop halts
-    with the step solved but not done, so that it goes on, where nothing happened, as if it had not been watched.
+    in doubt are looked at together, or at once where a run may have to end or be thrown back: then the group of lanes
+    halts with the step solved but not done, so that it goes on, where nothing happened, as if it had not been watched.
+
+    A trajectory that is thrown back waits until those beside it have done the step, and begins anew after it.
     """
 
     INTEGERS: tuple[str, ...] = GalerkinStepper.INTEGERS
 
-    def __init__(self, system: Lagrangian, method: Galerkin, start: Start, row: Row, watch: Watch) -> None:
-        self._solver = GalerkinStepper(system, method, start, row, check=check_program(watch, system, method))
+    def __init__(
+        self,
+        system: Lagrangian,
+        method: Galerkin,
+        start: Start,
+        row: Row,
+        watch: Watch,
+        lanes: int = 1,
+        energy: bool = False,
+    ) -> None:
+        check = check_program(watch, system, method)
+        self._solver = GalerkinStepper(system, method, start, row, lanes, energy, check)
         self._motion = GalerkinMotion(system, method, start, watch)
         self.watcher = Watcher(watch, self._motion, system.n, start.h)
-        self.watcher.begin(start)
         self._start, self._n, self._s, self.row = start, system.n, method.s, row
-        self._ended: Ended | None = None
+        self._ended: dict[int, Ended] = {}
+        self._thrown: dict[int, FloatArray] = {}  # those that wait, and where they go on
         if row.varied:
             self.watcher.saltation = Saltation(system, method, watch, start.params)
 
+    def leave(self, status: NDArray[np.int8]) -> None:
+        """Before the first step: which trajectories cannot begin."""
+        self._solver.leave(status)
+
+    @property
+    def done(self) -> int:
+        return self._solver.done
+
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun, solver = self.done, self._solver
-        while self.done < begun + steps and self.failed is None:
-            self.done += solver.advance(begun + steps - self.done, every, first, rows)
-            happened, self.failed = self._look(), solver.failure()
-            if isinstance(happened, Ended):
-                self._ended, self.failed = happened, happened.failure
-            elif happened is not None:
-                self.done += 1
-                t = float(self._start.t + self.done * self._start.h)
-                solver.restart(self.done, happened)
-                solver.run.last[:] = self._motion.lead(np.concatenate([[t], happened]), self.watcher.h)
-                if solver.D is not None:
-                    assert self.watcher.tangent is not None
-                    solver.D[:] = self.watcher.tangent
-                if every and self.done % every == 0:
-                    rows[0, self.done // every - first] = self.row.kept(solver.at()[0])
-        return self.done - begun
+        end = begun + steps
+        while self._thrown or ((solver.status() == GOING_WELL) & (solver.steps() < end)).any():
+            solver.run.advance(end, every, first, rows)
+            self._restart(every, first, rows)
+            self._look()
+        return int(solver.steps().max()) - begun
+
+    def _look(self) -> None:
+        """Look at the steps in doubt; trajectories whose step did not lead to its own end are over, or wait."""
+        run = self._solver.run
+        who, looks = run.looks()
+        if not len(looks):
+            return
+        n, s, count = self._n, self._s, len(looks)
+        starts = np.concatenate([looks[:, 1:2], looks[:, 3 : 3 + 2 * n]], axis=1)
+        z = looks[:, 3 + 2 * n : 3 + 2 * n + s * n].reshape(count, s, n)
+        impulse = looks[:, 3 + (2 + s) * n : 3 + (3 + s) * n]
+        last = looks[:, 3 + (3 + s) * n : 3 + (4 + s) * n]
+        survey = self._motion.survey_solved(who, starts, self.watcher.h, z, impulse, last)
+        self.watcher.along = self._directions()
+        for i, (_, outcome) in self.watcher.look(who, looks[:, 0].astype(np.int64), starts, survey).items():
+            if isinstance(outcome, Ended):
+                self._ended[i] = outcome
+                run.end(i, outcome.failure.status)
+            else:
+                self._thrown[i] = outcome
+                run.end(i)
+                run.halt(i, 2)
+
+    def _restart(self, every: int, first: int, rows: FloatArray) -> None:
+        """Those that wait go on, now that the others beside them have done the step."""
+        solver = self._solver
+        run = solver.run
+        L = run.backend.lanes
+        for i, state in self._thrown.items():
+            step = int(run.counts[i, STEPS]) + 1
+            t = float(self._start.t + step * self._start.h)
+            solver.restart(i, step, state)
+            run.last[i // L, i % L] = self._motion.lead(i, np.concatenate([[t], state]), self.watcher.h)
+            if solver.D is not None:
+                assert self.watcher.tangent is not None
+                solver.D[:] = self.watcher.tangent
+            if every and step % every == 0:
+                rows[i, step // every - first] = self.row.kept(solver.at()[i])
+        self._thrown.clear()
 
     def _directions(self) -> Direction | None:
         """The derivatives at the start of the next step: rows by the state and, if wanted, by the parameters and h."""
         D, n = self._solver.D, self._n
         if D is None:
             return None
-        params = np.zeros((len(D), len(self._motion.params)))
+        params = np.zeros((len(D), self._motion.params.shape[1]))
         time, longer = np.zeros(len(D)), np.zeros(len(D))
         if len(D) > 2 * n:
             params[2 * n : -1], time[-1], longer[-1] = np.eye(len(D) - 2 * n - 1), self.done, 1.0
         return Direction(D.copy(), time, params, longer)
 
-    def _look(self) -> NDArray[Any] | Ended | None:
-        """Look at the steps in doubt; where the one at which the run halts led, if not to its own end."""
-        looks = self._solver.looks()
-        if not len(looks):
-            return None
-        n, s, count = self._n, self._s, len(looks)
-        starts = np.concatenate([looks[:, 1:2], looks[:, 3 : 3 + 2 * n]], axis=1)
-        z = looks[:, 3 + 2 * n : 3 + 2 * n + s * n].reshape(count, s, n)
-        impulse = looks[:, 3 + (2 + s) * n : 3 + (3 + s) * n]
-        last = looks[:, 3 + (3 + s) * n : 3 + (4 + s) * n]
-        survey = self._motion.survey_solved(starts, self.watcher.h, z, impulse, last)
-        self.watcher.along = self._directions()
-        found = self.watcher.look(looks[:, 0].astype(np.int64), starts, survey)
-        return None if found is None else found[1]
+    def steps(self) -> NDArray[np.int64]:
+        return self._solver.steps()
+
+    def status(self) -> NDArray[np.int8]:
+        return self._solver.status()
 
     def at(self) -> FloatArray:
-        if self._ended is None or self._ended.state is None:
-            return self._solver.at()
-        found, D = self._ended.state[None], self._ended.tangent
-        return found if D is None else np.hstack([found, D.reshape(1, -1)])
+        found = self._solver.at()
+        for i, ended in self._ended.items():
+            if ended.state is not None:
+                D = [] if ended.tangent is None else [ended.tangent.ravel()]
+                found[i] = np.concatenate([ended.state, *D])
+        return found
+
+    def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return self._solver.spent()
 
     def counts(self) -> dict[str, Any]:
         return self._solver.counts()
 
+    def failure(self) -> Failure | None:
+        return next((ended.failure for ended in self._ended.values()), self._solver.failure())
+
+    def finish(self, standing: Any) -> None:
+        self._solver.finish(standing)
+
     def state(self) -> dict[str, NDArray[Any]]:
-        own = {"event_lead": self._solver.run.last.copy(), **self.watcher.state()}
-        return self._solver.state() | {name: array[None] for name, array in own.items()}
+        lead = self._solver.run.last.reshape(-1, self._n)[: self._solver.size].copy()
+        return self._solver.state() | {"event_lead": lead, **self.watcher.state()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._solver.restore(state)
-        self.done = int(self._solver.steps()[0])
-        self._solver.run.last[:] = state["event_lead"][0]
-        self.watcher.restore({name: array[0] for name, array in state.items()})
+        L = self._solver.run.backend.lanes
+        for i, lead in enumerate(state["event_lead"]):
+            self._solver.run.last[i // L, i % L] = lead
+        self.watcher.restore(state)
+        for i, log in enumerate(self.watcher.logs):
+            if log.stopped is not None:
+                self._ended[i] = Ended(Failure(STOPPED, 0.0, 0, 1.0), log.stopped[1:])
 
 
 class WatchedStates(Alone):
@@ -341,16 +435,15 @@ class WatchedStates(Alone):
     zero. Where the run is thrown back, another stepper begins.
     """
 
-    INTEGERS: tuple[str, ...] = ("steps", "origin")
+    INTEGERS: tuple[str, ...] = ("steps", "origin", "last_count")
 
     def __init__(self, make: Make, mechanics: Any, reals: Reals, start: Start, row: Row, watch: Watch) -> None:
         self._make, self._reals, self._start, self._n, self.row = make, reals, start, len(start.q), row
         with reals.working():
             self._motion = DetachedMotion(make, mechanics, reals, start, watch)
             self.watcher = Watcher(watch, self._motion, self._n, start.h)
-            self.watcher.begin(start)
             self._inner = make(start.t, start.q, start.p, start.h)
-        self._states = np.concatenate([start.q, start.p])[None]  # the last, at most three, since the run was thrown
+        self._states = np.concatenate([start.q, start.p])[None]  # the last, at most so many, since the run was thrown
         self._origin = 0  # steps after which the stepper at work began
         self._ended: Ended | None = None
         self._before: dict[str, Any] = {}  # what steppers counted that the run has left
@@ -380,7 +473,7 @@ class WatchedStates(Alone):
         if outcome is None or isinstance(outcome, Ended):
             done, self._ended = step - begun, outcome
             self.failed = inner.failure() if outcome is None else outcome.failure
-            self._states = states[: len(self._states) + done][-3:]
+            self._states = states[: len(self._states) + done][-LAST_STATES:]
         else:
             done = step + 1 - begun
             buffer[done - 1] = outcome
@@ -391,28 +484,29 @@ class WatchedStates(Alone):
     def _look(self, states: NDArray[Any], done: int) -> tuple[int, NDArray[Any] | Ended] | None:
         """Look at the last `done` steps between these states; that which ended early or was thrown back, and how."""
         watcher, h = self.watcher, self._start.h
-        count = len(states)
         step = np.arange(self.done, self.done + done)
-        begin = count - 1 - done
+        begin = len(states) - 1 - done
         t = self._start.t + np.arange(self.done - begin, self.done + done + 1) * h
         curve = neighbours_curve(t.astype(float), float(h), states.astype(float), begin)
-        near, turning = surveyed(watcher.watch, curve, self._motion.params)
-        values = self._motion.values(t[begin:], states[begin:])
+        params = np.broadcast_to(self._motion.params, (done, self._motion.params.shape[1]))
+        near, turning = surveyed(watcher.watch, curve, params)
+        values = self._motion.values(np.zeros(done + 1, np.intp), t[begin:], states[begin:])
         sides = np.where(values > 0, 1, np.where(values < 0, -1, 0))
         near |= ~(sides[:-1] * sides[1:] > 0)  # whatever the curve through the states tells
-        if count < 4:
-            near[:] = turning[:] = True
+        young = slice(max(0, LAST_STATES - 1 - begin))  # steps with too few before them for a curve to be trusted
+        near[young] = turning[young] = True
         rows = np.flatnonzero(near.any(axis=1))
         if not len(rows):
             return None
         starts = np.concatenate([t[begin + rows, None], states[begin + rows]], axis=1)
         ends = states[begin + rows + 1]
+        who = np.zeros(len(rows), np.intp)
 
         def some(of: NDArray[np.intp]) -> Curve:
             return Curve(curve.t[rows[of]], curve.h, curve.coefficients[rows[of]], curve.off[rows[of]])
 
         survey = Survey(values[rows], values[rows + 1], near[rows], turning[rows], ends, some)
-        found = watcher.look(step[rows], starts, survey)
+        found = watcher.look(who, step[rows], starts, survey).get(0)
         return None if found is None else (int(step[rows[found[0]]]), found[1])
 
     def _throw(self, step: int, state: NDArray[Any]) -> None:
@@ -428,17 +522,19 @@ class WatchedStates(Alone):
 
     def state(self) -> dict[str, NDArray[Any]]:
         inner = {f"inner_{name}": array for name, array in self._inner.state().items()}
-        own = {"last_states": self._states, "integers": np.array([self.done, self._origin]), **self.watcher.state()}
-        return inner | {name: array[None].copy() for name, array in own.items()}
+        count = len(self._states)
+        last = np.concatenate([self._states, np.repeat(self._states[:1], LAST_STATES - count, axis=0)])
+        own = {"last_states": last[None], "integers": np.array([[self.done, self._origin, count]])}
+        return inner | own | self.watcher.state()
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         with self._reals.working():
-            own = {name: array[0] for name, array in state.items()}
-            self.done, step = own["integers"].tolist()
-            self._throw(step, own["last_states"][-1])
-            self._states, self._before = own["last_states"].copy(), {}
+            self.done, step, count = state["integers"][0].tolist()
+            last = state["last_states"][0, :count].copy()
+            self._throw(step, last[-1])
+            self._states, self._before = last, {}
             self._inner.restore({name[6:]: array for name, array in state.items() if name.startswith("inner_")})
-            self.watcher.restore(own)
+            self.watcher.restore(state)
 
     def counts(self) -> dict[str, Any]:
         now = self._inner.counts()

@@ -16,7 +16,7 @@ from leastaction.linear.highest import estimate
 from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import stable_alternative, stable_intervals
 from leastaction.linear.system import ALL_MODES
-from leastaction.methods import Galerkin
+from leastaction.methods import Composition, Galerkin, RungeKutta4
 from leastaction.step.kronecker import kronecker_of
 
 FloatArray = NDArray[np.float64]
@@ -96,13 +96,17 @@ def _damped_limit(propagator: Propagator, damping: Rayleigh) -> float:
 def _damped_stable(propagator: Propagator, omega: FloatArray, damping: Rayleigh) -> NDArray[np.bool_]:
     """For each ω: is the mode's step stable?"""
     method, h = propagator.method, propagator.h
-    if isinstance(method, Galerkin):
-        return _damped_modes_stable(method, h, omega, damping)
-    return _damped_modes_stable_rk4(h, omega, damping)
+    if isinstance(method, RungeKutta4):
+        return _damped_modes_stable_rk4(h, omega, damping)
+    root, parts = (method.root, method.parts) if isinstance(method, Composition) else (method, np.ones(1))
+    step = np.broadcast_to(np.eye(2), (len(omega), 2, 2))
+    for part in parts:
+        step = _damped_modes(root, part * h, omega, damping) @ step
+    return _both_inside(step)
 
 
-def _damped_modes_stable(method: Galerkin, h: float, omega: FloatArray, damping: Rayleigh) -> NDArray[np.bool_]:
-    """For each ω: are both eigenvalues of one mode's step inside the unit circle? |trace| ≤ 1 + det and det ≤ 1."""
+def _damped_modes(method: Galerkin, h: float, omega: FloatArray, damping: Rayleigh) -> FloatArray:
+    """For each ω the step of one mode with unit mass, as a matrix on (q, p), (K, 2, 2)."""
     small = kronecker_of(method)
     x2, c = (h * omega) ** 2, h * (damping.alpha + damping.beta * omega**2)
     N = small.A - c[:, None, None] * small.D - x2[:, None, None] * small.B
@@ -111,8 +115,13 @@ def _damped_modes_stable(method: Galerkin, h: float, omega: FloatArray, damping:
     right[:, -1, 1] = 1.0
     z = np.linalg.solve(N, right)
     dp = -x2[:, None] * (np.array([1.0, 0.0]) + small.mean @ z) - c[:, None] * z[:, -1]
-    trace = 2 + z[:, -1, 0] + dp[:, 1]
-    determinant = (1 + z[:, -1, 0]) * (1 + dp[:, 1]) - z[:, -1, 1] * dp[:, 0]
+    rows = [1 + z[:, -1, 0], h * z[:, -1, 1]], [dp[:, 0] / h, 1 + dp[:, 1]]
+    return np.moveaxis(np.array(rows), 2, 0)
+
+
+def _both_inside(step: FloatArray) -> NDArray[np.bool_]:
+    """Of each matrix: are both eigenvalues inside the unit circle? |trace| ≤ 1 + det and det ≤ 1."""
+    trace, determinant = np.trace(step, axis1=1, axis2=2), np.linalg.det(step)
     slack = 1e-12
     return np.asarray((np.abs(trace) <= 1 + determinant + slack) & (determinant <= 1 + slack))
 

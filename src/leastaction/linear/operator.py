@@ -20,8 +20,8 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 from numpy.typing import NDArray
 
-from leastaction.methods import Galerkin, Method, RungeKutta4
-from leastaction.numbers.conversion import ball_array, identity
+from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
+from leastaction.numbers.conversion import ball_array, balls, identity
 from leastaction.numbers.precision import flint_bits
 from leastaction.step.form import Samples, samples
 from leastaction.step.kronecker import kronecker
@@ -71,7 +71,41 @@ def operator(method: Method, h: float, M: FloatArray, K: FloatArray, C: FloatArr
 
 def step_matrices(method: Method, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
     """The step of the method, at flint's working precision."""
+    if isinstance(method, Composition):
+        return _composed(method, h, M, K, C)
     return _galerkin(method, h, M, K, C) if isinstance(method, Galerkin) else _rk4(method, h, M, K, C)
+
+
+def _composed(method: Composition, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
+    """The steps of a composition one after the other; of z the end alone, and the loads of all nodes in their order."""
+    factors = balls(method.factors(round(ctx.prec * DIGITS_PER_BIT) + 2))
+    made: dict[float, StepMatrices] = {}
+    n, nodes = M.nrows(), 0
+    steps = []
+    for part, factor in zip(method.parts.tolist(), factors, strict=True):
+        if part not in made:  # factors repeat
+            made[part] = step_matrices(method.root, (h * factor).mid(), M, K, C)
+        steps.append(made[part])
+        nodes += len(made[part].c)
+    one, zero = identity(n), arb_mat(n, n)
+
+    def unit(k: int) -> Any:
+        return _blocks([[one if i == k else zero for i in range(2 + nodes)]])
+
+    q, p, offset, before = unit(0), unit(1), arb(0), 0
+    c: list[Any] = []
+    for factor, step in zip(factors, steps, strict=True):
+        r = len(step.c)
+        given = _stacked([q, p, *(unit(2 + before + i) for i in range(r))])
+        q = (q + arb_mat(step.z.tolist()[-n:]) * given).mid()
+        p = (p + step.dp * given).mid()
+        c += [(offset + factor * x).mid() for x in step.c]
+        offset, before = offset + factor, before + r
+    return StepMatrices((q - unit(0)).mid(), (p - unit(1)).mid(), c)
+
+
+def _stacked(parts: list[Any]) -> Any:
+    return arb_mat([row for part in parts for row in part.tolist()])
 
 
 def _galerkin(method: Galerkin, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.linear.forcing import checked
 from leastaction.linear.operator import Operator, operator
 from leastaction.linear.solves import Solves, solves
-from leastaction.methods import Galerkin, Method
+from leastaction.methods import Composition, Galerkin, Method
 from leastaction.methods import method as by_name
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ class Propagator:
         self.system, self.method, self.h = system, by_name(method), float(h)
         if not np.isfinite(self.h) or self.h == 0:
             raise ValueError(f"the step h must be finite and not zero; got {h!r}")
-        size = system.n * (self.method.s if isinstance(self.method, Galerkin) else 1)
+        root = self.method.root if isinstance(self.method, Composition) else self.method
+        size = system.n * (root.s if isinstance(root, Galerkin) else 1)
         self.small = not system.sparse and system.n <= SMALL and size <= SMALL_BLOCK
         self._power: tuple[int, FloatArray] | None = None
 
@@ -109,8 +110,8 @@ class Propagator:
 
         From q = 0 a step moves by 2 ξ p, and from p = 0 it changes the momentum by −2 ζ q: two half states give φ.
         """
-        if self.system.C is not None or not isinstance(self.method, Galerkin):
-            raise ValueError("φ is conserved by the members PsNrQu on systems without damping")
+        if self.system.C is not None or not isinstance(self.method, Galerkin) or not self.method.symmetric:
+            raise ValueError("φ is conserved by the symmetric members PsNrQu on systems without damping")
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         zero = np.zeros_like(q)
         return float(p @ self._increments(zero, p, None)[0] - q @ self._increments(q, zero, None)[1]) / 4

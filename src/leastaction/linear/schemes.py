@@ -122,7 +122,7 @@ def members(method: Method | str, M: Any, K: Any, h: float) -> Scheme:
     Y = −(N₁₁ + N₁₀).
     """
     method = by_name(method)
-    if not isinstance(method, Galerkin):
+    if not isinstance(method, Galerkin) or not method.symmetric:
         raise ValueError(f"{method.name} is not symmetric and has no X and Y; take a member PsNrQu")
     M, K = _full(M), _full(K)
     table, n, s = method.table, len(M), method.s

@@ -20,7 +20,7 @@ from leastaction.linear.factor import Factor, factor
 from leastaction.linear.forcing import Rayleigh
 from leastaction.linear.matrices import is_sparse
 from leastaction.linear.shifts import shifts
-from leastaction.methods import Galerkin, Method, RungeKutta4
+from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
 from leastaction.step.kronecker import kronecker_of
 
 if TYPE_CHECKING:
@@ -182,8 +182,31 @@ class RungeKutta(Solves):
         return z, dp
 
 
+class Composed(Solves):
+    """The steps of a composition, one after the other; factors that repeat share their solves."""
+
+    def __init__(self, system: Quadratic, method: Composition, h: float) -> None:
+        made = {part: solves(system, method.root, part * h) for part in set(method.parts.tolist())}
+        self.steps = [made[part] for part in method.parts.tolist()]
+        offsets = np.concatenate([[0.0], np.cumsum(method.parts)[:-1]])
+        parts = zip(offsets, method.parts, self.steps, strict=True)
+        self.c = np.concatenate([offset + part * step.c for offset, part, step in parts])
+        self.factors = [factor for step in made.values() for factor in step.factors]
+        self.how = f"{len(self.steps)} steps, each {self.steps[0].how}"
+
+    def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
+        z, dp, before = np.zeros_like(q), np.zeros_like(p), 0
+        for step in self.steps:
+            own = None if F is None else F[before : before + len(step.c)]
+            change = step.increments(q + z, p + dp, own)
+            z, dp, before = z + change[0], dp + change[1], before + len(step.c)
+        return z, dp
+
+
 def solves(system: Quadratic, method: Method, h: float) -> Solves:
     """The cheapest stable way to apply the method to the system."""
+    if isinstance(method, Composition):
+        return Composed(system, method, h)
     if not isinstance(method, Galerkin):
         return RungeKutta(system, method, h)
     if system.C is None or isinstance(system.C, Rayleigh):

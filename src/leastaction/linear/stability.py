@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from leastaction.methods import Galerkin, Method
+from leastaction.methods import Galerkin, Method, RungeKutta4
 from leastaction.methods import method as by_name
 from leastaction.oscillator import bands, exact_step
 
@@ -20,7 +20,7 @@ def stable_intervals(method: Method | str) -> tuple[Interval, ...]:
     (((0.0, inf),), ((0.0, 2.0),))
     """
     method = by_name(method)
-    if not isinstance(method, Galerkin):
+    if isinstance(method, RungeKutta4):
         return ((0.0, math.sqrt(8.0)),)  # RK4: |1 + ix − x²/2 − ix³/6 + x⁴/24| ≤ 1 up to x = 2√2
     roots, positive = bands(exact_step(method).rho)
     ends = [0.0, *map(float, roots), math.inf]

@@ -1,7 +1,22 @@
 """Methods are data: a table and a name. One registry serves integration, tests, command line and documentation."""
 
-from leastaction.methods.galerkin import Galerkin, Table, galerkin
-from leastaction.methods.registry import ALIASES, Method, family, method
+from leastaction.methods.composition import Composition, compose
+from leastaction.methods.galerkin import Branch, Galerkin, Table, galerkin
+from leastaction.methods.registry import ALIASES, Method, family, method, with_branch
 from leastaction.methods.rk4 import RungeKutta4, rk4
 
-__all__ = ["ALIASES", "Galerkin", "Method", "RungeKutta4", "Table", "family", "galerkin", "method", "rk4"]
+__all__ = [
+    "ALIASES",
+    "Branch",
+    "Composition",
+    "Galerkin",
+    "Method",
+    "RungeKutta4",
+    "Table",
+    "compose",
+    "family",
+    "galerkin",
+    "method",
+    "rk4",
+    "with_branch",
+]

@@ -18,17 +18,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.numbers.precision import mpmath_digits
-from leastaction.quadrature import FLOAT64_DIGITS, GUARD_DIGITS, Quadrature, gauss, lagrange_basis, lobatto, rounded
+from leastaction.quadrature import (
+    FLOAT64_DIGITS,
+    GUARD_DIGITS,
+    Quadrature,
+    gauss,
+    lagrange_basis,
+    lobatto,
+    rounded,
+)
 
 FloatArray = NDArray[np.float64]
 
+Branch = Literal["followed", "any"]
 EPS = 2.0**-52
 
 
@@ -52,6 +61,7 @@ class Table:
     slope: FloatArray
     modes: FloatArray
     growth: FloatArray
+    symmetric: bool = True
 
     def __post_init__(self) -> None:
         eps = np.finfo(float).eps
@@ -60,8 +70,8 @@ class Table:
             "the weights sum to one": abs(self.b.sum() - 1) < 4 * r * eps,
             "the basis sums to one": np.abs(self.l.sum(axis=1) - 1).max() < 8 * s * eps,
             "the derivatives sum to zero": np.abs(self.dl.sum(axis=1)).max() < 8 * s * eps * np.abs(self.dl).max(),
-            "the nodes are symmetric": np.abs(self.c + self.c[::-1] - 1).max() < 2 * eps,
-            "the weights are symmetric": bool((self.b == self.b[::-1]).all()),
+            "the nodes are symmetric": not self.symmetric or np.abs(self.c + self.c[::-1] - 1).max() < 4 * eps,
+            "the weights are symmetric": not self.symmetric or np.abs(self.b - self.b[::-1]).max() < 4 * eps,
             "the control points are symmetric": np.abs(self.d + self.d[::-1] - 1).max() < 2 * eps,
         }
         for claim, holds in checks.items():
@@ -87,7 +97,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Galerkin:
-    """PsNrQu: degree s, r quadrature nodes, quadrature order u. Symplectic, symmetric, order min(2s, u).
+    """PsNrQu: degree s, r quadrature nodes, quadrature order u. Symplectic, order min(2s, u); symmetric if the rule is.
+
+    The equations of a coarse step have several roots: the one taken is followed from h → 0, or, with the branch "any",
+    what Newton's iteration finds.
 
     >>> galerkin(2, lobatto(3)).name
     'P2N3Q4Lob'
@@ -95,6 +108,7 @@ class Galerkin:
 
     s: int
     rule: Quadrature
+    branch: Branch = "followed"
 
     @property
     def name(self) -> str:
@@ -105,6 +119,17 @@ class Galerkin:
         """min(2s, u), the order measured in the Galerkin paper's section 5 and by this project's tests."""
         return min(2 * self.s, self.rule.order)
 
+    @property
+    def symmetric(self) -> bool:
+        """Whether a step of −h undoes a step of h."""
+        return self.rule.symmetric
+
+    @property
+    def text(self) -> str:
+        """What `la.method` makes it from again: its name, and behind it nodes and weights of one's own."""
+        own = "" if self.branch == "followed" else ", any branch"
+        return f"P{self.s}N{self.rule.r}Q{self.rule.order}{self.rule.text}{own}"
+
     @cached_property
     def table(self) -> Table:
         """The table in float64, every entry correctly rounded; those of l_0 and l_s to multiples of ε, so that
@@ -113,20 +138,27 @@ class Galerkin:
         entries = {name: rounded(array) for name, array in self.exact_table().items()}
         ends = entries["l"].copy()
         ends[:, [0, -1]] = np.rint(ends[:, [0, -1]] / EPS) * EPS
-        return Table(**{**entries, "l": ends})
+        return Table(**{**entries, "l": ends}, symmetric=self.symmetric)
 
     def exact_table(self, digits: int = FLOAT64_DIGITS) -> dict[str, Any]:
         """The entries of `Table` as mpmath numbers, correct to `digits` and a few more."""
         return _exact_table(self.s, self.rule, digits)
 
     def __repr__(self) -> str:
-        return self.name
+        return self.name if self.branch == "followed" else f"{self.name}, any branch"
 
 
 def galerkin(s: int, rule: Quadrature) -> Galerkin:
-    """The member of the family with polynomials of degree s and this quadrature rule."""
+    """The member of the family with polynomials of degree s and this quadrature rule.
+
+    >>> import leastaction as la
+    >>> la.galerkin(2, la.radau(2)), la.galerkin(2, la.radau(2)).order
+    (P2N2Q3RadR, 3)
+    """
     if not isinstance(rule, Quadrature):
-        raise TypeError(f"expected a quadrature rule, as from la.gauss(r) or la.lobatto(r); got {rule!r}")
+        raise TypeError(
+            f"expected a quadrature rule, as from la.gauss(r), la.lobatto(r) or la.rule(c, b); got {rule!r}"
+        )
     if isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 1:
         raise ValueError(f"the degree s must be an integer, at least 1; got {s!r}")
     if rule.r < s:
@@ -135,7 +167,27 @@ def galerkin(s: int, rule: Quadrature) -> Galerkin:
             f"some of the {s} velocity unknowns do not enter the discrete action, so a step has no unique solution. "
             f"Use r ≥ {s}, for example P{s}N{s}Q{2 * s}Gau."
         )
-    return Galerkin(int(s), rule)
+    made = Galerkin(int(s), rule)
+    if rule.given is not None:
+        _check_own(made)
+    return made
+
+
+def _check_own(made: Galerkin) -> None:
+    """Refuse what no ready rule does: velocities that are not integrated exactly, a kinetic energy that is not one."""
+    s, u = made.s, made.rule.order
+    if u < s:
+        raise ValueError(
+            f"{made.name}: the rule has order u = {u}, and does not integrate velocities of degree {s - 1} exactly; "
+            f"that needs u ≥ {s}. Change its weights, or take a lower degree"
+        )
+    table = made.table
+    least = np.linalg.eigvalsh((table.b[:, None] * table.dl[:, 1:]).T @ table.dl[:, 1:])[0]
+    if least < 1e-12:
+        raise ValueError(
+            f"{made.name}: with these weights the discrete kinetic energy of some motion is not positive (its least "
+            f"eigenvalue is {least:.2g}), so a step has no unique solution. Take positive weights, or a lower degree"
+        )
 
 
 @lru_cache(maxsize=64)

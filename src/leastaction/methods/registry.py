@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import get_args
 
-from leastaction.methods.galerkin import Galerkin, galerkin
+from leastaction.methods.composition import KNOWN, Composition, compose, made_of
+from leastaction.methods.galerkin import Branch, Galerkin, galerkin
 from leastaction.methods.rk4 import RungeKutta4, rk4
-from leastaction.quadrature import gauss, lobatto
+from leastaction.numbers.notation import exact
+from leastaction.quadrature import READY, Quadrature, chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 
-Method = Galerkin | RungeKutta4
+Method = Galerkin | Composition | RungeKutta4
+ANY_BRANCH = ", any branch"
 
 ALIASES: dict[str, Method] = {
     "midpoint": galerkin(1, gauss(1)),
@@ -31,7 +37,17 @@ _FAMILIES = {  # names of many methods: which one?
     "la.galerkin(s, la.lobatto(s))",
 }
 
-_FAMILY_NAME = re.compile(r"P(\d+)N(\d+)Q(\d+)(Gau|Lob)?", re.IGNORECASE)
+_FAMILY_NAME = re.compile(rf"P(\d+)N(\d+)Q(\d+)({'|'.join(READY)})?", re.IGNORECASE)
+_OWN = re.compile(r"P(\d+)N\d+Q\d+([A-Za-z]+)\[([^;]+);([^;]+?)(; floats)?\]")
+_COMPOSED = re.compile(rf"(compose|{'|'.join(KNOWN)})\((.*)\)")
+_RULES: dict[str, Callable[[int], Quadrature]] = {
+    "gau": gauss,
+    "lob": lobatto,
+    "radl": partial(radau, end="left"),
+    "radr": partial(radau, end="right"),
+    "che": chebyshev,
+    "cle": clenshaw_curtis,
+}
 
 
 def family(max_s: int = 5, max_r: int | None = None) -> Iterator[Galerkin]:
@@ -51,15 +67,21 @@ def method(name: str | Method) -> Method:
     >>> method("P3N4Q6Lob").order
     6
     """
-    if isinstance(name, Galerkin | RungeKutta4):
+    if isinstance(name, Galerkin | Composition | RungeKutta4):
         return name
     if not isinstance(name, str):
         raise TypeError(f"expected a method or its name, such as 'simpson' or 'P3N4Q6Lob'; got {name!r}")
     key = name.strip().lower().replace("ö", "o").replace("_", "-").replace(" ", "-")
     if key in ALIASES:
         return ALIASES[key]
+    if match := _COMPOSED.fullmatch(name.strip()):
+        return _composed(*match.groups())
+    if name.endswith(ANY_BRANCH):
+        return with_branch(name.removesuffix(ANY_BRANCH), "any")
     if match := _FAMILY_NAME.fullmatch(name.strip()):
         return _member(name.strip(), *match.groups())
+    if match := _OWN.fullmatch(name.strip()):
+        return _own(*match.groups())
     if key in _FAMILIES:
         raise ValueError(_FAMILIES[key])
     known = [*ALIASES, *(member.name for member in family())]
@@ -67,21 +89,55 @@ def method(name: str | Method) -> Method:
     hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
     raise ValueError(
         f"unknown method {name!r}. {hint}Known are {', '.join(ALIASES)}, "
-        "and PsNrQu with Gau or Lob, such as 'P3N4Q6Lob'."
+        "and PsNrQu with Gau, Lob, RadL, RadR, Che or Cle, such as 'P3N4Q6Lob'."
     )
 
 
-def _member(name: str, s: str, r: str, u: str, rule: str | None) -> Galerkin:
+def with_branch(name: str | Method, branch: Branch) -> Method:
+    """The same method with another choice of roots."""
+    if branch not in get_args(Branch):
+        raise ValueError(f"branch must be 'followed' or 'any'; got {branch!r}")
+    chosen = method(name)
+    if isinstance(chosen, Galerkin):
+        return replace(chosen, branch=branch)
+    if isinstance(chosen, Composition):
+        base = with_branch(chosen.base, branch)
+        assert not isinstance(base, RungeKutta4)
+        return replace(chosen, base=base)
+    if branch == "any":
+        raise ValueError(f"{chosen.name} solves no equations, so that there are no branches: leave branch= out")
+    return chosen
+
+
+def _member(name: str, s: str, r: str, u: str, suffix: str | None) -> Galerkin:
     rules = []
-    if int(r) >= 1 and (rule or "gau").lower() == "gau":
-        rules.append(gauss(int(r)))
-    if int(r) >= 2 and (rule or "lob").lower() == "lob":
-        rules.append(lobatto(int(r)))
+    for key in [suffix.lower()] if suffix else ["gau", "lob"]:
+        if int(r) >= (2 if key in ("lob", "cle") else 1):
+            rules.append(_RULES[key](int(r)))
     for candidate in rules:
         if candidate.order == int(u):
             return galerkin(int(s), candidate)
     orders = " or ".join(f"P{s}N{r}Q{candidate.order}{candidate.family}" for candidate in rules)
     raise ValueError(
-        f"{name!r} does not exist: a rule of {r} points has order u = 2r (Gauss) or 2r − 2 (Lobatto, r ≥ 2)"
-        + (f"; did you mean {orders}?" if orders else ".")
+        f"{name!r} does not exist: a rule of {r} points has order u = 2r (Gau), 2r − 2 (Lob, r ≥ 2), 2r − 1 (RadL, "
+        "RadR), and r or r + 1, whichever is even (Che; Cle, r ≥ 2)" + (f"; did you mean {orders}?" if orders else ".")
     )
+
+
+def _own(s: str, name: str, c: str, b: str, floats: str | None) -> Galerkin:
+    """A member with a rule of one's own, from its text."""
+    nodes, weights = ([x.strip() for x in numbers.split(",")] for numbers in (c, b))
+    made = rule(nodes, weights, name)
+    return galerkin(int(s), replace(made, floats=True) if floats else made)
+
+
+def _composed(kind: str, inside: str) -> Composition:
+    """A composition from its text."""
+    if kind != "compose":
+        return compose(inside, kind)
+    floats = inside.endswith("; floats")
+    base, _, numbers = inside.removesuffix("; floats").rpartition(";")
+    chosen = method(base)
+    if not isinstance(chosen, Galerkin | Composition):
+        raise ValueError(f"{chosen.name} is not composed")
+    return made_of(chosen, tuple(exact(x.strip()) for x in numbers.split(",")), floats)

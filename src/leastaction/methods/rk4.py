@@ -40,8 +40,18 @@ class RungeKutta4:
         return "rk4" if self.form == "hamilton" else "rk4-lagrange"
 
     @property
+    def text(self) -> str:
+        """What `la.method` makes it from again."""
+        return self.name
+
+    @property
     def order(self) -> int:
         return 4
+
+    @property
+    def branch(self) -> Literal["followed"]:
+        """There are no equations to solve, so that there is one branch."""
+        return "followed"
 
     @property
     def nodes(self) -> Row:

@@ -4,12 +4,12 @@ plan        what was asked, checked once
 starts      where trajectories begin
 standing    where they stand: all that the next step depends on
 batches     trajectories at work: in lanes, or one by one
-watched     … and what is computed on the way (`reductions`, `refine`)
+watched     … and the range of the energy on the way (`reductions`)
 drive       the loop: pieces, progress, Ctrl-C, threads; `cluster` for those of others
 memory, archive   the sinks; `view` is what an archive shows
 """
 
-from leastaction.run.reductions import Crossings, EnergyRange, FirstCrossing, Section
+from leastaction.run.reductions import EnergyRange
 from leastaction.run.standing import Status
 
-__all__ = ["Crossings", "EnergyRange", "FirstCrossing", "Section", "Status"]
+__all__ = ["EnergyRange", "Status"]

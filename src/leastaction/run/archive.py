@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import events as happening
-from leastaction.backends.layout import MOST_EVENTS
 from leastaction.backends.rows import Row
 from leastaction.backends.status import Failure
 from leastaction.methods import method
@@ -37,11 +36,10 @@ from leastaction.numbers.notation import to_text
 from leastaction.numbers.precision import libraries
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.program import Program
-from leastaction.reading import EXPANSION, entry, floats, integer, listing, mapping, numbers, real, text
+from leastaction.reading import entry, floats, integer, listing, mapping, numbers, real, text
 from leastaction.run.batches import check_state, lanes, state_size
 from leastaction.run.drive import Part
 from leastaction.run.plan import Plan
-from leastaction.run.reductions import Event, Watch
 from leastaction.run.standing import Block, Standing, Status
 from leastaction.run.starts import Starts
 from leastaction.store import texts
@@ -52,15 +50,13 @@ from leastaction.systems import System, from_record
 from leastaction.version import __version__
 
 PATH, ENSEMBLE = "path", "ensemble"
-KINDS = ("energy", "first", "section")
 CHECKPOINT_SECONDS = 2.0  # at most so much of a run is lost when it is killed
 STANDING_BYTES = 2**22  # of a chunk of trajectories, in its checkpoints
 BLOCK_BYTES = 2**19  # of a block of rows; its compression and its file cost less than one percent of making it
 USUAL_ROWS, LARGE_BLOCK_BYTES = 64, 2**22  # of larger rows a block has so many, if they stay below this
 TABLE_BYTES = 2**22  # of a chunk of the arrays for other readers
 SMALLEST_TABLE_BYTES = 2**16  # where a run is short, since it may be continued
-# An archive of more trajectories has at least a byte for each; one of more bytes of crossings a tenth of them.
-FEW_TRAJECTORIES, FEW_BYTES = 10**5, 2**28
+FEW_TRAJECTORIES = 10**5  # an archive of more has at least a byte for each
 
 
 class Disk:
@@ -84,13 +80,12 @@ class Disk:
         return disk
 
     def _check_size(self) -> None:
-        """Refuse more trajectories, or records of crossings, than the archive's files can be of."""
-        records = 8 * self.size * self.plan.watch.records * (1 + 2 * self.plan.row.n)
-        if self.size <= FEW_TRAJECTORIES and records <= FEW_BYTES:
+        """Refuse more trajectories than the archive's files can be of."""
+        if self.size <= FEW_TRAJECTORIES:
             return
         there = sum(file.stat().st_size for file in self.archive.path.rglob("*") if file.is_file())
-        if self.size > max(FEW_TRAJECTORIES, there) or records > max(FEW_BYTES, EXPANSION * there):
-            raise ValueError(f"it tells of {self.size} trajectories and {records} bytes of crossings in {there} bytes")
+        if self.size > there:
+            raise ValueError(f"it tells of {self.size} trajectories in {there} bytes")
 
     @classmethod
     @contextmanager
@@ -198,7 +193,7 @@ class Disk:
         if extra := [name for name in checkpoint.state if not name.startswith(("state_", "found_"))]:
             raise ValueError(f"it holds {extra[0]!r}")
         standing = standing_of(checkpoint)
-        for name in ("steps", "iterations", "continued", "counts"):
+        for name in ("steps", "iterations", "continued"):
             if (getattr(standing, name) < 0).any():
                 raise ValueError(f"{name} must not be negative")
         if not np.isin(standing.status, list(Status)).all():
@@ -212,6 +207,10 @@ class Disk:
             raise ValueError("the state must hold numbers of the run, floats and integers")
         if any(array.ndim == 0 or len(array) != count for array in standing.state.values()):
             raise ValueError(f"the state must have a row for each of {count} trajectories")
+        if plan.events is not None and standing.state:
+            floats(standing.state, "event_counts", (count, 2, len(plan.events)), np.dtype(np.int64))
+            floats(standing.state, "event_rows", (count, None, 1 + 3 * plan.row.n), plan.dtype)
+            standing.logs(plan)
         rows = int(plan.regular(standing.steps.max(initial=0)))
         whole = integer(entry(checkpoint.facts, "whole"), "whole", 0, rows)
         tail = floats({"tail": checkpoint.tail}, "tail", (count, None, plan.row.width), plan.dtype)
@@ -390,8 +389,7 @@ def rows_needed(plan: Plan, standing: Standing, first: int, end: int) -> NDArray
 
 def _length(plan: Plan, starts: Starts, usual: int) -> int:
     """Trajectories in a chunk: as usual, or fewer if the checkpoints would become large; whole groups of lanes."""
-    numbers = state_size(plan, starts) + plan.row.whole_width + 10 + len(plan.watch.events)
-    row = _bytes(plan.reals) * (numbers + plan.watch.records * (1 + 2 * plan.row.n))
+    row = _bytes(plan.reals) * (state_size(plan, starts) + plan.row.whole_width + 10)
     L = lanes(plan)
     return min(len(starts), max(L, min(usual, STANDING_BYTES // row) // L * L))
 
@@ -416,7 +414,7 @@ def _header(plan: Plan, size: int, length: int) -> dict[str, Any]:
         "kind": ENSEMBLE if plan.many else PATH,
         "version": __version__,
         "machine": machine(plan),
-        "method": plan.method.name,
+        "method": plan.method.text,
         "digits": plan.reals.digits,
         "t0": to_text(plan.t0),
         "h": to_text(plan.h),
@@ -427,11 +425,9 @@ def _header(plan: Plan, size: int, length: int) -> dict[str, Any]:
         "rows": _block_rows(plan, length),
         "output": None if plan.row.output is None else plan.row.output.tolist(),
         "varied": plan.row.varied,
-        "event": None if plan.watch.program is None else plan.watch.program.to_json(),
-        "events": [[event.direction, event.most, event.stop] for event in plan.watch.events],
-        "kinds": plan.watch.kinds,
-        "looked_for": None if plan.events is None else [_item(item) for item in plan.events.items],
-        "looks": None if plan.events is None else plan.events.program.to_json(),
+        "energies": plan.energies,
+        "events": None if plan.events is None else [_item(item) for item in plan.events.items],
+        "event_functions": None if plan.events is None else plan.events.program.to_json(),
         **plan.system.record(),
     }
 
@@ -494,8 +490,6 @@ _TABLES: dict[str, tuple[tuple[str, ...], Any]] = {
     "iterations": (("trajectory",), 0),
     "continued": (("trajectory",), 0),
     "energy": (("trajectory", "lowest_highest"), np.nan),
-    "counts": (("trajectory", "event"), 0),
-    "crossings": (("trajectory", "crossing", "t_q_p"), np.nan),
 }
 
 
@@ -524,7 +518,7 @@ def _plan(archive: Archive) -> Plan:
         steps=0,
         every=int(header["every"]),
         row=Row(n, np.arange(n) if output is None else np.array(output, np.int64), varied),
-        watch=_watch(header, system),
+        energies=_energies(header, system),
         events=_events(header, system),
         many=header["kind"] == ENSEMBLE,
         until=None if until is None else (number(until[0]), int(until[1])),
@@ -532,31 +526,21 @@ def _plan(archive: Archive) -> Plan:
     )
 
 
-def _watch(header: Mapping[str, Any], system: System) -> Watch:
-    """What is computed on the way, as a header has it."""
-    events = []
-    for event in listing(entry(header, "events"), "events"):
-        direction, most, stop = listing(event, "an event", 3)
-        integer(most, "how many crossings are kept", 1)
-        events.append(Event(integer(direction, "an event's direction", -1, 1), most, bool(stop)))
-    kinds = [listing(kind, "a reduction", 2) for kind in listing(entry(header, "kinds"), "kinds")]
-    if any(kind not in KINDS for _, kind in kinds) or len(events) > MOST_EVENTS:
-        raise ValueError(f"reductions are {', '.join(KINDS)}, of at most {MOST_EVENTS} events; got {kinds}")
-    if sum(kind != "energy" for _, kind in kinds) != len(events) or (header["event"] is None) != (not events):
-        raise ValueError(f"{len(events)} events do not belong to the reductions {kinds}")
-    if kinds and (system.linear or header["digits"] is not None or header["kind"] != ENSEMBLE):
+def _energies(header: Mapping[str, Any], system: System) -> tuple[str, ...]:
+    """The names under which the range of the energy is wanted, as a header has them."""
+    names = tuple(text(name, "a reduction's name") for name in listing(entry(header, "energies"), "energies"))
+    if names and (system.linear or header["digits"] is not None or header["kind"] != ENSEMBLE):
         raise ValueError("reductions are for float64 ensembles of Lagrangian systems")
-    program = None if header["event"] is None else _functions(header["event"], system, len(events))
-    return Watch(program, tuple(events), tuple((text(name, "a reduction's name"), kind) for name, kind in kinds))
+    return names
 
 
 def _events(header: Mapping[str, Any], system: System) -> happening.Watch | None:
     """What is looked out for, as a header has it."""
-    given = entry(header, "looked_for")
+    given = entry(header, "events")
     if given is None:
         return None
     items = []
-    for item in listing(given, "looked_for"):
+    for item in listing(given, "events"):
         name, direction, stop, most, restitution = listing(item, "an event", 5)
         thrown = None if restitution is None else real(restitution, "restitution")
         if thrown is not None and not 0.0 <= thrown <= 1.0:
@@ -570,9 +554,9 @@ def _events(header: Mapping[str, Any], system: System) -> happening.Watch | None
                 thrown,
             )
         )
-    if not items or header["kind"] == ENSEMBLE:
-        raise ValueError("events are those of one path, and at least one")
-    return happening.Watch(tuple(items), _functions(entry(header, "looks"), system, len(items)))
+    if not items:
+        raise ValueError("events are none, or at least one")
+    return happening.Watch(tuple(items), _functions(entry(header, "event_functions"), system, len(items)))
 
 
 def _functions(record: Any, system: System, count: int) -> Program:

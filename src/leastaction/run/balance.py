@@ -26,6 +26,7 @@ from leastaction.backends import points
 from leastaction.backends.status import GOING_WELL
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def columns(plan: Plan) -> int:
     system, events = plan.system, plan.events
     if system.linear or system.depends_on_time or system.forced:
         return 0
+    if isinstance(plan.method, Galerkin) and plan.method.branch == "any":
+        return 0  # any root will do, as asked
     thrown = () if events is None else [item.restitution for item in events.items if item.restitution is not None]
     if thrown and (any(e != 1 for e in thrown) or (events is not None and events.program.depends("g", "t"))):
         return 0  # walls that take energy, or move

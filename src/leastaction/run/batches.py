@@ -10,33 +10,44 @@ from numpy.typing import NDArray
 
 from leastaction import steppers
 from leastaction.backends.fused.rk4 import rk4_program
-from leastaction.backends.status import STOPPED
-from leastaction.backends.stepper import GalerkinStepper, RK4Lanes, Start, Stepper
+from leastaction.backends.status import (
+    BRANCH_ENDS,
+    GOING_WELL,
+    NOT_CONVERGED,
+    NOT_FINITE,
+    RESTING,
+    SINGULAR,
+    STOPPED,
+)
+from leastaction.backends.stepper import ComposedStepper, GalerkinStepper, RK4Lanes, Start, Stepper
 from leastaction.backends.trajectories import Backend, backend
-from leastaction.events import GROWING, Watch, WatchedGalerkin, WatchedStates
+from leastaction.events import GROWING, LAST_STATES, Watch, WatchedGalerkin, WatchedStates
 from leastaction.kernel import native_lanes
 from leastaction.lagrangian import Lagrangian
-from leastaction.methods import Galerkin, RungeKutta4
+from leastaction.methods import Composition, Galerkin, RungeKutta4
 from leastaction.numbers.rounding import Digits
 from leastaction.program import Program
 from leastaction.reading import MOST_STEPS, floats
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Standing
 from leastaction.run.starts import Starts
-from leastaction.run.watched import Watched, WatchedLanes
+from leastaction.run.watched import WatchedEnergy
+
+ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING)  # of a trajectory
 
 
 def lanes(plan: Plan) -> int:
     """Trajectories that go side by side: of an ensemble the lanes of a vector, or one.
 
-    Derivatives are carried for one at a time, and what is computed on the way needs a fused step.
+    Derivatives are carried for one at a time, and the range of the energy needs a fused step.
     """
-    if not plan.many or plan.row.varied:
+    watched = bool(plan.energies) or plan.events is not None
+    if not plan.many or plan.row.varied or (watched and isinstance(plan.method, Composition)):
         return 1
     if _explicit(plan) is not None:
-        return 1 if plan.watch.kinds else native_lanes()
+        return 1 if watched else native_lanes()
     how = _native(plan, native_lanes())
-    return 1 if how is None or (plan.watch.kinds and not how.fused) else how.lanes
+    return 1 if how is None or (plan.energies and not how.fused) else how.lanes
 
 
 def _explicit(plan: Plan) -> Program | None:
@@ -56,7 +67,8 @@ def state_size(plan: Plan, starts: Starts) -> int:
     """About how many numbers it takes to go on with a trajectory."""
     how = _native(plan, lanes(plan))
     if how is not None:
-        return int(how.lasting.sum())
+        phases = len(plan.method.parts) if isinstance(plan.method, Composition) else 1
+        return int(how.lasting.sum()) * phases
     n, s = plan.row.n, plan.method.s if isinstance(plan.method, Galerkin) else 0
     return 2 + (5 + s) * n + starts.params.shape[1] + 2 * n * plan.row.varied
 
@@ -64,10 +76,11 @@ def state_size(plan: Plan, starts: Starts) -> int:
 def _native(plan: Plan, width: int) -> Backend | None:
     """What steps so many trajectories side by side; None where other than kernels of the family do."""
     system, method = plan.system, plan.method
-    if not (isinstance(system, Lagrangian) and isinstance(method, Galerkin)) or isinstance(plan.reals, Digits):
+    if not isinstance(system, Lagrangian) or isinstance(method, RungeKutta4) or isinstance(plan.reals, Digits):
         return None
-    watched = (plan.watch.program, plan.watch.energy) if width > 1 else ()
-    return backend(system, method, width, *watched)
+    if isinstance(method, Composition):
+        return backend(system, method.root, width, composed=True)
+    return backend(system, method, width, width > 1 and bool(plan.energies))
 
 
 def prepare(plan: Plan, starts: Starts) -> dict[str, Any]:
@@ -95,11 +108,18 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
     start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params)
     if isinstance(method, RungeKutta4):
         found: Stepper = RK4Lanes(system, method, start, plan.row, width, starts.status)
-    elif plan.watch.kinds:
-        found = WatchedLanes(plan, start, starts.status, width)
+    elif isinstance(method, Composition):
+        composed = ComposedStepper(system, method, start, plan.row, width)
+        composed.leave(starts.status)
+        found = composed
     else:
-        found = GalerkinStepper(system, method, start, plan.row, width)
-        found.put(starts.status)
+        how = (system, method, start, plan.row)
+        energy, watch = bool(plan.energies), plan.events
+        side_by_side: GalerkinStepper | WatchedGalerkin = (
+            GalerkinStepper(*how, width, energy) if watch is None else WatchedGalerkin(*how, watch, width, energy)
+        )
+        side_by_side.leave(starts.status)
+        found = side_by_side
     return _restored(found, standing)
 
 
@@ -107,12 +127,12 @@ def _one(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
     (values,) = starts.params
     start = Start(plan.t0, starts.q[0], starts.p[0], starts.v[0], plan.h, values)
     at = steppers.mechanics(plan.system, values, plan.reals)
-    if plan.watch.kinds:
-        found: Stepper = Watched(plan, start, standing)
-    elif plan.events is not None:
-        found = _eventful(plan, plan.events, start, at)
+    if plan.events is not None:
+        found: Stepper = _eventful(plan, plan.events, start, at)
     else:
         found = steppers.stepper(plan.system, plan.method, start, plan.row, at)
+    if plan.energies:
+        found = WatchedEnergy(plan, start, found, standing)
     return _restored(found, standing)
 
 
@@ -154,17 +174,14 @@ def check_state(plan: Plan, starts: Starts, standing: Standing) -> None:
         if name in GROWING:
             shape = (len(starts), None, *array.shape[2:])
         floats(state, name, shape, array.dtype)
-    if not state.get("last_states", np.zeros((1, 1))).shape[1]:
-        raise ValueError("last_states must hold at least one state")
-    standing.log(plan)
     steps = standing.steps[begun]
     for k, name in enumerate(stepper.INTEGERS):
-        low, high = {"steps": (steps, steps), "status": (0, STOPPED)}.get(name, (0, MOST_STEPS))
+        low, high = {"steps": (steps, steps), "last_count": (1, LAST_STATES)}.get(name, (0, MOST_STEPS))
         found = state["integers"][begun, k]
         if name == "layout":
             if (found != fresh["integers"][0, k]).any():
                 raise ValueError(
                     "the trajectories stand as another version of leastaction has left them; go on with it"
                 )
-        elif not ((low <= found) & (found <= high)).all():
+        elif not ((low <= found) & (found <= high)).all() or (name == "status" and not np.isin(found, ENDS).all()):
             raise ValueError(f"the state's integers are not those after {steps} steps: {name} = {found}")

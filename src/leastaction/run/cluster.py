@@ -15,17 +15,19 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.events import Watch
 from leastaction.lagrangian import Lagrangian
 from leastaction.run.batches import lanes, prepare
 from leastaction.run.drive import Chunk, Part, Sink, stretch
 from leastaction.run.interrupts import interruptible
 from leastaction.run.plan import Plan
-from leastaction.run.standing import Block, Standing
+from leastaction.run.standing import HAPPENED, Block, Standing
 from leastaction.run.starts import Starts
 
 CHUNKS_PER_THREAD = 4
@@ -97,7 +99,7 @@ def cut(client: Any, plan: Plan, size: int) -> list[Part]:
     if threads == 0:
         raise RuntimeError("the cluster has no workers yet; wait for them with client.wait_for_workers(1)")
     L = lanes(plan)
-    row = 8 * (plan.kept * plan.row.width + plan.watch.records * (2 + 6 * plan.row.n))
+    row = 8 * plan.kept * plan.row.width
     length = min(-(-size // (threads * CHUNKS_PER_THREAD)), int(LONGEST_CHUNK // plan.steps), RESULT_BYTES // row)
     length = max(L, length // L * L)
     return [(begin, min(begin + length, size)) for begin in range(0, size, length)]
@@ -105,6 +107,12 @@ def cut(client: Any, plan: Plan, size: int) -> list[Part]:
 
 def _threads(client: Any) -> int:
     return sum(client.nthreads().values())
+
+
+@lru_cache(maxsize=MOST_SYSTEMS)
+def _first(events: Watch | None) -> Watch | None:
+    """The first of equal ones, which has its derivatives and bounds."""
+    return events
 
 
 def _work(
@@ -119,11 +127,15 @@ def _work(
             while len(_systems) > MOST_SYSTEMS:
                 del _systems[next(iter(_systems))]  # the one that was not used for the longest time
             plan = replace(plan, system=system)
+        plan = replace(plan, events=_first(plan.events))
         prepare(replace(plan, allow_unstable=True), starts)
     # What the task was given stays as it is, since it may be run again.
     standing = standing.copy()
     block = Block.empty(plan, len(starts), *rows)
     deadline = time.monotonic() + seconds
     stretch(plan, starts, standing, block, lambda steps: time.monotonic() < deadline)
-    # A chunk that has all the time it wants is at its end, and nobody goes on from there.
-    return replace(standing, state={}) if math.isinf(seconds) else standing, block.rows
+    if math.isinf(seconds):
+        # A chunk that has all the time it wants is at its end: nobody goes on from there.
+        happened = {name: array for name, array in standing.state.items() if name in HAPPENED}
+        standing = replace(standing, state=happened)
+    return standing, block.rows

@@ -28,7 +28,6 @@ FIRST_PIECE = 1  # a step may be slow: at 1000 digits, or of a large system
 MOST_GROWTH = 8.0  # of a piece, from one to the next
 CHUNKS_PER_THREAD = 8  # so that cores that finish early find more to do
 LARGEST_CHUNK = 4096
-CHUNK_MEMORY = 2**25  # bytes of records of crossings
 
 Part = tuple[int, int]  # trajectories from … to
 Tick = Callable[[int], bool]  # told how many steps were done; False if the run is to end
@@ -138,8 +137,7 @@ def usual_parts(plan: Plan, size: int, client: Any, threads: int | None) -> list
 def chunks(plan: Plan, size: int, workers: int) -> list[Part]:
     """How to cut an ensemble for so many workers: whole groups of lanes, several chunks for each worker."""
     L = lanes(plan)
-    record = 8 * max(1, plan.watch.records) * (1 + 6 * plan.row.n)
-    length = min(-(-size // (workers * CHUNKS_PER_THREAD)), LARGEST_CHUNK, max(1, CHUNK_MEMORY // record))
+    length = min(-(-size // (workers * CHUNKS_PER_THREAD)), LARGEST_CHUNK)
     length = max(L, length // L * L)
     return [(begin, min(begin + length, size)) for begin in range(0, size, length)]
 

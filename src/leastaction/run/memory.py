@@ -20,6 +20,7 @@ class Memory:
         self.plan, self.starts = plan, starts
         self.block = Block.empty(plan, len(starts), 0, plan.kept)
         self.standing = Standing.begin(plan, starts)
+        self.logs = self.standing.logs(plan)
         if plan.every:
             self.block.rows[:, 0] = plan.row.kept(self.standing.at)
 
@@ -30,7 +31,7 @@ class Memory:
         return usual
 
     def chunk(self, begin: int, end: int) -> _InMemory:
-        return _InMemory(self.plan, self.standing.part(begin, end), self.block.part(begin, end))
+        return _InMemory(self, begin, end)
 
     def rows(self) -> NDArray[np.generic]:
         """The states, the last ones among them: of one trajectory as far as it has come."""
@@ -49,14 +50,16 @@ class _InMemory:
 
     seconds = math.inf
 
-    def __init__(self, plan: Plan, standing: Standing, block: Block) -> None:
-        self.plan, self.standing, self._block = plan, standing, block
+    def __init__(self, memory: Memory, begin: int, end: int) -> None:
+        self.plan, self._memory, self._part = memory.plan, memory, slice(begin, end)
+        self.standing, self._block = memory.standing.part(begin, end), memory.block.part(begin, end)
 
     def next(self) -> Block | None:
         return self._block if self.standing.going(self.plan.steps).any() else None
 
     def take(self, block: Block) -> None:
-        """Everything is in place."""
+        """Everything is in place, but what has happened."""
+        self._memory.logs[self._part] = self.standing.logs(self.plan)
 
     def close(self) -> None:
         """Everything is in place."""

@@ -14,12 +14,12 @@ from leastaction.backends.rows import Row
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.matrices import chosen_dofs
-from leastaction.methods import Galerkin, Method
+from leastaction.methods import Branch, Galerkin, Method, with_branch
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.run.checks import check_times, count_steps, number, positive
-from leastaction.run.reductions import NOTHING, Reduction, Watch, watch
-from leastaction.run.starts import Starts, begin, check_watch
+from leastaction.run.reductions import Reduction, wanted
+from leastaction.run.starts import Starts, begin, check_events_begin
 from leastaction.systems import System
 
 
@@ -30,7 +30,7 @@ class Plan:
     reals    the arithmetic
     every    a state is stored after every so many steps; 0: the last alone
     row      what is stored of it
-    watch    what is computed on the way
+    energies the names under which the range of the energy is wanted
     events   what is looked out for
     many     an ensemble; else one trajectory, which is a batch of one
     until    a time that was asked for, and the steps to it
@@ -45,7 +45,7 @@ class Plan:
     steps: int
     every: int
     row: Row
-    watch: Watch = NOTHING
+    energies: tuple[str, ...] = ()
     events: happening.Watch | None = None
     many: bool = False
     until: tuple[Any, int] | None = None
@@ -96,6 +96,7 @@ def plan_run(
     output: ArrayLike | None = None,
     tangent: bool | Literal["all"] = False,
     allow_unstable: bool = False,
+    branch: Branch = "followed",
     reduce: Mapping[str, Reduction] | None = None,
     events: Mapping[str, happening.Event | happening.Impact] | None = None,
     many: bool = False,
@@ -111,25 +112,20 @@ def plan_run(
             "reduce= is for float64 ensembles of Lagrangian systems that store whole states without tangent=; compute "
             "it from the stored states instead"
         )
-    if events and many:
-        raise ValueError(
-            "events= is for la.integrate: each trajectory has events of its own, as many as happen. In la.ensemble ask "
-            "for reduce={'top': la.FirstCrossing(g)} or la.Crossings(g, most=100), or run the trajectories one by one"
-        )
     with arithmetic.working():
         t0 = number("t0", t0, arithmetic)
         t_end = None if t_end is None else number("t_end", t_end, arithmetic)
         count, h = count_steps(number("h", h, arithmetic), steps, t_end, t0)
         plan = Plan(
             system=system,
-            method=method_named(method),
+            method=_method(system, method, branch, bool(reduce or events)),
             reals=arithmetic,
             t0=t0,
             h=h,
             steps=count,
             every=every and positive("every", every),
             row=Row(system.n, stored_dofs(output, system.n), _varied(system, tangent)),
-            watch=watch(reduce, system),
+            energies=wanted(reduce),
             events=happening.watch(events, system),
             many=many,
             until=None if t_end is None else (t_end, count),
@@ -137,8 +133,26 @@ def plan_run(
         )
         check_events(plan)
         starts = begin(system, arithmetic, *initial, t0, params, many)
-        check_watch(plan.watch, t0, starts)
+        if plan.events is not None:
+            check_events_begin(plan.events, t0, starts)
         return plan, starts
+
+
+def _method(system: System, method: str | Method, branch: Branch, watched: bool) -> Method:
+    """The method, with the branch that was asked for."""
+    chosen = method_named(method)
+    if branch != "followed":
+        chosen = with_branch(chosen, branch)
+    if not isinstance(chosen, Galerkin) or chosen.branch == "followed":
+        return chosen
+    if system.linear:
+        raise ValueError("the equations of a Quadratic system are linear and have one root: leave branch= out")
+    if watched:
+        raise ValueError(
+            "events= and reduce= find crossings by steps of other lengths, whose roots are followed from h → 0: leave "
+            "them out with branch='any', or compute them from the stored states"
+        )
+    return chosen
 
 
 def check_events(plan: Plan) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends import status
-from leastaction.events import Log
+from leastaction.events import GROWING, Log
 from leastaction.run.balance import columns
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from leastaction.run.starts import Starts
 
 FloatArray = NDArray[np.float64]
+
+
+HAPPENED = ("event_counts", "event_rows")  # of the state: what logs of events are read from
 
 
 class Status(IntEnum):
@@ -44,9 +47,7 @@ class Standing:
     iterations  and steps solved by continuation: what the solver has spent on each
     at          the whole states that they have come to, with the derivatives carried, (B, whole_width)
     energy      lowest and highest, (B, 2), if they are watched
-    counts      crossings of each event function, (B, events)
     balance     of the energy, (B, 6), where it ought to be constant: see `run.balance`
-    crossings   (t, q, p) of those kept, (B, Σ most, 1 + 2n)
     state       all that the steps to come depend on, as the steppers left it; empty before the first step
     told        of one trajectory alone: what its stepper has to say, by name
     """
@@ -58,25 +59,20 @@ class Standing:
     at: NDArray[Any]
     energy: FloatArray
     balance: FloatArray
-    counts: NDArray[np.int64]
-    crossings: FloatArray
     state: dict[str, NDArray[Any]] = field(default_factory=dict)
     told: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def unknown(cls, plan: Plan, size: int) -> Standing:
         """Nothing is known yet of so many trajectories."""
-        n = plan.row.n
         return cls(
             status=np.zeros(size, np.int8),
             steps=np.zeros(size, np.int64),
             iterations=np.zeros(size, np.int64),
             continued=np.zeros(size, np.int64),
             at=np.full((size, plan.row.whole_width), plan.reals.array(np.nan)[()]),
-            energy=np.full((size, 2 if plan.watch.energy else 0), np.nan),
+            energy=np.full((size, 2 if plan.energies else 0), np.nan),
             balance=np.full((size, columns(plan)), np.nan),
-            counts=np.zeros((size, len(plan.watch.events)), np.int64),
-            crossings=np.full((size, plan.watch.records, 1 + 2 * n), np.nan),
         )
 
     @classmethod
@@ -117,9 +113,14 @@ class Standing:
         self.status[part], self.steps[part], self.at[part] = stepper.status(), stepper.steps(), stepper.at()
         self.iterations[part], self.continued[part] = stepper.spent()
         for name, array in stepper.state().items():
-            if name not in self.state or len(self.steps) == 1:  # what has happened to one trajectory may grow
-                self.state[name] = np.zeros((len(self.steps), *array.shape[1:]), array.dtype)
-            self.state[name][part] = array
+            known = self.state.get(name)
+            if known is None:
+                known = self.state[name] = np.zeros((len(self.steps), *array.shape[1:]), array.dtype)
+            if name in GROWING:
+                known = self.state[name] = self._grown(known, array, len(self.steps) == 1)
+                known[part, : array.shape[1]] = array
+            else:
+                known[part] = array
         stepper.finish(self.part(begin, end))
         if len(self.steps) == 1:
             self.told.update(counts=stepper.counts(), failure=stepper.failure())
@@ -128,14 +129,25 @@ class Standing:
         """Which trajectories still have to go to reach so many steps."""
         return (self.status == Status.COMPLETE) & (self.steps < steps)
 
-    def log(self, plan: Plan) -> Log | None:
-        """What has happened to one trajectory, if events are looked for."""
+    @staticmethod
+    def _grown(known: NDArray[Any], array: NDArray[Any], alone: bool) -> NDArray[Any]:
+        """With room for the rows of another; of one trajectory alone for no more."""
+        rows = array.shape[1] if alone else max(known.shape[1], array.shape[1])
+        if rows == known.shape[1]:
+            return known
+        grown = np.zeros((len(known), rows, *known.shape[2:]), known.dtype)
+        shared = min(rows, known.shape[1])
+        grown[:, :shared] = known[:, :shared]
+        return grown
+
+    def logs(self, plan: Plan) -> list[Log]:
+        """What has happened to each trajectory; none if no events are looked for."""
         if plan.events is None:
-            return None
-        log = Log(plan.events, plan.row.n, plan.dtype)
-        if self.state:
-            log.restore({name: array[0] for name, array in self.state.items()})
-        return log
+            return []
+        logs = [Log(plan.events, plan.row.n, plan.dtype) for _ in self.steps]
+        for i, log in enumerate(logs if self.state else ()):
+            log.restore({name: self.state[name][i] for name in HAPPENED})
+        return logs
 
     def rows(self, plan: Plan) -> int:
         """States stored of one trajectory that ends here: if an event has stopped it, a last one inside a step."""
@@ -144,9 +156,11 @@ class Standing:
 
     def times(self, plan: Plan, first: int, end: int) -> NDArray[Any]:
         """Times of the stored states first … end of one trajectory."""
-        t, log = plan.times(first, end, int(self.steps[0])), self.log(plan)
-        if log is not None and log.stopped is not None and end == self.rows(plan):
-            t[-1] = log.stopped
+        t = plan.times(first, end, int(self.steps[0]))
+        if self.status[0] == Status.STOPPED and end == self.rows(plan):
+            (log,) = self.logs(plan)
+            if log.stopped is not None:
+                t[-1] = log.stopped[0]
         return t
 
     def progress(self, plan: Plan) -> int:

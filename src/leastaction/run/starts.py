@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
+from leastaction.events import Watch
 from leastaction.lagrangian import check_start
 from leastaction.numbers.rounding import Digits, Reals, all_finite
-from leastaction.run.reductions import Watch
 from leastaction.run.standing import Status
 from leastaction.systems import System
 
@@ -152,17 +152,28 @@ def _parameters(system: System, params: Mapping[str, Any] | None, reals: Reals) 
     return {name: _many(name, given[name], shape, reals) for name, shape in shapes.items()}
 
 
-def check_watch(watch: Watch, t0: Any, starts: Starts) -> None:
-    """Refuse event functions that are not a number where a trajectory begins: its crossings would not be noticed."""
-    if watch.program is None:
-        return
+def check_events_begin(watch: Watch, t0: Any, starts: Starts) -> None:
+    """Refuse event functions that are not a number where a trajectory begins, since their events would not be noticed,
+    and trajectories that begin behind a wall, by more than rounding.
+    """
     begins = np.flatnonzero(starts.status == Status.COMPLETE)
-    at = [np.full((len(begins), 1), t0), starts.q[begins], starts.p[begins], starts.params[begins]]
-    g = points.evaluate(watch.program, np.concatenate(at, axis=1))
-    if np.isnan(g).any():
-        i, e = np.argwhere(np.isnan(g))[0]
-        name = [name for name, kind in watch.kinds if kind != "energy"][e]
+    at = [np.full((len(begins), 1), float(t0)), starts.q[begins], starts.p[begins]]
+    state = np.concatenate([part.astype(float) for part in at], axis=1)
+    params = starts.params[begins].astype(float)
+    found = points.evaluate(watch.bounds, np.concatenate([state, params, 1e-14 * np.abs(state)], axis=1))
+    g, spread = np.split(found, 2, axis=1)
+    for i, e in np.argwhere(np.isnan(g)):
         raise ValueError(
-            f"the event function of {name!r} is not a number at the start of trajectory {begins[i]}, q = "
-            f"{starts.q[begins[i]]}, p = {starts.p[begins[i]]}: its crossings could not be noticed"
+            f"the function of event {watch.items[e].name!r} is not a number at the start"
+            f"{_which(starts, begins[i])}: its events could not be noticed"
         )
+    walls = np.array([item.restitution is not None for item in watch.items])
+    for i, e in np.argwhere((g < -spread) & walls):
+        raise ValueError(
+            f"the motion begins behind the wall of {watch.items[e].name!r}{_which(starts, begins[i])}, at g = "
+            f"{g[i, e]:.3g}: an impact keeps it where g ≥ 0. Begin on that side, or give −g"
+        )
+
+
+def _which(starts: Starts, i: int) -> str:
+    return "" if len(starts) == 1 else f" of trajectory {i}, q = {starts.q[i]}, p = {starts.p[i]}"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.events import Log
 from leastaction.run.archive import Disk, rows_needed, rows_there, standing_of
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Standing, Status
@@ -26,6 +27,7 @@ class View:
     """An archive at one moment.
 
     standing   of all trajectories, PENDING those of an ensemble that have not come to their end
+    logs       what has happened to each, if events are looked for
     t, arrays  (K,), and q, p, … (B, K, n), or (K, n) of one path, read when they are asked for; NaN where there is
                nothing yet
     ended      of one path: whether its run was ended, and not killed
@@ -33,6 +35,7 @@ class View:
 
     plan: Plan
     standing: Standing
+    logs: list[Log]
     t: LazyArray
     arrays: Mapping[str, LazyArray]
     ended: bool
@@ -42,6 +45,7 @@ def view(disk: Disk) -> View:
     """What is there, also while it is being written. A chunk whose checkpoint is damaged is shown as not begun."""
     standing = Standing.unknown(disk.plan, disk.size)
     held: list[tuple[int, NDArray[Any]]] = []
+    logs = standing.logs(disk.plan)
     ended = True
     for begin, end in disk.chunks():
         try:
@@ -60,7 +64,9 @@ def view(disk: Disk) -> View:
             held.append((0, disk.plan.row.kept(standing.at[begin:end, None])[:, : int(disk.plan.regular(0))]))
             ended = False
             continue
-        standing.part(begin, end).put(standing_of(checkpoint))
+        here = standing_of(checkpoint)
+        standing.part(begin, end).put(here)
+        logs[begin:end] = here.logs(disk.plan)
         held.append((int(checkpoint.facts["whole"]), checkpoint.tail))
         ended = ended and checkpoint.facts["ended"]
     # The plan after the chunks: no chunk has gone beyond it.
@@ -73,7 +79,7 @@ def view(disk: Disk) -> View:
         standing = replace(standing, status=status.astype(np.int8))
     times = plan.times if plan.many else partial(standing.times, plan)
     t = LazyArray("t", (kept,), (TIMES,), lambda span: times(*span), plan.dtype)
-    return View(plan, standing, t, arrays, ended)
+    return View(plan, standing, logs, t, arrays, ended)
 
 
 def _states(

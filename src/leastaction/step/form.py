@@ -119,10 +119,19 @@ class Step:
     def s(self) -> int:
         return self.method.s
 
+    @property
+    def checked(self) -> bool:
+        """Whether its root must be the one that is connected with the motion at h → 0."""
+        return self.method.branch == "followed"
+
     @cached_property
     def params(self) -> int:
         """How many numbers the block params has."""
         return dict(self.terms[0].program.inputs)["params"]
+
+    def controls(self, digits: int) -> list[Any]:
+        """d_0 … d_s as mpmath numbers."""
+        return list(self.method.exact_table(digits)["d"])
 
     def samples(self, term: Term, digits: int | None = None) -> Samples:
         """The points of a term, in float64 or as mpmath numbers."""

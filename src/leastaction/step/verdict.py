@@ -72,6 +72,7 @@ def verdict(
     *,
     fresh: bool,
     chords: int,
+    checked: bool = True,
     known: Any = None,
     negligible: Any = NEGLIGIBLE * EPS,
     acceptable: Any = ACCEPTABLE,
@@ -81,6 +82,7 @@ def verdict(
 
     fresh     whether this iteration had a fresh Jacobian
     chords    how many iterations with a kept Jacobian cost about as much as a fresh one
+    checked   whether a root must be seen to be the one nearby; else any root is good, and nothing is in doubt
     known     a rate by which increments shrink, if it is known from before: rounding may hide it now
     """
     size, before, iterations = x["size"], x["before"], x["iterations"]
@@ -98,7 +100,9 @@ def verdict(
     solved = x["sound"] & ((size <= negligible) | (~first & ((left <= negligible) | stalled)))
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
     most: Any = ON_THE_BRANCH if fresh else (second & (before > NEARBY)).where(SECOND_CHORD, LATER_CHORD)
-    doubt = x["doubt"] | (first & x["off"]) | (~first & ~small & ~(rate <= most))
+    doubt = x["doubt"]
+    if checked:
+        doubt = doubt | (first & x["off"]) | (~first & ~small & ~(rate <= most))
     keep: Any = left * _power(gain, chords) <= negligible
     if fresh:
         keep = ~first & keep if chords <= DEAR else first | ~first
@@ -107,7 +111,7 @@ def verdict(
     return {
         "solved": solved,
         "ended": ended,
-        "good": solved & ~doubt & ~x["far"],
+        "good": solved & ~doubt & ~x["far"] if checked else solved,
         "doubt": doubt,
         "keep": keep,
         "left": left,
@@ -122,9 +126,10 @@ def _power(x: Any, exponent: int) -> Any:
     return half * half if exponent % 2 == 0 else half * half * x
 
 
-def verdict_program(fresh: bool, chords: int) -> Program:
+def verdict_program(fresh: bool, chords: int, checked: bool = True) -> Program:
     """The verdict as a Program: SEEN, negligible and acceptable ↦ solved, ended, good, doubt, keep, left."""
     B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable")])
     x = {name: B.values(name)[0] for name, _ in B.inputs}
-    found = verdict(x, fresh=fresh, chords=chords, negligible=x["negligible"], acceptable=x["acceptable"])
+    floor = {name: x[name] for name in ("negligible", "acceptable")}
+    found = verdict(x, fresh=fresh, chords=chords, checked=checked, **floor)
     return B.build(**{name: indices([value], B) for name, value in found.items()})

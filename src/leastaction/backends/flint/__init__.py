@@ -17,6 +17,7 @@ run          steps one after the other
 galerkin     runs of the family
 rk4          runs of the Runge–Kutta method
 tangent      both, with their derivatives
+composed     runs of compositions
 linear       Quadratic systems: one matrix, applied again and again
 """
 
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.flint.composed import ComposedStepper
 from leastaction.backends.flint.evaluate import function
 from leastaction.backends.flint.galerkin import GalerkinStepper
 from leastaction.backends.flint.linear import LinearMechanics, LinearStepper
@@ -36,7 +38,7 @@ from leastaction.backends.flint.run import Run
 from leastaction.backends.flint.tangent import GalerkinTangent, LinearTangent, RK4Tangent
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
-from leastaction.methods import Galerkin, Method
+from leastaction.methods import Composition, Galerkin, Method
 from leastaction.numbers.conversion import balls, mpfs
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits
@@ -66,6 +68,8 @@ def stepper(mechanics: Mechanics | LinearMechanics, method: Method, start: Start
     row = row or Row.whole(mechanics.n)
     if isinstance(mechanics, LinearMechanics):
         return (LinearTangent if row.varied else LinearStepper)(mechanics, method, start, row)
+    if isinstance(method, Composition):
+        return ComposedStepper(mechanics, method, start, row)
     if isinstance(method, Galerkin):
         step = step_of(mechanics.system, method)
         return (GalerkinTangent if row.varied else GalerkinStepper)(mechanics, step, start, row)

@@ -50,12 +50,23 @@ class GalerkinStepper(Run):
 
     INTEGERS = ("steps", "iterations", "most", "continued", "careful", "predicted", "still")
 
-    def __init__(self, mechanics: Mechanics, step: Step, start: Start, row: Row | None = None) -> None:
+    def __init__(
+        self,
+        mechanics: Mechanics,
+        step: Step,
+        start: Start,
+        row: Row | None = None,
+        phase: tuple[Any, Any] = (0, 1),
+    ) -> None:
+        """`phase` is, of a composition, where in a whole step these begin, and how long they are, in parts of h."""
         self.row = row or Row.whole(step.n)
         self.mechanics, self.n, self.s, self.bits = mechanics, step.n, step.s, mechanics.bits
         digits = round(self.bits * 0.302) + 2
         with flint_bits(self.bits):
-            self._t, self._h = ball(start.t), ball(start.h)
+            self._offset, self._part = (ball(mpmath.mpf(x)) for x in phase)
+            self._period = ball(start.h)
+            self._t = (ball(start.t) + self._offset * self._period).mid()
+            self._h = (self._part * self._period).mid()
             self._q, self._p, self._v = balls(start.q), balls(start.p), balls(start.v)
             self._layout = Layout(step, balls(start.params), digits)
             table = step.method.exact_table(digits)
@@ -76,9 +87,9 @@ class GalerkinStepper(Run):
 
     def step(self) -> Failure | None:
         """Predict, or follow from h = 0; solve; go to the end of the step."""
-        t = (self._t + self.done * self._h).mid()
+        t = (self._t + self.done * self._period).mid()
         if self._z is None:
-            found = self._continue(t)
+            found = self._begin(t)
         else:
             reach = [max((REACH * a).mid(), (GOING * b).mid()) for a, b in zip(self._longest, self._ahead, strict=True)]
             found = self._solve(t, self._z, reach, None if self._careful else self._pace)
@@ -89,6 +100,11 @@ class GalerkinStepper(Run):
             return Failure(found.status, left, found.iterations, found.fraction)
         self._take(t, found.solution)
         return None
+
+    def _begin(self, t: Any) -> Found:
+        """A step without a prediction: by continuation, or, where any root will do, first from its velocity."""
+        v = None if self._layout.checked else self.mechanics.invert(t, self._q, self._p, self._v)
+        return self._continue(t) if v is None else self._solve(t, self._uniform(v, self._sweeps(1.0)), None)
 
     def now(self) -> Balls:
         return self._q + self._p
@@ -113,18 +129,18 @@ class GalerkinStepper(Run):
     def _lengths(self, z: Balls) -> Balls:
         return lengths(self._layout.places[: self.n], z)
 
-    def _solve(self, t: Any, z: Balls, reach: Balls, pace: Pace | None = None) -> Found:
+    def _solve(self, t: Any, z: Balls, reach: Balls | None, pace: Pace | None = None) -> Found:
         """The step from the state at t, predicted by z."""
         problem = Problem(self._sweeps(1.0), t, self._q, self._p, self.bits)
         solution = solve_step(problem, z, reach, self._still, pace)
         if solution.good:
             return Found(solution, GOING_WELL, solution.iterations, 1.0)
-        self._continued += 1
-        found = self._continue(t)
+        found = self._begin(t) if reach else self._continue(t)
         return Found(found.solution, found.status, found.iterations + solution.iterations, found.fraction)
 
     def _continue(self, t: Any) -> Found:
         """The step from the state at t, followed from h = 0: the rule is `step.continuation`."""
+        self._continued += self._z is not None
         v = self.mechanics.invert(t, self._q, self._p, self._v)
         if v is None:
             return Found(None, SINGULAR, 0, 0.0)

@@ -12,6 +12,7 @@ for each h, flint does all sums of a step at its own speed:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -66,10 +67,13 @@ class Node:
 
 
 class Linearised(NamedTuple):
-    """The equations at one z: R, the impulse; (∂R/∂z)⁻¹, None where singular; ∂(impulse)/∂z; what they are made of."""
+    """The equations at one z: R, the impulse; ∂R/∂z and its inverse, None where singular or not asked for;
+    ∂(impulse)/∂z; what they are made of.
+    """
 
     residual: Balls
     impulse: Balls
+    jacobian: Any
     inverse: Any
     slope: Any
     points: list[list[Balls]]
@@ -88,7 +92,7 @@ class Layout:
     def __init__(self, step: Step, params: Balls, digits: int) -> None:
         n, s, m = step.n, step.s, step.multipliers
         self.terms = [Sampled(step, term, params, digits) for term in step.terms]
-        self.n, self.s, self.N = n, s, s * (n + m)
+        self.n, self.s, self.N, self.checked = n, s, s * (n + m), step.checked
         self.sizes = (n, m)
         self.places = [range(j, s * n, n) for j in range(n)] + [range(s * n + a, self.N, m) for a in range(m)]
         self.pools = self._where_read()
@@ -162,16 +166,25 @@ class Sweep:
         values = [[term.values(*point) for point in at] for term, at in zip(self.terms, points, strict=True)]
         return self._equations(values, p)
 
-    def linearised(self, t: Any, q: Balls, p: Balls, z: Balls) -> Linearised:
+    def linearised(self, t: Any, q: Balls, p: Balls, z: Balls, inverted: bool = True) -> Linearised:
         """R and the impulse, and their derivatives by z."""
         points = self._points(t, q, z)
         values = [[term.linear(*point) for point in at] for term, at in zip(self.terms, points, strict=True)]
         jacobian, slope = self._derivatives(values)
-        try:
-            inverse = jacobian.solve(self.layout.identity, algorithm="approx").mid()
-        except ZeroDivisionError:
-            inverse = None
-        return Linearised(*self._equations(values, p), inverse, slope, points, values)
+        inverse = None
+        if inverted:
+            with suppress(ZeroDivisionError):
+                inverse = jacobian.solve(self.layout.identity, algorithm="approx").mid()
+        return Linearised(*self._equations(values, p), jacobian, inverse, slope, points, values)
+
+    def by_position(self, at: Linearised) -> tuple[Any, Any]:
+        """∂R/∂q and ∂(impulse)/∂q at fixed z: the sweep with a column for each coordinate."""
+        n, values = self.n, [[] for _ in self.terms]  # type: tuple[int, list[list[Balls]]]
+        for node in self.nodes(at):
+            none = [flint.arb(0)] * (n * n)
+            values[node.term].append([x for out in node.gave for x in node.slopes.get((out, "q"), none)])
+        R, impulse = self.scatter(values, n)
+        return flint.arb_mat(self.N, n, R), flint.arb_mat(n, n, impulse)
 
     def nodes(self, at: Linearised) -> Iterator[Node]:
         """What was read and given, by name."""

@@ -46,8 +46,10 @@ def _start(rows: int, columns: int) -> Any:
 class GalerkinTangent(GalerkinStepper):
     """A member of the PsNrQu family at work, and its derivative: by the state or, as `row` wants, by w and h too."""
 
-    def __init__(self, mechanics: Mechanics, step: Step, start: Start, row: Row) -> None:
-        super().__init__(mechanics, step, start, row)
+    def __init__(
+        self, mechanics: Mechanics, step: Step, start: Start, row: Row, phase: tuple[Any, Any] = (0, 1)
+    ) -> None:
+        super().__init__(mechanics, step, start, row, phase)
         self._P = row.varied - 2 * self.n - 1
         with flint_bits(self.bits):
             self._D = _start(2 * self.n, row.varied)
@@ -90,17 +92,17 @@ class GalerkinTangent(GalerkinStepper):
         C, changes = dq.ncols(), []
         directions = {"q": dq}
         if self._P >= 0:
-            directions["v"] = _last_column([-x / sweep.h for x in node.read.get("v", [])], C)
+            directions["v"] = _last_column([-x / self._period for x in node.read.get("v", [])], C)
         for out, given in node.gave.items():
             change = flint.arb_mat(len(given), C)
             for block, direction in directions.items():
                 if slope := node.slopes.get((out, block)):
                     change += flint.arb_mat(len(given), direction.nrows(), slope) * direction
             if self._P >= 0:
-                when = self.done + sweep.terms[node.term].samples.tau[node.i]
+                when = self.done + self._offset + self._part * sweep.terms[node.term].samples.tau[node.i]
                 change += self._outer[node.term].along(out, at.points[node.term][node.i], when, C)
                 if out == "f":
-                    change += _last_column([x / sweep.h for x in given], C)
+                    change += _last_column([x / self._period for x in given], C)
             changes.append(change)
         return changes
 

@@ -41,9 +41,13 @@ class Judge:
     z        the prediction
     reach    how far each coordinate may go; None: as far as it likes
     still    the size below which each coordinate is at rest; empty where no coordinate is known to be
+    checked  whether a root must be seen to be the one nearby
     """
 
-    def __init__(self, places: Sequence[range], z: Balls, bits: int, reach: Balls | None, still: Balls) -> None:
+    def __init__(
+        self, places: Sequence[range], z: Balls, bits: int, reach: Balls | None, still: Balls, checked: bool = True
+    ) -> None:
+        self._checked = checked
         self._places = places
         self._limits, self._scale = reach or [], lengths(places, z)
         if still:
@@ -66,7 +70,7 @@ class Judge:
         # Where all Jacobians were fresh each iteration is to the one before as the second is to the first.
         self._newton = self._newton and fresh
         count = min(self._iterations, 1) if self._newton else self._iterations
-        solved, ended, good, self._doubt, keep, left = _rule(fresh)(
+        solved, ended, good, self._doubt, keep, left = _rule(fresh, self._checked)(
             size, self._before, count, size < math.inf, off, self._far, self._doubt, *self._floor
         )
         self._before, self._iterations = size, self._iterations + 1
@@ -89,6 +93,6 @@ def _numbers(bits: int) -> tuple[Callable[[Any], Any], tuple[Any, Any]]:
     return number, (number(flint.arb((1, -bits - 10))), number(flint.arb((1, -(bits // 2)))))
 
 
-@lru_cache(maxsize=2)
-def _rule(fresh: bool) -> Callable[..., Any]:
-    return decisions(verdict_program(fresh, CHORDS))
+@lru_cache(maxsize=4)
+def _rule(fresh: bool, checked: bool) -> Callable[..., Any]:
+    return decisions(verdict_program(fresh, CHORDS, checked))

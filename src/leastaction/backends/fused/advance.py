@@ -1,5 +1,5 @@
 """From a step that is solved to the next: compensated sums, the prediction, and what of the next does not depend on z;
-energy and events at its start.
+and the energy at its start.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ def advance(
     B: Builder,
     one: Iteration | None,
     mass: Mass | None,
-    event: Program | None,
     energy: bool,
 ) -> Program:
     """From a step that is solved to the next; t is already that of its end. The next begins with chords where there is
@@ -103,14 +102,6 @@ def advance(
         outputs["inner" if mass.separable else "outer"] = [ok]
         if mass.separable:
             outputs["points"] = where_ok(outputs["points"], "points")
-    if event is not None:
-        g = _values(B, B.inline(event, **{name: given[name] for name, _ in event.inputs}))["g"]
-        crossed: Any = 0.0
-        for old, new, direction in zip(x["g"], g, x["directions"], strict=True):
-            crossed = crossed + _crossing(old, new, direction)
-        outputs["g"] = where_ok(g, "g")
-        outputs["crossed"] = [ok.op("if", crossed)]
-        outputs["began"] = [*x["g"], *x["q"], *x["p"], *x["z"]]
     if energy:
         E = _energy(B, system, step, given["t"][0], given["q"], given["p"], z, h, given["params"])
         outputs["lowest"] = where_ok([x["lowest"][0].op("min", E)], "lowest")
@@ -202,10 +193,3 @@ def _energy(
         v = [B.add(a, b) for a, b in zip(v, dv, strict=True)]
     L = B.inline(system.program, t=[t], q=q, v=v, params=params)["L"][0]
     return Value(B, B.sub(B.sum(B.mul(a, b) for a, b in zip(p, v, strict=True)), L))
-
-
-def _crossing(old: Value, new: Value, direction: Value) -> Value:
-    """1 if g went through zero in the direction wanted: up (+1), down (−1), or either (0); 0 if g is no number."""
-    up = (old < 0.0) & (new >= 0.0) & (direction >= 0.0)
-    down = (old > 0.0) & (new <= 0.0) & (direction <= 0.0)
-    return up | down

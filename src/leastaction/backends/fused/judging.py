@@ -56,7 +56,7 @@ def judged(
         total = sum((d for row in moves for d in row), moves[0][0] * 0.0)
         seen["sound"] &= ~rows.largest([(total - total).op("ne", 0.0)])
         seen["far"] = rows.largest([reach * FAR < b for reach, _, b in limits])
-    found = verdict(seen, fresh=fresh, chords=chords, known=rate)
+    found = verdict(seen, fresh=fresh, chords=chords, checked=step.checked, known=rate)
     after: dict[str, list[Any]] = {
         "scale": scale,
         "before": [largest],

@@ -33,8 +33,7 @@ MOST_CHORDS = 40
 class StepPrograms:
     """The kernels by name: advance; inner, lift, outer and restart of chords, fresh and kept of Newton's iteration.
 
-    Beside the state `advance` gives, where there are events, `crossed` and what the step began with. `tables` are rows
-    of coefficients that a kernel with points side by side reads.
+    `tables` are rows of coefficients that a kernel with points side by side reads.
     """
 
     kernels: dict[str, Program]
@@ -42,13 +41,11 @@ class StepPrograms:
     tables: SideBySide | None = None
 
 
-def step_programs(
-    system: Lagrangian, method: Galerkin, event: Program | None = None, energy: bool = False, soft: bool = True
-) -> StepPrograms | None:
+def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, soft: bool = True) -> StepPrograms | None:
     """The kernels for trajectories side by side, or for one alone: Newton's iteration if it is short enough, and if
     wanted (`soft`) chords where they pay. None if either would be too long.
 
-    Wanted may be event functions g(t, q, p), and the range of the energy.
+    Wanted may be the range of the energy.
     """
     step = step_of(system, method)
     mass = None if step.multipliers or not soft else mass_of(step)
@@ -56,12 +53,12 @@ def step_programs(
     if not has_newton and (mass is None or chord_length(step, mass) > MOST_CHORD_INSTRUCTIONS):
         return None
     one = iteration(step) if has_newton else None
-    n, N, events = step.n, step.s * (step.n + step.multipliers), event.output_size if event else 0
+    n, N = step.n, step.s * (step.n + step.multipliers)
     blocks = [
-        ("t", 1), ("h", 1), ("params", step.params), ("alive", 1), ("directions", events),
+        ("t", 1), ("h", 1), ("params", step.params), ("alive", 1),
         ("q", n), ("p", n), ("carry", 2 * n),
         *_remembered(step, OneByOne()),
-        ("g", events), ("lowest", int(energy)), ("highest", int(energy)),
+        ("lowest", int(energy)), ("highest", int(energy)),
         ("z", N), ("impulse", n), ("trouble", 1), ("left", 1),
     ]  # fmt: skip
     if one is not None:
@@ -81,7 +78,7 @@ def step_programs(
             blocks = whole
             kernels = _chords(step, mass, lambda: _one_by_one(step, blocks), min(chords, MOST_CHORDS))
     rows, B = _one_by_one(step, blocks)
-    kernels["advance"] = advance(system, step, rows, B, one, mass if kernels else None, event, energy)
+    kernels["advance"] = advance(system, step, rows, B, one, mass if kernels else None, energy)
     if one is not None:
         kernels |= {"fresh": newton(step, one, blocks, True), "kept": newton(step, one, blocks, False)}
     return StepPrograms(kernels, min(chords, MOST_CHORDS))
@@ -112,7 +109,7 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
 
     newtons = newton_work(step, lanes) / work(_chord(step, mass, builder(), 1))
     ahead, B = builder()
-    onward = advance(system, step, ahead, B, None, mass, None, False)
+    onward = advance(system, step, ahead, B, None, mass, False)
     chords = max(1, min(MOST_CHORDS, int(2 * newtons)))
     return StepPrograms({"advance": onward, **_chords(step, mass, builder, chords)}, chords, rows)
 

@@ -42,9 +42,33 @@ def call_kernel(typing_context, address, inputs, outputs, work):
     return types.void(types.intp, inputs, outputs, work), codegen
 
 
+@intrinsic
+def call_run(typing_context, address, I, D, place, states, Y, counts, stored, scratch, tangent, looks):
+    """Call the loop `run.run` at an integer address, its arrays given by their addresses."""
+
+    def codegen(context, builder, signature, arguments):
+        function = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments[1:]])
+        builder.call(builder.inttoptr(arguments[0], function.as_pointer()), arguments[1:])
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 11), codegen
+
+
+def _pointer(kind):
+    @intrinsic
+    def pointer(typing_context, address):
+        def codegen(context, builder, signature, arguments):
+            return builder.inttoptr(arguments[0], context.get_value_type(kind))
+
+        return kind(types.int64), codegen
+
+    return pointer
+
+
 # ---------------------------------------------------------------------------------------------- records
 
 _INTEGERS, _DOUBLES = types.CPointer(types.int64), types.CPointer(types.float64)
+integers, doubles = _pointer(_INTEGERS), _pointer(_DOUBLES)  # the array at an integer address
 _KINDS = {"number": types.int64, "tally": _INTEGERS, "integers": _INTEGERS, "reals": _DOUBLES}
 
 

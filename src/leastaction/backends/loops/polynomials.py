@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from leastaction.backends.loops.legendre import invert_alone
 from leastaction.backends.loops.machine import at, call_kernel, native
-from leastaction.backends.loops.solver import alone
+from leastaction.backends.loops.solver import alone, uniform
 from leastaction.backends.loops.sweep import read_solver
 from leastaction.backends.status import GOING_WELL
 from leastaction.step.crossing import MOST_VALUES
 from leastaction.step.crossing import next_place as next_place_in_python
 from leastaction.step.crossing import tolerance as tolerance_in_python
-from leastaction.step.verdict import EPS, REACH, TINY
+from leastaction.step.verdict import EPS
 
 NAN = float("nan")
 next_place, tolerance = native(next_place_in_python), native(tolerance_in_python)
@@ -19,33 +18,33 @@ next_place, tolerance = native(next_place_in_python), native(tolerance_in_python
 @native
 def single(S, I, D, start, h):
     """S.z and S.impulse ← those of the step of length h from (t, q, p); whether it could be solved."""
-    n, s, row = S.n, S.s, S.stride
-    S.t[0] = S.at[0] = start[0]
+    n = S.n
+    S.t[0] = start[0]
     for j in range(n):
-        S.q[j] = S.at[1 + j] = start[1 + j]
-        S.p[j] = start[1 + n + j]
-    for j in range(S.params):
-        S.at[1 + 2 * n + j] = S.values[j]
-    if not invert_alone(S, S.p):
+        S.q[j], S.p[j] = start[1 + j], start[1 + n + j]
+    if not uniform(S, h):
         return False
-    for j in range(n):
-        for v in range(row):
-            S.z[j * row + v] = S.d[v + 1] * h * S.v[j] if v < s else 0.0
-        S.floor[j] = 0.0
-        S.reach[j] = max(REACH * abs(h * S.v[j]), TINY)
     status, _, _ = alone(S, I, D, h, True, False)
     return status == GOING_WELL
 
 
 @native
-def polynomials(I, D, place, count, lengths, starts, z, impulses):
-    """The increments z, (s, n) each, and the impulses of `count` steps from rows (t, q, p) of `starts`.
+def _set_params(S, params):
+    for j in range(S.params):
+        S.values[j] = params[j]
+
+
+@native
+def polynomials(I, D, place, count, lengths, starts, params, z, impulses):
+    """The increments z, (s, n) each, and the impulses of `count` steps from rows (t, q, p) of `starts`, with a row of
+    parameters each.
 
     Those of a step that cannot be solved stay as they are.
     """
     S = read_solver(I, D, place)
     n, s = S.n, S.s
     for k in range(count):
+        _set_params(S, at(params, k * S.params))
         if single(S, I, D, at(starts, k * (1 + 2 * n)), lengths[k]):
             for j in range(n):
                 for v in range(s):
@@ -54,17 +53,20 @@ def polynomials(I, D, place, count, lengths, starts, z, impulses):
 
 
 @native
-def events(I, D, place, kernel, count, lengths, starts, which, places, values, states, look, g, work):
+def events(I, D, place, kernel, count, lengths, starts, params, which, places, values, states, look, g, work):
     """Where the event function which[k] changes its sign in a step of lengths[k] from (t, q, p), between the first two
     `places` (of four) with the first two `values`: places[0] ← where, values[0] ← what is left of it, states ← (q, p).
 
-    `look` holds the parameters behind (t, q, p); a step that cannot be solved gives NaN.
+    A step that cannot be solved gives NaN.
     """
     S = read_solver(I, D, place)
     n = S.n
     for k in range(count):
         start, h, e = at(starts, k * (1 + 2 * n)), lengths[k], which[k]
         x, f, state = at(places, 4 * k), at(values, 4 * k), at(states, k * 2 * n)
+        _set_params(S, at(params, k * S.params))
+        for j in range(S.params):
+            look[1 + 2 * n + j] = S.values[j]
         x[2], f[2] = x[1], f[1]
         seen = 0
         while seen < MOST_VALUES and f[0] != 0.0 and f[1] != 0.0 and f[0] == f[0]:

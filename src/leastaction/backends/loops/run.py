@@ -3,7 +3,7 @@
 A group's state X has value i of lane k at X[i · stride + k]; with points side by side there is one trajectory, and a
 value lies there `stride` times. A fused step does the arithmetic of all lanes in kernels; elsewhere the solver's loops
 do. Here are the loops over groups and steps, and what concerns single lanes: the
-step that has to be solved alone, a failure, a crossing to record.
+step that has to be solved alone, a failure, a step in which an event may lie.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from leastaction.backends.layout import (
     CONTINUED,
     COUNTS,
-    CROSSINGS,
     ITERATIONS,
     RUN,
     STATUS,
@@ -53,27 +52,26 @@ from leastaction.backends.loops.solver import (
 from leastaction.backends.loops.solver import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.sweep import lanewise, read_solver, set_given, set_times
 from leastaction.backends.loops.tangent import carry, take_lane
-from leastaction.backends.status import GOING_WELL, SINGULAR, STOPPED
+from leastaction.backends.status import GOING_WELL, SINGULAR
 from leastaction.step.verdict import FORGETTING, GOING, REACH, TINY
 
 read_run = reader(RUN)
 
 
 @native
-def run(I, D, place, states, Y, counts, stored, records, scratch, tangent, looks):
+def run(I, D, place, states, Y, counts, stored, scratch, tangent, looks):
     """The steps of every group, from the states; `counts` has a row for each lane.
 
     stored    a block of (rows, width) numbers for each lane: those of (q, p) that are kept, then the directions
-    records   a block of (records, 1 + 2n + N) numbers (step, q, p, z) for each lane: the steps with crossings
     tangent   with one trajectory, the directions carried along, (columns, 2n)
-    looks     with one trajectory, rows (step, what the check reads) of the steps in which an event may lie. The run
+    looks     a block of rows (step, what the check reads) for each lane: the steps in which an event may lie. A group
               halts with such a step solved but not done where it is urgent, or where there is room for no more
     """
     A = read_run(I, D, place)
     S, S1 = read_solver(I, D, A.solver), read_solver(I, D, A.alone)
     for group in range(A.groups):
         X = at(states, group * A.size * A.stride)
-        _run_group(I, D, A, S, S1, X, Y, group * A.lanes, counts, stored, records, scratch, tangent, looks)
+        _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, looks)
 
 
 @native
@@ -85,26 +83,32 @@ def _any(values, lanes):
 
 
 @native
-def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tangent, looks):
+def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, looks):
     n, L, T, h = A.n, A.lanes, A.stride, A.step[0]
-    N = A.n * A.s
-    alive, trouble = at(X, A.alive * T), at(X, A.trouble * T)
+    lane = group * L
+    alive, trouble, started = at(X, A.alive * T), at(X, A.trouble * T), at(X, A.started * T)
+    first, end = A.end[0], A.end[0]
+    for i in range(L):
+        if alive[i] != 0.0:
+            first = min(first, counts[(lane + i) * COUNTS + STEPS])
+    if A.halted[group] == 2:
+        end = first + 1
     if A.fused == 0:
         prepare(S, I, D, h, False)
         set_given(S, I, D, S.soft, at(X, A.t * T), at(X, A.params * T))
         if S.constant == 1:
             set_mass(S, at(X, A.t * T), at(X, A.q * T), at(X, A.z * T), at(X, A.params * T), h)
-    for k in range(A.first[0], A.first[0] + A.steps[0]):
+    for k in range(first, end):
         if not _any(alive, L):
             return
-        if A.halted[0] == 1:
-            A.halted[0] = 0
+        if A.halted[group] != 0:
+            A.halted[group] = 0
         else:
-            if k == A.begins[0]:
-                # The first step has no last one to be predicted from: each lane finds it by continuation, alone.
-                for i in range(L):
+            # A first step has no last one to be predicted from: the lane finds it by continuation, alone.
+            for i in range(L):
+                if started[i] == 0.0:
                     trouble[i] = alive[i]
-            elif A.fused == 1:
+            if A.fused == 1:
                 if A.outer != 0:
                     _iterate_softly(A, X, Y, scratch)
                 if A.fresh != 0:
@@ -114,9 +118,9 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tan
             if _any(trouble, L):
                 for i in range(L):
                     if trouble[i] != 0.0:
-                        _alone(I, D, A, S1, X, i, k, at(counts, (lane + i) * COUNTS))
-            if A.check != 0 and alive[0] != 0.0 and _look(A, X, k, looks, scratch):
-                A.halted[0] = 1
+                        _alone(I, D, A, S1, X, i, at(counts, (lane + i) * COUNTS))
+            if A.check != 0 and _look(A, X, k, group, looks, scratch):
+                A.halted[group] = 1
                 return
         for i in range(L):
             if alive[i] != 0.0:
@@ -136,14 +140,9 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tan
             counts[lane * COUNTS + STEPS] -= 1
             counts[lane * COUNTS + STATUS] = SINGULAR
         for i in range(T):
-            X[A.t * T + i] = A.start[0] + (k + 1) * h
+            X[A.t * T + i] = A.start[0] + (k + 1) * A.period[0]
         if A.fused == 1:
             call_kernel(A.advance, X, Y, scratch)
-            if A.events > 0 and _any(Y, L):
-                for i in range(L):
-                    if Y[i] != 0.0:
-                        own = at(records, (lane + i) * A.records * (1 + 2 * n + N))
-                        _record(A, X, Y, i, k, at(counts, (lane + i) * COUNTS), own)
         else:
             _advance(A, S, X)
         if (k + 1) % A.every == 0:
@@ -158,29 +157,35 @@ def _run_group(I, D, A, S, S1, X, Y, lane, counts, stored, records, scratch, tan
 
 
 @native
-def _look(A, X, k, looks, scratch):
-    """Whether to halt before step k, which is solved, is done: an event may lie in it."""
-    n, N, T = A.n, A.n * A.s, A.stride
-    look = A.look
-    look[0], look[1] = X[A.t * T], A.step[0]
-    for j in range(n):
-        look[2 + j], look[2 + n + j] = X[(A.q + j) * T], X[(A.p + j) * T]
-        for v in range(A.s):
-            look[2 + 2 * n + v * n + j] = X[A.z * T + j * A.z_coordinate + v * A.z_control]
-        look[2 + 2 * n + N + j] = X[(A.impulse + j) * T]
-    for j in range(A.param_count):
-        look[2 + 4 * n + N + j] = X[(A.params + j) * T]
+def _look(A, X, k, group, looks, scratch):
+    """Whether a group is to halt before step k, which is solved, is done: an event may lie in it."""
+    n, N, L, T = A.n, A.n * A.s, A.lanes, A.stride
+    look, last = A.look, at(A.last, group * n * L)
+    for i in range(L):
+        look[i], look[L + i] = X[A.t * T], A.step[0]
+        for j in range(n):
+            look[(2 + j) * L + i], look[(2 + n + j) * L + i] = X[(A.q + j) * T + i], X[(A.p + j) * T + i]
+            for v in range(A.s):
+                look[(2 + 2 * n + v * n + j) * L + i] = X[A.z * T + j * A.z_coordinate + v * A.z_control + i]
+            look[(2 + 2 * n + N + j) * L + i] = X[(A.impulse + j) * T + i]
+            look[(2 + 3 * n + N + j) * L + i] = last[j * L + i]
+        for j in range(A.param_count):
+            look[(2 + 4 * n + N + j) * L + i] = X[(A.params + j) * T + i]
     call_kernel(A.check, look, A.doubt, scratch)
     halt = False
-    if A.doubt[0] != 0.0:
-        own = at(looks, A.looked[0] * (1 + A.look_size))
-        own[0] = k
-        for j in range(A.look_size):
-            own[1 + j] = look[j]
-        A.looked[0] += 1
-        halt = A.doubt[1] != 0.0 or A.looked[0] == A.looks
-    for j in range(n):
-        look[2 + 3 * n + N + j] = A.doubt[2 + j]
+    for i in range(L):
+        if X[A.alive * T + i] == 0.0:
+            continue
+        if A.doubt[i] != 0.0:
+            lane = group * L + i
+            own = at(looks, (lane * A.looks + A.looked[lane]) * (1 + A.look_size))
+            own[0] = k
+            for j in range(A.look_size):
+                own[1 + j] = look[j * L + i]
+            A.looked[lane] += 1
+            halt = halt or A.doubt[L + i] != 0.0 or A.looked[lane] == A.looks
+        for j in range(n):
+            last[j * L + i] = A.doubt[(2 + j) * L + i]
     return halt
 
 
@@ -268,6 +273,8 @@ def _iterate(I, D, A, S, X):
     for i in range(L):
         A.active[i] = 0.0
         if alive[i] != 0.0:
+            if X[A.started * L + i] == 0.0:
+                continue
             if S.has_chord == 1 and rest[i] == 0.0:
                 A.active[i] = 1.0
                 wanted = True
@@ -310,11 +317,11 @@ def _iterate(I, D, A, S, X):
 
 
 @native
-def _alone(I, D, A, S, X, i, k, count):
-    """Solve lane i's step k alone; a lane where that fails is alive no more."""
+def _alone(I, D, A, S, X, i, count):
+    """Solve lane i's step alone; a lane where that fails is alive no more."""
     n, s, T, h = A.n, A.s, A.stride, A.step[0]
     take_lane(A, S, X, i)
-    later = k != A.begins[0]
+    later = X[A.started * T + i] != 0.0
     status, spent, continued = alone(S, I, D, h, A.fresh == 0 and later, later)
     if continued and later:
         count[CONTINUED] += 1
@@ -415,29 +422,3 @@ def _advance(A, S, X):
         X[A.started * L + k] = 1.0
         X[A.iterations * L + k] = 0.0
         X[A.trouble * L + k] = 0.0
-
-
-@native
-def _record(A, X, Y, i, k, count, records):
-    """Keep step k of lane i for each event that crosses zero in it; Y has (crossed, g, q, p, z) of its start."""
-    n, L = A.n, A.lanes
-    N = n * A.s
-    began = at(Y, L)
-    for e in range(A.events):
-        old, new = began[e * L + i], X[(A.g + e) * L + i]
-        direction, most = A.event[4 * e], A.event[4 * e + 1]
-        up, down = old < 0.0 and new >= 0.0, old > 0.0 and new <= 0.0
-        if not ((up and direction >= 0) or (down and direction <= 0)):
-            continue
-        number = count[CROSSINGS + e]
-        count[CROSSINGS + e] += 1
-        if number < most:
-            own = at(records, (A.event[4 * e + 2] + number) * (1 + 2 * n + N))
-            own[0] = k
-            for j in range(2 * n + N):
-                own[1 + j] = began[(A.events + j) * L + i]
-        if A.event[4 * e + 3] == 1 and X[A.alive * L + i] != 0.0:
-            # It keeps the state it has reached and goes no further.
-            X[A.alive * L + i] = 0.0
-            X[A.fresh_wanted * L + i] = 0.0
-            count[STATUS] = STOPPED

@@ -445,20 +445,41 @@ def _prolong(S, grown):
 
 
 @native
+def uniform(S, h):
+    """S.z ← that of the uniform motion from S.t, S.q, S.p; whether there is a velocity."""
+    n, s, row = S.n, S.s, S.stride
+    S.at[0] = S.t[0]
+    for j in range(n):
+        S.at[1 + j] = S.q[j]
+    for j in range(S.params):
+        S.at[1 + 2 * n + j] = S.values[j]
+    if not invert_alone(S, S.p):
+        return False
+    for j in range(n):
+        for v in range(row):
+            S.z[j * row + v] = S.d[v + 1] * h * S.v[j] if v < s else 0.0
+        S.floor[j] = 0.0
+        S.reach[j] = max(REACH * abs(h * S.v[j]), TINY)
+    return True
+
+
+@native
 def alone(S, I, D, h, predicted, later):
     """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one, else by continuation; whether it
-    is later than the first, so that others failed before.
+    is later than the first, so that others failed before. Where any root will do, Newton is tried from the uniform
+    motion, too.
 
     Returns the status, the iterations spent, and whether continuation was needed.
     """
     spent = 0
-    if predicted:
-        prepare(S, I, D, h, True)
-        set_given(S, I, D, S.terms, S.t, S.values)
-        status = newton(S, I, D, S.q, S.p, S.z, S.scale, S.reach)
-        spent = S.iterations[0]
-        if status == GOING_WELL:
-            return status, spent, False
+    for guess in range(2):
+        if (guess == 0 and predicted) or (guess == 1 and S.checked == 0 and (later or not predicted) and uniform(S, h)):
+            prepare(S, I, D, h, True)
+            set_given(S, I, D, S.terms, S.t, S.values)
+            status = newton(S, I, D, S.q, S.p, S.z, S.scale, S.reach)
+            spent += S.iterations[0]
+            if status == GOING_WELL:
+                return status, spent, False
     prepare(S, I, D, h, False)
     set_given(S, I, D, S.terms, S.t, S.values)
     if S.soft != S.terms:

@@ -63,7 +63,7 @@ def carry(I, D, A, S, X, k, tangent):
         d = at(tangent, c * 2 * n)
         for i in range(S.components * row):
             S.last[i] = 0.0
-        _along(I, D, A, S, d, c - 2 * n, k, h)
+        _along(I, D, A, S, d, c - 2 * n, k + A.offset[0], A.period[0])
         for j in range(n):
             S.R[j * row + s - 1] -= d[n + j]
         for j in range(S.components):
@@ -73,7 +73,7 @@ def carry(I, D, A, S, X, k, tangent):
         for j in range(S.components):
             for v in range(s):
                 S.last[j * row + v] = S.b[j * s + v]
-        _along(I, D, A, S, d, c - 2 * n, k, h)
+        _along(I, D, A, S, d, c - 2 * n, k + A.offset[0], A.period[0])
         for j in range(n):
             d[j] += S.last[j * row + s - 1]
             d[n + j] += S.impulse[j]
@@ -82,7 +82,10 @@ def carry(I, D, A, S, X, k, tangent):
 
 @native
 def _along(I, D, A, S, d, e, k, h):
-    """S.R, S.impulse ← R and I along dq = d, dz = S.last; e ≥ 0 names the parameter, or behind them h, that varies."""
+    """S.R, S.impulse ← R and I along dq = d, dz = S.last; e ≥ 0 names the parameter, or behind them h, that varies.
+
+    k and h are in units of whole steps: k may lie in one.
+    """
     for c in range(S.components * S.width):
         store(at(S.R, c * W), splat(0.0))
     for c in range(S.n):
@@ -124,7 +127,7 @@ def _along(I, D, A, S, d, e, k, h):
                     else:
                         for m in range(W):
                             i = min(g * W + m, T.points - 1)
-                            when = float(k) + T.raw[i] / h
+                            when = k + T.raw[i] / h
                             change[m] += when * values[(A.by_time + j) * W + m]
                             if j < n:
                                 change[m] += values[j * W + m] / h

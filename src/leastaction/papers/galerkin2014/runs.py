@@ -20,7 +20,7 @@ import numpy as np
 
 from leastaction.errors import StepFailed
 from leastaction.integrate import integrate
-from leastaction.methods import Galerkin, galerkin
+from leastaction.methods import Branch, Galerkin, galerkin
 from leastaction.papers.model import Options
 from leastaction.problems import get
 from leastaction.quadrature import gauss, lobatto
@@ -71,8 +71,12 @@ UNSOLVED = Errors(np.nan, np.nan)
 
 
 @lru_cache(maxsize=4096)
-def errors(problem: str, chosen: Galerkin, h: Fraction, digits: int | None = None) -> Errors:
-    """The errors of a run with step h until T; UNSOLVED where no solution of a step is connected with the motion."""
+def errors(
+    problem: str, chosen: Galerkin, h: Fraction, digits: int | None = None, branch: Branch = "followed"
+) -> Errors:
+    """The errors of a run with step h until T; UNSOLVED where no solution of a step is connected with the motion, or,
+    with the branch "any", where Newton's iteration finds none.
+    """
     given = get(problem)
     try:
         path = integrate(
@@ -84,6 +88,7 @@ def errors(problem: str, chosen: Galerkin, h: Fraction, digits: int | None = Non
             t_end=T_END[problem],
             params=given.exact_params,
             digits=digits,
+            branch=branch,
         )
     except StepFailed:
         return UNSOLVED

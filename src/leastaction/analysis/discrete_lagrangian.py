@@ -1,0 +1,376 @@
+"""The discrete Lagrangian of a method on a system, and what discrete mechanics says of it.
+
+With the inner values of a step eliminated a member of the family is a function of two positions,
+
+    L_d(q_k, q_{k+1}) = ext Σ_i h b_i L(q(c_i h), q̇(c_i h))      (Ober-Blöbaum and Saake 2014, section 3),
+
+and everything else follows (Marsden and West, *Acta Numerica* 2001):
+
+    p_k = −D₁L_d(q_k, q_{k+1})                      the left discrete Legendre transform
+    p_{k+1} = D₂L_d(q_k, q_{k+1})                   the right one
+    D₂L_d(q_{k−1}, q_k) + D₁L_d(q_k, q_{k+1}) = 0   the two-point map (q_{k−1}, q_k) ↦ (q_k, q_{k+1})
+    Ω = Σ_ij (D₁D₂L_d)_ij dq_k^i ∧ dq_{k+1}^j       the discrete symplectic form, which it conserves
+    J = p · ξ(q)                                    the discrete momentum maps of a symmetry q ↦ q + ε ξ(q)
+
+The exact discrete Lagrangian is the action of the motion between the two positions, and a method has the order r with
+|L_d − L_d^exact| = O(h^{r+1}) along motions (their Theorem 2.3.1).
+
+Values are computed by `backends.flint.boundary` from the equations of a Step, with more digits than are asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import mpmath
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.analysis.fit import Fit, fit_order
+from leastaction.analysis.symmetries import Symmetry
+from leastaction.analysis.tables import table
+from leastaction.integrate import integrate
+from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
+from leastaction.methods import Composition, Galerkin, Method, galerkin
+from leastaction.methods import method as method_named
+from leastaction.numbers.rounding import Digits, all_finite
+from leastaction.quadrature import gauss
+from leastaction.run.checks import number
+
+FLOAT_DIGITS = 34  # with which values in float64 are computed, and rounded once
+ORDER_DIGITS = 60  # with which variational orders are measured
+BEYOND = 6  # degrees by which a fine member exceeds the order it is to judge
+HALVINGS = 5
+
+
+def discrete_lagrangian(
+    system: Lagrangian | Quadratic,
+    method: str | Method,
+    h: Any,
+    *,
+    params: Mapping[str, Any] | None = None,
+    digits: int | None = None,
+) -> DiscreteLagrangian:
+    """L_d(q_k, q_{k+1}) of a member of the family at step h, with its derivatives and what follows from them.
+
+    digits   decimal digits of the values; float64 unless told
+
+    >>> import leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> Ld = la.discrete_lagrangian(pendulum, "simpson", h=0.5)
+    >>> q0, q1 = [1.0], [0.9]
+    >>> q2 = Ld.next(q0, q1)
+    >>> bool(abs(Ld.D2(q0, q1) + Ld.D1(q1, q2)).max() < 1e-15)
+    True
+    >>> round(Ld.variational_order([1.0], v0=[0.3]).order)
+    4
+    """
+    chosen = method_named(method)
+    if isinstance(chosen, Composition):
+        raise ValueError(
+            f"{chosen.name} is a composition: its L_d is the sum of those of its steps, stationary in the positions "
+            f"between them; ask for those of {chosen.root.name} with h times each factor"
+        )
+    if not isinstance(chosen, Galerkin):
+        raise ValueError(f"{chosen.name} is not variational and has no discrete Lagrangian; take a member PsNrQu")
+    if isinstance(system, Quadratic):
+        system, params = _lagrangian_of(system, digits), None
+    if not isinstance(system, Lagrangian):
+        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
+    if system.forced:
+        raise ValueError(
+            f"{system.name} has an external force, which no action has: its steps follow from discrete forces beside "
+            "L_d. Leave the force out"
+        )
+    return DiscreteLagrangian(system, chosen, h, dict(params or {}), digits)
+
+
+def _lagrangian_of(system: Quadratic, digits: int | None) -> Lagrangian:
+    """½ v·Mv − ½ q·Kq as a Lagrangian."""
+    if system.C is not None or system.f is not None:
+        raise ValueError("a Quadratic system with damping or a load has no action of its own; leave them out")
+    M, K, _ = system.exact_matrices(Digits(digits or FLOAT_DIGITS))
+    return Lagrangian(_quadratic, n=system.n, params={"M": M.tolist(), "K": K.tolist()})
+
+
+def _quadratic(q: Any, v: Any, M: Any, K: Any) -> Any:
+    return (v @ M @ v - q @ K @ q) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteLagrangian:
+    """L_d of a method on a system at step h; call it with two positions, and the time t of the first where L has one.
+
+    Where the inner values are not found, an ArithmeticError says so: the positions are too far apart for h.
+    """
+
+    system: Lagrangian
+    method: Galerkin
+    h: Any
+    params: Mapping[str, Any]
+    digits: int | None = None
+
+    def __post_init__(self) -> None:
+        if number("h", self.h, self._reals) == 0:
+            raise ValueError("h must not be zero")
+
+    @property
+    def _reals(self) -> Digits:
+        return Digits(self.digits or FLOAT_DIGITS)
+
+    @cached_property
+    def _boundary(self) -> Any:
+        from leastaction.backends.flint.boundary import SPARE_BITS, Boundary
+        from leastaction.numbers.conversion import ball, balls
+        from leastaction.numbers.precision import flint_bits
+        from leastaction.step.form import step_of
+
+        reals, bits = self._reals, self._reals.bits
+        digits = math.ceil((bits + SPARE_BITS) * math.log10(2)) + 2
+        with flint_bits(bits + SPARE_BITS):
+            params = balls(self.system.values(self.params, reals))
+            step = step_of(self.system, self.method)
+            return Boundary(self.system, step, params, ball(number("h", self.h, reals)), digits, bits)
+
+    def _between(self, q0: ArrayLike, q1: ArrayLike, t: Any) -> dict[str, Any]:
+        """All that there is to say of two positions, as mpmath numbers."""
+        from leastaction.backends.flint.boundary import SPARE_BITS
+        from leastaction.numbers.conversion import ball, balls, mpf, mpfs
+        from leastaction.numbers.precision import flint_bits
+
+        left, right, n = self._position("q0", q0), self._position("q1", q1), self.system.n
+        boundary = self._boundary
+        with flint_bits(self._reals.bits + SPARE_BITS):
+            found = boundary.solve(ball(number("t", t, self._reals)), balls(left), balls(right))
+            if found is None:
+                raise ArithmeticError(
+                    f"no step of {self.method.name} with h = {float(self._h):g} was found between q0 = {_show(left)} "
+                    f"and q1 = {_show(right)}; take positions that are nearer to each other, or another h"
+                )
+            z = mpfs(found.z).reshape(-1, n)
+            blocks = {name: mpfs(getattr(found, name).entries()).reshape(n, n) for name in ("D11", "D12", "D22")}
+            momenta = {name: mpfs(getattr(found, name)) for name in ("p_left", "p_right")}
+            return {"L": mpf(found.action), "inner": z, **momenta, **blocks}
+
+    @property
+    def _h(self) -> Any:
+        return number("h", self.h, self._reals)
+
+    def _position(self, name: str, value: ArrayLike) -> NDArray[Any]:
+        try:
+            q = self._reals.array(value)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{name} must be {self.system.n} numbers; got {value!r} ({error})") from None
+        if q.shape == () and self.system.n == 1:
+            q = q.reshape(1)
+        if q.shape != (self.system.n,) or not all_finite(q):
+            raise ValueError(f"{name} must be {self.system.n} finite numbers; got {value!r}")
+        return q
+
+    def _rounded(self, value: Any) -> Any:
+        """As the user asked for: float64, or mpmath numbers of so many digits."""
+        if self.digits is None:
+            return float(value) if np.ndim(value) == 0 else np.asarray(value).astype(float)
+        return self._reals.array(value)[()]
+
+    def __call__(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> Any:
+        """L_d(q0, q1)."""
+        return self._rounded(self._between(q0, q1, t)["L"])
+
+    def inner(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
+        """q^0 … q^s, (s + 1, n): the values at the control points, those inside eliminated by R_ν = 0."""
+        left, z = self._position("q0", q0), self._between(q0, q1, t)["inner"]
+        with self._reals.working():
+            return self._rounded(np.concatenate([left[None], left + z]))
+
+    def D1(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
+        """D₁L_d = −p_k, (n,)."""
+        with self._reals.working():
+            return self._rounded(-self._between(q0, q1, t)["p_left"])
+
+    def D2(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
+        """D₂L_d = p_{k+1}, (n,)."""
+        return self._rounded(self._between(q0, q1, t)["p_right"])
+
+    def D11(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
+        """D₁D₁L_d, (n, n)."""
+        return self._rounded(self._between(q0, q1, t)["D11"])
+
+    def D12(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
+        """D₁D₂L_d, (n, n): row i by q0_i, column j by q1_j. Regular where the method's step is."""
+        return self._rounded(self._between(q0, q1, t)["D12"])
+
+    def D22(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
+        """D₂D₂L_d, (n, n)."""
+        return self._rounded(self._between(q0, q1, t)["D22"])
+
+    def left(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The left discrete Legendre transform: (q0, p0 = −D₁L_d)."""
+        return self._rounded(self._position("q0", q0)), self._rounded(self._between(q0, q1, t)["p_left"])
+
+    def right(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The right discrete Legendre transform: (q1, p1 = D₂L_d)."""
+        return self._rounded(self._position("q1", q1)), self.D2(q0, q1, t)
+
+    # The two-point map.
+
+    def next(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
+        """q2 of the two-point map (q0, q1) ↦ (q1, q2): Newton's iteration on D₂L_d(q0, q1) + D₁L_d(q1, q2) = 0.
+
+        It begins with q1 + (q1 − q0), and converges to the motion's q2 where h is small enough for that to be near.
+        """
+        return self._rounded(self._next(q0, q1, t)[0])
+
+    def _next(self, q0: ArrayLike, q1: ArrayLike, t: Any) -> tuple[NDArray[Any], dict[str, Any], dict[str, Any]]:
+        """q2, and what is between the first two and the last two positions."""
+        reals = self._reals
+        first, second = self._position("q0", q0), self._position("q1", q1)
+        before = self._between(first, second, t)
+        with reals.working():
+            later, last = number("t", t, reals) + self._h, 2 * second - first
+            size = mpmath.inf
+            for _ in range(100):
+                after = self._between(second, last, later)
+                residual = before["p_right"] - after["p_left"]
+                change = mpmath.lu_solve(mpmath.matrix(after["D12"].tolist()), mpmath.matrix((-residual).tolist()))
+                last = last + np.array(list(change), dtype=object)
+                scale = max(abs(last - second).max(), mpmath.mpf(2) ** -reals.bits * abs(second).max())
+                size, was = max(abs(x) for x in change), size
+                if size <= scale * mpmath.mpf(2) ** (8 - reals.bits) or (was < scale * 1e-12 and size >= was / 2):
+                    return last, before, self._between(second, last, later)
+        raise ArithmeticError(f"the two-point map found no q2 after q0 = {_show(first)}, q1 = {_show(second)}")
+
+    def agreement(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> float:
+        """How far the two-point map and the (q, p) map are apart, as parts of the sizes of q and p (the larger).
+
+        The step of `la.integrate` from the right Legendre transform (q1, p1) leads to (q2, D₂L_d(q1, q2)): round-off.
+        """
+        q2, before, after = self._next(q0, q1, t)
+        reals, second = self._reals, self._position("q1", q1)
+        with reals.working():
+            later = number("t", t, reals) + self._h
+        how = {"h": self.h, "steps": 1, "params": dict(self.params), "digits": self.digits}
+        path = integrate(self.system, self.method, second, before["p_right"], t0=later, **how)
+        with reals.working():
+            p1, p2 = before["p_right"], after["p_right"]
+            size_q, size_p = abs(second).max() + abs(q2).max(), abs(p1).max() + abs(p2).max()
+            return float(max(abs(path.q[-1] - q2).max() / (size_q or 1), abs(path.p[-1] - p2).max() / (size_p or 1)))
+
+    # Structure.
+
+    def symplectic_form(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
+        """Ω, (2n, 2n), with Ω(δ, ε) = δᵀ Ω ε on displacements (δq0, δq1): ((0, D₁D₂L_d), (−(D₁D₂L_d)ᵀ, 0))."""
+        return self._rounded(_form(self._between(q0, q1, t)["D12"]))
+
+    def symplectic_defect(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> float:
+        """‖Φ'ᵀ Ω Φ' − Ω‖ / ‖Ω‖ (Frobenius) of the two-point map Φ: round-off."""
+        n, (_, before, after) = self.system.n, self._next(q0, q1, t)
+        with self._reals.working():
+            inverse = np.array((mpmath.matrix(after["D12"].tolist()) ** -1).tolist(), dtype=object)
+            # D₂D₁L_d dq0 + (D₂D₂L_d + D₁D₁L_d) dq1 + D₁D₂L_d dq2 = 0
+            rows = -inverse @ np.concatenate([before["D12"].T, before["D22"] + after["D11"]], axis=1)
+            slope = np.concatenate([np.eye(2 * n, dtype=int)[n:].astype(object), rows])
+            old, new = _form(before["D12"]), _form(after["D12"])
+            return float(_norm(slope.T @ new @ slope - old) / _norm(old))
+
+    def momentum_maps(
+        self, symmetry: Symmetry | Callable[[NDArray[Any]], ArrayLike], q0: ArrayLike, q1: ArrayLike, t: Any = 0
+    ) -> tuple[Any, Any]:
+        """J⁻ = −D₁L_d · ξ(q0) and J⁺ = D₂L_d · ξ(q1): equal, and conserved, where L_d has the symmetry q ↦ q + ε ξ(q).
+
+        symmetry   one of `analysis.symmetries(system)`, or a function q ↦ ξ(q)
+        """
+        found = self._between(q0, q1, t)
+        left, right = self._position("q0", q0), self._position("q1", q1)
+        with self._reals.working():
+            if isinstance(symmetry, Symmetry):
+                at = [symmetry.A.astype(object) @ q + symmetry.b for q in (left, right)]
+            else:
+                at = [self._reals.array(np.asarray(symmetry(q), dtype=object)) for q in (left, right)]
+            return self._rounded(found["p_left"] @ at[0]), self._rounded(found["p_right"] @ at[1])
+
+    # The exact discrete Lagrangian.
+
+    def exact(self, degree: int | None = None) -> DiscreteLagrangian:
+        """The exact discrete Lagrangian, to the order 2·degree: L_d of the Gauss member of this degree, at the same h.
+
+        Its error is O(h^(2·degree + 1)); the degree is the order of this method and six more unless told.
+        """
+        s = self.method.order + BEYOND if degree is None else degree
+        return DiscreteLagrangian(self.system, galerkin(s, gauss(s)), self.h, self.params, self.digits)
+
+    def variational_order(
+        self,
+        q0: ArrayLike,
+        *,
+        v0: ArrayLike | None = None,
+        p0: ArrayLike | None = None,
+        hs: Sequence[Any] | None = None,
+        t: Any = 0,
+        digits: int = ORDER_DIGITS,
+    ) -> VariationalOrder:
+        """The order r of |L_d − L_d^exact| = O(h^{r+1}), measured along the motion from (q0, v0) or (q0, p0).
+
+        hs   steps; h, h/2, … h/32 unless told
+        """
+        reals = Digits(digits)
+        with reals.working():
+            steps = [self._h / 2**k for k in range(HALVINGS + 1)] if hs is None else [number("h", h, reals) for h in hs]
+        steps = sorted(steps, key=lambda h: -abs(h))
+        if len(steps) < 2:
+            raise ValueError(f"an order needs errors at two steps at least; got {len(steps)}")
+        errors = []
+        for h in steps:
+            own = DiscreteLagrangian(self.system, self.method, h, self.params, digits)
+            fine = own.exact()
+            how = {"t0": t, "h": h, "steps": 1, "params": dict(self.params), "digits": digits}
+            end = integrate(self.system, fine.method, q0, p0, v0=v0, **how).q[-1]
+            with reals.working():
+                errors.append(float(abs(own(q0, end, t) - fine(q0, end, t))))
+        h, e = np.abs(np.array(steps, float)), np.array(errors)
+        fit = fit_order(h, e, np.full(len(h), 10.0**-digits * max(e)))
+        return VariationalOrder(self.method, h, e, fit)
+
+    def __repr__(self) -> str:
+        return f"DiscreteLagrangian({self.system.name}, {self.method.name}, h = {float(self._h):g})"
+
+
+@dataclass(frozen=True, eq=False)
+class VariationalOrder:
+    """|L_d − L_d^exact| over h along a motion: `order` is the fitted slope, less one."""
+
+    method: Galerkin
+    h: NDArray[np.float64]
+    error: NDArray[np.float64]
+    fit: Fit
+
+    @property
+    def order(self) -> float:
+        return self.fit.order - 1
+
+    def __repr__(self) -> str:
+        rows = [[f"{h:.6g}", f"{e:.3e}", "" if np.isnan(s) else f"{s - 1:.3f}"] for h, e, s in self._rows()]
+        return f"{self.method.name}: variational order {self.order:.3f}, min(2s, u) = {self.method.order}\n" + table(
+            ["h", "|L_d − exact|", "order"], rows, 0
+        )
+
+    def _rows(self) -> Any:
+        return zip(self.h, self.error, self.fit.slopes, strict=True)
+
+
+def _form(D12: NDArray[Any]) -> NDArray[Any]:
+    none = np.zeros(D12.shape, dtype=int).astype(object)
+    return np.block([[none, D12], [-D12.T, none]])
+
+
+def _norm(A: NDArray[Any]) -> Any:
+    return mpmath.sqrt(mpmath.fsum(x * x for x in A.ravel()))
+
+
+def _show(values: NDArray[Any]) -> str:
+    return "[" + ", ".join(mpmath.nstr(x, 6) for x in values) + "]"

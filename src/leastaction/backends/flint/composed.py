@@ -1,0 +1,95 @@
+"""A composition at work, at any precision: a stepper of its method for each factor, one step of each in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.flint.galerkin import GalerkinStepper
+from leastaction.backends.flint.mechanics import Mechanics
+from leastaction.backends.flint.run import Run
+from leastaction.backends.flint.tangent import GalerkinTangent
+from leastaction.backends.rows import Row
+from leastaction.backends.status import Failure
+from leastaction.backends.stepper import Start
+from leastaction.methods import Composition
+from leastaction.numbers.conversion import Balls
+from leastaction.numbers.precision import mpmath_bits
+from leastaction.step.form import step_of
+
+Mpfs = NDArray[np.object_]
+
+
+class ComposedStepper(Run):
+    """Runs of a composition from a start, with their derivative if the row is to have it."""
+
+    def __init__(self, mechanics: Mechanics, method: Composition, start: Start, row: Row) -> None:
+        self.row, self.bits = row, mechanics.bits
+        step = step_of(mechanics.system, method.root)
+        kind = GalerkinTangent if row.varied else GalerkinStepper
+        self._factors = method.factors(round(self.bits * 0.302) + 2)
+        self.phases: list[Any] = []
+        with mpmath_bits(self.bits):
+            for k, factor in enumerate(self._factors):
+                phase = mpmath.fsum(self._factors[:k]), factor
+                self.phases.append(kind(mechanics, step, start, row, phase))
+
+    def step(self) -> Failure | None:
+        """The steps of all factors; where one fails, the state is that before the first."""
+        before = self._state(self.phases[0])
+        now = before
+        for phase in self.phases:
+            phase.done = self.done
+            self._set(phase, now)
+            failure = phase.step()
+            if failure is not None:
+                self._set(self.phases[0], before)
+                return failure
+            now = self._state(phase)
+        self._set(self.phases[0], now)
+        return None
+
+    def _state(self, phase: Any) -> tuple[Any, ...]:
+        return (phase._q, phase._p, phase._D) if self.row.varied else (phase._q, phase._p)
+
+    def _set(self, phase: Any, state: tuple[Any, ...]) -> None:
+        phase._q, phase._p = state[:2]
+        if self.row.varied:
+            phase._D = state[2]
+
+    def now(self) -> Balls:
+        return list(self.phases[0].now())
+
+    def saved(self) -> dict[str, NDArray[Any]]:
+        found: dict[str, NDArray[Any]] = {"integers": np.array([self.done])}
+        for k, phase in enumerate(self.phases):
+            found |= {f"{name}_{k}": array for name, array in phase.saved().items()}
+        return found
+
+    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        self.done = int(saved["integers"][0])
+        for k, phase in enumerate(self.phases):
+            end = f"_{k}"
+            phase.load({name.removesuffix(end): array for name, array in saved.items() if name.endswith(end)})
+
+    def single_steps(self, starts: Mpfs, lengths: Mpfs) -> Mpfs:
+        """The states (q, p) after single steps of these lengths from rows (t, q, p); NaN where one is not solved.
+
+        The stepper is of use for nothing else afterwards.
+        """
+        states = starts.copy()
+        with mpmath_bits(self.bits):
+            for factor in self._factors:
+                own = lengths * factor
+                states[:, 1:] = self.phases[0].single_steps(states, own)
+                states[:, 0] = states[:, 0] + own
+        return states[:, 1:]
+
+    def counts(self) -> dict[str, Any]:
+        found = [phase.counts() for phase in self.phases]
+        sums = {name: sum(one[name] for one in found) for name in ("newton_iterations", "continued")}
+        return sums | {name: max(one[name] for one in found) for name in ("most_iterations", "floor")}

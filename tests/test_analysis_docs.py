@@ -1,4 +1,4 @@
-"""The examples of docs/analysis.md, docs/quadratic.md and docs/forces.md, run; and names that only the source told."""
+"""The examples of pages of docs/, run; and names that only the source told."""
 
 import doctest
 from pathlib import Path
@@ -10,7 +10,7 @@ import leastaction as la
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize(("name", "least"), [("analysis", 25), ("quadratic", 14), ("forces", 13)])
+@pytest.mark.parametrize(("name", "least"), [("analysis", 25), ("quadratic", 14), ("forces", 13), ("constraints", 7)])
 def test_examples_of_the_page(name, least):
     page = ROOT / "docs" / f"{name}.md"
     failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)

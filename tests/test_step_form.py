@@ -58,7 +58,7 @@ def one_step(step, q, p, h):
     memory = solvers.finish().memory
     z, impulse = np.full((1, step.s, step.n), np.nan), np.full(step.n, np.nan)
     start = np.concatenate([[0.0], q, p])[None]
-    loop("polynomials.polynomials")(memory.I, memory.D, place, 1, np.array([h]), start, z, impulse)
+    loop("polynomials.polynomials")(memory.I, memory.D, place, 1, np.array([h]), start, np.zeros(1), z, impulse)
     assert np.isfinite(z).all()
     return z[0], p + impulse
 

@@ -15,6 +15,7 @@ from leastaction.analysis.tangent import tangent
 from leastaction.archives import open, resume
 from leastaction.ensemble import ensemble
 from leastaction.errors import (
+    ConstraintError,
     DegenerateLagrangianError,
     EnergyWarning,
     RestingContact,
@@ -29,6 +30,7 @@ from leastaction.linear import Quadratic
 from leastaction.methods import compose, galerkin, method, rk4
 from leastaction.path import Path
 from leastaction.paths import Paths
+from leastaction.projection import project
 from leastaction.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 from leastaction.run import EnergyRange
 from leastaction.store import StoreError
@@ -36,6 +38,7 @@ from leastaction.trace import const
 from leastaction.version import __version__
 
 __all__ = [
+    "ConstraintError",
     "DegenerateLagrangianError",
     "EnergyRange",
     "EnergyWarning",
@@ -66,6 +69,7 @@ __all__ = [
     "method",
     "open",
     "problems",
+    "project",
     "radau",
     "resume",
     "rk4",

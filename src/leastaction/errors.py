@@ -20,6 +20,10 @@ class DegenerateLagrangianError(ValueError):
     """∂²L/∂v² is singular, so that momenta do not determine velocities."""
 
 
+class ConstraintError(ValueError):
+    """A start is off the constraints, or these depend on each other there; the message says by how much, or which."""
+
+
 class EnergyWarning(RuntimeWarning):
     """A motion loses energy that nothing takes: it is no longer that of its Lagrangian."""
 

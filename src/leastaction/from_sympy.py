@@ -25,12 +25,13 @@ def trace_sympy(
     t: Any = None,
     force: Any = None,
     dissipation: Any = None,
+    constraints: Any = None,
 ) -> tuple[Program, tuple[str, ...]]:
     """The Program L(t, q, v, params) of a SymPy expression, and the names of its parameters in their order.
 
     q and v are symbols, or functions of t and their derivatives; v left out stands for dq/dt. Every other free symbol
     is a scalar parameter; parameters are ordered by name. A force, n expressions, is given as the block F, a Rayleigh
-    function as D.
+    function as D, constraints, which have no velocities, as g.
 
     >>> m, g, x, xdot = sp.symbols("m g x xdot")
     >>> program, names = trace_sympy(m * xdot**2 / 2 - m * g * x, [x], [xdot])
@@ -38,20 +39,24 @@ def trace_sympy(
     (('g', 'm'), [-15.5])
     """
     try:
-        return _traced(L, q, v, t, force, dissipation)
+        return _traced(L, q, v, t, force, dissipation, constraints)
     except RecursionError:
         raise TraceError(
             "the expression is nested too deeply for SymPy; write the Lagrangian as a NumPy function, for la.Lagrangian"
         ) from None
 
 
-def _traced(L: Any, q: Any, v: Any, t: Any, force: Any, dissipation: Any) -> tuple[Program, tuple[str, ...]]:
+def _traced(
+    L: Any, q: Any, v: Any, t: Any, force: Any, dissipation: Any, constraints: Any
+) -> tuple[Program, tuple[str, ...]]:
     q = _each(q, "q")
     written = {"L": [_one(L, "the Lagrangian")]}
     if force is not None:
         written["F"] = _components(force, len(q))
     if dissipation is not None:
         written["D"] = [_one(dissipation, "the Rayleigh function")]
+    if constraints is not None:
+        written["g"] = [_one(e, "a constraint") for e in _listed(constraints)]
     t = _time(q) if t is None else _read(t, "t")
     if v is None and t is None:
         raise TraceError("velocities v are needed when the coordinates are plain symbols")
@@ -66,6 +71,10 @@ def _traced(L: Any, q: Any, v: Any, t: Any, force: Any, dissipation: Any) -> tup
     # Numbered stand-ins first: a derivative of q(t) is one name, not an operation on another.
     stand_in = {x: sp.Dummy(str(x)) for x in (*q, *v)}
     written = {block: [e.xreplace(stand_in) for e in expressions] for block, expressions in written.items()}
+    for e in written.get("g", []):
+        if moving := e.free_symbols & {stand_in[x] for x in v}:
+            names_of = ", ".join(sorted(map(str, moving)))
+            raise TraceError(f"constraints are of t and q alone; the velocities {names_of} stand in {e}")
     every = [e for expressions in written.values() for e in expressions]
     for node in (node for e in every for node in e.atoms(AppliedUndef, sp.Derivative, sp.Integral, sp.Sum, sp.Product)):
         hint = "" if isinstance(node, AppliedUndef) else ", nor evaluated; .doit() may do that"
@@ -125,10 +134,15 @@ def _one(L: Any, called: str) -> Any:
 
 def _components(force: Any, n: int) -> list[Any]:
     """The components of a force: a list, a matrix, or one expression."""
-    listed = sp.flatten(force) if isinstance(force, sp.MatrixBase | sp.NDimArray | sp.Tuple | list | tuple) else [force]
+    listed = _listed(force)
     if len(listed) != n:
         raise TraceError(f"the force has n = {n} components, one for each coordinate; got {len(listed)}")
     return [_one(e, "the force") for e in listed]
+
+
+def _listed(given: Any) -> list[Any]:
+    """The expressions of a list, a matrix or an array; one alone is a list of one."""
+    return sp.flatten(given) if isinstance(given, sp.MatrixBase | sp.NDimArray | sp.Tuple | list | tuple) else [given]
 
 
 def _time(q: Sequence[Any]) -> Any:

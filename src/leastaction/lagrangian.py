@@ -3,7 +3,8 @@
 momentum      p = ∂L/∂v (q, v)
 velocity      its inverse v(q, p), by Newton where L is not quadratic in v
 energy        E = p·v − L
-acceleration  a = L_vv⁻¹ (L_q + F − L_vq v − L_vt), with the external force F if there is one
+acceleration  a = L_vv⁻¹ (L_q + F + Gᵀλ − L_vq v − L_vt), with the external force F and the reaction Gᵀλ, if there are
+multipliers   λ such that g̈ = 0 where constraints g(t, q) = 0 hold, G = ∂g/∂q
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends import points
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
+from leastaction.constraints import end, geometry, held, reaction
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.forces import taken, total_force, with_force
 from leastaction.kernel import fingerprint
@@ -26,7 +28,7 @@ from leastaction.numbers.notation import to_texts
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, mapping, numbers, text
-from leastaction.step.form import Term
+from leastaction.step.form import End, Term
 
 FloatArray = NDArray[np.float64]
 EQUILIBRATIONS = 24  # each halves the exponents that are left
@@ -81,7 +83,8 @@ def check_start(
 
 
 class Lagrangian:
-    """A mechanical system, given by L(q, v) or L(t, q, v) with named parameters, and by the forces that act on it.
+    """A mechanical system, given by L(q, v) or L(t, q, v) with named parameters, the forces that act on it, and the
+    constraints that hold.
 
     fn           a plain NumPy function `fn(q, v, **params)` or `fn(t, q, v, **params)` that returns a number
     n            degrees of freedom
@@ -91,6 +94,7 @@ class Lagrangian:
     force        a function F(q, v, …) or F(t, q, v, …) that returns n generalised forces, in
                  d/dt ∂L/∂v − ∂L/∂q = F. It takes the parameters that it names; L, too, needs only its own then
     dissipation  a Rayleigh function D(q, v, …) or D(t, q, v, …): the force −∂D/∂v, beside F if both are given
+    constraints  a function g(q, …) or g(t, q, …) that returns m < n numbers, held at zero by the reactions Gᵀλ
 
     >>> def pendulum(q, v, m, l, g):
     ...     return 0.5 * m * l**2 * v[0] ** 2 + m * g * l * np.cos(q[0])
@@ -101,6 +105,11 @@ class Lagrangian:
     >>> damped = Lagrangian(pendulum, n=1, params=given, force=lambda q, v, c: -c * v)
     >>> damped.acceleration([0.0], [3.0])
     array([-0.375])
+    >>> def falling(q, v, g):
+    ...     return 0.5 * (v @ v) - g * q[1]
+    >>> rod = Lagrangian(falling, n=2, params={"g": 9.81, "l": 2.0}, constraints=lambda q, l: (q @ q - l**2) / 2)
+    >>> rod.multipliers([0.0, -2.0], [3.0, 0.0])  # the rod's pull, G = q: ½·(9.81 + 3²/2)
+    array([-7.155])
     """
 
     linear = False
@@ -113,28 +122,34 @@ class Lagrangian:
         *,
         force: Callable[..., Any] | None = None,
         dissipation: Callable[..., Any] | None = None,
+        constraints: Callable[..., Any] | None = None,
     ) -> None:
-        from leastaction.trace.function import LAGRANGIAN, Role, trace
+        from leastaction.trace.function import CONSTRAINTS, LAGRANGIAN, Role, trace
 
         if not callable(fn):
             raise TypeError(f"expected a function fn(q, v, **params) that returns L; got {fn!r}")
         for name, function in (("force", force), ("dissipation", dissipation)):
             if function is not None and not callable(function):
                 raise TypeError(f"{name} must be a function of q and v, as in {name}=lambda q, v: …; got {function!r}")
+        if constraints is not None and not callable(constraints):
+            raise TypeError(f"constraints must be a function of q, as in constraints=lambda q: …; got {constraints!r}")
         self.n = _degrees(n)
         self._given, self._defaults = deepcopy(dict(params or {})), _values(params or {})
         self.fn: Callable[..., Any] | None = fn
         self.name = getattr(fn, "__name__", type(fn).__name__)
         shapes = {name: value.shape for name, value in self._defaults.items()}
         roles = {"L": LAGRANGIAN, "F": Role("F", "the force", self.n), "D": Role("D", "the Rayleigh function")}
-        functions = {name: f for name, f in {"L": fn, "F": force, "D": dissipation}.items() if f is not None}
+        roles["g"] = CONSTRAINTS
+        given = {"L": fn, "F": force, "D": dissipation, "g": constraints}
+        functions = {name: f for name, f in given.items() if f is not None}
         takes: Mapping[str, Any] = taken(functions, shapes) if len(functions) > 1 else {}
         programs = {
-            name: trace(f, self.n, shapes, takes_time(f, shapes), roles[name], takes.get(name))
+            name: trace(f, self.n, shapes, takes_time(f, shapes, roles[name].reads), roles[name], takes.get(name))
             for name, f in functions.items()
         }
         self.program = programs["L"]
         self.force = total_force(programs.get("F"), programs.get("D"))
+        self.constraints = _fewer(programs.get("g"), self.n)
 
     @classmethod
     def from_program(
@@ -144,32 +159,42 @@ class Lagrangian:
         params: Mapping[str, Any] | None = None,
         name: str = "L",
         force: Program | None = None,
+        constraints: Program | None = None,
     ) -> Lagrangian:
-        """A system from the Programs of L, (t, q, v, params) ↦ L, and of the force, (t, q, v, params) ↦ F."""
+        """A system from the Programs of L, (t, q, v, params) ↦ L, of the force, (t, q, v, params) ↦ F, and of the
+        constraints, (t, q, params) ↦ g.
+        """
         system = cls.__new__(cls)
         system.n, system.program, system.name, system.fn = _degrees(n), program, name, None
-        system.force = force
+        system.force, system.constraints = force, _fewer(constraints, system.n)
         system._given, system._defaults = deepcopy(dict(params or {})), _values(params or {})
         size = sum(value.size for value in system._defaults.values())
         inputs = (("t", 1), ("q", system.n), ("v", system.n), ("params", size))
-        for what, given, outputs in (("Lagrangian", program, ("L", 1)), ("force", force, ("F", system.n))):
-            if given is not None and (given.inputs, given.outputs) != (inputs, (outputs,)):
+        still = (inputs[0], inputs[1], inputs[3])
+        parts = [("a Lagrangian", program, inputs, ("L", 1)), ("a force", force, inputs, ("F", system.n))]
+        for what, given, takes, outputs in [*parts, ("constraints", constraints, still, ("g", system.m))]:
+            if given is not None and (given.inputs, given.outputs) != (takes, (outputs,)):
                 raise ValueError(
-                    f"the Program of a {what} with n = {system.n} and {size} parameters takes {inputs} to "
+                    f"the Program of {what} with n = {system.n} and {size} parameters takes {takes} to "
                     f"{(outputs,)}; got {given.inputs} and {given.outputs}"
                 )
         return system
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Lagrangian:
-        """A system from the header of a file: program, force, n, defaults and name. Everything in it is checked."""
+        """A system from the header of a file: program, force, constraints, n, defaults and name. Everything in it is
+        checked.
+        """
         program = Program.from_json(entry(record, "program"))
-        force = None if entry(record, "force") is None else Program.from_json(record["force"])
+        force, constraints = (
+            None if entry(record, name) is None else Program.from_json(record[name])
+            for name in ("force", "constraints")
+        )
         # Momenta determine velocities, so every velocity is read by some instruction.
         n = integer(entry(record, "n"), "n, the number of degrees of freedom,", 1, len(program.code))
         defaults = mapping(entry(record, "defaults"), "defaults")
         given = {text(name, "a parameter's name"): numbers(value, f"{name!r}") for name, value in defaults.items()}
-        return cls.from_program(program, n, given, text(entry(record, "name"), "name"), force)
+        return cls.from_program(program, n, given, text(entry(record, "name"), "name"), force, constraints)
 
     @classmethod
     def from_sympy(
@@ -182,16 +207,17 @@ class Lagrangian:
         *,
         force: Any = None,
         dissipation: Any = None,
+        constraints: Any = None,
     ) -> Lagrangian:
         """A system from a SymPy expression L in the coordinates q and velocities v.
 
         q and v are symbols, or functions of t and their derivatives. What else is free in L is a
         parameter, known by its name, and needs a value in `params`, under its name or the symbol itself. A force is a
-        list of n expressions, a Rayleigh function one.
+        list of n expressions, a Rayleigh function one, constraints are one or more.
         """
         from leastaction.from_sympy import trace_sympy
 
-        written, names = trace_sympy(L, q, v, t, force, dissipation)
+        written, names = trace_sympy(L, q, v, t, force, dissipation, constraints)
         parts = {name: written.select(name) for name, _ in written.outputs}
         program = parts["L"]
         given = {str(name): value for name, value in dict(params or {}).items()}
@@ -203,14 +229,17 @@ class Lagrangian:
             )
         n = dict(program.inputs)["q"]
         total = total_force(parts.get("F"), parts.get("D"))
-        return cls.from_program(program, n, {name: given[name] for name in names}, "L", total)
+        still = None
+        if "g" in parts:
+            B = Builder([block for block in program.inputs if block[0] != "v"])
+            at = {name: B.input(name) for name, _ in B.inputs} | {"v": [B.const(0.0)] * n}
+            still = B.build(g=B.inline(parts["g"], **at)["g"])
+        return cls.from_program(program, n, {name: given[name] for name in names}, "L", total, still)
 
     def __getstate__(self) -> dict[str, Any]:
         """What travels to other processes: the Programs, not the functions, which may live in a notebook."""
-        return {"n": self.n, "program": self.program, "force": self.force, "name": self.name, "fn": None} | {
-            "_given": self._given,
-            "_defaults": self._defaults,
-        }
+        names = ("n", "program", "force", "constraints", "name", "_given", "_defaults")
+        return {name: getattr(self, name) for name in names} | {"fn": None}
 
     @property
     def given(self) -> dict[str, Any]:
@@ -233,8 +262,14 @@ class Lagrangian:
 
     @property
     def depends_on_time(self) -> bool:
-        """Whether t occurs in L or in the force."""
-        return any(("input", 0) in program.code for program in (self.program, self.force) if program is not None)
+        """Whether t occurs in L, in the force or in the constraints."""
+        programs = (self.program, self.force, self.constraints)
+        return any(("input", 0) in program.code for program in programs if program is not None)
+
+    @property
+    def m(self) -> int:
+        """How many constraints hold."""
+        return 0 if self.constraints is None else self.constraints.output_size
 
     @property
     def forced(self) -> bool:
@@ -243,8 +278,11 @@ class Lagrangian:
 
     @property
     def digest(self) -> str:
-        """A fingerprint of L and the force: systems that share it differ in names and values of parameters alone."""
-        return self.program.digest + ("" if self.force is None else self.force.digest)
+        """A fingerprint of L, the force and the constraints: systems that share it differ in names and values of
+        parameters alone.
+        """
+        parts = {"": self.program, "F": self.force, "g": self.constraints}
+        return "".join(name + program.digest for name, program in parts.items() if program is not None)
 
     @cached_property
     def gradient(self) -> Program:
@@ -262,10 +300,25 @@ class Lagrangian:
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """The system as a step sees it: the force f = ∂L/∂q + F and the momentum m = ∂L/∂v at the nodes."""
+        """The system as a step sees it: the force f = ∂L/∂q + F and the momentum m = ∂L/∂v at the nodes, and the
+        constraints at the control points.
+        """
         first, node = self.gradient, self.node
         values = with_force(first.with_outputs(f=first.output("Lq"), m=first.output("Lv")), self.force)
-        return (Term(values, node.select("f", "m", "f_q", "f_v", "m_q", "m_v")),)
+        own = Term(values, node.select("f", "m", "f_q", "f_v", "m_q", "m_v"))
+        return (own,) if self.constraints is None else (own, held(self.constraints))
+
+    @cached_property
+    def end(self) -> End | None:
+        """Where a step ends, if constraints hold."""
+        return None if self.constraints is None else end(self.constraints, self.node, self.sensitive_node)
+
+    @cached_property
+    def geometry(self) -> Program:
+        """(t, q, v, params) ↦ g, c = ġ, G = ∂g/∂q, and g̈ without acceleration; only where constraints hold."""
+        if self.constraints is None:
+            raise ValueError(f"{self.name} has no constraints: give them as la.Lagrangian(…, constraints=g)")
+        return geometry(self.constraints)
 
     @cached_property
     def node(self) -> Program:
@@ -279,6 +332,12 @@ class Lagrangian:
 
         second = derivatives(self.program, second=True, parameters=True)
         return self._node(second, f_t="Lqt", m_t="Lvt", f_w="Lqw", m_w="Lvw")
+
+    @property
+    def sensitive_terms(self) -> tuple[Program, ...]:
+        """What the terms give, with all derivatives."""
+        still = () if self.constraints is None else (reaction(self.constraints, parameters=True),)
+        return (self.sensitive_node, *still)
 
     def _node(self, second: Program, **further: str) -> Program:
         n, Lqv = self.n, second.output("Lqv")
@@ -360,16 +419,39 @@ class Lagrangian:
 
     def acceleration(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
         """The acceleration by Euler, Lagrange and d'Alembert at one point (n,) or many (K, n)."""
-        n = self.n
+        return self._motion(q, v, t, params)[0]
+
+    def multipliers(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
+        """λ, (m,) or (K, m): such that g̈ = 0 with the reaction Gᵀλ, at one point (n,) or many (K, n)."""
+        return self._motion(q, v, t, params)[1]
+
+    def reaction(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
+        """Gᵀλ, the forces by which the constraints are held, at one point (n,) or many (K, n); zero without any."""
+        if not self.m:
+            return np.zeros(np.shape(v))
+        G = self._evaluate(self.geometry, q, v, t, params)["G"].reshape(*np.shape(v)[:-1], self.m, self.n)
+        return np.einsum("...ij,...i->...j", G, self.multipliers(q, v, t, params))
+
+    def _motion(self, q: ArrayLike, v: ArrayLike, t: ArrayLike, params: Params | None) -> tuple[FloatArray, FloatArray]:
+        """Accelerations and multipliers: m_v a − Gᵀλ = f − m_q v − m_t, and G a = −bend."""
+        n, m = self.n, self.m
         at = self._evaluate(self.node, q, v, t, params)
         shape = at["f"].shape[:-1]
         m_q, m_v = at["m_q"].reshape(*shape, n, n), at["m_v"].reshape(*shape, n, n)
-        right = at["f"] - np.einsum("...jk,...k->...j", m_q, np.asarray(v, float)) - at["m_t"]
+        right = (at["f"] - np.einsum("...jk,...k->...j", m_q, np.asarray(v, float)) - at["m_t"])[..., None]
         try:
-            return np.linalg.solve(m_v, right[..., None])[..., 0]
+            if not m:
+                return np.linalg.solve(m_v, right)[..., 0], np.zeros((*shape, 0))
+            held = self._evaluate(self.geometry, q, v, t, params)
+            G = held["G"].reshape(*shape, m, n)
+            by_mass = np.linalg.solve(m_v, np.concatenate([right, np.swapaxes(G, -1, -2)], axis=-1))
+            free, pulled = by_mass[..., :1], by_mass[..., 1:]
+            multipliers = np.linalg.solve(G @ pulled, -held["bend"][..., None] - G @ free)
+            return (free + pulled @ multipliers)[..., 0], multipliers[..., 0]
         except np.linalg.LinAlgError:
+            reason = "∂²L/∂v² is singular there" + (", or its constraints depend on each other" if m else "")
             raise DegenerateLagrangianError(
-                f"{self.name} has no acceleration at q = {q!r}, v = {v!r}: ∂²L/∂v² is singular there"
+                f"{self.name} has no acceleration at q = {q!r}, v = {v!r}: {reason}"
             ) from None
 
     def check_regular(self, q: FloatArray, v: FloatArray, t: float, params: FloatArray) -> None:
@@ -456,8 +538,9 @@ class Lagrangian:
     def record(self) -> dict[str, Any]:
         """What a file's header says of the system: `from_record` reads it."""
         defaults = {name: to_texts(value) for name, value in self._given.items()}
-        force = None if self.force is None else self.force.to_json()
-        return {"n": self.n, "name": self.name, "defaults": defaults, "program": self.program.to_json(), "force": force}
+        parts = {"program": self.program, "force": self.force, "constraints": self.constraints}
+        programs = {name: None if program is None else program.to_json() for name, program in parts.items()}
+        return {"n": self.n, "name": self.name, "defaults": defaults, **programs}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a file has beside the header: nothing."""
@@ -497,7 +580,8 @@ class Lagrangian:
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value}" for name, value in self.params.items())
         force = ", with a force" if self.forced else ""
-        return f"Lagrangian({self.name}, n={self.n}{', ' if inside else ''}{inside}{force})"
+        rows = f", with {self.m} constraint{'s' if self.m > 1 else ''}" if self.m else ""
+        return f"Lagrangian({self.name}, n={self.n}{', ' if inside else ''}{inside}{force}{rows})"
 
 
 def equilibrated(matrices: FloatArray) -> FloatArray:
@@ -514,7 +598,7 @@ def equilibrated(matrices: FloatArray) -> FloatArray:
     return scaled
 
 
-def takes_time(fn: Callable[..., Any], params: Mapping[str, Any]) -> bool:
+def takes_time(fn: Callable[..., Any], params: Mapping[str, Any], reads: Sequence[str] = ("q", "v")) -> bool:
     """Whether the function is fn(t, q, v, …) rather than fn(q, v, …): by how many arguments are not parameters."""
     try:
         arguments = inspect.signature(fn).parameters.values()
@@ -522,7 +606,18 @@ def takes_time(fn: Callable[..., Any], params: Mapping[str, Any]) -> bool:
         return False
     free = [a for a in arguments if a.kind in (a.POSITIONAL_ONLY, a.POSITIONAL_OR_KEYWORD) and a.name not in params]
     required = [a.name for a in free if a.default is a.empty]
-    return len(required) >= 3 and required[0] in ("t", "time")
+    return len(required) > len(reads) and required[0] in ("t", "time")
+
+
+def _fewer(constraints: Program | None, n: int) -> Program | None:
+    """Constraints that leave the system a freedom."""
+    m = 0 if constraints is None else constraints.output_size
+    if m >= n:
+        raise ValueError(
+            f"{m} constraints on n = {n} coordinates leave nothing free to move: m must be less than n. Leave out "
+            "those that follow from others, or add the coordinates that move"
+        )
+    return constraints
 
 
 def _degrees(n: int) -> int:

@@ -117,6 +117,19 @@ class Path:
         with self.reals.working():
             return accumulated(self, lambda q, v: v)
 
+    @property
+    def multipliers(self) -> NDArray[Any]:
+        """λ of the constraints at every stored time, (K, m): such that g̈ = 0 there, of the order of q and p."""
+        self._require_whole("the multipliers")
+        with self.reals.working():
+            return np.asarray(self.mechanics.multipliers(self.q, self.velocity(), self.t, self.params))
+
+    def reaction(self) -> NDArray[Any]:
+        """Gᵀλ, the generalised forces by which the constraints are held, at every stored time, (K, n)."""
+        self._require_whole("the reaction")
+        with self.reals.working():
+            return np.asarray(self.mechanics.reaction(self.q, self.velocity(), self.t, self.params))
+
     def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
         """v at every stored time, (K, n), or of the degrees of freedom `dofs`.
 

@@ -10,11 +10,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import RESTING, Failure
+from leastaction.backends.status import HELD, RESTING, Failure
 from leastaction.errors import EnergyWarning, RestingContact, StepFailed
 from leastaction.events import Log, together
 from leastaction.path import Path
 from leastaction.paths import Paths
+from leastaction.projection import near_singular
 from leastaction.run import balance
 from leastaction.run.archive import Disk
 from leastaction.run.batches import lanes
@@ -173,11 +174,27 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
     h = float(path.h)
     if failure.status == RESTING:
         _raise_resting(path, step)
+    if failure.status == HELD:
+        raise StepFailed(
+            f"step {step} at t = {now:.6g}: no impulse along the gradient of a wall that the motion has met throws it "
+            "back. The wall depends on the constraints there, or L admits no such momentum. The "
+            f"{len(path)} states before are in the exception's .path",
+            path=path,
+            step=step,
+            time=now,
+            h=path.h,
+            residual=0.0,
+            iterations=0,
+        )
     halvings = math.ceil(-math.log2(failure.reach)) if 0 < failure.reach < 1 else 1
     reason, advice = path.system.explain(failure.status, h / 2**halvings)
     message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {reason}"
     if failure.iterations:
         message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
+    if path.output is None:
+        singular = near_singular(path.system, path.t, path.q, path.p, path.system.values(path.params))
+        if singular is not None:
+            message, advice = f"{message}. There {singular}", "Stop before, with an event, or begin elsewhere"
     if 0 < failure.reach < 1:
         reach = failure.reach * h
         message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {reach:.3g}"

@@ -45,6 +45,15 @@ class StoredPath(Path):
                 parts.append(parts[-1][-1] + self.part(begin, begin + block + 1).work()[1:])
         return np.concatenate(parts)
 
+    @property
+    def multipliers(self) -> NDArray[Any]:
+        """λ of the constraints at every stored time, (K, m), computed a block at a time."""
+        return self._by_blocks(lambda part: part.multipliers)
+
+    def reaction(self) -> NDArray[Any]:
+        """Gᵀλ at every stored time, (K, n), computed a block at a time."""
+        return self._by_blocks(Path.reaction)
+
     def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
         """v at every stored time, computed a block at a time."""
         return self._by_blocks(lambda part: part.velocity(dofs))

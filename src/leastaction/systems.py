@@ -18,6 +18,7 @@ class System(Protocol):
     """A mechanical system: `Lagrangian` and `Quadratic` are.
 
     n                  degrees of freedom
+    m                  constraints that hold
     name               for people
     linear             whether its equations of motion are
     depends_on_time    whether t occurs in them
@@ -29,6 +30,8 @@ class System(Protocol):
 
     n: int
 
+    @property
+    def m(self) -> int: ...
     @property
     def name(self) -> str: ...
     @property

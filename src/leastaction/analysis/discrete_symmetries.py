@@ -94,7 +94,9 @@ class _Test:
             turned, usual = other[:, order] * sign, typical[order]
             if not (np.abs(part - turned) <= SAME_COMPONENT * (np.abs(turned) + usual)).all():
                 return False
-        return self.is_far or self.proof.leaves(*candidate) or self._far.holds(candidate)
+        if self.is_far:
+            return True
+        return self.proof.keeps(*candidate) and (self.proof.leaves(*candidate) or self._far.holds(candidate))
 
     @cached_property
     def _far(self) -> _Test:

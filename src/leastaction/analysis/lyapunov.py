@@ -5,7 +5,8 @@ With D the derivative of the run, D Q_k = Q_{k+1} R_{k+1} after every few steps,
     λ_i = lim (1/t) Σ_k log |R_k,ii|
 
 (Benettin, Galgani, Giorgilli and Strelcyn, Meccanica 15, 1980). The tangent map of a symplectic step is symplectic, so
-they come in pairs ±λ; how well the computed ones do is a check of them.
+they come in pairs ±λ; how well the computed ones do is a check of them. Where m constraints hold there are 2(n − m), of
+the directions tangent to the manifold.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from leastaction.backends.stepper import GalerkinStepper, RK4Tangent, Start, ste
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method
+from leastaction.projection import tangent_basis
 from leastaction.run.checks import positive
 
 if TYPE_CHECKING:
@@ -36,8 +38,8 @@ MOST_GROWTH = 30.0  # of a column between two QR steps: the smallest exponent lo
 class Lyapunov:
     """Lyapunov exponents, largest first, and how they settled.
 
-    exponents   (2n,), per unit of time
-    t, history  times (K,) and the estimates until then, (K, 2n)
+    exponents   (2n,), per unit of time; (2(n − m),) where m constraints hold
+    t, history  times (K,) and the estimates until then
     """
 
     system: Lagrangian
@@ -109,18 +111,20 @@ def lyapunov(
     solver = stepper(system, first.method, start, Row.whole(n, varied=2 * n))
     assert isinstance(solver, GalerkinStepper | RK4Tangent) and solver.D is not None
     nothing = np.zeros((1, 0, 0))
-    Q, total = np.eye(2 * n), np.zeros(2 * n)
+    Q = tangent_basis(system, 0.0, q, p, values)
+    directions = Q.shape[1]
+    total = np.zeros(directions)
     times, history = [], []
     while done < steps:
         target = discard if done < discard else steps
         count = min(piece, target - done)
-        solver.D[...] = Q.T
+        solver.D[:directions] = Q.T
         made = solver.advance(count, 0, 0, nothing)
         if solver.failure() is not None:
             # Meet it again where it is explained.
             integrate(system, method, q0, p0, v0=v0, h=h, steps=steps, params=params, every=steps)
             raise ArithmeticError(f"the step at t = {(done + made) * h:g} could not be solved")
-        Q, R = np.linalg.qr(solver.D.T)
+        Q, R = np.linalg.qr(solver.D[:directions].T)
         growth = np.abs(np.diag(R))
         if not (np.isfinite(growth).all() and (growth > 0).all()):
             raise ArithmeticError(

@@ -5,7 +5,8 @@ L is invariant where, at every (t, q, v),
     L_q · (A q + b) + L_v · (A v) = 0,
 
 which is linear in the n² + n numbers A, b: at random points it is a linear system, whose null space is the Lie algebra
-of the symmetries. Where L may jump, at the zeros of functions f that it decides by, f must be invariant, too.
+of the symmetries. Where L may jump, at the zeros of functions f that it decides by, f must be invariant, too, and so
+must every constraint g: the reactions then do nothing along the symmetry.
 
 At points of ordinary size a condition may hold because L is flat there. So the same system is looked at modulo a prime,
 on the Program of L, where nothing is small (`identities`): what holds there is proven. What holds at the points alone
@@ -34,7 +35,7 @@ from leastaction.analysis.figures import matrix_plot
 from leastaction.analysis.generators import LARGEST_DENOMINATOR, ROUND, SHARE, describe, readable_basis
 from leastaction.lagrangian import Lagrangian
 from leastaction.path import Path
-from leastaction.program import Program
+from leastaction.program import Builder, Program
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -259,11 +260,13 @@ class Proof:
         self._n, self._values = system.n, values
         self._rng = np.random.default_rng(seed)
         self._L = system.program.select("L")
-        functions = [system.gradient, *(gradient(f) for f in identities.jumps(system.program))]
+        functions = [system.gradient, *(gradient(f) for f in invariant(system))]
+        self._held = levels(system)
         points = self._points(system.n**2 + system.n + SPARE)
         self._rows = np.concatenate([self._conditions(f, points) for f in functions])
         self.count = identities.null_space_size(self._rows)
-        self.autonomous = not system.depends_on_time or self._without_time(system.program, points)
+        still = not any(f.depends("L", "t") for f in self._held)
+        self.autonomous = not system.depends_on_time or (still and self._without_time(system.program, points))
 
     def holds(self, A: FloatArray, b: FloatArray) -> bool:
         """Whether this map, its entries taken exactly, is one of them."""
@@ -278,13 +281,25 @@ class Proof:
 
     def leaves(self, order: Sequence[int], sign: Sequence[int]) -> bool:
         """Whether L stays as it is where coordinate i is replaced by that at order[i], with a sign."""
+        x, turned = self._turned(order, sign)
+        return np.array_equal(identities.evaluate(self._L, x), identities.evaluate(self._L, turned))
+
+    def keeps(self, order: Sequence[int], sign: Sequence[int]) -> bool:
+        """Whether the constraints stay as they are; they may change places, and signs."""
+        x, turned = self._turned(order, sign)
+        before, after = ([identities.evaluate(f, at)[:, 0] for f in self._held] for at in (x, turned))
+        signed = [*before, *(identities.minus(np.zeros_like(row), row) for row in before)]
+        return all(any(np.array_equal(row, other) for other in signed) for row in after)
+
+    def _turned(self, order: Sequence[int], sign: Sequence[int]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Points, and where they are with coordinate i replaced by that at order[i], with a sign."""
         x = self._points(SPARE)
         place = np.array([0, *(1 + i for i in order), *(1 + self._n + i for i in order)])
         turned = x.copy()
         turned[:, : 1 + 2 * self._n] = x[:, place]
         minus = 1 + np.flatnonzero(np.tile(np.array(sign), 2) < 0)
         turned[:, minus] = identities.minus(np.zeros_like(turned[:, minus]), turned[:, minus])
-        return np.array_equal(identities.evaluate(self._L, x), identities.evaluate(self._L, turned))
+        return x, turned
 
     def _points(self, count: int) -> NDArray[np.uint64]:
         inside = self._rng.integers(1, identities.P, (count, 1 + 2 * self._n)).astype(np.uint64)
@@ -307,6 +322,22 @@ class Proof:
         return not any(identities.evaluate(slope, points).any() for slope in slopes)
 
 
+def invariant(system: Lagrangian) -> list[Program]:
+    """What has to be invariant beside L: the functions that it decides by, and the constraints."""
+    return [*identities.jumps(system.program), *levels(system)]
+
+
+def levels(system: Lagrangian) -> list[Program]:
+    """The constraints, each as L of a program (t, q, v, params)."""
+    found = []
+    for i in range(system.m):
+        assert system.constraints is not None
+        B = Builder(system.program.inputs)
+        at = B.inline(system.constraints, **{name: B.input(name) for name, _ in system.constraints.inputs})
+        found.append(B.build(L=[at["g"][i]]))
+    return found
+
+
 def gradient(program: Program) -> Program:
     from leastaction.trace import derivatives
 
@@ -320,7 +351,7 @@ class _Sampler:
         self, system: Lagrangian, values: FloatArray, scale: float, centre: FloatArray, rng: np.random.Generator
     ) -> None:
         self.system, self.values, self.scale, self.centre, self.rng = system, values, scale, centre, rng
-        self.functions = [system.gradient, *(gradient(f) for f in identities.jumps(system.program))]
+        self.functions = [system.gradient, *(gradient(f) for f in invariant(system))]
         self.seen, self.farthest = 0, 0.0
         self.speed = np.ones(system.n)
         self.speed = self._balanced_speed()

@@ -5,6 +5,9 @@ A step Φ is symplectic where Φ'ᵀ J Φ' = J, J = ((0, 1), (−1, 0)), and sym
 
 With forces a step stays symmetric, but the motion itself is not symplectic any more (friction contracts volumes), so
 that its defect would say nothing of the method: it is refused. A force that depends on t alone does no harm.
+
+Where constraints hold, the step is a map of their manifold, and is symplectic there: uᵀ(Φ'ᵀ J Φ' − J) w = 0 for all
+directions u, w tangent to g = 0 and ġ = 0.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
+from leastaction.projection import tangent_basis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +49,7 @@ def symplectic_defect(
     t0: float = 0.0,
     params: Mapping[str, Any] | None = None,
 ) -> float:
-    """‖Φ'ᵀ J Φ' − J‖ (Frobenius) of one step from (q, p), or of several.
+    """‖Φ'ᵀ J Φ' − J‖ (Frobenius) of one step from (q, p), or of several; where constraints hold, on their manifold.
 
     >>> pendulum = Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
     >>> symplectic_defect(pendulum, "simpson", [1.0], [0.5], h=0.3) < 1e-14
@@ -58,7 +62,12 @@ def symplectic_defect(
     assert path.tangent is not None
     D = path.tangent[-1]
     J = symplectic_matrix(system.n)
-    return float(np.linalg.norm(D.T @ J @ D - J))
+    defect = D.T @ J @ D - J
+    if system.m:
+        assert isinstance(system, Lagrangian)
+        N = tangent_basis(system, float(path.t[0]), path.q[0], path.p[0], system.values(params))
+        defect = N.T @ defect @ N
+    return float(np.linalg.norm(defect))
 
 
 def _require_symplectic(system: Lagrangian | Quadratic) -> None:

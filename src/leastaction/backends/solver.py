@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -81,13 +82,16 @@ class Solvers:
         ahead, node = ahead_of(step.method), step.terms[0]
         rules = ((False, soft_chords), (True, newton_chords), (False, newton_chords))
         judges = [verdict_program(fresh, chords, step.checked) for fresh, chords in rules]
+        end, m = step.end, step.multipliers
         numbers = {
-            "n": n, "components": components, "s": s, "lanes": lanes, "width": width, "square": square,
-            "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params,
-            "terms": place, "soft": soft, "term_count": len(terms),
+            "n": n, "components": components, "multipliers": m, "s": s, "lanes": lanes, "width": width,
+            "square": square, "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W,
+            "params": step.params, "terms": place, "soft": soft, "term_count": len(terms),
             "separable": mass.separable, "constant": mass.constant, "diagonal": mass.diagonal,
             "has_chord": not step.multipliers, "checked": step.checked, "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1),
+            "end": 0 if end is None else self.compiled(end.program, 1),
+            "linear_end": end is not None and end.linear,
             **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(("soft", "fresh", "kept"), judges,
             strict=True)}, "assess": self.compiled(ahead.assess_program, W, in_place=True),
             "choose": self.compiled(ahead.choose_program, lanes, in_place=True),
@@ -103,12 +107,15 @@ class Solvers:
             "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
             "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "values": step.params, "v": n,
             "at": (1 + 2 * n + step.params) * lanes, "at_values": node.slopes.output_size, "V": n * n, "move": n,
-            "fastest": n, "noise": 2 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
-            "reach": n, "reached": 1, "left": 1,
+            "fastest": n, "noise": 3 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
+            "reach": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
+            "end_values": 0 if end is None else end.slopes.output_size,
+            "saddle": (n + m) ** 2 if m else 0, "end_move": n + m, "pushed": m,
         }  # fmt: skip
         table, middle = step.method.table, middle_of(step.method)
         return {
             **numbers, "iterations": 0, "pivots": np.zeros(unknowns), "mass_pivots": np.zeros(n),
+            "end_pivots": np.zeros(n + m),
             **sizes, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method), "middle": middle,
             "slope": table.slope[1:], "d": table.d,
         }  # fmt: skip
@@ -158,6 +165,7 @@ class Solvers:
             "params": first("params") if sizes["params"] and any(i >= first("params") for i in used) else -1,
             "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
             "reads": reads,
+            **{name: _first(dense, block) for name, block in (("by_time", "f_t"), ("by_params", "f_w"))},
             "raw": 2 * r + 6 * r * s, "A": 3 * s * groups * W, "E": 3 * r * width * W,
             "K": len(pairs) * r * square * W, "point": groups * program.input_size * W, "values": groups * outputs * W,
         }  # fmt: skip
@@ -170,15 +178,22 @@ class Solvers:
         derivatives = sum(slopes.code[k] != ("const", 0.0) for k in slopes.results) - len(scatter)
         return record, (value_cost, groups * work(slopes) + moves + derivatives * square * r)
 
-    def add_sensitive(self, step: Step, slopes: Program) -> int:
-        """Lay out the node term once more, its kernel with derivatives by time and parameters; returns where it is."""
-        W, node = native_lanes(), step.terms[0]
-        record, _ = self._term(step, node, node.program, slopes, 1, -(-step.s // W), -(-(step.s + 1) * step.s // W))
-        return self.memory.add((TERM, record))
+    def add_sensitive(self, step: Step, slopes: Sequence[Program]) -> int:
+        """Lay out the terms once more, their kernels with derivatives by time and parameters; returns where."""
+        W = native_lanes()
+        width, square = -(-step.s // W), -(-(step.s + 1) * step.s // W)
+        terms = zip(step.terms, slopes, strict=True)
+        records = [self._term(step, term, term.program, given, 1, width, square)[0] for term, given in terms]
+        return self.memory.add(*((TERM, record) for record in records))
 
     def finish(self) -> Solvers:
         self.memory.finish()
         return self
+
+
+def _first(slopes: Program | None, block: str) -> int:
+    """Where a block begins among the numbers given, 0 if there is none."""
+    return slopes.output_slice(block).start if slopes is not None and block in dict(slopes.outputs) else 0
 
 
 def _chords(ratio: float) -> int:

@@ -12,6 +12,7 @@ SINGULAR = 4
 STOPPED = 5  # by an event, as asked
 IN_DOUBT = 8  # solved, but the root may be another one: continuation decides
 RESTING = 9  # impacts follow each other without end
+HELD = 10  # no impulse throws the motion back from a wall
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ NEVER = 2**62  # steps after which a state is stored that is not to be stored
 # After a step for which chords did not do, those to follow begin with Newton: so many, divided by the chords that cost
 # about as much.
 RESTING = 64
-KERNELS = ("advance", "inner", "lift", "outer", "restart", "fresh", "kept")
+KERNELS = ("advance", "inner", "lift", "outer", "restart", "fresh", "kept", "settle")
 
 # Single trajectories of higher degree or of more unknowns than these are faster with the points side by side.
 MOST_DEGREE = 3
@@ -201,9 +201,11 @@ class Trajectories:
         T = backend.stride
         if backend.fused and backend.spread == 1:
             z_coordinate, z_control = T, n * T
+            held = (s * n * T, T, step.multipliers * T)
         else:
             z_coordinate = (places["z"].stop - places["z"].start) // (n + step.multipliers) * T
             z_control = T // backend.spread
+            held = (n * z_coordinate, z_coordinate, z_control)
         self._check = None if check is None else compile_program(check, L)
         looks: dict[str, Any] = {"check": 0, "look_size": 0, "looks": 0, "look": 1, "doubt": 1, "last": 1}
         self._looks: FloatArray = _NOTHING
@@ -219,7 +221,9 @@ class Trajectories:
                 **{name: kernels[name].address if name in kernels else 0 for name in KERNELS},
                 "solver": solver, "alone": alone, "lanes": L, "stride": T, "groups": self.groups, "size": backend.size,
                 **{name: at[name] for name in ("t", "params", "alive", "q", "p", "carry", "z", "impulse", "trouble")},
-                "z_coordinate": z_coordinate, "z_control": z_control, "coordinate": 1 if backend.spread > 1 else T,
+                "z_coordinate": z_coordinate, "z_control": z_control,
+                **dict(zip(("held", "held_multiplier", "held_control"), held, strict=True)),
+                "coordinate": 1 if backend.spread > 1 else T,
                 **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
                 **{name: at[name] for name in ("reach", "length", "floor", "started")},
                 **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "failed", "scale")},
@@ -254,11 +258,11 @@ class Trajectories:
     def _sensitive(self, alone: int, columns: int) -> dict[str, int]:
         """The terms along whose derivatives so many directions are carried."""
         step, solvers = self.backend.step, self.solvers
-        found = {"sensitive": solvers.terms[alone], "by_time": 0, "by_params": 0}
+        found = {"sensitive": solvers.terms[alone], "end_slopes": 0}
         if columns > 2 * step.n:
-            slopes = self.backend.system.sensitive_node
-            found["sensitive"] = solvers.add_sensitive(step, slopes)
-            found["by_time"], found["by_params"] = (slopes.output_slice(name).start for name in ("f_t", "f_w"))
+            found["sensitive"] = solvers.add_sensitive(step, self.backend.system.sensitive_terms)
+        if columns and step.end is not None:
+            found["end_slopes"] = solvers.compiled(step.end.slopes, 1)
         return found
 
     def number(self, name: str) -> int:

@@ -84,6 +84,12 @@ class Motion(Protocol):
         ...
 
 
+def held_rows(system: Any, evaluate: Callable[[Program], NDArray[Any]]) -> NDArray[Any]:
+    """The gradients of constraints, (m, n), by what evaluates a Program of (t, q, v, params) at one state."""
+    m = getattr(system, "m", 0)
+    return evaluate(system.geometry.select("G")).reshape(m, system.n) if m else np.zeros((0, system.n))
+
+
 @dataclass(frozen=True, eq=False)
 class Masses:
     """Velocities and masses of a Lagrangian system with one set of parameters, with more digits than float64 has."""
@@ -129,12 +135,14 @@ class GalerkinMotion:
 
     def after_impact(self, who: int, event: int, t: float, state: FloatArray) -> FloatArray:
         n, slope = self.system.n, self.watch.gradient
-        found = points.evaluate(slope, self._rows(np.array([who]), np.array([t]), state[None]))[0].astype(LONG)
+        at = self._rows(np.array([who]), np.array([t]), state[None])
+        found = points.evaluate(slope, at)[0].astype(LONG)
         gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
         g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
         assert e is not None
         masses = Masses(self.system, self.params[who], self._nonlinear)
-        return thrown_back(masses, gradient, g_t, e, t, state[:n], state[n:].astype(LONG), EPS).astype(float)
+        G = held_rows(self.system, lambda program: points.evaluate(program, at)[0]).astype(LONG)
+        return thrown_back(masses, gradient, g_t, e, t, state[:n], state[n:].astype(LONG), EPS, G).astype(float)
 
     def steps(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> FloatArray:
         z, impulses = self._solver.solved_steps(starts, lengths, self.params[who])
@@ -278,7 +286,9 @@ class DetachedMotion:
         gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
         g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
         assert e is not None
-        return thrown_back(self, gradient, g_t, e, t, state[:n], state[n:], self.eps)
+        system = getattr(self._mechanics, "system", self._mechanics)
+        G = held_rows(system, lambda program: self._evaluated(program, np.array([t], self.dtype), state[None])[0])
+        return thrown_back(self, gradient, g_t, e, t, state[:n], state[n:], self.eps, G)
 
     def velocity(self, t: Any, q: NDArray[Any], p: NDArray[Any]) -> NDArray[Any]:
         return self._mechanics.velocity(q, p, t, self._start.params)

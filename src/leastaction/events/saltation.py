@@ -123,13 +123,23 @@ class Saltation:
             self.system.hessian.select("Lv", "Lvv"), t=t, q=q, v=[B.const(0.0)] * n, params=params
         )  # fmt: skip
         mass = [at["Lvv"][j * n : (j + 1) * n] for j in range(n)]
-        v, along = solve(B, mass, [[B.sub(a, b) for a, b in zip(p, at["Lv"], strict=True)], gradient])
 
-        def dot(x: list[int]) -> int:
-            return B.sum(B.mul(a, b) for a, b in zip(gradient, x, strict=True))
+        def dot(x: list[int], y: list[int]) -> int:
+            return B.sum(B.mul(a, b) for a, b in zip(x, y, strict=True))
 
-        size = B.div(B.scale(-(1.0 + e), B.add(dot(v), g["g_t"][event])), dot(along))
-        after = [B.add(a, B.mul(size, b)) for a, b in zip(p, gradient, strict=True)]
+        G: list[list[int]] = []
+        if self.system.m:
+            flat = B.inline(self.system.geometry.select("G"), t=t, q=q, v=[B.const(0.0)] * n, params=params)["G"]
+            G = [flat[i * n : (i + 1) * n] for i in range(self.system.m)]
+        v, free, *pulled = solve(B, mass, [[B.sub(a, b) for a, b in zip(p, at["Lv"], strict=True)], gradient, *G])
+        impulse, along = gradient, free
+        if G:  # what the constraints take up of it: see `impact`
+            (part,) = solve(B, [[dot(row, x) for x in pulled] for row in G], [[dot(row, free) for row in G]])
+            for y, row, x in zip(part, G, pulled, strict=True):
+                impulse = [B.sub(a, B.mul(y, b)) for a, b in zip(impulse, row, strict=True)]
+                along = [B.sub(a, B.mul(y, b)) for a, b in zip(along, x, strict=True)]
+        size = B.div(B.scale(-(1.0 + e), B.add(dot(gradient, v), g["g_t"][event])), dot(gradient, along))
+        after = [B.add(a, B.mul(size, b)) for a, b in zip(p, impulse, strict=True)]
         whole = Builder(B.inputs)
         inputs = {name: whole.input(name) for name, _ in B.inputs}
         results: list[int] = []

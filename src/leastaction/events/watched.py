@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.layout import STEPS
 from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, NOT_CONVERGED, RESTING, STOPPED, Failure
+from leastaction.backends.status import GOING_WELL, HELD, NOT_CONVERGED, RESTING, STOPPED, Failure
 from leastaction.backends.stepper import Alone, GalerkinStepper, Start
 from leastaction.events.check import check_program
 from leastaction.events.curve import Curve, neighbours_curve
@@ -254,8 +254,8 @@ class Watcher:
             t = begin + passed
             try:
                 p = self.motion.after_impact(i, impact.event, t, impact.state)
-            except ArithmeticError:  # no impulse throws it back
-                return Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))
+            except ArithmeticError:
+                return Ended(Failure(HELD, 0.0, 0, 0.0))
             self.logs[i].add(impact.event, t, impact.state, p)
             if self.saltation is not None and self.along is not None:
                 at = np.concatenate([[t], impact.state])

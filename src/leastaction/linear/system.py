@@ -173,6 +173,7 @@ class Quadratic:
         return self.C is not None or self.f is not None
 
     linear = True
+    m = 0  # constraints
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         """H at many states."""

@@ -24,11 +24,15 @@ __all__ = ["get", "names"]
 
 # name → module and function; imported only when asked for
 _PROBLEMS = {
+    "andrews-squeezer": ("andrews_squeezer", "andrews_squeezer"),
+    "chain": ("chain", "chain"),
     "charged-particle": ("charged_particle", "charged_particle"),
     "damped-driven-pendulum": ("damped_driven_pendulum", "damped_driven_pendulum"),
     "double-pendulum": ("double_pendulum", "double_pendulum"),
     "double-pendulum-chaotic": ("double_pendulum", "double_pendulum_chaotic"),
     "driven-oscillator": ("driven_oscillator", "driven_oscillator"),
+    "falling-chain": ("chain", "falling_chain"),
+    "four-bar-linkage": ("four_bar_linkage", "four_bar_linkage"),
     "harmonic-oscillator": ("harmonic_oscillator", "harmonic_oscillator"),
     "harmonic-oscillator-2d": ("harmonic_oscillator", "harmonic_oscillator_2d"),
     "henon-heiles": ("henon_heiles", "henon_heiles"),
@@ -41,8 +45,12 @@ _PROBLEMS = {
     "linear-double-pendulum": ("linear_double_pendulum", "linear_double_pendulum"),
     "outer-solar-system": ("outer_solar_system", "outer_solar_system"),
     "pendulum": ("pendulum", "pendulum"),
+    "pendulum-cartesian": ("pendulum_cartesian", "pendulum_cartesian"),
     "pleiades": ("pleiades", "pleiades"),
     "quadratic-drag": ("quadratic_drag", "quadratic_drag"),
+    "rotating-hoop": ("rotating_hoop", "rotating_hoop"),
+    "slider-crank": ("slider_crank", "slider_crank"),
+    "spherical-pendulum": ("spherical_pendulum", "spherical_pendulum"),
     "van-der-pol": ("van_der_pol", "van_der_pol"),
 }
 

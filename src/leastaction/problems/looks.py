@@ -88,6 +88,51 @@ def planets(q: Any) -> Any:
     return [(q[3 * i], q[3 * i + 1], q[3 * i + 2]) for i in range(6)], []
 
 
+def rod_in_plane(q: Any) -> Any:
+    return [(0, 0), (q[0], q[1])]
+
+
+def rod_in_space(q: Any) -> Any:
+    return [(0, 0, 0), (q[0], q[1], q[2])]
+
+
+def hoop(t: Any, q: Any, R: Any, Omega: Any) -> Any:
+    """The hoop, and the bead on it."""
+    c, s = np.cos(Omega * t), np.sin(Omega * t)
+    turns = [2 * math.pi * k / (2 * RIM) for k in range(2 * RIM)]
+    ring = [(R * math.sin(a) * c, R * math.sin(a) * s, -R * math.cos(a) + 0 * c) for a in turns]
+    links = [(1 + k, 1 + (k + 1) % len(ring), "thread") for k in range(len(ring))]
+    return [(q[0], q[1], q[2]), *ring], links
+
+
+def four_bar(q: Any, c: Any) -> Any:
+    return [(0, 0), (q[0], q[1]), (q[2], q[3]), (c, 0)]
+
+
+def slider(q: Any) -> Any:
+    return [(0, 0), (q[0], q[1]), (q[2], 0)]
+
+
+def chain(q: Any) -> Any:
+    return [(0, 0), *((q[2 * i], q[2 * i + 1]) for i in range(len(q) // 2))]
+
+
+def squeezer(
+    q: Any, xa: Any, ya: Any, xb: Any, yb: Any, xc: Any, yc: Any, d: Any, e: Any, rr: Any, sc: Any, sd: Any, u: Any,
+    zt: Any,
+) -> Any:  # fmt: skip
+    """The drive, the point where three arms meet, and the spring."""
+    beta, theta, gamma, delta, epsilon = (q[k] for k in (0, 1, 2, 4, 6))
+    pin = rr * np.cos(beta), rr * np.sin(beta)
+    meet = pin[0] - d * np.cos(beta + theta), pin[1] - d * np.sin(beta + theta)
+    link = xa + zt * np.cos(delta), ya + zt * np.sin(delta)
+    arm = xa + u * np.sin(epsilon), ya - u * np.cos(epsilon)
+    held = xb + sd * np.cos(gamma) + sc * np.sin(gamma), yb + sd * np.sin(gamma) - sc * np.cos(gamma)
+    points = [(0, 0), pin, meet, (xb, yb), (xa, ya), link, arm, held, (xc, yc)]
+    links: list[Any] = [(0, 1), (1, 2), (2, 3), (4, 5), (5, 2), (4, 6), (6, 2), (3, 7), (7, 8, "spring")]
+    return points, links
+
+
 def nutation(q: Any) -> Any:
     return [(0, 0), (np.sin(q[0]), np.cos(q[0]))]
 
@@ -105,7 +150,35 @@ def _bodies(count: int, axes: str, marks: str) -> dict[str, Any]:
     return {"names": names, "momenta": tuple(f"p{name}" for name in names)}
 
 
+_SI: dict[str, Any] = {"t": "s", "q": "m", "p": "kg m/s", "energy": "J"}
+_SMALL = "₀₁₂₃₄₅₆₇₈₉"
+
+
+def _points(count: int) -> dict[str, Any]:
+    """Names of the coordinates of points in the plane, numbered from one."""
+    marks = ["".join(_SMALL[int(digit)] for digit in str(k)) for k in range(1, count + 1)]
+    names = tuple(f"{axis}{mark}" for mark in marks for axis in "xy")
+    return {"names": names, "momenta": tuple(f"p{name}" for name in names)}
+
+
 LOOKS: dict[str, Look] = {
+    "andrews-squeezer": Look(
+        draw=squeezer,
+        trails=(2,),
+        names=("β", "Θ", "γ", "Φ", "δ", "Ω", "ε"),
+        momenta=tuple(f"p_{name}" for name in "βΘγΦδΩε"),
+        angles=tuple(range(7)),
+        units=_SI_ANGLES,
+    ),
+    "chain": Look(draw=chain, trails=(5,), units=_SI, **_points(5)),
+    "falling-chain": Look(draw=chain, trails=(9,), units=_SI, **_points(9)),
+    "four-bar-linkage": Look(
+        draw=four_bar, units=_SI, names=("xA", "yA", "xB", "yB"), momenta=("pxA", "pyA", "pxB", "pyB")
+    ),
+    "pendulum-cartesian": Look(draw=rod_in_plane, units=_SI, **_PLANE),
+    "rotating-hoop": Look(draw=hoop, trails=(0,), units=_SI, **_SPACE),
+    "slider-crank": Look(draw=slider, units=_SI, names=("x", "y", "X"), momenta=("px", "py", "pX")),
+    "spherical-pendulum": Look(draw=rod_in_space, trails=(1,), units=_SI, **_SPACE),
     "charged-particle": Look(draw=particle, **_PLANE),
     "damped-driven-pendulum": Look(
         draw=pendulum,

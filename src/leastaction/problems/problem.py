@@ -93,6 +93,7 @@ class Problem:
         lagrangian: Callable[..., Any],
         force: Callable[..., Any] | None = None,
         dissipation: Callable[..., Any] | None = None,
+        constraints: Callable[..., Any] | None = None,
         q0: tuple[Any, ...],
         p0: tuple[Any, ...],
         params: Mapping[str, Any],
@@ -108,7 +109,14 @@ class Problem:
         self.exact_q0, self.exact_p0, self.exact_params, self.settings = q0, p0, dict(params), dict(settings)
         self.q0, self.p0 = (np.array([to_float(x) for x in z]) for z in (q0, p0))
         self.params = {key: to_float(value) for key, value in params.items()}
-        self.system = Lagrangian(lagrangian, n=len(q0), params=self.exact_params, force=force, dissipation=dissipation)
+        self.system = Lagrangian(
+            lagrangian,
+            n=len(q0),
+            params=self.exact_params,
+            force=force,
+            dissipation=dissipation,
+            constraints=constraints,
+        )
         self.system.name = name
         self.invariants = {key: Invariant(key, formula, self.exact_params) for key, formula in invariants.items()}
         self.matrices = None

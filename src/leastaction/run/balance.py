@@ -161,7 +161,10 @@ def _at_once(plan: Plan, starts: Starts) -> FloatArray:
     right = f - np.einsum("bjk,bk->bj", m_q.reshape(size, n, n), starts.v)
     well = starts.status == GOING_WELL
     a = np.full((size, n), np.nan)
-    a[well] = np.linalg.solve(m_v.reshape(size, n, n)[well], right[well][:, :, None])[:, :, 0]
+    try:
+        a[well] = np.linalg.solve(m_v.reshape(size, n, n)[well], right[well][:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:  # constraints may make up for a singular mass
+        return np.full(size, np.nan)
     there = starts.q + starts.v * tau + a * tau**2 / 2
     U = [
         points.evaluate(system.program, np.concatenate([head, q, 0 * q, starts.params], axis=1))[:, 0]

@@ -13,6 +13,7 @@ from leastaction.backends.fused.rk4 import rk4_program
 from leastaction.backends.status import (
     BRANCH_ENDS,
     GOING_WELL,
+    HELD,
     NOT_CONVERGED,
     NOT_FINITE,
     RESTING,
@@ -33,7 +34,7 @@ from leastaction.run.standing import Standing
 from leastaction.run.starts import Starts
 from leastaction.run.watched import WatchedEnergy
 
-ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING)  # of a trajectory
+ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING, HELD)  # of a trajectory
 
 
 def lanes(plan: Plan) -> int:

@@ -112,6 +112,7 @@ def plan_run(
             "reduce= is for float64 ensembles of Lagrangian systems that store whole states without tangent=; compute "
             "it from the stored states instead"
         )
+    check_constraints(system, method_named(method))
     with arithmetic.working():
         t0 = number("t0", t0, arithmetic)
         t_end = None if t_end is None else number("t_end", t_end, arithmetic)
@@ -155,11 +156,26 @@ def _method(system: System, method: str | Method, branch: Branch, watched: bool)
     return chosen
 
 
+def check_constraints(system: System, method: Method) -> None:
+    """Refuse what is not reached where constraints hold."""
+    if not system.m:
+        return
+    if not isinstance(method, Galerkin):
+        raise ValueError(
+            f"{method.name} has no multipliers: on the equations of the accelerations its steps would drift off the "
+            "constraints. Take a member of the Galerkin family, such as 'simpson' or 'P3N3Q6Gau'"
+        )
+
+
 def check_events(plan: Plan) -> None:
-    """Refuse derivatives that cannot be carried where events are looked for."""
-    if plan.events is None or not plan.row.varied:
+    """Refuse derivatives that cannot be carried where events are looked for, and impacts where constraints hold."""
+    if plan.events is None:
         return
     system = plan.system
+    if plan.events.impacts and isinstance(system, Lagrangian) and system.m and system.hessian.depends("Lvv", "v"):
+        raise ValueError("la.Impact where constraints hold is for Lagrangians that are quadratic in the velocities")
+    if not plan.row.varied:
+        return
     if not (isinstance(system, Lagrangian) and isinstance(plan.method, Galerkin)) or isinstance(plan.reals, Digits):
         raise ValueError(
             "tangent= with events= is for members of the Galerkin family on a Lagrangian in float64: leave out one of "

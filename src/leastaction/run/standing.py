@@ -34,6 +34,7 @@ class Status(IntEnum):
     SINGULAR = status.SINGULAR
     STOPPED = status.STOPPED  # by an event, as asked
     RESTING = status.RESTING  # impacts follow each other without end
+    HELD = status.HELD  # no impulse throws it back from a wall
     INTERRUPTED = 6  # by Ctrl-C
     PENDING = 7  # in an archive: not run to the planned end yet
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.events import Watch
-from leastaction.lagrangian import check_start
+from leastaction.lagrangian import Lagrangian, check_start
 from leastaction.numbers.rounding import Digits, Reals, all_finite
+from leastaction.projection import check_starts
 from leastaction.run.standing import Status
 from leastaction.systems import System
 
@@ -59,19 +60,35 @@ def begin(
     table = np.ascontiguousarray(np.concatenate([reals.array(np.zeros((size, 0))), *flat], axis=1))
     q, other = (np.ascontiguousarray(np.broadcast_to(block, (size, system.n))) for block in (q, other))
     p, v = (other, None) if v0 is None else (None, other)
-    if isinstance(reals, Digits):
-        return _at_digits(system, reals, t0, q, p, v, table, many)
-    found_p, found_v, status = system.begin(t0, q, p, v, table)
+    starts = (_at_digits if isinstance(reals, Digits) else _in_float64)(system, reals, t0, q, p, v, table, many)
+    if isinstance(system, Lagrangian) and system.m:
+        begins = starts.status == Status.COMPLETE
+        check_starts(system, reals, t0, q[begins], starts.v[begins], table[begins], name)
+    return starts
+
+
+def _in_float64(
+    system: System,
+    reals: Reals,
+    t0: Any,
+    q: NDArray[Any],
+    p: NDArray[Any] | None,
+    v: NDArray[Any] | None,
+    params: NDArray[Any],
+    many: bool,
+) -> Starts:
+    """All trajectories at once."""
+    found_p, found_v, status = system.begin(t0, q, p, v, params)
     if not many and status[0] != Status.COMPLETE:
-        system.check_start(t0, q[0], None if p is None else p[0], None if v is None else v[0], table[0])
+        system.check_start(t0, q[0], None if p is None else p[0], None if v is None else v[0], params[0])
     if (status != Status.COMPLETE).all():
         raise _none_begins(q, found_p)
-    return Starts(q, found_p, found_v, table, status)
+    return Starts(q, found_p, found_v, params, status)
 
 
 def _at_digits(
     system: System,
-    reals: Digits,
+    reals: Any,
     t0: Any,
     q: NDArray[Any],
     p: NDArray[Any] | None,

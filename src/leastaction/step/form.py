@@ -17,6 +17,16 @@ So what a Program reads is linear in state and unknowns (gather), and equations 
 (scatter), with the same numbers. A Term at the control points may read `multipliers`, s sets of further unknowns at
 d_0 … d_{s−1}, and give `g`, as many further equations, to hold at d_1 … d_s.
 
+Constraints g(t, q) = 0, m of them, are such a Term: f = Gᵀλ with G = ∂g/∂q, weighed by β, the Lobatto rule of the
+control points. What the reaction at the end of the step gives to p⁺ has equations of its own: with p⁻ = p + Σ_i h w_i
+f_i the momentum is p⁺ = p⁻ + G(q⁺)ᵀμ, and velocity and μ solve
+
+    e = m(t⁺, q⁺, v⁺) − G(q⁺)ᵀμ = p⁻,        c = G(q⁺) v⁺ + g_t = 0             (the End),
+
+so that both g = 0 and ġ = 0 hold where a step ends. λ^0 of the next step takes up any part of p along Gᵀ: μ is gauge as
+far as q is concerned. With s = 1 and the trapezoidal rule this is RATTLE; the order is that of the method without
+constraints, min(2s, u), in q and in p, with Gauss and with Lobatto rules.
+
 The rounding rule. In float64 the numbers h w_i and l_ν′(τ_i)/h are rounded once (l′ times a rounded 1/h), and gather
 and scatter share them: so the equations are those of a discrete action whose coefficients are a rounding away from the
 method's, and the step is symplectic. It is why R_s is written with l_s − 1 instead of an l_0 of its own: rounded apart,
@@ -96,14 +106,34 @@ class Term:
     at: Literal["nodes", "controls"] = "nodes"
 
 
+@dataclass(frozen=True)
+class End:
+    """Where a step ends that has constraints: the equations e = p⁻ and c = 0 for v and μ.
+
+    program   (t, q, v, multipliers, params) ↦ e, c, and e_v, c_v: e is linear in μ, with −c_vᵀ
+    slopes    the same and behind it e_q, c_q, m_q, e_t, c_t, m_t, e_w, c_w, m_w, w being the parameters
+    linear    whether e is linear in v, too
+    """
+
+    program: Program
+    slopes: Program
+    linear: bool
+
+
 class System(Protocol):
-    """What a step needs of a system."""
+    """What a step needs of a system; m is how many constraints hold."""
 
     @property
     def n(self) -> int: ...
 
     @property
+    def m(self) -> int: ...
+
+    @property
     def terms(self) -> tuple[Term, ...]: ...
+
+    @property
+    def end(self) -> End | None: ...
 
 
 @dataclass(frozen=True)
@@ -114,6 +144,7 @@ class Step:
     method: Galerkin
     terms: tuple[Term, ...]
     multipliers: int = 0
+    end: End | None = None
 
     @property
     def s(self) -> int:
@@ -140,7 +171,7 @@ class Step:
 
 def step_of(system: System, method: Galerkin) -> Step:
     """The step of a method on a system."""
-    return Step(system.n, method, system.terms)
+    return Step(system.n, method, system.terms, system.m, system.end)
 
 
 @lru_cache(maxsize=128)

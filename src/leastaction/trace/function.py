@@ -28,15 +28,19 @@ from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift
 class Role:
     """What a traced function is for: the block of its output, its name for people, and how many numbers it returns.
 
-    size   None: one number, not an array
+    size    None: one number, not an array; ANY: one or more
+    reads   what of the state it reads
     """
 
     block: str
     called: str
     size: int | None = None
+    reads: tuple[str, ...] = ("q", "v")
 
 
+ANY = 0
 LAGRANGIAN = Role("L", "the Lagrangian")
+CONSTRAINTS = Role("g", "the constraint", ANY, ("q",))
 
 
 def trace(
@@ -50,19 +54,21 @@ def trace(
     """The Program L(t, q, v, params) of fn(q, v, **params), or of fn(t, q, v, **params) if `time`.
 
     `params` gives the shape of each parameter; the block "params" holds them one after the other, each in C order.
-    `takes` are those among them that the function takes, all unless told.
+    `takes` are those among them that the function takes, all unless told. Of q and v there are those that the role
+    reads.
     """
     sizes = {name: int(np.prod(shape, dtype=int)) for name, shape in params.items()}
-    builder = Algebra((("t", 1), ("q", n), ("v", n), ("params", sum(sizes.values()))))
-    t, q, v, flat = (_array(builder, name) for name, _ in builder.inputs)
+    builder = Algebra((("t", 1), *((name, n) for name in role.reads), ("params", sum(sizes.values()))))
+    blocks = {name: _array(builder, name) for name, _ in builder.inputs}
+    flat = blocks["params"]
     values, start = {}, 0
     for name, shape in params.items():
         block = flat[start : start + sizes[name]].reshape(shape)
         if takes is None or name in takes:
             values[name] = block[()] if shape == () else block
         start += sizes[name]
-    positional = ("t", "q", "v") if time else ("q", "v")
-    arguments = {"t": t[0], "q": q, "v": v}
+    positional = ("t", *role.reads) if time else role.reads
+    arguments = blocks | {"t": blocks["t"][0]}
     _check_signature(fn, positional, tuple(values), role)
     with _tracing(builder):
         try:
@@ -147,7 +153,7 @@ def _check_signature(fn: Callable[..., Any], positional: tuple[str, ...], names:
     ordinary = [a for a in signature.parameters.values() if a.kind is a.POSITIONAL_OR_KEYWORD and a.name not in names]
     if "t" not in positional and (frozen := [a.name for a in ordinary if a.name in ("t", "time")]):
         raise TraceError(
-            f"time is the first argument, without a default: write fn(t, q, v, …); in "
+            f"time is the first argument, without a default: write fn(t, {', '.join(positional)}, …); in "
             f"{getattr(fn, '__name__', 'fn')}{signature} {frozen[0]!r} would be a constant. If it is a parameter, give "
             "its value in params"
         )
@@ -173,11 +179,13 @@ def _results(builder: Algebra, result: Any, role: Role) -> list[int]:
             raise TraceError(f"the function returned an array of shape {shape}; {role.block} is one number: sum it?")
         return [_scalar(builder, result, role)]
     wanted = f"{role.called} has n = {role.size} components, one for each coordinate"
+    if role.size == ANY:
+        wanted = f"{role.called} is made of one or more numbers that are held at zero"
     if isinstance(result, (np.ndarray, list, tuple)):
         entries = list(result)
-        if np.ndim(result) != 1 or len(entries) != role.size:
+        if np.ndim(result) != 1 or len(entries) != (role.size or max(1, len(entries))):
             raise TraceError(f"the function returned an array of shape {np.shape(result)}; {wanted}")
-    elif role.size == 1:
+    elif role.size in (1, ANY):
         entries = [result]
     else:
         raise TraceError(f"the function returned {reprlib.repr(result)}; {wanted}: return np.array([…])")

@@ -6,7 +6,7 @@ Compensated sums have no place here: the guard bits hold what they would save.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.flint.constraints import Ending, Settled
 from leastaction.backends.flint.iteration import Pace, Problem, Solution, solve_step
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.prediction import Predictor
@@ -74,6 +75,9 @@ class GalerkinStepper(Run):
             self._sweeps = lru_cache(maxsize=64)(self._at_fraction)
             self._predictor = Predictor(step.method, self.n, digits)
             nothing = [flint.arb(0)] * self.n
+            self._ending = None
+            if step.end is not None:
+                self._ending = Ending(step.end, step.n, step.multipliers, balls(start.params), self.bits)
         self._z: Balls | None = None  # predicted; the first step is found by continuation
         self._longest = self._ahead = nothing  # lengths of the steps lately, and of h v
         self._still: Balls = []  # sizes below which coordinates are at rest, where they had to be found
@@ -93,6 +97,7 @@ class GalerkinStepper(Run):
         else:
             reach = [max((REACH * a).mid(), (GOING * b).mid()) for a, b in zip(self._longest, self._ahead, strict=True)]
             found = self._solve(t, self._z, reach, None if self._careful else self._pace)
+        found = self._ended(t, found)
         self._iterations += found.iterations
         self._most = max(self._most, found.iterations)
         if found.status != GOING_WELL or found.solution is None:
@@ -121,10 +126,34 @@ class GalerkinStepper(Run):
         if self._still:
             length = [*map(max, length, self._still)]
         self._longest = [max(a, (FORGETTING * b).mid()) for a, b in zip(length, self._longest, strict=True)]
-        velocity = (sum((a * b for a, b in zip(self._slope, z[j:own:n], strict=True)), flint.arb(0)) for j in range(n))
-        self._ahead = [abs(x.mid()) for x in velocity]
+        self._ahead = [abs(x) for x in self._end_speeds(z)]
         right = 0.0 if self._pace is None else -self._pace.first
         self._z = self._predictor.after(z, self._longest, right)
+
+    def _ended(self, t: Any, found: Found) -> Found:
+        """A step found, its impulse brought to the constraints where there are."""
+        if self._ending is None or found.status != GOING_WELL or found.solution is None:
+            return found
+        settled = self._settled(t, found.solution.z, found.solution.impulse)
+        if settled is None:
+            return replace(found, status=SINGULAR)
+        impulse = [(a + b).mid() for a, b in zip(found.solution.impulse, settled.push, strict=True)]
+        return replace(found, solution=replace(found.solution, impulse=impulse))
+
+    def _settled(self, t: Any, z: Balls, impulse: Balls) -> Settled | None:
+        """The End of the step from the state at t with this z and impulse."""
+        assert self._ending is not None
+        n, own = self.n, self.s * self.n
+        q = [(a + b).mid() for a, b in zip(self._q, z[own - n : own], strict=True)]
+        p = [(a + b).mid() for a, b in zip(self._p, impulse, strict=True)]
+        return self._ending.settle((t + self._h).mid(), q, p, [(x / self._h).mid() for x in self._end_speeds(z)])
+
+    def _end_speeds(self, z: Balls) -> Balls:
+        """h times the velocity with which the polynomial ends."""
+        n, own = self.n, self.s * self.n
+        return [
+            sum((a * b for a, b in zip(self._slope, z[j:own:n], strict=True)), flint.arb(0)).mid() for j in range(n)
+        ]
 
     def _lengths(self, z: Balls) -> Balls:
         return lengths(self._layout.places[: self.n], z)
@@ -232,7 +261,7 @@ class GalerkinStepper(Run):
             return None
         self._v = v
         z = self._uniform(v, self._sweeps(1.0))
-        found = self._solve(time, z, [REACH * x for x in self._lengths(z)])
+        found = self._ended(time, self._solve(time, z, [REACH * x for x in self._lengths(z)]))
         return found.solution if found.status == GOING_WELL else None
 
     def saved(self) -> dict[str, NDArray[Any]]:

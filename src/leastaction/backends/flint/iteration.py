@@ -93,7 +93,7 @@ def _newton(
 ) -> tuple[Solution, Linearised | None]:
     """The solution, and the last linearisation if it was regular."""
     sweep, t, q, p, bits = problem.sweep, problem.t, problem.q, problem.p, problem.bits
-    judge = Judge(sweep.layout.places, z, bits, reach, still, sweep.layout.checked)
+    judge = Judge(sweep.layout.places[: sweep.n], z, bits, reach, still, sweep.layout.checked)
     working = bits if pace is None else _enough(bits, pace.curvature + 2 * pace.first)
     sizes: list[float] = []
     at: Any = None

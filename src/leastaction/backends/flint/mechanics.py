@@ -32,7 +32,7 @@ class Mechanics:
     def __init__(self, system: Lagrangian, params: Mpfs, reals: Digits) -> None:
         self.system, self.n, self.name, self.bits = system, system.n, system.name, reals.bits
         self.digits = reals.digits
-        node, (term,) = system.node, system.terms
+        node, term = system.node, system.terms[0]
         with flint_bits(self.bits):
             values = balls(params)
             self._force = function(term.program, term.program.output("f"), values)
@@ -43,6 +43,8 @@ class Mechanics:
             force = system.force
             self._external = None if force is None else function(force, force.output("F"), values)
             self._value = function(system.program, system.program.output("L"), values)
+            still = system.geometry if system.m else None
+            self._held = None if still is None else function(still, [*still.output("G"), *still.output("bend")], values)
 
     def momentum(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
         """p = ∂L/∂v, at one point (n,) or many (K, n)."""
@@ -68,6 +70,28 @@ class Mechanics:
         """F, at one point (n,) or many (K, n)."""
         external = self._external
         return 0 * q if external is None else self._each(lambda s, a, b: external(s, *a, *b), q, v, t)
+
+    def multipliers(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
+        """λ such that g̈ = 0, at one point or many, (m,) or (K, m)."""
+        return self._each(lambda s, a, b: self._reacting(s, a, b)[0], q, v, t)
+
+    def reaction(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
+        """Gᵀλ, at one point (n,) or many (K, n)."""
+        return self._each(lambda s, a, b: self._reacting(s, a, b)[1], q, v, t)
+
+    def _reacting(self, t: Any, q: list[Any], v: list[Any]) -> tuple[list[Any], list[Any]]:
+        """λ and Gᵀλ: with A = m_v⁻¹Gᵀ they are λ = −(G A)⁻¹ (bend + G a), a the acceleration without constraints."""
+        n, m = self.n, self.system.m
+        if self._held is None:
+            return [], [flint.arb(0)] * n
+        held = [x.mid() for x in self._held(t, *q, *v)]
+        G, bend = flint.arb_mat(m, n, held[: m * n]), flint.arb_mat(m, 1, held[m * n :])
+        free = self.accelerate(t, q, v)
+        assert free is not None
+        mass = flint.arb_mat(n, n, self._legendre(t, *q, *v)[n:])
+        pulled = solve_matrix(mass, G.transpose())
+        multipliers = solve_matrix(G * pulled, -bend - G * flint.arb_mat(n, 1, free))
+        return multipliers.entries(), (G.transpose() * multipliers).mid().entries()
 
     def _each(self, f: Callable[[Any, list[Any], list[Any]], list[Any]], q: Mpfs, x: Mpfs, t: Any) -> Mpfs:
         """f(t, q, x) row by row."""

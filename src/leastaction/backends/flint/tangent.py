@@ -69,8 +69,13 @@ class GalerkinTangent(GalerkinStepper):
 
     def _take(self, t: Any, solution: Solution) -> None:
         sweep = self._sweeps(1.0)
-        self._D = self._carry(sweep, sweep.linearised(t, self._q, self._p, solution.z))
+        at = sweep.linearised(t, self._q, self._p, solution.z)
+        self._D = self._carry(sweep, at)
+        settled = None if self._ending is None else self._settled(t, solution.z, at.impulse)
         super()._take(t, solution)
+        if self._ending is not None and settled is not None:
+            end = (t + self._h).mid()
+            self._D = self._ending.carried(end, self._q, settled, self._D, self.done + 1, self._P)
 
     def _carry(self, sweep: Sweep, at: Linearised) -> Any:
         """D after the step whose equations are linearised at its solution."""

@@ -37,7 +37,7 @@ class Verdict(NamedTuple):
 class Judge:
     """The verdict on the iterations of one step, to the floor of so many bits.
 
-    places   where the unknowns of each coordinate are, and behind them of each multiplier
+    places   where the unknowns of each coordinate are; multipliers enter linearly, and settle with them
     z        the prediction
     reach    how far each coordinate may go; None: as far as it likes
     still    the size below which each coordinate is at rest; empty where no coordinate is known to be

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from leastaction.backends.fused.chord import flat, unknowns
 from leastaction.backends.fused.elimination import solve
 from leastaction.backends.fused.mass import Mass, in_the_middle
-from leastaction.backends.fused.newton import Iteration, components
+from leastaction.backends.fused.newton import Iteration, coordinates
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
@@ -87,7 +87,7 @@ def advance(
     if one is not None:
         outputs |= _values(B, B.inline(one.before, **{name: given[name] for name, _ in one.before.inputs}))
         outputs |= {
-            "scale": [size([outputs["z"][i] for i in own]).op("max", TINY) for own in components(step)],
+            "scale": [size([outputs["z"][i] for i in own]).op("max", TINY) for own in coordinates(step)],
             "before": [0.0],
             "doubt": [0.0],
             "fresh": [ok if mass is None else 0.0],

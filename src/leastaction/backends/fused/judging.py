@@ -32,17 +32,16 @@ def judged(
     rate: Value | None = None,
     final: bool = True,
 ) -> Seen:
-    """The verdict on increments, a row for each component.
+    """The verdict on increments, a row for each coordinate.
 
-    x has before, iterations, doubt; and rows with a number for each component, scale, or coordinate, floor and reach.
+    x has before, iterations, doubt; and rows with a number for each coordinate, scale, floor and reach.
     A `rate` by which increments are known to shrink holds where rounding keeps them from it. Where it is not `final`,
     another iteration follows that looks for numbers that are none, and how far the root is.
     """
-    count = rows.length(step.n)
     moved, top = rows.packed([size(row) for row in moves]), rows.packed([size(row) for row in new])
     scale = [a.op("max", b) for a, b in zip(x["scale"], top, strict=True)]
     still = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], scale, strict=False)]
-    beyond = [(a - b).op("max", 0.0) for a, b in zip(moved, still, strict=False)] + moved[count:]
+    beyond = [(a - b).op("max", 0.0) for a, b in zip(moved, still, strict=False)]
     largest = rows.largest([a / b for a, b in zip(beyond, scale, strict=True)])
     limits = list(zip(x["reach"], moved, scale, strict=False))
     seen = {

@@ -76,11 +76,11 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     impulse = [B.add(impulse[j], dot(B, slopes[j * N : (j + 1) * N], dz)) for j in range(n)]
     new = [B.add(z, d) for z, d in zip(x["z"], dz, strict=True)]
 
-    def by_component(values: Sequence[int]) -> list[Row]:
-        return [[Value(B, values[i]) for i in own] for own in components(step)]
+    def rows_of(values: Sequence[int]) -> list[Row]:
+        return [[Value(B, values[i]) for i in own] for own in coordinates(step)]
 
     values = {name: B.values(name) for name, _ in blocks}
-    seen = judged(step, OneByOne(), values, by_component(dz), by_component(new), fresh=fresh, chords=one.chords)
+    seen = judged(step, OneByOne(), values, rows_of(dz), rows_of(new), fresh=fresh, chords=one.chords)
     ended, keep = seen.found["ended"], seen.found["keep"]
     good = seen.found["good"] & finite(Value(B, B.sum(impulse)))
     after: dict[str, list[Any]] = {
@@ -99,7 +99,6 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     return B.build(**kept, **chosen)
 
 
-def components(step: Step) -> list[list[int]]:
-    """Where the unknowns of each coordinate, and of each multiplier, are in z."""
-    n, s, m = step.n, step.s, step.multipliers
-    return [[v * n + j for v in range(s)] for j in range(n)] + [[s * n + v * m + a for v in range(s)] for a in range(m)]
+def coordinates(step: Step) -> list[list[int]]:
+    """Where the unknowns of each coordinate are in z. Multipliers, behind them, enter linearly: they are not judged."""
+    return [[v * step.n + j for v in range(step.s)] for j in range(step.n)]

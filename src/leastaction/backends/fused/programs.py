@@ -10,6 +10,7 @@ from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, inner, lift, outer, repeated, restart, tables
 from leastaction.backends.fused.mass import Mass, mass_of
 from leastaction.backends.fused.newton import iteration, newton
+from leastaction.backends.fused.settling import settling
 from leastaction.backends.fused.work import chord_length, newton_length, newton_work, work
 from leastaction.program import Builder, Program, Value
 from leastaction.step.form import Step, step_of
@@ -31,7 +32,8 @@ MOST_CHORDS = 40
 
 @dataclass(frozen=True)
 class StepPrograms:
-    """The kernels by name: advance; inner, lift, outer and restart of chords, fresh and kept of Newton's iteration.
+    """The kernels by name: advance; inner, lift, outer and restart of chords, fresh and kept of Newton's iteration;
+    settle where constraints hold.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """
@@ -48,7 +50,9 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     Wanted may be the range of the energy.
     """
     step = step_of(system, method)
-    mass = None if step.multipliers or not soft else mass_of(step)
+    if step.end is not None and not step.end.linear:
+        return None
+    mass = mass_of(step) if soft and not step.multipliers else None
     has_newton = newton_length(step) <= MOST_INSTRUCTIONS
     if not has_newton and (mass is None or chord_length(step, mass) > MOST_CHORD_INSTRUCTIONS):
         return None
@@ -64,7 +68,7 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     if one is not None:
         blocks += [
             ("invariants", one.before.output_size), ("slopes", n * N), ("factors", len(one.pattern)),
-            ("scale", n + step.multipliers), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1), ("iterations", 1),
+            ("scale", n), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1), ("iterations", 1),
         ]  # fmt: skip
     kernels: dict[str, Program] = {}
     chords = 1
@@ -81,6 +85,8 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     kernels["advance"] = advance(system, step, rows, B, one, mass if kernels else None, energy)
     if one is not None:
         kernels |= {"fresh": newton(step, one, blocks, True), "kept": newton(step, one, blocks, False)}
+    if step.end is not None:
+        kernels["settle"] = settling(step, blocks)
     return StepPrograms(kernels, min(chords, MOST_CHORDS))
 
 

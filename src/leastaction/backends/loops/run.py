@@ -113,6 +113,8 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                     _iterate_softly(A, X, Y, scratch)
                 if A.fresh != 0:
                     _iterate_fused(A, X, Y, scratch)
+                if A.settle != 0:
+                    call_kernel(A.settle, X, Y, scratch)
             else:
                 _iterate(I, D, A, S, X)
             if _any(trouble, L):
@@ -339,6 +341,10 @@ def _alone(I, D, A, S, X, i, count):
         X[A.floor * T + j * A.coordinate + i] = S.floor[j]
         for v in range(s):
             X[A.z * T + j * A.z_coordinate + v * A.z_control + i] = S.z[j * S.stride + v]
+    for j in range(S.multipliers):
+        for v in range(s):
+            place = A.z * T + A.held + j * A.held_multiplier + v * A.held_control + i
+            X[place] = S.z[(n + j) * S.stride + v]
 
 
 @native

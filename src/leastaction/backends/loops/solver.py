@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leastaction.backends.loops.constraints import set_bumps, settle
 from leastaction.backends.loops.elimination import factor, solve
 from leastaction.backends.loops.legendre import invert_alone
 from leastaction.backends.loops.machine import (
@@ -33,6 +34,7 @@ HUGE = 1e300
 # A coordinate that others set in motion moves for the first time in a later iteration: to the rate it counts as this.
 WOKEN = 0.1
 PASSED_ON = 4  # from coordinate to coordinate noise is followed so many times
+SHARED = 2.0**-10  # this part of it, in the metric of the mass, constraints pass on to any other
 # Where what was SEEN of an iteration, and what the verdict says, are in their arrays.
 SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE = range(9)
 SOLVED, ENDED, GOOD, DOUBTED, KEEP, LEFT = range(6)
@@ -113,8 +115,6 @@ def move(S, z, scale, reach, floor, replace, active):
             size = larger(size, ratio)
             limit = lanewise(reach, c, lanes)
             off, far = larger(off, sub(moved, limit)), larger(far, sub(top, mul(splat(FAR), limit)))
-        else:
-            size = larger(size, div(moved, top))
         put(scale, c, lanes, where(on, top, before))
     spoilt = where(sub(total, total), splat(1.0), splat(0.0))
     if lanes == 1:
@@ -391,11 +391,13 @@ def _set_noise(S):
     for j in range(n):
         for k in range(n):
             S.V[j * n + k] = m_v[j * n + k]
-    for j in range(2 * n + 2 * n * n):
+    for j in range(3 * n + 2 * n * n):
         S.noise[j] = 0.0
+    if S.multipliers > 0:
+        set_bumps(S, at(S.noise, 2 * n))
     if not factor(S.V, S.mass_pivots, n, n):
         return
-    slow, fast = at(S.noise, 2 * n), at(S.noise, 2 * n + n * n)
+    slow, fast = at(S.noise, 3 * n), at(S.noise, 3 * n + n * n)
     for k in range(n):
         momentum, force = abs(S.p[k]), abs(values[k])
         for i in range(n):
@@ -416,31 +418,44 @@ def _set_noise(S):
 def _set_floor(S, h):
     """S.floor ← NOISE g for a step of this length."""
     n = S.n
-    slow, fast = at(S.noise, 2 * n), at(S.noise, 2 * n + n * n)
+    slow, fast = at(S.noise, 3 * n), at(S.noise, 3 * n + n * n)
     for j in range(n):
-        S.floor[j] = NOISE * h * (S.noise[j] + h * S.noise[n + j])
+        S.floor[j] = NOISE * (S.noise[2 * n + j] + h * (S.noise[j] + h * S.noise[n + j]))
     for _ in range(min(n, PASSED_ON)):
         for j in range(n):
             S.move[j] = S.floor[j]
         for j in range(n):
             for k in range(n):
                 S.floor[j] += h * (slow[j * n + k] + h * fast[j * n + k]) * S.move[k]
+    if S.multipliers > 0:
+        mass, top = at(S.at_values, 2 * n + 3 * n * n), 0.0
+        for j in range(n):
+            top = max(top, S.floor[j] * abs(mass[j * n + j]) ** 0.5)
+        for j in range(n):
+            if mass[j * n + j] != 0.0:
+                S.floor[j] = max(S.floor[j], SHARED * top / abs(mass[j * n + j]) ** 0.5)
 
 
 @native
 def _prolong(S, grown):
-    """S.z^m ← the polynomial of S.last at grown · d_m, by Lagrange's formula (d_0 = 0 carries the value 0)."""
+    """S.z^m ← the polynomial of S.last at grown · d_m, by Lagrange's formula (d_0 = 0 carries the value 0).
+
+    Multipliers stay.
+    """
     s, row, d = S.s, S.stride, S.d
+    for c in range(S.n, S.components):
+        for m in range(s):
+            S.z[c * row + m] = S.last[c * row + m]
     for m in range(1, s + 1):
         x = grown * d[m]
-        for c in range(S.components):
+        for c in range(S.n):
             S.z[c * row + m - 1] = 0.0
         for v in range(1, s + 1):
             weight = 1.0
             for i in range(s + 1):
                 if i != v:
                     weight *= (x - d[i]) / (d[v] - d[i])
-            for c in range(S.components):
+            for c in range(S.n):
                 S.z[c * row + m - 1] += weight * S.last[c * row + v - 1]
 
 
@@ -460,6 +475,8 @@ def uniform(S, h):
             S.z[j * row + v] = S.d[v + 1] * h * S.v[j] if v < s else 0.0
         S.floor[j] = 0.0
         S.reach[j] = max(REACH * abs(h * S.v[j]), TINY)
+    for j in range(n * row, S.components * row):
+        S.z[j] = 0.0
     return True
 
 
@@ -479,7 +496,7 @@ def alone(S, I, D, h, predicted, later):
             status = newton(S, I, D, S.q, S.p, S.z, S.scale, S.reach)
             spent += S.iterations[0]
             if status == GOING_WELL:
-                return status, spent, False
+                return _ended(S, h), spent, False
     prepare(S, I, D, h, False)
     set_given(S, I, D, S.terms, S.t, S.values)
     if S.soft != S.terms:
@@ -491,4 +508,14 @@ def alone(S, I, D, h, predicted, later):
         noisy += 1
     if later and status == GOING_WELL:  # it may be noise that has misled the others
         _set_floor(S, abs(h))
+    if status == GOING_WELL:
+        status = _ended(S, h)
     return status, spent, True
+
+
+@native
+def _ended(S, h):
+    """The status of a step whose equations are solved, after the End's are where there are constraints."""
+    if S.multipliers == 0 or settle(S, S.end, h):
+        return GOING_WELL
+    return SINGULAR

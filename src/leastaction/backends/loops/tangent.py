@@ -8,10 +8,13 @@ direction (dq, dp, dw, dh) is carried to
 R and I along a direction are the same sweep as R and I: what the Programs read changes by what is gathered, what they
 give by their derivatives, and that is scattered. By h directly change the nodes' times, t₀ + (k + c_i) h, the
 velocities, by −v_i/h, and the weights h w_i; in l_ν′/h · h w_i the last two cancel.
+
+Where there are constraints dp⁺ is what the step's own equations give, dp⁻, carried through the End (`constraints`).
 """
 
 from __future__ import annotations
 
+from leastaction.backends.loops.constraints import linearise, settle_along
 from leastaction.backends.loops.elimination import factor, solve
 from leastaction.backends.loops.machine import W, add, at, fma, load, native, splat, store
 from leastaction.backends.loops.solver import prepare
@@ -38,6 +41,11 @@ def take_lane(A, S, X, i):
         S.floor[j] = X[A.floor * T + j * A.coordinate + i]
         for v in range(A.s):
             S.z[j * row + v] = X[A.z * T + j * A.z_coordinate + v * A.z_control + i]
+    for j in range(S.multipliers):
+        for v in range(A.s):
+            place = A.z * T + A.held + j * A.held_multiplier + v * A.held_control + i
+            S.z[(A.n + j) * row + v] = X[place]
+    for j in range(S.components):
         for v in range(A.s, row):
             S.z[j * row + v] = 0.0
     for j in range(A.param_count):
@@ -59,6 +67,8 @@ def carry(I, D, A, S, X, k, tangent):
     jacobian(S, I, D, A.sensitive)
     if not factor(S.J, S.pivots, N, S.lead):
         return False
+    if A.end_slopes != 0 and not linearise(S, A.end_slopes, h):
+        return False
     for c in range(A.columns):
         d = at(tangent, c * 2 * n)
         for i in range(S.components * row):
@@ -77,6 +87,8 @@ def carry(I, D, A, S, X, k, tangent):
         for j in range(n):
             d[j] += S.last[j * row + s - 1]
             d[n + j] += S.impulse[j]
+        if A.end_slopes != 0:
+            settle_along(S, d, c - 2 * n, k + 1)
     return True
 
 
@@ -109,7 +121,7 @@ def _along(I, D, A, S, d, e, k, h):
                 store(at(inputs, (g * T.inputs + place) * W), total)
         for w in range(T.entries):
             value, row, column, pair = T.entry[4 * w], T.entry[4 * w + 1], T.entry[4 * w + 2], T.entry[4 * w + 3]
-            out = row if T.pair[2 * pair] == 0 else n + row  # f, then m, then g
+            out = n + row if T.pair[2 * pair] == 1 else row  # f, then m, or f, then g
             place = T.reads[T.pair[2 * pair + 1] * S.components + column]
             for g in range(groups):
                 total = load(at(A.push, (g * outputs + out) * W))
@@ -119,16 +131,16 @@ def _along(I, D, A, S, d, e, k, h):
                 )
         if e >= 0:
             for g in range(groups):
-                for j in range(2 * n):
+                for j in range(T.scatters):
                     change = at(A.push, (g * outputs + j) * W)
                     values = at(T.values, g * outputs * W)
                     if e < P:
-                        store(change, add(load(change), load(at(values, (A.by_params + j * P + e) * W))))
+                        store(change, add(load(change), load(at(values, (T.by_params + j * P + e) * W))))
                     else:
                         for m in range(W):
                             i = min(g * W + m, T.points - 1)
                             when = k + T.raw[i] / h
-                            change[m] += when * values[(A.by_time + j) * W + m]
+                            change[m] += when * values[(T.by_time + j) * W + m]
                             if j < n:
                                 change[m] += values[j * W + m] / h
         scatter_values(S, T, A.push, outputs)

@@ -1,0 +1,72 @@
+"""Pendulum in the plane: a point on a rigid rod, in Cartesian coordinates.
+
+    L = ½ m (v_x² + v_y²) − m g y,        x² + y² = l²
+
+The smallest constrained system with a closed form: x = l sin θ, y = −l cos θ, where θ is the motion of `pendulum` with
+ω² = g/l, by Jacobi's functions. The rod pulls with m (g cos θ + l θ'²), so λ = −m (g cos θ + l θ'²)/(2l).
+
+Source: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, Springer 2006, VII.1.1, example 1.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+import sympy as sp
+
+from leastaction.numbers.formulas import Arithmetic
+from leastaction.numbers.symbolic import positive, symbolic
+from leastaction.problems import pendulum
+from leastaction.problems.problem import Data, Motion, Problem
+
+
+def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
+    return 0.5 * m * (v @ v) - m * g * q[1]
+
+
+def rod(q: Any, l: Any) -> Any:
+    return q @ q - l**2
+
+
+def pendulum_cartesian(m: Any = 1, g: Any = "9.81", l: Any = 1, theta0: Any = "pi/2", w0: Any = 0) -> Problem:
+    """From the angle theta0 below the horizontal plane of its pivot, with the angular velocity w0."""
+    m, g, l = positive(m, "m"), positive(g, "g"), positive(l, "l")
+    theta0, w0 = symbolic(theta0, "theta0"), symbolic(w0, "w0")
+    sine, cosine = sp.sin(theta0), sp.cos(theta0)
+    params = {"m": m, "g": g, "l": l}
+    return Problem(
+        name="pendulum-cartesian",
+        title="Pendulum in the plane",
+        description="A point mass on a rigid rod, in Cartesian coordinates: one constraint, and a closed form.",
+        source="Hairer, Lubich, Wanner, Geometric Numerical Integration, VII.1.1",
+        lagrangian=lagrangian,
+        constraints=rod,
+        q0=(l * sine, -l * cosine),
+        p0=(m * l * w0 * cosine, m * l * w0 * sine),
+        params=params,
+        settings={**params, "theta0": theta0, "w0": w0},
+        invariants={"energy": energy},
+        solution=solution,
+    )
+
+
+def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
+    return (p[0] ** 2 + p[1] ** 2) / (2 * c.m) + c.m * c.g * q[1]
+
+
+def solution(d: Data) -> Motion:
+    """That of the angle, which has the mass m l²."""
+    m, g, l = (d.params[name] for name in ("m", "g", "l"))
+    (x, y), (px, py) = d.q0, d.p0
+    data = {"m": m * l**2, "omega": mpmath.sqrt(g / l)}
+    angle = pendulum.solution(Data((mpmath.atan2(x, -y),), (x * py - y * px,), data))
+
+    def at(x: Arithmetic, t: Any) -> Any:
+        if mpmath.isfinite(angle.period):  # after a turn the place is the same, though the angle is not
+            _, t = x.turns(t, angle.period)
+        (theta,), (spin,) = angle.at(x, t)
+        sine, cosine, size = x.sin(theta), x.cos(theta), x(l)
+        return (size * sine, -size * cosine), (spin / size * cosine, spin / size * sine)
+
+    return Motion(at, angle.period)

@@ -1,0 +1,53 @@
+"""Spherical pendulum: a point on a rigid rod in space, in Cartesian coordinates.
+
+    L = ½ m |v|² − m g z,        x² + y² + z² = l²
+
+Energy and the angular momentum about the vertical are kept; the motion goes between two heights, and precesses. Source:
+E. T. Whittaker, Analytical Dynamics, Cambridge 1937, section 55.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from leastaction.numbers.formulas import Arithmetic
+from leastaction.numbers.symbolic import positive, symbolic
+from leastaction.problems.problem import Problem
+
+
+def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
+    return 0.5 * m * (v @ v) - m * g * q[2]
+
+
+def rod(q: Any, l: Any) -> Any:
+    return q @ q - l**2
+
+
+def spherical_pendulum(m: Any = 1, g: Any = "9.81", l: Any = 1, theta0: Any = "pi/3", u0: Any = 2) -> Problem:
+    """From the angle theta0 off the vertical, with the horizontal speed u0 across it."""
+    m, g, l = positive(m, "m"), positive(g, "g"), positive(l, "l")
+    theta0, u0 = symbolic(theta0, "theta0"), symbolic(u0, "u0")
+    params = {"m": m, "g": g, "l": l}
+    return Problem(
+        name="spherical-pendulum",
+        title="Spherical pendulum",
+        description="A point mass on a rigid rod in space: it swings between two heights and precesses.",
+        source="Whittaker, Analytical Dynamics, section 55",
+        lagrangian=lagrangian,
+        constraints=rod,
+        q0=(l * sp.sin(theta0), sp.Integer(0), -l * sp.cos(theta0)),
+        p0=(sp.Integer(0), m * u0, sp.Integer(0)),
+        params=params,
+        settings={**params, "theta0": theta0, "u0": u0},
+        invariants={"energy": energy, "angular-momentum": angular_momentum},
+    )
+
+
+def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
+    return (p[0] ** 2 + p[1] ** 2 + p[2] ** 2) / (2 * c.m) + c.m * c.g * q[2]
+
+
+def angular_momentum(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
+    return q[0] * p[1] - q[1] * p[0]

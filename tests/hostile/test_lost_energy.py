@@ -123,12 +123,16 @@ AUTONOMOUS = [
     for name in la.problems.names()
     if not (la.problems.get(name).system.forced or la.problems.get(name).system.depends_on_time)
 ]
-# Steps in a period. Pleiades has close encounters, and its period is a time unit.
-ORDINARY = {"pleiades": 200}
+# Steps in a period, or in 2π. Pleiades has close encounters; linkages are fast for the time that they are given.
+ORDINARY = {"pleiades": 200, "andrews-squeezer": 1000, "chain": 500, "four-bar-linkage": 1000, "slider-crank": 1000}
 
 
-@pytest.mark.parametrize("method", ["midpoint", "stormer-verlet", "simpson", "rk4", "rk4-lagrange", "P4N4Q8Gau"])
-@pytest.mark.parametrize("name", AUTONOMOUS)
+METHODS = ["midpoint", "stormer-verlet", "simpson", "P4N4Q8Gau", "rk4", "rk4-lagrange"]
+# RK4 is refused where there are constraints.
+PAIRS = [(n, m) for n in AUTONOMOUS for m in (METHODS[:4] if la.problems.get(n).system.m else METHODS)]
+
+
+@pytest.mark.parametrize("name, method", PAIRS)
 def test_never_over_the_catalogue(name, method):
     """After one step, within a period, after whole periods, where all is as it was, and later."""
     problem = la.problems.get(name)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from leastaction.events import Event, Impact
+from leastaction.linear import Quadratic
 from leastaction.methods import Branch, Method
 from leastaction.paths import Paths
 from leastaction.results import from_archive, from_memory
@@ -23,6 +24,7 @@ from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.reductions import Reduction
 from leastaction.systems import System
+from leastaction.varied import varied
 from leastaction.waiting import compiling
 
 
@@ -55,7 +57,8 @@ def ensemble(
     """Integrate B trajectories of a system from (q0, p0) or (q0, v0).
 
     q0, p0, v0   (B, n) each, or (n,) where all trajectories share it
-    params       parameters of the run; an array with one more axis, B, in front gives each trajectory its own
+    params       parameters of the run; an array with one more axis, B, in front gives each trajectory its own; of a
+                 Quadratic system M, K and, where it has them, C and a constant f
     h, steps, t_end, t0, every, digits, output, allow_unstable, branch, tangent, progress: as for `la.integrate`
     final_only   keep only the last state
     reduce       what to compute on the way, by name: {"E": la.EnergyRange()}
@@ -79,6 +82,8 @@ def ensemble(
     (3, 3, 1)
     """
     clock = time.perf_counter()
+    if isinstance(system, Quadratic) and params:
+        system, allow_unstable = varied(system, method, h, params, allow_unstable), False
     every = 0 if final_only else positive("every", every)
     with preparing("nothing was computed, and no archive was begun"), compiling():
         plan, starts = plan_run(

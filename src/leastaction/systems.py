@@ -12,6 +12,7 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.archive import from_arrays
 from leastaction.numbers.rounding import Reals
+from leastaction.sums import Sum
 
 
 class System(Protocol):
@@ -98,6 +99,8 @@ class System(Protocol):
         ...
 
 
-def from_record(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Lagrangian | Quadratic:
+def from_record(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Lagrangian | Quadratic | Sum:
     """The system that a file keeps. Header and arrays may come from a stranger: everything in them is checked."""
+    if "terms" in record:
+        return Sum.from_record(record, arrays)
     return Lagrangian.from_record(record) if "program" in record else from_arrays(arrays)

@@ -82,6 +82,11 @@ def discrete_lagrangian(
         system, params = _lagrangian_of(system, digits), None
     if not isinstance(system, Lagrangian):
         raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
+    if system.m:
+        raise ValueError(
+            f"{system.name} has constraints: between two positions on them a step has multipliers, too, of which "
+            "la.discrete_lagrangian knows nothing. Take coordinates on the constraints"
+        )
     if system.forced:
         raise ValueError(
             f"{system.name} has an external force, which no action has: its steps follow from discrete forces beside "

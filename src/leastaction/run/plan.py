@@ -20,6 +20,7 @@ from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.run.checks import check_times, count_steps, number, positive
 from leastaction.run.reductions import Reduction, wanted
 from leastaction.run.starts import Starts, begin, check_events_begin
+from leastaction.sums import Sum
 from leastaction.systems import System
 
 
@@ -102,8 +103,13 @@ def plan_run(
     many: bool = False,
 ) -> tuple[Plan, Starts]:
     """What was asked for, by `la.integrate` or `la.ensemble`, checked; and where the trajectories begin."""
-    if not isinstance(system, Lagrangian | Quadratic):
-        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
+    if not isinstance(system, Lagrangian | Quadratic | Sum):
+        raise TypeError(
+            f"expected a system, as from la.Lagrangian(fn, n=…), la.Lagrangian.sum(terms, n=…) or la.Quadratic(M, K); "
+            f"got {system!r}"
+        )
+    if isinstance(system, Sum):
+        system = _as_needed(system, method_named(method), digits is not None or bool(tangent or events or reduce))
     arithmetic = reals(digits)
     if allow_unstable and not system.linear:
         raise ValueError("allow_unstable= is for Quadratic systems: of others no step is refused before it is tried")
@@ -119,7 +125,7 @@ def plan_run(
         count, h = count_steps(number("h", h, arithmetic), steps, t_end, t0)
         plan = Plan(
             system=system,
-            method=_method(system, method, branch, bool(reduce or events)),
+            method=_method(system, method, branch, bool(events)),
             reals=arithmetic,
             t0=t0,
             h=h,
@@ -139,19 +145,24 @@ def plan_run(
         return plan, starts
 
 
+def _as_needed(system: Sum, method: Method, written_out: bool) -> Sum | Lagrangian:
+    """The sum itself, or its Lagrangian written out where more is asked than sums over rows know."""
+    return system.expanded() if written_out or not isinstance(method, Galerkin) else system
+
+
 def _method(system: System, method: str | Method, branch: Branch, watched: bool) -> Method:
     """The method, with the branch that was asked for."""
     chosen = method_named(method)
     if branch != "followed":
         chosen = with_branch(chosen, branch)
-    if not isinstance(chosen, Galerkin) or chosen.branch == "followed":
+    if chosen.branch == "followed":
         return chosen
     if system.linear:
         raise ValueError("the equations of a Quadratic system are linear and have one root: leave branch= out")
     if watched:
         raise ValueError(
-            "events= and reduce= find crossings by steps of other lengths, whose roots are followed from h → 0: leave "
-            "them out with branch='any', or compute them from the stored states"
+            "events= are found by steps of other lengths, whose roots are followed from h → 0: leave them out with "
+            "branch='any', or compute them from the stored states"
         )
     return chosen
 

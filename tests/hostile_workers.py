@@ -33,7 +33,28 @@ def race(task):
     return "done"
 
 
-STORED_RUNS = ("path", "rk4", "linear", "lanes", "singles")
+def pendulum(q, v, k):
+    return 0.5 * v[0] ** 2 + k * np.cos(q[0])
+
+
+STORED_RUNS = (
+    "path",
+    "rk4",
+    "linear",
+    "digits",
+    "tangent",
+    "events",
+    "digits events",
+    "impacts",
+    "forced",
+    "lanes",
+    "watched",
+    "rk4 lanes",
+    "singles",
+    "final",
+    "linear ensemble",
+    "digits ensemble",
+)
 
 
 def stored_run(kind, file):
@@ -50,11 +71,66 @@ def stored_run(kind, file):
         la.integrate(system, "P4N4Q8Gau", **start, steps=100_000, every=7)
     elif kind == "rk4":
         la.integrate(system, "rk4", **start, steps=500_000, every=7)
-    elif kind == "linear":
+    elif kind == "digits":
+        la.integrate(system, "simpson", **start, steps=600, every=7, digits=30)
+    elif kind == "tangent":
+        la.integrate(system, "P4N4Q8Gau", **start, steps=20_000, every=7, tangent="all")
+    elif kind in ("events", "digits events"):
+        events = {"apsides": la.Event(lambda q, p: q @ p), "line": la.Event(lambda q, p: q[1], most=20)}
+        run = {"steps": 200_000, "every": 7} if kind == "events" else {"steps": 400, "every": 7, "digits": 30}
+        la.integrate(system, "simpson", **start | {"h": 0.05}, **run, events=events)
+    elif kind == "impacts":
+        ball = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 9.81 * q[0], n=1)
+        begin = {"q0": [1.0], "p0": [0.0], "h": 0.01, "store": file}
+        la.integrate(ball, "simpson", **begin, steps=10_000, every=7, events={"floor": la.Impact(lambda q: q[0])})
+    elif kind == "forced":
+        damped = la.Lagrangian(pendulum, n=1, params={"k": 9.81}, force=lambda t, q, v: np.cos(t) - 0.1 * v)
+        la.integrate(damped, "P4N4Q8Gau", [1.0], [0.0], h=0.02, steps=200_000, every=7, store=file)
+    elif kind in ("linear", "linear ensemble"):
         K = np.diag([2.0] * 30) - np.diag([1.0] * 29, 1) - np.diag([1.0] * 29, -1)
+        chain = la.Quadratic(np.ones(30), K)
         begin = {"q0": np.ones(30), "p0": np.zeros(30), "h": 0.02, "store": file}
-        la.integrate(la.Quadratic(np.ones(30), K), "simpson", **begin, steps=100_000, every=20)
+        if kind == "linear":
+            la.integrate(chain, "simpson", **begin, steps=100_000, every=20)
+        else:
+            many = {"q0": np.linspace(0.5, 1, 5)[:, None] * np.ones(30)}
+            la.ensemble(chain, "simpson", **begin | many, steps=20_000, every=20)
     else:
         start |= {"q0": np.linspace([1.0, 0.0], [1.5, 0.2], 12)}
-        method, steps = ("simpson", 60_000) if kind == "lanes" else ("P8N8Q16Gau", 2_000)
-        la.ensemble(system, method, **start, steps=steps, every=9, threads=2)
+        run = {"steps": 60_000, "every": 9, "threads": 2}
+        if kind == "singles":
+            run |= {"steps": 2_000, "method": "P8N8Q16Gau", "tangent": True}
+        elif kind == "watched":
+            run |= {"reduce": {"E": la.EnergyRange()}, "events": {"x": la.Event(lambda q, p: q[1], most=50)}}
+        elif kind == "rk4 lanes":
+            run |= {"steps": 300_000, "method": "rk4"}
+        elif kind == "final":
+            run |= {"steps": 300_000, "final_only": True}
+            del run["every"]
+        elif kind == "digits ensemble":
+            run |= {"steps": 60, "digits": 30}
+            del run["threads"]
+        la.ensemble(system, **{"method": "simpson"} | start | run)
+
+
+def chain(q, v):
+    stretch = np.diff(q)
+    return 0.5 * v @ v - np.sum(0.5 * stretch**2 + 0.25 * stretch**4) - 0.5 * q @ q
+
+
+def bits(kind):
+    """A fingerprint of all numbers of a run whose matrices are large enough for threads."""
+    import hashlib
+
+    n = 24
+    system, q, p = la.Lagrangian(chain, n=n), np.sin(np.arange(n)), np.zeros(n)
+    if kind == "path":
+        run = la.integrate(system, "P8N8Q16Gau", q, p, h=0.1, steps=40)
+    elif kind == "tangent":
+        run = la.integrate(system, "simpson", q, p, h=0.1, steps=40, tangent=True)
+    elif kind == "rk4":
+        run = la.integrate(system, "rk4", q, p, h=0.02, steps=40, tangent=True)
+    else:
+        run = la.ensemble(system, "P8N8Q16Gau", np.stack([q, q / 2, q / 5]), p, h=0.1, steps=20)
+    arrays = [run.q, run.p] + ([] if run.tangent is None else [run.tangent])
+    return hashlib.sha256(b"".join(np.asarray(x).tobytes() for x in arrays)).hexdigest()

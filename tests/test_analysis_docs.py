@@ -10,7 +10,9 @@ import leastaction as la
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize(("name", "least"), [("analysis", 25), ("quadratic", 14), ("forces", 13), ("constraints", 7)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("analysis", 25), ("quadratic", 14), ("forces", 13), ("methods", 18), ("constraints", 7)]
+)
 def test_examples_of_the_page(name, least):
     page = ROOT / "docs" / f"{name}.md"
     failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)

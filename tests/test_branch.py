@@ -86,15 +86,23 @@ def test_dense_output_is_the_cubic_through_the_states():
     [
         (KEPLER.system, "rk4", {}, "rk4 solves no equations"),
         (KEPLER.system, "simpson", {"branch": "all"}, "must be 'followed' or 'any'"),
-        (KEPLER.system, "simpson", {"events": {"x": la.Event(lambda q: q[0])}}, "leave them out with branch='any'"),
+        (KEPLER.system, "simpson", {"events": {"x": la.Event(lambda q, p: q[0])}}, "leave them out with branch='any'"),
         (la.Quadratic(np.eye(2), np.eye(2)), "simpson", {}, "linear and have one root"),
     ],
 )
 def test_what_is_refused(system, method, how, words):
     with pytest.raises(ValueError, match=words):
         la.integrate(system, method, **START, **COARSE, **{"branch": "any"} | how)
+
+
+def test_lanes_watch_the_energy():
+    system, q0, v0 = case("double-pendulum")
+    how = {"v0": v0, "h": 0.01, "steps": 20, "branch": "any"}
+    paths = la.ensemble(system, "simpson", np.tile(q0, (3, 1)), reduce={"E": la.EnergyRange()}, **how)
+    energy = la.integrate(system, "simpson", q0, **how).energy()
+    np.testing.assert_allclose(paths.reduced["E"], [[energy.min(), energy.max()]] * 3, rtol=1e-12)
     with pytest.raises(ValueError, match="leave them out with branch='any'"):
-        la.ensemble(KEPLER.system, "simpson", **START, **COARSE, reduce={"E": la.EnergyRange()}, branch="any")
+        la.ensemble(system, "simpson", q0, events={"x": la.Event(lambda q, p: q[0])}, **how)
 
 
 def test_work_is_not_known():

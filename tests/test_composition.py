@@ -42,6 +42,7 @@ def test_factors_are_those_of_the_books():
         ("simpson", "suzuki", 6, True),
         ("midpoint", "yoshida6", 6, True),
         ("midpoint", "suzuki8", 8, True),
+        ("midpoint", "yoshida8", 8, True),
         ("simpson", ["1/2", "1/2"], 4, True),
         ("verlet", ["1/3", "2/3"], 2, False),
         ("P1N1Q1RadR", ["1/2", "1/2"], 1, False),
@@ -51,7 +52,7 @@ def test_factors_are_those_of_the_books():
 )
 def test_order_and_symmetry_are_found(base, factors, order, symmetric):
     made = la.compose(base, factors)
-    assert (made.order, made.symmetric) == (order, symmetric)
+    assert (made.order, made.found_order(), made.symmetric) == (order, order, symmetric)
     again = la.method(made.text)
     assert again == made and again.order == order
 
@@ -229,6 +230,28 @@ def test_dense_output_and_events_have_the_order_of_the_method():
     assert np.log2(off[0] / off[1]) > 5.3
 
 
+@pytest.mark.parametrize(("base", "order"), [("verlet", 4), ("simpson", 6)])
+def test_constraints_hold_and_the_order_stays(base, order):
+    """A pendulum in the plane, held at q·q = 1: Yoshida's composition of RATTLE, and of Simpson's method."""
+    held = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 9.81 * q[1], n=2, constraints=lambda q: [q @ q - 1])
+    method, errors, start = la.compose(base, "yoshida"), [], ["sin(1)", "-cos(1)"]
+    fine = la.integrate(held, "P8N8Q16Gau", start, v0=[0, 0], h="1/100", steps=50, digits=30)
+    for steps in (20, 40):
+        path = la.integrate(held, method, start, v0=[0, 0], h=f"1/{2 * steps}", steps=steps, digits=30)
+        errors.append(float(max(abs(path.q[-1] - fine.q[-1]))))
+    assert abs(np.log2(errors[0] / errors[1]) - order) < 0.2
+    quick = la.integrate(held, method, start, v0=[0, 0], h="1/80", steps=40)
+    np.testing.assert_allclose(quick.q, path.q.astype(float), rtol=0, atol=1e-13)
+    assert abs((quick.q**2).sum(axis=1) - 1).max() < 1e-14 and abs((quick.q * quick.p).sum(axis=1)).max() < 1e-14
+    paths = la.ensemble(held, method, np.tile(quick.q[0], (5, 1)), v0=[0, 0], h="1/80", steps=40)
+    np.testing.assert_allclose(paths.q[4], quick.q, rtol=0, atol=1e-13)
+
+
+def test_the_same_map():
+    assert la.analysis.same_map(la.compose("simpson", [1]), "simpson").always
+    assert not la.analysis.same_map(YOSHIDA, "simpson").constant_mass
+
+
 def test_structure():
     system, q0, v0 = case("inseparable")
     p0 = system.momentum(q0, v0)
@@ -251,6 +274,19 @@ def test_structure():
         (lambda: la.method("yoshida(" * 30 + "P1N2Q2Lob" + ")" * 30), "longer than 250"),
         (lambda: la.analysis.dispersion(YOSHIDA), "no exact series"),
         (lambda: la.discrete_lagrangian(case("pendulum").system, YOSHIDA, 0.1), "is a composition"),
+        (
+            lambda: la.integrate(
+                case("pendulum").system,
+                YOSHIDA,
+                [1],
+                [0],
+                h=0.1,
+                steps=2,
+                branch="any",
+                events={"x": la.Event(lambda q, p: q[0])},
+            ),
+            "leave them out with branch='any'",
+        ),
     ],
 )
 def test_what_is_refused(make, words):

@@ -183,6 +183,12 @@ def test_far_apart_positions_are_followed_from_small_steps_or_refused():
             ),
             "external force",
         ),
+        (
+            lambda s: la.discrete_lagrangian(
+                la.Lagrangian(lambda q, v: 0.5 * (v @ v), n=2, constraints=lambda q: [q @ q - 1]), "simpson", 0.1
+            ),
+            "has constraints",
+        ),
         (lambda s: la.discrete_lagrangian(s, "simpson", 0.1).variational_order([1], v0=[1], hs=[0.1]), "two steps"),
     ],
 )

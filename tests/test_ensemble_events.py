@@ -224,7 +224,7 @@ def test_bad_input():
 def test_an_event_that_is_no_number_is_none(direction):
     """log(q) has no value once q falls below zero: log(q) = −1 counts, what follows does not."""
     falling = la.Lagrangian(lambda q, v: 0.5 * v @ v - q[0], n=1)
-    with np.errstate(invalid="ignore"):
+    with pytest.warns(RuntimeWarning, match="is not a number near"):
         paths = la.ensemble(
             falling,
             "simpson",

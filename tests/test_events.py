@@ -387,3 +387,27 @@ def test_bad_input():
         assert "'x'" in str(caught.value)
     assert run({}).events == {}
     assert run(None).events == {}
+
+
+ON_THE_GRID = {
+    "end": lambda q, p: q[0] - 0.8,
+    "sign": lambda q, p: 0.8 - q[0],
+    "square": lambda q, p: (q[0] - 0.5) ** 2,
+}
+
+
+@pytest.mark.parametrize("digits", [None, 25])
+@pytest.mark.parametrize("method, linear", [("simpson", False), ("rk4", False), ("simpson", True)])
+def test_events_do_not_depend_on_the_pieces_of_a_run(method, digits, linear, monkeypatch):
+    """Where pieces end is a matter of time. Also an event at the very end of a step is found, once."""
+    system = la.Quadratic(np.eye(1), np.zeros((1, 1))) if linear else la.Lagrangian(lambda q, v: 0.5 * v @ v, n=1)
+    found = []
+    for seconds, first in ((1e-9, 1), (1e-9, 3), (10.0, 1), (10.0, 20)):
+        monkeypatch.setattr("leastaction.run.drive.PIECE_SECONDS", seconds)
+        monkeypatch.setattr("leastaction.run.drive.FIRST_PIECE", first)
+        events = {name: la.Event(g) for name, g in ON_THE_GRID.items()}
+        path = la.integrate(system, method, [0.0], [1.0], h=0.1, steps=20, digits=digits, events=events)
+        found.append({name: [*path.events[name].t] for name in events})
+    assert all(one == found[0] for one in found)
+    assert np.allclose(np.array(found[0]["end"], float), [0.8], rtol=1e-14)
+    assert found[0]["end"] == found[0]["sign"]

@@ -15,6 +15,10 @@ from systems import case, double_pendulum, pendulum
 SYSTEM = case("double-pendulum").system
 GOOD = {"q0": [0.1, 0.2], "p0": [0.0, 0.0], "h": 0.1, "steps": 3}
 
+COARSE = pytest.mark.filterwarnings(
+    "ignore::leastaction.EnergyWarning"
+)  # by steps that are far too long, as they are here
+
 
 @pytest.mark.parametrize(
     ("change", "error", "message"),
@@ -241,6 +245,7 @@ class TestFold:
         assert 10 < error.step < 60 and 0 < error.iterations < 5000
 
 
+@COARSE
 @pytest.mark.parametrize("method", ["midpoint", "simpson", "P3N3Q6Gau"])
 def test_root_is_the_continued_one(method):
     """Steps of up to most of a period, where the equations have many roots: the one found, if any, is the one that a
@@ -278,6 +283,7 @@ def quartic(q, v):
     return 0.5 * v[0] ** 2 + q[0] ** 2 - 1.25 * q[0] ** 4
 
 
+@COARSE
 @pytest.mark.parametrize("how", [{}, {"digits": 20}])
 @pytest.mark.parametrize(
     "L, params, method, q, p, h",
@@ -301,15 +307,16 @@ def test_later_increments_of_newton_tell_a_wrong_root(L, params, method, q, p, h
 
 @pytest.mark.parametrize("method", ["simpson", "P4N4Q8Gau", "rk4", "rk4-lagrange"])
 def test_collision(method):
-    """A planet that falls into the sun: the run stops there, or has passed it with finite numbers only."""
+    """A planet that falls into the sun: the run stops there; or has passed it, with finite numbers, and says so."""
     system = case("kepler").system
     how = {"h": 0.05, "steps": 200}
-    try:
-        path = la.integrate(system, method, [1.0, 0.0], [0.0, 0.0], **how)
-    except la.StepFailed as error:
-        check_report(error, system, method, [1.0, 0.0], [0.0, 0.0], **how)
-    else:
-        assert np.isfinite(path.q).all() and np.isfinite(path.p).all()
+    start = {"q0": [1.0, 0.0], "p0": [0.0, 0.0]}
+    if la.method(method).name.startswith("P"):
+        check_report(failed(system, method, *start.values(), **how), system, method, *start.values(), **how)
+        return
+    with pytest.warns(la.EnergyWarning, match="the energy changed by"):
+        path = la.integrate(system, method, **start, **how)
+    assert np.isfinite(path.q).all() and np.isfinite(path.p).all()
 
 
 def well(q, v):

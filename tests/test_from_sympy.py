@@ -78,3 +78,35 @@ def test_coordinates_in_any_container(q, v):
 def test_what_is_no_list_of_symbols(q, v, name):
     with pytest.raises(TraceError, match=f"{name} must be a list of symbols"):
         la.Lagrangian.from_sympy(xdot**2 / 2, q, v)
+
+
+def test_text_is_not_executed(capfd):
+    x, u = sp.symbols("x u")
+    attack = "__import__('os').system('echo executed')"
+    for given in (
+        {"L": attack},
+        {"q": [attack]},
+        {"v": [attack]},
+        {"t": attack},
+        {"force": attack},
+        {"force": [attack]},
+        {"dissipation": attack},
+    ):
+        with pytest.raises(TraceError, match="text is not executed"):
+            la.Lagrangian.from_sympy(**{"L": u**2 / 2, "q": [x], "v": [u], **given})
+    assert "executed\n" not in capfd.readouterr().out
+
+
+def test_expressions_have_an_end():
+    x, u = sp.symbols("x u")
+    deep = x
+    for _ in range(2000):
+        deep = sp.sin(deep, evaluate=False)
+    with pytest.raises(TraceError, match="nested too deeply"):
+        la.Lagrangian.from_sympy(deep, [x], [u])
+    with pytest.raises(ValueError, match="a constant has 33220 bits; those of a Lagrangian"):
+        la.Lagrangian.from_sympy(u**2 / 2 + sp.Integer(10) ** 10_000 * x, [x], [u])
+    with pytest.raises(TraceError, match="a constant has"):
+        la.Lagrangian(lambda q, v: 0.5 * v @ v - 10**10_000 * q[0], n=1)
+    with pytest.raises(TraceError, match="must be a SymPy expression, got object"):
+        la.Lagrangian.from_sympy(object(), [x], [u])

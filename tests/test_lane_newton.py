@@ -162,6 +162,7 @@ def test_turning_points_need_no_continuation(method, h):
         assert la.integrate(PENDULUM, method, q, [0, 0], h=h, steps=400).stats["continued"] == 0
 
 
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
 def test_coarse_steps_stay_on_the_branch():
     """Where differences foretell nothing they are left out: each step is the one found by continuation in h."""
     Q = np.random.default_rng(5).uniform(-3, 3, (200, 2))

@@ -71,6 +71,7 @@ def test_a_rule_that_is_known_gives_the_method_that_is_known():
     np.testing.assert_array_equal(paths[0].q, paths[1].q)
     assert la.analysis.iteration_matrix(own) == la.analysis.iteration_matrix("simpson")
     assert [x.floats for x in la.analysis.stability(own)] == [x.floats for x in la.analysis.stability("simpson")]
+    assert la.analysis.same_map(own, "simpson").always
     gauss = la.galerkin(2, la.rule(["1/2 - sqrt(3)/6", "1/2 + sqrt(3)/6"], ["1/2", "1/2"]))
     assert la.analysis.stability(gauss).for_all_h
     assert la.linear.stable_intervals(gauss) == ((0.0, np.inf),)

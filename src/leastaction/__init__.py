@@ -17,6 +17,7 @@ from leastaction.ensemble import ensemble
 from leastaction.errors import (
     ConstraintError,
     DegenerateLagrangianError,
+    EnergyWarning,
     RestingContact,
     StepFailed,
     TraceError,
@@ -33,6 +34,7 @@ from leastaction.projection import project
 from leastaction.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 from leastaction.run import EnergyRange
 from leastaction.store import StoreError
+from leastaction.sums import Term
 from leastaction.trace import const
 from leastaction.version import __version__
 
@@ -40,6 +42,7 @@ __all__ = [
     "ConstraintError",
     "DegenerateLagrangianError",
     "EnergyRange",
+    "EnergyWarning",
     "Event",
     "Impact",
     "Lagrangian",
@@ -49,6 +52,7 @@ __all__ = [
     "RestingContact",
     "StepFailed",
     "StoreError",
+    "Term",
     "TraceError",
     "UnstableStepError",
     "__version__",

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from leastaction.advice import check_tolerance
 from leastaction.events import Event, Impact
+from leastaction.linear import Quadratic
 from leastaction.methods import Branch, Method
 from leastaction.paths import Paths
 from leastaction.results import from_archive, from_memory
@@ -27,6 +28,7 @@ from leastaction.run.plan import check_length, plan_run
 from leastaction.run.reductions import Reduction
 from leastaction.single import advise_many
 from leastaction.systems import System
+from leastaction.varied import varied
 from leastaction.waiting import compiling
 
 
@@ -61,7 +63,8 @@ def ensemble(
     """Integrate B trajectories of a system from (q0, p0) or (q0, v0).
 
     q0, p0, v0   (B, n) each, or (n,) where all trajectories share it
-    params       parameters of the run; an array with one more axis, B, in front gives each trajectory its own
+    params       parameters of the run; an array with one more axis, B, in front gives each trajectory its own; of a
+                 Quadratic system M, K and, where it has them, C and a constant f
     h, steps, t_end, t0, every, digits, output, allow_unstable, branch, tangent, pace, progress: as `la.integrate`
     tol          instead of method and h: how large the error of the position may be at t_end, as for `la.integrate`.
                  One advice serves all, `paths.advice`, from some of them; the error reached is not estimated
@@ -99,6 +102,8 @@ def ensemble(
     if method is None or h is None:
         raise ValueError("say how to run: give method= and h=; or tol=, and both are chosen")
     clock = time.perf_counter()
+    if isinstance(system, Quadratic) and params:
+        system, allow_unstable = varied(system, method, h, params, allow_unstable), False
     every = 0 if final_only else positive("every", every)
     with preparing("nothing was computed, and no archive was begun"), compiling():
         plan, starts = plan_run(

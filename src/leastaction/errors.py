@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +22,18 @@ class DegenerateLagrangianError(ValueError):
 
 class ConstraintError(ValueError):
     """A start is off the constraints, or these depend on each other there; the message says by how much, or which."""
+
+
+class EnergyWarning(RuntimeWarning):
+    """A motion loses energy that nothing takes: it is no longer that of its Lagrangian."""
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """Inside, no run warns of energy that it loses: errors are what is measured there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EnergyWarning)
+        yield
 
 
 class StepFailed(ArithmeticError):  # noqa: N818  (a public name)

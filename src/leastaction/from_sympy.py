@@ -38,6 +38,17 @@ def trace_sympy(
     >>> names, program([0], [2], [3], [10, 1])["L"]
     (('g', 'm'), [-15.5])
     """
+    try:
+        return _traced(L, q, v, t, force, dissipation, constraints)
+    except RecursionError:
+        raise TraceError(
+            "the expression is nested too deeply for SymPy; write the Lagrangian as a NumPy function, for la.Lagrangian"
+        ) from None
+
+
+def _traced(
+    L: Any, q: Any, v: Any, t: Any, force: Any, dissipation: Any, constraints: Any
+) -> tuple[Program, tuple[str, ...]]:
     q = _each(q, "q")
     written = {"L": [_one(L, "the Lagrangian")]}
     if force is not None:
@@ -46,7 +57,7 @@ def trace_sympy(
         written["D"] = [_one(dissipation, "the Rayleigh function")]
     if constraints is not None:
         written["g"] = [_one(e, "a constraint") for e in _listed(constraints)]
-    t = _time(q) if t is None else sp.sympify(t)
+    t = _time(q) if t is None else _read(t, "t")
     if v is None and t is None:
         raise TraceError("velocities v are needed when the coordinates are plain symbols")
     v = [sp.diff(x, t) for x in q] if v is None else _each(v, "v")
@@ -94,11 +105,24 @@ def _each(given: Any, name: str) -> list[Any]:
         given = [given]
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TraceError(f"{name} must be a list of symbols, as in sympy.symbols('x y'); got {given!r}")
-    return [sp.sympify(x) for x in given]
+    return [_read(x, name) for x in given]
+
+
+def _read(given: Any, called: str) -> Any:
+    """What was given as SymPy has it. SymPy would execute text as Python."""
+    if isinstance(given, str | bytes):
+        raise TraceError(
+            f"{called} is text, {given!r}; text is not executed here. Give the SymPy expression, as from "
+            "sympy.sympify(text) if you trust the text"
+        )
+    try:
+        return sp.sympify(given, strict=True)
+    except sp.SympifyError:
+        raise TraceError(f"{called} must be a SymPy expression, got {type(given).__name__}") from None
 
 
 def _one(L: Any, called: str) -> Any:
-    L = sp.sympify(L)
+    L = _read(L, called)
     if isinstance(L, sp.MatrixBase):
         if L.shape != (1, 1):
             raise TraceError(f"{called} is a matrix of shape {L.shape}; it must be one expression")
@@ -113,12 +137,11 @@ def _components(force: Any, n: int) -> list[Any]:
     listed = _listed(force)
     if len(listed) != n:
         raise TraceError(f"the force has n = {n} components, one for each coordinate; got {len(listed)}")
-    return [_one(e, "a component of the force") for e in listed]
+    return [_one(e, "the force") for e in listed]
 
 
 def _listed(given: Any) -> list[Any]:
     """The expressions of a list, a matrix or an array; one alone is a list of one."""
-    given = sp.sympify(given)
     return sp.flatten(given) if isinstance(given, sp.MatrixBase | sp.NDimArray | sp.Tuple | list | tuple) else [given]
 
 

@@ -73,7 +73,8 @@ def integrate(
 
     Raises StepFailed when a step cannot be solved; its `.path` holds everything before; and UnstableStepError before a
     run on a Quadratic system whose highest frequency the method cannot take with this h. Ctrl-C ends
-    the run and returns what there is, with a warning and `stats["interrupted"]` set.
+    the run and returns what there is, with a warning and `stats["interrupted"]` set. A run that loses energy which
+    nothing takes warns, and `stats["energy_lost"]` says when, by how much and how large the kinetic energy was.
     """
     if q0 is None:
         raise ValueError("the start lacks its positions: give q0=")

@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,10 @@ from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, mapping, numbers, text
 from leastaction.step.form import End, Term
+
+if TYPE_CHECKING:
+    from leastaction.sums import Sum
+    from leastaction.sums import Term as SumTerm
 
 FloatArray = NDArray[np.float64]
 EQUILIBRATIONS = 24  # each halves the exponents that are left
@@ -235,6 +239,20 @@ class Lagrangian:
             at = {name: B.input(name) for name, _ in B.inputs} | {"v": [B.const(0.0)] * n}
             still = B.build(g=B.inline(parts["g"], **at)["g"])
         return cls.from_program(program, n, {name: given[name] for name in names}, "L", total, still)
+
+    @classmethod
+    def sum(cls, terms: Sequence[SumTerm], n: int) -> Sum:
+        """A system of n coordinates whose Lagrangian is the sum of terms, each over the rows of a table.
+
+            L = Σ_terms Σ_rows fn(q[row], v[row], …)
+
+        Lattices, meshes, N bodies: each term is traced, differentiated and compiled once, however many rows there are.
+
+        terms    la.Term(fn, over=rows, params=…), …
+        """
+        from leastaction.sums import Sum
+
+        return Sum(terms, n)
 
     def __getstate__(self) -> dict[str, Any]:
         """What travels to other processes: the Programs, not the functions, which may live in a notebook."""

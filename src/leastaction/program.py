@@ -65,6 +65,7 @@ _RATIONAL: dict[str, Callable[..., Fraction]] = {
     "neg": operator.neg, "sq": lambda x: x * x,
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
 }  # fmt: skip
+MOST_CONSTANT_BITS = 14_000  # Python writes integers of at most 4,300 digits
 _LOGICAL = {"lt", "le", "eq", "ne", "and", "or", "not"}
 _COMMUTATIVE = {"add", "mul", "min", "max", "eq", "ne", "and", "or", "hypot"}
 
@@ -325,6 +326,10 @@ class Builder:
 
     def const(self, x: float | Fraction) -> int:
         if isinstance(x, Fraction):
+            if (bits := max(x.numerator.bit_length(), x.denominator.bit_length())) > MOST_CONSTANT_BITS:
+                raise ValueError(
+                    f"a constant has {bits} bits; those of a Lagrangian have at most {MOST_CONSTANT_BITS}, 4,200 digits"
+                )
             nearest = float(x) if in_range(x) else math.inf
             return self._emit("const", nearest if finite(nearest) and Fraction(nearest) == x else x)
         return self._emit("const", float(x))

@@ -89,7 +89,7 @@ def _nearest(
         # The nearest point of the constraints as they are seen from q: q0 + K (G (q − q0) − g).
         K, G, g = lift(M, here.G[0]), here.G[0], here.g[0]
         step = q0 + K @ (G @ (q - q0) - g) - q
-        if np.sqrt(step @ M @ step) <= 4 * np.finfo(float).eps * np.sqrt(q @ M @ q) or not step.any():
+        if _length(M, step) <= 4 * np.finfo(float).eps * _length(M, q):
             break
         for _ in range(MOST_HALVINGS):
             there = look(system, t, (q + step)[None], v0[None], values[None])
@@ -208,7 +208,12 @@ def _small(here: Look, name: str) -> bool:
     """Whether one state misses g = 0, or c = 0, by what differs from the state by round-off."""
     x, off = (here.q[0], here.g[0]) if name == "g" else (here.v[0], here.c[0])
     M, change = here.M[0], lift(here.M[0], here.G[0]) @ off
-    return bool(np.sqrt(abs(change @ M @ change)) <= ROUND_OFF * np.finfo(float).eps * np.sqrt(abs(x @ M @ x)))
+    return bool(_length(M, change) <= ROUND_OFF * np.finfo(float).eps * _length(M, x))
+
+
+def _length(M: FloatArray, x: FloatArray) -> float:
+    """The length of x in the metric of M; of a mass that is not positive, that of the sizes of its entries."""
+    return float(np.sqrt(np.abs(x) @ np.abs(M) @ np.abs(x)))
 
 
 def check_starts(

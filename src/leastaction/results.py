@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.status import HELD, RESTING, Failure
-from leastaction.errors import RestingContact, StepFailed
+from leastaction.errors import EnergyWarning, RestingContact, StepFailed
 from leastaction.events import Log, together
 from leastaction.pace import Paced
 from leastaction.path import Path, in_time, states_in_time
 from leastaction.paths import Paths
 from leastaction.projection import near_singular
+from leastaction.run import balance
 from leastaction.run.archive import Disk
 from leastaction.run.batches import lanes
 from leastaction.run.drive import drive
@@ -36,13 +37,16 @@ def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any 
     parts = {name: plan.row.part(name, rows) for name in plan.row.shapes}
     if plan.many:
         standing.status[standing.going(plan.steps)] = Status.INTERRUPTED
-        return paths_of(plan, sink.starts.params, standing, sink.logs, plan.times(0, plan.kept), parts, told)
+        paths = paths_of(plan, sink.starts.params, standing, sink.logs, plan.times(0, plan.kept), parts, told)
+        _warn_of_losses(plan, standing, stacklevel=4)
+        return paths
     t = standing.times(plan, 0, rows.shape[1])
     facts = _facts(plan, sink.starts.params[0], standing, sink.logs, told)
     path = Path(t=t, **{name: part[0] for name, part in parts.items()}, **facts)
     if isinstance(plan.system, Paced):
         path = in_time(path)
     _check_end(path, plan, standing, f"the path ends at t = {float(path.t[-1]):g}", stacklevel=5)
+    _warn_of_losses(plan, standing, stacklevel=5)
     return path
 
 
@@ -57,6 +61,7 @@ def from_archive(disk: Disk, told: dict[str, Any], progress: bool, client: Any =
     if not target.many:
         rest = f"la.resume({str(disk.archive.path)!r}) goes on"
         _check_end(stored, target, found.standing, rest, stacklevel=4)
+    _warn_of_losses(target, found.standing, stacklevel=4)
     return stored
 
 
@@ -66,7 +71,7 @@ def shown(disk: Disk, found: View, told: dict[str, Any] | None = None) -> Any:
     if plan.many:
         return paths_of(plan, disk.params, standing, found.logs, found.t, found.arrays, told, file)
     facts = _facts(plan, disk.params[0], standing, found.logs, {})
-    facts["stats"] = {"steps": int(standing.steps[0]), **standing.told.get("counts", {})}
+    facts["stats"] = {"steps": int(standing.steps[0]), **standing.told.get("counts", {}), **_losses(plan, standing)}
     arrays: dict[str, Any] = {**found.arrays}
     stored = StoredPath(t=found.t, **arrays, **facts, standing=_word(plan, standing, found.ended), file=file)  # type: ignore[arg-type]
     return in_time(stored) if isinstance(plan.system, Paced) else stored
@@ -94,6 +99,7 @@ def _facts(
         **told,
         "time_per_step": run_time / max(1, done),
         "interrupted": bool(standing.going(plan.steps)[0]),
+        **_losses(plan, standing),
     }
     return {
         "system": plan.system,
@@ -120,6 +126,35 @@ def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel
     if done < plan.steps:
         message = f"interrupted after {done} {'' if plan.open else f'of {plan.steps} '}steps; {rest}"
         warnings.warn(message, RuntimeWarning, stacklevel)
+
+
+def _losses(plan: Plan, standing: Standing) -> dict[str, Any]:
+    """For stats, where an energy was lost: of one trajectory when, by how much and K until then; of many, which did."""
+    found = balance.losses(plan, standing)
+    if not found:
+        return {}
+    return {"energy_lost": [loss.trajectory for loss in found] if plan.many else list(found[0][1:])}
+
+
+def _warn_of_losses(plan: Plan, standing: Standing, stacklevel: int) -> None:
+    """Warn, once, of an autonomous motion that does not keep its energy."""
+    found = balance.losses(plan, standing)
+    if not found:
+        return
+    one, who = found[0], "the energy"
+    if plan.many:
+        who = (
+            f"{len(found)} of {len(standing.steps)} trajectories do not keep their energy; of {found[0].trajectory} it"
+        )
+    warnings.warn(
+        f"{who} changed by {one.error:.3g} between t = {one.right:.6g} and t = {one.wrong:.6g}, where the kinetic "
+        f"energy was at most {one.size:.3g}, though nothing in {plan.system.name} takes or gives any: from there on "
+        f"this is another motion. {plan.method.name} with h = {float(plan.h):g} is unstable here, or has stepped over "
+        "something, as a collision. Take a smaller h or a method of higher order, and compare; stats['energy_lost'] "
+        "keeps this",
+        EnergyWarning,
+        stacklevel,
+    )
 
 
 def _raise_resting(path: Path, step: int) -> NoReturn:
@@ -203,6 +238,7 @@ def paths_of(
         "newton_iterations": int(standing.iterations.sum()),
         "continued": int(standing.continued.sum()),
         "interrupted": unfinished > 0,
+        **_losses(plan, standing),
     }
     paths = Paths(
         system=plan.system,
@@ -217,7 +253,7 @@ def paths_of(
         steps=standing.steps,
         reduced=dict.fromkeys(plan.energies, standing.energy),
         events=together(logs, plan.reals.array(np.nan)[()]) if logs else {},
-        last={name: plan.row.part(name, standing.at[:, None])[:, 0] for name in plan.row.shapes},
+        last={name: plan.row.part(name, plan.row.kept(standing.at)[:, None])[:, 0] for name in plan.row.shapes},
         stats=stats,
         output=plan.row.output,
         digits=plan.reals.digits,

@@ -13,6 +13,7 @@ from leastaction.linear.guard import require_stable
 from leastaction.linear.stepper import LinearStepper
 from leastaction.methods import Method
 from leastaction.numbers.rounding import Digits, Reals
+from leastaction.sums import Sum
 from leastaction.systems import System
 
 
@@ -33,7 +34,7 @@ def stepper(system: System, method: Method, start: Start, row: Row | None = None
         return flint.stepper(at, method, start, row)
     if isinstance(system, Quadratic):
         return LinearStepper(system, method, start, row)
-    assert isinstance(system, Lagrangian)
+    assert isinstance(system, Lagrangian | Sum)
     return native.stepper(system, method, start, row)
 
 

@@ -82,3 +82,48 @@ def test_an_event_function_that_is_no_number_at_the_start():
         la.ensemble(system, "midpoint", [[0.5], [-0.5]], [1.0], h=0.1, steps=10, events=events)
     with pytest.raises(ValueError, match=r"function of event 'root' is not a number at the start: its"):
         la.integrate(system, "midpoint", [-0.5], [1.0], h=0.1, steps=10, events=events)
+
+
+NO_NUMBER = {
+    "ends": (lambda q, p: np.sqrt(1 - q[0]) - 0.5, [0.75]),  # no number from q = 1 on
+    "pauses": (lambda q, p: np.where(q[0] < 0.5, np.sqrt(0.3 - q[0]) + 1, q[0] - 0.8), [0.8]),  # between 0.3 and 0.5
+}
+
+
+@pytest.mark.parametrize("digits", [None, 25])
+@pytest.mark.parametrize("method", ["simpson", "P8N8Q16Gau", "rk4"])
+@pytest.mark.parametrize("name", NO_NUMBER)
+def test_an_event_function_that_becomes_no_number(name, method, digits):
+    """Its events are found where it is one, none is made up where it is none, and that is said, once."""
+    g, times = NO_NUMBER[name]
+    with pytest.warns(RuntimeWarning, match="'g' is not a number near t = .*: no events of it are found there") as told:
+        run = {"h": 0.1, "steps": 20, "digits": digits}
+        path = la.integrate(la.Lagrangian(free, n=1), method, [0.0], [1.0], **run, events={"g": la.Event(g)})
+    assert len(told) == 1 and path.stats["steps"] == 20
+    np.testing.assert_allclose(path.events["g"].t.astype(float), times, rtol=1e-12)
+
+
+def test_an_event_function_that_is_no_number_inside_a_step():
+    def g(q, p):
+        return np.sqrt((q[0] - 0.5) ** 2 - 0.01) + 1
+
+    with pytest.warns(RuntimeWarning, match="is not a number near"):
+        path = la.integrate(
+            la.Lagrangian(free, n=1), "simpson", [0.0], [1.0], h=1.0, steps=3, events={"g": la.Event(g)}
+        )
+    assert path.events["g"].count == 0
+
+
+def test_a_wall_that_is_no_number_ends_the_run():
+    wall = la.Impact(lambda q: np.sqrt(1 - q[0]) + 1)
+    with pytest.warns(RuntimeWarning, match="its wall cannot be seen"), pytest.raises(la.StepFailed) as failed:
+        la.integrate(la.Lagrangian(free, n=1), "simpson", [0.0], [1.0], h=0.1, steps=30, events={"w": wall})
+    assert failed.value.path.t[-1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("method", ["simpson", "rk4"])
+def test_an_event_function_of_an_ensemble_that_becomes_no_number(method):
+    events = {"g": la.Event(NO_NUMBER["ends"][0])}
+    with pytest.warns(RuntimeWarning, match="is not a number near"):
+        paths = la.ensemble(la.Lagrangian(free, n=1), method, [[0.0], [0.05]], [1.0], h=0.1, steps=20, events=events)
+    np.testing.assert_allclose(paths.events["g"].t[:, 0], [0.75, 0.7], rtol=1e-12)

@@ -10,6 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
+import sympy  # noqa: F401  (so that its import is nobody's reading)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import (
@@ -26,8 +27,9 @@ import leastaction as la
 from leastaction.reading import unpacked
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.header import checksum
+from seeds import fresh_generator
 
-HANGS = 30.0  # seconds of the processor: whoever takes so long over a small file was led astray by it
+HANGS = 1.0  # seconds of the processor: whoever takes so long over a small file was led astray by it
 LONG = 1000  # steps
 LITTLE = 2**22  # bytes that reading takes whatever the file's length
 
@@ -52,6 +54,11 @@ def lagrangian(q, v, m, k):
 
 SYSTEM = la.Lagrangian(lagrangian, n=2, params={"m": 1.5, "k": [1.0, "4/3"]})
 LINEAR = la.Quadratic(np.array([2.0, 1.0]), np.array([[2.0, -1.0], [-1.0, 2.0]]), f=(np.arange(6.0), np.ones((6, 2))))
+FORCED = la.Lagrangian(lagrangian, n=2, params={"m": 1.5, "k": [1.0, 2.0]}, force=lambda t, q, v, m: -0.1 * m * v + t)
+LOADED = la.Quadratic(
+    np.array([2.0, 1.0]), np.eye(2), f=la.linear.Load([1.0, 0.5], np.arange(6.0), np.sin(np.arange(6.0)))
+)
+EVENTS = {"cross": la.Event(lambda q, p, m: m * q[0] - 0.5), "wall": la.Impact(lambda q: q[1] + 0.2)}
 START = {"q0": [1.0, 0.3], "p0": [0.0, 0.2], "h": 0.1, "steps": 10}
 
 
@@ -81,6 +88,9 @@ def saved(tmp_path_factory):
             "digits": la.integrate(SYSTEM, "simpson", **START, digits=30),
             "linear": la.integrate(LINEAR, "simpson", **START, output=[1]),
             "sparse": la.integrate(sparse(), "simpson", np.ones(5), np.zeros(5), h=0.1, steps=10),
+            "events": la.integrate(SYSTEM, "simpson", **START, events=EVENTS),
+            "forced": la.integrate(FORCED, "simpson", **START),
+            "loaded": la.integrate(LOADED, "simpson", **START),
         }
     found = Saved()
     for name, path in paths.items():
@@ -104,6 +114,13 @@ def archives(tmp_path_factory):
     la.ensemble(SYSTEM, "rk4", START["q0"], START["p0"], **many, store=folder / "singles")
     la.integrate(SYSTEM, "simpson", **START, digits=30, tangent=True, store=folder / "digits")
     la.ensemble(LINEAR, "simpson", **START, tangent=True, store=folder / "linear-ensemble")
+    la.integrate(SYSTEM, "simpson", **START, events=EVENTS, store=folder / "events")
+    la.integrate(SYSTEM, "rk4", **START, digits=20, events=EVENTS, store=folder / "digits-events")
+    la.integrate(FORCED, "P4N4Q8Gau", **START, tangent="all", store=folder / "forced")
+    la.integrate(LOADED, "simpson", **START, output=[1], store=folder / "loaded")
+    plain = {"h": 0.1, "steps": 10, "params": {"m": [1.0, 1.5, 2.0]}}
+    la.ensemble(SYSTEM, "rk4", START["q0"], START["p0"], **plain, final_only=True, store=folder / "rk4-lanes")
+    la.ensemble(SYSTEM, "P8N8Q16Gau", START["q0"], START["p0"], **plain, tangent=True, store=folder / "tangents")
     return folder
 
 
@@ -161,8 +178,9 @@ def check_archive(file):
         measured(lambda: la.resume(file, steps=5))
 
 
-KINDS = ["plain", "tangent", "digits", "linear", "sparse"]
+KINDS = ["plain", "tangent", "digits", "linear", "sparse", "events", "forced", "loaded"]
 RUNS = ["path", "rk4", "linear", "sparse", "lanes", "singles", "digits", "linear-ensemble"]
+RUNS += ["events", "digits-events", "forced", "loaded", "rk4-lanes", "tangents"]
 
 
 def any_content(saved, folder, seed):
@@ -315,6 +333,56 @@ def test_restored_integers_that_cannot_be(archives, tmp_path, kind):
         write_checkpoint(file / "checkpoint" / name, dict(found.facts), found.tail, state)
         with pytest.raises(la.StoreError, match="integers"):
             la.resume(file, steps=5)
+
+
+def last(array):
+    """The last axis along which numbers are; text has one more."""
+    return -2 if array.dtype == np.uint8 else -1
+
+
+MISSHAPEN = {
+    "fewer rows": lambda x: x[:-1],
+    "more rows": lambda x: np.concatenate([x, x]),
+    "fewer numbers": lambda x: x.take(range(x.shape[last(x)] - 1), axis=last(x)),
+    "more numbers": lambda x: np.concatenate([x, x], axis=last(x)),
+    "one axis less": lambda x: x.reshape(-1),
+    "one axis more": lambda x: x[..., None],
+    "nothing": lambda x: x[:0],
+    "other numbers": lambda x: x.astype("<f4" if x.dtype.kind != "f" else "<i8"),
+    "text": lambda x: x.astype("<U8"),
+}
+
+
+def test_some_restored_states_of_another_shape(archives, tmp_path):
+    misshapen(archives, tmp_path, one(fresh_generator(), RUNS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", RUNS)
+def test_restored_states_of_another_shape(archives, tmp_path, kind):
+    misshapen(archives, tmp_path, kind)
+
+
+def misshapen(archives, tmp_path, kind):
+    """Everything that steps to come depend on, in every other shape."""
+    file = tmp_path / "run"
+    shutil.copytree(archives / kind, file)
+    place = file / "checkpoint" / "chunk-0"
+    found = Checkpoint.read(place)
+    for name, array in found.state.items():
+        for change in MISSHAPEN.values():
+            with np.errstate(invalid="ignore"):
+                wrong = change(array)
+            if wrong.shape == array.shape and wrong.dtype == array.dtype:
+                continue
+            write_checkpoint(place, dict(found.facts), found.tail, {**found.state, name: wrong})
+            with pytest.raises(la.StoreError), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                la.resume(file, steps=5)
+    write_checkpoint(place, dict(found.facts), found.tail, found.state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert la.resume(file, steps=5) is not None
 
 
 @pytest.mark.parametrize("kind", ["lanes", "singles"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from leastaction.errors import measuring
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
@@ -32,7 +33,8 @@ class Case:
     def run(self, method: str | Method, h: Any, t_end: Any, digits: int | None, **options: Any) -> Path:
         if digits is not None:
             options["digits"] = digits
-        return integrate(self.system, method, self.q0, self.p0, h=h, t_end=t_end, **options)
+        with measuring():
+            return integrate(self.system, method, self.q0, self.p0, h=h, t_end=t_end, **options)
 
 
 def as_case(problem: Any, digits: int | None = None) -> Case:

@@ -82,10 +82,20 @@ def discrete_lagrangian(
         system, params = _lagrangian_of(system, digits), None
     if not isinstance(system, Lagrangian):
         raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
+    if system.m:
+        raise ValueError(
+            f"{system.name} has constraints: between two positions on them a step has multipliers, too, of which "
+            "la.discrete_lagrangian knows nothing. Take coordinates on the constraints"
+        )
     if system.forced:
         raise ValueError(
             f"{system.name} has an external force, which no action has: its steps follow from discrete forces beside "
             "L_d. Leave the force out"
+        )
+    if system.m:
+        raise ValueError(
+            f"{system.name} has constraints: its steps are stationary on their manifold, with multipliers beside L_d. "
+            "Leave the constraints out for the L_d of the free system, or take coordinates without"
         )
     return DiscreteLagrangian(system, chosen, h, dict(params or {}), digits)
 

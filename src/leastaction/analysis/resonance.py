@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.tables import table
-from leastaction.errors import StepFailed
+from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method
@@ -122,7 +122,8 @@ def _run(
     system: Lagrangian, chosen: Method, q0: ArrayLike, p0: ArrayLike, h: float, t_end: float, params: Any
 ) -> tuple[float, float, float]:
     try:
-        path = integrate(system, chosen, q0, p0, h=h, t_end=t_end, params=params)
+        with measuring():
+            path = integrate(system, chosen, q0, p0, h=h, t_end=t_end, params=params)
     except StepFailed as failure:
         return np.inf, np.nan, _continued(failure.path)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,10 +1,11 @@
 """The records that Python and the native loops share, field by field.
 
 Lanes. A native solver works on `lanes` trajectories at once: one, and then the points of the step lie side by side in
-vectors of W numbers; or W, and then the trajectories do. `groups` are the vectors that hold one number of all points:
-the points divided by W, rounded up, or the points themselves. `width` are those that hold one number of all control
-points. Rows of unknowns and of equations, one for each component (coordinates, then multipliers), are `width` vectors
-long.
+vectors of W numbers; or W, and then the trajectories do. With sums over rows there is one trajectory, and its
+coordinates lie side by side: `n` and `components` then count vectors of coordinates. `groups` are the vectors that
+hold one number of all points: the points divided by W, rounded up, or the points themselves. `width` are those that
+hold one number of all control points. Rows of unknowns and of equations, one for each component (coordinates, then
+multipliers), are `width` vectors long.
 """
 
 from __future__ import annotations
@@ -22,21 +23,25 @@ TERM = Record.of(
         "inputs": "numbers that the kernels read at a point",
         "outputs": "numbers that `kernel` gives",
         "slope_outputs": "numbers that `slopes` gives",
-        "gathers": "how many of the numbers read depend on the unknowns",
-        "scatters": "how many of the numbers given enter the equations",
+        "gathers": "how many ranges of the numbers read depend on the unknowns",
+        "scatters": "how many ranges of the numbers given enter the equations",
         "entries": "how many of the derivatives are not zero",
         "pairs": "how many pairs of stencils they combine",
         "time": "where among the numbers read t is, or −1",
         "params": "where the parameters begin, or −1",
+        "parts": "where the records of the sums over rows are, …",
+        "part_count": "… and how many: 0 where a kernel gives the numbers",
         "by_time": "where derivatives by time are among the numbers that `slopes` gives, if there are …",
         "by_params": "… and those by the parameters",
     },
     integers={
-        "gather": "(where read, component, stencil, 1 if it begins with the state q) for each number read",
-        "scatter": "(which number given, component, stencil) for each number that enters the equations",
+        "gather": "(where read, component, stencil, 1 if it begins with the state q, count): as many numbers read, of "
+        "as many components",
+        "scatter": "(which number given, component, stencil, count): as many numbers that enter the equations",
         "entry": "(which number given, row's component, column's component, pair) for each derivative",
         "pair": "(stencil of the row, stencil of the column) for each pair",
         "reads": "where each component is read, for each stencil of gather's",
+        "role": "of each point of a sum: when its force is evaluated",
     },
     reals={
         "raw": "the stencils as their kernel gives them: times, weights, gather's, scatter's",
@@ -48,14 +53,78 @@ TERM = Record.of(
     },
 )
 
+PART = Record.of(
+    "Part",
+    number={
+        "kernel": "loop over rows (`kernel.strips`)",
+        "table": "address of its table",
+        "count": "stretches, or vectors of rows",
+        "pitch": "rows",
+    },
+    reals={
+        "given": "parameters of which every row has its own, one after the other, (…, pitch)",
+        "common": "parameters that all rows share",
+    },
+)
+
+SPARSE = Record.of(
+    "Sparse",
+    number={
+        "n": "coordinates",
+        "entries": "of K and M that may not be zero",
+        "upper": "those of the upper triangle, the diagonal included",
+        "fill": "entries of L",
+        "shifts": "matrices M + h²γK that a step falls apart into; behind their factors are those of M",
+        "stiffness": "where the sums over rows that give K are, …",
+        "stiffness_parts": "… and how many",
+        "masses": "where those that give M are, …",
+        "mass_parts": "… and how many",
+    },
+    integers={
+        "row": "of each entry",
+        "column": "",
+        "first": "for each entry of the upper triangle in the order of elimination: where it is among the entries, …",
+        "second": "… and where its mirror image is",
+        "up": "where each column of the upper triangle begins",
+        "ui": "the row of each of its entries",
+        "order": "the coordinate that is eliminated k-th",
+        "parent": "the elimination tree",
+        "lp": "where each column of L begins",
+        "li": "the row of each entry of L",
+        "next": "the next free place of each column",
+        "mark": "",
+        "path": "",
+        "stack": "",
+    },
+    reals={
+        "K": "∂f/∂q",
+        "M": "∂m/∂v",
+        "A": "the upper triangle of M + h²γK, real and imaginary parts",
+        "L": "factors, for each shift and for M: real and imaginary parts",
+        "pivot": "one over D, likewise",
+        "y": "one row in the making",
+        "x": "one right-hand side, real and imaginary parts",
+        "gamma": "the shifts, real and imaginary parts, (shifts, 2)",
+        "into": "from equations to right-hand sides, (shifts, s, 2)",
+        "out": "from solutions to increments, (s, shifts, 2)",
+        "mean": "Σ_i b_i l_ν(c_i), (s)",
+        "dz": "increments: rows",
+        "middle_q": "the middle of the step: positions, …",
+        "middle_v": "… and velocities",
+    },
+)
+
 SOLVER = Record.of(
     "Solver",
     number={
-        "n": "coordinates",
-        "components": "coordinates and multipliers",
+        "coordinates": "",
+        "n": "coordinates, or vectors of them",
+        "components": "these and multipliers",
         "multipliers": "at each control point",
         "s": "degree",
         "lanes": "trajectories side by side",
+        "across": "numbers of a vector that belong to different trajectories or coordinates: W, or 1 if it has points",
+        "summed": "1 if the terms are sums over rows",
         "width": "vectors for one number of all control points",
         "square": "vectors for (s + 1) s numbers",
         "stride": "numbers of one row of unknowns, of one trajectory",
@@ -69,6 +138,14 @@ SOLVER = Record.of(
         "constant": "1 if M depends on parameters alone",
         "diagonal": "1 if M is diagonal",
         "has_chord": "1 if the mass chord may be tried",
+        "explicit": "1 if the equations of a step give its unknowns at once",
+        "early": "of these: which point is at the start, or −1; …",
+        "late": "… and which at the end",
+        "timed": "1 if the force depends on t",
+        "swift": "1 if mass chords of a sum need no more than a diagonal and its forces",
+        "sparse": "where the record of sparse matrices is, or −1",
+        "stiff": "1 if it has K, too",
+        "kinds": "kinds of coordinates that are alike, in sums",
         "checked": "0 if any root will do",
         "chords": "mass chords that cost about as much as to solve a step by Newton",
         "mass": "kernel of M at one point, for `lanes` lanes",
@@ -85,9 +162,20 @@ SOLVER = Record.of(
         "candidates": "predictions to choose from",
         "record": "numbers that a prediction remembers of all coordinates",
     },
-    tally={"iterations": "spent on the step solved last"},
-    integers={"pivots": "rows exchanged", "mass_pivots": "the same of M", "end_pivots": "and of the End's matrix"},
+    tally={
+        "iterations": "spent on the step solved last",
+        "ahead": "of explicit steps: 1 if positions are a step ahead of momenta, …",
+        "known": "… 1 if the force at the start is known, …",
+        "current": "… and in which of two places it is",
+    },
+    integers={
+        "pivots": "rows exchanged",
+        "mass_pivots": "the same of M",
+        "end_pivots": "and of the End's matrix",
+        "kind": "of each coordinate, if several",
+    },
     reals={
+        "unit": "of each kind",
         "h": "the step for which the terms' coefficients are …",
         "K_h": "… and that of their products",
         "T": "−h times the inverse of Σ w l′ l′, (s, width W)",
@@ -118,7 +206,7 @@ SOLVER = Record.of(
         "V": "L_vv",
         "move": "a step of Newton's iteration for v",
         "fastest": "the largest velocities on its way",
-        "noise": "what noise is in proportion to, (3, n), and how it is passed on, (2, n, n)",
+        "noise": "what noise is in proportion to, (3, n), and how it is passed on, (2, n, n); in sums: noise of forces",
         "floor": "increments of each coordinate that are rounding",
         "argument": "small inputs",
         "work": "the kernels' own",

@@ -25,6 +25,9 @@ LOOPS = {
     "composed.run": "innnndd",
     "polynomials.polynomials": "idnnddddd",
     "polynomials.events": "idnnndddi" + "dddddd",
+    "strips.evaluate": "idnnddddd",
+    "sparse.analyse": "niiiii",
+    "sparse.begin": "idndd",
     "points.evaluate": "nnnnddd",
     "points.velocities": "idnnidddd",
     "rk4.run": "idndd",
@@ -42,6 +45,7 @@ _APART = (
     "set_step", "set_products", "set_given", "set_times", "set_mass", "jacobian", "factor", "solve", "invert", "_miss",
     "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_iterate", "_iterate_fused",
     "_iterate_softly", "_advance", "sweep", "move", "single", "settle", "set_bumps",
+    "shifted", "set_shifts", "by_shifts", "summed_velocity", "level", "leap",
 )  # fmt: skip
 
 

@@ -58,7 +58,8 @@ class Memory:
     """Integers and doubles in which records are laid out."""
 
     def __init__(self) -> None:
-        self._integers: list[int] = []
+        self._integers: list[NDArray[np.int64]] = []
+        self._count = 0  # of integers
         self._doubles: list[NDArray[np.float64]] = []
         self._length = 0
         self._arrays: dict[tuple[int, str], tuple[str, int, int]] = {}
@@ -69,7 +70,7 @@ class Memory:
         """The same, to add further records to; what is there is not laid out again."""
         other = Memory()
         other._integers, other._doubles = self._integers.copy(), self._doubles.copy()
-        other._length, other._arrays = self._length, self._arrays.copy()
+        other._count, other._length, other._arrays = self._count, self._length, self._arrays.copy()
         return other
 
     def add(self, *records: tuple[Record, Mapping[str, Any]]) -> int:
@@ -77,13 +78,15 @@ class Memory:
 
         A field of reals takes its numbers, or how many zeros to begin with.
         """
-        begin = place = len(self._integers)
-        self._integers += [0] * sum(len(record.fields) for record, _ in records)
+        begin = place = self._count
+        rows = np.zeros(sum(len(record.fields) for record, _ in records), np.int64)
+        self._integers.append(rows)
+        self._count += len(rows)
         for record, values in records:
             if values.keys() != {field.name for field in record.fields}:
                 raise TypeError(f"{record.name}: {values.keys() ^ {field.name for field in record.fields}}")
             for k, field in enumerate(record.fields):
-                self._integers[place + k] = self._put(place, field, values[field.name])
+                rows[place - begin + k] = self._put(place, field, values[field.name])
             place += len(record.fields)
         return begin
 
@@ -92,8 +95,9 @@ class Memory:
             return int(value)
         if field.kind == "integers":
             flat: NDArray[Any] = np.asarray(value, np.int64).ravel()
-            offset = len(self._integers)
-            self._integers += flat.tolist()
+            offset = self._count
+            self._integers.append(flat)
+            self._count += len(flat)
         else:
             flat = np.zeros(value) if isinstance(value, int) else np.asarray(value, float).ravel()
             offset = self._length
@@ -105,7 +109,7 @@ class Memory:
 
     def finish(self) -> Memory:
         """The memory itself; no record can be added afterwards."""
-        self.I = np.array(self._integers, np.int64)
+        self.I = np.concatenate([np.zeros(0, np.int64), *self._integers])
         self.D = aligned(np.concatenate([np.zeros(0), *self._doubles]))
         return self
 

@@ -38,6 +38,17 @@ class Row:
         return len(self.columns) + self.varied * 2 * self.n
 
     @property
+    def whole_width(self) -> int:
+        """Of all that a row may hold: the whole state, and the derivatives."""
+        return (1 + self.varied) * 2 * self.n
+
+    def kept(self, states: NDArray[Any]) -> NDArray[Any]:
+        """What rows have of whole states with their derivatives, (…, whole_width)."""
+        if self.output is None:
+            return states
+        return np.concatenate([states[..., self.columns], states[..., 2 * self.n :]], axis=-1)
+
+    @property
     def output(self) -> NDArray[np.int64] | None:
         """The degrees of freedom stored, where not all are, in their order."""
         return None if np.array_equal(self.dofs, np.arange(self.n)) else self.dofs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -14,10 +14,12 @@ from leastaction.backends.fused.mass import inverse_of, mass_of, middle_of
 from leastaction.backends.fused.work import work
 from leastaction.backends.layout import SOLVER, TERM
 from leastaction.backends.records import Memory
+from leastaction.backends.sparse import add_sparse
+from leastaction.backends.summands import Assembly, Strips, padded
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program, Value, indices
-from leastaction.step.form import Samples, Step, Term, stencils
+from leastaction.step.form import Samples, Step, Term, samples, stencils
 from leastaction.step.prediction import Prediction, prediction
 from leastaction.step.verdict import verdict_program
 
@@ -25,6 +27,9 @@ FloatArray = NDArray[np.float64]
 
 BLOCKS_IN, BLOCKS_OUT = ("q", "v", "multipliers"), ("f", "m", "g")
 MOST_CHORDS = 40
+FIXED, MOVING, LAST = range(3)  # as in `loops.solver`, which only Numba may import
+NOTHING = 1e-30  # an entry of a table that is zero but for its rounding
+STIFF_CHORDS = 8  # mass chords of a sum that cost about as much as to factorise and solve
 
 
 @dataclass
@@ -37,12 +42,14 @@ class Solvers:
     chords: dict[int, int] = field(default_factory=dict)  # of each solver, those that cost as much as Newton
     room: int = 1  # doubles that the kernels need to work in
     pushed: int = 1  # and those for what a direction changes
+    rows: list[tuple[Strips, list[int]]] = field(default_factory=list)  # sums over rows, and where their parts are
 
     def copy(self) -> Solvers:
         """The same, in a memory of its own."""
         return Solvers(
-            self.memory.copy(), self.kernels.copy(), self.terms.copy(), self.chords.copy(), self.room, self.pushed
-        )
+            self.memory.copy(), self.kernels.copy(), self.terms.copy(), self.chords.copy(), self.room, self.pushed,
+            self.rows.copy(),
+        )  # fmt: skip
 
     def compiled(self, program: Program, lanes: int, in_place: bool = False) -> int:
         """The address of a program's kernel."""
@@ -84,11 +91,13 @@ class Solvers:
         judges = [verdict_program(fresh, chords, step.checked) for fresh, chords in rules]
         end, m = step.end, step.multipliers
         numbers = {
-            "n": n, "components": components, "multipliers": m, "s": s, "lanes": lanes, "width": width,
-            "square": square, "stride": width * W // lanes, "unknowns": unknowns, "lead": -(-unknowns // W) * W,
-            "params": step.params, "terms": place, "soft": soft, "term_count": len(terms),
-            "separable": mass.separable, "constant": mass.constant, "diagonal": mass.diagonal,
-            "has_chord": not step.multipliers, "checked": step.checked, "chords": soft_chords,
+            "coordinates": n, "n": n, "components": components, "multipliers": m, "s": s, "lanes": lanes,
+            "across": lanes, "summed": 0, "width": width, "square": square, "stride": width * W // lanes,
+            "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params, "terms": place, "soft": soft,
+            "term_count": len(terms), "separable": mass.separable, "constant": mass.constant,
+            "diagonal": mass.diagonal, "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1,
+            "timed": 0, "swift": 0, "sparse": -1, "stiff": 0, "kinds": 0, "checked": step.checked,
+            "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1),
             "end": 0 if end is None else self.compiled(end.program, 1),
             "linear_end": end is not None and end.linear,
@@ -114,9 +123,9 @@ class Solvers:
         }  # fmt: skip
         table, middle = step.method.table, middle_of(step.method)
         return {
-            **numbers, "iterations": 0, "pivots": np.zeros(unknowns), "mass_pivots": np.zeros(n),
-            "end_pivots": np.zeros(n + m),
-            **sizes, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method), "middle": middle,
+            **numbers, "iterations": 0, "ahead": 0, "known": 0, "current": 0, "pivots": np.zeros(unknowns),
+            "mass_pivots": np.zeros(n), "end_pivots": np.zeros(n + m), "kind": [],
+            **sizes, "unit": 1, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method), "middle": middle,
             "slope": table.slope[1:], "d": table.d,
         }  # fmt: skip
 
@@ -136,17 +145,17 @@ class Solvers:
             return program.input_slice(block).start
 
         shift = {"q": 0, "v": 0, "multipliers": n, "f": 0, "m": 0, "g": n}
-        gather = [
+        gather = _ranges(
             (first(block) + k, shift[block] + k, a, int(block == "q"))
             for a, block in enumerate(BLOCKS_IN)
             for k in range(sizes.get(block, 0))
             if first(block) + k in used
-        ]
-        scatter = [
+        )
+        scatter = _ranges(
             (program.output_slice(block).start + j, shift[block] + j, b)
             for b, block in enumerate(BLOCKS_OUT)
             for j in range(dict(program.outputs).get(block, 0))
-        ]
+        )
         reads = [
             [max(first(block) + k - shift[block], 0) if block in sizes else 0 for k in range(n + step.multipliers)]
             for block in BLOCKS_IN
@@ -163,20 +172,108 @@ class Solvers:
             "gathers": len(gather), "scatters": len(scatter), "entries": len(entries), "pairs": len(pairs),
             "time": first("t") if first("t") in used else -1,
             "params": first("params") if sizes["params"] and any(i >= first("params") for i in used) else -1,
-            "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
-            "reads": reads,
+            "parts": 0, "part_count": 0, "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
+            "reads": reads, "role": [],
             **{name: _first(dense, block) for name, block in (("by_time", "f_t"), ("by_params", "f_w"))},
             "raw": 2 * r + 6 * r * s, "A": 3 * s * groups * W, "E": 3 * r * width * W,
             "K": len(pairs) * r * square * W, "point": groups * program.input_size * W, "values": groups * outputs * W,
         }  # fmt: skip
         if dense is not None:
             self.pushed = max(self.pushed, groups * (dense.output_size + program.input_size) * W)
-        moves = len(gather) * groups * s + len(scatter) * width * r
+        gathered, scattered = (sum(count for *_, count in ranges) for ranges in (gather, scatter))
+        moves = gathered * groups * s + scattered * width * r
         value_cost = groups * work(program) + moves
         if slopes is None:
             return record, (value_cost, 0.0)
-        derivatives = sum(slopes.code[k] != ("const", 0.0) for k in slopes.results) - len(scatter)
+        derivatives = sum(slopes.code[k] != ("const", 0.0) for k in slopes.results) - scattered
         return record, (value_cost, groups * work(slopes) + moves + derivatives * square * r)
+
+    def add_sum(self, sums: Assembly, method: Galerkin, stiff: bool) -> int:
+        """Lay out the solver of one trajectory of a sum, its coordinates side by side; returns where its record is.
+
+        stiff   with ∂f/∂q, for the shifted chord
+        """
+        W, n, s = native_lanes(), sums.n, method.s
+        vectors, found, ahead = padded(n) // W, samples(method), ahead_of(method)
+        both = self._sum_term(sums, method, sums.gradient.strips, "fm")
+        soft = self._sum_term(sums, method, sums.forces, "f") if sums.separable else both
+        plain = sums.separable and sums.mass.diagonal
+        sparse = self._sum_matrices(sums, method, stiff) if stiff or not plain else -1
+        ends = {float(c): i for i, c in enumerate(found.tau)}
+        explicit = s == 1 and set(ends) <= {0.0, 1.0} and plain
+        chords = STIFF_CHORDS if stiff else MOST_CHORDS
+        checked = method.branch == "followed"
+        judges = [verdict_program(fresh, chords, checked) for fresh in (False, True, False)]
+        numbers = {
+            "coordinates": n, "n": vectors, "components": vectors, "multipliers": 0, "s": s, "lanes": 1, "across": W,
+            "summed": 1, "checked": checked, "end": 0, "linear_end": 0,
+            "width": s, "square": 1, "stride": s * W, "unknowns": 0, "lead": 0, "params": 0, "terms": both,
+            "soft": soft, "term_count": 1, "separable": sums.separable, "constant": sums.mass.constant,
+            "diagonal": sums.mass.diagonal, "has_chord": 1, "explicit": explicit, "early": ends.get(0.0, -1),
+            "late": ends.get(1.0, -1), "timed": sums.timed, "swift": plain, "sparse": sparse, "stiff": stiff,
+            "kinds": int(sums.kinds.max()) + 1, "chords": chords,
+            "mass": 0, "point": 0, **{f"judge_{name}": self.compiled(judge, 1) for name, judge in
+            zip(("soft", "fresh", "kept"), judges, strict=True)}, "assess": self.compiled(ahead.assess_program, W,
+            in_place=True), "choose": self.compiled(ahead.choose_program, 1, in_place=True),
+            "propose": self.compiled(ahead.propose_program, W, in_place=True), "memory": ahead.memory,
+            "candidates": ahead.candidates, "record": ahead.record,
+        }  # fmt: skip
+        unused = ("B", "J", "G", "t", "values", "at", "at_values", "V", "move", "fastest", "argument", "reached",
+                  "left", "end_at", "end_values", "saddle", "end_move", "pushed")  # fmt: skip
+        all_n, rows = vectors * W, vectors * s * W
+        sizes = {
+            **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 9,
+            "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last"), rows),
+            **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "scale", "reach", "noise"), all_n),
+            "work": self.room,
+            "unit": numbers["kinds"],
+        }  # fmt: skip
+        kind: Any = np.concatenate([sums.kinds, np.zeros(all_n - n, int)]) if numbers["kinds"] > 1 else []
+        table = method.table
+        place = self.memory.add(
+            (SOLVER, {
+                **numbers, "iterations": 0, "ahead": 0, "known": 0, "current": 0, "pivots": [], "mass_pivots": [],
+                "end_pivots": [], "kind": kind, **sizes, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(method),
+                "middle": middle_of(method), "slope": table.slope[1:], "d": table.d,
+            })
+        )  # fmt: skip
+        self.terms[place], self.chords[place] = both, chords
+        return place
+
+    def _sum_matrices(self, sums: Assembly, method: Galerkin, stiff: bool) -> int:
+        """The record of a sum's sparse matrices; where it is."""
+        blocks = sums.matrices if stiff else sums.mass
+        parts: dict[str, list[int]] = {}
+        for block, strips in blocks.strips.items():
+            laid = [one.lay_out(self.memory) for one in strips]
+            self.rows += zip(strips, laid, strict=True)
+            parts[block] = [place for own in laid for place in own]
+        return add_sparse(self.memory, blocks, parts, method)
+
+    def _sum_term(self, sums: Assembly, method: Galerkin, strips: Sequence[Strips], blocks: str) -> int:
+        """The record of the sums over rows of f, or of f and m, as a term; where it is."""
+        W, s, found = native_lanes(), method.s, samples(method)
+        r, vectors = len(found.tau), padded(sums.n) // W
+        room = vectors + 1
+        laid = [one.lay_out(self.memory) for one in strips]
+        self.rows += zip(strips, laid, strict=True)
+        places = [place for own in laid for place in own]
+        gather, scatter = [(1, 0, 0, 1, vectors)], [(0, 0, 0, vectors)]
+        if blocks == "fm":
+            gather, scatter = [*gather, (1 + room, 0, 1, 0, vectors)], [*scatter, (room, 0, 1, vectors)]
+        inputs, outputs = 1 + 2 * room, len(blocks) * room
+        return self.memory.add(
+            (TERM, {
+                "points": r, "groups": r, "kernel": 0, "slopes": 0,
+                "coefficients": self.compiled(_coefficients(found), 1), "inputs": inputs, "outputs": outputs,
+                "slope_outputs": 0, "gathers": len(gather), "scatters": len(scatter), "entries": 0, "pairs": 0,
+                "time": 0, "params": -1, "parts": places[0] if places else 0, "part_count": len(places),
+                "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
+                "role": _roles(found), "by_time": 0, "by_params": 0,
+                "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "K": 1,
+                "point": r * inputs * W, "values": max(r, 2) * outputs * W,
+            })
+        )  # fmt: skip
 
     def add_sensitive(self, step: Step, slopes: Sequence[Program]) -> int:
         """Lay out the terms once more, their kernels with derivatives by time and parameters; returns where."""
@@ -189,6 +286,27 @@ class Solvers:
     def finish(self) -> Solvers:
         self.memory.finish()
         return self
+
+
+def _roles(found: Samples) -> list[int]:
+    """When the force at each point is evaluated; see `loops.solver`."""
+    ends = found.l.copy()
+    ends[:, -1] -= 1.0
+    moves, counts = (np.abs(table).max(axis=1) > NOTHING for table in (found.l, ends))
+    return [(MOVING if counted else LAST) if moved else FIXED for moved, counted in zip(moves, counts, strict=True)]
+
+
+def _ranges(entries: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Entries (place, component, …) of a table that follow each other, as one with their number behind it."""
+    found: list[tuple[int, ...]] = []
+    for place, component, *kind in entries:
+        if found and found[-1][2:-1] == tuple(kind):
+            first, begin, *_, count = found[-1]
+            if (first + count, begin + count) == (place, component):
+                found[-1] = (first, begin, *kind, count + 1)
+                continue
+        found.append((place, component, *kind, 1))
+    return found
 
 
 def _first(slopes: Program | None, block: str) -> int:

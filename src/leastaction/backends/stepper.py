@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from leastaction.program import Program
 
 if TYPE_CHECKING:
     from leastaction.lagrangian import Lagrangian
+    from leastaction.sums import Sum
 
 FloatArray = NDArray[np.float64]
 
@@ -72,7 +73,7 @@ class Stepper(Protocol):
         ...
 
     def at(self) -> NDArray[Any]:
-        """The states they have come to, as rows have them, (B, width)."""
+        """The whole states that they have come to, (q, p) and the derivatives carried, (B, whole_width)."""
         ...
 
     def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -136,16 +137,16 @@ class Alone:
 
 
 def stepper(
-    system: Lagrangian, method: Method, start: Start, row: Row | None = None
+    system: Lagrangian | Sum, method: Method, start: Start, row: Row | None = None
 ) -> GalerkinStepper | ComposedStepper | RK4Stepper:
     """The stepper of a method on one trajectory of a Lagrangian system."""
     if isinstance(method, Composition):
-        return ComposedStepper(system, method, start, row)
+        return ComposedStepper(cast("Lagrangian", system), method, start, row)
     if isinstance(method, Galerkin):
         return GalerkinStepper(system, method, start, row)
     if row is not None and row.varied:
-        return RK4Tangent(system, method, start, row)
-    return RK4Stepper(system, method, start, row)
+        return RK4Tangent(cast("Lagrangian", system), method, start, row)
+    return RK4Stepper(cast("Lagrangian", system), method, start, row)
 
 
 class GalerkinStepper:
@@ -157,11 +158,11 @@ class GalerkinStepper:
     """
 
     # The integers of its state: what the loops count, the most iterations, and what the state means.
-    INTEGERS: tuple[str, ...] = ("status", "steps", "iterations", "continued", "most", "layout")
+    INTEGERS: tuple[str, ...] = ("status", "steps", "iterations", "continued", "most", "stiff", "layout")
 
     def __init__(
         self,
-        system: Lagrangian,
+        system: Lagrangian | Sum,
         method: Galerkin,
         start: Start,
         row: Row | None = None,
@@ -198,7 +199,25 @@ class GalerkinStepper:
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun = self.done
         self.run.advance(begun + steps, every, first, rows)
-        return int(self.run.counts[: self.size, STEPS].max()) - begun
+        done = int(self.run.counts[: self.size, STEPS].max())
+        if self.run.counts[0, STATUS] != GOING_WELL and self.run.backend.softly:
+            self._stiffen()
+            return done - begun + self.advance(steps - (done - begun), every, first, rows)
+        return done - begun
+
+    def _stiffen(self) -> None:
+        """A step of a sum failed with mass chords: go on from before it with ∂f/∂q, which is there from now on."""
+        old = self.run
+        how = replace(old.backend, stiff=True)
+        self.run = Trajectories(how, self.size, self._start.t, self._start.h, self.row)
+        how.give(self.run.solvers, int(self.run.solvers.memory.I[self.run.number("alone")]), self._start.params)
+        values = old.get()
+        old.block(values, "alive")[...] = 1.0
+        self.run.put(values)
+        self.run.counts[...] = old.counts
+        self.run.counts[0, STATUS] = GOING_WELL
+        self.run.set(most=old.tally("most"))
+        self.run.real("undone")[:] = old.real("undone")
 
     def steps(self) -> NDArray[np.int64]:
         return self.run.counts[: self.size, STEPS].copy()
@@ -207,7 +226,8 @@ class GalerkinStepper:
         return self.run.counts[: self.size, STATUS].astype(np.int8)
 
     def at(self) -> FloatArray:
-        found = np.concatenate([self.run.values("q"), self.run.values("p")], axis=1)[:, self.row.columns]
+        values = self.run.get()
+        found = np.concatenate([self.run.block(values, "q"), self.run.block(values, "p")], axis=1)
         return found if self.D is None else np.concatenate([found, self.D.reshape(1, -1)], axis=1)
 
     def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -218,6 +238,9 @@ class GalerkinStepper:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
         z, _ = self.solved_steps(starts, np.full(len(starts), float(self._start.h)))
         failed = np.flatnonzero(np.isnan(z[:, 0, 0]))
+        if len(failed) and self.run.backend.softly:
+            self._stiffen()
+            return self.polynomials(starts)
         return z, int(failed[0]) if len(failed) else len(z)
 
     def solved_steps(
@@ -275,7 +298,7 @@ class GalerkinStepper:
 
     def state(self) -> dict[str, NDArray[Any]]:
         run, size = self.run, self.size
-        further = np.tile(np.array([run.tally("most"), run.backend.layout]), (size, 1))
+        further = np.tile(np.array([run.tally("most"), run.backend.stiff, run.backend.layout]), (size, 1))
         state = {
             "state": run.get()[:, run.backend.lasting],
             "integers": np.concatenate([run.counts[:size], further], axis=1),
@@ -284,8 +307,10 @@ class GalerkinStepper:
         return state if self.D is None else state | {"directions": self.D[None].copy()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        counts, (most, stiff, layout) = state["integers"][:, :-3], state["integers"][0, -3:].tolist()
+        if stiff and self.run.backend.softly:
+            self._stiffen()
         run, size = self.run, self.size
-        counts, (most, layout) = state["integers"][:, :-2], state["integers"][0, -2:].tolist()
         run.backend.require(layout)
         values = np.zeros((size, len(run.backend.lasting)))
         values[:, run.backend.lasting] = state["state"]
@@ -353,7 +378,7 @@ class ComposedStepper:
         return np.max([phase.status() for phase in self.phases], axis=0)
 
     def at(self) -> FloatArray:
-        found = self._home[: self.size, self.row.columns]
+        found = self._home[: self.size].copy()
         return found if self.D is None else np.concatenate([found, self._directions.reshape(1, -1)], axis=1)
 
     def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -460,7 +485,7 @@ class RK4Stepper(Alone):
         return states
 
     def at(self) -> FloatArray:
-        return self._momenta(self.y[None].copy(), np.array([self.done]))[:, self.row.columns]
+        return self._momenta(self.y[None].copy(), np.array([self.done]))
 
     def state(self) -> dict[str, NDArray[Any]]:
         velocity = self._memory.array(self._place, "v").copy()
@@ -534,17 +559,18 @@ class RK4Lanes:
         if len(k):
             there = self.steps()[:, None] >= k
             i, j = np.nonzero(there)
-            rows[i, k[j] // every - first] = self._momenta(states[there], k[j], self._start.params[i])
+            found = self._momenta(states[there], k[j], self._start.params[i])
+            rows[i, k[j] // every - first] = found[:, self.row.columns]
         return int(self.steps().max()) - begun
 
     def _momenta(self, states: FloatArray, k: NDArray[np.int64], params: FloatArray) -> FloatArray:
-        """What rows have of states of the method after k steps."""
+        """States (q, p), of what the method works on, after k steps."""
         n = self._system.n
         if self._method.form == "lagrange" and len(states):
             t = np.asarray(self._start.t + k * self._start.h, float)
             at = np.concatenate([t[:, None], states, params], axis=1)
             states = np.concatenate([states[:, :n], evaluate(self._system.gradient.select("Lv"), at)], axis=1)
-        return states[:, self.row.columns]
+        return states
 
     def steps(self) -> NDArray[np.int64]:
         return self._counts[: self.size, 1].copy()

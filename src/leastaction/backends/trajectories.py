@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.programs import StepPrograms, side_by_side, step_programs
-from leastaction.backends.layout import COUNTS, RUN, STATUS, STEPS
+from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
 from leastaction.backends.solver import Solvers, ahead_of
 from leastaction.backends.status import GOING_WELL
+from leastaction.backends.summands import Assembly, padded
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Program
@@ -25,6 +26,7 @@ from leastaction.step.rows import SideBySide
 if TYPE_CHECKING:
     from leastaction.backends.rows import Row
     from leastaction.lagrangian import Lagrangian
+    from leastaction.sums import Sum
 
 FloatArray = NDArray[np.float64]
 
@@ -46,11 +48,12 @@ FEWEST_LOOKS = 8  # … and of each of many
 class Backend:
     """How the steps of a method on a system are computed, for `lanes` trajectories at once."""
 
-    system: Lagrangian
+    system: Any  # a Lagrangian, or a Sum
     method: Galerkin
     lanes: int
     energy: bool = False
     composed: bool = False  # the steps are those of a composition: others come between them
+    stiff: bool = False  # of a Sum: with ∂f/∂q
 
     @cached_property
     def step(self) -> Step:
@@ -65,9 +68,31 @@ class Backend:
         if self.composed:
             return None
         small = self.step.s <= MOST_DEGREE and self.step.s * self.step.n <= MOST_UNKNOWNS
-        if self.lanes > 1 or small:
+        if self.lanes > 1 or small or self.step.multipliers:
             return step_programs(self.system, self.method, self.energy, self.lanes > 1)
         return side_by_side(self.system, self.method, native_lanes())
+
+    @property
+    def params(self) -> int:
+        """How many parameters the state holds."""
+        return self.step.params
+
+    @property
+    def room(self) -> int:
+        """Numbers of the block q."""
+        return self.step.n
+
+    def numbers(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where numbers of (q, p) are, from the beginning of the block q."""
+        return columns
+
+    def give(self, solvers: Solvers, place: int, params: FloatArray) -> None:
+        """The parameters, where the solver reads them if not from the state."""
+
+    @property
+    def softly(self) -> bool:
+        """Whether a step that fails may be tried with a matrix that is not there yet."""
+        return False
 
     @property
     def fused(self) -> bool:
@@ -163,9 +188,92 @@ class Backend:
         return solvers, lanes, alone
 
 
+class SumBackend(Backend):
+    """The steps of a method on a sum over rows of tables: one trajectory, its coordinates side by side in vectors."""
+
+    programs = None
+    spread = 1
+
+    @property
+    def sums(self) -> Assembly:
+        assembly: Assembly = self.system.assembly
+        return assembly
+
+    @cached_property
+    def step(self) -> Step:
+        return Step(self.system.n, self.method, ())
+
+    @property
+    def params(self) -> int:
+        return 0
+
+    @property
+    def room(self) -> int:
+        return padded(self.sums.n)
+
+    def numbers(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        n = self.sums.n
+        return np.where(columns < n, columns, columns - n + self.room)
+
+    @cached_property
+    def blocks(self) -> tuple[tuple[str, int], ...]:
+        n, s, ahead = self.room, self.method.s, ahead_of(self.method)
+        return (
+            ("q", n), ("p", n), ("carry", 2 * n), ("tiles", n * (s + 2 + ahead.memory)), ("length", n), ("reach", n),
+            ("floor", n), ("z", n * s), ("impulse", n), ("scale", n),
+            ("chosen", ahead.candidates + 1 + ahead.record), ("params", 0), ("t", 1), ("alive", 1), ("started", 1),
+            ("iterations", 1), ("trouble", 1), ("rest", 1),
+        )  # fmt: skip
+
+    @cached_property
+    def lasting(self) -> NDArray[np.bool_]:
+        """Explicit steps depend on the state alone, others on the prediction, too."""
+        explicit = self.explicit
+        last = {"q", "p", "carry", "t", "alive", "started"} if explicit else {name for name, _ in self.blocks}
+        lasting = np.zeros(self.size, bool)
+        for name in last:
+            lasting[self.places[name]] = True
+        return lasting
+
+    @cached_property
+    def _solvers(self) -> tuple[Solvers, int, int]:
+        solvers = Solvers()
+        place = solvers.add_sum(self.sums, self.method, self.stiff)
+        return solvers, place, place
+
+    @property
+    def softly(self) -> bool:
+        return not self.stiff and not self.explicit
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the equations of a step give its unknowns at once."""
+        ends = set(self.method.table.c.tolist()) <= {0.0, 1.0}
+        return self.method.s == 1 and ends and self.sums.separable and self.sums.mass.diagonal
+
+    def give(self, solvers: Solvers, place: int, params: FloatArray) -> None:
+        for strips, places in solvers.rows:
+            strips.give(solvers.memory, places, params)
+        mass, memory, n = self.sums.mass, solvers.memory, self.sums.n
+        inverse, nothing = np.ones(self.room), np.zeros(self.room + native_lanes())
+        memory.array(place, "M")[:] = inverse
+        if not mass.constant:
+            return
+        M = mass.entries("m_v", 0.0, nothing[:n], nothing[:n], params)
+        inverse[:n] = 1.0 / M[mass.row == mass.column]
+        memory.array(place, "M")[:] = inverse
+        sparse = int(memory.I[memory.number(place, SOLVER, "sparse")])
+        if sparse >= 0:
+            loop("sparse.begin")(memory.I, memory.D, sparse, nothing, nothing)
+
+
 @lru_cache(maxsize=64)
-def backend(system: Lagrangian, method: Galerkin, lanes: int, energy: bool = False, composed: bool = False) -> Backend:
-    return Backend(system, method, lanes, energy, composed)
+def backend(
+    system: Lagrangian | Sum, method: Galerkin, lanes: int, energy: bool = False, composed: bool = False
+) -> Backend:
+    """How the steps of a method on a system are computed."""
+    kind = SumBackend if hasattr(system, "assembly") else Backend
+    return kind(system, method, lanes, energy, composed)
 
 
 class Trajectories:
@@ -231,8 +339,8 @@ class Trajectories:
                 "jacobian": at.get("slopes", 0),
                 "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
                 "every": NEVER, "skipped": 0, "rows": 0, "width": row.width,
-                "kept_count": len(row.columns), "kept_numbers": row.columns,
-                "n": n, "s": s, "param_count": step.params,
+                "kept_count": len(row.columns), "kept_numbers": backend.numbers(row.columns),
+                "n": backend.room, "s": s, "param_count": backend.params,
                 "resting": max(1, RESTING // self._chords(solver)),
                 "left": at.get("left", 0), "columns": row.varied, **self._sensitive(alone, row.varied), **looks,
                 "end": 0, "most": 0, "looked": [0] * (self.groups * L), "halted": [0] * self.groups,
@@ -296,7 +404,8 @@ class Trajectories:
 
     def values(self, name: str) -> FloatArray:
         """A block of the trajectories' state, (size, values)."""
-        return self.block(self.get(), name)
+        values = self.block(self.get(), name)
+        return values[:, : self.backend.step.n] if name in ("q", "p") else values
 
     def block(self, state: FloatArray, name: str) -> FloatArray:
         """A block of a state, (size, values), to look at or to set where every value is one number."""
@@ -308,9 +417,15 @@ class Trajectories:
         how = self.backend
         row = np.zeros((len(q), how.size, how.spread))
         values: dict[str, Any] = {"t": t0, "h": h, "params": params, "q": q, "p": p, "alive": alive}
+        if not how.params:
+            del values["params"]
+            how.give(self.solvers, int(self.solvers.memory.I[self.number("alone")]), params)
         for name, value in values.items():
             if name in how.places:
-                row[:, how.places[name]] = np.asarray(value, float)[..., None]
+                numbers = np.asarray(value, float)
+                begin = how.places[name].start
+                size = numbers.shape[-1] if numbers.ndim else how.places[name].stop - begin
+                row[:, begin : begin + size] = numbers[..., None]
         return row.reshape(len(q), -1)
 
     def advance(self, end: int, every: int, skipped: int, rows: FloatArray) -> None:
@@ -383,7 +498,7 @@ class Trajectories:
         memory, step, count = self.solvers.memory, self.backend.step, len(starts)
         alone = int(memory.I[self.number("alone")])
         z, impulses = np.full((count, step.s, step.n), np.nan), np.full((count, step.n), np.nan)
-        rows = _rows(params, count)
+        rows = _rows(params if self.backend.params else params[..., :0], count)
         loop("polynomials.polynomials")(memory.I, memory.D, alone, count, lengths, starts, rows, z, impulses)
         return z, impulses
 

@@ -38,7 +38,7 @@ class Occurrence:
 class Examined:
     """What was found: occurrences in order, and the signs of the event functions, (K, events): at the start of the
     steps, the first nonzero ones after that, and at the end. `unsolved` are the steps in which an event could not be
-    located.
+    located, or a wall is no number.
     """
 
     occurrences: list[Occurrence]
@@ -61,6 +61,7 @@ class Examiner:
 
     def __init__(self, watch: Watch, motion: Motion) -> None:
         self.watch, self.motion = watch, motion
+        self._told: set[int] = set()  # events whose functions were seen to be no number
 
     def __call__(
         self,
@@ -89,6 +90,7 @@ class Examiner:
 
         divided = self._divided(who, survey, flow)
         brackets: list[Bracket] = []
+        lost: list[int] = []  # steps in which a wall is no number
         at_once: list[Occurrence] = []  # impacts of a motion that begins on a wall, and goes into it
         for row, event in zip(*(x.tolist() for x in np.nonzero(survey.near)), strict=True):
             nodes = [(0 * t[row], survey.begin[row, event], int(begin[row, event]))]
@@ -96,6 +98,9 @@ class Examiner:
                 sign = nodes[-1][2] or int(end[row, event])
                 nodes.append(self._node(who[[row]], flow, t, h, row, event, part, sign))
             nodes.append((0 * t[row] + 1, survey.end[row, event], int(end[row, event])))
+            if any(value != value for _, value, _ in nodes):
+                lost += self._no_number(row, event, t[row])
+                continue
             leaving[row, event] = next((sign for *_, sign in nodes[1:] if sign), 0)
             if self.watch.items[event].restitution is not None and (begin[row, event], leaving[row, event]) == (0, -1):
                 at_once.append(Occurrence(row, 0 * t[row], event, -1, starts[row, 1:]))
@@ -103,7 +108,20 @@ class Examiner:
                 # Where a sign is one that was kept the value may be a rounding on the other side.
                 if old * new < 0 or (old and not new):
                     brackets.append((row, event, x, y, abs(fx) * old, -abs(fy) * old, -old))
-        return self._located(who, at_once, brackets, starts, h, (begin, leaving, end))
+        return self._located(who, at_once, brackets, starts, h, (begin, leaving, end), lost)
+
+    def _no_number(self, row: int, event: int, t: Any) -> list[int]:
+        """Say, once, that an event function is no number; the step, if it is a wall's: then the run cannot go on."""
+        item = self.watch.items[event]
+        if event not in self._told:
+            self._told.add(event)
+            missed = "no events of it are found there" if item.restitution is None else "its wall cannot be seen there"
+            warnings.warn(
+                f"the function of event {item.name!r} is not a number near t = {float(t):.6g}: {missed}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return [] if item.restitution is None else [row]
 
     def _divided(self, who: NDArray[np.intp], survey: Survey, flow: Flow) -> dict[tuple[int, int], list[Part]]:
         """For (step, event) the parts of a step that have a node."""
@@ -159,16 +177,18 @@ class Examiner:
         starts: NDArray[Any],
         h: Any,
         signs: tuple[Any, Any, Any],
+        unsolved: list[int],
     ) -> Examined:
         if not brackets:
-            return Examined(occurrences, *signs, frozenset())
+            return Examined(occurrences, *signs, frozenset(unsolved))
         row, event = (np.array([bracket[i] for bracket in brackets]) for i in (0, 1))
         enclosing = np.array([bracket[2:6] for bracket in brackets], dtype=starts.dtype)
         tau, value, states = self.motion.crossings(who[row], event, starts[row], h, enclosing)
-        unsolved = []
         for i, (k, e, _, _, fa, fb, direction) in enumerate(brackets):
-            if value[i] != value[i] or (states[i] != states[i]).any():
+            if (states[i] != states[i]).any():
                 unsolved.append(k)
+            elif value[i] != value[i]:
+                unsolved += self._no_number(k, e, starts[k, 0] + tau[i] * h)
             elif abs(value[i]) > GROWS * max(abs(fa), abs(fb)):
                 warnings.warn(
                     f"the function of event {self.watch.items[e].name!r} changes its sign near t = "

@@ -237,7 +237,10 @@ class DetachedMotion:
     def crossings(
         self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], length: Any, brackets: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        found = [self._crossing(who[:1], *one, length) for one in zip(event.tolist(), starts, brackets, strict=True)]
+        with np.errstate(all="ignore"):  # a pole is asked about, too
+            found = [
+                self._crossing(who[:1], *one, length) for one in zip(event.tolist(), starts, brackets, strict=True)
+            ]
         tau, values, states = zip(*found, strict=True)
         return np.array(tau, self.dtype), np.array(values, self.dtype), np.array(states, self.dtype)
 

@@ -378,7 +378,7 @@ class WatchedGalerkin:
                 assert self.watcher.tangent is not None
                 solver.D[:] = self.watcher.tangent
             if every and step % every == 0:
-                rows[i, step // every - first] = solver.at()[i]
+                rows[i, step // every - first] = self.row.kept(solver.at()[i])
         self._thrown.clear()
 
     def _directions(self) -> Direction | None:
@@ -403,7 +403,7 @@ class WatchedGalerkin:
         for i, ended in self._ended.items():
             if ended.state is not None:
                 D = [] if ended.tangent is None else [ended.tangent.ravel()]
-                found[i] = np.concatenate([ended.state[self.row.columns], *D])
+                found[i] = np.concatenate([ended.state, *D])
         return found
 
     def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -495,27 +495,25 @@ class WatchedStates(Alone):
         curve = neighbours_curve(t.astype(float), float(h), states.astype(float), begin)
         params = np.broadcast_to(self._motion.params, (done, self._motion.params.shape[1]))
         near, turning = surveyed(watcher.watch, curve, params)
+        values = self._motion.values(np.zeros(done + 1, np.intp), t[begin:], states[begin:])
+        sides = np.where(values > 0, 1, np.where(values < 0, -1, 0))
+        near |= ~(sides[:-1] * sides[1:] > 0)  # whatever the curve through the states tells
         young = slice(max(0, LAST_STATES - 1 - begin))  # steps with too few before them for a curve to be trusted
         near[young] = turning[young] = True
         for k, item in enumerate(watcher.watch.items):
             if item.monotone:
-                sides = [slice(begin + i, begin + i + done) for i in (0, 1)]
-                who = np.zeros(done, np.intp)
-                g = [self._motion.values(who, t[x], states[x])[:, k] for x in sides]
-                near[:, k], turning[:, k] = ~(g[0] * g[1] > 0), False
+                near[:, k], turning[:, k] = ~(sides[:-1, k] * sides[1:, k] > 0), False
         rows = np.flatnonzero(near.any(axis=1))
         if not len(rows):
             return None
         starts = np.concatenate([t[begin + rows, None], states[begin + rows]], axis=1)
         ends = states[begin + rows + 1]
-        who = np.zeros(len(rows), np.intp)
-        values = [self._motion.values(who, t[begin + rows + k], states[begin + rows + k]) for k in (0, 1)]
 
         def some(of: NDArray[np.intp]) -> Curve:
             return Curve(curve.t[rows[of]], curve.h, curve.coefficients[rows[of]], curve.off[rows[of]])
 
-        survey = Survey(values[0], values[1], near[rows], turning[rows], ends, some)
-        found = watcher.look(who, step[rows], starts, survey).get(0)
+        survey = Survey(values[rows], values[rows + 1], near[rows], turning[rows], ends, some)
+        found = watcher.look(np.zeros(len(rows), np.intp), step[rows], starts, survey).get(0)
         return None if found is None else (int(step[rows[found[0]]]), found[1])
 
     def _throw(self, step: int, state: NDArray[Any]) -> None:
@@ -527,7 +525,7 @@ class WatchedStates(Alone):
 
     def at(self) -> NDArray[Any]:
         state = None if self._ended is None else self._ended.state
-        return (self._states[-1] if state is None else state)[None, self.row.columns]
+        return (self._states[-1] if state is None else state)[None]
 
     def state(self) -> dict[str, NDArray[Any]]:
         inner = {f"inner_{name}": array for name, array in self._inner.state().items()}

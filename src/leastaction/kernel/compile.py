@@ -23,6 +23,7 @@ import llvmlite.binding as llvm
 
 from leastaction.kernel import cache, vector_math
 from leastaction.kernel.lower import lower
+from leastaction.kernel.strips import Strip, lower_strip
 from leastaction.program import Program
 
 
@@ -145,6 +146,11 @@ def compile_program(program: Program, lanes: int = 1, bounded: bool = False, in_
         lowered = lower(program, "kernel", lanes, bounded, in_place, vector_math.functions(lanes, _features()))
         code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=_effort(program))
         native = Native(int(code["kernel"]), program.input_size, program.output_size, max(1, lowered.work), code)
+    return _keep(what, native)
+
+
+def _keep(what: _Kernel, native: Native) -> Native:
+    """The one Native of a kernel, kept for a while though nobody may hold it."""
     with _lock:
         native = _held.setdefault(what, native)
         _recent[what] = native
@@ -152,6 +158,19 @@ def compile_program(program: Program, lanes: int = 1, bounded: bool = False, in_
         while len(_recent) > RECENT:
             _recent.popitem(last=False)
     return native
+
+
+def compile_strip(strip: Strip) -> Native:
+    """A loop over rows of a table as a native function (see `strips`); equal ones are compiled once."""
+    program, lanes = strip.program, native_lanes()
+    what = (f"{program.digest} {strip.writes} {strip.own} {strip.columns} {strip.pattern}", lanes, False, False)
+    with _lock:
+        native = _held.get(what)
+    if native is None:
+        text = lower_strip(strip, lanes, dict(vector_math.functions(lanes, _features())))
+        code = _linked(lambda: text, "strip", key=text, effort=_effort(program))
+        native = Native(int(code["strip"]), program.input_size, program.output_size, 1, code)
+    return _keep(what, native)
 
 
 def compile_ir(text: Callable[[], str], symbol: str, key: str, effort: Effort) -> int:

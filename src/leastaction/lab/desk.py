@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from leastaction import looks
-from leastaction.errors import StepFailed
+from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.lab.code import code
 from leastaction.lab.pull import pull
@@ -172,7 +172,8 @@ def _check_time(wanted: Settings, run: Run, h: float, count: float, start: dict[
         tried *= 4
         clock = time.perf_counter()
         try:
-            integrate(system, run.method, **start, h=h, t0=t0, steps=tried, every=tried, params=wanted.params)
+            with measuring():
+                integrate(system, run.method, **start, h=h, t0=t0, steps=tried, every=tried, params=wanted.params)
         except StepFailed:
             return
         spent = time.perf_counter() - clock
@@ -198,10 +199,11 @@ def step(wanted: Settings, run: Run) -> float:
     start: dict[str, Any] = {"q0": wanted.q0, "v0": wanted.v0, "params": wanted.params}
     for _ in range(12):
         try:
-            coarse, fine = (
-                integrate(subject.system, run.method, **start, h=length / (k * count), steps=k * count, every=k)
-                for k in (1, 2)
-            )
+            with measuring():
+                coarse, fine = (
+                    integrate(subject.system, run.method, **start, h=length / (k * count), steps=k * count, every=k)
+                    for k in (1, 2)
+                )
         except StepFailed:
             count *= 4
             continue

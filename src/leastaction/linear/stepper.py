@@ -116,7 +116,7 @@ class LinearStepper(Alone):
         return np.array(z), len(starts)
 
     def at(self) -> FloatArray:
-        found = self.y[None, self.row.columns]
+        found = self.y[None].copy()
         if not self.row.varied:
             return found
         D = self.D @ self.propagator.power(self.done - self._carried).T

@@ -130,6 +130,12 @@ class Composition:
 
     @cached_property
     def order(self) -> int:
+        """That of the name, or the one found."""
+        if self.known in _SEEDS:
+            return 6 if len(_SEEDS[self.known]) == len(_SIX) else 8
+        return self.base.order + 2 if self.known else self.found_order()
+
+    def found_order(self) -> int:
         """The degree up to which all words agree with the exact motion's."""
         letters = _letters(self.root)
         with mpmath_digits(DIGITS + 20):
@@ -180,9 +186,12 @@ def made_of(base: Galerkin | Composition, given: tuple[Any, ...], floats: bool) 
     if not given or any(x == 0 for x in given):
         raise ValueError(f"a composition has factors that are not zero, at least one; got {given!r}")
     _check_length(made)
-    if made.order < 1:
-        total = mpmath.nstr(mpmath.fsum(made.factors()), 17)
-        raise ValueError(f"the factors of a composition sum to one, so that its step is h; these sum to {total}")
+    with mpmath_digits(DIGITS + 20):
+        total = mpmath.fsum(to_mpf(x, mpmath.mp.prec) for x in given)
+        if abs(total - 1) > (ROUNDED if floats else mpmath.mpf(10) ** -DIGITS):
+            raise ValueError(
+                f"the factors of a composition sum to one, so that its step is h; these sum to {mpmath.nstr(total, 17)}"
+            )
     return made
 
 

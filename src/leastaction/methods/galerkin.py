@@ -181,8 +181,8 @@ def _check_own(made: Galerkin) -> None:
             f"{made.name}: the rule has order u = {u}, and does not integrate velocities of degree {s - 1} exactly; "
             f"that needs u ≥ {s}. Change its weights, or take a lower degree"
         )
-    table = made.table
-    least = np.linalg.eigvalsh((table.b[:, None] * table.dl[:, 1:]).T @ table.dl[:, 1:])[0]
+    modes = np.polynomial.legendre.legvander(2 * made.rule.c - 1, s - 1)  # of the velocity
+    least = np.linalg.eigvalsh((made.rule.b[:, None] * modes).T @ modes)[0]
     if least < 1e-12:
         raise ValueError(
             f"{made.name}: with these weights the discrete kinetic energy of some motion is not positive (its least "

@@ -15,12 +15,13 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from leastaction import looks
+from leastaction.problems.large import Bodies, lattice, n_body
 
 if TYPE_CHECKING:
     from leastaction.looks import Look
     from leastaction.problems.problem import Problem
 
-__all__ = ["get", "names"]
+__all__ = ["Bodies", "get", "lattice", "n_body", "names"]
 
 # name → module and function; imported only when asked for
 _PROBLEMS = {

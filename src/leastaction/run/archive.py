@@ -294,7 +294,7 @@ class _OnDisk:
             self.standing, self.whole = Standing.begin(self.plan, disk.starts.part(begin, end)), 0
             self.block = self._empty()
             if self.plan.every:
-                self.block.rows[:, 0] = self.standing.at
+                self.block.rows[:, 0] = self.plan.row.kept(self.standing.at)
             return
         self.standing, counted = standing_of(checkpoint), int(checkpoint.facts["whole"])
         # A block that was written before it was full is taken back into the checkpoint, before it is written again.
@@ -337,7 +337,7 @@ class _OnDisk:
         ended = standing.steps == plan.steps if plan.many and plan.every else np.ones(len(standing.steps), bool)
         kept = plan.rows(int(standing.steps.max())) if plan.many else standing.rows(plan)
         if kept > reached and ended.any():
-            last = np.where(ended[:, None], standing.at, plan.reals.array(np.nan)[()])
+            last = np.where(ended[:, None], plan.row.kept(standing.at), plan.reals.array(np.nan)[()])
             rows = np.concatenate([rows, last[:, None]], axis=1)
         self.disk.put(self.begin, self.whole, rows)
         self._commit(reached, ended=True)
@@ -388,7 +388,7 @@ def rows_needed(plan: Plan, standing: Standing, first: int, end: int) -> NDArray
 
 def _length(plan: Plan, starts: Starts, usual: int) -> int:
     """Trajectories in a chunk: as usual, or fewer if the checkpoints would become large; whole groups of lanes."""
-    row = _bytes(plan.reals) * (state_size(plan, starts) + plan.row.width + 4)
+    row = _bytes(plan.reals) * (state_size(plan, starts) + plan.row.whole_width + 10)
     L = lanes(plan)
     return min(len(starts), max(L, min(usual, STANDING_BYTES // row) // L * L))
 

@@ -33,6 +33,7 @@ from leastaction.run.plan import Plan
 from leastaction.run.standing import Standing
 from leastaction.run.starts import Starts
 from leastaction.run.watched import WatchedEnergy
+from leastaction.sums import Sum
 
 ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING, HELD)  # of a trajectory
 
@@ -42,12 +43,11 @@ def lanes(plan: Plan) -> int:
 
     Derivatives are carried for one at a time, and the range of the energy needs a fused step.
     """
-    watched = bool(plan.energies) or plan.events is not None
-    if not plan.many or plan.row.varied or (watched and isinstance(plan.method, Composition)):
+    if not plan.many or plan.row.varied:
         return 1
-    if _explicit(plan) is not None:
-        return 1 if watched else native_lanes()
     how = _native(plan, native_lanes())
+    if _explicit(plan) is not None or (how is not None and isinstance(plan.method, Composition)):
+        return 1 if plan.energies or plan.events is not None else native_lanes()
     return 1 if how is None or (plan.energies and not how.fused) else how.lanes
 
 
@@ -77,7 +77,11 @@ def state_size(plan: Plan, starts: Starts) -> int:
 def _native(plan: Plan, width: int) -> Backend | None:
     """What steps so many trajectories side by side; None where other than kernels of the family do."""
     system, method = plan.system, plan.method
-    if not isinstance(system, Lagrangian) or isinstance(method, RungeKutta4) or isinstance(plan.reals, Digits):
+    if isinstance(method, RungeKutta4) or isinstance(plan.reals, Digits):
+        return None
+    if isinstance(system, Sum):
+        return backend(system, method, 1) if width == 1 and isinstance(method, Galerkin) else None
+    if not isinstance(system, Lagrangian):
         return None
     if isinstance(method, Composition):
         return backend(system, method.root, width, composed=True)

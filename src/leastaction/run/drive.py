@@ -15,6 +15,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
 from leastaction.numbers.rounding import Digits
+from leastaction.run.balance import Looks, next_look
 from leastaction.run.batches import at_work, lanes, together
 from leastaction.run.checks import positive
 from leastaction.run.interrupts import interruptible, progress_bar
@@ -101,16 +102,21 @@ def stretch(plan: Plan, starts: Starts, standing: Standing, block: Block, tick: 
         if not goes_on or not standing.going(end)[slice(*part)].any():
             continue
         stepper = at_work(plan, starts.part(*part), standing.part(*part))
-        rows = block.rows[slice(*part)]
+        rows, looks = block.rows[slice(*part)], Looks(plan)
         while goes_on and not stepper.status().all() and stepper.done < end:
             clock = time.perf_counter()
-            asked = min(piece, end - stepper.done)
+            look = next_look(stepper.done)
+            asked = min(piece, min(end, look) - stepper.done)
             done = stepper.advance(asked, plan.every, block.first, rows)
+            if stepper.done == look:
+                looks.add(stepper)
             goes_on = tick(done * size)
             if done == asked:
                 spent = max(time.perf_counter() - clock, 1e-6)
-                piece = max(1, int(piece * min(MOST_GROWTH, PIECE_SECONDS / spent)))
+                piece = max(1, int(asked * min(MOST_GROWTH, PIECE_SECONDS / spent)))
+        looks.add(stepper)
         standing.take(*part, stepper)
+        looks.judge(starts.part(*part), standing.part(*part))
         if goes_on:
             tick(int((end - standing.steps[slice(*part)].max()) * size))  # what nobody has to do any more
 

@@ -27,7 +27,7 @@ class Memory:
         self.standing = Standing.begin(plan, starts)
         self.logs = self.standing.logs(plan)
         if plan.every:
-            self.block.rows[:, 0] = self.standing.at
+            self.block.rows[:, 0] = plan.row.kept(self.standing.at)
 
     def done(self) -> int:
         return 0
@@ -43,10 +43,10 @@ class Memory:
         plan, standing, rows = self.plan, self.standing, self.block.rows
         if not plan.many:
             rows = rows[:, : standing.rows(plan)]
-            rows[0, -1] = standing.at[0]
+            rows[0, -1] = plan.row.kept(standing.at[0])
             return rows
         ended = np.flatnonzero(standing.steps == plan.steps) if plan.every else slice(None)
-        rows[ended, -1] = standing.at[ended]
+        rows[ended, -1] = plan.row.kept(standing.at[ended])
         return rows
 
 

@@ -14,13 +14,14 @@ from leastaction.backends.rows import Row
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.matrices import chosen_dofs
-from leastaction.methods import Branch, Galerkin, Method, with_branch
+from leastaction.methods import Branch, Galerkin, Method, RungeKutta4, with_branch
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.pace import Paced, paced
 from leastaction.run.checks import check_times, count_steps, number, positive
 from leastaction.run.reductions import Reduction, wanted
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
+from leastaction.sums import Sum
 from leastaction.systems import System
 
 ENDLESS = 2**52  # steps of a run that an event ends
@@ -112,8 +113,14 @@ def plan_run(
 
     most   steps of a run with a pace until t_end: it ends after so many, wherever it is
     """
-    if not isinstance(system, Lagrangian | Quadratic):
-        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
+    if not isinstance(system, Lagrangian | Quadratic | Sum):
+        raise TypeError(
+            f"expected a system, as from la.Lagrangian(fn, n=…), la.Lagrangian.sum(terms, n=…) or la.Quadratic(M, K); "
+            f"got {system!r}"
+        )
+    if isinstance(system, Sum):
+        more = digits is not None or pace is not None or bool(tangent or events or reduce)
+        system = _as_needed(system, method_named(method), more)
     arithmetic = reals(digits)
     if allow_unstable and not system.linear:
         raise ValueError("allow_unstable= is for Quadratic systems: of others no step is refused before it is tried")
@@ -132,7 +139,7 @@ def plan_run(
             check_pace(method_named(method), reduce, events, t_end, many)
         plan = Plan(
             system=system,
-            method=_method(system, method, branch, bool(reduce or events)),
+            method=_method(system, method, branch, bool(events)),
             reals=arithmetic,
             t0=t0,
             h=h if pace is None else asked,
@@ -156,6 +163,11 @@ def plan_run(
         if plan.events is not None:
             check_events_begin(plan.events, plan.t0, starts)
         return plan, starts
+
+
+def _as_needed(system: Sum, method: Method, written_out: bool) -> Sum | Lagrangian:
+    """The sum itself, or its Lagrangian written out where more is asked than sums over rows know."""
+    return system.expanded() if written_out or not isinstance(method, Galerkin) else system
 
 
 def check_pace(method: Method, reduce: Any, events: Any, t_end: Any, many: bool) -> None:
@@ -200,14 +212,14 @@ def _method(system: System, method: str | Method, branch: Branch, watched: bool)
     chosen = method_named(method)
     if branch != "followed":
         chosen = with_branch(chosen, branch)
-    if not isinstance(chosen, Galerkin) or chosen.branch == "followed":
+    if chosen.branch == "followed":
         return chosen
     if system.linear:
         raise ValueError("the equations of a Quadratic system are linear and have one root: leave branch= out")
     if watched:
         raise ValueError(
-            "events= and reduce= find crossings by steps of other lengths, whose roots are followed from h → 0: leave "
-            "them out with branch='any', or compute them from the stored states"
+            "events= are found by steps of other lengths, whose roots are followed from h → 0: leave them out with "
+            "branch='any', or compute them from the stored states"
         )
     return chosen
 
@@ -216,7 +228,7 @@ def check_constraints(system: System, method: Method) -> None:
     """Refuse what is not reached where constraints hold."""
     if not system.m:
         return
-    if not isinstance(method, Galerkin):
+    if isinstance(method, RungeKutta4):
         raise ValueError(
             f"{method.name} has no multipliers: on the equations of the accelerations its steps would drift off the "
             "constraints. Take a member of the Galerkin family, such as 'simpson' or 'P3N3Q6Gau'"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends import status
 from leastaction.events import GROWING, Log
+from leastaction.run.balance import columns
 
 if TYPE_CHECKING:
     from leastaction.backends.stepper import Stepper
@@ -45,8 +46,9 @@ class Standing:
     status      COMPLETE as long as nothing has ended a trajectory before its time
     steps       done by each; those in lanes that go on have done equally many
     iterations  and steps solved by continuation: what the solver has spent on each
-    at          the states they have come to, as rows have them, (B, width)
+    at          the whole states that they have come to, with the derivatives carried, (B, whole_width)
     energy      lowest and highest, (B, 2), if they are watched
+    balance     of the energy, (B, 6), where it ought to be constant: see `run.balance`
     state       all that the steps to come depend on, as the steppers left it; empty before the first step
     told        of one trajectory alone: what its stepper has to say, by name
     """
@@ -57,6 +59,7 @@ class Standing:
     continued: NDArray[np.int64]
     at: NDArray[Any]
     energy: FloatArray
+    balance: FloatArray
     state: dict[str, NDArray[Any]] = field(default_factory=dict)
     told: dict[str, Any] = field(default_factory=dict)
 
@@ -68,8 +71,9 @@ class Standing:
             steps=np.zeros(size, np.int64),
             iterations=np.zeros(size, np.int64),
             continued=np.zeros(size, np.int64),
-            at=np.full((size, plan.row.width), plan.reals.array(np.nan)[()]),
+            at=np.full((size, plan.row.whole_width), plan.reals.array(np.nan)[()]),
             energy=np.full((size, 2 if plan.energies else 0), np.nan),
+            balance=np.full((size, columns(plan)), np.nan),
         )
 
     @classmethod
@@ -77,8 +81,8 @@ class Standing:
         """Before the first step."""
         standing, row = cls.unknown(plan, len(starts)), plan.row
         standing.status[:] = starts.status
-        standing.at[:, : len(row.columns)] = np.concatenate([starts.q, starts.p], axis=1)[:, row.columns]
-        standing.at[:, len(row.columns) :] = plan.reals.array(row.directions().ravel())
+        standing.at[:, : 2 * row.n] = np.concatenate([starts.q, starts.p], axis=1)
+        standing.at[:, 2 * row.n :] = plan.reals.array(row.directions().ravel())
         return standing
 
     def found(self) -> dict[str, NDArray[Any]]:

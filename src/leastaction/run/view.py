@@ -61,7 +61,7 @@ def view(disk: Disk) -> View:
             )
         if checkpoint is None:
             standing.at[begin:end] = Standing.begin(disk.plan, disk.starts.part(begin, end)).at
-            held.append((0, standing.at[begin:end, None][:, : int(disk.plan.regular(0))]))
+            held.append((0, disk.plan.row.kept(standing.at[begin:end, None])[:, : int(disk.plan.regular(0))]))
             ended = False
             continue
         here = standing_of(checkpoint)
@@ -104,7 +104,7 @@ def _states(
         values[~rows_there(plan, part, first, end)] = missing
         if end == kept and kept > int(plan.regular(plan.steps if plan.many else int(standing.steps[0]))):
             last = _ended(plan, part)
-            values[last, -1] = plan.row.part(name, part.at)[last]
+            values[last, -1] = plan.row.part(name, plan.row.kept(part.at))[last]
         return values
 
     label = f"{name} of {disk.archive.path.name}"

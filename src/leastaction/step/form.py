@@ -106,6 +106,26 @@ class Term:
     at: Literal["nodes", "controls"] = "nodes"
 
 
+@dataclass(frozen=True, eq=False)
+class Summand:
+    """A small system that stands for many: its Programs are applied to every row of a table of coordinates, and added.
+
+    L, values, node   (t, q, v, params) of the few coordinates of a row ↦ L; f, m; and f, m with their derivatives
+    force             ↦ the part F of f that does not come from L, or None
+    rows              (R, k), the coordinates of each row
+    first, pitch      (P,), where among the system's parameters those of row 0 are, and how much further on those of the
+                      next row: 0 where all rows share one
+    """
+
+    L: Program
+    values: Program
+    node: Program
+    force: Program | None
+    rows: NDArray[np.int64]
+    first: NDArray[np.int64]
+    pitch: NDArray[np.int64]
+
+
 @dataclass(frozen=True)
 class End:
     """Where a step ends that has constraints: the equations e = p⁻ and c = 0 for v and μ.

@@ -70,7 +70,7 @@ def check_header(header: Mapping[str, Any]) -> None:
     if entry(header, "output") is not None:
         output = [integer(dof, "output", 0, n - 1) for dof in listing(header["output"], "output")]
         checked_output(np.array(output, np.int64), n)
-    if "program" not in header and not isinstance(entry(header, "sparse"), bool):
+    if not {"program", "terms"} & set(header) and not isinstance(entry(header, "sparse"), bool):
         raise ValueError("sparse must be true or false")
 
 

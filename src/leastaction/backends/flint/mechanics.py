@@ -54,9 +54,17 @@ class Mechanics:
         """v with ∂L/∂v(q, v) = p, at one point (n,) or many (K, n)."""
         return self._each(self._velocity, q, p, t)
 
+    def value(self, q: Mpfs, v: Mpfs, t: Any) -> Any:
+        """L, at one point (n,) or many (K, n)."""
+        return self._each(lambda s, a, b: self._value(s, *a, *b), q, v, t)[..., 0]
+
     def energy(self, q: Mpfs, p: Mpfs, t: Any, params: Any = None) -> Any:
         """E = p·v − L, at one point (n,) or many (K, n)."""
         return self._each(self._energy, q, p, t)[..., 0]
+
+    def force(self, q: Mpfs, v: Mpfs, t: Any) -> Mpfs:
+        """f = ∂L/∂q + F, at one point (n,) or many (K, n)."""
+        return self._each(self.force_balls, q, v, t)
 
     def external_force(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
         """F, at one point (n,) or many (K, n)."""

@@ -63,7 +63,7 @@ class Run(Alone, ABC):
 
     def at(self) -> Mpfs:
         with flint_bits(self.bits):
-            return self._stored()[None]
+            return mpfs(self.now())[None]
 
     def state(self) -> dict[str, NDArray[Any]]:
         return {name: array[None] for name, array in self.saved().items()}

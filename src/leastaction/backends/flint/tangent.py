@@ -74,8 +74,8 @@ class GalerkinTangent(GalerkinStepper):
         settled = None if self._ending is None else self._settled(t, solution.z, at.impulse)
         super()._take(t, solution)
         if self._ending is not None and settled is not None:
-            end = (t + self._h).mid()
-            self._D = self._ending.carried(end, self._q, settled, self._D, self.done + 1, self._P)
+            end, when = (t + self._h).mid(), self.done + self._offset + self._part
+            self._D = self._ending.carried(end, self._q, settled, self._D, when, self._P)
 
     def _carry(self, sweep: Sweep, at: Linearised) -> Any:
         """D after the step whose equations are linearised at its solution."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, inner, lift, outer, repeated, restart, tables
 from leastaction.backends.fused.mass import Mass, mass_of
-from leastaction.backends.fused.newton import iteration, newton
+from leastaction.backends.fused.newton import Iteration, iteration, newton
 from leastaction.backends.fused.settling import settling
 from leastaction.backends.fused.work import chord_length, newton_length, newton_work, work
 from leastaction.program import Builder, Program, Value
@@ -26,6 +26,7 @@ Blocks = list[tuple[str, int]]
 # Beyond these, whole-step code costs more to compile and to fetch than it saves.
 MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
+MOST_HELD = 40  # unknowns of a step with constraints
 FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes
 MOST_CHORDS = 40
 
@@ -53,10 +54,9 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     if step.end is not None and not step.end.linear:
         return None
     mass = mass_of(step) if soft and not step.multipliers else None
-    has_newton = newton_length(step) <= MOST_INSTRUCTIONS
-    if not has_newton and (mass is None or chord_length(step, mass) > MOST_CHORD_INSTRUCTIONS):
+    one = _newton(step)
+    if one is None and (mass is None or chord_length(step, mass) > MOST_CHORD_INSTRUCTIONS):
         return None
-    one = iteration(step) if has_newton else None
     n, N = step.n, step.s * (step.n + step.multipliers)
     blocks = [
         ("t", 1), ("h", 1), ("params", step.params), ("alive", 1),
@@ -88,6 +88,16 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     if step.end is not None:
         kernels["settle"] = settling(step, blocks)
     return StepPrograms(kernels, min(chords, MOST_CHORDS))
+
+
+def _newton(step: Step) -> Iteration | None:
+    """Newton's iteration, if it is short enough. With multipliers most of the matrix is zero: its length is counted."""
+    if not step.multipliers:
+        return iteration(step) if newton_length(step) <= MOST_INSTRUCTIONS else None
+    if step.s * (step.n + step.multipliers) > MOST_HELD:
+        return None
+    one = iteration(step)
+    return one if len(one.first.code) <= MOST_CHORD_INSTRUCTIONS else None
 
 
 def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | None:

@@ -43,6 +43,21 @@ def call_kernel(typing_context, address, inputs, outputs, work):
 
 
 @intrinsic
+def call_strip(typing_context, address, t, q, v, f, m, table, count, given, pitch, common):
+    """Call the loop over rows at an integer address, whose table is at another one; see `kernel.strips`."""
+
+    def codegen(context, builder, signature, arguments):
+        address, *given = arguments
+        given[5] = builder.inttoptr(given[5], ir.IntType(64).as_pointer())
+        function = ir.FunctionType(ir.VoidType(), [argument.type for argument in given])
+        builder.call(builder.inttoptr(address, function.as_pointer()), given)
+        return context.get_dummy_value()
+
+    integer = types.intp
+    return types.void(integer, types.float64, q, v, f, m, integer, integer, given, integer, common), codegen
+
+
+@intrinsic
 def call_run(typing_context, address, I, D, place, states, Y, counts, stored, scratch, tangent, looks):
     """Call the loop `run.run` at an integer address, its arrays given by their addresses."""
 
@@ -218,7 +233,17 @@ def _called(name, count):
     return make
 
 
-_absolute, _larger = _called("fabs", 1), _called("maxnum", 2)
+_absolute, _larger, _fused = _called("fabs", 1), _called("maxnum", 2), _called("fma", 3)
+
+
+@intrinsic
+def fused(typing_context, x, y, z):
+    """x y + z, rounded once: the same bits wherever it stands, while the compiler may fuse products and sums or not."""
+
+    def codegen(context, builder, signature, arguments):
+        return _fused(builder, arguments)
+
+    return _vector(_vector, _vector, _vector), codegen
 
 
 @intrinsic

@@ -18,11 +18,10 @@ next_place, tolerance = native(next_place_in_python), native(tolerance_in_python
 @native
 def single(S, I, D, start, h):
     """S.z and S.impulse ← those of the step of length h from (t, q, p); whether it could be solved."""
-    n = S.n
     S.t[0] = start[0]
-    for j in range(n):
-        S.q[j], S.p[j] = start[1 + j], start[1 + n + j]
-    if not uniform(S, h):
+    for j in range(S.coordinates):
+        S.q[j], S.p[j] = start[1 + j], start[1 + S.coordinates + j]
+    if not uniform(S, I, D, h):
         return False
     status, _, _ = alone(S, I, D, h, True, False)
     return status == GOING_WELL
@@ -42,13 +41,14 @@ def polynomials(I, D, place, count, lengths, starts, params, z, impulses):
     Those of a step that cannot be solved stay as they are.
     """
     S = read_solver(I, D, place)
-    n, s = S.n, S.s
+    n, s, across = S.coordinates, S.s, S.across
     for k in range(count):
         _set_params(S, at(params, k * S.params))
         if single(S, I, D, at(starts, k * (1 + 2 * n)), lengths[k]):
             for j in range(n):
+                c, e = j // across, j % across
                 for v in range(s):
-                    z[(k * s + v) * n + j] = S.z[j * S.stride + v]
+                    z[(k * s + v) * n + j] = S.z[c * S.stride + v * across + e]
                 impulses[k * n + j] = S.impulse[j]
 
 
@@ -60,7 +60,7 @@ def events(I, D, place, kernel, count, lengths, starts, params, which, places, v
     A step that cannot be solved gives NaN.
     """
     S = read_solver(I, D, place)
-    n = S.n
+    n = S.coordinates
     for k in range(count):
         start, h, e = at(starts, k * (1 + 2 * n)), lengths[k], which[k]
         x, f, state = at(places, 4 * k), at(values, 4 * k), at(states, k * 2 * n)
@@ -90,13 +90,13 @@ def events(I, D, place, kernel, count, lengths, starts, params, which, places, v
 @native
 def _value(S, I, D, kernel, start, h, x, state, e, look, g, work):
     """The event function e at the end of a step of length x h, which is `state`."""
-    n = S.n
+    n, across = S.coordinates, S.across
     for j in range(2 * n):
         state[j] = start[1 + j]
     if x != 0.0:
         if single(S, I, D, start, x * h):
             for j in range(n):
-                state[j] += S.z[j * S.stride + S.s - 1]
+                state[j] += S.z[j // across * S.stride + (S.s - 1) * across + j % across]
                 state[n + j] += S.impulse[j]
         else:
             for j in range(2 * n):

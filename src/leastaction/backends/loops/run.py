@@ -16,8 +16,10 @@ from leastaction.backends.layout import (
     STATUS,
     STEPS,
 )
+from leastaction.backends.loops.explicit import add_exactly, come_back, keep, leap
 from leastaction.backends.loops.machine import (
     W,
+    add,
     at,
     call_kernel,
     div,
@@ -35,24 +37,30 @@ from leastaction.backends.loops.machine import (
     where,
 )
 from leastaction.backends.loops.solver import (
+    ALIKE,
     DOUBT,
     ENDED,
     GOOD,
     KEEP,
     LEFT,
+    QUIET,
+    REACHING,
     SOLVED,
     alone,
     begin,
     chord,
+    level,
     prepare,
     put,
     set_mass,
     still,
+    swift_begin,
+    swift_impulse,
 )
 from leastaction.backends.loops.solver import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.sweep import lanewise, read_solver, set_given, set_times
 from leastaction.backends.loops.tangent import carry, take_lane
-from leastaction.backends.status import GOING_WELL, SINGULAR
+from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.verdict import FORGETTING, GOING, REACH, TINY
 
 read_run = reader(RUN)
@@ -97,11 +105,29 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         prepare(S, I, D, h, False)
         set_given(S, I, D, S.soft, at(X, A.t * T), at(X, A.params * T))
         if S.constant == 1:
-            set_mass(S, at(X, A.t * T), at(X, A.q * T), at(X, A.z * T), at(X, A.params * T), h)
-    for k in range(first, end):
+            set_mass(S, I, D, at(X, A.t * T), at(X, A.q * T), at(X, A.z * T), at(X, A.params * T), h)
+    explicit, quick, k = S.explicit == 1 and A.check == 0, True, first
+    if explicit:
+        keep(A, S, X)
+        S.ahead[0] = 0
+        S.known[0] = 0
+    while k < end:
         if not _any(alive, L):
             return
-        if A.halted[group] != 0:
+        if explicit:
+            if not quick:
+                keep(A, S, X)
+            if not leap(S, I, D, A, X, quick and k + 1 < end and (k + 1) % A.every != 0):
+                come_back(A, S, X)
+                if quick:  # once more, more slowly, to the last step that can be done
+                    counts[lane * COUNTS + STEPS] -= k - first
+                    X[A.t] = A.start[0] + first * A.period[0]
+                    quick, k = False, first
+                    continue
+                counts[lane * COUNTS + STATUS] = NOT_FINITE
+                X[A.alive] = 0.0
+                return
+        elif A.halted[group] != 0:
             A.halted[group] = 0
         else:
             # A first step has no last one to be predicted from: the lane finds it by continuation, alone.
@@ -143,7 +169,9 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             counts[lane * COUNTS + STATUS] = SINGULAR
         for i in range(T):
             X[A.t * T + i] = A.start[0] + (k + 1) * A.period[0]
-        if A.fused == 1:
+        if explicit:
+            X[A.started] = 1.0
+        elif A.fused == 1:
             call_kernel(A.advance, X, Y, scratch)
         else:
             _advance(A, S, X)
@@ -156,6 +184,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                         own[j] = X[(A.q + A.kept_numbers[j]) * T + i]
                     for j in range(A.columns * 2 * n):
                         own[A.kept_count + j] = tangent[j]
+        k += 1
 
 
 @native
@@ -267,7 +296,7 @@ def _iterate_fused(A, X, Y, scratch):
 @native
 def _iterate(I, D, A, S, X):
     """Mass chords; lanes for which they do not do are in trouble, and begin with Newton for a while."""
-    L, n = A.lanes, A.n
+    L, n = A.lanes, S.n * S.across // A.lanes
     alive, trouble, rest = at(X, A.alive * L), at(X, A.trouble * L), at(X, A.rest * L)
     iterations, impulse = at(X, A.iterations * L), at(X, A.impulse * L)
     t, q, p, z = at(X, A.t * L), at(X, A.q * L), at(X, A.p * L), at(X, A.z * L)
@@ -286,7 +315,7 @@ def _iterate(I, D, A, S, X):
     if not wanted:
         return
     set_times(S, I, D, S.soft, t)
-    if S.constant == 0 and not set_mass(S, t, q, z, at(X, A.params * L), A.step[0]):
+    if S.constant == 0 and not set_mass(S, I, D, t, q, z, at(X, A.params * L), A.step[0]):
         for i in range(L):
             if A.active[i] != 0.0:
                 trouble[i] = 1.0
@@ -294,6 +323,8 @@ def _iterate(I, D, A, S, X):
     begin(S, z, at(X, A.scale * L))
     for i in range(S.components * S.stride * L):
         S.start[i] = z[i]
+    if S.swift == 1:
+        swift_begin(S, I, D, q, z)
     while wanted:
         chord(S, I, D, q, p, z, at(X, A.scale * L), at(X, A.reach * L), at(X, A.floor * L), A.active)
         wanted = False
@@ -301,9 +332,12 @@ def _iterate(I, D, A, S, X):
             if A.active[i] != 0.0:
                 good, ended = S.found[GOOD * L + i] != 0.0, S.found[ENDED * L + i] != 0.0
                 total = 0.0
-                for j in range(n):
-                    impulse[j * L + i] = S.impulse[j * L + i]
-                    total += S.impulse[j * L + i]
+                if S.swift == 0 or (ended and good):
+                    if S.swift == 1:
+                        swift_impulse(S, I, D, q, z)
+                    for j in range(n):
+                        impulse[j * L + i] = S.impulse[j * L + i]
+                        total += S.impulse[j * L + i]
                 if ended or S.found[KEEP * L + i] == 0.0 or S.seen[DOUBT * L + i] != 0.0:
                     A.active[i] = 0.0
                     iterations[i] = S.seen[SEEN_ITERATIONS * L + i]
@@ -336,6 +370,12 @@ def _alone(I, D, A, S, X, i, count):
         A.failure[0], A.failure[1], A.failure[2] = S.left[0], S.reached[0], float(spent)
         return
     A.undone[0] = max(A.undone[0], S.left[0])
+    if S.summed == 1:
+        for j in range(S.n * W):
+            X[A.impulse + j], X[A.floor + j] = S.impulse[j], S.floor[j]
+        for j in range(S.components * S.stride):
+            X[A.z + j] = S.z[j]
+        return
     for j in range(n):
         _write(A, X, A.impulse + j, i, S.impulse[j])
         X[A.floor * T + j * A.coordinate + i] = S.floor[j]
@@ -348,46 +388,66 @@ def _alone(I, D, A, S, X, i, count):
 
 
 @native
+def add_with_carry(x, carry, move, across, alive, lanes):
+    """x ← x + move, W numbers or one, with what rounding left over the last time (Knuth's two-sum)."""
+    if across == 1:
+        if alive[0] != 0.0:
+            a, b = x[0], move[0] + carry[0]
+            total = a + b
+            rounded = total - a
+            carry[0] = (a - (total - rounded)) + (b - rounded)
+            x[0] = total
+        return
+    if lanes == 1:
+        if alive[0] != 0.0:
+            add_exactly(x, carry, add(load(move), load(carry)))
+        return
+    on, a, old = load(alive), load(x), load(carry)
+    add_exactly(x, carry, add(load(move), load(carry)))
+    store(carry, where(on, load(carry), old))
+    store(x, where(on, load(x), a))
+
+
+@native
 def _advance(A, S, X):
     """From a step that is solved to the next: compensated sums, prediction, lengths, as `fused` has them."""
-    n, s, L, width = A.n, A.s, A.lanes, S.width
+    n, s, L, across, width = S.n, A.s, A.lanes, S.across, S.width
     row = width * W
     z, tiles = at(X, A.z * L), at(X, A.tiles * L)
     ok = splat(1.0) if L == 1 else load(at(X, A.alive * L))
     for j in range(2 * n):
-        end = at(z, j * row + (s - 1) * L) if j < n else at(X, (A.impulse + j - n) * L)
-        x, carry = at(X, (A.q + j) * L), at(X, (A.carry + j) * L)
-        for k in range(L):
-            if X[A.alive * L + k] != 0.0:
-                # Knuth's two-sum: what rounding leaves over is carried to the next step.
-                a, b = x[k], end[k] + carry[k]
-                total = a + b
-                rounded = total - a
-                carry[k] = (a - (total - rounded)) + (b - rounded)
-                x[k] = total
+        end = at(z, j * row + (s - 1) * across) if j < n else at(X, A.impulse * L + (j - n) * across)
+        add_with_carry(at(X, A.q * L + j * across), at(X, A.carry * L + j * across), end, across, at(X, A.alive * L), L)
     count = s + 2 + S.memory  # numbers of a tile
     for e in range(S.candidates):
         store(at(A.errors, e * W), splat(0.0))
     # A tile is one coordinate of W trajectories, or W coordinates of one.
-    tile_count = n if L > 1 else (n + W - 1) // W
+    tile_count = n if across > 1 else (n + W - 1) // W
     for j in range(n):
         longest = splat(TINY)
-        before = lanewise(at(X, A.length * L), j, L)
+        before = lanewise(at(X, A.length * L), j, across)
         for v in range(width):
             longest = larger(longest, size_of(load(at(z, j * row + v * W))))
-        if L == 1:
+        if across == 1:
             longest = largest_of(longest)
         limit = larger(longest, mul(splat(FORGETTING), before))
-        put(at(X, A.length * L), j, L, limit)
-        floor = still(lanewise(at(X, A.floor * L), j, L), limit)
-        put(at(X, A.floor * L), j, L, floor)
+        put(at(X, A.length * L), j, across, limit)
+        floor = lanewise(at(X, A.floor * L), j, across)
+        if S.summed == 1:
+            floor = larger(floor, mul(splat(QUIET), add(size_of(load(at(X, A.q + j * W))), longest)))
+        floor = still(floor, limit)
+        put(at(X, A.floor * L), j, across, floor)
         ahead = splat(0.0)
         for v in range(s):
-            ahead = fma(splat(S.slope[v]), lanewise(at(z, j * row), v, L), ahead)
+            ahead = fma(splat(S.slope[v]), lanewise(at(z, j * row), v, across), ahead)
         reach = larger(larger(mul(splat(REACH), limit), mul(splat(GOING), size_of(ahead))), floor)
-        put(at(X, A.reach * L), j, L, where(ok, reach, lanewise(at(X, A.reach * L), j, L)))
-        unit = div(splat(1.0), limit)
-        if L == 1:
+        put(at(X, A.reach * L), j, across, where(ok, reach, lanewise(at(X, A.reach * L), j, across)))
+    if S.summed == 1:
+        level(S, at(X, A.length), ALIKE)
+        level(S, at(X, A.reach), REACHING)
+    for j in range(n):
+        unit = div(splat(1.0), lanewise(at(X, A.length * L), j, across))
+        if across == 1:
             tile, k = at(tiles, (j // W) * count * W), j % W
             for v in range(s):
                 tile[v * W + k] = z[j * row + v]
@@ -416,7 +476,7 @@ def _advance(A, S, X):
         store(at(tile, s * W), choice)
         call_kernel(S.propose, tile, S.scaled, S.work)
     for j in range(n):
-        if L == 1:
+        if across == 1:
             tile, k = at(tiles, (j // W) * count * W), j % W
             for v in range(s):
                 z[j * row + v] = tile[v * W + k]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from leastaction.backends.layout import SOLVER, TERM
 from leastaction.backends.loops.machine import W, add, at, call_kernel, fma, load, mul, native, reader, splat, store
+from leastaction.backends.loops.strips import add_rows
 
 TERM_SIZE = len(TERM.fields)
 
@@ -15,9 +16,11 @@ read_solver = reader(SOLVER)
 
 
 @native
-def lanewise(x, i, lanes):
-    """The i-th number of every trajectory as a vector: the same number W times if there is one trajectory alone."""
-    if lanes == 1:
+def lanewise(x, i, across):
+    """The i-th number of W trajectories, or W coordinates from the i-th vector of them, as a vector; the i-th number W
+    times where the points of one trajectory's step lie side by side.
+    """
+    if across == 1:
         return splat(x[i])
     return load(at(x, i * W))
 
@@ -34,11 +37,11 @@ def set_step(S, I, D, first, h):
             gather, scatter = at(T.raw, 2 * r + a * r * s), at(T.raw, 2 * r + (3 + a) * r * s)
             for v in range(s):
                 for c in range(T.groups * W):
-                    i = min(c, r - 1) if S.lanes == 1 else c // W
+                    i = min(c, r - 1) if S.across == 1 else c // W
                     T.A[(a * s + v) * T.groups * W + c] = gather[i * s + v]
             for i in range(r):
                 for c in range(S.width * W):
-                    v = c if S.lanes == 1 else c // W
+                    v = c if S.across == 1 else c // W
                     T.E[(a * r + i) * S.width * W + c] = scatter[i * s + v] if v < s else 0.0
 
 
@@ -68,7 +71,7 @@ def set_given(S, I, D, first, t, params):
             point = at(T.point, g * T.inputs * W)
             for k in range(W):
                 if T.time >= 0:
-                    i = min(g * W + k, T.points - 1) if S.lanes == 1 else g
+                    i = min(g * W + k, T.points - 1) if S.across == 1 else g
                     point[T.time * W + k] = t[0 if S.lanes == 1 else k] + T.raw[i]
                 if T.params >= 0:
                     for j in range(S.params):
@@ -83,70 +86,88 @@ def set_times(S, I, D, first, t):
         if T.time >= 0:
             for g in range(T.groups):
                 for k in range(W):
-                    i = min(g * W + k, T.points - 1) if S.lanes == 1 else g
+                    i = min(g * W + k, T.points - 1) if S.across == 1 else g
                     T.point[(g * T.inputs + T.time) * W + k] = t[0 if S.lanes == 1 else k] + T.raw[i]
 
 
 @native
 def sweep(S, I, D, first, slopes, q, p, z):
     """S.R ← the equations, S.impulse ← the impulse at z; with `slopes` derivatives stand behind the terms' values."""
-    lanes, s, row = S.lanes, S.s, S.width * W
+    across, s, row = S.across, S.s, S.width * W
     for c in range(S.components * S.width):
         store(at(S.R, c * W), splat(0.0))
-    for c in range(S.n * lanes):
+    for c in range(S.n * across):
         S.impulse[c] = 0.0
     for e in range(S.term_count):
         T = read_term(I, D, first + e * TERM_SIZE)
         _gather(S, T, q, z)
         outputs, kernel = (T.slope_outputs, T.slopes) if slopes else (T.outputs, T.kernel)
         for g in range(T.groups):
-            call_kernel(kernel, at(T.point, g * T.inputs * W), at(T.values, g * outputs * W), S.work)
+            point, values = at(T.point, g * T.inputs * W), at(T.values, g * outputs * W)
+            if S.summed == 0:
+                call_kernel(kernel, point, values, S.work)
+            else:
+                add_up(S, T, I, D, point, values)
         scatter_values(S, T, T.values, outputs)
     for c in range(S.n):  # p comes last
-        end = at(S.R, c * row + (s - 1) * lanes)
-        for k in range(lanes):
-            end[k] -= p[c * lanes + k]
+        end = at(S.R, c * row + (s - 1) * across)
+        for k in range(across):
+            end[k] -= p[c * across + k]
+
+
+@native
+def add_up(S, T, I, D, point, values):
+    """The values at a point ← the sums over all rows; each array has a vector more, for rows that there are not."""
+    room = (S.n + 1) * W
+    for c in range(T.outputs):
+        store(at(values, c * W), splat(0.0))
+    q, v = at(point, W), at(point, W + room)
+    add_rows(I, D, T.parts, T.part_count, point[0], q, v, values, at(values, room))
 
 
 @native
 def _gather(S, T, q, z):
-    lanes, s, groups = S.lanes, S.s, T.groups
+    across, s, groups = S.across, S.s, T.groups
     for w in range(T.gathers):
-        place, c, a, based = T.gather[4 * w], T.gather[4 * w + 1], T.gather[4 * w + 2], T.gather[4 * w + 3]
-        row = at(z, c * S.width * W)
-        for g in range(groups):
-            total = splat(0.0)
-            column = at(T.A, a * s * groups * W + g * W)
-            for v in range(s):
-                total = fma(load(at(column, v * groups * W)), lanewise(row, v, lanes), total)
-            if based == 1:
-                total = add(lanewise(q, c, lanes), total)
-            store(at(T.point, (g * T.inputs + place) * W), total)
+        first, begin, a, based = T.gather[5 * w], T.gather[5 * w + 1], T.gather[5 * w + 2], T.gather[5 * w + 3]
+        for e in range(T.gather[5 * w + 4]):
+            place, c = first + e, begin + e
+            row = at(z, c * S.width * W)
+            for g in range(groups):
+                total = splat(0.0)
+                column = at(T.A, a * s * groups * W + g * W)
+                for v in range(s):
+                    total = fma(load(at(column, v * groups * W)), lanewise(row, v, across), total)
+                if based == 1:
+                    total = add(lanewise(q, c, across), total)
+                store(at(T.point, (g * T.inputs + place) * W), total)
 
 
 @native
 def scatter_values(S, T, values, outputs):
     """Add a term's values to the equations and to the impulse."""
-    lanes, r, width = S.lanes, T.points, S.width
+    across, r, width = S.across, T.points, S.width
     for w in range(T.scatters):
-        value, c, b = T.scatter[3 * w], T.scatter[3 * w + 1], T.scatter[3 * w + 2]
-        for i in range(r):
-            weight = T.raw[r + i] if b < 2 else 1.0
-            if lanes == 1:
-                S.scaled[i] = weight * values[((i // W) * outputs + value) * W + i % W]
-            else:
-                store(at(S.scaled, i * W), mul(splat(weight), load(at(values, (i * outputs + value) * W))))
-        if b == 0:
+        first, begin, b = T.scatter[4 * w], T.scatter[4 * w + 1], T.scatter[4 * w + 2]
+        for e in range(T.scatter[4 * w + 3]):
+            value, c = first + e, begin + e
             for i in range(r):
-                for k in range(lanes):
-                    S.impulse[c * lanes + k] += S.scaled[i * lanes + k]
-        for v in range(width):
-            place = at(S.R, (c * width + v) * W)
-            total = load(place)
-            column = at(T.E, (b * r * width + v) * W)
-            for i in range(r):
-                total = fma(load(at(column, i * width * W)), lanewise(S.scaled, i, lanes), total)
-            store(place, total)
+                weight = T.raw[r + i] if b < 2 else 1.0
+                if across == 1:
+                    S.scaled[i] = weight * values[((i // W) * outputs + value) * W + i % W]
+                else:
+                    store(at(S.scaled, i * W), mul(splat(weight), load(at(values, (i * outputs + value) * W))))
+            if b == 0:
+                for i in range(r):
+                    for k in range(across):
+                        S.impulse[c * across + k] += S.scaled[i * across + k]
+            for v in range(width):
+                place = at(S.R, (c * width + v) * W)
+                total = load(place)
+                column = at(T.E, (b * r * width + v) * W)
+                for i in range(r):
+                    total = fma(load(at(column, i * width * W)), lanewise(S.scaled, i, across), total)
+                store(place, total)
 
 
 @native

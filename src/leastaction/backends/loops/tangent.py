@@ -35,6 +35,12 @@ def take_lane(A, S, X, i):
     """The step that lane i is at, to the solver for one: where it begins, and z."""
     T, row = A.stride, S.stride
     S.t[0] = X[A.t * T + i]
+    if S.summed == 1:
+        for j in range(S.n * W):
+            S.q[j], S.p[j], S.reach[j], S.floor[j] = X[A.q + j], X[A.p + j], X[A.reach + j], X[A.floor + j]
+        for j in range(S.components * row):
+            S.z[j] = X[A.z + j]
+        return
     for j in range(A.n):
         S.q[j], S.p[j] = X[(A.q + j) * T + i], X[(A.p + j) * T + i]
         S.reach[j] = X[A.reach * T + j * A.coordinate + i]
@@ -88,7 +94,7 @@ def carry(I, D, A, S, X, k, tangent):
             d[j] += S.last[j * row + s - 1]
             d[n + j] += S.impulse[j]
         if A.end_slopes != 0:
-            settle_along(S, d, c - 2 * n, k + 1)
+            settle_along(S, d, c - 2 * n, k + A.offset[0] + h / A.period[0])
     return True
 
 
@@ -110,15 +116,17 @@ def _along(I, D, A, S, d, e, k, h):
         for g in range(groups * outputs):
             store(at(A.push, g * W), splat(0.0))
         for w in range(T.gathers):
-            place, c, a, based = T.gather[4 * w], T.gather[4 * w + 1], T.gather[4 * w + 2], T.gather[4 * w + 3]
-            for g in range(groups):
-                total = splat(d[c]) if based == 1 else splat(0.0)
-                column = at(T.A, a * s * groups * W + g * W)
-                for v in range(s):
-                    total = fma(load(at(column, v * groups * W)), splat(S.last[c * S.stride + v]), total)
-                if a == 1 and e == P and e >= 0:
-                    total = fma(splat(-1.0 / h), load(at(T.point, (g * T.inputs + place) * W)), total)
-                store(at(inputs, (g * T.inputs + place) * W), total)
+            first, begin, a, based = T.gather[5 * w], T.gather[5 * w + 1], T.gather[5 * w + 2], T.gather[5 * w + 3]
+            for o in range(T.gather[5 * w + 4]):
+                place, c = first + o, begin + o
+                for g in range(groups):
+                    total = splat(d[c]) if based == 1 else splat(0.0)
+                    column = at(T.A, a * s * groups * W + g * W)
+                    for v in range(s):
+                        total = fma(load(at(column, v * groups * W)), splat(S.last[c * S.stride + v]), total)
+                    if a == 1 and e == P and e >= 0:
+                        total = fma(splat(-1.0 / h), load(at(T.point, (g * T.inputs + place) * W)), total)
+                    store(at(inputs, (g * T.inputs + place) * W), total)
         for w in range(T.entries):
             value, row, column, pair = T.entry[4 * w], T.entry[4 * w + 1], T.entry[4 * w + 2], T.entry[4 * w + 3]
             out = n + row if T.pair[2 * pair] == 1 else row  # f, then m, or f, then g

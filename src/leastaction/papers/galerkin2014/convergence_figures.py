@@ -249,6 +249,7 @@ def _figure(number: str, title: str, draw: Callable[..., Drawing], problem: str,
 
 
 _HO, _KP = "Harmonic oscillator", "Kepler problem"
+_CROSSES = "crosses: roots that belong to no motion, as published"
 _ARITHMETIC = "float64; orders 8 and 10 with 32 digits"
 OSCILLATOR_FIGURES = [
     _figure("5.1", f"{_HO}: errors of PsNrQ2rGau over h ({_ARITHMETIC})", draw_errors, OSCILLATOR, "Gau"),
@@ -257,8 +258,8 @@ OSCILLATOR_FIGURES = [
     _figure("5.4", f"{_HO}: orders of PsNrQ2r−2Lob", draw_orders, OSCILLATOR, "Lob"),
 ]
 KEPLER_FIGURES = [
-    _figure("5.7", f"{_KP}: errors of PsNrQ2rGau over h", draw_errors, KEPLER, "Gau"),
+    _figure("5.7", f"{_KP}: errors of PsNrQ2rGau over h ({_CROSSES})", draw_errors, KEPLER, "Gau"),
     _figure("5.8", f"{_KP}: orders of PsNrQ2rGau", draw_orders, KEPLER, "Gau"),
-    _figure("5.9", f"{_KP}: errors of PsNrQ2r−2Lob over h", draw_errors, KEPLER, "Lob"),
+    _figure("5.9", f"{_KP}: errors of PsNrQ2r−2Lob over h ({_CROSSES})", draw_errors, KEPLER, "Lob"),
     _figure("5.10", f"{_KP}: orders of PsNrQ2r−2Lob", draw_orders, KEPLER, "Lob"),
 ]

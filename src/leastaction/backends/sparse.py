@@ -1,0 +1,103 @@
+"""Sparse matrices of a sum over rows: the pattern, the order of elimination, and the shifts of a step.
+
+All that depends on the pattern alone is done here, once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.fused.mass import inverse_of
+from leastaction.backends.layout import SPARSE
+from leastaction.backends.native import loop
+from leastaction.backends.records import Memory
+from leastaction.backends.summands import Blocks, padded
+from leastaction.kernel import native_lanes
+from leastaction.methods import Galerkin
+from leastaction.step.form import samples
+
+NARROW = 24  # entries beside the diagonal, up to which the order of Cuthill and McKee is as good as any
+
+
+def add_sparse(memory: Memory, blocks: Blocks, parts: dict[str, list[int]], method: Galerkin) -> int:
+    """Lay out the matrices of these blocks, m_v and perhaps f_q, and their factors; returns where the record is."""
+    n, s, W = blocks.n, method.s, native_lanes()
+    row, column = blocks.row, blocks.column
+    order = _order(n, row, column)
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n)
+    i, j = place[row], place[column]
+    mirror = np.searchsorted(blocks.keys, column * n + row)
+    above = np.flatnonzero(i <= j)
+    above = above[np.lexsort((i[above], j[above]))]
+    up = np.concatenate([[0], np.cumsum(np.bincount(j[above], minlength=n))]).astype(np.int64)
+    ui = np.ascontiguousarray(i[above])
+    parent, counts, mark = (np.zeros(n, np.int64) for _ in range(3))
+    loop("sparse.analyse")(n, up, ui, parent, counts, mark)
+    lp = np.concatenate([[0], np.cumsum(counts)])
+    fill, entries, upper = int(lp[-1]), len(row), len(above)
+    shifts = (
+        _shifts(method) if "f_q" in blocks.strips else {name: np.zeros((0, 2)) for name in ("gamma", "into", "out")}
+    )
+    count = len(shifts["gamma"])
+    table = samples(method)
+    room = padded(n)
+    return memory.add(
+        (SPARSE, {
+            "n": n, "entries": entries, "upper": upper, "fill": fill, "shifts": count,
+            **_where("stiffness", "stiffness_parts", parts.get("f_q", [])), **_where("masses", "mass_parts",
+            parts["m_v"]), "row": row, "column": column, "first": above, "second": mirror[above], "up": up, "ui": ui,
+            "order": order, "parent": parent, "lp": lp, "li": np.zeros(fill, np.int64),
+            **{name: np.zeros(n, np.int64) for name in ("next", "mark", "path", "stack")},
+            "K": entries + W, "M": entries + W, "A": 2 * upper, "L": (count + 1) * 2 * fill,
+            "pivot": (count + 1) * 2 * n, "y": 2 * n, "x": 2 * n, **shifts, "mean": table.w @ table.l,
+            "dz": room * s, "middle_q": room + W, "middle_v": room + W,
+        })
+    )  # fmt: skip
+
+
+def _where(first: str, count: str, places: list[int]) -> dict[str, int]:
+    return {first: places[0] if places else 0, count: len(places)}
+
+
+def _order(n: int, row: NDArray[np.int64], column: NDArray[np.int64]) -> NDArray[np.int64]:
+    """An order of elimination: that of Cuthill and McKee for narrow bands, else the least degree first."""
+    from scipy.sparse import csc_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    ones = csc_array((np.ones(len(row)), (row, column)), shape=(n, n))
+    narrow = reverse_cuthill_mckee(ones.tocsr(), symmetric_mode=True).astype(np.int64)
+    place = np.empty(n, np.int64)
+    place[narrow] = np.arange(n)
+    if len(row) == 0 or np.abs(place[row] - place[column]).max() <= NARROW:
+        return narrow
+    from scipy.sparse.linalg import splu
+
+    degree = np.bincount(row, minlength=n)
+    dominant = csc_array((np.where(row == column, 2.0 * degree[row], -1.0), (row, column)), shape=(n, n))
+    lu = splu(dominant, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    order = np.empty(n, np.int64)
+    order[np.asarray(lu.perm_c)] = np.arange(n)
+    return order
+
+
+def _shifts(method: Galerkin) -> dict[str, Any]:
+    """γ, and what takes equations to right-hand sides and solutions to increments; see `loops.solver.by_shifts`."""
+    table = samples(method)
+    inverse = inverse_of(method)
+    ends = table.l.copy()
+    ends[:, -1] -= 1.0
+    B = (ends.T * table.w) @ table.l
+    gamma, V = np.linalg.eig(inverse @ B)
+    into = np.linalg.solve(V, inverse.astype(V.dtype))
+    keep = gamma.imag >= 0
+    out = V[:, keep] * np.where(gamma.imag > 0, 2.0, 1.0)[keep]
+    return {name: _parts(x) for name, x in (("gamma", gamma[keep]), ("into", into[keep]), ("out", out))}
+
+
+def _parts(x: NDArray[Any]) -> NDArray[np.float64]:
+    """Real and imaginary parts, side by side."""
+    return np.stack([x.real, x.imag], axis=-1)

@@ -1,0 +1,389 @@
+"""Sums over rows of tables: the strips of each term, laid out for the native loops, and what is summed at one point.
+
+Numbers of all coordinates lie one after the other in arrays of `padded(n)` and one vector more: what a strip's last
+vector lacks in rows is gathered from there and added there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.layout import PART
+from leastaction.backends.native import loop
+from leastaction.backends.records import Memory
+from leastaction.backends.tables import Part, cut
+from leastaction.kernel import Native, Strip, Write, compile_strip, native_lanes
+from leastaction.program import Builder, Program
+from leastaction.step.form import Summand
+
+FloatArray = NDArray[np.float64]
+MOST_ITERATIONS = 50
+ZERO = ("const", 0.0)
+
+
+def padded(n: int) -> int:
+    """n, rounded up to whole vectors."""
+    W = native_lanes()
+    return -(-n // W) * W
+
+
+@dataclass(frozen=True, eq=False)
+class Strips:
+    """One Program over the rows of one table: kernels, tables, and whose parameters they need."""
+
+    summand: Summand
+    parts: tuple[Part, ...]
+    kernels: tuple[Native, ...]
+
+    @classmethod
+    def of(
+        cls,
+        summand: Summand,
+        program: Program,
+        writes: Sequence[Write],
+        n: int,
+        further: NDArray[np.int64] | None = None,
+        places: int = 0,
+    ) -> Strips:
+        """The strips of a program whose numbers are added where `writes` says.
+
+        Columns `further`, behind the coordinates, name other places, of which there are so many.
+        """
+        table, nowhere = summand.rows, np.full(summand.rows.shape[1], padded(n))
+        if further is not None:
+            table = np.concatenate([table, further], axis=1)
+            nowhere = np.concatenate([nowhere, np.full(further.shape[1], places)])
+        parts = tuple(cut(table, nowhere))
+        own = tuple((summand.pitch > 0).tolist())
+        kernels = [compile_strip(Strip(program, tuple(writes), own, table.shape[1], part.pattern)) for part in parts]
+        return cls(summand, parts, tuple(kernels))
+
+    def lay_out(self, memory: Memory) -> list[int]:
+        """The records of the parts, in this memory: where they are."""
+        own, common = self.summand.pitch > 0, self.summand.pitch == 0
+        places = []
+        for part, kernel in zip(self.parts, self.kernels, strict=True):
+            size = len(part.rows)
+            places.append(
+                memory.add(
+                    (PART, {
+                        "kernel": kernel.address, "table": part.table.ctypes.data, "count": part.count, "pitch": size,
+                        "given": int(own.sum()) * size, "common": int(common.sum()),
+                    })
+                )
+            )  # fmt: skip
+        return places
+
+    def give(self, memory: Memory, places: Sequence[int], params: FloatArray) -> None:
+        """The parameters, where the strips read them."""
+        first, pitch = self.summand.first, self.summand.pitch
+        for part, place in zip(self.parts, places, strict=True):
+            memory.array(place, "common")[:] = params[first[pitch == 0]]
+            rows = np.maximum(part.rows, 0)  # a vector that is not full repeats some row's
+            given = memory.array(place, "given")
+            for k, (a, b) in enumerate(zip(first[pitch > 0].tolist(), pitch[pitch > 0].tolist(), strict=True)):
+                given[k * len(rows) : (k + 1) * len(rows)] = params[a + b * rows]
+
+
+def gradient_strips(n: int, summands: Sequence[Summand], *blocks: str) -> list[Strips]:
+    """The strips of f, m or both, of all terms that have them."""
+    found = []
+    for summand in summands:
+        values = summand.values
+        outputs, writes = [], []
+        for block in blocks:
+            for c, k in enumerate(values.output(block)):
+                if values.code[k] != ZERO:
+                    outputs.append(k)
+                    writes.append(Write(block, c))
+        if outputs:
+            found.append(Strips.of(summand, values.with_outputs(all=outputs), writes, n))
+    return found
+
+
+class Evaluation:
+    """Strips with memory of their own, to be called from Python."""
+
+    def __init__(self, n: int, strips: Sequence[Strips], sizes: tuple[int, int]) -> None:
+        self.n, self.strips, self.sizes = n, strips, sizes
+        self.memory = Memory()
+        self.places = [one.lay_out(self.memory) for one in strips]
+        flat = [place for own in self.places for place in own]
+        self.first, self.count = (flat[0] if flat else 0), len(flat)
+        self.memory.finish()
+        self._params: FloatArray | None = None
+
+    def __call__(self, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What is added to the two arrays at this point."""
+        if self._params is None or not np.array_equal(self._params, params):
+            for one, places in zip(self.strips, self.places, strict=True):
+                one.give(self.memory, places, params)
+            self._params = params.copy()
+        W, room = native_lanes(), padded(self.n)
+        Q, V = np.zeros(room + W), np.zeros(room + W)
+        Q[: self.n], V[: self.n] = q, v
+        f, m = (np.zeros(padded(size) + W) for size in self.sizes)
+        memory = self.memory
+        loop("strips.evaluate")(memory.I, memory.D, self.first, self.count, np.array([float(t)]), Q, V, f, m)
+        return f[: self.sizes[0]], m[: self.sizes[1]]
+
+
+class Blocks:
+    """Matrices that are sums over rows: blocks of derivatives, as m_v, at the coordinates of each row, on one pattern.
+
+    row, column   of each entry that may not be zero, by rows; the pattern is symmetric and has the diagonal
+    diagonal      there are no others
+    """
+
+    def __init__(self, n: int, summands: Sequence[Summand], *blocks: str) -> None:
+        self.n = n
+        local = {block: [_entries(summand.node, block) for summand in summands] for block in blocks}
+        self.diagonal = all(a == b for own in local.values() for entries in own for a, b, _ in entries)
+        keys = {
+            (block, e): np.stack([summand.rows[:, a] * n + summand.rows[:, b] for a, b, _ in own[e]], axis=1)
+            for block, own in local.items()
+            for e, summand in enumerate(summands)
+            if own[e]
+        }
+        self.keys = np.arange(n) * (n + 1)
+        if not self.diagonal:
+            found = _distinct(np.concatenate([self.keys, *(key.ravel() for key in keys.values())]))
+            self.keys = _distinct(np.concatenate([found, found % n * n + found // n]))
+        self.row, self.column = self.keys // n, self.keys % n
+        self.strips: dict[str, list[Strips]] = {block: [] for block in blocks}
+        for (block, e), key in keys.items():
+            own, summand = local[block][e], summands[e]
+            k = summand.rows.shape[1]
+            program = summand.node.with_outputs(all=[value for _, _, value in own])
+            writes = [Write("f", k + i) for i in range(len(own))]
+            self.strips[block].append(
+                Strips.of(summand, program, writes, n, np.searchsorted(self.keys, key), len(self.keys))
+            )
+        self.constant = not any(summand.node.depends(block, "t", "q", "v") for block in blocks for summand in summands)
+
+    @cached_property
+    def _evaluations(self) -> dict[str, Evaluation]:
+        return {block: Evaluation(self.n, strips, (len(self.keys), 1)) for block, strips in self.strips.items()}
+
+    def entries(self, block: str, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> FloatArray:
+        """The entries of a block at a point."""
+        return self._evaluations[block](t, q, v, params)[0]
+
+    def matrix(self, block: str, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> Any:
+        """The matrix at a point: its diagonal, if that is all, or a sparse array."""
+        entries = self.entries(block, t, q, v, params)
+        if self.diagonal:
+            return entries
+        from scipy.sparse import csc_array
+
+        return csc_array((entries, (self.row, self.column)), shape=(self.n, self.n))
+
+
+def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each key once, in their order; NumPy's own way is slower for many."""
+    keys = np.sort(keys)
+    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+
+
+def _entries(node: Program, block: str) -> list[tuple[int, int, int]]:
+    """Row, column and value of the derivatives in a block that are not zero."""
+    k = dict(node.inputs)["q"]
+    found = [(i // k, i % k, value) for i, value in enumerate(node.output(block))]
+    return [entry for entry in found if node.code[entry[2]] != ZERO]
+
+
+class Assembly:
+    """What is summed over the rows of all terms, at one point at a time."""
+
+    def __init__(self, n: int, summands: Sequence[Summand]) -> None:
+        self.n, self.summands = n, tuple(summands)
+
+    def at(self, params: FloatArray) -> At:
+        """With these parameters."""
+        return At(self, params)
+
+    @cached_property
+    def gradient(self) -> Evaluation:
+        return Evaluation(self.n, gradient_strips(self.n, self.summands, "f", "m"), (self.n, self.n))
+
+    @cached_property
+    def forces(self) -> list[Strips]:
+        """The strips of f alone."""
+        return gradient_strips(self.n, self.summands, "f")
+
+    @cached_property
+    def timed(self) -> bool:
+        """Whether f depends on t."""
+        return any(summand.values.depends("f", "t") for summand in self.summands)
+
+    @cached_property
+    def kinds(self) -> NDArray[np.int64]:
+        """Of each coordinate its kind, (n,): those of one kind have one unit.
+
+        Coordinates that one column of a term names do; so do those of two columns with the same mass ∂m/∂v in it.
+        """
+        columns = [summand.rows[:, c] for summand in self.summands for c in range(summand.rows.shape[1])]
+        group = list(range(len(columns)))
+
+        def root(a: int) -> int:
+            while group[a] != a:
+                a = group[a]
+            return a
+
+        begin = 0
+        for summand in self.summands:
+            k, masses = summand.rows.shape[1], summand.node.output("m_v")
+            first: dict[int, int] = {}
+            for c in range(k):
+                if summand.node.code[masses[c * k + c]] != ZERO:
+                    group[root(begin + c)] = root(begin + first.setdefault(masses[c * k + c], c))
+            begin += k
+        owner = np.full(self.n, -1)
+        for k, column in enumerate(columns):
+            for other in np.flatnonzero(np.bincount(owner[column] + 1)[1:]).tolist():
+                group[root(other)] = root(k)
+            owner[column] = k
+        names = {a: i for i, a in enumerate(sorted({root(a) for a in range(len(columns))}))}
+        kinds = np.array([names[root(a)] for a in range(len(columns))])
+        return np.where(owner >= 0, kinds[owner], 0)
+
+    @cached_property
+    def momenta(self) -> Evaluation:
+        return Evaluation(self.n, gradient_strips(self.n, self.summands, "m"), (1, self.n))
+
+    @cached_property
+    def mass(self) -> Blocks:
+        """∂m/∂v."""
+        return Blocks(self.n, self.summands, "m_v")
+
+    @cached_property
+    def matrices(self) -> Blocks:
+        """∂m/∂v and ∂f/∂q."""
+        return Blocks(self.n, self.summands, "m_v", "f_q")
+
+    @cached_property
+    def separable(self) -> bool:
+        """Whether the mass is constant, f does not depend on v, and m = M v."""
+        if not self.mass.constant:
+            return False
+        for summand in self.summands:
+            node = summand.node
+            if any(node.code[k] != ZERO for block in ("f_v", "m_q", "m_t") for k in node.output(block)):
+                return False
+            sizes = dict(node.inputs)
+            params = np.linspace(0.7, 1.3, sizes["params"])
+            at_rest = node.select("m")([0.3], [0.3] * sizes["q"], [0.0] * sizes["v"], params)
+            if any(at_rest["m"]):
+                return False
+        return True
+
+    @cached_property
+    def _right(self) -> Evaluation:
+        """f − m_q v − m_t, which is M a."""
+        return Evaluation(self.n, self._strips(_right_side), (self.n, 1))
+
+    @cached_property
+    def _external(self) -> Evaluation:
+        """F."""
+        return Evaluation(self.n, self._strips(lambda summand: summand.force), (self.n, 1))
+
+    def _strips(self, make: Callable[[Summand], Program | None]) -> list[Strips]:
+        """The strips of a Program with a number for each coordinate of a row."""
+        found = []
+        for summand in self.summands:
+            program = make(summand)
+            if program is not None:
+                kept = [(c, k) for c, k in enumerate(program.results) if program.code[k] != ZERO]
+                if kept:
+                    writes = [Write("f", c) for c, _ in kept]
+                    found.append(Strips.of(summand, program.with_outputs(all=[k for _, k in kept]), writes, self.n))
+        return found
+
+    @cached_property
+    def _parts_of_L(self) -> list[Evaluation]:
+        """L of every row, for each term."""
+        found = []
+        for summand in self.summands:
+            R, k = summand.rows.shape
+            strips = Strips.of(summand, summand.L, [Write("f", k)], self.n, np.arange(R)[:, None], R)
+            found.append(Evaluation(self.n, [strips], (R, 1)))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """An Assembly with parameters."""
+
+    sums: Assembly
+    params: FloatArray
+
+    def momentum(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray:
+        return self.sums.momenta(t, q, v, self.params)[1]
+
+    def external(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray:
+        return self.sums._external(t, q, v, self.params)[0]
+
+    def parts_of_L(self, t: float, q: FloatArray, v: FloatArray) -> list[FloatArray]:
+        """L of every row, for each term."""
+        return [part(t, q, v, self.params)[0] for part in self.sums._parts_of_L]
+
+    def without_mass(self, t: float, q: FloatArray, v: FloatArray) -> int | None:
+        """The first coordinate whose momentum does not depend on its velocity, if there is one."""
+        mass = self.sums.mass
+        entries = mass.entries("m_v", t, q, v, self.params)
+        none = np.flatnonzero(entries[mass.row == mass.column] == 0)
+        return int(none[0]) if len(none) else None
+
+    def velocity(self, t: float, q: FloatArray, p: FloatArray) -> FloatArray | None:
+        """v with m(t, q, v) = p, by Newton's iteration; None where there is none."""
+        v = np.zeros(self.sums.n)
+        before = np.inf
+        for _ in range(MOST_ITERATIONS):
+            miss = p - self.momentum(t, q, v)
+            size = float(np.max(np.abs(miss)))
+            if not np.isfinite(size) or size == 0.0 or size >= before:
+                break
+            move = self._solved(t, q, v, miss)
+            if move is None:
+                return None
+            v = v + move
+            before = size
+            if self.sums.separable:
+                return v
+        scale = float(np.max(np.abs(p), initial=0.0))
+        return v if np.isfinite(size) and size <= 1e-10 * scale + 1e-300 else None
+
+    def acceleration(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray | None:
+        return self._solved(t, q, v, self.sums._right(t, q, v, self.params)[0])
+
+    def _solved(self, t: float, q: FloatArray, v: FloatArray, right: FloatArray) -> FloatArray | None:
+        """M⁻¹ times a vector; None where M is singular."""
+        M = self.sums.mass.matrix("m_v", t, q, v, self.params)
+        if self.sums.mass.diagonal:
+            return right / M if (M != 0).all() else None
+        from scipy.sparse.linalg import splu
+
+        try:
+            return np.asarray(splu(M).solve(right))
+        except RuntimeError:
+            return None
+
+
+def _right_side(summand: Summand) -> Program:
+    """f − m_q v − m_t of a row."""
+    node = summand.node
+    k = dict(node.inputs)["q"]
+    B = Builder(node.inputs)
+    at = B.inline(node, **{name: B.input(name) for name, _ in node.inputs})
+    v = B.input("v")
+    right = []
+    for j in range(k):
+        moved = B.sum(B.mul(at["m_q"][j * k + i], v[i]) for i in range(k))
+        right.append(B.sub(at["f"][j], B.add(moved, at["m_t"][j])))
+    return B.build(f=right)

@@ -1,0 +1,206 @@
+"""Whether a motion keeps its energy. One that is autonomous and unforced, and does not, is a wrong answer.
+
+E − E₀ is compared with the kinetic energy of the motion, the largest that was seen so far, as
+
+    K = ½ Σ_i |v_i (p_i − ∂L/∂v_i(q, 0))|.
+
+What flows between the terms of E is of the size of K, whatever the units, and whatever constants or total derivatives
+dF(q)/dt are added to L. At the start, which may be at rest, it is at least |U(q + v τ + ½ a τ²) − U(q)|, U = −L(q, 0),
+at the golden section τ of the first step. States are looked at after 7, 37, 187, … steps, k ↦ 5k + 2, which no period
+divides, and wherever a stretch of the run ends: a few looks, at all trajectories together. An error below the rounding
+of the terms says nothing.
+
+A linear system is not looked at: whether h is stable on it is known before the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction import steppers
+from leastaction.backends import points
+from leastaction.backends.status import GOING_WELL
+from leastaction.errors import DegenerateLagrangianError
+from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Galerkin
+from leastaction.numbers.rounding import Digits
+from leastaction.pace import Paced
+from leastaction.sums import Sum
+
+if TYPE_CHECKING:
+    from leastaction.backends.stepper import Stepper
+    from leastaction.run.plan import Plan
+    from leastaction.run.standing import Standing
+    from leastaction.run.starts import Starts
+
+FloatArray = NDArray[np.float64]
+
+LARGE = 0.5  # of K: an error of the energy that is told
+ROUNDINGS = 1e4  # units in the last place that an error must be beyond
+GOLDEN = (5**0.5 - 1) / 2
+EPSILON = float(np.finfo(float).eps)
+# What is kept of each trajectory: E₀; the largest K and rounding of E so far; the last step after which E was right,
+# the first after which it was not, and by how much: NaN as long as it is right.
+COLUMNS = ("start", "size", "rounding", "right", "wrong", "error")
+
+
+class Loss(NamedTuple):
+    """The energy of a trajectory was right at one time and wrong at another; by how much, and K until then."""
+
+    trajectory: int
+    right: float
+    wrong: float
+    error: float
+    size: float
+
+
+def columns(plan: Plan) -> int:
+    """Of the array that a Standing keeps: none where the energy may change."""
+    system, events = plan.system, plan.events
+    if isinstance(system, Paced | Sum):
+        return 0  # of a paced system σ(H − E₀) is kept, and H wanders; sums over rows are not asked yet
+    if system.linear or system.depends_on_time or system.forced:
+        return 0
+    if isinstance(plan.method, Galerkin) and plan.method.branch == "any":
+        return 0  # any root will do, as asked
+    thrown = () if events is None else [item.restitution for item in events.items if item.restitution is not None]
+    if thrown and (any(e != 1 for e in thrown) or (events is not None and events.program.depends("g", "t"))):
+        return 0  # walls that take energy, or move
+    return len(COLUMNS)
+
+
+def next_look(done: int) -> int:
+    """After how many steps the states are looked at next."""
+    look = 7
+    while look <= done:
+        look = 5 * look + 2
+    return look
+
+
+class Looks:
+    """States of some trajectories on their way, to be looked at together."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self._wanted = plan, columns(plan) > 0
+        self._found: list[tuple[NDArray[np.int64], NDArray[Any]]] = []
+
+    def add(self, stepper: Stepper) -> None:
+        """Where they are now."""
+        if self._wanted:
+            self._found.append((stepper.steps(), stepper.at()[:, : 2 * self._plan.row.n]))
+
+    def judge(self, starts: Starts, standing: Standing) -> None:
+        """Note of each trajectory what there is to say of its energy."""
+        if not self._found:
+            return
+        plan, balance = self._plan, standing.balance
+        with np.errstate(all="ignore"), plan.reals.working():
+            found = self._found
+            if np.isnan(balance[:, 0]).all():  # the first stretch
+                begin = np.concatenate([starts.q, starts.p], axis=1)
+                first, *measured = _measured(plan, starts, begin, *(states for _, states in found))
+                balance[:, :3], balance[:, 3] = first, 0.0
+                balance[:, 1] = np.fmax(balance[:, 1], _at_once(plan, starts))
+            else:
+                measured = [*_measured(plan, starts, *(states for _, states in found))]
+            for (steps, _), (E, K, rounding) in zip(found, [sizes.T for sizes in measured], strict=True):
+                going = np.isnan(balance[:, 4])
+                balance[going, 1] = np.fmax(balance[:, 1], K)[going]
+                balance[going, 2] = np.fmax(balance[:, 2], rounding)[going]
+                error = np.where(np.isinf(E), np.inf, np.abs(E - balance[:, 0]))
+                wrong = going & (error > LARGE * balance[:, 1]) & (error > balance[:, 2])
+                balance[going & ~wrong, 3] = steps[going & ~wrong]
+                balance[wrong, 4], balance[wrong, 5] = steps[wrong], error[wrong]
+
+
+def losses(plan: Plan, standing: Standing) -> list[Loss]:
+    """The trajectories whose energy has been lost, in their order."""
+    if not columns(plan):
+        return []
+    t0, h = float(plan.t0), float(plan.h)
+    return [
+        Loss(int(i), t0 + right * h, t0 + wrong * h, error, size)
+        for i in np.flatnonzero(np.isfinite(standing.balance[:, 4]))
+        for _, size, _, right, wrong, error in [standing.balance[i].tolist()]
+    ]
+
+
+def _measured(plan: Plan, starts: Starts, *states: NDArray[Any]) -> FloatArray:
+    """E, K and the rounding of E for states (B, 2n) of all trajectories, at several moments: (moments, B, 3)."""
+    if isinstance(plan.reals, Digits):
+        each = [_at_digits(plan, params) for params in starts.params]
+        return np.array([[at(row) for at, row in zip(each, rows, strict=True)] for rows in states])
+    system, n = plan.system, plan.row.n
+    assert isinstance(system, Lagrangian)
+    rows, params = np.concatenate(states), np.tile(starts.params, (len(states), 1))
+    q, p, t = rows[:, :n].copy(), rows[:, n:].copy(), np.full((len(rows), 1), float(plan.t0))
+    v, found = system.velocities(t[:, 0], q, p, params)
+    L = points.evaluate(system.program, np.concatenate([t, q, v, params], axis=1))[:, 0]
+    at_rest = points.evaluate(system.node, np.concatenate([t, q, 0 * q, params], axis=1))
+    f, m = (at_rest[:, system.node.output_slice(name)] for name in ("f", "m"))
+    sizes = _sizes(q, p, v, L, f, m)
+    sizes[found & np.isnan(sizes[:, 0]), 0] = np.inf  # terms beyond all floats
+    return sizes.reshape(len(states), len(starts), 3)
+
+
+def _at_once(plan: Plan, starts: Starts) -> FloatArray:
+    """By how much the potential energy changes within the first step, about; NaN where that cannot be told."""
+    tau, size = GOLDEN * plan.h, len(starts)
+    if isinstance(plan.reals, Digits):
+        found = np.full(size, np.nan)
+        for i, (q, v, params) in enumerate(zip(starts.q, starts.v, starts.params, strict=True)):
+            at, rest = steppers.mechanics(plan.system, params, plan.reals), 0 * q
+            there = q + v * tau + at.acceleration(q, v, plan.t0) * tau**2 / 2
+            found[i] = abs(float(at.value(there, rest, plan.t0) - at.value(q, rest, plan.t0)))
+        return found
+    system, n = plan.system, plan.row.n
+    assert isinstance(system, Lagrangian)
+    head = np.full((size, 1), float(plan.t0))
+    values = points.evaluate(system.node, np.concatenate([head, starts.q, starts.v, starts.params], axis=1))
+    f, m_q, m_v = (values[:, system.node.output_slice(name)] for name in ("f", "m_q", "m_v"))
+    right = f - np.einsum("bjk,bk->bj", m_q.reshape(size, n, n), starts.v)
+    well = starts.status == GOING_WELL
+    a = np.full((size, n), np.nan)
+    try:
+        a[well] = np.linalg.solve(m_v.reshape(size, n, n)[well], right[well][:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:  # constraints may make up for a singular mass
+        return np.full(size, np.nan)
+    there = starts.q + starts.v * tau + a * tau**2 / 2
+    U = [
+        points.evaluate(system.program, np.concatenate([head, q, 0 * q, starts.params], axis=1))[:, 0]
+        for q in (starts.q, there)
+    ]
+    change = np.abs(U[1] - U[0])
+    return np.where(np.isfinite(change), change, np.nan)
+
+
+def _at_digits(plan: Plan, params: NDArray[Any]) -> Callable[[NDArray[Any]], FloatArray]:
+    """E, K and the rounding of E of one state (q, p) at more digits, as floats; NaN beyond these."""
+    at, n, t = steppers.mechanics(plan.system, params, plan.reals), plan.row.n, plan.t0
+
+    def sizes(row: NDArray[Any]) -> FloatArray:
+        q, p = row[:n], row[n:]
+        try:
+            v = at.velocity(q, p, t)
+        except DegenerateLagrangianError:
+            return np.full(3, np.nan)
+        L = (p * v).sum() - at.energy(q, p, t)
+        terms = (q, p, v, np.array([L]), at.force(q, 0 * q, t), at.momentum(q, 0 * q, t))
+        found = _sizes(*(np.atleast_2d(term.astype(float)) for term in terms))[0]
+        return np.where(np.isfinite(found), found, np.nan)
+
+    return sizes
+
+
+def _sizes(q: FloatArray, p: FloatArray, v: FloatArray, L: FloatArray, f: FloatArray, m: FloatArray) -> FloatArray:
+    """E, K and the rounding of E, a row for each state; f = ∂L/∂q and m = ∂L/∂v are those of v = 0."""
+    flow, L = p * v, L.ravel()
+    m = np.where(np.isfinite(m), m, 0.0)  # L may not know v = 0
+    f = np.where(np.isfinite(f), f, 0.0)
+    K = 0.5 * np.abs(v * (p - m)).sum(axis=1)
+    rounding = ROUNDINGS * EPSILON * (np.abs(flow).sum(axis=1) + np.abs(L) + np.abs(f * q).sum(axis=1))
+    return np.stack([flow.sum(axis=1) - L, K, rounding], axis=1)

@@ -1,0 +1,374 @@
+"""Sum: a mechanical system whose Lagrangian is a sum of terms over rows of tables.
+
+    L(t, q, v) = Σ_terms Σ_rows L_term(t, q[row], v[row], params of the row)
+
+Each term is traced, differentiated and compiled once; the rows are data. A sum of n coordinates costs memory and time
+in proportion to its rows, whatever n is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
+from leastaction.backends.summands import Assembly
+from leastaction.errors import DegenerateLagrangianError
+from leastaction.kernel import fingerprint
+from leastaction.lagrangian import Lagrangian, Params
+from leastaction.numbers.notation import to_texts
+from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
+from leastaction.program import Builder, Program
+from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
+from leastaction.step.form import Summand
+from leastaction.sums.term import Term
+
+FloatArray = NDArray[np.float64]
+MOST_EXPANDED = 200  # coordinates of a sum that is written out as one Program
+
+
+class Sum:
+    """A system of n coordinates: the sum of terms. `la.Lagrangian.sum` makes it.
+
+    >>> import leastaction as la
+    >>> kinetic = la.Term(lambda q, v: 0.5 * v[0] ** 2, over=[0, 1, 2])
+    >>> springs = la.Term(lambda q, v, k: -0.5 * k * (q[1] - q[0]) ** 2, over=[[0, 1], [1, 2]], params={"k": 4.0})
+    >>> chain = la.Lagrangian.sum([kinetic, springs], n=3)
+    >>> chain.acceleration([0.0, 0.5, 0.0], [0.0, 0.0, 0.0])
+    array([ 2., -4.,  2.])
+    """
+
+    linear = False
+    m = 0  # constraints
+
+    def __init__(self, terms: Sequence[Term], n: int, name: str = "a sum") -> None:
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ValueError(f"n, the number of degrees of freedom, must be a positive integer; got {n!r}")
+        terms = tuple(terms)
+        if not terms or not all(isinstance(term, Term) for term in terms):
+            raise TypeError(f"expected a list of terms, as la.Term(fn, over=rows); got {terms!r}")
+        self.n, self.terms, self.name = int(n), terms, name
+        self._given: dict[str, Any] = {}
+        self._defaults: dict[str, NDArray[Any]] = {}
+        for term in terms:
+            if term.table.max() >= self.n:
+                row, column = np.argwhere(term.table >= self.n)[0]
+                raise ValueError(
+                    f"over= of {term.name} names coordinate {term.table[row, column]} in row {row}; with n = {self.n} "
+                    f"they are counted from 0 to {self.n - 1}"
+                )
+            for key, value in term.given.items():
+                self._add(key, value, term)
+
+    def _add(self, key: str, value: Any, term: Term) -> None:
+        array = FLOAT64.array(value)
+        if not all_finite(array):
+            raise ValueError(f"parameter {key!r} of {term.name} must be finite; got {value!r}")
+        if key in self._defaults and not np.array_equal(self._defaults[key], array):
+            raise ValueError(
+                f"two terms have a parameter {key!r} with different values; terms share parameters of one name: give "
+                "it the same value in both, or another name"
+            )
+        self._given[key], self._defaults[key] = value, array
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to other processes: the terms, not what was compiled of them."""
+        return {name: getattr(self, name) for name in ("n", "terms", "name", "_given", "_defaults")}
+
+    # Parameters.
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Names and default values of the parameters, as they were given."""
+        return dict(self._given)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Names and default values of the parameters."""
+        return self.named(self.values())
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """Where each parameter begins in the flat array."""
+        places, begin = {}, 0
+        for key, array in self._defaults.items():
+            places[key] = begin
+            begin += array.size
+        return places
+
+    def values(self, params: Params | None = None, reals: Reals = FLOAT64) -> NDArray[Any]:
+        """The parameters as one flat array, defaults replaced by what `params` brings."""
+        size = sum(array.size for array in self._defaults.values())
+        if isinstance(params, np.ndarray):
+            if params.shape != (size,):
+                raise ValueError(f"the flat array of {self.name}'s parameters has shape ({size},), got {params.shape}")
+            return params
+        if not isinstance(params, Mapping | None):
+            raise TypeError(f"params must map names to values, as in dict(m=1.0); got {params!r}")
+        merged = dict(self._defaults)
+        if reals is not FLOAT64:
+            merged = {key: reals.array(value) for key, value in self._given.items()}
+        for key, value in (params or {}).items():
+            if key not in merged:
+                raise ValueError(f"{self.name} has no parameter {key!r}; it has {sorted(merged) or 'none'}")
+            array = reals.array(value)
+            if array.shape != merged[key].shape:
+                raise ValueError(f"parameter {key!r} has shape {merged[key].shape}, got {array.shape}")
+            if not all_finite(array):
+                raise ValueError(f"parameter {key!r} must be finite; got {value!r}")
+            merged[key] = array
+        return np.concatenate([reals.array([]), *(array.ravel() for array in merged.values())])
+
+    def named(self, values: NDArray[Any]) -> dict[str, Any]:
+        """The flat array of `values`, by name."""
+        named: dict[str, Any] = {}
+        for key, default in self._defaults.items():
+            block = values[self._places[key] : self._places[key] + default.size].reshape(default.shape)
+            named[key] = block.item() if default.shape == () else block.copy()
+        return named
+
+    # What a step and the evaluation of many rows need.
+
+    @cached_property
+    def summands(self) -> tuple[Summand, ...]:
+        """The terms as a step sees them."""
+        return tuple(self._summand(term) for term in self.terms)
+
+    def _summand(self, term: Term) -> Summand:
+        first: list[int] = []
+        pitch: list[int] = []
+        for key in term.given:
+            begin, size = self._places[key], self._defaults[key].size
+            own = size // term.rows if term.own[key] else size
+            first += range(begin, begin + own)
+            pitch += [own if term.own[key] else 0] * own
+        (at_nodes,) = term.local.terms
+        return Summand(
+            L=term.local.program,
+            values=at_nodes.program,
+            node=term.local.node,
+            force=term.local.force,
+            rows=term.table,
+            first=np.array(first, np.int64),
+            pitch=np.array(pitch, np.int64),
+        )
+
+    @cached_property
+    def assembly(self) -> Assembly:
+        """The sums over rows, of one point at a time."""
+        return Assembly(self.n, self.summands)
+
+    @property
+    def depends_on_time(self) -> bool:
+        """Whether t occurs in L or in a force."""
+        return any(term.local.depends_on_time for term in self.terms)
+
+    @property
+    def forced(self) -> bool:
+        """Whether a force acts."""
+        return any(term.local.forced for term in self.terms)
+
+    def expanded(self) -> Lagrangian:
+        """The same system as one Lagrangian, every row written out: for what is computed of small systems alone."""
+        if self.n > MOST_EXPANDED:
+            raise ValueError(
+                f"{self.name} has n = {self.n} coordinates; what needs its Lagrangian written out row by row (digits=, "
+                f"tangent=, events=, reduce=, RK4, and analysis) is for at most {MOST_EXPANDED}"
+            )
+        size = sum(array.size for array in self._defaults.values())
+        B = Builder([("t", 1), ("q", self.n), ("v", self.n), ("params", size)])
+        t, q, v, flat = (B.input(block) for block, _ in B.inputs)
+        parts: list[int] = []
+        push: dict[int, list[int]] = {}
+        for term, summand in zip(self.terms, self.summands, strict=True):
+            for r, row in enumerate(term.table.tolist()):
+                w = [flat[a + r * b] for a, b in zip(summand.first.tolist(), summand.pitch.tolist(), strict=True)]
+                at = {"t": t, "q": [q[j] for j in row], "v": [v[j] for j in row], "params": w}
+                parts += B.inline(term.local.program, **at)["L"]
+                if term.local.force is not None:
+                    for j, x in zip(row, B.inline(term.local.force, **at)["F"], strict=True):
+                        push.setdefault(j, []).append(x)
+        force = None
+        if push:
+            force = B.build(F=[B.sum(push.get(j, [])) for j in range(self.n)]).select("F")
+        program = B.build(L=[B.sum(parts)]).select("L")
+        return Lagrangian.from_program(program, self.n, self._given, self.name, force)
+
+    # Mechanics.
+
+    def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
+        """p = ∂L/∂v at one point (n,) or many (K, n)."""
+        return self._each(q, v, t, "v", lambda q, v, t: self.assembly.at(self.values(params)).momentum(t, q, v))
+
+    def velocity(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
+        """v with ∂L/∂v(q, v) = p, at one point (n,) or many (K, n)."""
+        return self._each(q, p, t, "p", lambda q, p, t: self._velocity(q, p, t, self.values(params)))
+
+    def _velocity(self, q: FloatArray, p: FloatArray, t: float, params: FloatArray) -> FloatArray:
+        v = self.assembly.at(params).velocity(t, q, p)
+        if v is None:
+            raise DegenerateLagrangianError(
+                f"no velocity of {self.name} has these momenta: ∂²L/∂v² is singular, or a momentum is outside the "
+                "range of ∂L/∂v. Every coordinate needs a kinetic term, and L must be regular in its velocities."
+            )
+        return v
+
+    def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> Any:
+        """E = p·v − L, the Hamiltonian, at one point (n,) or many (K, n)."""
+        values = self.values(params)
+
+        def one(q: FloatArray, p: FloatArray, t: float) -> FloatArray:
+            v = self._velocity(q, p, t, values)
+            parts = self.assembly.at(values).parts_of_L(t, q, v)
+            return np.array([np.sum(p * v) - sum(np.sum(part) for part in parts)])
+
+        return self._each(q, p, t, "p", one)[..., 0]
+
+    def external_force(
+        self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None
+    ) -> FloatArray:
+        """The forces that do not come from L, at one point (n,) or many (K, n)."""
+        return self._each(q, v, t, "v", lambda q, v, t: self.assembly.at(self.values(params)).external(t, q, v))
+
+    def acceleration(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
+        """The acceleration by Euler, Lagrange and d'Alembert at one point (n,) or many (K, n)."""
+
+        def one(q: FloatArray, v: FloatArray, t: float) -> FloatArray:
+            a = self.assembly.at(self.values(params)).acceleration(t, q, v)
+            if a is None:
+                raise DegenerateLagrangianError(f"{self.name} has no acceleration there: ∂²L/∂v² is singular")
+            return a
+
+        return self._each(q, v, t, "v", one)
+
+    def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
+        """The energy at many states, each with its own parameters."""
+        return np.array([float(self.energy(*x)) for x in zip(q, p, t, params, strict=True)])
+
+    def begin(
+        self, t: float, q: FloatArray, p: FloatArray | None, v: FloatArray | None, params: FloatArray
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.int8]]:
+        """Momenta, velocities and a status of trajectories that begin at q with p or v, a row for each."""
+        P, V = np.full(q.shape, np.nan), np.full(q.shape, np.nan)
+        status = np.zeros(len(q), np.int8)
+        for i in range(len(q)):
+            try:
+                P[i], V[i] = self._start(t, q[i], None if p is None else p[i], None if v is None else v[i], params[i])
+            except DegenerateLagrangianError:
+                status[i] = SINGULAR
+            except ValueError:
+                status[i] = NOT_FINITE
+        assert GOING_WELL == 0
+        return P, V, status
+
+    def check_start(self, t: Any, q: Any, p: Any, v: Any, params: Any) -> None:
+        """Say why one trajectory cannot begin."""
+        self._start(t, q, p, v, params)
+
+    def _start(self, t: float, q: Any, p: Any, v: Any, params: Any) -> tuple[FloatArray, FloatArray]:
+        """p and v where a trajectory begins, or why it cannot."""
+        at = self.assembly.at(params)
+        still = at.without_mass(t, q, 0 * q if v is None else v)
+        if still is not None:
+            raise DegenerateLagrangianError(
+                f"{self.name} is degenerate: ∂L/∂v[{still}] does not depend on v[{still}], so momenta do not determine "
+                "velocities. Every coordinate needs a kinetic term."
+            )
+        if v is None:
+            v = self._velocity(q, p, t, params)
+        else:
+            p = at.momentum(t, q, v)
+        a = at.acceleration(t, q, v)
+        if a is None:
+            raise DegenerateLagrangianError(f"{self.name} is degenerate: ∂²L/∂v² is singular at the start")
+        for what, array in (("momentum", p), ("acceleration", a)):
+            if not np.isfinite(array).all():
+                j = int(np.flatnonzero(~np.isfinite(array))[0])
+                raise ValueError(
+                    f"the {what} of coordinate {j} is not finite at the start, where q[{j}] = {q[j]}, v[{j}] = {v[j]}: "
+                    "the motion begins outside the domain of a term"
+                )
+        if not all(np.isfinite(part).all() for part in at.parts_of_L(t, q, v)):
+            raise ValueError("L is not finite at the start: the motion begins outside the domain of a term")
+        return p, v
+
+    def check_span(self, t0: float, t_end: float) -> None:
+        """L is known at all times."""
+
+    def explain(self, status: int, h: float) -> tuple[str, str]:
+        """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""
+        return Lagrangian.explain(self, status, h)  # type: ignore[arg-type]
+
+    # Files.
+
+    def record(self) -> dict[str, Any]:
+        """What a file's header says of the system."""
+        terms = [
+            {
+                "name": term.name,
+                "program": term.local.program.to_json(),
+                "force": None if term.local.force is None else term.local.force.to_json(),
+                "params": {key: to_texts(value) for key, value in term.given.items() if not term.own[key]},
+                "own": [key for key in term.given if term.own[key]],
+                "order": list(term.given),
+            }
+            for term in self.terms
+        ]
+        return {"n": self.n, "name": self.name, "terms": terms}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a file has beside the header: the tables, and parameters of which every row has its own."""
+        found: dict[str, NDArray[Any]] = {}
+        for k, term in enumerate(self.terms):
+            found[f"term{k}_over"] = term.table
+            for key in term.given:
+                if term.own[key]:
+                    found[f"term{k}_{key}"] = FLOAT64.array(term.given[key])
+        return found
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Sum:
+        """A system from header and arrays of a file. Everything in them is checked."""
+        terms = []
+        for k, data in enumerate(listing(entry(record, "terms"), "terms")):
+            name = text(entry(data, "name"), "a term's name")
+            program = Program.from_json(entry(data, "program"))
+            force = None if entry(data, "force") is None else Program.from_json(data["force"])
+            shared = mapping(entry(data, "params"), "params")
+            own = [text(key, "a parameter's name") for key in listing(entry(data, "own"), "own")]
+            params: dict[str, Any] = {}
+            for key in listing(entry(data, "order"), "order"):
+                if key in own:
+                    kept = entry(arrays, f"term{k}_{key}")
+                    params[key] = floats(arrays, f"term{k}_{key}", (None,) * np.ndim(kept))
+                else:
+                    params[text(key, "a parameter's name")] = numbers(entry(shared, key), f"{key!r}")
+            table = floats(arrays, f"term{k}_over", (None, None), np.int64)
+            terms.append(Term.from_programs(program, table, params, name, force))
+        n = integer(entry(record, "n"), "n, the number of degrees of freedom,", 1, sum(t.table.size for t in terms))
+        return cls(terms, n, text(entry(record, "name"), "name"))
+
+    def machine(self) -> str:
+        """What decides the last bits of a run in float64."""
+        return fingerprint()
+
+    def _each(self, q: ArrayLike, other: ArrayLike, t: ArrayLike, name: str, one: Any) -> FloatArray:
+        """What `one` gives at one state or at many, after a look at their shapes."""
+        Q, X = np.asarray(q, float), np.asarray(other, float)
+        for label, array in (("q", Q), (name, X)):
+            if array.ndim not in (1, 2) or array.shape[-1] != self.n:
+                raise ValueError(f"{label} must have shape ({self.n},) or (K, {self.n}); got {array.shape}")
+        if Q.shape != X.shape:
+            raise ValueError(f"q and {name} must have the same shape; got {Q.shape} and {X.shape}")
+        T = np.asarray(t, float)
+        if Q.ndim == 1:
+            return np.asarray(one(Q, X, float(T)))
+        T = np.broadcast_to(T, (len(Q),))
+        return np.array([one(a, b, float(c)) for a, b, c in zip(Q, X, T, strict=True)])
+
+    def __repr__(self) -> str:
+        return f"Sum({', '.join(map(repr, self.terms))}, n={self.n})"

@@ -1,0 +1,210 @@
+"""An autonomous motion that does not keep its energy is told, once; one that does never is."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction.run import balance
+from seeds import fresh_generator
+
+FALL = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + 1 / q[0], n=1)
+STIFF = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5e4 * q[0] ** 2, n=1)
+KEPLER = la.problems.get("kepler", eccentricity="0.99")
+
+
+def three_bodies(q, v):
+    m, x, u = np.array([3.0, 4.0, 5.0]), q.reshape(3, 2), v.reshape(3, 2)
+    pairs = ((0, 1), (1, 2), (2, 0))
+    return 0.5 * m @ (u**2).sum(axis=1) + sum(m[i] * m[j] / np.linalg.norm(x[i] - x[j]) for i, j in pairs)
+
+
+PYTHAGOREAN = {"q0": [1.0, 3.0, -2.0, -1.0, 1.0, -1.0], "p0": np.zeros(6)}
+LOST = {
+    "tunnel": (FALL, "stormer-verlet", {"q0": [1.0], "p0": [0.0], "h": 0.01, "steps": 1000}),
+    "pericentre": (KEPLER.system, "simpson", {"q0": KEPLER.q0, "p0": KEPLER.p0, "h": 2 * np.pi / 1000, "steps": 3000}),
+    "collision": (la.Lagrangian(three_bodies, n=6), "simpson", {**PYTHAGOREAN, "h": 1e-3, "steps": 5000}),
+    "unstable": (STIFF, "simpson", {"q0": [1.0], "p0": [0.0], "h": 0.1, "steps": 60}),
+    "beyond floats": (STIFF, "simpson", {"q0": [1.0], "p0": [0.0], "h": 0.1, "steps": 90}),
+    "rk4": (STIFF, "rk4", {"q0": [1.0], "p0": [0.0], "h": 0.1, "steps": 20}),
+}
+
+
+def told(run):
+    """What a run gives, and what it says of its energy."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        result = run()
+    return result, [str(warning.message) for warning in found if warning.category is la.EnergyWarning]
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_a_lost_energy_is_told_once(case):
+    system, method, start = LOST[case]
+    path, messages = told(lambda: la.integrate(system, method, **start))
+    assert len(messages) == 1 and "smaller h" in messages[0]
+    right, wrong, error, size = path.stats["energy_lost"]
+    assert start["h"] * start["steps"] >= wrong > right >= 0
+    E = path.energy()
+    assert abs(E - E[0])[path.t >= wrong - start["h"] / 2][0] == pytest.approx(error, rel=1e-6)
+    assert error > balance.LARGE * size
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_it_is_told_of_a_run_that_keeps_the_last_state_alone(case):
+    system, method, start = LOST[case]
+    path, messages = told(lambda: la.integrate(system, method, **{**start, "every": start["steps"]}))
+    whole, _ = told(lambda: la.integrate(system, method, **start))
+    assert len(messages) == 1 and path.stats["energy_lost"] == whole.stats["energy_lost"]
+    one, messages = told(lambda: la.integrate(system, method, **start, output=[0], tangent=True))
+    assert len(messages) == 1
+    assert one.stats["energy_lost"] == pytest.approx(whole.stats["energy_lost"], rel=1e-6)
+
+
+def test_at_more_digits():
+    system, method, start = LOST["unstable"]
+    whole, _ = told(lambda: la.integrate(system, method, **start))
+    path, messages = told(lambda: la.integrate(system, method, **start, digits=30))
+    assert len(messages) == 1
+    assert path.stats["energy_lost"] == pytest.approx(whole.stats["energy_lost"], rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["simpson", "P8N8Q16Gau", "rk4"])
+def test_the_trajectories_of_an_ensemble_that_lose_their_energy_are_named(method):
+    """In lanes and one by one: those that go round are right, those that fall in are not."""
+    p = np.array([[0.0, 1.0], [0.0, 1e-3], [0.0, 1.1], [0.0, 2e-3], [0.0, 0.9]])
+    system = la.problems.get("kepler").system
+    start = {"q0": [1.0, 0.0], "p0": p, "h": 0.05, "steps": 300}
+    paths, messages = told(lambda: la.ensemble(system, method, **start, final_only=True))
+    lost = {i for i in np.flatnonzero(paths.status == 0) if abs(paths.energy()[i, -1] - p[i] @ p[i] / 2 + 1) > 0.5}
+    assert set(paths.stats.get("energy_lost", [])) >= lost and not {0, 2, 4} & set(paths.stats.get("energy_lost", []))
+    assert len(messages) == bool(paths.stats.get("energy_lost"))
+
+
+def test_stored_and_resumed(tmp_path):
+    system, method, start = LOST["tunnel"]
+    whole, messages = told(lambda: la.integrate(system, method, **start, store=tmp_path / "whole"))
+    assert len(messages) == 1
+    assert la.open(tmp_path / "whole").stats["energy_lost"] == whole.stats["energy_lost"]
+    first, messages = told(lambda: la.integrate(system, method, **{**start, "steps": 30}, store=tmp_path / "parts"))
+    assert not messages and "energy_lost" not in first.stats
+    rest, messages = told(lambda: la.resume(tmp_path / "parts", steps=970))
+    assert len(messages) == 1
+    assert rest.stats["energy_lost"][1:] == whole.stats["energy_lost"][1:]  # it was last seen right elsewhere
+    paths, messages = told(
+        lambda: la.ensemble(system, method, np.array([[1.0], [1.0]]), [0.0], h=0.01, steps=300, store=tmp_path / "many")
+    )
+    assert len(messages) == 1 and paths.stats["energy_lost"] == [0, 1]
+    assert la.open(tmp_path / "many").stats["energy_lost"] == [0, 1]
+
+
+def in_units(q, v, a, c, shift, gauge):
+    """A particle on its way over −1/x, with a constant and d(q³)/dt added; in units a of q and c of L."""
+    x, u = q / a, v / a
+    return c * (0.5 * u[0] ** 2 + 1 / x[0] + shift + gauge * 3 * x[0] ** 2 * u[0])
+
+
+@pytest.mark.parametrize("steps, lost", [(35, False), (300, True)])
+def test_neither_units_nor_what_does_not_matter_in_L_change_the_verdict(steps, lost):
+    system = la.Lagrangian(in_units, n=1, params={"a": 1.0, "c": 1.0, "shift": 0.0, "gauge": 0.0})
+    rng = fresh_generator()
+    cases = [(1.0, 1.0, 0.0, 0.0), (1.0, 1.0, 1e6, 0.0), (1.0, 1.0, -1e6, 0.0), (1.0, 1.0, 0.0, 0.3)]
+    cases += [(2.0**i, 2.0**j, 0.0, 0.0) for i, j in rng.integers(-300, 300, (5, 2))]
+    for a, c, shift, gauge in cases:
+        params = {"a": a, "c": c, "shift": shift, "gauge": gauge}
+        start = {"q0": [a], "v0": [0.0], "h": 0.01, "steps": steps, "params": params}
+        path, messages = told(lambda start=start: la.integrate(system, "stormer-verlet", **start))
+        assert ("energy_lost" in path.stats) == lost == bool(messages), params
+
+
+AUTONOMOUS = [
+    name
+    for name in la.problems.names()
+    if not (la.problems.get(name).system.forced or la.problems.get(name).system.depends_on_time)
+]
+# Steps in a period, or in 2π where there is none. Pleiades has close encounters, and its period is a time unit.
+ORDINARY = {"pleiades": 200, "chain": 500, "slider-crank": 1000, "four-bar-linkage": 1000, "andrews-squeezer": 1000}
+METHODS = ("midpoint", "stormer-verlet", "simpson", "rk4", "rk4-lagrange", "P4N4Q8Gau")
+# RK4 has no multipliers for constraints.
+RUNS = [(a, b) for a in AUTONOMOUS for b in METHODS if not (b.startswith("rk4") and la.problems.get(a).system.m)]
+
+
+@pytest.mark.parametrize(("name", "method"), RUNS)
+def test_never_over_the_catalogue(name, method):
+    """After one step, within a period, after whole periods, where all is as it was, and later."""
+    problem = la.problems.get(name)
+    period = problem.period if problem.period is not None and np.isfinite(problem.period) else 2 * np.pi
+    N = ORDINARY.get(name, 50)
+    for steps in (1, 2, N // 4, N, 7 * N, 10 * N + N // 3):
+        run = {"h": period / N, "steps": steps, "every": steps}
+        path, messages = told(lambda run=run: la.integrate(problem.system, method, problem.q0, problem.p0, **run))
+        assert not messages and "energy_lost" not in path.stats
+
+
+def chain(q, v, rest):
+    stretch = np.diff(q) - rest
+    return 0.5 * (v @ v) - np.sum(0.5 * stretch**2 + 0.25 * stretch**4)
+
+
+REST = [
+    ("bottom", lambda q, v: 0.5 * v[0] ** 2 + 9.81 * np.cos(q[0]), [0.0], {}),
+    ("top", lambda q, v: 0.5 * v[0] ** 2 + 9.81 * np.cos(q[0]), [np.pi], {}),
+    ("deep", lambda q, v: 0.5 * v[0] ** 2 + 1e9 * np.cos(q[0] - 0.1), [0.1 + 1e-9], {}),
+    ("far away", chain, [1e6, 1e6 + 0.1, 1e6 + 0.2, 1e6 + 0.3], {"rest": 0.1}),
+    ("shallow", chain, [0.0, 0.1 + 1e-12, 0.2, 0.3], {"rest": 0.1}),
+    ("turning", lambda q, v: 0.5 * v @ v + 1.3 * (q[0] * v[1] - q[1] * v[0]) + np.exp(-q @ q), [1e-9, 0.0], {}),
+    ("nothing", lambda q, v: 0.5 * v @ v, [1.0, 2.0], {}),
+]
+
+
+@pytest.mark.parametrize("method", ["midpoint", "stormer-verlet", "simpson", "rk4", "P6N6Q12Gau"])
+@pytest.mark.parametrize("name, L, q0, params", REST, ids=[name for name, *_ in REST])
+def test_never_of_a_motion_that_is_rounding_alone(name, L, q0, params, method):
+    system = la.Lagrangian(L, n=len(q0), params=params)
+    h = 1e-6 if name == "deep" else 0.05
+    for steps in (1, 10, 500):
+        path, messages = told(lambda steps=steps: la.integrate(system, method, q0, np.zeros(len(q0)), h=h, steps=steps))
+        assert not messages and "energy_lost" not in path.stats
+
+
+def test_masses_of_both_signs():
+    """½ v₀² − ½ v₁²: T is zero all the time, its terms are not."""
+    system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * v[1] ** 2 - 0.5 * q[0] ** 2 + 0.5 * q[1] ** 2, n=2)
+    _, messages = told(lambda: la.integrate(system, "stormer-verlet", [1.0, 1.0], [0.0, 0.0], h=0.2, steps=100))
+    assert not messages
+
+
+def test_forces_times_and_walls_may_take_energy():
+    L = lambda q, v: 0.5 * v[0] ** 2 - 10 * q[0]  # noqa: E731
+    drag = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1, force=lambda q, v: -v)
+    driven = la.Lagrangian(lambda t, q, v: 0.5 * v[0] ** 2 + 10 * t * q[0], n=1)
+    ball = la.Lagrangian(L, n=1)
+    start = {"q0": [1.0], "p0": [0.0], "h": 0.05, "steps": 100}
+    runs = [
+        lambda: la.integrate(drag, "simpson", **{**start, "p0": [1.0]}),
+        lambda: la.integrate(driven, "simpson", **start),
+        lambda: la.integrate(ball, "simpson", **start, events={"wall": la.Impact(lambda q: q[0])}),
+        lambda: la.integrate(ball, "simpson", **start, events={"w": la.Impact(lambda t, q: q[0] - 0.3 * np.sin(t))}),
+        lambda: la.integrate(
+            ball, "simpson", **{**start, "steps": 20}, events={"w": la.Impact(lambda q: q[0], restitution=0.5)}
+        ),
+    ]
+    for run in runs:
+        _, messages = told(run)
+        assert not messages
+
+
+@pytest.mark.parametrize("N", [2, 3, 4, 5, 7, 14, 37, 74])
+def test_never_of_long_steps_of_high_order_that_come_back(N):
+    """A pendulum from rest, after one period of few steps: it is at rest again, and so it was whenever it was seen."""
+    problem = la.problems.get("pendulum")
+    for method in ("P4N4Q8Gau", "P8N8Q16Gau", "P12N12Q24Gau"):
+        run = {"h": problem.period / N, "steps": N, "every": N}
+        try:
+            path, messages = told(
+                lambda method=method, run=run: la.integrate(problem.system, method, problem.q0, problem.p0, **run)
+            )
+        except la.StepFailed:
+            continue
+        assert not messages and "energy_lost" not in path.stats

@@ -1,0 +1,42 @@
+"""How many threads BLAS has decides nothing in a step of a Lagrangian; of dense linear systems an archive knows it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import leastaction as la
+
+HERE = Path(__file__).parents[1]
+BITS = "import sys; from hostile_workers import bits; print(bits(sys.argv[1]))"
+
+
+def printed(code, argument, threads):
+    """What a process with so many BLAS threads prints."""
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+    environment = os.environ | dict.fromkeys(names, str(threads))
+    found = subprocess.run(
+        [sys.executable, "-c", code, argument], cwd=HERE, env=environment, capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+@pytest.mark.parametrize("kind", ["path", "tangent", "rk4", "ensemble"])
+def test_bits_do_not_depend_on_the_threads_of_BLAS(kind):
+    one, two = (printed(BITS, kind, threads) for threads in (1, 2))
+    assert len(one) > 60 and one == two
+
+
+def test_a_dense_linear_run_that_goes_on_with_other_threads_says_so(tmp_path, monkeypatch):
+    """The order of its sums is decided by their number."""
+    A = np.random.default_rng(0).standard_normal((80, 80))
+    system = la.Quadratic(np.eye(80) + A @ A.T / 80, 2 * np.eye(80) + A.T @ A / 80)
+    monkeypatch.setattr("leastaction.linear.system.blas_threads", lambda: 2)
+    la.integrate(system, "simpson", np.ones(80), np.zeros(80), h=0.1, steps=5, store=tmp_path / "run")
+    monkeypatch.setattr("leastaction.linear.system.blas_threads", lambda: 1)
+    with pytest.warns(RuntimeWarning, match="its last digits may differ"):
+        la.resume(tmp_path / "run", steps=5)

@@ -396,7 +396,7 @@ def test_settings_are_exact():
     [
         ("keppler", {}, "no problem is called 'keppler'. Did you mean 'kepler'"),
         ("Lagrange_Top", {}, "Did you mean 'lagrange-top'"),
-        ("zzz", {}, "There are andrews-squeezer"),
+        ("zzz", {}, "There are andrews-squeezer, arenstorf"),
         (None, {}, "no problem is called None"),
         ("kepler", {"ecc": 1}, "no setting 'ecc'; it has eccentricity"),
         ("kepler", {"eccentricity": 1}, r"eccentricity must be in \[0, 1\)"),

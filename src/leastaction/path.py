@@ -130,12 +130,16 @@ class Path:
     def multipliers(self) -> NDArray[Any]:
         """λ of the constraints at every stored time, (K, m): such that g̈ = 0 there, of the order of q and p."""
         self._require_whole("the multipliers")
+        if not self.system.m:
+            return self.reals.array(np.zeros((len(self), 0)))
         with self.reals.working():
             return np.asarray(self.mechanics.multipliers(self.q, self.velocity(), self.t, self.params))
 
     def reaction(self) -> NDArray[Any]:
         """Gᵀλ, the generalised forces by which the constraints are held, at every stored time, (K, n)."""
         self._require_whole("the reaction")
+        if not self.system.m:
+            return self.reals.array(np.zeros((len(self), self.system.n)))
         with self.reals.working():
             return np.asarray(self.mechanics.reaction(self.q, self.velocity(), self.t, self.params))
 

@@ -48,6 +48,7 @@ _PROBLEMS = {
     "lagrange-top-cusps-reduced": ("lagrange_top_cusps", "lagrange_top_cusps_reduced"),
     "linear-double-pendulum": ("linear_double_pendulum", "linear_double_pendulum"),
     "moth": ("three_bodies", "moth"),
+    "n-four-bar": ("n_four_bar", "n_four_bar"),
     "outer-solar-system": ("outer_solar_system", "outer_solar_system"),
     "pendulum": ("pendulum", "pendulum"),
     "pendulum-cartesian": ("pendulum_cartesian", "pendulum_cartesian"),

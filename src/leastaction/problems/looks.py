@@ -119,6 +119,13 @@ def four_bar(q: Any, c: Any) -> Any:
     return [(0, 0), (q[0], q[1]), (q[2], q[3]), (c, 0)]
 
 
+def loops(q: Any, l: Any) -> Any:
+    size = len(q) // 2
+    ground, ends = [(i * l, 0) for i in range(size)], [(q[2 * i], q[2 * i + 1]) for i in range(size)]
+    links = [(i, size + i) for i in range(size)] + [(size + i, size + i + 1) for i in range(size - 1)]
+    return ground + ends, links
+
+
 def slider(q: Any) -> Any:
     return [(0, 0), (q[0], q[1]), (q[2], 0)]
 
@@ -185,6 +192,7 @@ LOOKS: dict[str, Look] = {
     "four-bar-linkage": Look(
         draw=four_bar, units=_SI, names=("xA", "yA", "xB", "yB"), momenta=("pxA", "pyA", "pxB", "pyB")
     ),
+    "n-four-bar": Look(draw=loops, units=_SI, **_points(2)),
     "pendulum-cartesian": Look(draw=rod_in_plane, units=_SI, **_PLANE),
     "rotating-hoop": Look(draw=hoop, trails=(0,), units=_SI, **_SPACE),
     "slider-crank": Look(draw=slider, units=_SI, names=("x", "y", "X"), momenta=("px", "py", "pX")),

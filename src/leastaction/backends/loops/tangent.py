@@ -139,7 +139,7 @@ def _along(I, D, A, S, d, e, k, h):
                 )
         if e >= 0:
             for g in range(groups):
-                for j in range(T.scatters):
+                for j in range(T.outputs):
                     change = at(A.push, (g * outputs + j) * W)
                     values = at(T.values, g * outputs * W)
                     if e < P:

@@ -287,6 +287,12 @@ def test_structure():
             ),
             "leave them out with branch='any'",
         ),
+        (
+            lambda: la.integrate(
+                case("pendulum").system, YOSHIDA, [1], [0], h=0.1, steps=2, pace=lambda q: 1 + q[0] ** 2
+            ),
+            "is a composition and has none",
+        ),
     ],
 )
 def test_what_is_refused(make, words):

@@ -14,7 +14,7 @@ from leastaction.backends.rows import Row
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.matrices import chosen_dofs
-from leastaction.methods import Branch, Galerkin, Method, RungeKutta4, with_branch
+from leastaction.methods import Branch, Composition, Galerkin, Method, RungeKutta4, with_branch
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.pace import Paced, paced
@@ -172,6 +172,11 @@ def _as_needed(system: Sum, method: Method, written_out: bool) -> Sum | Lagrangi
 
 def check_pace(method: Method, reduce: Any, events: Any, t_end: Any, many: bool) -> None:
     """Refuse what a pace does not go with."""
+    if isinstance(method, Composition):
+        raise ValueError(
+            f"pace= is for members of the Galerkin family, between whose states times are found by the polynomial of a "
+            f"step; {method.name} is a composition and has none. Take a member of the same order"
+        )
     if not isinstance(method, Galerkin):
         raise ValueError(
             f"pace= is for members of the Galerkin family: it keeps variable steps symplectic, and {method.name} is not"

@@ -83,6 +83,16 @@ def stars(q: Any) -> Any:
     return [(q[2 * i], q[2 * i + 1]) for i in range(7)], []
 
 
+def bodies(q: Any) -> Any:
+    """Three bodies in the plane."""
+    return [(q[2 * i], q[2 * i + 1]) for i in range(3)], []
+
+
+def satellite(q: Any, mu: Any) -> Any:
+    """The earth, the moon, and what moves between them."""
+    return [(-mu, 0), (1 - mu, 0), (q[0], q[1])], []
+
+
 def planets(q: Any) -> Any:
     """The Sun and five planets."""
     return [(q[3 * i], q[3 * i + 1], q[3 * i + 2]) for i in range(6)], []
@@ -212,6 +222,11 @@ LOOKS: dict[str, Look] = {
     "outer-solar-system": Look(
         draw=planets, trails=(1, 2, 3, 4, 5), units={"t": "d", "q": "AU"}, **_bodies(6, "xyz", "☉♃♄♅♆♇")
     ),
+    "arenstorf": Look(draw=satellite, trails=(2,), **_PLANE),
+    **{
+        name: Look(draw=bodies, trails=(0, 1, 2), **_bodies(3, "xy", "₁₂₃"))
+        for name in ("butterfly", "figure-eight", "moth", "pythagorean", "yin-yang")
+    },
     "pleiades": Look(draw=stars, trails=tuple(range(7)), **_bodies(7, "xy", "₁₂₃₄₅₆₇")),
     "quadratic-drag": Look(
         draw=falling, names=("x",), momenta=("p",), units={"t": "s", "q": "m", "p": "kg m/s", "energy": "J"}

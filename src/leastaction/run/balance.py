@@ -26,7 +26,10 @@ from leastaction.backends import points
 from leastaction.backends.status import GOING_WELL
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.lagrangian import Lagrangian
+from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
+from leastaction.pace import Paced
+from leastaction.sums import Sum
 
 if TYPE_CHECKING:
     from leastaction.backends.stepper import Stepper
@@ -58,8 +61,12 @@ class Loss(NamedTuple):
 def columns(plan: Plan) -> int:
     """Of the array that a Standing keeps: none where the energy may change."""
     system, events = plan.system, plan.events
+    if isinstance(system, Paced | Sum):
+        return 0  # of a paced system σ(H − E₀) is kept, and H wanders; sums over rows are not asked yet
     if system.linear or system.depends_on_time or system.forced:
         return 0
+    if isinstance(plan.method, Galerkin) and plan.method.branch == "any":
+        return 0  # any root will do, as asked
     thrown = () if events is None else [item.restitution for item in events.items if item.restitution is not None]
     if thrown and (any(e != 1 for e in thrown) or (events is not None and events.program.depends("g", "t"))):
         return 0  # walls that take energy, or move
@@ -158,7 +165,10 @@ def _at_once(plan: Plan, starts: Starts) -> FloatArray:
     right = f - np.einsum("bjk,bk->bj", m_q.reshape(size, n, n), starts.v)
     well = starts.status == GOING_WELL
     a = np.full((size, n), np.nan)
-    a[well] = np.linalg.solve(m_v.reshape(size, n, n)[well], right[well][:, :, None])[:, :, 0]
+    try:
+        a[well] = np.linalg.solve(m_v.reshape(size, n, n)[well], right[well][:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:  # constraints may make up for a singular mass
+        return np.full(size, np.nan)
     there = starts.q + starts.v * tau + a * tau**2 / 2
     U = [
         points.evaluate(system.program, np.concatenate([head, q, 0 * q, starts.params], axis=1))[:, 0]

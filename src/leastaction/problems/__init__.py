@@ -25,17 +25,17 @@ __all__ = ["Bodies", "get", "lattice", "n_body", "names"]
 
 # name → module and function; imported only when asked for
 _PROBLEMS = {
+    "andrews-squeezer": ("andrews_squeezer", "andrews_squeezer"),
     "arenstorf": ("arenstorf", "arenstorf"),
     "butterfly": ("three_bodies", "butterfly"),
-    "andrews-squeezer": ("andrews_squeezer", "andrews_squeezer"),
     "chain": ("chain", "chain"),
     "charged-particle": ("charged_particle", "charged_particle"),
     "damped-driven-pendulum": ("damped_driven_pendulum", "damped_driven_pendulum"),
     "double-pendulum": ("double_pendulum", "double_pendulum"),
     "double-pendulum-chaotic": ("double_pendulum", "double_pendulum_chaotic"),
     "driven-oscillator": ("driven_oscillator", "driven_oscillator"),
-    "figure-eight": ("three_bodies", "figure_eight"),
     "falling-chain": ("chain", "falling_chain"),
+    "figure-eight": ("three_bodies", "figure_eight"),
     "four-bar-linkage": ("four_bar_linkage", "four_bar_linkage"),
     "harmonic-oscillator": ("harmonic_oscillator", "harmonic_oscillator"),
     "harmonic-oscillator-2d": ("harmonic_oscillator", "harmonic_oscillator_2d"),

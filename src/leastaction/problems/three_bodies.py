@@ -6,7 +6,7 @@
 of Mathematics 152, 2000, 881–901, with the data of C. Simó, of which the start is symmetric). The other periodic orbits
 begin in a row, at (−1, 0), (1, 0) and (0, 0), with the velocities (a, b), (a, b) and (−2a, −2b): M. Šuvakov,
 V. Dmitrašinović, Physical Review Letters 110, 2013, 114301, who give five digits of a, b and T. Here they were refined
-until the orbits close to 10⁻²⁸, in steps of a pace with 34 and more digits; the tests close them again.
+with 34 and more digits, in steps of a pace; the tests close them to 10⁻¹⁰ in float64.
 
 "pythagorean": the masses 3, 4 and 5 at rest at the corners of a triangle with these sides, each opposite to its own
 (C. Burrau, 1913; V. Szebehely, C. F. Peters, Astronomical Journal 72, 1967, 876–883). After many close passes the mass

@@ -80,9 +80,9 @@ def test_a_rule_that_is_known_gives_the_method_that_is_known():
 def test_symplectic_euler_is_a_member():
     """P1N1Q1RadR: q⁺ = q + h p, p⁺ = p + h f(q⁺), for a unit mass."""
     system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
-    path = la.integrate(system, "P1N1Q1RadR", [1.0], [0.3], h=0.1, steps=30)
-    np.testing.assert_allclose(path.p[1:], path.p[:-1] - 0.1 * np.sin(path.q[1:]), rtol=0, atol=1e-15)
-    np.testing.assert_allclose(path.q[1:], path.q[:-1] + 0.1 * path.p[:-1], rtol=0, atol=1e-14)
+    path = la.integrate(system, "P1N1Q1RadR", [1.0], [0.3], h=0.01, steps=30)
+    np.testing.assert_allclose(path.p[1:], path.p[:-1] - 0.01 * np.sin(path.q[1:]), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(path.q[1:], path.q[:-1] + 0.01 * path.p[:-1], rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_what_is_refused():
     system, start = la.Quadratic(M, K), (np.ones(N), np.zeros(N))
     with pytest.raises(la.UnstableStepError, match="P2N3Q4Lob is not stable"):
         la.ensemble(system, "simpson", *start, h=0.8, steps=2, params={"K": [K, 40 * K]})
-    with pytest.warns(UserWarning, match="do not keep their energy"):
+    with pytest.warns(la.EnergyWarning, match="do not keep their energy"):
         la.ensemble(system, "simpson", *start, h=0.8, steps=2, params={"K": [K, 40 * K]}, allow_unstable=True)
     for params, words in (
         ({"M": [M, -M]}, "trajectory 1: M must be positive definite"),

@@ -6,9 +6,9 @@ E − E₀ is compared with the kinetic energy of the motion, the largest that w
 
 What flows between the terms of E is of the size of K, whatever the units, and whatever constants or total derivatives
 dF(q)/dt are added to L. At the start, which may be at rest, it is at least |U(q + v τ + ½ a τ²) − U(q)|, U = −L(q, 0),
-at the golden section τ of the first step. States are looked at after 7, 37, 187, … steps, k ↦ 5k + 2, which no period
-divides, and wherever a stretch of the run ends: a few looks, at all trajectories together. An error below the rounding
-of the terms says nothing.
+at the golden section τ of the first step. States are looked at after 1, 7, 37, 187, … steps, k ↦ 5k + 2, which no
+period divides, and wherever a stretch of the run ends: a few looks, at all trajectories together. An error below the
+rounding of the terms says nothing.
 
 A linear system is not looked at: whether h is stable on it is known before the run.
 """
@@ -75,7 +75,7 @@ def columns(plan: Plan) -> int:
 
 def next_look(done: int) -> int:
     """After how many steps the states are looked at next."""
-    look = 7
+    look = 1
     while look <= done:
         look = 5 * look + 2
     return look

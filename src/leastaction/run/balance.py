@@ -27,6 +27,7 @@ from leastaction.backends.status import GOING_WELL
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.lagrangian import Lagrangian
 from leastaction.numbers.rounding import Digits
+from leastaction.sums import Sum
 
 if TYPE_CHECKING:
     from leastaction.backends.stepper import Stepper
@@ -128,13 +129,17 @@ def _measured(plan: Plan, starts: Starts, *states: NDArray[Any]) -> FloatArray:
         each = [_at_digits(plan, params) for params in starts.params]
         return np.array([[at(row) for at, row in zip(each, rows, strict=True)] for rows in states])
     system, n = plan.system, plan.row.n
-    assert isinstance(system, Lagrangian)
     rows, params = np.concatenate(states), np.tile(starts.params, (len(states), 1))
     q, p, t = rows[:, :n].copy(), rows[:, n:].copy(), np.full((len(rows), 1), float(plan.t0))
-    v, found = system.velocities(t[:, 0], q, p, params)
-    L = points.evaluate(system.program, np.concatenate([t, q, v, params], axis=1))[:, 0]
-    at_rest = points.evaluate(system.node, np.concatenate([t, q, 0 * q, params], axis=1))
-    f, m = (at_rest[:, system.node.output_slice(name)] for name in ("f", "m"))
+    if isinstance(system, Sum):
+        v, L, f, m = system.terms_of_energy(float(plan.t0), q, p, params)
+        found = np.isfinite(v).all(axis=1)
+    else:
+        assert isinstance(system, Lagrangian)
+        v, found = system.velocities(t[:, 0], q, p, params)
+        L = points.evaluate(system.program, np.concatenate([t, q, v, params], axis=1))[:, 0]
+        at_rest = points.evaluate(system.node, np.concatenate([t, q, 0 * q, params], axis=1))
+        f, m = (at_rest[:, system.node.output_slice(name)] for name in ("f", "m"))
     sizes = _sizes(q, p, v, L, f, m)
     sizes[found & np.isnan(sizes[:, 0]), 0] = np.inf  # terms beyond all floats
     return sizes.reshape(len(states), len(starts), 3)
@@ -151,6 +156,8 @@ def _at_once(plan: Plan, starts: Starts) -> FloatArray:
             found[i] = abs(float(at.value(there, rest, plan.t0) - at.value(q, rest, plan.t0)))
         return found
     system, n = plan.system, plan.row.n
+    if isinstance(system, Sum):
+        return system.change_of_potential(float(plan.t0), starts.q, starts.v, starts.params, float(tau))
     assert isinstance(system, Lagrangian)
     head = np.full((size, 1), float(plan.t0))
     values = points.evaluate(system.node, np.concatenate([head, starts.q, starts.v, starts.params], axis=1))

@@ -101,7 +101,7 @@ def stored_run(kind, file):
         if kind == "singles":
             run |= {"steps": 2_000, "method": "P8N8Q16Gau", "tangent": True}
         elif kind == "watched":
-            run |= {"reduce": {"E": la.EnergyRange(), "x": la.Crossings(lambda q, p: q[1], most=50)}}
+            run |= {"reduce": {"E": la.EnergyRange()}, "events": {"x": la.Event(lambda q, p: q[1], most=50)}}
         elif kind == "rk4 lanes":
             run |= {"steps": 300_000, "method": "rk4"}
         elif kind == "final":

@@ -355,3 +355,16 @@ def test_examples_have_help(name, tmp_path):
     shown = subprocess.run([sys.executable, script, "--help"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "usage:" in shown.stdout and f"examples/{name}.py" in shown.stdout
     assert not list(tmp_path.iterdir())
+
+
+def test_tolerances(capsys, tmp_path):
+    assert main(["run", "pendulum", "--t-end", "10", "--tol", "1e-9"]) == 0
+    out = capsys.readouterr().out
+    assert "Advice for pendulum, t = 0 … 10, tol = 1e-09" in out and "error reached" in out
+    file, plot = tmp_path / "own.py", tmp_path / "advice.png"
+    file.write_text(OWN.format(word="p0"))
+    assert main(["advise", str(file), "--t-end", "5", "--tol", "1e-6", "--plot", str(plot)]) == 0
+    assert "→" in capsys.readouterr().out and plot.stat().st_size > 1000
+    assert "--tol, which chooses both" in refused(["run", "pendulum", "--t-end", "1"], capsys)
+    assert "leave out --method" in refused(["run", "pendulum", "--t-end", "1", "--tol", "1", "--method", "rk4"], capsys)
+    assert "tol must be" in refused(["advise", "pendulum", "--t-end", "1", "--tol", "0"], capsys)

@@ -24,7 +24,7 @@ from leastaction.errors import (
     UnstableStepError,
 )
 from leastaction.events import Event, Impact
-from leastaction.integrate import integrate
+from leastaction.integrate import advise, integrate
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import compose, galerkin, method, rk4
@@ -56,6 +56,7 @@ __all__ = [
     "TraceError",
     "UnstableStepError",
     "__version__",
+    "advise",
     "analysis",
     "chebyshev",
     "clenshaw_curtis",

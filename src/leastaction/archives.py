@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
+from leastaction.pace import Paced
 from leastaction.paths import Paths
 from leastaction.results import from_archive, shown
 from leastaction.run.archive import Disk, machine
@@ -90,6 +91,14 @@ def resume(
 def _goal(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
     """How many steps a path is to have, counted from its start."""
     path, done, planned = disk.archive.path, int(standing.steps[0]), disk.plan.steps
+    if t_end is not None and isinstance(disk.plan.system, Paced):
+        raise ValueError(
+            "a run with a pace goes on by steps=, or to the t_end it was begun with: its last step ends there"
+        )
+    if standing.status[0] == Status.STOPPED and standing.at_end(disk.plan):
+        raise StoreError(
+            f"the run in {path} has come to its t_end, in the middle of step {done} of s; a new run goes on from there"
+        )
     if standing.status[0] == Status.STOPPED:
         raise StoreError(f"an event has stopped the run in {path} in step {done}, as asked; it has no more steps to do")
     if standing.status[0] != Status.COMPLETE:
@@ -114,6 +123,8 @@ def _goal(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
 def _goal_of_many(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
     """How many steps the trajectories of an ensemble are to have."""
     planned = disk.plan.steps
+    if t_end is not None and isinstance(disk.plan.system, Paced):
+        raise ValueError("an ensemble with a pace goes on by steps=: its trajectories come to t_end one by one")
     if t_end is None:
         return planned + (0 if steps is None else positive("steps", steps))
     count = _until(disk, t_end)

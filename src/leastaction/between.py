@@ -27,7 +27,7 @@ def states(path: Path, t: FloatArray) -> tuple[FloatArray, FloatArray]:
     """q and p at any times of the run."""
     q = np.asarray(path(t)).astype(float)
     low = not isinstance(path.method, Galerkin) or path.method.s < HIGH
-    close = path.every == 1 and 4 <= len(path) <= MOST // path.q.shape[1]
+    close = path.pace is None and path.every == 1 and 4 <= len(path) <= MOST // path.q.shape[1]
     return q, _by_neighbours(path, t) if low and close else _by_slope(path, t, q)
 
 
@@ -40,7 +40,8 @@ def _by_neighbours(path: Path, t: FloatArray) -> FloatArray:
 
 
 def _by_slope(path: Path, t: FloatArray, q: FloatArray) -> FloatArray:
-    small = 1e-4 * abs(float(path.h))
+    step = abs(float(path.h)) if path.pace is None else float(np.abs(np.diff(np.asarray(path.t).astype(float))).min())
+    small = 1e-4 * step
     low, high = sorted((float(path.t[0]), float(path.t[-1])))
     before, after = np.clip(t - small, low, high), np.clip(t + small, low, high)
     left, right = (np.asarray(path(x)).astype(float) for x in (before, after))

@@ -1,4 +1,4 @@
-"""The command line: `leastaction reproduce | run | lab | methods | problems | bench`."""
+"""The command line: `leastaction reproduce | run | advise | lab | methods | problems | bench`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ EXAMPLES = """examples:
   leastaction reproduce                               recompute the papers, write report/index.html
   leastaction methods                                 the methods by name
   leastaction bench kepler --h 0.05                   how fast they are here
+  leastaction run pendulum --t-end 100 --tol 1e-9     method and step are chosen
+  leastaction advise my_system.py --t-end 100 --tol 1e-9
   leastaction run pendulum --method simpson --h 0.01 --t-end 10 --plot pendulum.png
   leastaction lab double-pendulum                     see it move, turn its knobs
   leastaction run my_system.py --method P4N4Q8Gau --h 0.05 --t-end 100 --out run.npz
@@ -100,8 +102,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     run.add_argument("system", metavar="PROBLEM|FILE.py", nargs="?")
-    run.add_argument("--method", default="simpson", help="default: simpson")
-    run.add_argument("--h", type=_number, required=True, help="step: 0.01, 1/3")
+    run.add_argument("--method", help="with --h (default: simpson)")
+    run.add_argument("--h", type=_number, help="step: 0.01, 1/3")
+    run.add_argument("--tol", type=float, help="instead of both: the error of the position at the end, of its range")
     run.add_argument("--t-end", type=_number, required=True, help="until when")
     run.add_argument("--digits", type=int, help="decimal digits of the arithmetic (default: float64)")
     run.add_argument("--every", type=int, default=1, help="keep only every so many states")
@@ -125,6 +128,18 @@ def _parser() -> argparse.ArgumentParser:
     velocity.add_argument("--p0", metavar="VECTOR", help="initial momenta")
     linear.add_argument("--output", type=_indices, metavar="I,J-K", help="store these degrees of freedom only")
     linear.add_argument("--allow-unstable", action="store_true", help="run even where the method is not stable")
+
+    advise = commands.add_parser(
+        "advise",
+        help="which method and step keep a tolerance",
+        description="Measure what methods and steps keep a tolerance for a problem of the catalogue, or for the system "
+        "of a Python file, and print the table; nothing else is run.",
+    )
+    advise.add_argument("system", metavar="PROBLEM|FILE.py")
+    advise.add_argument("--t-end", type=float, required=True, help="until when")
+    advise.add_argument("--tol", type=float, required=True, help="error of the position at the end, of its range")
+    advise.add_argument("--plot", type=Path, metavar="FILE", help="draw seconds and errors to this file")
+    advise.set_defaults(command=_advise)
 
     lab = commands.add_parser(
         "lab",
@@ -249,13 +264,17 @@ def _run(options: argparse.Namespace) -> int:
             "FILE.py defines it"
         )
     _check_outputs(options)
+    if (options.h is None) == (options.tol is None):
+        raise ValueError("say how to run: with --h and a --method, or with --tol, which chooses both")
+    if options.tol is not None and options.method is not None:
+        raise ValueError("--tol chooses the method: leave out --method")
+    how = {"tol": options.tol} if options.h is None else {"method": options.method or "simpson", "h": options.h}
     system, start = _linear_system(options) if matrices else _system(options.system, exactly=options.digits is not None)
     try:
         path = la.integrate(
             system,
-            options.method,
             **start,
-            h=options.h,
+            **how,
             t_end=options.t_end,
             every=options.every,
             digits=options.digits,
@@ -267,6 +286,8 @@ def _run(options: argparse.Namespace) -> int:
             print(f"saved, up to the step that failed: {options.out}")
         raise
     print(path)
+    if path.advice is not None:
+        print(path.advice)
     if path.output is None:
         energy = path.energy()
         with reals(path.digits).working():
@@ -279,6 +300,27 @@ def _run(options: argparse.Namespace) -> int:
         print(f"saved: {options.out}")
     if options.plot:
         _plot(path, options.plot)
+        print(f"drawn: {options.plot}")
+    return 0
+
+
+def _advise(options: argparse.Namespace) -> int:
+    import leastaction as la
+
+    options.out = None
+    _check_outputs(options)
+    system, start = _system(options.system)
+    advice = la.advise(system, **start, t_end=options.t_end, tol=options.tol)
+    print(advice)
+    if options.plot:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+
+        figure, ax = plt.subplots(layout="constrained")
+        advice.plot(ax)
+        figure.savefig(options.plot, dpi=160)
         print(f"drawn: {options.plot}")
     return 0
 

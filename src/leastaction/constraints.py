@@ -77,7 +77,8 @@ def end(constraints: Program, node: Program, sensitive: Program) -> End:
         given = {name: B.input(name) for name, _ in B.inputs}
 
         def at(program: Program) -> dict[str, list[int]]:
-            return B.inline(program, **{name: given[name] for name, _ in program.inputs})
+            """What else a node reads does not enter its momentum."""
+            return B.inline(program, **{name: given.get(name, [B.const(0.0)] * size) for name, size in program.inputs})
 
         momentum, push = at(node), at(reaction(constraints, second=whole, parameters=whole))
         motion = at(moving)

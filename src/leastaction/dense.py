@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from leastaction.backends.stepper import PolynomialStepper, Start, Stepper
 from leastaction.methods import Composition, Galerkin
-from leastaction.numbers.rounding import all_finite
+from leastaction.numbers.rounding import Digits, all_finite
+from leastaction.pace import Paced
+from leastaction.quadrature import gauss
 from leastaction.steppers import stepper
 
 if TYPE_CHECKING:
@@ -20,19 +22,14 @@ if TYPE_CHECKING:
 
 Reals = NDArray[Any]  # float64, or mpmath numbers
 
+MOST_PLACES = 200  # tried for a time; bisections alone would take as many as the arithmetic has bits
+TIMES_ALIKE = 4  # roundings
+
 
 def positions(path: Path, t: Reals) -> Reals:
     """q(t), shape t.shape + (n,)."""
-    if not all_finite(t):
-        raise ValueError("path(t) needs finite times")
-    times = t.ravel()
+    times, n = _asked(path, t), path.system.n
     begin, end = path.t[0], path.t[-1]
-    slack = 1e-9 * max(abs(path.h), abs(begin), abs(end))
-    outside = (times < min(begin, end) - slack) | (times > max(begin, end) + slack)
-    if outside.any():
-        asked = float(times[outside][0])
-        raise ValueError(f"the path covers t = {float(begin):g} … {float(end):g}; asked for t = {asked:g}")
-    n = path.system.n
     if path.every > 1 and path.method.branch == "any":
         raise ValueError(
             "with branch='any' the states between the stored ones are not known: steps solved again may have other "
@@ -55,6 +52,95 @@ def positions(path: Path, t: Reals) -> Reals:
         rest = begin_step + path.h - one.t
         result[k] = _inside(path, one, rest, (times[k] - one.t) / rest)
     return result.reshape(*t.shape, n)
+
+
+def _asked(path: Path, t: Reals) -> Reals:
+    """The times asked for, one after the other, checked."""
+    if not all_finite(t):
+        raise ValueError("path(t) needs finite times")
+    times, begin, end = t.ravel(), path.t[0], path.t[-1]
+    slack = 1e-9 * max(abs(path.h), abs(begin), abs(end))
+    outside = (times < min(begin, end) - slack) | (times > max(begin, end) + slack)
+    if outside.any():
+        asked = float(times[outside][0])
+        raise ValueError(f"the path covers t = {float(begin):g} … {float(end):g}; asked for t = {asked:g}")
+    return times
+
+
+def paced_positions(path: Path, run: Path, t: Reals) -> Reals:
+    """q(t) of a path with a pace, from its run in s, a polynomial q(s) on every step.
+
+    On a step t(τ) = t_k + h ∫₀^τ σ̃, where σ̃ is the polynomial through σ at the method's nodes: at the end of the step
+    this is the quadrature by which the time is summed. It is solved for τ.
+    """
+    times, n = _asked(path, t), path.system.n
+    if len(path) == 1 or not times.size:
+        return np.broadcast_to(path.q[0], (*t.shape, n)).copy()
+    forward, impacts = 1 if path.h > 0 else -1, _impacts(run)
+    rows = np.unique(np.clip(np.searchsorted(forward * path.t, forward * times, "right") - 1, 0, len(path) - 2))
+    ends = np.array([math.ceil(float((x - run.t[0]) / path.h) - 1e-9) for x in run.t[rows + 1]])
+    steps = np.unique(np.concatenate([np.arange(r * path.every, end) for r, end in zip(rows, ends, strict=True)]))
+    left = _states(run, impacts, steps)
+    thrown = [one for step in steps.tolist() for one in impacts.get(step, [])]
+    begins = np.concatenate([left[:, -1], path.reals.array([one.p[-1] for one in thrown])])
+    order = np.argsort(forward * begins, kind="stable")
+    which = order[np.clip(np.searchsorted(forward * begins[order], forward * times, "right") - 1, 0, None)]
+    result = np.empty((len(times), n), path.q.dtype)
+    free = which < len(steps)
+    if free.any():
+        wanted, inverse = np.unique(which[free], return_inverse=True)
+        result[free] = _by_time(run, run.h, run.t[0] + steps[wanted] * run.h, left[wanted], inverse, times[free])
+    for k in np.flatnonzero(~free):
+        one = thrown[which[k] - len(steps)]
+        rest = run.t[0] + (one.step + 1) * run.h - one.t
+        after, only = np.concatenate([one.q, one.p])[None], np.array([0])
+        result[k] = _by_time(run, rest, np.array([one.t]), after, only, times[k : k + 1])[0]
+    return result.reshape(*t.shape, n)
+
+
+def _by_time(run: Path, h: Any, s: Reals, left: Reals, inverse: NDArray[np.intp], times: Reals) -> Reals:
+    """q at times of the steps of length h that begin at s with the states `left`."""
+    system, method = cast(Paced, run.system), cast(Galerkin, run.method)
+    n, digits = system.of.n, run.digits
+    z = _increments(run, h, s, left)[:, :, :n]
+    rule = method.rule
+    c, x, w = (np.array(a, object) for a in (rule.points(digits or 30)[0], *gauss(rule.r).points(digits or 30)))
+    if digits is None:
+        c, x, w = (a.astype(float) for a in (c, x, w))
+    q = left[:, None, :n] + np.einsum("iv,kvj->kij", lagrange(_controls(run), c)[:, 1:], z)
+    sigma = _paces(run, system, q.reshape(-1, n)).reshape(len(left), -1)[inverse]
+    wanted = (times - left[inverse, -1]) / h
+    alike = TIMES_ALIKE * (mpmath.mpf(10) ** -digits if digits else np.finfo(float).eps)
+    low, high = 0 * wanted, 0 * wanted + 1
+    tau = wanted / sigma.mean(axis=1)
+    for _ in range(MOST_PLACES):
+        tau = np.where((tau >= low) & (tau <= high), tau, (low + high) / 2)
+        inner = lagrange(c, (tau[:, None] * x).ravel()).reshape(len(tau), len(x), len(c))
+        gap = tau * np.einsum("g,kgi,ki->k", w, inner, sigma) - wanted
+        low, high = np.where(gap <= 0, tau, low), np.where(gap >= 0, tau, high)
+        closer = tau - gap / np.einsum("ki,ki->k", lagrange(c, tau), sigma)
+        if (abs(closer - tau) <= alike * abs(tau)).all():
+            break
+        tau = closer
+    tau = np.minimum(np.maximum(tau, 0 * tau), 0 * tau + 1)
+    return left[inverse, :n] + np.einsum("kv,kvj->kj", lagrange(_controls(run), tau)[:, 1:], z[inverse])
+
+
+def _paces(run: Path, system: Paced, q: Reals) -> Reals:
+    """σ at K positions, in the arithmetic of the run."""
+    values = system.values(run.params, run.reals)
+    if not isinstance(run.reals, Digits):
+        return system.paces(q, np.broadcast_to(values, (len(q), len(values))))
+    from leastaction.backends.flint import evaluated
+
+    rows = np.concatenate([q[:, :1] * 0, q, q * 0], axis=1)
+    return evaluated(system.sigma, rows, values, run.reals)[:, 0]
+
+
+def _controls(path: Path) -> Reals:
+    """The control points d_ν of a member of the family, in the arithmetic of the path."""
+    method = cast(Galerkin, path.method)
+    return method.table.d if path.digits is None else np.array(method.exact_table(path.digits)["d"], dtype=object)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +179,7 @@ def _free(path: Path, impacts: _Impacts, index: NDArray[np.int64], tau: Reals) -
     left = _states(path, impacts, wanted)
     if isinstance(path.method, Galerkin) and path.method.branch == "followed":
         t = path.t[0] + wanted * path.h
-        return _polynomial(path, path.method, path.h, t, left, inverse, tau)
+        return _polynomial(path, path.h, t, left, inverse, tau)
     if isinstance(path.method, Composition):
         return _ends(path, path.h, path.t[0] + wanted * path.h, left, inverse, tau)
     right = _states(path, impacts, wanted + 1)
@@ -112,7 +198,7 @@ def _inside(path: Path, start: _Impact, length: Any, tau: Any) -> Reals:
         np.array([tau]),
     )
     if isinstance(path.method, Galerkin):
-        return _polynomial(path, path.method, length, t, left, only, places)[0]
+        return _polynomial(path, length, t, left, only, places)[0]
     if isinstance(path.method, Composition):
         return _ends(path, length, t, left, only, places)[0]
     right = _steps(path, start.t, left[0], 1, length)
@@ -177,19 +263,22 @@ def _stepper_from(path: Path, t: Any, q: Reals, p: Reals, length: Any = None) ->
     return stepper(path.system, path.method, start, at=path.mechanics)
 
 
-def _polynomial(
-    path: Path, method: Galerkin, h: Any, t: Reals, left: Reals, inverse: NDArray[np.intp], tau: Reals
-) -> Reals:
+def _polynomial(path: Path, h: Any, t: Reals, left: Reals, inverse: NDArray[np.intp], tau: Reals) -> Reals:
     """q_k + Σ_ν z^ν l_ν(τ) on each step, of length h from time t."""
+    z = _increments(path, h, t, left)
+    basis = lagrange(_controls(path), tau)[:, 1:]
+    return left[inverse, : path.system.n] + np.einsum("kv,kvi->ki", basis, z[inverse])
+
+
+def _increments(path: Path, h: Any, t: Reals, left: Reals) -> Reals:
+    """The increments z^ν of steps of length h from time t, (K, s, n)."""
     n = path.system.n
     starts = np.ascontiguousarray(np.concatenate([t[:, None], left], axis=1))
     solver = cast(PolynomialStepper, _stepper_from(path, t[0], left[0, :n], left[0, n:], h))
     z, solved = solver.polynomials(starts)
     if solved < len(starts):
         raise ArithmeticError(f"the step at t = {float(t[solved]):g} could not be solved again for dense output")
-    d = method.table.d if path.digits is None else np.array(method.exact_table(path.digits)["d"], dtype=object)
-    basis = lagrange(d, tau)[:, 1:]
-    return left[inverse, :n] + np.einsum("kv,kvi->ki", basis, z[inverse])
+    return z
 
 
 def _ends(path: Path, h: Any, t: Reals, left: Reals, inverse: NDArray[np.intp], tau: Reals) -> Reals:

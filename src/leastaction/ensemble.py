@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from leastaction.advice import check_tolerance
 from leastaction.events import Event, Impact
 from leastaction.linear import Quadratic
 from leastaction.methods import Branch, Method
@@ -23,6 +26,7 @@ from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.reductions import Reduction
+from leastaction.single import advise_many
 from leastaction.systems import System
 from leastaction.varied import varied
 from leastaction.waiting import compiling
@@ -30,12 +34,13 @@ from leastaction.waiting import compiling
 
 def ensemble(
     system: System,
-    method: str | Method,
-    q0: ArrayLike,
+    method: str | Method | None = None,
+    q0: ArrayLike | None = None,
     p0: ArrayLike | None = None,
     *,
     v0: ArrayLike | None = None,
-    h: Any,
+    h: Any = None,
+    tol: float | None = None,
     steps: int | None = None,
     t_end: Any = None,
     t0: Any = 0.0,
@@ -49,6 +54,7 @@ def ensemble(
     tangent: bool | Literal["all"] = False,
     reduce: Mapping[str, Reduction] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
+    pace: Callable[..., Any] | str | None = None,
     client: Any = None,
     threads: int | None = None,
     progress: bool = False,
@@ -59,7 +65,9 @@ def ensemble(
     q0, p0, v0   (B, n) each, or (n,) where all trajectories share it
     params       parameters of the run; an array with one more axis, B, in front gives each trajectory its own; of a
                  Quadratic system M, K and, where it has them, C and a constant f
-    h, steps, t_end, t0, every, digits, output, allow_unstable, branch, tangent, progress: as for `la.integrate`
+    h, steps, t_end, t0, every, digits, output, allow_unstable, branch, tangent, pace, progress: as `la.integrate`
+    tol          instead of method and h: how large the error of the position may be at t_end, as for `la.integrate`.
+                 One advice serves all, `paths.advice`, from some of them; the error reached is not estimated
     final_only   keep only the last state
     reduce       what to compute on the way, by name: {"E": la.EnergyRange()}
     events       what to look out for, as for `la.integrate`: `paths.events["name"].t` is (B, m), NaN where a trajectory
@@ -81,6 +89,18 @@ def ensemble(
     >>> paths.q.shape
     (3, 3, 1)
     """
+    if q0 is None:
+        raise ValueError("the start lacks its positions: give q0=")
+    advice = None
+    if tol is not None:
+        if method is not None or h is not None or steps is not None or digits is not None or pace is not None:
+            raise ValueError(
+                "with tol= the method and h are chosen: give t_end= and none of method, h, steps, digits, pace"
+            )
+        advice = advise_many(system, (q0, p0, v0), t_end, t0, params, check_tolerance(tol))
+        method, h = advice.chosen.method, math.copysign(advice.chosen.h, advice.t_end - advice.t0)
+    if method is None or h is None:
+        raise ValueError("say how to run: give method= and h=; or tol=, and both are chosen")
     clock = time.perf_counter()
     if isinstance(system, Quadratic) and params:
         system, allow_unstable = varied(system, method, h, params, allow_unstable), False
@@ -103,6 +123,7 @@ def ensemble(
             branch=branch,
             reduce=reduce,
             events=events,
+            pace=pace,
             many=True,
         )
         parts = usual_parts(plan, len(starts), client, threads)
@@ -111,7 +132,7 @@ def ensemble(
         told = prepare(plan, starts)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
-        return from_memory(memory, told, progress, client, threads)
+        return replace(from_memory(memory, told, progress, client, threads), advice=advice)
     assert store is not None
     with Disk.creating(FilePath(store), plan, starts, parts) as disk:
-        return from_archive(disk, told, progress, client, threads)
+        return replace(from_archive(disk, told, progress, client, threads), advice=advice)

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Mapping
-from pathlib import Path as FilePath
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from leastaction.advice import Advice, check_tolerance, choose
 from leastaction.events import Event, Impact
 from leastaction.methods import Branch, Method
 from leastaction.path import Path
-from leastaction.results import from_archive, from_memory
-from leastaction.run.archive import Disk
-from leastaction.run.batches import prepare
-from leastaction.run.checks import positive
-from leastaction.run.interrupts import preparing
-from leastaction.run.memory import Memory
-from leastaction.run.plan import check_length, plan_run
+from leastaction.single import Question, advised, run_one
 from leastaction.systems import System
-from leastaction.waiting import compiling
 
 
 def integrate(
     system: System,
-    method: str | Method,
-    q0: ArrayLike,
+    method: str | Method | None = None,
+    q0: ArrayLike | None = None,
     p0: ArrayLike | None = None,
     *,
     v0: ArrayLike | None = None,
-    h: Any,
+    h: Any = None,
+    tol: float | None = None,
     steps: int | None = None,
     t_end: Any = None,
     t0: Any = 0.0,
@@ -45,11 +38,15 @@ def integrate(
     tangent: bool | Literal["all"] = False,
     store: str | os.PathLike[str] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
+    pace: Callable[..., Any] | str | None = None,
 ) -> Path:
     """Integrate a system from (q0, p0) or (q0, v0).
 
     method    a method or its name: "simpson", "P4N4Q8Gau", "rk4", …
     h         step; negative to go backward in time
+    tol       instead of both: how large the error of the position may be at t_end, relative to the size of the motion.
+              Method, step and pace are chosen by measuring (`la.advise`), the error reached is estimated by a second
+              run, and `path.advice` tells; a tolerance that is missed is a warning
     steps     how many steps; or
     t_end     until when: then the steps are equal and at most |h|, h = (t_end − t0)/N, and `path.h` tells
     params    values of parameters for this run, in place of the system's defaults
@@ -63,6 +60,8 @@ def integrate(
               continues it, also after it was killed (needs the extra `leastaction[zarr]`)
 
     events    what to look out for, by name: la.Event(g) or la.Impact(g); `path.events[name]` has their times and states
+    pace      σ(q, …) > 0, a function like L, or "auto": the steps are equal in s with dt = σ ds, so h is a step of s,
+              and σ h one of time; `steps` counts them, a last, shorter one meets `t_end`, and `path.t` are the times
 
     Numbers may be given exactly, as text ("9.81", "1/3", "pi/6"), Fraction, Decimal, mpmath or SymPy numbers; a float
     means exactly that binary number.
@@ -77,31 +76,44 @@ def integrate(
     the run and returns what there is, with a warning and `stats["interrupted"]` set. A run that loses energy which
     nothing takes warns, and `stats["energy_lost"]` says when, by how much and how large the kinetic energy was.
     """
-    clock = time.perf_counter()
-    with preparing("nothing was computed, and no archive was begun"), compiling():
-        plan, starts = plan_run(
-            system,
-            method,
-            (q0, p0, v0),
-            h=h,
-            steps=steps,
-            t_end=t_end,
-            t0=t0,
-            params=params,
-            every=positive("every", every),
-            digits=digits,
-            output=output,
-            tangent=tangent,
-            allow_unstable=allow_unstable,
-            branch=branch,
-            events=events,
-        )
-        memory = Memory(plan, starts) if store is None else None  # first, whether there is room at all
-        check_length(plan)
-        told = prepare(plan, starts)
-    told["compile_time"] = time.perf_counter() - clock
-    if memory is not None:
-        return from_memory(memory, told, progress)
-    assert store is not None
-    with Disk.creating(FilePath(store), plan, starts, [(0, 1)]) as disk:
-        return from_archive(disk, told, progress)
+    if q0 is None:
+        raise ValueError("the start lacks its positions: give q0=")
+    options: dict[str, Any] = {
+        "every": every, "digits": digits, "progress": progress, "output": output, "allow_unstable": allow_unstable,
+        "branch": branch, "tangent": tangent, "store": store, "events": events,
+    }  # fmt: skip
+    start = (q0, p0, v0)
+    if tol is None:
+        if method is None or h is None:
+            missing = "method= and h=" if method is None and h is None else "method=" if method is None else "h="
+            raise ValueError(f"say how to run: give {missing}; or tol=, and both are chosen")
+        return run_one(
+            system, method, start, h=h, steps=steps, t_end=t_end, t0=t0, params=params, pace=pace, **options
+        )  # fmt: skip
+    if method is not None or h is not None or steps is not None:
+        raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h and steps")
+    if digits is not None:
+        raise ValueError("tol= is for float64: with digits= give a method and h")
+    question = Question(system, start, t_end, t0, params, pace)
+    return advised(question, choose(question.asked(), check_tolerance(tol)), options)
+
+
+def advise(
+    system: System,
+    q0: ArrayLike,
+    p0: ArrayLike | None = None,
+    *,
+    v0: ArrayLike | None = None,
+    t_end: Any,
+    tol: float,
+    t0: Any = 0.0,
+    params: Mapping[str, Any] | None = None,
+    pace: Callable[..., Any] | str | None = None,
+) -> Advice:
+    """Which method, which step, which pace keep the error of the position at t_end below tol: a table to choose from.
+
+    The error is relative to the size of the motion. Short pilot runs are measured, as `leastaction.advice` tells;
+    `la.integrate(..., tol=tol)` takes the advice. A pace of one's own is taken; else the one made from L is tried, too.
+    """
+    question = Question(system, (q0, p0, v0), t_end, t0, params, pace)
+    return choose(question.asked(), check_tolerance(tol))

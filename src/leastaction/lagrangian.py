@@ -317,6 +317,11 @@ class Lagrangian:
         return derivatives(self.program, second=True)
 
     @cached_property
+    def mass_varies_with_velocity(self) -> bool:
+        """Whether L is other than quadratic in v."""
+        return self.hessian.depends("Lvv", "v")
+
+    @cached_property
     def terms(self) -> tuple[Term, ...]:
         """The system as a step sees it: the force f = ∂L/∂q + F and the momentum m = ∂L/∂v at the nodes, and the
         constraints at the control points.

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction import files
-from leastaction.events import Happened
+from leastaction.events import T_END, Happened
 from leastaction.linear import response
 from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Method, method
 from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
 from leastaction.numbers.rounding import Reals, all_finite, reals
+from leastaction.pace import OWN, Paced
 from leastaction.reading import (
     MOST_DIGITS,
     MOST_LETTERS,
@@ -40,6 +41,8 @@ from leastaction.systems import System, from_record
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
+
+    from leastaction.advice import Advice
 
 FloatArray = NDArray[np.float64]
 
@@ -62,6 +65,10 @@ class Path:
                 with q₀ and p₀ fixed, and by h
     events      what happened, by the names that were asked for: `events[name].t`, `.q`, `.p`, `.count`. A run that an
                 event has stopped ends with it: the last state is that of the event
+    pace        of a run with a pace: the same run in its own time s, of steps h, a Path of the system L̂(q, E, …) whose
+                last momentum is the time; t, q, p here are parts of its states. `tangent` is the derivative at fixed s
+                and E, which is symplectic; `pace.tangent` has those by and of E and t too
+    advice      of a run with tol=: how method, step and pace were chosen, and the error reached
     """
 
     system: System
@@ -78,6 +85,8 @@ class Path:
     tangent: NDArray[Any] | None = None
     sensitivity: NDArray[Any] | None = None
     events: Mapping[str, Happened] = field(default_factory=dict)
+    pace: Path | None = None
+    advice: Advice | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle keeps: not the mechanics, which is made again."""
@@ -121,12 +130,16 @@ class Path:
     def multipliers(self) -> NDArray[Any]:
         """λ of the constraints at every stored time, (K, m): such that g̈ = 0 there, of the order of q and p."""
         self._require_whole("the multipliers")
+        if not self.system.m:
+            return self.reals.array(np.zeros((len(self), 0)))
         with self.reals.working():
             return np.asarray(self.mechanics.multipliers(self.q, self.velocity(), self.t, self.params))
 
     def reaction(self) -> NDArray[Any]:
         """Gᵀλ, the generalised forces by which the constraints are held, at every stored time, (K, n)."""
         self._require_whole("the reaction")
+        if not self.system.m:
+            return self.reals.array(np.zeros((len(self), self.system.n)))
         with self.reals.working():
             return np.asarray(self.mechanics.reaction(self.q, self.velocity(), self.t, self.params))
 
@@ -158,10 +171,12 @@ class Path:
         O(h^{s+1}), or O(h^s) for the members with u = 2s − 2, whose nodes do not see the highest degree. For
         RK4 it is the cubic through positions and velocities, O(h⁴).
         """
-        from leastaction.dense import positions
+        from leastaction.dense import paced_positions, positions
 
         self._require_whole("dense output")
         with self.reals.working():
+            if self.pace is not None:
+                return paced_positions(self, self.pace, self.reals.array(t))
             return positions(self, self.reals.array(t))
 
     def _require_whole(self, what: str) -> None:
@@ -176,9 +191,10 @@ class Path:
 
     def __repr__(self) -> str:
         digits = "" if self.digits is None else f", {self.digits} digits"
+        pace = "" if self.pace is None else " by its pace"
         return (
             f"Path({self.system.name}, {self.method.name}, t = {float(self.t[0]):g} … {float(self.t[-1]):g}, "
-            f"h = {float(self.h):g}, {len(self)} states of {self.q.shape[1]} "
+            f"h = {float(self.h):g}{pace}, {len(self)} states of {self.q.shape[1]} "
             f"degree{'' if self.q.shape[1] == 1 else 's'} of freedom{digits})"
         )
 
@@ -268,6 +284,9 @@ class Path:
             with files.replacing(file) as stream:
                 write_table(self, stream)
             return
+        if self.pace is not None:
+            self.pace.save(file)
+            return
         header = {
             "format": _FORMAT,
             "method": self.method.text,
@@ -300,11 +319,45 @@ class Path:
             data = contents(FilePath(file))
             files.require_whole(data)
             arrays = unpacked(data)
-            return cls(**_fields(arrays, json.loads(str(entry(arrays, "header"))), len(data)))
+            path = cls(**_fields(arrays, json.loads(str(entry(arrays, "header"))), len(data)))
+            return in_time(path) if isinstance(path.system, Paced) else path
         except (FileNotFoundError, PermissionError):
             raise
         except Exception as error:
             raise ValueError(f"{os.fspath(file)} is not a path saved by leastaction, or is damaged: {error}") from error
+
+
+def in_time(run: Any) -> Any:
+    """A run of a paced system, a Path in s, as the Path in t of the system it is about: the run is its `pace`."""
+    params = {name: value for name, value in run.params.items() if name not in OWN}
+    events = {name: found.in_time() for name, found in run.events.items() if name != T_END}
+    return replace(run, **states_in_time(run, 1), params=params, events=events, pace=run)
+
+
+def states_in_time(run: Any, ahead: int) -> dict[str, Any]:
+    """Of a run of a paced system what is about L: the system, and t, q, p, … without energy and time.
+
+    `ahead` axes count states, and maybe trajectories.
+    """
+    of = run.system.of
+    n, P, width = of.n, len(of.values()), run.q.shape[-1] - 1
+    state = np.r_[0:n, n + 1 : 2 * n + 1]
+    by = {"tangent": state, "sensitivity": np.array([*range(P), -1])}
+
+    def part(name: str, *keys: Any) -> Any:
+        array = getattr(run, name)
+        if array is None:
+            return None
+        return array[(slice(None),) * ahead + keys] if isinstance(array, np.ndarray) else array.selected(name, *keys)
+
+    return {
+        "system": of,
+        "t": part("p", width),
+        "q": part("q", slice(width)),
+        "p": part("p", slice(width)),
+        **{name: part(name, state[:, None], columns) for name, columns in by.items()},
+        "output": None if run.output is None else run.output[:-1],
+    }
 
 
 def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, Any]:

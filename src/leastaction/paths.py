@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from leastaction.events import Happened
 from leastaction.methods import Method
 from leastaction.numbers.rounding import all_finite, reals
-from leastaction.path import Path
+from leastaction.path import Path, in_time
 from leastaction.run.standing import Status
 from leastaction.store.lazy import LazyArray, import_xarray
 from leastaction.systems import System
 
 if TYPE_CHECKING:
     import xarray
+
+    from leastaction.advice import Advice
 
 BLOCK = 1 << 18  # states whose energy is computed at once
 
@@ -30,7 +32,7 @@ BLOCK = 1 << 18  # states whose energy is computed at once
 class Paths:
     """Many trajectories.
 
-    t           times of the stored states, (K,), the same for all
+    t           times of the stored states, (K,), the same for all; with a pace (B, K)
     q, p        positions and momenta, (B, K, n); NaN after a trajectory's end. Of a stored run they and t stay on disk
                 until they are asked for: paths.q[17, 1000:2000] reads those rows
     status      how each ended, (B,): 0 complete, else a `Status`
@@ -42,6 +44,8 @@ class Paths:
     output      the degrees of freedom stored, where not all are
     digits      None in float64; else all numbers are mpmath numbers of so many decimal digits
     tangent     ∂(q, p)/∂(q₀, p₀), (B, K, 2n, 2n), and sensitivity, ∂(q, p)/∂(w, h), (B, K, 2n, P + 1), if asked for
+    pace        with a pace: the same run in its own time s, as of a Path
+    advice      with tol=: how method and step were chosen
     """
 
     system: System
@@ -63,6 +67,8 @@ class Paths:
     digits: int | None = None
     tangent: NDArray[Any] | None = None
     sensitivity: NDArray[Any] | None = None
+    pace: Paths | None = None
+    advice: Advice | None = None
 
     @property
     def failed(self) -> NDArray[np.bool_]:
@@ -72,8 +78,10 @@ class Paths:
     @property
     def end_time(self) -> NDArray[Any]:
         """The time each trajectory has reached, (B,): that of the failure for one that failed, that of the event for
-        one that an event has stopped.
+        one that an event has stopped. With a pace it is the time of the last state that is stored.
         """
+        if self.pace is not None:
+            return np.array([path.t[-1] for path in self])
         arithmetic = reals(self.digits)
         with arithmetic.working():
             found = np.asarray(self.t0 + arithmetic.array(self.steps) * self.h)
@@ -103,7 +111,7 @@ class Paths:
             q, p = np.asarray(self.q[block]), np.asarray(self.p[block])
             there = np.isfinite(q).all(axis=2) & np.isfinite(p).all(axis=2)
             trajectory, row = np.nonzero(there)
-            t = np.asarray(self.t[block[1]])[row]
+            t = np.asarray(self.t[block[1]])[row] if self.pace is None else np.zeros(len(row))
             E[block][there] = self.system.energies(t, q[there], p[there], self.values[block[0]][trajectory])
         return E
 
@@ -130,8 +138,10 @@ class Paths:
         i = operator.index(i)
         if not -len(self) <= i < len(self):
             raise IndexError(f"there are {len(self)} trajectories; asked for number {i}")
+        if self.pace is not None:
+            return cast(Path, in_time(self.pace[i]))
         there = self._there(i)
-        arrays = {"t": np.asarray(self.t)[there]}
+        arrays: dict[str, Any] = {"t": np.asarray(self.t)[there]}
         arrays |= {name: np.asarray(getattr(self, name)[i])[there] for name in self.last}
         if self.status[i] == Status.STOPPED:
             end = {"t": self._stopped(i), **{name: array[i] for name, array in self.last.items()}}
@@ -162,11 +172,16 @@ class Paths:
             return array.variable(dims) if isinstance(array, LazyArray) else (dims, array)
 
         dofs = np.arange(self.system.n) if self.output is None else self.output
+        if self.pace is None:
+            times: dict[str, Any] = {"t": np.asarray(self.t)}
+        else:  # by the steps s, of which t is a function
+            dims = ("trajectory", "s", "dof")
+            times = {"s": np.asarray(self.pace.t), "t": (dims[:2], np.asarray(self.t))}
         lazy = isinstance(self.q, LazyArray)  # then nothing is read before it is asked for
-        energy = {} if lazy or self.output is not None else {"energy": (("trajectory", "t"), self.energy())}
+        energy = {} if lazy or self.output is not None else {"energy": (dims[:2], self.energy())}
         return xarray.Dataset(
             {"q": states(self.q), "p": states(self.p), **energy, "status": ("trajectory", self.status)},
-            coords={"trajectory": np.arange(len(self)), "t": np.asarray(self.t), "dof": dofs},
+            coords={"trajectory": np.arange(len(self)), "dof": dofs, **times},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
 
@@ -189,8 +204,9 @@ class Paths:
 
     def __repr__(self) -> str:
         failed = int(self.failed.sum())
+        t = self.t if self.pace is None else self.pace.t
         return (
-            f"Paths({len(self)} × {self.system.name}, {self.method.name}, t = {float(self.t[0]):g} … "
-            f"{float(self.t[-1]):g}, h = {float(self.h):g}, {len(self.t)} states each"
+            f"Paths({len(self)} × {self.system.name}, {self.method.name}, {'t' if self.pace is None else 's'} = "
+            f"{float(t[0]):g} … {float(t[-1]):g}, h = {float(self.h):g}, {len(t)} states each"
             f"{f', {failed} failed' if failed else ''})"
         )

@@ -211,6 +211,9 @@ def _spectrum(path: Path, seen: Look, ax: Axes) -> _Lines:
     t, q = _times(path), np.asarray(path.q).astype(float)
     if len(t) < 8:
         raise ValueError(f"a spectrum needs at least 8 states; this path has {len(t)}")
+    if path.pace is not None:
+        t = np.linspace(t[0], t[-1], len(t))
+        q = np.asarray(path(t)).astype(float)
     if not np.isclose(t[-1] - t[-2], t[1] - t[0], rtol=1e-6):
         t, q = t[:-1], q[:-1]  # the last state stands out of the row
     window = np.hanning(len(t) + 1)[:-1]

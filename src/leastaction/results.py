@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any, NoReturn
 
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from leastaction.backends.status import HELD, RESTING, Failure
 from leastaction.errors import EnergyWarning, RestingContact, StepFailed
 from leastaction.events import Log, together
-from leastaction.path import Path
+from leastaction.pace import Paced
+from leastaction.path import Path, in_time, states_in_time
 from leastaction.paths import Paths
 from leastaction.projection import near_singular
 from leastaction.run import balance
@@ -41,8 +43,10 @@ def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any 
     t = standing.times(plan, 0, rows.shape[1])
     facts = _facts(plan, sink.starts.params[0], standing, sink.logs, told)
     path = Path(t=t, **{name: part[0] for name, part in parts.items()}, **facts)
-    _check_end(path, plan, standing, f"the path ends at t = {float(path.t[-1]):g}", stacklevel=4)
-    _warn_of_losses(plan, standing, stacklevel=4)
+    if isinstance(plan.system, Paced):
+        path = in_time(path)
+    _check_end(path, plan, standing, f"the path ends at t = {float(path.t[-1]):g}", stacklevel=5)
+    _warn_of_losses(plan, standing, stacklevel=5)
     return path
 
 
@@ -51,8 +55,9 @@ def from_archive(disk: Disk, told: dict[str, Any], progress: bool, client: Any =
     told = told | drive(disk, client, threads, progress)
     target = disk.plan
     found = view(disk)
-    disk.tell(found.standing)
     stored = shown(disk, found, told)
+    t = stored.t if not target.many or stored.pace is None else stored.pace.t
+    disk.tell(found.standing, t)
     if not target.many:
         rest = f"la.resume({str(disk.archive.path)!r}) goes on"
         _check_end(stored, target, found.standing, rest, stacklevel=4)
@@ -68,13 +73,14 @@ def shown(disk: Disk, found: View, told: dict[str, Any] | None = None) -> Any:
     facts = _facts(plan, disk.params[0], standing, found.logs, {})
     facts["stats"] = {"steps": int(standing.steps[0]), **standing.told.get("counts", {}), **_losses(plan, standing)}
     arrays: dict[str, Any] = {**found.arrays}
-    return StoredPath(t=found.t, **arrays, **facts, standing=_word(plan, standing, found.ended), file=file)  # type: ignore[arg-type]
+    stored = StoredPath(t=found.t, **arrays, **facts, standing=_word(plan, standing, found.ended), file=file)  # type: ignore[arg-type]
+    return in_time(stored) if isinstance(plan.system, Paced) else stored
 
 
 def _word(plan: Plan, standing: Standing, ended: bool) -> str:
     """How one stored run stands."""
     if standing.status[0] == Status.STOPPED:
-        return "stopped"
+        return "complete" if standing.at_end(plan) else "stopped"
     if standing.status[0] != Status.COMPLETE:
         return "failed"
     if standing.steps[0] == plan.steps:
@@ -115,9 +121,10 @@ def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel
         return
     if standing.status[0] != Status.COMPLETE:
         with plan.reals.working():
-            raise_failure(path, standing.told["failure"], done, float(plan.t0 + done * plan.h))
+            now = plan.t0 + done * plan.h if path.pace is None else plan.row.part("p", standing.at)[0, -1]
+            raise_failure(path, standing.told["failure"], done, float(now))
     if done < plan.steps:
-        message = f"interrupted after {done} of {plan.steps} steps; {rest}"
+        message = f"interrupted after {done} {'' if plan.open else f'of {plan.steps} '}steps; {rest}"
         warnings.warn(message, RuntimeWarning, stacklevel)
 
 
@@ -187,7 +194,8 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
             iterations=0,
         )
     halvings = math.ceil(-math.log2(failure.reach)) if 0 < failure.reach < 1 else 1
-    reason, advice = path.system.explain(failure.status, h / 2**halvings)
+    system = path.system if path.pace is None else path.pace.system
+    reason, advice = system.explain(failure.status, h / 2**halvings)
     message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {reason}"
     if failure.iterations:
         message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
@@ -232,7 +240,7 @@ def paths_of(
         "interrupted": unfinished > 0,
         **_losses(plan, standing),
     }
-    return Paths(
+    paths = Paths(
         system=plan.system,
         method=plan.method,
         t=t,
@@ -250,3 +258,8 @@ def paths_of(
         output=plan.row.output,
         digits=plan.reals.digits,
     )
+    if not isinstance(plan.system, Paced):
+        return paths
+    own = len(plan.system.of.values())
+    last = {name: paths.last[name][:, :-1] for name in ("q", "p")}
+    return replace(paths, **states_in_time(paths, 2), values=values[:, :own], last=last, pace=paths)

@@ -30,6 +30,7 @@ class StoredPath(Path):
 
     standing: str = "complete"
     file: FilePath = FilePath()
+    pace: StoredPath | None = None
 
     def energy(self) -> NDArray[Any]:
         """E = p·v − L at every stored time, (K,), computed a block at a time."""
@@ -90,6 +91,7 @@ class StoredPath(Path):
             output=self.output,
             digits=self.digits,
             events=self.events,
+            pace=None if self.pace is None else self.pace.part(begin, end),
             **derivatives,
         )
 
@@ -104,7 +106,11 @@ class StoredPath(Path):
         times = np.asarray(t, float)
         if not np.isfinite(times).all() or times.size == 0:
             return self.part(0, 1)(times)
-        row = (times - self.t[0]) / (self.h * self.every)
+        if self.pace is None:
+            row = (times - self.t[0]) / (self.h * self.every)
+        else:
+            forward = np.sign(self.h)
+            row = np.searchsorted(forward * np.asarray(self.t), forward * times, "right") - 0.5
         block = np.floor(row / self._block)
         found = np.empty((*times.shape, self.q.shape[1]))
         for number in np.unique(block):

@@ -12,6 +12,7 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.archive import from_arrays
 from leastaction.numbers.rounding import Reals
+from leastaction.pace import Paced
 from leastaction.sums import Sum
 
 
@@ -103,4 +104,6 @@ def from_record(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
     """The system that a file keeps. Header and arrays may come from a stranger: everything in them is checked."""
     if "terms" in record:
         return Sum.from_record(record, arrays)
+    if "pace" in record:
+        return Paced.from_record(record)
     return Lagrangian.from_record(record) if "program" in record else from_arrays(arrays)

@@ -12,7 +12,6 @@ import pytest
 
 import leastaction as la
 from hostile_workers import STORED_RUNS
-from leastaction.run.reductions import Section
 from seeds import fresh_generator
 
 HERE = Path(__file__).parents[1]
@@ -22,12 +21,9 @@ CODE = "import sys; from hostile_workers import stored_run; stored_run(sys.argv[
 def arrays(run):
     """All numbers of a run, the last bit of each."""
     found = [run.t, run.q, run.p, run.tangent]
-    if isinstance(run, la.Path):
-        found += [getattr(some, name) for some in run.events.values() for name in ("count", "t", "q", "p", "p_after")]
-    else:
-        found += [run.status, run.steps]
-        for some in run.reduced.values():
-            found += [some.count, some.t, some.q, some.p] if isinstance(some, Section) else [some]
+    found += [getattr(some, name) for some in run.events.values() for name in ("count", "t", "q", "p", "p_after")]
+    if not isinstance(run, la.Path):
+        found += [run.status, run.steps, *run.reduced.values()]
     return [_bits(x) for x in found if x is not None]
 
 

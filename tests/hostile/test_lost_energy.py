@@ -124,10 +124,33 @@ AUTONOMOUS = [
     if not (la.problems.get(name).system.forced or la.problems.get(name).system.depends_on_time)
 ]
 # Steps in a period, or in 2π where there is none. Pleiades has close encounters, and its period is a time unit.
-ORDINARY = {"pleiades": 200, "chain": 500, "slider-crank": 1000, "four-bar-linkage": 1000, "andrews-squeezer": 1000}
+ORDINARY = {
+    "pleiades": 200,
+    "chain": 500,
+    "slider-crank": 1000,
+    "four-bar-linkage": 1000,
+    "n-four-bar": 1000,
+    "andrews-squeezer": 1000,
+}
+# Close encounters, for which equal steps are never ordinary: the warning is right there.
+ENCOUNTERS = ("arenstorf", "butterfly", "moth", "pythagorean", "yin-yang")
 METHODS = ("midpoint", "stormer-verlet", "simpson", "rk4", "rk4-lagrange", "P4N4Q8Gau")
 # RK4 has no multipliers for constraints.
-RUNS = [(a, b) for a in AUTONOMOUS for b in METHODS if not (b.startswith("rk4") and la.problems.get(a).system.m)]
+RUNS = [
+    (name, method)
+    for name in AUTONOMOUS
+    for method in METHODS
+    if name not in ENCOUNTERS and not (method.startswith("rk4") and la.problems.get(name).system.m)
+]
+
+
+@pytest.mark.parametrize("name", ENCOUNTERS)
+def test_close_encounters_with_equal_steps_are_told(name):
+    problem = la.problems.get(name)
+    period = problem.period or 2 * np.pi
+    run = {"h": period / 50, "steps": 350}
+    _, messages = told(lambda: la.integrate(problem.system, "rk4", problem.q0, problem.p0, **run))
+    assert len(messages) == 1
 
 
 @pytest.mark.parametrize(("name", "method"), RUNS)

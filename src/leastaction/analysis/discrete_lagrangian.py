@@ -92,11 +92,6 @@ def discrete_lagrangian(
             f"{system.name} has an external force, which no action has: its steps follow from discrete forces beside "
             "L_d. Leave the force out"
         )
-    if system.m:
-        raise ValueError(
-            f"{system.name} has constraints: its steps are stationary on their manifold, with multipliers beside L_d. "
-            "Leave the constraints out for the L_d of the free system, or take coordinates without"
-        )
     return DiscreteLagrangian(system, chosen, h, dict(params or {}), digits)
 
 

@@ -4,7 +4,7 @@
 in doubt (`isolate`: how many there are; `motion`: where), `watched` wraps a stepper.
 """
 
-from leastaction.events.kinds import Event, Impact, Watch, Watched, watch
+from leastaction.events.kinds import T_END, Event, Impact, Watch, Watched, paced_watch, watch
 from leastaction.events.watched import (
     GROWING,
     LAST_STATES,
@@ -18,6 +18,7 @@ from leastaction.events.watched import (
 __all__ = [
     "GROWING",
     "LAST_STATES",
+    "T_END",
     "Event",
     "Happened",
     "Impact",
@@ -26,6 +27,7 @@ __all__ = [
     "Watched",
     "WatchedGalerkin",
     "WatchedStates",
+    "paced_watch",
     "together",
     "watch",
 ]

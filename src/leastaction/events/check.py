@@ -95,6 +95,23 @@ class _Step:
         else:
             self.box["dp"] = self.box["dp_radius"] = self.box["p_radius"]
 
+    def ends(self, watch: Watch) -> tuple[list[Value], list[Value]]:
+        """The event functions at both ends of the step."""
+        given, n = self.given, len(self.given["q"])
+        z, end = given["z"], {"t": [given["t"][0] + self.h], "params": given["params"]}
+        end["q"] = [given["q"][i] + z[len(z) - n + i] for i in range(n)]
+        end["p"] = [given["p"][i] + given["impulse"][i] for i in range(n)]
+        begin, after = (_inlined(self.B, watch.program, at)["g"] for at in (given, end))
+        return begin, after
+
+    def near(self, watch: Watch, begin: list[Value], end: list[Value]) -> list[Value]:
+        """For each event 1 where its function may be zero in the step."""
+        g = _inlined(self.B, watch.bounds, self.box)
+        return [
+            ~(x * y > 0.0) if item.monotone else ~(radius < abs(value))
+            for item, value, radius, x, y in zip(watch.items, g["g"], g["g_radius"], begin, end, strict=True)
+        ]
+
 
 @lru_cache(maxsize=64)
 def check_program(watch: Watch, system: Any, method: Galerkin) -> Program:
@@ -103,8 +120,7 @@ def check_program(watch: Watch, system: Any, method: Galerkin) -> Program:
     """
     step = _Step(watch, system, method)
     B = step.B
-    g = _inlined(B, watch.bounds, step.box)
-    doubts = [~(radius < abs(value)) for value, radius in zip(g["g"], g["g_radius"], strict=True)]
+    doubts = step.near(watch, *step.ends(watch))
     urgent = [doubt for doubt, item in zip(doubts, watch.items, strict=True) if item.urgent]
     return B.build(doubt=[_any(B, doubts).k], urgent=[_any(B, urgent).k], lead=[x.k for x in step.lead])
 
@@ -117,17 +133,15 @@ def survey_program(watch: Watch, system: Any, method: Galerkin) -> Program:
     The rate of the momentum is a force, as is its mean J/h: they differ by twice the radius ρ.
     """
     step = _Step(watch, system, method)
-    B, given, n = step.B, step.given, system.n
-    z, ends = given["z"], {"t": [given["t"][0] + step.h], "params": given["params"]}
-    ends["q"] = [given["q"][i] + z[(method.s - 1) * n + i] for i in range(n)]
-    ends["p"] = [given["p"][i] + given["impulse"][i] for i in range(n)]
-    g, rate = _inlined(B, watch.bounds, step.box), _inlined(B, watch.rate_bounds, step.box)
-    near, turning = (
-        [(~(radius < abs(value))).k for value, radius in zip(found[name], found[f"{name}_radius"], strict=True)]
-        for found, name in ((g, "g"), (rate, "rate"))
-    )
-    begin, end = (_inlined(B, watch.program, at)["g"] for at in (given, ends))
-    return B.build(begin=[x.k for x in begin], end=[x.k for x in end], near=near, turning=turning)
+    B = step.B
+    begin, end = step.ends(watch)
+    rate = _inlined(B, watch.rate_bounds, step.box)
+    turning = [
+        Value(B, B.const(0.0)) if item.monotone else ~(radius < abs(value))
+        for item, value, radius in zip(watch.items, rate["rate"], rate["rate_radius"], strict=True)
+    ]
+    found = {"begin": begin, "end": end, "near": step.near(watch, begin, end), "turning": turning}
+    return B.build(**{name: [x.k for x in values] for name, values in found.items()})
 
 
 def _rounding(x: Value) -> Value:

@@ -12,6 +12,7 @@ import numpy as np
 
 from leastaction.errors import TraceError
 from leastaction.events.enclosure import enclosed
+from leastaction.numbers.conversion import fraction
 from leastaction.program import Builder, Program
 
 RISING, FALLING = 1, -1
@@ -73,13 +74,17 @@ def _check_function(g: Any, kind: str, form: str) -> None:
 
 @dataclass(frozen=True)
 class Watched:
-    """One event or impact as the run sees it. `most` None: keep all."""
+    """One event or impact as the run sees it. `most` None: keep all.
+
+    monotone   its function grows or falls all along: its signs at the ends of a step tell all
+    """
 
     name: str
     direction: int
     stop: bool
     most: int | None
     restitution: float | None = None  # of an impact
+    monotone: bool = False
 
     @property
     def urgent(self) -> bool:
@@ -110,8 +115,9 @@ class Watch:
 
     @cached_property
     def by_momentum(self) -> bool:
-        """Whether an event depends on p."""
-        return self.program.depends("g", "p")
+        """Whether an event that is to be enclosed depends on p."""
+        enclosed = [k for k, item in zip(self.program.results, self.items, strict=True) if not item.monotone]
+        return self.program.with_outputs(g=enclosed).depends("g", "p")
 
     @cached_property
     def gradient(self) -> Program:
@@ -177,6 +183,31 @@ def watch(events: Mapping[str, Event | Impact] | None, system: Any) -> Watch | N
         else:
             raise TypeError(f"events[{name!r}] must be la.Event(g) or la.Impact(g); got {event!r}")
         results.append(_traced(name, event, system, defaults, B))
+    return Watch(tuple(items), B.build(g=results)) if items else None
+
+
+T_END = "t_end"
+
+
+def paced_watch(events: Watch | None, system: Any, t_end: Any, direction: int) -> Watch | None:
+    """The same events of a paced system, whose last momentum is the time; and the end of the run, if that is a time."""
+    n = system.n - 1
+    B = Builder([("t", 1), ("q", n + 1), ("p", n + 1), ("params", len(system.values()))])
+    (*q, _), (*p, t), params = (B.input(block) for block in ("q", "p", "params"))
+    items, results = [], []
+    if events is not None:
+        thrown = [
+            k for k, item in zip(events.program.results, events.items, strict=True) if item.restitution is not None
+        ]
+        if events.program.with_outputs(g=thrown).depends("g", "t"):
+            raise ValueError("with pace= the wall of an impact must not move: t is no coordinate of a paced step")
+        own = dict(events.program.inputs)["params"]
+        items, results = [*events.items], B.inline(events.program, t=[t], q=q, p=p, params=params[:own])["g"]
+    if t_end is not None:
+        if any(item.name == T_END for item in items):
+            raise ValueError(f"with pace= the event {T_END!r} is the end of the run: give yours another name")
+        items.append(Watched(T_END, direction, True, 1, monotone=True))
+        results.append(B.sub(t, B.const(fraction(t_end) if not isinstance(t_end, float) else t_end)))
     return Watch(tuple(items), B.build(g=results)) if items else None
 
 

@@ -125,7 +125,7 @@ class GalerkinMotion:
         q, p, v = (np.atleast_2d(x)[0] for x in (start.q, start.p, start.v))
         self._solver = GalerkinStepper(system, method, Start(start.t, q, p, v, start.h, self.params[0]))
         self._survey = survey_program(watch, system, method)
-        self._nonlinear = system.hessian.depends("Lvv", "v")
+        self._nonlinear = system.mass_varies_with_velocity
 
     def _rows(self, who: NDArray[np.intp], t: FloatArray, states: FloatArray) -> FloatArray:
         return np.concatenate([t[:, None], states, self.params[who]], axis=1)
@@ -303,4 +303,4 @@ class DetachedMotion:
     def nonlinear(self) -> bool:
         """Whether L is not quadratic in v."""
         system = getattr(self._mechanics, "system", self._mechanics)
-        return bool(hasattr(system, "hessian") and system.hessian.depends("Lvv", "v"))
+        return bool(hasattr(system, "hessian") and system.mass_varies_with_velocity)

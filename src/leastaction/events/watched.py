@@ -61,6 +61,11 @@ class Happened:
         after = table[..., 1 + 2 * n :] if table.shape[-1] > 1 + 2 * n else None
         return cls(count, table[..., 0], table[..., 1 : 1 + n], table[..., 1 + n : 1 + 2 * n], after)
 
+    def in_time(self) -> Happened:
+        """The same events of a paced run, whose last momentum is the time."""
+        after = None if self.p_after is None else self.p_after[:, :-1]
+        return Happened(self.count, self.p[:, -1], self.q[:, :-1], self.p[:, :-1], after)
+
     def table(self) -> NDArray[Any]:
         """Rows (t, q, p), or (t, q, p, p after)."""
         after = [] if self.p_after is None else [self.p_after]
@@ -495,6 +500,9 @@ class WatchedStates(Alone):
         near |= ~(sides[:-1] * sides[1:] > 0)  # whatever the curve through the states tells
         young = slice(max(0, LAST_STATES - 1 - begin))  # steps with too few before them for a curve to be trusted
         near[young] = turning[young] = True
+        for k, item in enumerate(watcher.watch.items):
+            if item.monotone:
+                near[:, k], turning[:, k] = ~(sides[:-1, k] * sides[1:, k] > 0), False
         rows = np.flatnonzero(near.any(axis=1))
         if not len(rows):
             return None

@@ -25,6 +25,8 @@ __all__ = ["Bodies", "get", "lattice", "n_body", "names"]
 
 # name → module and function; imported only when asked for
 _PROBLEMS = {
+    "arenstorf": ("arenstorf", "arenstorf"),
+    "butterfly": ("three_bodies", "butterfly"),
     "andrews-squeezer": ("andrews_squeezer", "andrews_squeezer"),
     "chain": ("chain", "chain"),
     "charged-particle": ("charged_particle", "charged_particle"),
@@ -32,6 +34,7 @@ _PROBLEMS = {
     "double-pendulum": ("double_pendulum", "double_pendulum"),
     "double-pendulum-chaotic": ("double_pendulum", "double_pendulum_chaotic"),
     "driven-oscillator": ("driven_oscillator", "driven_oscillator"),
+    "figure-eight": ("three_bodies", "figure_eight"),
     "falling-chain": ("chain", "falling_chain"),
     "four-bar-linkage": ("four_bar_linkage", "four_bar_linkage"),
     "harmonic-oscillator": ("harmonic_oscillator", "harmonic_oscillator"),
@@ -44,15 +47,19 @@ _PROBLEMS = {
     "lagrange-top-cusps": ("lagrange_top_cusps", "lagrange_top_cusps"),
     "lagrange-top-cusps-reduced": ("lagrange_top_cusps", "lagrange_top_cusps_reduced"),
     "linear-double-pendulum": ("linear_double_pendulum", "linear_double_pendulum"),
+    "moth": ("three_bodies", "moth"),
+    "n-four-bar": ("n_four_bar", "n_four_bar"),
     "outer-solar-system": ("outer_solar_system", "outer_solar_system"),
     "pendulum": ("pendulum", "pendulum"),
     "pendulum-cartesian": ("pendulum_cartesian", "pendulum_cartesian"),
     "pleiades": ("pleiades", "pleiades"),
+    "pythagorean": ("three_bodies", "pythagorean"),
     "quadratic-drag": ("quadratic_drag", "quadratic_drag"),
     "rotating-hoop": ("rotating_hoop", "rotating_hoop"),
     "slider-crank": ("slider_crank", "slider_crank"),
     "spherical-pendulum": ("spherical_pendulum", "spherical_pendulum"),
     "van-der-pol": ("van_der_pol", "van_der_pol"),
+    "yin-yang": ("three_bodies", "yin_yang"),
 }
 
 

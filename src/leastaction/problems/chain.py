@@ -35,7 +35,7 @@ def links(q: Any, l: Any) -> Any:
 
 def chain(m: Any = 1, g: Any = "9.81", l: Any = 1, count: Any = 5, theta0: Any = "pi/2") -> Problem:
     """A chain of so many links, straight at the angle theta0 off the vertical, at rest."""
-    m, g, l, count = positive(m, "m"), positive(g, "g"), positive(l, "l"), _whole(count, 1)
+    m, g, l, count = positive(m, "m"), positive(g, "g"), positive(l, "l"), whole(count, 1)
     theta0 = symbolic(theta0, "theta0")
     places = [(k * l * sp.sin(theta0), -k * l * sp.cos(theta0)) for k in range(1, count + 1)]
     params = {"m": m, "g": g, "l": l}
@@ -56,7 +56,7 @@ def chain(m: Any = 1, g: Any = "9.81", l: Any = 1, count: Any = 5, theta0: Any =
 
 def falling_chain(m: Any = "1/10", g: Any = "9.81", l: Any = "1/10", count: Any = 9) -> Problem:
     """A folded chain of 2k + 1 links: k straight down, one across, k up again. The end there is let go."""
-    m, g, l, count = positive(m, "m"), positive(g, "g"), positive(l, "l"), _whole(count, 3)
+    m, g, l, count = positive(m, "m"), positive(g, "g"), positive(l, "l"), whole(count, 3)
     if count % 2 == 0:
         raise ValueError(f"count must be odd, one link across between as many down as up; got {count}")
     half = count // 2
@@ -80,10 +80,11 @@ def falling_chain(m: Any = "1/10", g: Any = "9.81", l: Any = "1/10", count: Any 
     )
 
 
-def _whole(count: Any, least: int) -> int:
+def whole(count: Any, least: int) -> int:
+    """How many links there are, or loops."""
     number = symbolic(count, "count")
     if number != int(number) or number < least:
-        raise ValueError(f"count, the number of links, must be an integer, at least {least}; got {count!r}")
+        raise ValueError(f"count, how many there are, must be an integer, at least {least}; got {count!r}")
     return int(number)
 
 

@@ -83,6 +83,16 @@ def stars(q: Any) -> Any:
     return [(q[2 * i], q[2 * i + 1]) for i in range(7)], []
 
 
+def bodies(q: Any) -> Any:
+    """Three bodies in the plane."""
+    return [(q[2 * i], q[2 * i + 1]) for i in range(3)], []
+
+
+def satellite(q: Any, mu: Any) -> Any:
+    """The earth, the moon, and what moves between them."""
+    return [(-mu, 0), (1 - mu, 0), (q[0], q[1])], []
+
+
 def planets(q: Any) -> Any:
     """The Sun and five planets."""
     return [(q[3 * i], q[3 * i + 1], q[3 * i + 2]) for i in range(6)], []
@@ -107,6 +117,13 @@ def hoop(t: Any, q: Any, R: Any, Omega: Any) -> Any:
 
 def four_bar(q: Any, c: Any) -> Any:
     return [(0, 0), (q[0], q[1]), (q[2], q[3]), (c, 0)]
+
+
+def loops(q: Any, l: Any) -> Any:
+    size = len(q) // 2
+    ground, ends = [(i * l, 0) for i in range(size)], [(q[2 * i], q[2 * i + 1]) for i in range(size)]
+    links = [(i, size + i) for i in range(size)] + [(size + i, size + i + 1) for i in range(size - 1)]
+    return ground + ends, links
 
 
 def slider(q: Any) -> Any:
@@ -175,6 +192,7 @@ LOOKS: dict[str, Look] = {
     "four-bar-linkage": Look(
         draw=four_bar, units=_SI, names=("xA", "yA", "xB", "yB"), momenta=("pxA", "pyA", "pxB", "pyB")
     ),
+    "n-four-bar": Look(draw=loops, units=_SI, **_points(2)),
     "pendulum-cartesian": Look(draw=rod_in_plane, units=_SI, **_PLANE),
     "rotating-hoop": Look(draw=hoop, trails=(0,), units=_SI, **_SPACE),
     "slider-crank": Look(draw=slider, units=_SI, names=("x", "y", "X"), momenta=("px", "py", "pX")),
@@ -204,6 +222,11 @@ LOOKS: dict[str, Look] = {
     "outer-solar-system": Look(
         draw=planets, trails=(1, 2, 3, 4, 5), units={"t": "d", "q": "AU"}, **_bodies(6, "xyz", "☉♃♄♅♆♇")
     ),
+    "arenstorf": Look(draw=satellite, trails=(2,), **_PLANE),
+    **{
+        name: Look(draw=bodies, trails=(0, 1, 2), **_bodies(3, "xy", "₁₂₃"))
+        for name in ("butterfly", "figure-eight", "moth", "pythagorean", "yin-yang")
+    },
     "pleiades": Look(draw=stars, trails=tuple(range(7)), **_bodies(7, "xy", "₁₂₃₄₅₆₇")),
     "quadratic-drag": Look(
         draw=falling, names=("x",), momenta=("p",), units={"t": "s", "q": "m", "p": "kg m/s", "energy": "J"}

@@ -7,7 +7,7 @@ Only energy, momentum and angular momentum are conserved, and no exact solution 
 
 Source: E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, second edition, 1993, section
 II.10. The state at t = 3 is printed in F. Mazzia, C. Magherini, Test Set for Initial Value Problem Solvers,
-2008, problem PLEI; the tests compare with it.
+2008, problem PLEI: it is the reference.
 """
 
 from __future__ import annotations
@@ -24,6 +24,18 @@ MASSES = tuple(range(1, 8))
 PLACES = (3, 3, 3, -3, -1, 2, -3, 0, 2, 0, -2, -4, 2, 4)
 SPEEDS = (0, 0, 0, 0, 0, 0, 0, "-5/4", 0, 1, "7/4", 0, "-3/2", 0)
 
+# x_1 … x_7, y_1 … y_7 and their velocities at t = 3.
+AT_3 = """
+ 0.3706139143970502  3.237284092057233  -3.222559032418324   0.6597091455775310
+ 0.3425581707156584  1.562172101400631  -0.7003092922212495
+-3.943437585517392  -3.271380973972550   5.225081843456543  -2.590612434977470
+ 1.198213693392275  -0.2429682344935824  1.091449240428980
+ 3.417003806314313   1.354584501625501  -2.590065597810775   2.025053734714242
+-1.155815100160448  -0.8072988170223021  0.5952396354208710
+-3.741244961234010   0.3773459685750630  0.9386858869551073  0.3667922227200571
+-0.3474046353808490  2.344915448180937  -1.947020434263292
+"""
+
 
 def lagrangian(q: Any, v: Any) -> Any:
     return attraction(q, v, 1, MASSES, 2)
@@ -32,6 +44,10 @@ def lagrangian(q: Any, v: Any) -> Any:
 def pleiades(q0: Any = PLACES, v0: Any = SPEEDS) -> Problem:
     """From the places q0 with the velocities v0, each of 14 numbers, star after star."""
     q0, v0 = symbolic_vector(q0, 14, "q0"), symbolic_vector(v0, 14, "v0")
+    usual = q0 == symbolic_vector(PLACES, 14, "q0") and v0 == symbolic_vector(SPEEDS, 14, "v0")
+    x, y, vx, vy = (symbolic_vector(AT_3.split()[7 * k : 7 * k + 7], 7, "the reference") for k in range(4))
+    place = tuple(z for pair in zip(x, y, strict=True) for z in pair)
+    push = tuple(m * z for m, *pair in zip(MASSES, vx, vy, strict=True) for z in pair)
     return Problem(
         name="pleiades",
         title="Pleiades",
@@ -44,5 +60,6 @@ def pleiades(q0: Any = PLACES, v0: Any = SPEEDS) -> Problem:
         settings={"q0": q0, "v0": v0},
         invariants=invariants(lambda c: (1, MASSES), 2),
         period=sp.Rational(3, 20),
+        reference=(sp.Integer(3), place, push) if usual else None,
         period_of="a twentieth of the usual interval, about the time in which stars pass; the motion has none",
     )

@@ -78,6 +78,9 @@ class Problem:
     invariants              constants of the motion by name, each f(q, p), (K, n) → (K,); f(q, p, digits=N) too
     exact(t)                q, p at the times t, shape (n,) for one time, (K, n) for K times
     exact(t, digits=N)      the same as mpmath numbers with N digits; t may then hold exact numbers
+    reference               a state known from elsewhere, as doubles: t, q, p. The start, after the period of a closed
+                            orbit; a published state; or one computed with more digits (else None)
+    exact_reference         the same as SymPy numbers
     matrices                M, K of L = ½ v·Mv − ½ q·Kq, when L is of that form (else None)
     reduced                 the first order system that is left when conserved momenta are eliminated (else None)
     name, title, description, source
@@ -104,6 +107,7 @@ class Problem:
         period_of: str = "the motion",
         matrices: Callable[[Any], tuple[Any, Any]] | None = None,
         reduced: Callable[[Problem], FirstOrder] | None = None,
+        reference: tuple[Any, tuple[Any, ...], tuple[Any, ...]] | None = None,
     ) -> None:
         self.name, self.title, self.description, self.source = name, title, description, source
         self.exact_q0, self.exact_p0, self.exact_params, self.settings = q0, p0, dict(params), dict(settings)
@@ -125,6 +129,11 @@ class Problem:
         self.reduced = None if reduced is None else reduced(self)
         self.period_of = period_of
         self._solution, self._period = solution, period
+        self.exact_reference = reference
+        self.reference = None
+        if reference is not None:
+            t, *state = reference
+            self.reference = (to_float(t), *(np.array([to_float(x) for x in z]) for z in state))
         self._motions: dict[int, Motion] = {}
         known = self._motion(DOUBLE_DIGITS).period if period is None and solution is not None else period
         self.period = None if known is None else to_float(known)

@@ -260,8 +260,8 @@ class Disk:
             return texts.read(self.archive.read(name, part, rows, needed=needed))
         return texts.read(self.archive.read(name, rows, needed=needed[0]))[None]
 
-    def tell(self, standing: Standing) -> None:
-        """For readers of Zarr alone: the times, and what there is to say of each trajectory."""
+    def tell(self, standing: Standing, t: NDArray[Any]) -> None:
+        """For readers of Zarr alone: the times t, and what there is to say of each trajectory."""
         plan, archive = self.plan, self.archive
         last = plan.steps if plan.many else int(standing.steps[0])
         kept = plan.kept if plan.many else standing.rows(plan)
@@ -275,8 +275,7 @@ class Disk:
         cut = archive.cut("t")
         for first in range(int(plan.regular(told)) // cut * cut, kept, cut):
             span = first, min(first + cut, kept)
-            times = plan.times(*span) if plan.many else standing.times(plan, *span)
-            archive.put("t", (first,), texts.written(times, plan.reals))
+            archive.put("t", (first,), texts.written(t[slice(*span)], plan.reals))
         for name, values in standing.found().items():
             if archive.has(name):
                 archive.put(name, (0,), texts.written(values, plan.reals))
@@ -419,6 +418,7 @@ def _header(plan: Plan, size: int, length: int) -> dict[str, Any]:
         "t0": to_text(plan.t0),
         "h": to_text(plan.h),
         "every": plan.every,
+        "open": plan.open,
         "until": None if plan.until is None else [to_text(plan.until[0]), plan.until[1]],
         "size": size,
         "length": length,
@@ -522,6 +522,7 @@ def _plan(archive: Archive) -> Plan:
         events=_events(header, system),
         many=header["kind"] == ENSEMBLE,
         until=None if until is None else (number(until[0]), int(until[1])),
+        open=bool(header["open"]),
         allow_unstable=True,  # whether h is stable was asked, or not to be asked, when the run began
     )
 
@@ -552,6 +553,7 @@ def _events(header: Mapping[str, Any], system: System) -> happening.Watch | None
                 bool(stop),
                 None if most is None else integer(most, "how many events are kept", 1),
                 thrown,
+                monotone=bool(header["open"]) and name == happening.T_END,
             )
         )
     if not items:

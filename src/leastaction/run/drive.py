@@ -80,7 +80,7 @@ def drive(sink: Sink, client: Any = None, threads: int | None = None, progress: 
     plan, starts = sink.plan, sink.starts
     parts = sink.parts(usual_parts(plan, len(starts), client, threads))
     clock = time.perf_counter()
-    with progress_bar(plan.steps * len(starts), progress) as bar:
+    with progress_bar(None if plan.open else plan.steps * len(starts), progress) as bar:
         bar.update(sink.done() if progress else 0)
         if client is None:
             _here(sink, parts, threads or _cores(plan), bar.update)

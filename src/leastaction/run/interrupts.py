@@ -48,7 +48,7 @@ def preparing(rest: str) -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar(total: int, wanted: bool) -> Iterator[Any]:
+def progress_bar(total: int | None, wanted: bool) -> Iterator[Any]:
     """A bar with the rate and the time left, if wanted."""
     from tqdm import tqdm
 

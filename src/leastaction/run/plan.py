@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,11 +17,14 @@ from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Branch, Galerkin, Method, RungeKutta4, with_branch
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
+from leastaction.pace import Paced, paced
 from leastaction.run.checks import check_times, count_steps, number, positive
 from leastaction.run.reductions import Reduction, wanted
-from leastaction.run.starts import Starts, begin, check_events_begin
+from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
 from leastaction.sums import Sum
 from leastaction.systems import System
+
+ENDLESS = 2**52  # steps of a run that an event ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,7 @@ class Plan:
     events   what is looked out for
     many     an ensemble; else one trajectory, which is a batch of one
     until    a time that was asked for, and the steps to it
+    open     whether an event, that time, ends the run, and how many steps there will be is not known
     allow_unstable   whether h may be unstable on a linear system
     """
 
@@ -50,6 +54,7 @@ class Plan:
     events: happening.Watch | None = None
     many: bool = False
     until: tuple[Any, int] | None = None
+    open: bool = False
     allow_unstable: bool = False
 
     @property
@@ -100,16 +105,22 @@ def plan_run(
     branch: Branch = "followed",
     reduce: Mapping[str, Reduction] | None = None,
     events: Mapping[str, happening.Event | happening.Impact] | None = None,
+    pace: Any = None,
+    most: int | None = None,
     many: bool = False,
 ) -> tuple[Plan, Starts]:
-    """What was asked for, by `la.integrate` or `la.ensemble`, checked; and where the trajectories begin."""
+    """What was asked for, by `la.integrate` or `la.ensemble`, checked; and where the trajectories begin.
+
+    most   steps of a run with a pace until t_end: it ends after so many, wherever it is
+    """
     if not isinstance(system, Lagrangian | Quadratic | Sum):
         raise TypeError(
             f"expected a system, as from la.Lagrangian(fn, n=…), la.Lagrangian.sum(terms, n=…) or la.Quadratic(M, K); "
             f"got {system!r}"
         )
     if isinstance(system, Sum):
-        system = _as_needed(system, method_named(method), digits is not None or bool(tangent or events or reduce))
+        more = digits is not None or pace is not None or bool(tangent or events or reduce)
+        system = _as_needed(system, method_named(method), more)
     arithmetic = reals(digits)
     if allow_unstable and not system.linear:
         raise ValueError("allow_unstable= is for Quadratic systems: of others no step is refused before it is tried")
@@ -122,13 +133,16 @@ def plan_run(
     with arithmetic.working():
         t0 = number("t0", t0, arithmetic)
         t_end = None if t_end is None else number("t_end", t_end, arithmetic)
-        count, h = count_steps(number("h", h, arithmetic), steps, t_end, t0)
+        asked = number("h", h, arithmetic)
+        count, h = count_steps(asked, steps, t_end, t0)
+        if pace is not None:
+            check_pace(method_named(method), reduce, events, t_end, many)
         plan = Plan(
             system=system,
             method=_method(system, method, branch, bool(events)),
             reals=arithmetic,
             t0=t0,
-            h=h,
+            h=h if pace is None else asked,
             steps=count,
             every=every and positive("every", every),
             row=Row(system.n, stored_dofs(output, system.n), _varied(system, tangent)),
@@ -138,16 +152,59 @@ def plan_run(
             until=None if t_end is None else (t_end, count),
             allow_unstable=allow_unstable,
         )
-        check_events(plan)
         starts = begin(system, arithmetic, *initial, t0, params, many)
+        if pace is not None:
+            at_pace = paced(system, pace, arithmetic)
+            plan, starts = (
+                paced_plan(plan, at_pace, t_end, most or ENDLESS),
+                begin_paced(at_pace, arithmetic, starts, t0, many),
+            )
+        check_events(plan)
         if plan.events is not None:
-            check_events_begin(plan.events, t0, starts)
+            check_events_begin(plan.events, plan.t0, starts)
         return plan, starts
 
 
 def _as_needed(system: Sum, method: Method, written_out: bool) -> Sum | Lagrangian:
     """The sum itself, or its Lagrangian written out where more is asked than sums over rows know."""
     return system.expanded() if written_out or not isinstance(method, Galerkin) else system
+
+
+def check_pace(method: Method, reduce: Any, events: Any, t_end: Any, many: bool) -> None:
+    """Refuse what a pace does not go with."""
+    if not isinstance(method, Galerkin):
+        raise ValueError(
+            f"pace= is for members of the Galerkin family: it keeps variable steps symplectic, and {method.name} is not"
+        )
+    if reduce:
+        raise ValueError(
+            "reduce= looks at steps of equal time; with pace= compute it from the stored states, or ask la.integrate "
+            "for events="
+        )
+    if many and events:
+        raise ValueError("with pace= events= are for la.integrate: run the trajectories one by one")
+    if many and t_end is not None:
+        raise ValueError(
+            "with pace= every trajectory of an ensemble has steps of its own, and comes to t_end after another number "
+            "of them: give steps=, or run the trajectories one by one with la.integrate"
+        )
+
+
+def paced_plan(plan: Plan, system: Paced, t_end: Any, most: int) -> Plan:
+    """The same run of a paced system, in s; one until t_end ends by an event, after a number of steps not known."""
+    varied, P = plan.row.varied, len(system.values())
+    if varied:
+        varied = 2 * system.n + (P + 1 if varied > 2 * plan.row.n else 0)
+    return replace(
+        plan,
+        system=system,
+        t0=plan.t0 * 0,
+        steps=plan.steps if t_end is None else most,
+        row=Row(system.n, np.append(plan.row.dofs, system.of.n), varied),
+        events=happening.paced_watch(plan.events, system, t_end, 1 if plan.h > 0 else -1),
+        until=None,
+        open=t_end is not None,
+    )
 
 
 def _method(system: System, method: str | Method, branch: Branch, watched: bool) -> Method:
@@ -183,7 +240,7 @@ def check_events(plan: Plan) -> None:
     if plan.events is None:
         return
     system = plan.system
-    if plan.events.impacts and isinstance(system, Lagrangian) and system.m and system.hessian.depends("Lvv", "v"):
+    if plan.events.impacts and isinstance(system, Lagrangian) and system.m and system.mass_varies_with_velocity:
         raise ValueError("la.Impact where constraints hold is for Lagrangians that are quadratic in the velocities")
     if not plan.row.varied:
         return
@@ -192,7 +249,7 @@ def check_events(plan: Plan) -> None:
             "tangent= with events= is for members of the Galerkin family on a Lagrangian in float64: leave out one of "
             "them, or digits="
         )
-    if plan.events.impacts and system.hessian.depends("Lvv", "v"):
+    if plan.events.impacts and system.mass_varies_with_velocity:
         raise ValueError("tangent= through impacts is for Lagrangians that are quadratic in the velocities")
 
 

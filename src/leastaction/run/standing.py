@@ -150,6 +150,10 @@ class Standing:
             log.restore({name: self.state[name][i] for name in HAPPENED})
         return logs
 
+    def at_end(self, plan: Plan) -> bool:
+        """Whether one trajectory that an event has stopped has come to the time that was asked for."""
+        return plan.open and self.logs(plan)[0].counts[-1] > 0
+
     def rows(self, plan: Plan) -> int:
         """States stored of one trajectory that ends here: if an event has stopped it, a last one inside a step."""
         done = int(self.steps[0])

@@ -14,9 +14,12 @@ from leastaction.errors import DegenerateLagrangianError
 from leastaction.events import Watch
 from leastaction.lagrangian import Lagrangian, check_start
 from leastaction.numbers.rounding import Digits, Reals, all_finite
+from leastaction.pace import Paced
 from leastaction.projection import check_starts
 from leastaction.run.standing import Status
 from leastaction.systems import System
+
+ROUNDED_ONCE = 40  # digits of what is then rounded to float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +87,69 @@ def _in_float64(
     if (status != Status.COMPLETE).all():
         raise _none_begins(q, found_p)
     return Starts(q, found_p, found_v, params, status)
+
+
+def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, many: bool) -> Starts:
+    """The same starts of a paced system: behind q the energy, behind p the time."""
+    one, params = reals.array(np.ones(len(starts))), starts.params
+    if system.automatic:
+        q, p, v, w = (np.asarray(x).astype(float) for x in (starts.q, starts.p, starts.v, params))
+        own = system.own(q, p, v, _accelerations(system.of, t0, q, v, w), w)
+        bad = np.flatnonzero(~(np.isfinite(own) & (own > 0)).all(axis=1) & (starts.status == Status.COMPLETE))
+        if len(bad):
+            raise ValueError(
+                f'pace="auto" measures by the frequency that L has at the start, q = {starts.q[bad[0]]}, and it has '
+                "none there: give pace= as a function of q"
+            )
+        params = np.concatenate([params, reals.array(own)], axis=1)
+    if isinstance(reals, Digits):
+        from leastaction.backends.flint import evaluated
+
+        sigma = np.full(len(starts), reals.array(np.nan)[()])
+        for i in np.flatnonzero(starts.status == Status.COMPLETE):
+            row = np.concatenate([one[:1] * 0, starts.q[i], starts.q[i] * 0])[None]
+            sigma[i] = evaluated(system.sigma, row, params[i], reals)[0, 0]
+    else:
+        sigma = system.paces(starts.q, params)
+    good = np.array([bool(x > 0) and all_finite(np.array(x)) for x in sigma])
+    bad = np.flatnonzero(~good & (starts.status == Status.COMPLETE))
+    if len(bad):
+        i = bad[0]
+        raise ValueError(
+            f"the pace must be a positive number everywhere; at the start{f' of trajectory {i}' if many else ''}, q = "
+            f"{starts.q[i]}, it is σ = {float(sigma[i]):g}"
+        )
+    clock = one * t0
+    return Starts(
+        np.column_stack([starts.q, _energies(system.of, reals, starts, t0, many)]),
+        np.column_stack([starts.p, clock]),
+        np.column_stack([starts.v * sigma[:, None], clock / 2**system.bits]),
+        params,
+        starts.status,
+    )
+
+
+def _accelerations(system: Lagrangian, t0: Any, q: Any, v: Any, params: Any) -> NDArray[np.float64]:
+    rows = zip(q, v, params, strict=True)
+    return np.array([system.acceleration(one, speed, float(t0), values) for one, speed, values in rows])
+
+
+def _energies(system: Lagrangian, reals: Reals, starts: Starts, t0: Any, many: bool) -> NDArray[Any]:
+    """E of the starts, of one run rounded once: near a pericentre it is a small difference of large numbers, and its
+    error a drift in time.
+    """
+    if many and not isinstance(reals, Digits):
+        return system.energies(np.full(len(starts), t0), starts.q, starts.p, starts.params)
+    from leastaction.backends.flint import mechanics
+
+    exact = reals if isinstance(reals, Digits) else Digits(ROUNDED_ONCE)
+    E = np.full(len(starts), reals.array(np.nan)[()])
+    for i in np.flatnonzero(starts.status == Status.COMPLETE):
+        q, p, params = (exact.array(x[i]) for x in (starts.q, starts.p, starts.params))
+        E[i] = reals.array(
+            np.asarray(mechanics(system, params, exact).energy(q, p, t0 + exact.array(0).item())).item()
+        )[()]
+    return E
 
 
 def _at_digits(

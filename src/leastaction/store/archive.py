@@ -27,7 +27,7 @@ from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
 from leastaction.store.header import check_header, checksum, interpreting, to_json
 
-FORMATS = {"path": 6, "ensemble": 6}
+FORMATS = {"path": 7, "ensemble": 7}
 SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from there"
 
 

@@ -59,6 +59,8 @@ def check_header(header: Mapping[str, Any]) -> None:
     if entry(header, "until") is not None:
         t_end, count = listing(header["until"], "until", 2)
         _number(t_end, "until", digits), integer(count, "until", 1)
+    if not isinstance(entry(header, "open"), bool):
+        raise ValueError("open must be true or false")
     for name, layout in mapping(entry(header, "arrays"), "arrays").items():
         _check_layout(name, layout)
     size = integer(entry(header, "size"), "size", 1, MOST_STEPS if header["kind"] == "ensemble" else 1)

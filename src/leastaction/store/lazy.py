@@ -58,6 +58,15 @@ class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
             found[tuple(where for where, _, _ in parts)] = values[(*steps, *rest)]
         return found
 
+    def selected(self, name: str, *keys: Any) -> LazyArray:
+        """The same boxes of a part of what stands in each place: keys of the axes behind those that are cut."""
+        lazy = len(self._cuts)
+        rest = np.broadcast_to(0.0, self.shape[lazy:])[keys].shape
+        ahead = (slice(None),) * lazy
+        return LazyArray(
+            name, (*self.shape[:lazy], *rest), self._cuts, lambda *spans: self._box(*spans)[(*ahead, *keys)], self.dtype
+        )
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Elsewhere the file may not be there: what travels is an array in memory."""
         return np.asarray, (np.asarray(self),)

@@ -22,6 +22,11 @@ BUCKETS = 600
 
 def cloud_scene(paths: Any, draw: Any, megabytes: float, pack: Pack) -> dict[str, Any]:
     """The scene of an ensemble: of as many trajectories and times as there is room for, evenly chosen."""
+    if paths.pace is not None:
+        raise ValueError(
+            "a cloud shows all trajectories at the same times, and with a pace each has its own: show one, with "
+            "paths[i].show()"
+        )
     seen, n = look(paths.system), paths.system.n
     columns = min(n, SHOWN)
     whole = paths[0]

@@ -49,6 +49,8 @@ def frames(path: Path, most: int, picture: Picture, begin: int = 0, quick: bool 
     straight = QUICK_STRAIGHT if quick else STRAIGHT
     count = len(path) - begin
     skip = max(1, math.ceil((count - 1) / min(most, MOST_ROWS))) if count > 1 else 1
+    if path.pace is not None and count > 1 and path.output is None:
+        return _even(path, min(most, QUICK_MOST) if quick else most, picture, begin, straight)
     t, q, p = rows(path, begin, skip)
     if count <= 2:
         return Frames(t, q, p, float(t[-1] - t[0]), True)
@@ -60,6 +62,18 @@ def frames(path: Path, most: int, picture: Picture, begin: int = 0, quick: bool 
     while len(t[:: 2 * keep]) > FEWEST and _missed(X[::keep]) < straight:
         keep *= 2
     return _every(t, q, p, keep, missed < straight)
+
+
+def _even(path: Path, most: int, picture: Picture, begin: int, straight: float) -> Frames:
+    """Frames of a path with a pace, whose states are not equally spaced: more and more until lines are straight."""
+    count = min(most, max(FEWEST, 2))
+    while True:
+        t = np.linspace(float(path.t[begin]), float(path.t[-1]), count)
+        q, p = states(path, t)
+        found = Frames(t, q, p, float(t[1] - t[0]), _missed(_flat(picture, t, q, p)) < straight)
+        if found.whole or 2 * count > most:
+            return found
+        count *= 2
 
 
 def rows(path: Path, begin: int = 0, skip: int = 1) -> tuple[FloatArray, FloatArray, FloatArray]:

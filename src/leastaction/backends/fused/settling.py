@@ -36,8 +36,10 @@ def settling(step: Step, blocks: Sequence[tuple[str, int]]) -> Program:
     impulse, p = [a.k for a in x["impulse"]], [a.k for a in x["p"]]
     given = {"t": [(t + h).k], "q": indices(q, B), "params": [a.k for a in x["params"]]}
     momentum, rate = step.terms[0].program.select("m"), step.end.program.select("c")
-    at = given | {"v": v, "multipliers": [B.const(0.0)] * m}
-    G = _rows(B.inline(step.end.program.select("c_v"), **at)["c_v"], n)
+    nothing = B.const(0.0)  # what else a node reads does not enter its momentum
+    at = {name: [nothing] * size for name, size in momentum.inputs} | given | {"v": v, "multipliers": [nothing] * m}
+    slopes = step.end.program.select("c_v")
+    G = _rows(B.inline(slopes, **{name: at[name] for name, _ in slopes.inputs})["c_v"], n)
     inverse = [Value(B, k) for k in mass.inverted(B, **{name: at[name] for name, _ in mass.program.inputs})]
 
     def by_mass(columns: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -51,7 +53,7 @@ def settling(step: Step, blocks: Sequence[tuple[str, int]]) -> Program:
     for _ in range(TIMES):
         now = at | {"v": v}
         held = B.inline(momentum, **{name: now[name] for name, _ in momentum.inputs})["m"]
-        c = B.inline(rate, **now)["c"]
+        c = B.inline(rate, **{name: now[name] for name, _ in rate.inputs})["c"]
         (y,) = by_mass([[B.sub(B.add(p[j], impulse[j]), held[j]) for j in range(n)]])
         mu = substitute(B, lower, [B.sub(B.op("neg", c[i]), dot(B, G[i], y)) for i in range(m)])
         impulse = [B.add(impulse[j], B.sum(B.mul(G[i][j], mu[i]) for i in range(m))) for j in range(n)]

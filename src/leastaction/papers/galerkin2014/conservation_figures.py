@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from leastaction.errors import measuring
 from leastaction.integrate import integrate
 from leastaction.papers.galerkin2014.runs import KEPLER, OSCILLATOR
 from leastaction.papers.model import Claim, Drawing, FigureSpec, Options
@@ -18,6 +19,7 @@ RK4_STEP = 2.0**-6
 
 
 @lru_cache(maxsize=64)
+@measuring()
 def drift(problem: str, method: str, h: float, invariant: str) -> tuple[Any, Any]:
     """t, and the invariant minus its value at the start."""
     given = get(problem)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from leastaction.errors import measuring
 from leastaction.integrate import integrate
 from leastaction.methods import Galerkin
 from leastaction.papers.galerkin2014.runs import OSCILLATOR, STEPS, member
@@ -37,6 +38,7 @@ class Timed:
 
 
 @lru_cache(maxsize=4)
+@measuring()
 def timed(methods: tuple[Galerkin, ...]) -> dict[Galerkin, list[Timed]]:
     """Each method at the paper's steps until its error is below 10⁻¹⁰."""
     given = get(OSCILLATOR)

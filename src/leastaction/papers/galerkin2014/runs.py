@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.errors import StepFailed
+from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.methods import Branch, Galerkin, galerkin
 from leastaction.papers.model import Options
@@ -71,6 +71,7 @@ UNSOLVED = Errors(np.nan, np.nan)
 
 
 @lru_cache(maxsize=4096)
+@measuring()
 def errors(
     problem: str, chosen: Galerkin, h: Fraction, digits: int | None = None, branch: Branch = "followed"
 ) -> Errors:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.errors import measuring
 from leastaction.integrate import integrate
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.path import Path
@@ -41,6 +42,7 @@ def library_name(method: str, name: str) -> str:
     ]
 
 
+@measuring()
 def run(
     name: str,
     method: str,

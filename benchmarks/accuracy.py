@@ -1,0 +1,245 @@
+"""Pace and tolerances: `python benchmarks/accuracy.py`, or `--only comet,arenstorf,tolerances`.
+
+comet        Kepler, e = 0.99, ten orbits with order 16: steps per orbit and error of position, equal steps and paces.
+             The truth is that of the floats the runs begin with, from Kepler's equation with 50 digits.
+arenstorf    one period: closure and time of the processor, beside heyoka and REBOUND's IAS15 if they are installed.
+tolerances   tol = 10⁻³ … 10⁻¹² on the catalogue: the error reached, the time of the run that was chosen, that of the
+             best (method, h) found by brute force among equal steps, the ratio of both, and the time of the advice.
+
+Times are of the processor, without compilation. Prints tables in Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+from core import table
+
+import leastaction as la
+
+COMET = 0.99
+TOLERANCES = (1e-3, 1e-6, 1e-9, 1e-12)
+MEMBERS = ("P2N2Q4Gau", "P3N3Q6Gau", "P4N4Q8Gau", "P6N6Q12Gau", "P8N8Q16Gau", "P12N12Q24Gau")
+BRUTE_STEPS = 2.0 ** np.arange(3, 16, 0.5)
+REPEATS = 5
+
+
+def fastest(run: Callable[[], Any]) -> float:
+    """Seconds of the processor of the quickest of some runs."""
+    found = []
+    for _ in range(REPEATS):
+        clock = time.process_time()
+        run()
+        found.append(time.process_time() - clock)
+    return min(found)
+
+
+def distance(q: Any) -> Any:
+    return np.sqrt(np.sum(q**2))
+
+
+def comet() -> None:
+    """Ten orbits of a comet."""
+    problem = la.problems.get("kepler", eccentricity=str(COMET))
+    q0, p0 = problem.q0, problem.p0
+    exact = la.problems.get("kepler", q0=tuple(q0), p0=tuple(p0))  # of these very floats
+    t_end = float(10 * problem.period)
+    with mpmath.workdps(50):
+        truth = exact.exact(mpmath.mpf(t_end), digits=50)[0].astype(float)
+    rows = []
+    for label, pace, h in (
+        ("equal", None, problem.period / 100),
+        ("equal", None, problem.period / 10_000),
+        ("equal", None, problem.period / 30_000),
+        ("σ = |q|", distance, 2 * np.pi / 40),
+        ("σ = |q|", distance, 2 * np.pi / 60),
+        ("σ = |q|", distance, 2 * np.pi / 80),
+        ("auto", "auto", 0.48 * (1 - COMET) ** 1.5),
+        ("auto", "auto", 0.24 * (1 - COMET) ** 1.5),
+        ("auto", "auto", 0.12 * (1 - COMET) ** 1.5),
+    ):
+        try:
+            path = la.integrate(problem.system, "P8N8Q16Gau", q0, p0, h=h, t_end=t_end, pace=pace)
+            error = np.abs(path.q[-1] - truth).max()
+            rows.append([label, f"{path.stats['steps'] / 10:.0f}", f"{error:.1e}", f"{np.ptp(path.energy()):.1e}"])
+        except la.StepFailed:
+            rows.append([label, f"{problem.period / h:.0f}", "fails", ""])
+    table(
+        f"Kepler, e = {COMET}, ten orbits, order 16",
+        ["pace", "steps per orbit", "error of position", "range of energy"],
+        rows,
+    )
+
+
+def arenstorf() -> None:
+    """One period of Arenstorf's orbit."""
+    problem = la.problems.get("arenstorf")
+    t, q, _ = problem.reference
+    rows = []
+    for s in (6, 8, 10, 12, 16):
+        for h in 2.0 ** np.arange(-6, -13, -0.5):
+            name = f"P{s}N{s}Q{2 * s}Gau"
+
+            def run(name: str = name, h: float = h) -> la.Path:
+                return la.integrate(
+                    problem.system, name, problem.q0, problem.p0, h=h, t_end=t, pace="auto", every=2**40
+                )
+
+            try:
+                path = run()
+            except la.StepFailed:
+                continue
+            closure = np.abs(path.q[-1] - q).max()
+            if closure < 1e-10:
+                seconds = min(run().stats["run_time"] for _ in range(REPEATS))
+                rows.append(
+                    ["leastaction, auto", name, f"{path.stats['steps']}", f"{closure:.1e}", f"{1e3 * seconds:.2f}"]
+                )
+                break
+    rows += _heyoka(problem) + _ias15(problem)
+    table("Arenstorf, one period", ["program", "settings", "steps", "closure", "ms"], rows)
+
+
+def _heyoka(problem: Any) -> list[list[str]]:
+    try:
+        import heyoka as hy
+    except ImportError:
+        return [["heyoka", "not installed", "", "", ""]]
+    mu, (t, q, _) = problem.params["mu"], problem.reference
+    x, y, vx, vy = hy.make_vars("x", "y", "vx", "vy")
+    r1, r2 = (x + mu) ** 2 + y**2, (x - (1 - mu)) ** 2 + y**2
+    ax = x + 2 * vy - (1 - mu) * (x + mu) * r1**-1.5 - mu * (x - (1 - mu)) * r2**-1.5
+    ay = y - 2 * vx - (1 - mu) * y * r1**-1.5 - mu * y * r2**-1.5
+    start = [*problem.q0, problem.p0[0] + problem.q0[1], problem.p0[1] - problem.q0[0]]
+    rows = []
+    for tol in (1e-12, 1e-14, 1e-16):
+        ta = hy.taylor_adaptive([(x, vx), (y, vy), (vx, ax), (vy, ay)], state=start, tol=tol)
+
+        def run(ta: Any = ta) -> int:
+            ta.state[:], ta.time = start, 0.0
+            return int(ta.propagate_until(t)[3])
+
+        steps = run()
+        closure = np.abs(ta.state[:2] - q).max()
+        rows.append(["heyoka", f"tol = {tol:g}", f"{steps}", f"{closure:.1e}", f"{1e3 * fastest(run):.2f}"])
+    return rows
+
+
+def _ias15(problem: Any) -> list[list[str]]:
+    try:
+        import rebound
+    except ImportError:
+        return [["REBOUND IAS15", "not installed", "", "", ""]]
+    mu, (t, q, _) = problem.params["mu"], problem.reference
+    rows = []
+    for epsilon in (1e-9, 1e-12):
+
+        def run(epsilon: float = epsilon) -> Any:
+            """In the frame at rest: earth, moon and a satellite without mass."""
+            sim = rebound.Simulation()
+            sim.integrator = "ias15"
+            sim.integrator.epsilon = epsilon
+            sim.add(m=1 - mu, x=-mu, vy=-mu)
+            sim.add(m=mu, x=1 - mu, vy=1 - mu)
+            x, y = problem.q0
+            sim.add(m=0.0, x=x, y=y, vx=problem.p0[0], vy=problem.p0[1])
+            sim.integrate(t, exact_finish_time=1)
+            return sim
+
+        sim = run()
+        one, turned = sim.particles[2], np.array([[np.cos(t), np.sin(t)], [-np.sin(t), np.cos(t)]])
+        closure = np.abs(turned @ [one.x, one.y] - q).max()
+        rows.append(
+            ["REBOUND IAS15", f"ε = {epsilon:g}", f"{sim.steps_done}", f"{closure:.1e}", f"{1e3 * fastest(run):.2f}"]
+        )
+    return rows
+
+
+def tolerances(names: list[str]) -> None:
+    """tol= on the catalogue."""
+    rows = []
+    for name in names:
+        problem = la.problems.get(name)
+        t_end = 5.3 * (problem.period if problem.period and np.isfinite(problem.period) else 1.0)
+        reference = _reference(problem, t_end)
+        if reference is None:
+            continue
+        for tol in TOLERANCES:
+            rows.append(_tolerance(problem, t_end, tol, *reference))
+            print("  ".join(rows[-1]), flush=True)
+    table("Tolerances", ["problem", "tol", "error", "chosen", "ms", "best", "ms", "ratio", "advice s"], rows)
+
+
+def _reference(problem: Any, t_end: float) -> tuple[Any, float] | None:
+    """The position at the end, and how well it is known."""
+    if problem.has_exact:
+        return problem.exact(t_end)[0], 1e-15
+    ends = []
+    for part in (300, 400):
+        try:
+            h = t_end / (5.3 * part)
+            ends.append(la.integrate(problem.system, "P12N12Q24Gau", problem.q0, problem.p0, h=h, t_end=t_end).q[-1])
+        except la.StepFailed:
+            return None
+    return ends[1], float(np.abs(ends[1] - ends[0]).max())
+
+
+def _tolerance(problem: Any, t_end: float, tol: float, q: Any, known: float) -> list[str]:
+    start = {"q0": problem.q0, "p0": problem.p0}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        la.integrate(problem.system, **start, t_end=t_end, tol=tol)  # what is to be compiled is compiled
+        clock = time.process_time()
+        path = la.integrate(problem.system, **start, t_end=t_end, tol=tol)
+        advising = time.process_time() - clock
+    chosen, size = path.advice.chosen, path.advice.size
+    error = float(np.abs(path.q[-1] - q).max() / size)
+    mark = "" if error <= tol + known / size else " told" if told else " MISSED"
+
+    def again() -> Any:
+        return la.integrate(
+            problem.system, chosen.method, **start, h=chosen.h, t_end=t_end, pace=chosen.pace, every=2**40
+        )
+
+    own = min(again().stats["run_time"] for _ in range(REPEATS))
+    best, label = np.inf, "none"
+    for method in MEMBERS:
+        for count in BRUTE_STEPS * t_end / problem.period if problem.period else BRUTE_STEPS:
+            try:
+                run = la.integrate(problem.system, method, **start, h=t_end / count, t_end=t_end, every=2**40)
+            except la.StepFailed:
+                continue
+            if np.abs(run.q[-1] - q).max() / size <= tol:
+                seconds = min(
+                    la.integrate(problem.system, method, **start, h=run.h, t_end=t_end, every=2**40).stats["run_time"]
+                    for _ in range(REPEATS)
+                )
+                if seconds < best:
+                    best, label = seconds, f"{method}, {run.stats['steps']}"
+                break
+            if run.stats["run_time"] > 4 * best:
+                break
+    pace = " auto" if chosen.pace else ""
+    return [
+        problem.name, f"{tol:.0e}", f"{error:.1e}{mark}", f"{chosen.method}{pace}, {path.stats['steps']}",
+        f"{1e3 * own:.2f}", label, f"{1e3 * best:.2f}", f"{own / best:.1f}", f"{advising:.2f}",
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="comet,arenstorf,tolerances")
+    parser.add_argument("--problems", default=",".join(la.problems.names()))
+    options = parser.parse_args()
+    if "comet" in options.only:
+        comet()
+    if "arenstorf" in options.only:
+        arenstorf()
+    if "tolerances" in options.only:
+        tolerances(options.problems.split(","))

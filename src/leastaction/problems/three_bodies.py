@@ -1,0 +1,136 @@
+"""Three bodies in the plane that attract each other: periodic orbits, and the Pythagorean problem.
+
+    L = ½ Σ_i m_i v_i·v_i + Σ_{i<j} m_i m_j/|q_i − q_j|,    six coordinates, body after body
+
+"figure-eight": three equal masses chase each other along one curve (C. Moore, 1993; A. Chenciner, R. Montgomery, Annals
+of Mathematics 152, 2000, 881–901, with the data of C. Simó, of which the start is symmetric). The other periodic orbits
+begin in a row, at (−1, 0), (1, 0) and (0, 0), with the velocities (a, b), (a, b) and (−2a, −2b): M. Šuvakov,
+V. Dmitrašinović, Physical Review Letters 110, 2013, 114301, who give five digits of a, b and T. Here they were refined
+until the orbits close to 10⁻²⁸, in steps of a pace with 34 and more digits; the tests close them again.
+
+"pythagorean": the masses 3, 4 and 5 at rest at the corners of a triangle with these sides, each opposite to its own
+(C. Burrau, 1913; V. Szebehely, C. F. Peters, Astronomical Journal 72, 1967, 876–883). After many close passes the mass
+3 is thrown out, and the others are left as a double star. No solution is known in closed form: the reference state is
+the library's own, where P20N20Q40Gau and P24N24Q48Gau agree, with a pace and 68 digits: to 4·10⁻¹⁹.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from leastaction.numbers.symbolic import symbolic, symbolic_vector
+from leastaction.problems.gravity import attraction, invariants
+from leastaction.problems.problem import Problem
+
+EQUAL, PYTHAGOREAN = (1, 1, 1), (3, 4, 5)
+
+
+# a, b and T of the orbits that begin in a row.
+IN_A_ROW = {
+    "butterfly": (
+        "0.3068934204643792258356661312786",
+        "0.1255065670152831518459733639392",
+        "6.234674838727808775392912565379",
+    ),
+    "moth": (
+        "0.4644451728180666818221407827175",
+        "0.3960600146528147819278081482380",
+        "14.89430517504212372266816894112",
+    ),
+    "yin-yang": (
+        "0.5139385374603281043296234925746",
+        "0.3047359193468461147514074061212",
+        "17.32883401861623713767496459188",
+    ),
+}
+# q and p of the Pythagorean problem at t = 3, after the first close pass.
+AT_3 = (
+    ("0.37119923299594228", "-0.0854782316465062754", "-1.45387091903911382",
+     "0.0377234960418016068", "0.940377195433725686", "0.0211081421544624798"),
+    ("2.81520557245892374", "-10.5308222993715223", "0.442013721899516021",
+     "2.62572215477972295", "-3.25721929435843976", "7.90510014459179934"),
+)  # fmt: skip
+
+
+def equal_masses(q: Any, v: Any) -> Any:
+    return attraction(q, v, 1, EQUAL, 2)
+
+
+def pythagorean_masses(q: Any, v: Any) -> Any:
+    return attraction(q, v, 1, PYTHAGOREAN, 2)
+
+
+# Of the figure eight: places of the first body, velocity of the third, which is at the centre, and the period.
+EIGHT = ("0.97000435669734", "-0.24308753153583", "-0.93240737144104", "-0.86473146092102", "6.32591398292621")
+
+
+def figure_eight() -> Problem:
+    """Three equal masses on one curve like an 8."""
+    x, y, vx, vy, period = (symbolic(number) for number in EIGHT)
+    q0 = (x, y, -x, -y, sp.Integer(0), sp.Integer(0))
+    p0 = (-vx / 2, -vy / 2, -vx / 2, -vy / 2, vx, vy)
+    return _closed(
+        "figure-eight", "Figure eight", "Three equal masses chase each other along one curve.", q0, p0, period
+    )
+
+
+def butterfly() -> Problem:
+    """The orbit I.A.1 of Šuvakov and Dmitrašinović."""
+    return _in_a_row("butterfly", "Butterfly")
+
+
+def moth() -> Problem:
+    """The orbit I.B.1 of Šuvakov and Dmitrašinović."""
+    return _in_a_row("moth", "Moth")
+
+
+def yin_yang() -> Problem:
+    """The orbit II.C.2a of Šuvakov and Dmitrašinović."""
+    return _in_a_row("yin-yang", "Yin-yang")
+
+
+def pythagorean() -> Problem:
+    """Masses 3, 4, 5 at rest at the corners of a triangle with these sides."""
+    q0 = symbolic_vector((1, 3, -2, -1, 1, -1), 6, "q0")
+    return Problem(
+        name="pythagorean",
+        title="Pythagorean problem",
+        description="Masses 3, 4 and 5 fall from rest, pass closely many times, and one is thrown out.",
+        source="Szebehely and Peters 1967",
+        lagrangian=pythagorean_masses,
+        q0=q0,
+        p0=(sp.Integer(0),) * 6,
+        params={},
+        settings={},
+        invariants=invariants(lambda c: (1, PYTHAGOREAN), 2),
+        period=sp.Integer(1),
+        period_of="about the time in which the bodies fall towards each other; the motion has none",
+        reference=(sp.Integer(3), *(symbolic_vector(state, 6, "the reference") for state in AT_3)),
+    )
+
+
+def _in_a_row(name: str, title: str) -> Problem:
+    a, b, period = (symbolic(number) for number in IN_A_ROW[name])
+    q0 = symbolic_vector((-1, 0, 1, 0, 0, 0), 6, "q0")
+    p0 = (a, b, a, b, -2 * a, -2 * b)
+    return _closed(name, title, f"Three equal masses from a row, on the periodic orbit called {name}.", q0, p0, period)
+
+
+def _closed(name: str, title: str, description: str, q0: Any, p0: Any, period: Any) -> Problem:
+    eight = name == "figure-eight"
+    return Problem(
+        name=name,
+        title=title,
+        description=description,
+        source="Chenciner and Montgomery 2000" if eight else "Šuvakov and Dmitrašinović 2013",
+        lagrangian=equal_masses,
+        q0=q0,
+        p0=p0,
+        params={},
+        settings={},
+        invariants=invariants(lambda c: (1, EQUAL), 2),
+        period=period,
+        reference=(period, q0, p0),
+    )

@@ -1,0 +1,267 @@
+"""Single runs: with a method and a step, or with what advice chooses for a tolerance."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leastaction.advice import FINER, LAST, Advice, Asked, choose
+from leastaction.backends.points import evaluate
+from leastaction.events import Event, Impact
+from leastaction.lagrangian import Lagrangian
+from leastaction.linear import Quadratic
+from leastaction.methods import Branch, Method
+from leastaction.methods import method as method_named
+from leastaction.numbers.rounding import FLOAT64
+from leastaction.pace import AUTO, SOON, Paced, automatic
+from leastaction.path import Path
+from leastaction.results import from_archive, from_memory
+from leastaction.run.archive import Disk
+from leastaction.run.batches import prepare
+from leastaction.run.checks import number, positive
+from leastaction.run.interrupts import preparing
+from leastaction.run.memory import Memory
+from leastaction.run.plan import check_length, plan_run
+from leastaction.run.starts import Starts, begin
+from leastaction.systems import System
+from leastaction.waiting import compiling
+
+POWERS = 8
+TRIES = 3  # to keep a tolerance
+SOME = 4  # trajectories of an ensemble that are measured
+CHECKED_SECONDS = 5.0  # a run that takes longer is not done twice
+
+
+def run_one(
+    system: System,
+    method: str | Method,
+    start: tuple[Any, Any, Any],
+    *,
+    h: Any,
+    steps: int | None = None,
+    t_end: Any = None,
+    t0: Any = 0.0,
+    params: Mapping[str, Any] | None = None,
+    every: int = 1,
+    digits: int | None = None,
+    progress: bool = False,
+    output: ArrayLike | None = None,
+    allow_unstable: bool = False,
+    branch: Branch = "followed",
+    tangent: bool | Literal["all"] = False,
+    store: str | os.PathLike[str] | None = None,
+    events: Mapping[str, Event | Impact] | None = None,
+    pace: Any = None,
+    most: int | None = None,
+) -> Path:
+    """One run of a method with a step; with a pace, of at most so many steps."""
+    clock = time.perf_counter()
+    with preparing("nothing was computed, and no archive was begun"), compiling():
+        plan, starts = plan_run(
+            system,
+            method,
+            start,
+            h=h,
+            steps=steps,
+            t_end=t_end,
+            t0=t0,
+            params=params,
+            every=positive("every", every),
+            digits=digits,
+            output=output,
+            tangent=tangent,
+            allow_unstable=allow_unstable,
+            branch=branch,
+            events=events,
+            pace=pace,
+            most=most,
+        )
+        memory = Memory(plan, starts) if store is None else None  # first, whether there is room at all
+        check_length(plan)
+        told = prepare(plan, starts)
+    told["compile_time"] = time.perf_counter() - clock
+    if memory is not None:
+        return from_memory(memory, told, progress)
+    assert store is not None
+    with Disk.creating(FilePath(store), plan, starts, [(0, 1)]) as disk:
+        return from_archive(disk, told, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A run without method and step."""
+
+    system: System
+    start: tuple[Any, Any, Any]
+    t_end: Any
+    t0: Any
+    params: Mapping[str, Any] | None
+    pace: Any
+
+    def run(self, method: str, h: float, t_end: Any, pace: Any, **options: Any) -> Path:
+        return run_one(
+            self.system, method, self.start, h=h, t_end=t_end, t0=self.t0, params=self.params, pace=pace, **options
+        )
+
+    def asked(self) -> Asked:
+        """What there is to know before pilots: the span, the frequency at the start, the paces to try."""
+        if self.t_end is None:
+            raise ValueError("tol= is about the error at a time: give t_end=")
+        t0, t_end = number("t0", self.t0), number("t_end", self.t_end)
+        if t0 == t_end:
+            raise ValueError(f"t_end must differ from the start, t0 = {t0:g}")
+        starts = begin(self.system, FLOAT64, *self.start, t0, self.params, False)
+        paces: tuple[Any, ...] = (None,) if self.pace is None else (self.pace,)
+        if self.pace is None and _can_be_paced(self.system):
+            paces = (None, AUTO)
+
+        def pilot(method: str, h: float, t_end: float, pace: Any, every: int, tangent: bool, most: int) -> Path:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return self.run(method, h, t_end, pace, every=every, tangent=tangent, most=most)
+
+        omega = _frequency(self.system, t0, starts, abs(t_end - t0))
+        return Asked(pilot, self.system.name, self.system.n, t0, t_end, omega, paces, self.system.linear)
+
+
+def _can_be_paced(system: System) -> bool:
+    if (
+        not isinstance(system, Lagrangian)
+        or isinstance(system, Paced)
+        or system.depends_on_time
+        or system.forced
+        or system.m
+    ):
+        return False
+    try:
+        automatic(system)
+    except ValueError:
+        return False
+    return True
+
+
+def _frequency(system: System, t: float, starts: Starts, length: float) -> float:
+    """The largest frequency or growth rate of the linearised motion at the start, or soon after; at least 1/length."""
+    least = 1.0 / length
+    if isinstance(system, Quadratic):
+        return max(_content(system, starts), least)
+    assert isinstance(system, Lagrangian)
+    q, v, params = starts.q[0], starts.v[0], starts.params[0]
+    a = system.acceleration(q, v, t, params)
+    found = _rate(system, t, q, v, a, params)
+    for tau in length * 2.0 ** np.arange(-60.0, 1.0):
+        if tau * found >= SOON:
+            break
+        then = q + tau * (v + tau * a / 2)
+        later = _rate(system, t, then, v + tau * a, system.acceleration(then, v + tau * a, t, params), params)
+        if later * tau >= SOON:
+            return max(found, later, least)
+    return max(found, least)
+
+
+def _content(system: Quadratic, starts: Starts) -> float:
+    """About the highest frequency that the start of a linear system has a part of; where it rests, that a load finds.
+
+    Of x, high frequencies are what A = M⁻¹K leaves in the long run: (|A⁸x|/|x|)^(1/16).
+    """
+    q, p = starts.q[0], starts.p[0]
+    v = system.velocity(q, p)
+    x = next((z for z in (q, v) if z.any()), np.random.default_rng(0).normal(size=system.n))
+    growth = 0.0
+    for _ in range(POWERS):
+        y = np.asarray(system.velocity(q, system.K @ x))
+        size = float(np.linalg.norm(y) / np.linalg.norm(x)) if x.any() else 0.0
+        if not size or not np.isfinite(size):
+            break
+        growth, x = growth + np.log(size), y / np.linalg.norm(y)
+    return float(np.exp(growth / (2 * POWERS))) if growth else 0.0
+
+
+def _rate(system: Lagrangian, t: float, q: Any, v: Any, a: Any, params: Any) -> float:
+    """The largest eigenvalue of ∂(q̇, v̇)/∂(q, v); zero where L is not regular."""
+    n, program = system.n, system.acceleration_slopes
+    at = {"t": [t], "q": q, "v": v, "params": params, "a": a}
+    found = evaluate(program, np.concatenate([at[name] for name, _ in program.inputs])[None])[0]
+    node = evaluate(system.node, np.concatenate([[t], q, v, params])[None])[0]
+    mass = node[system.node.output_slice("m_v")].reshape(n, n)
+    right = np.concatenate([found[program.output_slice(name)].reshape(n, n) for name in ("g_q", "g_v")], axis=1)
+    try:
+        slopes = np.concatenate([np.eye(n, 2 * n, n), np.linalg.solve(mass, right)])
+        return float(np.abs(np.linalg.eigvals(slopes)).max())
+    except np.linalg.LinAlgError:
+        return 0.0
+
+
+def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path:
+    """A run with what was chosen; its error is that of a run with longer steps, from which it differs."""
+    chosen, tol, order = advice.chosen, advice.tol, method_named(advice.chosen.method).order
+    h = math.copysign(chosen.h, advice.t_end - advice.t0)
+    output = options["output"]
+
+    def end(path: Path) -> Any:
+        q = np.asarray(path.q[-1], float)
+        return q if output is None or path.output is not None else q[np.asarray(output)]
+
+    check = chosen.seconds < CHECKED_SECONDS
+    before = end(question.run(chosen.method, h, question.t_end, chosen.pace, every=LAST)) if check else None
+    reached, plain = None, options | {"store": None}  # an archive is written once, when all is known
+    for _ in range(TRIES):
+        h = h / FINER
+        path = question.run(chosen.method, h, question.t_end, chosen.pace, **plain)
+        if before is None:
+            break
+        now, last = end(path), reached
+        reached = float(np.abs(now - before).max() / advice.size)
+        before = now
+        if reached <= tol or (
+            last is not None and reached > last / 2
+        ):  # kept, or rounding, which no step helps against
+            break
+        h = h * max(0.5, (0.3 * tol / reached) ** (1 / order))
+    if options["store"] is not None:
+        path = question.run(chosen.method, h, question.t_end, chosen.pace, **options)
+    advice = replace(advice, reached=reached, chosen=replace(chosen, h=abs(float(path.h))))
+    if reached is not None and reached > tol:
+        stay = "" if not advice.notes else f" ({'; '.join(advice.notes)})"
+        warnings.warn(
+            f"the tolerance {tol:g} was missed: the error at t = {advice.t_end:g} is about {reached:.1e}{stay}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return replace(path, advice=advice)
+
+
+def advise_many(
+    system: System, start: tuple[Any, Any, Any], t_end: Any, t0: Any, params: Mapping[str, Any] | None, tol: float
+) -> Advice:
+    """One advice for all trajectories of an ensemble: from some of them, and the one that needs the shortest steps.
+
+    Without a pace, since trajectories with one do not come to t_end together. Of the methods that all of some can take
+    the one is chosen whose slowest needs the least time.
+    """
+    starts = begin(system, FLOAT64, *start, number("t0", t0), params, True)
+    able = np.flatnonzero(starts.status == 0)
+    some = able[np.unique(np.linspace(0, len(able) - 1, SOME).astype(int))]
+    found = []
+    for i in some:
+        of_one = (starts.q[i], starts.p[i], None)
+        question = Question(system, of_one, t_end, t0, system.named(starts.params[i]), None)
+        found.append(choose(replace(question.asked(), paces=(None,)), tol))
+    tables = [{one.method: one for one in advice.options if not one.why} for advice in found]
+    shared = set.intersection(*map(set, tables))
+    if not shared:
+        return max(found, key=lambda advice: advice.chosen.error)
+    method = min(shared, key=lambda name: max(table[name].seconds for table in tables))
+    hardest = min(range(len(tables)), key=lambda k: tables[k][method].h)
+    note = f"one advice for {len(starts.q)} trajectories, from {len(found)} of them; this is trajectory {some[hardest]}"
+    advice = found[hardest]
+    return replace(advice, chosen=tables[hardest][method], notes=(*advice.notes, note))

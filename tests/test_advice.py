@@ -1,0 +1,150 @@
+"""tol= and la.advise: tolerances that are kept, or said to be missed."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import leastaction as la
+from seeds import fresh_generator
+
+
+def error_of(path: la.Path, q) -> float:
+    return float(np.abs(path.q[-1] - q).max() / path.advice.size)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize(
+    "name", ["pendulum", "kepler", "harmonic-oscillator-2d", "charged-particle", "driven-oscillator"]
+)
+def test_tolerances_are_kept(name, tol):
+    problem = la.problems.get(name)
+    t_end = 3.7 * (problem.period or 1.0)
+    path = la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=t_end, tol=tol)
+    q, _ = problem.exact(t_end)
+    assert error_of(path, q) <= tol
+    assert path.advice.reached <= tol
+    assert path.t[-1] == pytest.approx(t_end, rel=1e-14)
+
+
+def test_a_comet_gets_a_pace():
+    comet = la.problems.get("kepler", eccentricity="0.99")
+    path = la.integrate(comet.system, q0=comet.q0, p0=comet.p0, t_end=2.3 * comet.period, tol=1e-8)
+    assert path.advice.chosen.pace == "auto" and path.pace is not None
+    q, _ = comet.exact(2.3 * comet.period)
+    assert error_of(path, q) <= 1e-8
+    assert path.stats["steps"] < 2000
+
+
+def test_the_choice_is_repeatable():
+    problem = la.problems.get("henon-heiles")
+    start = {"q0": problem.q0, "p0": problem.p0}
+    path = la.integrate(problem.system, **start, t_end=30.0, tol=1e-8)
+    chosen = path.advice.chosen
+    again = la.integrate(problem.system, chosen.method, **start, h=chosen.h, t_end=30.0, pace=chosen.pace)
+    assert np.array_equal(again.q, path.q) and np.array_equal(again.t, path.t)
+
+
+def test_random_starts():
+    """Of random pendulums, 95 of 100 keep the tolerance, and those that do not say so."""
+    random, missed, silent, cases = fresh_generator(), 0, 0, 12
+    for _ in range(cases):
+        theta0, tol = random.uniform(0.1, 3.0), 10 ** random.uniform(-11, -3)
+        problem = la.problems.get("pendulum", theta0=float(theta0))
+        t_end = float(random.uniform(2, 30)) * problem.period
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            path = la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=t_end, tol=tol)
+        if error_of(path, problem.exact(t_end)[0]) > tol:
+            missed += 1
+            silent += not any("missed" in str(one.message) for one in told)
+    assert silent == 0 and missed <= 0.05 * cases + 1
+
+
+def test_chaos_is_told():
+    problem = la.problems.get("double-pendulum-chaotic")
+    with pytest.warns(RuntimeWarning, match="the tolerance 1e-10 was missed"):
+        path = la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=100 * problem.period, tol=1e-10)
+    advice = path.advice
+    assert advice.growth.rate > 0
+    assert any("cannot be kept" in note and "until t = " in note for note in advice.notes)
+    assert "exponentially" in repr(advice)
+
+
+def test_advice_can_be_read():
+    problem = la.problems.get("kepler")
+    advice = la.advise(problem.system, problem.q0, problem.p0, t_end=20.0, tol=1e-9)
+    text = repr(advice)
+    assert "Advice for kepler, t = 0 … 20, tol = 1e-09" in text and "→" in text and advice.chosen.method in text
+    assert advice.chosen.error <= 1e-9 and advice.chosen.steps > 0
+    assert [one.seconds for one in advice.options] == sorted(one.seconds for one in advice.options)
+    assert advice.plot().get_xlabel() == "seconds"
+
+
+def test_linear_systems_and_stored_runs(tmp_path):
+    oscillators = la.Quadratic(np.eye(3), np.diag([1.0, 4.0, 9.0]))
+    path = la.integrate(oscillators, q0=[1, 1, 1], v0=[0, 0, 0], t_end=20.0, tol=1e-8)
+    assert error_of(path, np.cos(20.0 * np.array([1, 2, 3]))) < 1e-8
+    # A chain of 200 masses, sparse, of which one is plucked: against its modes.
+    n = 200
+    K = sp.diags_array([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1]).tocsr()
+    start = np.exp(-((np.arange(n) - 60.0) ** 2) / 20)
+    omega2, modes = np.linalg.eigh(K.toarray())
+    exact = modes @ (np.cos(np.sqrt(omega2) * 30.0) * (modes.T @ start))
+    wave = la.integrate(la.Quadratic(sp.identity(n).tocsr(), K), q0=start, v0=np.zeros(n), t_end=30.0, tol=1e-7)
+    assert error_of(wave, exact) < 1e-7
+    pendulum = la.problems.get("pendulum")
+    stored = la.integrate(
+        pendulum.system, q0=pendulum.q0, p0=pendulum.p0, t_end=3.0, tol=1e-8, store=tmp_path / "a.zarr", every=2
+    )
+    assert stored.advice.reached <= 1e-8
+    assert np.abs(stored.q[-1] - pendulum.exact(3.0)[0]).max() < 1e-8 * stored.advice.size
+
+
+def test_one_advice_for_an_ensemble():
+    """Pendulums from small to large swings, whose periods differ: all keep the tolerance."""
+    problem, angles = la.problems.get("pendulum"), np.linspace(0.2, 2.8, 9)
+    paths = la.ensemble(problem.system, q0=angles[:, None], p0=[0.0], t_end=5.0, tol=1e-8, final_only=True)
+    for angle, q in zip(angles, paths.q[:, -1], strict=True):
+        exact, _ = la.problems.get("pendulum", theta0=float(angle)).exact(5.0)
+        assert abs(q - exact) < 1e-8 * 2 * angle
+    assert "one advice for 9 trajectories, from 4 of them" in repr(paths.advice)
+    with pytest.raises(ValueError, match="none of method, h, steps"):
+        la.ensemble(problem.system, "simpson", q0=angles[:, None], p0=[0.0], t_end=5.0, tol=1e-8)
+    with pytest.raises(ValueError, match="give method= and h="):
+        la.ensemble(problem.system, q0=angles[:, None], p0=[0.0], t_end=5.0)
+
+
+def test_forces_explicit_time_and_the_way_back():
+    damped = la.problems.get("quadratic-drag")
+    path = la.integrate(damped.system, q0=damped.q0, p0=damped.p0, t_end=1.0, tol=1e-9)
+    assert error_of(path, damped.exact(1.0)[0]) <= 1e-9
+    kepler = la.problems.get("kepler")
+    q, p = kepler.exact(2.0)
+    back = la.integrate(kepler.system, q0=q, p0=p, t0=2.0, t_end=0.0, tol=1e-9)
+    assert error_of(back, kepler.q0) <= 1e-9
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"tol": 0}, "tol must be a number between"),
+        ({"tol": "small"}, "tol must be a number between"),
+        ({"tol": 2}, "tol must be a number between"),
+        ({"tol": 1e-9, "h": 0.1}, "with tol= the method and h are chosen"),
+        ({"tol": 1e-9, "digits": 30}, "tol= is for float64"),
+        ({"tol": 1e-9, "t_end": None}, "give t_end="),
+        ({"tol": 1e-9, "t_end": 0.0}, "t_end must differ"),
+        ({}, "give method= and h=; or tol="),
+        ({"method": "simpson"}, "give h=; or tol="),
+        ({"h": 0.1}, "give method=; or tol="),
+        ({"tol": 1e-9, "q0": None}, "give q0="),
+    ],
+)
+def test_mistakes(given, message):
+    problem = la.problems.get("pendulum")
+    with pytest.raises(ValueError, match=message):
+        la.integrate(problem.system, **({"q0": problem.q0, "p0": problem.p0, "t_end": 1.0} | given))

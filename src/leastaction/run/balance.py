@@ -62,7 +62,7 @@ def columns(plan: Plan) -> int:
     """Of the array that a Standing keeps: none where the energy may change."""
     system, events = plan.system, plan.events
     if isinstance(system, Paced):
-        return 0  # of a paced system σ(H − E₀) is kept, and H wanders; sums over rows are not asked yet
+        return 0  # of a paced system σ(H − E₀) is kept, and H wanders
     if system.linear or system.depends_on_time or system.forced:
         return 0
     if isinstance(plan.method, Galerkin) and plan.method.branch == "any":

@@ -3,7 +3,7 @@
     python examples/cloth.py [--small] [--picture cloth.png]
 
 Three terms: points with weight, springs along threads and diagonals that resist to be stretched, and air that resists
-motion, a force. About a minute, or with --small some seconds.
+motion, a force. Some minutes, or with --small some seconds.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def main() -> None:
     E = path.energy()
     print(f"{points}² points, {steps} steps in {path.stats['run_time']:.1f} s; all in all "
           f"{time.perf_counter() - clock:.1f} s")  # fmt: skip
-    print(f"energy {E[0]:.4g} J at first, {E[-1]:.4g} J at last, the air took {-path.work()[-1]:.4g} J")
+    print(f"energy {E[0]:.4g} J at first, {E[-1]:.4g} J at last: the air took the rest")
     if given.picture:
         draw(given.picture, path, points)
 

@@ -404,13 +404,13 @@ class Trajectories:
 
     def values(self, name: str) -> FloatArray:
         """A block of the trajectories' state, (size, values)."""
-        values = self.block(self.get(), name)
-        return values[:, : self.backend.step.n] if name in ("q", "p") else values
+        return self.block(self.get(), name)
 
     def block(self, state: FloatArray, name: str) -> FloatArray:
         """A block of a state, (size, values), to look at or to set where every value is one number."""
         how = self.backend
-        return state.reshape(len(state), how.size, how.spread)[:, how.places[name], 0]
+        values = state.reshape(len(state), how.size, how.spread)[:, how.places[name], 0]
+        return values[:, : how.step.n] if name in ("q", "p") else values
 
     def begin(self, t0: float, h: float, q: FloatArray, p: FloatArray, params: FloatArray, alive: Any) -> FloatArray:
         """The state of trajectories before their first step, with rows of q and p, (rows, numbers)."""

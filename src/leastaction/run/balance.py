@@ -61,8 +61,8 @@ class Loss(NamedTuple):
 def columns(plan: Plan) -> int:
     """Of the array that a Standing keeps: none where the energy may change."""
     system, events = plan.system, plan.events
-    if isinstance(system, Paced | Sum):
-        return 0  # of a paced system σ(H − E₀) is kept, and H wanders; sums over rows are not asked yet
+    if isinstance(system, Paced):
+        return 0  # of a paced system σ(H − E₀) is kept, and H wanders
     if system.linear or system.depends_on_time or system.forced:
         return 0
     if isinstance(plan.method, Galerkin) and plan.method.branch == "any":
@@ -135,13 +135,17 @@ def _measured(plan: Plan, starts: Starts, *states: NDArray[Any]) -> FloatArray:
         each = [_at_digits(plan, params) for params in starts.params]
         return np.array([[at(row) for at, row in zip(each, rows, strict=True)] for rows in states])
     system, n = plan.system, plan.row.n
-    assert isinstance(system, Lagrangian)
     rows, params = np.concatenate(states), np.tile(starts.params, (len(states), 1))
     q, p, t = rows[:, :n].copy(), rows[:, n:].copy(), np.full((len(rows), 1), float(plan.t0))
-    v, found = system.velocities(t[:, 0], q, p, params)
-    L = points.evaluate(system.program, np.concatenate([t, q, v, params], axis=1))[:, 0]
-    at_rest = points.evaluate(system.node, np.concatenate([t, q, 0 * q, params], axis=1))
-    f, m = (at_rest[:, system.node.output_slice(name)] for name in ("f", "m"))
+    if isinstance(system, Sum):
+        v, L, f, m = system.terms_of_energy(float(plan.t0), q, p, params)
+        found = np.isfinite(v).all(axis=1)
+    else:
+        assert isinstance(system, Lagrangian)
+        v, found = system.velocities(t[:, 0], q, p, params)
+        L = points.evaluate(system.program, np.concatenate([t, q, v, params], axis=1))[:, 0]
+        at_rest = points.evaluate(system.node, np.concatenate([t, q, 0 * q, params], axis=1))
+        f, m = (at_rest[:, system.node.output_slice(name)] for name in ("f", "m"))
     sizes = _sizes(q, p, v, L, f, m)
     sizes[found & np.isnan(sizes[:, 0]), 0] = np.inf  # terms beyond all floats
     return sizes.reshape(len(states), len(starts), 3)
@@ -158,6 +162,8 @@ def _at_once(plan: Plan, starts: Starts) -> FloatArray:
             found[i] = abs(float(at.value(there, rest, plan.t0) - at.value(q, rest, plan.t0)))
         return found
     system, n = plan.system, plan.row.n
+    if isinstance(system, Sum):
+        return system.change_of_potential(float(plan.t0), starts.q, starts.v, starts.params, float(tau))
     assert isinstance(system, Lagrangian)
     head = np.full((size, 1), float(plan.t0))
     values = points.evaluate(system.node, np.concatenate([head, starts.q, starts.v, starts.params], axis=1))

@@ -249,6 +249,32 @@ class Sum:
         """The energy at many states, each with its own parameters."""
         return np.array([float(self.energy(*x)) for x in zip(q, p, t, params, strict=True)])
 
+    def terms_of_energy(
+        self, t: float, q: FloatArray, p: FloatArray, params: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """v and L, and f and m at rest, at many states (K, n), with parameters of each; NaN where there is no v."""
+        v, L, f, m = np.full(q.shape, np.nan), np.full(len(q), np.nan), np.zeros(q.shape), np.zeros(q.shape)
+        for i in range(len(q)):
+            at = self.assembly.at(params[i])
+            found = at.velocity(t, q[i], p[i])
+            if found is not None:
+                v[i] = found
+                L[i] = sum(np.sum(part) for part in at.parts_of_L(t, q[i], found))
+            f[i], m[i] = self.assembly.gradient(t, q[i], 0 * q[i], params[i])
+        return v, L, f, m
+
+    def change_of_potential(self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, tau: float) -> FloatArray:
+        """By how much L at rest changes from q to where the motion is after a time tau, about; NaN if it has none."""
+        change = np.full(len(q), np.nan)
+        for i in range(len(q)):
+            at, rest = self.assembly.at(params[i]), np.zeros(self.n)
+            a = at.acceleration(t, q[i], v[i])
+            if a is not None:
+                ends = (q[i], q[i] + v[i] * tau + a * tau**2 / 2)
+                before, after = (sum(np.sum(part) for part in at.parts_of_L(t, end, rest)) for end in ends)
+                change[i] = abs(after - before) if np.isfinite(after - before) else np.nan
+        return change
+
     def begin(
         self, t: float, q: FloatArray, p: FloatArray | None, v: FloatArray | None, params: FloatArray
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int8]]:

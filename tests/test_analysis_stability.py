@@ -91,6 +91,7 @@ def test_printed_eigenvalues():
 
 
 @pytest.mark.parametrize("member", [*family(5, 6), la.method("P9N10Q18Lob"), la.method("rk4")], ids=str)
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # at steps this large its energy swings
 def test_iteration_matrix_is_what_a_run_does(member):
     """(p, ωq) after one compiled step from two states, for ω = 1.7 and h = 0.9."""
     w, h = 1.7, 0.9
@@ -144,6 +145,7 @@ def test_intervals_agree_with_eigenvalues(member):
                 assert gap.growth == pytest.approx(float(half + mpmath.sqrt(half**2 - 1)), rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # at steps this large its energy swings
 def test_a_thin_gap_is_seen_and_its_growth_is_what_a_run_shows():
     result = stability("P4N5Q8Lob")
     gap = result.gaps[0]

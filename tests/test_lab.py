@@ -232,9 +232,13 @@ def test_exported_page(desk):
     assert scene["html"].startswith("<!doctype html>") and scene["name"] == "double-pendulum.html"
 
 
+# Where Simpson's method with equal steps of a hundredth of the period is too coarse: close encounters, dead points.
+HARD = ("andrews-squeezer", "arenstorf", "butterfly", "moth", "pythagorean", "yin-yang")
+
+
 @pytest.mark.parametrize("name", la.problems.names())
 def test_every_problem_opens(desk, name):
-    """Its own start gives a run, without a note, and every control has a range that holds its value."""
+    """Its own start gives a run, without a note unless it is hard, and every control has a range for its value."""
     told, _ = answer(desk, {"what": "subject", "subject": name})
     controls = told["params"] + told["q0"] + told["v0"]
     assert all(one["low"] <= one["value"] <= one["high"] for one in controls)
@@ -242,7 +246,7 @@ def test_every_problem_opens(desk, name):
     scene, _ = answer(
         desk, asked(subject=name, params={}, runs=[{"method": "simpson", "h": told["h"]}], span=told["span"]) | values
     )
-    assert "error" not in scene and scene["notes"] == []
+    assert "error" not in scene and len(scene["notes"]) == (name in HARD)
     problem = la.problems.get(name)
     p0 = problem.system.momentum(values["q0"], values["v0"])
     np.testing.assert_allclose(p0, problem.p0, rtol=1e-12, atol=1e-15)

@@ -240,10 +240,10 @@ def test_every_operation_has_a_derivative():
 
 LEAVES = st.sampled_from(["q[0]", "q[1]", "v[0]", "v[1]", "t", "m", "0.3", "2"])
 BRANCHES = [
-    "({} + {})", "({} - {})", "({} * {})", "({} / (2 + {}**2))", "np.sin({0} + {1})", "np.cos({0}) * {1}",
-    "np.exp(-{0}**2) * {1}", "np.sqrt(1 + {0}**2 + {1}**2)", "np.arctan2({}, 3 + {}**2)", "np.tanh({0} - {1})",
+    "({} + {})", "({} - {})", "({} * {})", "({} / (2 + {}**2))", "np.sin({0} + {1})", "(np.cos({0}) * {1})",
+    "(np.exp(-{0}**2) * {1})", "np.sqrt(1 + {0}**2 + {1}**2)", "np.arctan2({}, 3 + {}**2)", "np.tanh({0} - {1})",
     "(1 + {0}**2)**np.sin({1})", "np.where({0} > {1} + 0.123, {0}, {1}**2)", "np.hypot({0}, 1.5 + {1}**2)",
-    "{0}**3 * {1}",
+    "({0}**3 * {1})",
 ]  # fmt: skip
 EXPRESSIONS = st.recursive(
     LEAVES, lambda inner: st.builds(str.format, st.sampled_from(BRANCHES), inner, inner), max_leaves=12

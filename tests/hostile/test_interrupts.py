@@ -14,8 +14,8 @@ import leastaction as la
 from hostile_workers import kepler
 from leastaction.cli import main
 
-drive_module, integrate_module, ensemble_module = (
-    importlib.import_module(f"leastaction.{name}") for name in ("run.drive", "integrate", "ensemble")
+drive_module, single_module, ensemble_module = (
+    importlib.import_module(f"leastaction.{name}") for name in ("run.drive", "single", "ensemble")
 )
 START = {"q0": [1.0, 0.0], "p0": [0.0, 1.1], "h": 0.01}
 
@@ -57,7 +57,7 @@ def test_an_interrupt_with_the_last_step_of_an_ensemble_is_told(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["path", "stored", "ensemble", "stored ensemble"])
 def test_an_interrupt_during_preparation_says_what_it_ended(tmp_path, monkeypatch, kind):
-    for module in (integrate_module, ensemble_module):
+    for module in (single_module, ensemble_module):
         monkeypatch.setattr(module, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
     where = {"store": tmp_path / "run"} if "stored" in kind else {}
     run = la.ensemble if "ensemble" in kind else la.integrate
@@ -67,7 +67,7 @@ def test_an_interrupt_during_preparation_says_what_it_ended(tmp_path, monkeypatc
 
 
 def test_the_command_line_says_it_too(monkeypatch, capsys):
-    monkeypatch.setattr(integrate_module, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(single_module, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
     assert main(["run", "pendulum", "--method", "simpson", "--h", "0.1", "--t-end", "1"]) == 130
     assert "run was prepared" in capsys.readouterr().err
 

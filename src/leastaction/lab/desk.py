@@ -143,15 +143,18 @@ def run_all(wanted: Settings) -> tuple[list[Path], list[str]]:
 def _integrated(
     wanted: Settings, run: Run, h: float, count: float, start: dict[str, Any], t0: float
 ) -> tuple[Path, str]:
-    """A path of so many steps, as far as it goes, and why it ended before."""
+    """A path of so many steps, as far as it goes, and why it ended before or is not to be trusted."""
     length = count * h
     check_steps(length, h)
     _check_time(wanted, run, h, count, start, t0)
     every = max(1, math.ceil(count / KEPT))
     system = wanted.subject.system
     try:
-        path = integrate(system, run.method, **start, h=h, t0=t0, t_end=t0 + length, every=every, params=wanted.params)
-        note = ""
+        with measuring():  # the page tells, below
+            path = integrate(
+                system, run.method, **start, h=h, t0=t0, t_end=t0 + length, every=every, params=wanted.params
+            )
+        note = _lost_energy(path)
     except StepFailed as failure:
         path, note = failure.path, str(failure)
     sound = np.isfinite(path.q).all(axis=1) & np.isfinite(path.p).all(axis=1)
@@ -160,6 +163,17 @@ def _integrated(
         path = replace(path, t=path.t[:first], q=path.q[:first], p=path.p[:first])
         note = note or f"the motion leaves all bounds at t = {float(path.t[first]):.4g}"
     return path, note
+
+
+def _lost_energy(path: Path) -> str:
+    """What there is to say of a run that has lost its energy."""
+    if "energy_lost" not in path.stats:
+        return ""
+    _, t, error, size = path.stats["energy_lost"]
+    return (
+        f"at t = {t:.4g} the energy has changed by {error:.3g}, where the kinetic energy was at most {size:.3g}: take "
+        "a smaller h or a method of higher order"
+    )
 
 
 def _check_time(wanted: Settings, run: Run, h: float, count: float, start: dict[str, Any], t0: float) -> None:

@@ -261,10 +261,11 @@ def test_two_methods_side_by_side(browser, lab):
 
 
 def test_the_lesson_of_the_papers(browser, lab):
-    """After 10,000 periods Simpson's pendulum swings as it did, and RK4's hangs nearly still."""
+    """After 10,000 periods Simpson's pendulum swings as it did, and RK4's hangs nearly still; the page says so."""
     opened(browser, lab, "system=pendulum")
     change(browser, button("10,000 periods"))
-    assert browser.evaluate("document.querySelector('.message').hidden")
+    said = browser.evaluate("document.querySelector('.message').textContent")
+    assert said.count("the energy has changed") == 1 and "rk4" in said
     begin = browser.evaluate(f"{LAB}.view.scene.runs[0].begin")
     assert begin > 10_000
     reach = browser.evaluate(f"{LAB}.view.scene.runs.map(run => Math.max(...run.q.values) - Math.min(...run.q.values))")

@@ -87,7 +87,7 @@ def test_backward_and_short_paths():
 def test_every_problem_brings_its_drawing(name):
     """The drawing works on one state and on many alike, and the page can be made."""
     with measuring():  # close encounters want shorter steps than these
-        path = problem_path(name, parts=3000 if name in ENCOUNTERS else 50, periods=0.5 if name in ENCOUNTERS else 2.0)
+        path = problem_path(name, parts=3000 if name in ENCOUNTERS else 50, periods=0.1 if name in ENCOUNTERS else 2.0)
     seen = looks.look(path.system)
     assert not seen.unknown and seen.draw is not None and len(seen.names) == len(seen.momenta) == path.system.n
     made = drawing(None, seen, path.system.n, path.params, (0.0, path.q[0], path.p[0]))

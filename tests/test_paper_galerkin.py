@@ -91,7 +91,7 @@ def test_tables(number, compute):
         assert cell.computed == pytest.approx(stored, abs=FLOAT64), (cell.row, cell.column)
 
 
-LONG_FIGURES = ("5.1", "5.2", "5.3", "5.4", "5.8", "5.10", "5.13", "5.14")
+LONG_FIGURES = ("5.1", "5.2", "5.3", "5.4", "5.7", "5.8", "5.9", "5.10", "5.13", "5.14")
 TIMED = ("5.13", "5.14")  # their claims are about run times, which neither a test nor the report judges
 
 

@@ -250,7 +250,7 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(EXPRESSIONS)
 def test_random_lagrangians(expression):
     fn = eval(f"lambda t, q, v, m: {expression}", {"np": np})

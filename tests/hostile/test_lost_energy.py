@@ -137,7 +137,7 @@ ENCOUNTERS = ("arenstorf", "butterfly", "moth", "pythagorean", "yin-yang")
 METHODS = ("midpoint", "stormer-verlet", "simpson", "rk4", "rk4-lagrange", "P4N4Q8Gau")
 # RK4 has no multipliers for constraints.
 RUNS = [
-    (name, method)
+    pytest.param(name, method, marks=() if method in ("simpson", "rk4") else pytest.mark.slow)
     for name in AUTONOMOUS
     for method in METHODS
     if name not in ENCOUNTERS and not (method.startswith("rk4") and la.problems.get(name).system.m)

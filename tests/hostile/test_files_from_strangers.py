@@ -29,7 +29,7 @@ from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.header import checksum
 from seeds import fresh_generator
 
-HANGS = 5.0  # seconds of processor time: what takes none of one alone takes more on a busy machine
+HANGS = 5.0  # seconds of the processor: reading takes less than one on a quiet machine
 LONG = 1000  # steps
 LITTLE = 2**22  # bytes that reading takes whatever the file's length
 

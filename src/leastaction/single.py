@@ -9,17 +9,15 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from leastaction.advice import FINER, LAST, Advice, Asked, choose
 from leastaction.backends.points import evaluate
-from leastaction.events import Event, Impact
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
-from leastaction.methods import Branch, Method
+from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
 from leastaction.pace import AUTO, SOON, Paced, automatic
@@ -46,45 +44,15 @@ def run_one(
     method: str | Method,
     start: tuple[Any, Any, Any],
     *,
-    h: Any,
-    steps: int | None = None,
-    t_end: Any = None,
-    t0: Any = 0.0,
-    params: Mapping[str, Any] | None = None,
     every: int = 1,
-    digits: int | None = None,
     progress: bool = False,
-    output: ArrayLike | None = None,
-    allow_unstable: bool = False,
-    branch: Branch = "followed",
-    tangent: bool | Literal["all"] = False,
     store: str | os.PathLike[str] | None = None,
-    events: Mapping[str, Event | Impact] | None = None,
-    pace: Any = None,
-    most: int | None = None,
+    **asked: Any,
 ) -> Path:
-    """One run of a method with a step; with a pace, of at most so many steps."""
+    """One run of a method with a step; what else is asked goes into the plan."""
     clock = time.perf_counter()
     with preparing("nothing was computed, and no archive was begun"), compiling():
-        plan, starts = plan_run(
-            system,
-            method,
-            start,
-            h=h,
-            steps=steps,
-            t_end=t_end,
-            t0=t0,
-            params=params,
-            every=positive("every", every),
-            digits=digits,
-            output=output,
-            tangent=tangent,
-            allow_unstable=allow_unstable,
-            branch=branch,
-            events=events,
-            pace=pace,
-            most=most,
-        )
+        plan, starts = plan_run(system, method, start, every=positive("every", every), **asked)
         memory = Memory(plan, starts) if store is None else None  # first, whether there is room at all
         check_length(plan)
         told = prepare(plan, starts)

@@ -104,7 +104,6 @@ class Looks:
                 begin = np.concatenate([starts.q, starts.p], axis=1)
                 first, *measured = _measured(plan, starts, begin, *(states for _, states in found))
                 balance[:, :3], balance[:, 3] = first, 0.0
-                balance[:, 1] = np.fmax(balance[:, 1], _at_once(plan, starts))
             else:
                 measured = [*_measured(plan, starts, *(states for _, states in found))]
             for (steps, _), (E, K, rounding) in zip(found, [sizes.T for sizes in measured], strict=True):
@@ -113,6 +112,9 @@ class Looks:
                 balance[going, 2] = np.fmax(balance[:, 2], rounding)[going]
                 error = np.where(np.isinf(E), np.inf, np.abs(E - balance[:, 0]))
                 wrong = going & (error > LARGE * balance[:, 1]) & (error > balance[:, 2])
+                if wrong.any():  # a motion that begins at rest has no K to compare with
+                    balance[wrong, 1] = np.fmax(balance[:, 1], _at_once(plan, starts))[wrong]
+                    wrong &= error > LARGE * balance[:, 1]
                 balance[going & ~wrong, 3] = steps[going & ~wrong]
                 balance[wrong, 4], balance[wrong, 5] = steps[wrong], error[wrong]
 

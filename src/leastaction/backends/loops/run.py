@@ -92,7 +92,8 @@ def _any(values, lanes):
 
 @native
 def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, looks):
-    n, L, T, h = A.n, A.lanes, A.stride, A.step[0]
+    n, L, T, h, every = A.n, A.lanes, A.stride, A.step[0], A.every
+    begin, period, check, settle = A.start[0], A.period[0], A.check, A.settle
     lane = group * L
     alive, trouble, started = at(X, A.alive * T), at(X, A.trouble * T), at(X, A.started * T)
     first, end = A.end[0], A.end[0]
@@ -106,7 +107,8 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         set_given(S, I, D, S.soft, at(X, A.t * T), at(X, A.params * T))
         if S.constant == 1:
             set_mass(S, I, D, at(X, A.t * T), at(X, A.q * T), at(X, A.z * T), at(X, A.params * T), h)
-    explicit, quick, k = S.explicit == 1 and A.check == 0, True, first
+    explicit, quick, k = S.explicit == 1 and check == 0, True, first
+    due = (first // every + 1) * every  # steps after which a state is stored next
     if explicit:
         keep(A, S, X)
         S.ahead[0] = 0
@@ -117,37 +119,38 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         if explicit:
             if not quick:
                 keep(A, S, X)
-            if not leap(S, I, D, A, X, quick and k + 1 < end and (k + 1) % A.every != 0):
+            if not leap(S, I, D, A, X, quick and k + 1 < end and k + 1 != due):
                 come_back(A, S, X)
                 if quick:  # once more, more slowly, to the last step that can be done
                     counts[lane * COUNTS + STEPS] -= k - first
-                    X[A.t] = A.start[0] + first * A.period[0]
-                    quick, k = False, first
+                    X[A.t] = begin + first * period
+                    quick, k, due = False, first, (first // every + 1) * every
                     continue
                 counts[lane * COUNTS + STATUS] = NOT_FINITE
                 X[A.alive] = 0.0
                 return
-        elif A.halted[group] != 0:
+        elif k == first and A.halted[group] != 0:
             A.halted[group] = 0
         else:
-            # A first step has no last one to be predicted from: the lane finds it by continuation, alone.
-            for i in range(L):
-                if started[i] == 0.0:
-                    trouble[i] = alive[i]
+            if k == first:
+                # A first step has no last one to be predicted from: the lane finds it by continuation, alone.
+                for i in range(L):
+                    if started[i] == 0.0:
+                        trouble[i] = alive[i]
             if A.fused == 1:
                 if A.outer != 0:
                     _iterate_softly(A, X, Y, scratch)
                 if A.fresh != 0:
                     _iterate_fused(A, X, Y, scratch)
-                if A.settle != 0:
-                    call_kernel(A.settle, X, Y, scratch)
+                if settle != 0:
+                    call_kernel(settle, X, Y, scratch)
             else:
                 _iterate(I, D, A, S, X)
             if _any(trouble, L):
                 for i in range(L):
                     if trouble[i] != 0.0:
                         _alone(I, D, A, S1, X, i, at(counts, (lane + i) * COUNTS))
-            if A.check != 0 and _look(A, X, k, group, looks, scratch):
+            if check != 0 and _look(A, X, k, group, looks, scratch):
                 A.halted[group] = 1
                 return
         for i in range(L):
@@ -168,15 +171,16 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             counts[lane * COUNTS + STEPS] -= 1
             counts[lane * COUNTS + STATUS] = SINGULAR
         for i in range(T):
-            X[A.t * T + i] = A.start[0] + (k + 1) * A.period[0]
+            X[A.t * T + i] = begin + (k + 1) * period
         if explicit:
             X[A.started] = 1.0
         elif A.fused == 1:
             call_kernel(A.advance, X, Y, scratch)
         else:
             _advance(A, S, X)
-        if (k + 1) % A.every == 0:
-            row = (k + 1) // A.every - A.skipped
+        if k + 1 == due:
+            row = due // every - A.skipped
+            due += every
             for i in range(L):
                 if alive[i] != 0.0 or counts[(lane + i) * COUNTS + STEPS] == k + 1:
                     own = at(stored, ((lane + i) * A.rows + row) * A.width)

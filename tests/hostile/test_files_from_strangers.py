@@ -204,7 +204,17 @@ KINDS = ["plain", "tangent", "digits", "linear", "sparse", "events", "forced", "
 KINDS += ["constraints", "paced", "sums", "composed"]
 RUNS = ["path", "rk4", "linear", "sparse", "lanes", "singles", "digits", "linear-ensemble"]
 RUNS += ["events", "digits-events", "forced", "loaded", "rk4-lanes", "tangents"]
-RUNS += ["constraints", "rods", "digits-constraints", "paced", "paced-ensemble", "sums", "composed", "varied", "impacts"]
+RUNS += [
+    "constraints",
+    "rods",
+    "digits-constraints",
+    "paced",
+    "paced-ensemble",
+    "sums",
+    "composed",
+    "varied",
+    "impacts",
+]
 
 
 def any_content(saved, folder, seed):

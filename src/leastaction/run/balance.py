@@ -10,6 +10,8 @@ at the golden section τ of the first step. States are looked at after 1, 7, 37,
 period divides, and wherever a stretch of the run ends: a few looks, at all trajectories together. An error below the
 rounding of the terms says nothing.
 
+Of a run with a pace, which keeps σ (H − E₀), H itself is looked at: it is the energy of the motion in time.
+
 A linear system is not looked at: whether h is stable on it is known before the run.
 """
 
@@ -43,8 +45,8 @@ LARGE = 0.5  # of K: an error of the energy that is told
 ROUNDINGS = 1e4  # units in the last place that an error must be beyond
 GOLDEN = (5**0.5 - 1) / 2
 EPSILON = float(np.finfo(float).eps)
-# What is kept of each trajectory: E₀; the largest K and rounding of E so far; the last step after which E was right,
-# the first after which it was not, and by how much: NaN as long as it is right.
+# What is kept of each trajectory: E₀; the largest K and rounding of E so far; the last time at which E was right, the
+# first at which it was not, and by how much: NaN as long as it is right.
 COLUMNS = ("start", "size", "rounding", "right", "wrong", "error")
 
 
@@ -61,8 +63,6 @@ class Loss(NamedTuple):
 def columns(plan: Plan) -> int:
     """Of the array that a Standing keeps: none where the energy may change."""
     system, events = plan.system, plan.events
-    if isinstance(system, Paced):
-        return 0  # of a paced system σ(H − E₀) is kept, and H wanders
     if system.linear or system.depends_on_time or system.forced:
         return 0
     if isinstance(plan.method, Galerkin) and plan.method.branch == "any":
@@ -86,12 +86,20 @@ class Looks:
 
     def __init__(self, plan: Plan) -> None:
         self._plan, self._wanted = plan, columns(plan) > 0
-        self._found: list[tuple[NDArray[np.int64], NDArray[Any]]] = []
+        self._found: list[tuple[FloatArray, NDArray[Any]]] = []  # times, and states (q, p)
 
     def add(self, stepper: Stepper) -> None:
         """Where they are now."""
-        if self._wanted:
-            self._found.append((stepper.steps(), stepper.at()[:, : 2 * self._plan.row.n]))
+        if not self._wanted:
+            return
+        plan, states = self._plan, stepper.at()[:, : 2 * self._plan.row.n]
+        with plan.reals.working():
+            t = (
+                states[:, -1]
+                if isinstance(plan.system, Paced)
+                else plan.t0 + plan.reals.array(stepper.steps()) * plan.h
+            )
+            self._found.append((t.astype(float), _of_the_motion(plan, states)))
 
     def judge(self, starts: Starts, standing: Standing) -> None:
         """Note of each trajectory what there is to say of its energy."""
@@ -102,11 +110,14 @@ class Looks:
             found = self._found
             if np.isnan(balance[:, 0]).all():  # the first stretch
                 begin = np.concatenate([starts.q, starts.p], axis=1)
-                first, *measured = _measured(plan, starts, begin, *(states for _, states in found))
-                balance[:, :3], balance[:, 3] = first, 0.0
+                t0 = begin[:, -1].astype(float) if isinstance(plan.system, Paced) else float(plan.t0)
+                first, *measured = _measured(
+                    plan, starts, _of_the_motion(plan, begin), *(states for _, states in found)
+                )  # fmt: skip
+                balance[:, :3], balance[:, 3] = first, t0
             else:
                 measured = [*_measured(plan, starts, *(states for _, states in found))]
-            for (steps, _), (E, K, rounding) in zip(found, [sizes.T for sizes in measured], strict=True):
+            for (t, _), (E, K, rounding) in zip(found, [sizes.T for sizes in measured], strict=True):
                 going = np.isnan(balance[:, 4])
                 balance[going, 1] = np.fmax(balance[:, 1], K)[going]
                 balance[going, 2] = np.fmax(balance[:, 2], rounding)[going]
@@ -115,29 +126,45 @@ class Looks:
                 if wrong.any():  # a motion that begins at rest has no K to compare with
                     balance[wrong, 1] = np.fmax(balance[:, 1], _at_once(plan, starts))[wrong]
                     wrong &= error > LARGE * balance[:, 1]
-                balance[going & ~wrong, 3] = steps[going & ~wrong]
-                balance[wrong, 4], balance[wrong, 5] = steps[wrong], error[wrong]
+                balance[going & ~wrong, 3] = t[going & ~wrong]
+                balance[wrong, 4], balance[wrong, 5] = t[wrong], error[wrong]
 
 
 def losses(plan: Plan, standing: Standing) -> list[Loss]:
     """The trajectories whose energy has been lost, in their order."""
     if not columns(plan):
         return []
-    t0, h = float(plan.t0), float(plan.h)
     return [
-        Loss(int(i), t0 + right * h, t0 + wrong * h, error, size)
+        Loss(int(i), right, wrong, error, size)
         for i in np.flatnonzero(np.isfinite(standing.balance[:, 4]))
         for _, size, _, right, wrong, error in [standing.balance[i].tolist()]
     ]
 
 
+def _system(plan: Plan) -> Any:
+    """The system whose energy ought to be constant: that of the motion in time."""
+    return plan.system.of if isinstance(plan.system, Paced) else plan.system
+
+
+def _of_the_motion(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
+    """q and p without the energy and the time that a pace has added."""
+    n = plan.row.n
+    return np.delete(states, [n - 1, 2 * n - 1], axis=1) if isinstance(plan.system, Paced) else states
+
+
+def _parameters(plan: Plan, starts: Starts) -> NDArray[Any]:
+    """Those of each trajectory, without the pace's own."""
+    return starts.params[:, : len(_system(plan).values())]
+
+
 def _measured(plan: Plan, starts: Starts, *states: NDArray[Any]) -> FloatArray:
     """E, K and the rounding of E for states (B, 2n) of all trajectories, at several moments: (moments, B, 3)."""
     if isinstance(plan.reals, Digits):
-        each = [_at_digits(plan, params) for params in starts.params]
+        each = [_at_digits(plan, params) for params in _parameters(plan, starts)]
         return np.array([[at(row) for at, row in zip(each, rows, strict=True)] for rows in states])
-    system, n = plan.system, plan.row.n
-    rows, params = np.concatenate(states), np.tile(starts.params, (len(states), 1))
+    system = _system(plan)
+    n = system.n
+    rows, params = np.concatenate(states), np.tile(_parameters(plan, starts), (len(states), 1))
     q, p, t = rows[:, :n].copy(), rows[:, n:].copy(), np.full((len(rows), 1), float(plan.t0))
     if isinstance(system, Sum):
         v, L, f, m = system.terms_of_energy(float(plan.t0), q, p, params)
@@ -159,9 +186,12 @@ def _at_once(plan: Plan, starts: Starts) -> FloatArray:
     if isinstance(plan.reals, Digits):
         found = np.full(size, np.nan)
         for i, (q, v, params) in enumerate(zip(starts.q, starts.v, starts.params, strict=True)):
-            at, rest = steppers.mechanics(plan.system, params, plan.reals), 0 * q
+            at = steppers.mechanics(plan.system, params, plan.reals)
+            of = steppers.mechanics(_system(plan), params[: len(_system(plan).values())], plan.reals)
             there = q + v * tau + at.acceleration(q, v, plan.t0) * tau**2 / 2
-            found[i] = abs(float(at.value(there, rest, plan.t0) - at.value(q, rest, plan.t0)))
+            places = [x[: _system(plan).n] for x in (q, there)]
+            U = [of.value(x, 0 * x, plan.t0) for x in places]
+            found[i] = abs(float(U[1] - U[0]))
         return found
     system, n = plan.system, plan.row.n
     if isinstance(system, Sum):
@@ -177,10 +207,10 @@ def _at_once(plan: Plan, starts: Starts) -> FloatArray:
         a[well] = np.linalg.solve(m_v.reshape(size, n, n)[well], right[well][:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:  # constraints may make up for a singular mass
         return np.full(size, np.nan)
-    there = starts.q + starts.v * tau + a * tau**2 / 2
+    there, of, own = starts.q + starts.v * tau + a * tau**2 / 2, _system(plan), _parameters(plan, starts)
     U = [
-        points.evaluate(system.program, np.concatenate([head, q, 0 * q, starts.params], axis=1))[:, 0]
-        for q in (starts.q, there)
+        points.evaluate(of.program, np.concatenate([head, q, 0 * q, own], axis=1))[:, 0]
+        for q in (starts.q[:, : of.n], there[:, : of.n])
     ]
     change = np.abs(U[1] - U[0])
     return np.where(np.isfinite(change), change, np.nan)
@@ -188,7 +218,7 @@ def _at_once(plan: Plan, starts: Starts) -> FloatArray:
 
 def _at_digits(plan: Plan, params: NDArray[Any]) -> Callable[[NDArray[Any]], FloatArray]:
     """E, K and the rounding of E of one state (q, p) at more digits, as floats; NaN beyond these."""
-    at, n, t = steppers.mechanics(plan.system, params, plan.reals), plan.row.n, plan.t0
+    at, n, t = steppers.mechanics(_system(plan), params, plan.reals), _system(plan).n, plan.t0
 
     def sizes(row: NDArray[Any]) -> FloatArray:
         q, p = row[:n], row[n:]

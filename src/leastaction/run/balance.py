@@ -5,8 +5,8 @@ E − E₀ is compared with the kinetic energy of the motion, the largest that w
     K = ½ Σ_i |v_i (p_i − ∂L/∂v_i(q, 0))|.
 
 What flows between the terms of E is of the size of K, whatever the units, and whatever constants or total derivatives
-dF(q)/dt are added to L. At the start, which may be at rest, it is at least |U(q + v τ + ½ a τ²) − U(q)|, U = −L(q, 0),
-at the golden section τ of the first step. States are looked at after 1, 7, 37, 187, … steps, k ↦ 5k + 2, which no
+dF(q)/dt are added to L. At the start, which may be at rest, it is at least what the potential energy changes by within
+the first step, up to its first turn. States are looked at after 1, 7, 37, 187, … steps, k ↦ 5k + 2, which no
 period divides, and wherever a stretch of the run ends: a few looks, at all trajectories together. An error below the
 rounding of the terms says nothing.
 
@@ -44,6 +44,7 @@ FloatArray = NDArray[np.float64]
 LARGE = 0.5  # of K: an error of the energy that is told
 ROUNDINGS = 1e4  # units in the last place that an error must be beyond
 GOLDEN = (5**0.5 - 1) / 2
+FINER, SOONEST = 0.5**0.5, 24  # from one place of the first step to an earlier one, and how many there are
 EPSILON = float(np.finfo(float).eps)
 # What is kept of each trajectory: E₀; the largest K and rounding of E so far; the last time at which E was right, the
 # first at which it was not, and by how much: NaN as long as it is right.
@@ -181,21 +182,34 @@ def _measured(plan: Plan, starts: Starts, *states: NDArray[Any]) -> FloatArray:
 
 
 def _at_once(plan: Plan, starts: Starts) -> FloatArray:
-    """By how much the potential energy changes within the first step, about; NaN where that cannot be told."""
-    tau, size = GOLDEN * plan.h, len(starts)
+    """What may become kinetic energy within the first step, as where a motion begins at rest; NaN where that cannot be
+    told: the change of the potential energy U = −L(q, 0) along q + v τ + ½ a τ², up to the first turn of U or the
+    golden section of the step.
+    """
+    times = [0.0, *(GOLDEN * float(plan.h) * FINER**k for k in range(SOONEST, -1, -1))]
+    U = _potentials(plan, starts, times)
+    change = U[1:] - U[0]
+    grows = (np.diff(np.abs(change), axis=0) >= 0) & (change[1:] * change[0] >= 0)
+    first = np.ones((1, len(starts)), bool)
+    before_a_turn = np.logical_and.accumulate(np.concatenate([first, grows]), axis=0)
+    return np.where(np.isfinite(change[0]), np.where(before_a_turn, np.abs(change), 0.0).max(axis=0), np.nan)
+
+
+def _potentials(plan: Plan, starts: Starts, times: list[float]) -> FloatArray:
+    """U where the motions are after these times, about, (times, B)."""
+    of, size, n = _system(plan), len(starts), plan.row.n
     if isinstance(plan.reals, Digits):
-        found = np.full(size, np.nan)
+        found = np.full((len(times), size), np.nan)
         for i, (q, v, params) in enumerate(zip(starts.q, starts.v, starts.params, strict=True)):
-            at = steppers.mechanics(plan.system, params, plan.reals)
-            of = steppers.mechanics(_system(plan), params[: len(_system(plan).values())], plan.reals)
-            there = q + v * tau + at.acceleration(q, v, plan.t0) * tau**2 / 2
-            places = [x[: _system(plan).n] for x in (q, there)]
-            U = [of.value(x, 0 * x, plan.t0) for x in places]
-            found[i] = abs(float(U[1] - U[0]))
+            a = steppers.mechanics(plan.system, params, plan.reals).acceleration(q, v, plan.t0)
+            at = steppers.mechanics(of, params[: len(of.values())], plan.reals)
+            for k, tau in enumerate(times):
+                there = (q + v * tau + a * (tau**2 / 2))[: of.n]
+                found[k, i] = -float(at.value(there, 0 * there, plan.t0))
         return found
-    system, n = plan.system, plan.row.n
+    system = plan.system
     if isinstance(system, Sum):
-        return system.change_of_potential(float(plan.t0), starts.q, starts.v, starts.params, float(tau))
+        return system.potentials(float(plan.t0), starts.q, starts.v, starts.params, times)
     assert isinstance(system, Lagrangian)
     head = np.full((size, 1), float(plan.t0))
     values = points.evaluate(system.node, np.concatenate([head, starts.q, starts.v, starts.params], axis=1))
@@ -206,14 +220,11 @@ def _at_once(plan: Plan, starts: Starts) -> FloatArray:
     try:
         a[well] = np.linalg.solve(m_v.reshape(size, n, n)[well], right[well][:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:  # constraints may make up for a singular mass
-        return np.full(size, np.nan)
-    there, of, own = starts.q + starts.v * tau + a * tau**2 / 2, _system(plan), _parameters(plan, starts)
-    U = [
-        points.evaluate(of.program, np.concatenate([head, q, 0 * q, own], axis=1))[:, 0]
-        for q in (starts.q[:, : of.n], there[:, : of.n])
-    ]
-    change = np.abs(U[1] - U[0])
-    return np.where(np.isfinite(change), change, np.nan)
+        return np.full((len(times), size), np.nan)
+    own = _parameters(plan, starts)
+    there = [(starts.q + starts.v * tau + a * tau**2 / 2)[:, : of.n] for tau in times]
+    rows = np.concatenate([np.concatenate([head, q, 0 * q, own], axis=1) for q in there])
+    return -points.evaluate(of.program, rows)[:, 0].reshape(len(times), size)
 
 
 def _at_digits(plan: Plan, params: NDArray[Any]) -> Callable[[NDArray[Any]], FloatArray]:

@@ -1,8 +1,8 @@
 """Steps many times longer than the fastest oscillation are solved all the same, or fail; none is let pass unsolved.
 
-After a step that needed continuation, rounding is allowed for (`step.verdict`, floors). The allowance was passed on from
-coordinate to coordinate as if the step were explicit: at h ω = 100 it grew by 10⁴ with every pass, beyond the motion
-itself, and from then on one iteration was enough for any step. Energies fell by 99.99 % without a word.
+After a step that needed continuation, rounding is allowed for (`step.verdict`, floors). The allowance was passed on
+from coordinate to coordinate as if the step were explicit: at h ω = 100 it grew by 10⁴ with every pass, beyond the
+motion itself, and from then on one iteration was enough for any step. Energies fell by 99.99 % without a word.
 """
 
 import numpy as np

@@ -271,8 +271,11 @@ class Sum:
         for i in range(len(q)):
             at, rest = self.assembly.at(params[i]), np.zeros(self.n)
             a = at.acceleration(t, q[i], v[i])
-            for k, tau in enumerate(times if a is not None else ()):
-                found[k, i] = -sum(np.sum(part) for part in at.parts_of_L(t, q[i] + v[i] * tau + a * tau**2 / 2, rest))
+            if a is None:
+                continue
+            for k, tau in enumerate(times):
+                there = q[i] + v[i] * tau + a * tau**2 / 2
+                found[k, i] = -sum(float(np.sum(part)) for part in at.parts_of_L(t, there, rest))
         return found
 
     def begin(

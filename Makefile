@@ -4,12 +4,17 @@ BIN := .venv/bin
 
 .PHONY: setup browser reproduce test test-all lint bench clean
 
-setup: .venv/ready
+setup: .venv/ready .venv/loops
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable . --group dev
+	touch $@
+
+# The native loops, compiled once, so that nobody waits for them at a first run.
+.venv/loops: .venv/ready $(wildcard src/leastaction/backends/*.py src/leastaction/backends/loops/*.py src/leastaction/step/*.py)
+	$(BIN)/python -m leastaction.backends.build
 	touch $@
 
 reproduce: setup
@@ -46,4 +51,4 @@ bench: setup
 	$(BIN)/python benchmarks/viewer.py
 
 clean:
-	rm -rf .venv report
+	rm -rf .venv report src/leastaction/backends/machine_code

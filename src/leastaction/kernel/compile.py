@@ -36,12 +36,12 @@ class Effort(NamedTuple):
 
 BEST = Effort(3, 3)
 
-# The kinds of x86-64 processors (psABI's microarchitecture levels), and what of each decides the code written here.
-LEVELS = {
-    "x86-64-v2": frozenset({"sse4.2"}),
-    "x86-64-v3": frozenset({"sse4.2", "avx2", "fma", "bmi2"}),
-    "x86-64-v4": frozenset({"sse4.2", "avx2", "fma", "bmi2", "avx512f", "avx512bw", "avx512dq", "avx512vl"}),
-}
+# The kinds of x86-64 processors (psABI's microarchitecture levels), and what each has, by LLVM's names.
+_V2 = frozenset({"cx16", "sahf", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2"})
+_V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"}
+_V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+LEVELS = {"x86-64-v2": _V2, "x86-64-v3": _V3, "x86-64-v4": _V4}
+_WIDE = {"avx2", "fma", "avx512f"}  # what decides how vectors are computed with
 
 
 def _effort(program: Program) -> Effort:
@@ -92,13 +92,16 @@ def _target() -> Any:
 
 @lru_cache(maxsize=1)
 def _jit() -> Any:
+    if missing := _features() - _host_features():
+        asked = _processor()[0]
+        raise ValueError(f"LEASTACTION_CPU asks for {asked}, but this processor has no {', '.join(sorted(missing))}")
     # JITLink lays the parts of a kernel side by side. LLVM's older linker may put them farther apart than addresses
     # relative to the code reach, in a process whose memory is crowded, and then it ends the process.
     return llvm.create_lljit_compiler(_machine(2), use_jit_link=True)
 
 
-def _machine(level: int) -> Any:
-    name, features = _processor()
+def _machine(level: int, kind: str = "native") -> Any:
+    name, features = _processor() if kind == "native" else (kind, "")
     return _target().create_target_machine(cpu=name, features=features, opt=level, reloc="pic", codemodel="default")
 
 
@@ -110,8 +113,6 @@ def _processor() -> tuple[str, str]:
         return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     if asked not in LEVELS:
         raise ValueError(f"LEASTACTION_CPU must be native or one of {', '.join(LEVELS)}; it is {asked!r}")
-    if missing := LEVELS[asked] - _host_features():
-        raise ValueError(f"LEASTACTION_CPU asks for {asked}, but this processor has no {', '.join(sorted(missing))}")
     return asked, ""
 
 
@@ -126,6 +127,16 @@ def _features() -> frozenset[str]:
     return LEVELS.get(_processor()[0], _host_features())
 
 
+@lru_cache(maxsize=1)
+def processor_kind() -> str:
+    """The level of processor that the native loops are compiled for, so that one code serves all of them.
+
+    It is the highest one that the processor has; "native" where there is none, or where vectors could do more.
+    """
+    there = [level for level, needed in LEVELS.items() if needed <= _features()]
+    return there[-1] if there and LEVELS[there[-1]] & _WIDE == _features() & _WIDE else "native"
+
+
 def native_lanes() -> int:
     """How many trajectories go side by side: what fills a vector of AVX-512, or of AVX2, or two of 128 bits."""
     return 8 if "avx512f" in _features() else 4
@@ -133,8 +144,17 @@ def native_lanes() -> int:
 
 def fingerprint() -> str:
     """What else decides the machine code: compiler and processor."""
-    version = ".".join(map(str, llvm.llvm_version_info))
-    return f"{llvmlite.__version__} {version} {llvm.get_process_triple()} {' '.join(_processor())}"
+    return f"{compiler()} {' '.join(_processor())}"
+
+
+def compiler() -> str:
+    """The compiler's versions, and the system that it compiles for."""
+    return f"{llvmlite.__version__} {'.'.join(map(str, llvm.llvm_version_info))} {target_triple()}"
+
+
+def target_triple() -> str:
+    """Processor family, vendor and system, as LLVM names them."""
+    return str(llvm.get_process_triple())
 
 
 def compile_program(program: Program, lanes: int = 1, bounded: bool = False, in_place: bool = False) -> Native:
@@ -173,28 +193,43 @@ def compile_strip(strip: Strip) -> Native:
     return _keep(what, native)
 
 
-def compile_ir(text: Callable[[], str], symbol: str, key: str, effort: Effort) -> int:
-    """The address of `symbol` in the IR that `text()` gives, for as long as the process lives: that of a native loop.
-
-    `key` must decide the IR: with an entry in the cache the IR is not made at all.
-    """
-    library = _linked(text, symbol, key, effort)
+def load_object(code: bytes, symbol: str) -> int:
+    """The address of `symbol` in machine code that stays for as long as the process lives: that of a native loop."""
+    library = _link(code, symbol)
     with _lock:
         _loops.append(library)
     return int(library[symbol])
 
 
+def compile_object(text: Callable[[], str], symbol: str, key: str) -> bytes:
+    """Machine code, for all processors of this one's kind, of the IR that `text()` gives.
+
+    `key` must decide the IR: with an entry in the cache the IR is not made at all.
+    """
+    return _compiled(text, symbol, key, BEST, processor_kind())
+
+
 def _linked(text: Callable[[], str], symbol: str, key: str, effort: Effort) -> Any:
     """Machine code in memory, compiled or taken from the cache; it is there as long as this object is."""
+    return _link(_compiled(text, symbol, key, effort), symbol)
+
+
+def _compiled(text: Callable[[], str], symbol: str, key: str, effort: Effort, kind: str = "native") -> bytes:
+    """Machine code, compiled or taken from the cache."""
     _target()
-    name = cache.key("object", fingerprint(), repr(effort), symbol, key)
+    name = cache.key("object", fingerprint() if kind == "native" else f"{compiler()} {kind}", repr(effort), symbol, key)
     code = cache.load(name)
     if code is None:
-        code = _object_code(text(), symbol, effort)
+        code = _object_code(text(), symbol, effort, kind)
         cache.store(name, code)
+    return code
+
+
+def _link(code: bytes, symbol: str) -> Any:
+    _target()
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(symbol)
     with _lock:
-        return builder.link(_jit(), f"{name}-{next(_names)}")
+        return builder.link(_jit(), f"code-{next(_names)}")
 
 
 def link_ir(texts: list[str], apart: list[str]) -> str:
@@ -209,12 +244,12 @@ def link_ir(texts: list[str], apart: list[str]) -> str:
     return str(module)
 
 
-def _object_code(text: str, symbol: str, effort: Effort) -> bytes:
+def _object_code(text: str, symbol: str, effort: Effort, kind: str) -> bytes:
     module = llvm.parse_assembly(text)
     for function in module.functions:
         if not function.is_declaration and function.name != symbol:
             function.linkage = "internal"  # what nothing calls is dropped
-    machine = _machine(effort.selection)
+    machine = _machine(effort.selection, kind)
     module.triple = machine.triple
     if effort.passes:
         options = llvm.create_pipeline_tuning_options(speed_level=effort.passes)

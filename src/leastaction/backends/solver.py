@@ -51,9 +51,9 @@ class Solvers:
             self.rows.copy(),
         )  # fmt: skip
 
-    def compiled(self, program: Program, lanes: int, in_place: bool = False) -> int:
+    def compiled(self, program: Program, lanes: int, in_place: bool = False, rarely: bool = False) -> int:
         """The address of a program's kernel."""
-        kernel = compile_program(program, lanes, in_place=in_place)
+        kernel = compile_program(program, lanes, in_place=in_place, rarely=rarely)
         self.kernels.append(kernel)
         self.room = max(self.room, kernel.work)
         return kernel.address
@@ -98,7 +98,7 @@ class Solvers:
             "diagonal": mass.diagonal, "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1,
             "timed": 0, "swift": 0, "sparse": -1, "stiff": 0, "kinds": 0, "checked": step.checked,
             "chords": soft_chords,
-            "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1),
+            "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1, rarely=True),
             "end": 0 if end is None else self.compiled(end.program, 1),
             "linear_end": end is not None and end.linear,
             **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(("soft", "fresh", "kept"), judges,

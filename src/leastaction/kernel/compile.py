@@ -44,17 +44,21 @@ LEVELS = {"x86-64-v2": _V2, "x86-64-v3": _V3, "x86-64-v4": _V4}
 _WIDE = {"avx2", "fma", "avx512f"}  # what decides how vectors are computed with
 
 
-def _effort(program: Program) -> Effort:
+LONG = 3_000  # instructions and outputs of a Program beyond which LLVM's passes gain nothing
+
+
+def _effort(program: Program, rarely: bool = False) -> Effort:
     """The longer straight-line code is, the less LLVM's passes gain on it and the longer they take.
 
-    Measured on 24,000 instructions: 2.8 s with all passes, 1.2 s with instruction selection
-    alone, 0.14 s with the fast one; the code ran in 22, 22 and 26 µs. Outputs count, too: who asks for a Hessian of n²
-    entries does with them what takes longer than to compute them.
+    Measured on the Hessian of twenty pendulums, 8,300 lines: 1.0 s with all passes, 0.7 s with none and the second
+    level of instruction selection, 0.4 s with the first, 0.04 s with the fast one; the code ran in 1.4, 1.4, 1.4 and
+    2.3 µs. So long code that runs rarely is selected fast. Outputs count, too: who asks for a Hessian of n² entries
+    does with them what takes longer than to compute them.
     """
     length = len(program.code) + program.output_size
-    if length <= 3_000:
+    if length <= LONG:
         return BEST
-    return Effort(0, 2) if length <= 20_000 else Effort(0, 0)
+    return Effort(0, 0) if rarely or length > 20_000 else Effort(0, 1)
 
 
 RECENT = 128  # programs whose code is kept though nobody holds it, since it may be asked for again
@@ -74,7 +78,7 @@ class Native:
     code: Any = field(default=None, repr=False)  # what keeps the machine code in memory
 
 
-_Kernel = tuple[str, int, bool, bool]
+_Kernel = tuple[str, int, bool, bool, Effort]
 
 _lock = threading.RLock()
 _loops: list[Any] = []  # the code of native loops lives as long as the process
@@ -157,14 +161,20 @@ def target_triple() -> str:
     return str(llvm.get_process_triple())
 
 
-def compile_program(program: Program, lanes: int = 1, bounded: bool = False, in_place: bool = False) -> Native:
-    """The program as a native function of one or several lanes (see `lower`); equal programs are compiled once."""
-    what = (program.digest, lanes, bounded, in_place)
+def compile_program(
+    program: Program, lanes: int = 1, bounded: bool = False, in_place: bool = False, rarely: bool = False
+) -> Native:
+    """The program as a native function of one or several lanes (see `lower`); equal programs are compiled once.
+
+    Code that runs rarely, not in every step, is made in less time.
+    """
+    effort = _effort(program, rarely)
+    what = (program.digest, lanes, bounded, in_place, effort)
     with _lock:
         native = _held.get(what)
     if native is None:
         lowered = lower(program, "kernel", lanes, bounded, in_place, vector_math.functions(lanes, _features()))
-        code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=_effort(program))
+        code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=effort)
         native = Native(int(code["kernel"]), program.input_size, program.output_size, max(1, lowered.work), code)
     return _keep(what, native)
 
@@ -183,7 +193,13 @@ def _keep(what: _Kernel, native: Native) -> Native:
 def compile_strip(strip: Strip) -> Native:
     """A loop over rows of a table as a native function (see `strips`); equal ones are compiled once."""
     program, lanes = strip.program, native_lanes()
-    what = (f"{program.digest} {strip.writes} {strip.own} {strip.columns} {strip.pattern}", lanes, False, False)
+    what = (
+        f"{program.digest} {strip.writes} {strip.own} {strip.columns} {strip.pattern}",
+        lanes,
+        False,
+        False,
+        _effort(program),
+    )
     with _lock:
         native = _held.get(what)
     if native is None:

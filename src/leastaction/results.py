@@ -206,6 +206,12 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
     if 0 < failure.reach < 1:
         reach = failure.reach * h
         message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {reach:.3g}"
+    if "energy_lost" in path.stats:
+        right, _, error, size = path.stats["energy_lost"]
+        message += (
+            f". Its energy was wrong before: from t = {right:.6g} on it changed by {error:.3g}, where the kinetic "
+            f"energy was at most {size:.3g}"
+        )
     raise StepFailed(
         f"{message}. {advice}. The {len(path)} states before are in the exception's .path",
         path=path,

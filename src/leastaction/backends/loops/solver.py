@@ -814,13 +814,19 @@ def _set_floor(S, h):
         return
     slow, fast = at(S.noise, 3 * n), at(S.noise, 3 * n + n * n)
     for j in range(n):
-        S.floor[j] = NOISE * (S.noise[2 * n + j] + h * (S.noise[j] + h * S.noise[n + j]))
-    for _ in range(min(n, PASSED_ON)):
+        S.floor[j] = 0.0
+    for _ in range(1 + min(n, PASSED_ON)):
         for j in range(n):
             S.move[j] = S.floor[j]
         for j in range(n):
+            total, stiff = NOISE * (S.noise[2 * n + j] + h * (S.noise[j] + h * S.noise[n + j])), 1.0
             for k in range(n):
-                S.floor[j] += h * (slow[j * n + k] + h * fast[j * n + k]) * S.move[k]
+                passed = h * (slow[j * n + k] + h * fast[j * n + k])
+                if k == j:
+                    stiff += passed
+                else:
+                    total += passed * S.move[k]
+            S.floor[j] = total / stiff
     if S.multipliers > 0:
         mass, top = at(S.at_values, 2 * n + 3 * n * n), 0.0
         for j in range(n):

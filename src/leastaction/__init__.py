@@ -12,7 +12,7 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from leastaction import linear, problems
+from leastaction import linear, looks, problems
 from leastaction.archives import open, resume
 from leastaction.ensemble import ensemble
 from leastaction.errors import (
@@ -54,6 +54,14 @@ def __getattr__(name: str) -> Any:
     module = import_module(f"leastaction.{_LATER[name]}")
     found = globals()[name] = module if name == "analysis" else getattr(module, name)
     return found
+
+
+def _momenta(system: Any, params: Any) -> Any:
+    """What a page shows as conserved of a system that no finder knows: the momenta of its symmetries."""
+    return import_module("leastaction.analysis.symmetries").momenta(system, params)
+
+
+looks.momenta.append(_momenta)
 
 
 def __dir__() -> list[str]:

@@ -113,15 +113,22 @@ def _by_time(run: Path, h: Any, s: Reals, left: Reals, inverse: NDArray[np.intp]
     alike = TIMES_ALIKE * (mpmath.mpf(10) ** -digits if digits else np.finfo(float).eps)
     low, high = 0 * wanted, 0 * wanted + 1
     tau = wanted / sigma.mean(axis=1)
+    sought = np.arange(len(tau))  # whose place is not yet found
     for _ in range(MOST_PLACES):
-        tau = np.where((tau >= low) & (tau <= high), tau, (low + high) / 2)
-        inner = lagrange(c, (tau[:, None] * x).ravel()).reshape(len(tau), len(x), len(c))
-        gap = tau * np.einsum("g,kgi,ki->k", w, inner, sigma) - wanted
-        low, high = np.where(gap <= 0, tau, low), np.where(gap >= 0, tau, high)
-        closer = tau - gap / np.einsum("ki,ki->k", lagrange(c, tau), sigma)
-        if (abs(closer - tau) <= alike * abs(tau)).all():
+        here, sigmas = tau[sought], sigma[sought]
+        inside = (here >= low[sought]) & (here <= high[sought])
+        here = np.where(inside, here, (low[sought] + high[sought]) / 2)
+        inner = lagrange(c, (here[:, None] * x).ravel()).reshape(len(here), len(x), len(c))
+        parts = w[:, None] * inner * sigmas[:, None]
+        gap = here * parts.sum(axis=(1, 2)) - wanted[sought]
+        low[sought], high[sought] = np.where(gap <= 0, here, low[sought]), np.where(gap >= 0, here, high[sought])
+        closer = here - gap / np.einsum("ki,ki->k", lagrange(c, here), sigmas)
+        rounding = here * abs(parts).sum(axis=(1, 2)) + abs(wanted[sought])
+        found = (abs(closer - here) <= alike * abs(here)) | (abs(gap) <= alike * rounding)
+        tau[sought] = np.where(found, here, closer)
+        sought = sought[~found.astype(bool)]
+        if not sought.size:
             break
-        tau = closer
     tau = np.minimum(np.maximum(tau, 0 * tau), 0 * tau + 1)
     return left[inverse, :n] + np.einsum("kv,kvj->kj", lagrange(_controls(run), tau)[:, 1:], z[inverse])
 

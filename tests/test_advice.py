@@ -105,6 +105,37 @@ def test_linear_systems_and_stored_runs(tmp_path):
     assert np.abs(stored.q[-1] - pendulum.exact(3.0)[0]).max() < 1e-8 * stored.advice.size
 
 
+def test_files_keep_the_advice(tmp_path):
+    """Saved, stored, opened, resumed or travelled: a run with what the file says is the same run."""
+    comet = la.problems.get("kepler", eccentricity="0.9")
+    start = {"q0": comet.q0, "p0": comet.p0}
+    path = la.integrate(comet.system, **start, t_end=9.0, tol=1e-7, store=tmp_path / "a.zarr")
+    path.save(tmp_path / "a.npz")
+    for found in (la.open(tmp_path / "a.zarr"), path.in_memory(), la.Path.load(tmp_path / "a.npz")):
+        assert repr(found.advice) == repr(path.advice)
+        assert found.advice.record() == path.advice.record()
+        chosen = found.advice.chosen
+        again = la.integrate(comet.system, chosen.method, **start, h=chosen.h, t_end=9.0, pace=chosen.pace)
+        assert np.array_equal(again.q, np.asarray(path.q))
+    many = la.ensemble(comet.system, q0=[comet.q0] * 3, p0=comet.p0, t_end=2.0, tol=1e-6, store=tmp_path / "b.zarr")
+    assert repr(la.open(tmp_path / "b.zarr").advice) == repr(many.advice)
+    own = la.integrate(comet.system, **start, t_end=1.0, tol=1e-6, pace=lambda q: np.sqrt(q @ q))
+    own.save(tmp_path / "own.npz")
+    assert la.Path.load(tmp_path / "own.npz").advice.chosen.pace == "<lambda>"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"span": [0, 1]}, {"chosen": None}, {"growth": ["x", "0x1p+0"]}, {"notes": "none"}, {"options": [{}]}, {"tol": 1}],
+)
+def test_a_damaged_advice(tmp_path, change):
+    problem = la.problems.get("pendulum")
+    path = la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=1.0, tol=1e-6)
+    record = path.advice.record()
+    with pytest.raises(ValueError):
+        type(path.advice).from_record(record | change)
+
+
 def test_one_advice_for_an_ensemble():
     """Pendulums from small to large swings, whose periods differ: all keep the tolerance."""
     problem, angles = la.problems.get("pendulum"), np.linspace(0.2, 2.8, 9)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.advice import FINER, LAST, Advice, Asked, choose
+from leastaction.advice import Advice
 from leastaction.backends.points import evaluate
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
@@ -22,6 +22,7 @@ from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
 from leastaction.pace import AUTO, SOON, Paced, automatic
 from leastaction.path import Path
+from leastaction.pilots import LAST, Asked, choose
 from leastaction.results import from_archive, from_memory
 from leastaction.run.archive import Disk
 from leastaction.run.batches import prepare
@@ -34,6 +35,7 @@ from leastaction.systems import System
 from leastaction.waiting import compiling
 
 POWERS = 8
+FINER = 1.25  # the run by which a chosen one is judged has steps longer by this
 TRIES = 3  # to keep a tolerance
 SOME = 4  # trajectories of an ensemble that are measured
 CHECKED_SECONDS = 5.0  # a run that takes longer is not done twice
@@ -47,12 +49,13 @@ def run_one(
     every: int = 1,
     progress: bool = False,
     store: str | os.PathLike[str] | None = None,
+    advice: Advice | None = None,
     **asked: Any,
 ) -> Path:
     """One run of a method with a step; what else is asked goes into the plan."""
     clock = time.perf_counter()
     with preparing("nothing was computed, and no archive was begun"), compiling():
-        plan, starts = plan_run(system, method, start, every=positive("every", every), **asked)
+        plan, starts = plan_run(system, method, start, every=positive("every", every), advice=advice, **asked)
         memory = Memory(plan, starts) if store is None else None  # first, whether there is room at all
         check_length(plan)
         told = prepare(plan, starts)
@@ -172,6 +175,7 @@ def _rate(system: Lagrangian, t: float, q: Any, v: Any, a: Any, params: Any) -> 
 def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path:
     """A run with what was chosen; its error is that of a run with longer steps, from which it differs."""
     chosen, tol, order = advice.chosen, advice.tol, method_named(advice.chosen.method).order
+    assert tol is not None
     h = math.copysign(chosen.h, advice.t_end - advice.t0)
     output = options["output"]
 
@@ -195,9 +199,11 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         ):  # kept, or rounding, which no step helps against
             break
         h = h * max(0.5, (0.3 * tol / reached) ** (1 / order))
+    made = None if path.advice is None else path.advice.made
+    advice = replace(advice, reached=reached, made=made, chosen=replace(chosen, h=abs(float(path.h))))
+    path = replace(path, advice=advice)
     if options["store"] is not None:
-        path = question.run(chosen.method, h, question.t_end, chosen.pace, **options)
-    advice = replace(advice, reached=reached, chosen=replace(chosen, h=abs(float(path.h))))
+        path = question.run(chosen.method, h, question.t_end, chosen.pace, advice=advice, **options)
     if reached is not None and reached > tol:
         stay = "" if not advice.notes else f" ({'; '.join(advice.notes)})"
         warnings.warn(
@@ -205,7 +211,7 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
             RuntimeWarning,
             stacklevel=3,
         )
-    return replace(path, advice=advice)
+    return path
 
 
 def advise_many(

@@ -12,7 +12,6 @@ from leastaction.advice import Advice, check_tolerance
 from leastaction.events import Event, Impact
 from leastaction.methods import Branch, Method
 from leastaction.path import Path
-from leastaction.pilots import choose
 from leastaction.single import Question, advised, run_one
 from leastaction.systems import System
 
@@ -96,7 +95,7 @@ def integrate(
     if digits is not None:
         raise ValueError("tol= is for float64: with digits= give a method and h")
     question = Question(system, start, t_end, t0, params, pace)
-    return advised(question, choose(question.asked(), check_tolerance(tol)), options)
+    return advised(question, question.advice(check_tolerance(tol)), options)
 
 
 def advise(
@@ -117,4 +116,4 @@ def advise(
     `la.integrate(..., tol=tol)` takes the advice. A pace of one's own is taken; else the one made from L is tried, too.
     """
     question = Question(system, (q0, p0, v0), t_end, t0, params, pace)
-    return choose(question.asked(), check_tolerance(tol))
+    return question.advice(check_tolerance(tol))

@@ -12,11 +12,15 @@ A run until T is to end with an error of the position below tol, relative to the
 
 The cheapest that keeps the tolerance is chosen. The choice may depend on the clock; a run with what was chosen does
 not.
+
+Of linear systems without damping and load the errors are known by formulas (`linear.dispersion`), and the seconds of a
+step alone are measured.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +30,7 @@ from numpy.typing import NDArray
 
 from leastaction.advice import EPS, Advice, Growth, Option
 from leastaction.errors import StepFailed
+from leastaction.linear.dispersion import Excited
 from leastaction.pace import AUTO
 
 FloatArray = NDArray[np.float64]
@@ -43,6 +48,9 @@ AGREEING = 1e-4  # two answers that differ by more are two motions
 TRUSTED = 0.03  # an error above this is not yet in the range where error = C h^p
 MARGIN = 2.0  # what the predicted error stays below tol by
 STEEPER = 8.0  # times as much as in the first half that errors grow in the second half of a pilot: exponential
+FLOOR = 50 * EPS  # of errors that are told
+TIMED = 64  # steps of a linear system, to know how long one takes
+MOST_STEPS = 10**9  # of a linear system
 ROWS = 8
 FEW = 100  # steps: a run of fewer takes as long
 LAST = 2**40  # every so many states: the last alone
@@ -56,9 +64,9 @@ class Asked:
     """A run to be advised: how to do it, from t0 to t_end, and what is known of the system at the start.
 
     run     (method, h, t_end, pace, every, tangent) ↦ Path
-    omega   the largest frequency or growth rate at the start
     paces   that may be tried, None first
     linear  whether the equations are: then errors grow like t
+    omega   the largest frequency or growth rate at the start
     """
 
     run: Run
@@ -66,9 +74,9 @@ class Asked:
     n: int
     t0: float
     t_end: float
-    omega: float
     paces: tuple[Any, ...]
-    linear: bool = False
+    linear: bool
+    omega: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +215,52 @@ def choose(asked: Asked, tol: float) -> Advice:
         system=asked.name, t0=asked.t0, t_end=asked.t_end, tol=tol, options=tuple(options), chosen=chosen,
         growth=growth, size=size, bytes_per_state=8 * (2 * asked.n + 1), notes=tuple(notes),
     )  # fmt: skip
+
+
+def choose_by_dispersion(asked: Asked, there: Excited, tol: float) -> Advice:
+    """The advice for a linear system without damping and load: errors by formulas, one timing of each member."""
+    length, spent, best = abs(asked.t_end - asked.t0), 0.0, math.inf
+    options: list[Option] = []
+    left: list[str] = []
+    for s in MEMBERS:
+        if spent > max(PATIENCE, best) and options:
+            left.append(member(s))
+            continue
+        steps = there.steps(s, tol / MARGIN, MOST_STEPS)
+        clock = time.perf_counter()
+        setup, each = _timed(asked, s, length / steps, steps)
+        spent += time.perf_counter() - clock
+        seconds, error = setup + each * steps, max(there.error(s, steps), FLOOR)
+        why = "" if steps < MOST_STEPS else "would take far longer"
+        options.append(Option(member(s), length / steps, None, error, seconds, steps, why))
+        if not why:
+            best = min(best, seconds)
+    options.sort(key=lambda one: one.seconds)
+    good = [one for one in options if not one.why]
+    notes = [f"errors by the exact dispersion of {len(there.omega)} modes"]
+    if not there.exact:
+        notes = [
+            f"errors by the exact dispersion, at {len(there.omega)} frequencies of Lanczos' process on the start, in "
+            "the norm of M"
+        ]
+    if left:
+        notes.append(f"not timed, to save time: {', '.join(left)}")
+    return Advice(
+        system=asked.name, t0=asked.t0, t_end=asked.t_end, tol=tol, options=tuple(options),
+        chosen=good[0] if good else min(options, key=lambda one: one.error),
+        size=there.size if there.exact else math.nan, bytes_per_state=8 * (2 * asked.n + 1), notes=tuple(notes),
+    )  # fmt: skip
+
+
+def _timed(asked: Asked, s: int, h: float, steps: int) -> tuple[float, float]:
+    """Seconds to prepare a run, and those of a step."""
+    h, count = math.copysign(h, asked.t_end - asked.t0), min(steps, TIMED)
+    for _ in range(2):  # a first run may have to load or factorise what a second one has
+        path = asked.run(member(s), h, asked.t0 + count * h, None, LAST, False, MOST)
+        told = path.stats["compile_time"], path.stats["run_time"] / count
+        if sum(told) > SECONDS:
+            break
+    return told
 
 
 def _reference(lab: _Lab, asked: Asked, length: float, tol: float) -> tuple[Any, _Pilot, float] | None:

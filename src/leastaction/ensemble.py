@@ -6,9 +6,8 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from numpy.typing import ArrayLike
 
@@ -124,6 +123,7 @@ def ensemble(
             reduce=reduce,
             events=events,
             pace=pace,
+            advice=advice,
             many=True,
         )
         parts = usual_parts(plan, len(starts), client, threads)
@@ -132,7 +132,7 @@ def ensemble(
         told = prepare(plan, starts)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
-        return replace(from_memory(memory, told, progress, client, threads), advice=advice)
+        return cast(Paths, from_memory(memory, told, progress, client, threads))
     assert store is not None
     with Disk.creating(FilePath(store), plan, starts, parts) as disk:
-        return replace(from_archive(disk, told, progress, client, threads), advice=advice)
+        return cast(Paths, from_archive(disk, told, progress, client, threads))

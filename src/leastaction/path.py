@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction import files
+from leastaction.advice import Advice, with_pace
 from leastaction.events import T_END, Happened
 from leastaction.linear import response
 from leastaction.linear.matrices import chosen_dofs
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-    from leastaction.advice import Advice
-
 FloatArray = NDArray[np.float64]
 
 _FORMAT = "leastaction path 1"
@@ -68,7 +67,8 @@ class Path:
     pace        of a run with a pace: the same run in its own time s, of steps h, a Path of the system L̂(q, E, …) whose
                 last momentum is the time; t, q, p here are parts of its states. `tangent` is the derivative at fixed s
                 and E, which is symplectic; `pace.tangent` has those by and of E and t too
-    advice      of a run with tol=: how method, step and pace were chosen, and the error reached
+    advice      of a run with tol=: how method, step and pace were chosen, and the error reached; of one with
+                pace="auto": the pace that was made. Files keep it
     """
 
     system: System
@@ -285,7 +285,7 @@ class Path:
                 write_table(self, stream)
             return
         if self.pace is not None:
-            self.pace.save(file)
+            replace(self.pace, advice=self.advice).save(file)
             return
         header = {
             "format": _FORMAT,
@@ -296,6 +296,7 @@ class Path:
             **self.system.record(),
             "params": {name: to_texts(value) for name, value in self.params.items()},
             "stats": dict(self.stats),
+            "advice": None if self.advice is None else self.advice.record(),
             "events": [[name, found.count, found.p_after is not None] for name, found in self.events.items()],
         }
         arrays: dict[str, Any] = {name: x for name in _REALS if (x := getattr(self, name)) is not None}
@@ -331,7 +332,8 @@ def in_time(run: Any) -> Any:
     """A run of a paced system, a Path in s, as the Path in t of the system it is about: the run is its `pace`."""
     params = {name: value for name, value in run.params.items() if name not in OWN}
     events = {name: found.in_time() for name, found in run.events.items() if name != T_END}
-    return replace(run, **states_in_time(run, 1), params=params, events=events, pace=run)
+    about = states_in_time(run, 1)
+    return replace(run, **about, params=params, events=events, pace=run, advice=with_pace(run, run.advice))
 
 
 def states_in_time(run: Any, ahead: int) -> dict[str, Any]:
@@ -383,6 +385,7 @@ def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, An
         "params": system.named(system.values(params, arithmetic)),
         "stats": mapping(entry(header, "stats"), "stats"),
         "digits": digits,
+        "advice": None if header.get("advice") is None else Advice.from_record(header["advice"]),
         **states,
         **_derivatives(arrays, len(states["t"]), system, arithmetic),
         "events": _events(arrays, listing(header.get("events", []), "events"), system.n, arithmetic),

@@ -45,7 +45,7 @@ class Paths:
     digits      None in float64; else all numbers are mpmath numbers of so many decimal digits
     tangent     ∂(q, p)/∂(q₀, p₀), (B, K, 2n, 2n), and sensitivity, ∂(q, p)/∂(w, h), (B, K, 2n, P + 1), if asked for
     pace        with a pace: the same run in its own time s, as of a Path
-    advice      with tol=: how method and step were chosen
+    advice      with tol=: how method and step were chosen; archives keep it
     """
 
     system: System

@@ -111,6 +111,7 @@ def _facts(
         "output": plan.row.output,
         "digits": plan.reals.digits,
         "events": logs[0].happened() if logs else {},
+        "advice": plan.advice,
     }
 
 
@@ -263,6 +264,7 @@ def paths_of(
         stats=stats,
         output=plan.row.output,
         digits=plan.reals.digits,
+        advice=plan.advice,
     )
     if not isinstance(plan.system, Paced):
         return paths

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import events as happening
+from leastaction.advice import Advice
 from leastaction.backends.rows import Row
 from leastaction.backends.status import Failure
 from leastaction.methods import method
@@ -428,6 +429,7 @@ def _header(plan: Plan, size: int, length: int) -> dict[str, Any]:
         "energies": plan.energies,
         "events": None if plan.events is None else [_item(item) for item in plan.events.items],
         "event_functions": None if plan.events is None else plan.events.program.to_json(),
+        "advice": None if plan.advice is None else plan.advice.record(),
         **plan.system.record(),
     }
 
@@ -524,6 +526,7 @@ def _plan(archive: Archive) -> Plan:
         until=None if until is None else (number(until[0]), int(until[1])),
         open=bool(header["open"]),
         allow_unstable=True,  # whether h is stable was asked, or not to be asked, when the run began
+        advice=None if header.get("advice") is None else Advice.from_record(header["advice"]),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction import events as happening
+from leastaction.advice import Advice
 from leastaction.backends.rows import Row
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
@@ -40,6 +41,7 @@ class Plan:
     until    a time that was asked for, and the steps to it
     open     whether an event, that time, ends the run, and how many steps there will be is not known
     allow_unstable   whether h may be unstable on a linear system
+    advice   how method and h were chosen, if they were
     """
 
     system: System
@@ -56,6 +58,7 @@ class Plan:
     until: tuple[Any, int] | None = None
     open: bool = False
     allow_unstable: bool = False
+    advice: Advice | None = None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -107,6 +110,7 @@ def plan_run(
     events: Mapping[str, happening.Event | happening.Impact] | None = None,
     pace: Any = None,
     most: int | None = None,
+    advice: Advice | None = None,
     many: bool = False,
 ) -> tuple[Plan, Starts]:
     """What was asked for, by `la.integrate` or `la.ensemble`, checked; and where the trajectories begin.
@@ -151,6 +155,7 @@ def plan_run(
             many=many,
             until=None if t_end is None else (t_end, count),
             allow_unstable=allow_unstable,
+            advice=advice,
         )
         starts = begin(system, arithmetic, *initial, t0, params, many)
         if pace is not None:

@@ -101,6 +101,15 @@ class Question:
         return Asked(pilot, self.system.name, self.system.n, t0, t_end, omega, paces, self.system.linear)
 
 
+def check_undriven(system: System, inputs: Any) -> None:
+    """Refuse to choose steps for what belongs to steps."""
+    if inputs or (isinstance(system, Lagrangian) and system.inputs):
+        raise ValueError(
+            "tol= chooses the method and its steps by pilot runs of many kinds, and inputs belong to the steps of one: "
+            "give method= and h=, and compare with half of it"
+        )
+
+
 def _can_be_paced(system: System) -> bool:
     if (
         not isinstance(system, Lagrangian)

@@ -25,6 +25,7 @@ from leastaction.backends.fused.elimination import solve
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import GalerkinStepper, Start
 from leastaction.events.kinds import Watch
+from leastaction.inputs import Inputs
 from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program
@@ -53,6 +54,7 @@ class Saltation:
     method: Galerkin
     watch: Watch
     params: FloatArray
+    inputs: Inputs | None = None  # held in each step
 
     def stepped(self, start: FloatArray, length: float, along: Direction, longer: FloatArray) -> FloatArray:
         """dy at the end of a step from (t, q, p), whose length changes by `longer`, (C,)."""
@@ -95,7 +97,7 @@ class Saltation:
         for number in (0, 1) if self.system.depends_on_time else (0,):
             # After one step more, begun as much earlier, ∂/∂h counts the step's start too: the difference is ∂/∂t.
             row = Row.whole(n, 2 * n + P + 1)
-            begin = Start(t - number * length, q, p, v, length, self.params)
+            begin = Start(t - number * length, q, p, v, length, self.params, self.inputs)
             solver = GalerkinStepper(self.system, self.method, begin, row)
             solver.restart(0, number, start[1:])
             solver.advance(1, 0, 0, np.zeros((1, 1, row.width)))

@@ -323,7 +323,7 @@ class WatchedGalerkin:
         self._ended: dict[int, Ended] = {}
         self._thrown: dict[int, FloatArray] = {}  # those that wait, and where they go on
         if row.varied:
-            self.watcher.saltation = Saltation(system, method, watch, start.params)
+            self.watcher.saltation = Saltation(system, method, watch, start.params, start.inputs)
 
     def leave(self, status: NDArray[np.int8]) -> None:
         """Before the first step: which trajectories cannot begin."""
@@ -336,6 +336,8 @@ class WatchedGalerkin:
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun, solver = self.done, self._solver
         end = begun + steps
+        going = solver.steps()[solver.status() == GOING_WELL]
+        solver.drive(int(going.min(initial=end)), end - int(going.min(initial=end)))
         while self._thrown or ((solver.status() == GOING_WELL) & (solver.steps() < end)).any():
             solver.run.advance(end, every, first, rows)
             self._restart(every, first, rows)

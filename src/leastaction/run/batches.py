@@ -110,7 +110,7 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
         return _one(plan, starts, standing)
     system, method = plan.system, plan.method
     assert isinstance(system, Lagrangian)
-    start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params)
+    start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params, starts.inputs)
     if isinstance(method, RungeKutta4):
         found: Stepper = RK4Lanes(system, method, start, plan.row, width, starts.status)
     elif isinstance(method, Composition):
@@ -130,7 +130,7 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
 
 def _one(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
     (values,) = starts.params
-    start = Start(plan.t0, starts.q[0], starts.p[0], starts.v[0], plan.h, values)
+    start = Start(plan.t0, starts.q[0], starts.p[0], starts.v[0], plan.h, values, starts.inputs)
     at = steppers.mechanics(plan.system, values, plan.reals)
     if plan.events is not None:
         found: Stepper = _eventful(plan, plan.events, start, at)
@@ -149,7 +149,7 @@ def _eventful(plan: Plan, events: Watch, start: Start, at: Any) -> Stepper:
 
     def make(t: Any, q: NDArray[Any], p: NDArray[Any], h: Any) -> Stepper:
         v = at.velocity(q, p, t, start.params)
-        return steppers.stepper(system, method, Start(t, q, p, v, h, start.params), at=at)
+        return steppers.stepper(system, method, Start(t, q, p, v, h, start.params, start.inputs), at=at)
 
     return WatchedStates(make, at, reals, start, plan.row, events)
 

@@ -83,6 +83,10 @@ def set_dense(S, I, D, q, z):
         S.at[1 + j], S.at[1 + n + j] = q[j] + moved, speed / h
     for j in range(S.params):
         S.at[1 + 2 * n + j] = S.values[j]
+    if S.channels > 0:  # inputs are those of a node in the middle
+        inputs = at(S.values, S.params + (S.given - S.params) // S.channels // 2 * S.channels)
+        for j in range(S.channels):
+            S.at[1 + 2 * n + S.params + j] = inputs[j]
     call_kernel(S.point, S.at, S.at_values, S.work)
     f_q, f_v = at(S.at_values, 2 * n), at(S.at_values, 2 * n + n * n)
     m_q, m_v = at(S.at_values, 2 * n + 2 * n * n), at(S.at_values, 2 * n + 3 * n * n)

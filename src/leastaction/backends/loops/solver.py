@@ -114,7 +114,7 @@ def velocity_at(S, I, D):
     S.at[0] = S.t[0]
     for j in range(n):
         S.at[1 + j] = S.q[j]
-    for j in range(S.params):
+    for j in range(S.params + S.channels):
         S.at[1 + 2 * n + j] = S.values[j]
     return invert_alone(S, S.p)
 

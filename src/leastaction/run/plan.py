@@ -259,12 +259,12 @@ def check_events(plan: Plan) -> None:
         raise ValueError("la.Impact where constraints hold is for Lagrangians that are quadratic in the velocities")
     if not plan.row.varied:
         return
-    if not (isinstance(system, Lagrangian) and isinstance(plan.method, Galerkin)) or isinstance(plan.reals, Digits):
+    if plan.events.impacts and system.linear:
         raise ValueError(
-            "tangent= with events= is for members of the Galerkin family on a Lagrangian in float64: leave out one of "
-            "them, or digits="
+            "tangent= through impacts needs derivatives by the lengths of steps, which those of a Quadratic system, "
+            "matrices for one h, do not have: write it as la.Lagrangian(lambda q, v: (v @ M @ v - q @ K @ q) / 2, n=…)"
         )
-    if plan.events.impacts and system.mass_varies_with_velocity:
+    if plan.events.impacts and isinstance(system, Lagrangian) and system.mass_varies_with_velocity:
         raise ValueError("tangent= through impacts is for Lagrangians that are quadratic in the velocities")
 
 

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup browser reproduce test test-all lint bench clean
+.PHONY: setup browser reproduce test test-all lint bench release-check clean
 
 setup: .venv/ready .venv/loops
 
@@ -50,5 +50,10 @@ bench: setup
 	$(BIN)/python benchmarks/choices.py
 	$(BIN)/python benchmarks/viewer.py
 
+# Wheel and sdist: built, looked at, installed without extras into an empty environment for every Python found, and tried.
+release-check: setup
+	$(BIN)/python -m pip install --quiet --group release
+	$(BIN)/python release/check.py $(ARGS)
+
 clean:
-	rm -rf .venv report src/leastaction/backends/machine_code
+	rm -rf .venv report dist src/leastaction/backends/machine_code

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from leastaction import linear, looks, problems
 from leastaction.archives import open, resume
+from leastaction.citations import cite
 from leastaction.ensemble import ensemble
 from leastaction.errors import (
     ConstraintError,
@@ -91,6 +92,7 @@ __all__ = [
     "advise",
     "analysis",
     "chebyshev",
+    "cite",
     "clenshaw_curtis",
     "compose",
     "const",

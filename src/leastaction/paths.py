@@ -111,7 +111,7 @@ class Paths:
             q, p = np.asarray(self.q[block]), np.asarray(self.p[block])
             there = np.isfinite(q).all(axis=2) & np.isfinite(p).all(axis=2)
             trajectory, row = np.nonzero(there)
-            t = np.asarray(self.t[block[1]])[row] if self.pace is None else np.zeros(len(row))
+            t = np.asarray(self.t[block[1]])[row] if self.pace is None else np.asarray(self.t[block])[there]
             E[block][there] = self.system.energies(t, q[there], p[there], self.values[block[0]][trajectory])
         return E
 

@@ -6,7 +6,7 @@ import math
 import warnings
 from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,11 +122,17 @@ def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel
         return
     if standing.status[0] != Status.COMPLETE:
         with plan.reals.working():
-            now = plan.t0 + done * plan.h if path.pace is None else plan.row.part("p", standing.at)[0, -1]
+            now = plan.t0 + done * plan.h if path.pace is None else _clock(plan, standing.at)[0]
             raise_failure(path, standing.told["failure"], done, float(now))
     if done < plan.steps:
         message = f"interrupted after {done} {'' if plan.open else f'of {plan.steps} '}steps; {rest}"
         warnings.warn(message, RuntimeWarning, stacklevel)
+
+
+def _clock(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
+    """The times of whole states of a paced system, a row each."""
+    n = plan.row.n
+    return np.asarray(states[:, n - 1 if cast(Paced, plan.system).clock == "q" else 2 * n - 1])
 
 
 def _losses(plan: Plan, standing: Standing) -> dict[str, Any]:

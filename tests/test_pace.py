@@ -259,8 +259,6 @@ def test_what_a_pace_does_not_go_with():
     paced = la.integrate(SYSTEM, "simpson", **start(0.5), **given).pace
     with pytest.raises(ValueError, match="has a pace already"):
         la.integrate(paced.system, "simpson", paced.q[0], paced.p[0], **given)
-    with pytest.raises(ValueError, match="steps of its own"):
-        la.ensemble(SYSTEM, "simpson", **start(0.5), h=0.1, t_end=1.0, pace=distance)
     with pytest.raises(ValueError, match="reduce="):
         la.ensemble(SYSTEM, "simpson", **start(0.5), **given, reduce={"E": la.EnergyRange()})
 
@@ -477,3 +475,63 @@ def test_names_of_parameters_are_free():
     path = la.integrate(own, "simpson", **start(0.5), h=0.1, steps=9, pace="auto", params={"W": 1.5})
     other = la.integrate(SYSTEM, "simpson", **start(0.5), h=0.1, steps=9, pace="auto", params={"k": 1.5})
     assert path.params == {"W": 1.5} and np.array_equal(path.q, other.q)
+
+
+def orbits(count: int) -> dict[str, np.ndarray]:
+    e = np.linspace(0.1, 0.95, count)
+    return {"q0": np.stack([1 - e, 0 * e], 1), "p0": np.stack([0 * e, np.sqrt((1 + e) / (1 - e))], 1)}
+
+
+@pytest.mark.parametrize("method", ["simpson", "P8N8Q16Gau"])
+def test_ensembles_until_a_time(method, tmp_path):
+    """Each trajectory comes to t_end after another number of steps, in lanes, on threads, stored: all end there."""
+    starts = orbits(21)
+    events = {"apocentre": la.Event(lambda t, q, p: q @ p, direction=-1), "late": la.Event(lambda t, q, p: t - 5.0)}
+    given = {"h": 0.03, "t_end": 20.0, "pace": distance, "every": 3, "events": events}
+    paths = la.ensemble(SYSTEM, method, **starts, **given)
+    assert (paths.end_time == 20.0).all() and not paths.status.any() and len(set(paths.steps.tolist())) > 1
+    assert paths.events["late"].t == pytest.approx(np.full((21, 1), 5.0), abs=1e-14)
+    assert paths.events["late"].q.shape == (21, 1, 2)
+    for i in (0, 13, 20):
+        one = la.integrate(SYSTEM, method, starts["q0"][i], starts["p0"][i], **given)
+        path = paths[i]
+        assert len(path) == len(one) and path.t[-1] == 20.0
+        assert np.abs(path.q - one.q).max() < 2e-13 and np.abs(path.t - one.t).max() < 2e-13
+        assert np.abs(paths.last["q"][i] - one.q[-1]).max() < 2e-13
+        assert np.abs(path([1.0, 17.0]) - one([1.0, 17.0])).max() < 2e-13
+        assert np.abs(path.events["apocentre"].t - one.events["apocentre"].t).max() < 1e-12
+    last = la.ensemble(SYSTEM, method, **starts, **(given | {"every": 1}), final_only=True, threads=2)
+    assert np.array_equal(last.q[:, 0], paths.last["q"])
+    stored = la.ensemble(SYSTEM, method, **starts, **given, store=tmp_path / "e.zarr")
+    for found in (stored, la.open(tmp_path / "e.zarr")):
+        for name in ("q", "p", "t"):
+            assert np.array_equal(np.asarray(getattr(found, name)), getattr(paths, name), equal_nan=True)
+        assert np.array_equal(found.last["q"], paths.last["q"]) and not found.status.any()
+        assert np.array_equal(found.events["apocentre"].t, paths.events["apocentre"].t, equal_nan=True)
+    with pytest.raises(la.StoreError, match="end at their t_end"):
+        la.resume(tmp_path / "e.zarr", steps=5)
+    with pytest.raises(ValueError, match="or to the t_end it was begun with"):
+        la.resume(tmp_path / "e.zarr", t_end=30.0)
+
+
+def test_ensembles_until_a_time_in_other_ways():
+    """At more digits, with tangent maps, where the energy changes, with one that fails, stopped and thrown back."""
+    starts = orbits(5)
+    fine = la.ensemble(SYSTEM, "simpson", **starts, h=0.2, t_end=2.0, pace=distance, digits=25)
+    rough = la.ensemble(SYSTEM, "simpson", **starts, h=0.2, t_end=2.0, pace=distance, tangent=True)
+    for a, b in zip(fine, rough, strict=True):
+        assert np.abs(a.q.astype(float) - b.q).max() < 1e-12 and float(a.t[-1]) == b.t[-1] == 2.0
+    forced = la.ensemble(FORCED, "P4N4Q8Gau", **starts, h=0.1, t_end=4.0, pace=distance)
+    one = la.integrate(FORCED, "P4N4Q8Gau", starts["q0"][2], starts["p0"][2], h=0.1, t_end=4.0, pace=distance)
+    assert forced.end_time == pytest.approx(np.full(5, 4.0), abs=1e-15)
+    assert np.abs(forced[2].q - one.q).max() < 1e-12
+    stop = {"out": la.Event(lambda q, p: q @ q - 1.2**2, stop=True)}
+    ended = la.ensemble(SYSTEM, "P4N4Q8Gau", **starts, h=0.1, t_end=4.0, pace=distance, events=stop)
+    assert ended.status.tolist() == [0, *[5] * 4] or (ended.end_time < 4.0).sum() == 4
+    fall = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - q[0], n=1)
+    wall = {"floor": la.Impact(lambda q: q[0])}
+    hops = la.ensemble(
+        fall, "P5N5Q10Gau", [[1.0], [0.5]], [0.0], h=0.1, t_end=6.0, pace=lambda q: 1 + q[0] ** 2, events=wall
+    )
+    assert hops.events["floor"].t[0, :2] == pytest.approx(np.sqrt(2.0) * np.array([1, 3]), abs=1e-9)
+    assert hops.events["floor"].count.tolist() == [2, 3]

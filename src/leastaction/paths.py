@@ -78,7 +78,8 @@ class Paths:
     @property
     def end_time(self) -> NDArray[Any]:
         """The time each trajectory has reached, (B,): that of the failure for one that failed, that of the event for
-        one that an event has stopped. With a pace it is the time of the last state that is stored.
+        one that an event has stopped, t_end for one that has come there. With a pace it is the time of the last state
+        that is stored.
         """
         if self.pace is not None:
             return np.array([path.t[-1] for path in self])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.status import HELD, RESTING, Failure
 from leastaction.errors import EnergyWarning, RestingContact, StepFailed
-from leastaction.events import Log, together
+from leastaction.events import T_END, Log, together
 from leastaction.pace import Paced
 from leastaction.path import Path, in_time, states_in_time
 from leastaction.paths import Paths
@@ -37,7 +37,7 @@ def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any 
     parts = {name: plan.row.part(name, rows) for name in plan.row.shapes}
     if plan.many:
         standing.status[standing.going(plan.steps)] = Status.INTERRUPTED
-        paths = paths_of(plan, sink.starts.params, standing, sink.logs, plan.times(0, plan.kept), parts, told)
+        paths = paths_of(plan, sink.starts.params, standing, sink.logs, plan.times(0, rows.shape[1]), parts, told)
         _warn_of_losses(plan, standing, stacklevel=4)
         return paths
     t = standing.times(plan, 0, rows.shape[1])
@@ -270,4 +270,8 @@ def paths_of(
         return paths
     own = len(plan.system.of.values())
     last = {name: paths.last[name][:, :-1] for name in ("q", "p")}
-    return replace(paths, **states_in_time(paths, 2), values=values[:, :own], last=last, pace=paths)
+    events = {name: found.in_time(plan.system.clock) for name, found in paths.events.items() if name != T_END}
+    status = paths.status.copy()
+    status[[i for i, log in enumerate(logs) if plan.open and log.at_end]] = Status.COMPLETE
+    about = states_in_time(paths, 2)
+    return replace(paths, **about, values=values[:, :own], last=last, events=events, status=status, pace=paths)

@@ -100,6 +100,11 @@ class Log:
         self.counts = [0] * len(watch)
         self.rows: list[list[NDArray[Any]]] = [[] for _ in watch.items]
 
+    @property
+    def at_end(self) -> bool:
+        """Whether a run that is to end at a time has come to it: that is its last event."""
+        return self.counts[-1] > 0
+
     def add(self, event: int, t: Any, *state: NDArray[Any]) -> bool:
         """Note an event; whether it ends the run."""
         item = self.watch.items[event]

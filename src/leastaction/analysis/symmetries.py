@@ -504,4 +504,3 @@ def momenta(system: Any, params: Mapping[str, Any]) -> Mapping[str, looks.Invari
 
 def _momentum(one: Symmetry, q: Any, p: Any, params: Mapping[str, Any]) -> FloatArray:
     return one.momentum(q, p)
-

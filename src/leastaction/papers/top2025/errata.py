@@ -431,7 +431,7 @@ ERRATA = [
         "equation (18c)",
         "equation (18b)",
         which_equation,
-        "One letter; the sentence before (21) has (18c) where it is right.",
+        "One letter; the list above (21) has (18c) where it is right.",
     ),
     Erratum(
         Kind.AS_READ,

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends.native import fingerprint
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.backends.summands import Assembly
 from leastaction.errors import DegenerateLagrangianError
-from leastaction.kernel import fingerprint
 from leastaction.lagrangian import Lagrangian, Params
 from leastaction.numbers.notation import to_texts
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite

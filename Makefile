@@ -4,12 +4,17 @@ BIN := .venv/bin
 
 .PHONY: setup browser reproduce test test-all lint bench release-check clean
 
-setup: .venv/ready
+setup: .venv/ready .venv/loops
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable . --group dev
+	touch $@
+
+# The native loops, compiled once, so that nobody waits for them at a first run.
+.venv/loops: .venv/ready $(wildcard src/leastaction/backends/*.py src/leastaction/backends/loops/*.py src/leastaction/step/*.py)
+	$(BIN)/python -m leastaction.backends.build
 	touch $@
 
 reproduce: setup
@@ -51,4 +56,4 @@ release-check: setup
 	$(BIN)/python release/check.py $(ARGS)
 
 clean:
-	rm -rf .venv report dist
+	rm -rf .venv report dist src/leastaction/backends/machine_code

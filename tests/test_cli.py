@@ -359,3 +359,19 @@ def test_tolerances(capsys, tmp_path):
     assert "--tol, which chooses both" in refused(["run", "pendulum", "--t-end", "1"], capsys)
     assert "leave out --method" in refused(["run", "pendulum", "--t-end", "1", "--tol", "1", "--method", "rk4"], capsys)
     assert "tol must be" in refused(["advise", "pendulum", "--t-end", "1", "--tol", "0"], capsys)
+
+
+def test_a_problem_beside_its_published_state(capsys):
+    """A reference that is off in its last digits, and what g, its rate and the energy say of both."""
+    assert main(["problems", "andrews-squeezer"]) == 0
+    out = capsys.readouterr().out
+    beta = next(line for line in out.splitlines() if line.startswith("β"))
+    assert beta.split()[:2] == ["β", "15.81077119629904"] and abs(float(beta.split()[3])) == pytest.approx(1.1e-9)
+    assert abs(float(beta.split()[4])) < 1e-13
+    checks = {line[:26].strip(): line[26:].split() for line in out.splitlines()[-3:]}
+    assert list(checks) == ["largest |g|", "largest |dg/dt|", "energy - that of the start"]
+    for name in ("largest |dg/dt|", "energy - that of the start"):
+        theirs, ours = (abs(float(x)) for x in checks[name])
+        assert theirs > 1e3 * ours
+    assert main(["problems", "pendulum"]) == 0
+    assert "An exact solution is known." in capsys.readouterr().out

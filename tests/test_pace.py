@@ -319,3 +319,12 @@ def test_automatic_pace_stored_and_at_more_digits(tmp_path):
     assert np.array_equal(np.asarray(stored.t), path.t) and np.array_equal(stored(1.0), path(1.0))
     fine = la.integrate(SYSTEM, "P4N4Q8Gau", **given, t_end=2.0, digits=30)
     assert np.abs(fine.t.astype(float) - path.t).max() < 1e-12
+    path.save(tmp_path / "auto.npz")
+    for found in (path, stored, la.open(tmp_path / "auto.zarr"), la.Path.load(tmp_path / "auto.npz"), fine):
+        unit, energy = (float(path.pace.params[name]) for name in ("σ₀", "W"))
+        assert (found.advice.made.unit, found.advice.made.energy) == (unit, energy)
+        assert found.advice.chosen.method == "P4N4Q8Gau" and found.advice.chosen.h == 0.003
+        assert f"σ₀ = {unit:.6g}, W = {energy:.6g}" in repr(found.advice)
+        with pytest.raises(ValueError, match="about the pace alone"):
+            found.advice.plot()
+    assert la.integrate(SYSTEM, "simpson", **start(0.5), h=0.1, steps=3, pace=distance).advice is None

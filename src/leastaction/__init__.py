@@ -35,6 +35,7 @@ from leastaction.paths import Paths
 from leastaction.projection import project
 from leastaction.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 from leastaction.run import EnergyRange
+from leastaction.samples import Samples
 from leastaction.store import StoreError
 from leastaction.sums import Term
 from leastaction.trace import const
@@ -81,6 +82,7 @@ __all__ = [
     "Paths",
     "Quadratic",
     "RestingContact",
+    "Samples",
     "StepFailed",
     "StoreError",
     "Term",

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.dense import lagrange
 from leastaction.methods import Galerkin
+from leastaction.quadrature import lagrange
 
 if TYPE_CHECKING:
     from leastaction.path import Path

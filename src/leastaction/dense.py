@@ -14,7 +14,7 @@ from leastaction.backends.stepper import PolynomialStepper, Start, Stepper
 from leastaction.methods import Composition, Galerkin
 from leastaction.numbers.rounding import Digits, all_finite
 from leastaction.pace import Paced
-from leastaction.quadrature import gauss
+from leastaction.quadrature import gauss, lagrange
 from leastaction.steppers import stepper
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ def _steps(path: Path, t: Any, state: Reals, count: int, length: Any = None) -> 
 def _stepper_from(path: Path, t: Any, q: Reals, p: Reals, length: Any = None) -> Stepper:
     h = path.h if length is None else length
     v = path.mechanics.velocity(q, p, t, path.params)
-    start = Start(t, q, p, v, h, path.system.values(path.params, path.reals))
+    start = Start(t, q, p, v, h, path.system.values(path.params, path.reals), path.inputs)
     return stepper(path.system, path.method, start, at=path.mechanics)
 
 
@@ -305,15 +305,6 @@ def _ends(path: Path, h: Any, t: Reals, left: Reals, inverse: NDArray[np.intp], 
         raise ArithmeticError("a step of a composition could not be solved again for dense output")
     found[moving] = ends[:, :n]
     return found
-
-
-def lagrange(d: Reals, x: Reals) -> Reals:
-    """l_ν(x) for every x, (len(x), len(d))."""
-    columns = []
-    for v in range(len(d)):
-        others = np.delete(d, v)
-        columns.append(np.prod((x[:, None] - others) / (d[v] - others), axis=1))
-    return np.stack(columns, axis=1)
 
 
 def _hermite(path: Path, h: Any, t: Reals, left: Reals, right: Reals, inverse: NDArray[np.intp], tau: Reals) -> Reals:

@@ -6,9 +6,8 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from numpy.typing import ArrayLike
 
@@ -26,7 +25,7 @@ from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.reductions import Reduction
-from leastaction.single import advise_many
+from leastaction.single import advise_many, check_undriven
 from leastaction.systems import System
 from leastaction.varied import varied
 from leastaction.waiting import compiling
@@ -54,6 +53,7 @@ def ensemble(
     tangent: bool | Literal["all"] = False,
     reduce: Mapping[str, Reduction] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
+    inputs: Mapping[str, Any] | None = None,
     pace: Callable[..., Any] | str | None = None,
     client: Any = None,
     threads: int | None = None,
@@ -72,6 +72,9 @@ def ensemble(
     reduce       what to compute on the way, by name: {"E": la.EnergyRange()}
     events       what to look out for, as for `la.integrate`: `paths.events["name"].t` is (B, m), NaN where a trajectory
                  has fewer; one that an event stops ends there, and `paths.end_time` says when
+    inputs       of a system with inputs, by name: an array held in each step, (steps, …) for all trajectories alike or
+                 (B, steps, …); with values at the nodes (B, steps, r, …), B = 1 for all alike; or `la.Samples`, with
+                 values (m, …) or (B, m, …)
     client       a `dask.distributed.Client`, to run on its cluster
     threads      how many cores to use here; all, unless told
     store        stream the results to this Zarr archive; q and p of the result stay on disk until they are asked for;
@@ -97,6 +100,7 @@ def ensemble(
             raise ValueError(
                 "with tol= the method and h are chosen: give t_end= and none of method, h, steps, digits, pace"
             )
+        check_undriven(system, inputs)
         advice = advise_many(system, (q0, p0, v0), t_end, t0, params, check_tolerance(tol))
         method, h = advice.chosen.method, math.copysign(advice.chosen.h, advice.t_end - advice.t0)
     if method is None or h is None:
@@ -123,7 +127,9 @@ def ensemble(
             branch=branch,
             reduce=reduce,
             events=events,
+            inputs=inputs,
             pace=pace,
+            advice=advice,
             many=True,
         )
         parts = usual_parts(plan, len(starts), client, threads)
@@ -132,7 +138,7 @@ def ensemble(
         told = prepare(plan, starts)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
-        return replace(from_memory(memory, told, progress, client, threads), advice=advice)
+        return cast(Paths, from_memory(memory, told, progress, client, threads))
     assert store is not None
     with Disk.creating(FilePath(store), plan, starts, parts) as disk:
-        return replace(from_archive(disk, told, progress, client, threads), advice=advice)
+        return cast(Paths, from_archive(disk, told, progress, client, threads))

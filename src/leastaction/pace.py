@@ -52,6 +52,11 @@ class Paced(Lagrangian):
     """
 
     def __init__(self, of: Lagrangian, sigma: Program, bits: int = STILL) -> None:
+        if of.inputs:
+            raise ValueError(
+                f"pace= needs a motion that keeps its energy, and {of.name} is driven by {', '.join(of.inputs)}: "
+                "inputs belong to steps of equal time. Take equal steps"
+            )
         if of.depends_on_time:
             raise ValueError(
                 f"pace= needs a motion that keeps its energy, and {of.name} depends on t: σ (L + E) has the orbits of "
@@ -74,6 +79,7 @@ class Paced(Lagrangian):
         self.program = B.build(L=[B.add(B.mul(s, B.add(L, E)), still)])
         self.of, self.sigma, self.bits = of, sigma, bits
         self.n, self.name, self.fn, self.force, self.constraints = n + 1, of.name, None, None, None
+        self.inputs = {}
         more = dict.fromkeys(OWN if size > own else (), 1.0)
         self._given, self._defaults = of._given | more, of._defaults | {name: np.array(x) for name, x in more.items()}
 

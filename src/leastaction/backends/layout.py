@@ -177,6 +177,7 @@ SOLVER = Record.of(
         "chords": "mass chords that cost about as much as to solve a step by Newton",
         "mass": "kernel of M at one point, for `lanes` lanes",
         "point": "kernel of f, m and their derivatives at one point, for one lane",
+        "rest": "where, in what it gives, the velocities are from which that of a momentum is looked for; 0: at rest",
         "end": "kernel of the End's equations e, c and e_v, c_v, for one lane, or 0",
         "linear_end": "1 if they are linear",
         "judge_soft": "the verdict's kernels: on a mass chord, …",
@@ -363,7 +364,12 @@ RUN = Record.of(
 
 POINTS = Record.of(
     "Points",
-    number={"n": "coordinates", "params": "how many parameters", "point": "kernel of f, m and their derivatives"},
+    number={
+        "n": "coordinates",
+        "params": "how many parameters",
+        "point": "kernel of f, m and their derivatives",
+        "rest": "where, in what it gives, the velocities are from which that of a momentum is looked for; 0: at rest",
+    },
     integers={"mass_pivots": "rows of L_vv exchanged"},
     reals={
         "v": "velocity",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from leastaction.backends.fused.mass import inverse_of, mass_of, middle_of
 from leastaction.backends.fused.work import work
 from leastaction.backends.layout import SHIFTS, SOLVER, TERM
+from leastaction.backends.points import place_of_rest
 from leastaction.backends.records import Memory
 from leastaction.backends.shifts import shifts_of
 from leastaction.backends.sparse import add_sparse
@@ -20,7 +21,7 @@ from leastaction.backends.summands import Assembly, Strips, padded
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program, Value, indices
-from leastaction.step.form import Samples, Step, Term, samples, stencils
+from leastaction.step.form import Samples, Step, Term, samples, stencils, with_rest
 from leastaction.step.prediction import Prediction, prediction
 from leastaction.step.verdict import verdict_program
 
@@ -93,6 +94,7 @@ class Solvers:
         rules = ((False, soft_chords), (True, newton_chords), (False, newton_chords), (False, shift_chords))
         judges = [verdict_program(fresh, chords, step.checked) for fresh, chords in rules]
         end, m = step.end, step.multipliers
+        point = with_rest(node.slopes, node.rest)
         numbers = {
             "coordinates": n, "n": n, "components": components, "multipliers": m, "s": s, "lanes": lanes,
             "across": lanes, "summed": 0, "width": width, "square": square, "stride": width * W // lanes,
@@ -102,7 +104,8 @@ class Solvers:
             "diagonal": mass.diagonal, "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1,
             "timed": 0, "swift": 0, "sparse": -1, "shifts": shifts, "stiff": shifts >= 0, "kinds": 0,
             "checked": step.checked, "chords": soft_chords,
-            "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1, rarely=True),
+            "mass": self.compiled(mass.program, lanes), "point": self.compiled(point, 1, rarely=True),
+            "rest": place_of_rest(point),
             "end": 0 if end is None else self.compiled(end.program, 1),
             "linear_end": end is not None and end.linear,
             **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(JUDGES, judges, strict=True)},
@@ -119,7 +122,7 @@ class Solvers:
             "B": components**2 * square * W if dense else 1, "J": unknowns * lead if dense else 1,
             "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
             "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "values": step.params + step.driven,
-            "v": n, "at": (1 + 2 * n + step.params + step.channels) * lanes, "at_values": node.slopes.output_size,
+            "v": n, "at": (1 + 2 * n + step.params + step.channels) * lanes, "at_values": point.output_size,
             "V": n * n, "move": n,
             "fastest": n, "noise": 3 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
             "reach": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
@@ -239,7 +242,7 @@ class Solvers:
             "diagonal": sums.mass.diagonal, "has_chord": 1, "explicit": explicit, "early": ends.get(0.0, -1),
             "late": ends.get(1.0, -1), "timed": sums.timed, "swift": plain, "sparse": sparse, "shifts": -1,
             "stiff": stiff, "kinds": int(sums.kinds.max()) + 1, "chords": chords,
-            "mass": 0, "point": 0, **{f"judge_{name}": self.compiled(judge, 1) for name, judge in
+            "mass": 0, "point": 0, "rest": 0, **{f"judge_{name}": self.compiled(judge, 1) for name, judge in
             zip(JUDGES, judges, strict=True)}, "assess": self.compiled(ahead.assess_program, W,
             in_place=True), "choose": self.compiled(ahead.choose_program, 1, in_place=True),
             "propose": self.compiled(ahead.propose_program, W, in_place=True), "memory": ahead.memory,

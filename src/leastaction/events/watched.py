@@ -62,10 +62,11 @@ class Happened:
         after = table[..., 1 + 2 * n :] if table.shape[-1] > 1 + 2 * n else None
         return cls(count, table[..., 0], table[..., 1 : 1 + n], table[..., 1 + n : 1 + 2 * n], after)
 
-    def in_time(self) -> Happened:
-        """The same events of a paced run, whose last momentum is the time."""
-        after = None if self.p_after is None else self.p_after[:, :-1]
-        return Happened(self.count, self.p[:, -1], self.q[:, :-1], self.p[:, :-1], after)
+    def in_time(self, clock: str) -> Happened:
+        """The same events of a paced run, whose last coordinate or momentum is the time."""
+        after = None if self.p_after is None else self.p_after[..., :-1]
+        t = (self.q if clock == "q" else self.p)[..., -1]
+        return Happened(self.count, t, self.q[..., :-1], self.p[..., :-1], after)
 
     def table(self) -> NDArray[Any]:
         """Rows (t, q, p), or (t, q, p, p after)."""
@@ -99,6 +100,11 @@ class Log:
         self.watch, self.n, self.dtype = watch, n, dtype
         self.counts = [0] * len(watch)
         self.rows: list[list[NDArray[Any]]] = [[] for _ in watch.items]
+
+    @property
+    def at_end(self) -> bool:
+        """Whether a run that is to end at a time has come to it: that is its last event."""
+        return self.counts[-1] > 0
 
     def add(self, event: int, t: Any, *state: NDArray[Any]) -> bool:
         """Note an event; whether it ends the run."""

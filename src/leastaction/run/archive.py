@@ -295,8 +295,9 @@ class Disk:
     def tell(self, standing: Standing, t: NDArray[Any]) -> None:
         """For readers of Zarr alone: the times t, and what there is to say of each trajectory."""
         plan, archive = self.plan, self.archive
-        last = plan.steps if plan.many else int(standing.steps[0])
-        kept = plan.kept if plan.many else standing.rows(plan)
+        alike = plan.many and not plan.open  # all have the same times
+        last = plan.steps if alike else int(standing.steps.max())
+        kept = plan.kept if alike else standing.most_rows(plan)
         try:
             told = integer(entry(archive.checkpoint("told").facts, "steps"), "steps", 0, last)
         except (StoreError, ValueError):  # not there yet, or damaged: all times once more

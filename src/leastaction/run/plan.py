@@ -143,7 +143,7 @@ def plan_run(
         asked = number("h", h, arithmetic)
         count, h = count_steps(asked, steps, t_end, t0)
         if pace is not None:
-            check_pace(method_named(method), reduce, events, t_end, many)
+            check_pace(method_named(method), reduce)
         plan = Plan(
             system=system,
             method=_method(system, method, branch, bool(events)),
@@ -180,7 +180,7 @@ def _as_needed(system: Sum, method: Method, written_out: bool) -> Sum | Lagrangi
     return system.expanded() if written_out or not isinstance(method, Galerkin) else system
 
 
-def check_pace(method: Method, reduce: Any, events: Any, t_end: Any, many: bool) -> None:
+def check_pace(method: Method, reduce: Any) -> None:
     """Refuse what a pace does not go with."""
     if isinstance(method, Composition):
         raise ValueError(
@@ -193,15 +193,7 @@ def check_pace(method: Method, reduce: Any, events: Any, t_end: Any, many: bool)
         )
     if reduce:
         raise ValueError(
-            "reduce= looks at steps of equal time; with pace= compute it from the stored states, or ask la.integrate "
-            "for events="
-        )
-    if many and events:
-        raise ValueError("with pace= events= are for la.integrate: run the trajectories one by one")
-    if many and t_end is not None:
-        raise ValueError(
-            "with pace= every trajectory of an ensemble has steps of its own, and comes to t_end after another number "
-            "of them: give steps=, or run the trajectories one by one with la.integrate"
+            "reduce= looks at steps of equal time; with pace= compute it from the stored states, or ask for events="
         )
 
 

@@ -20,9 +20,9 @@ def test_examples_of_the_page(name, least):
 
 
 @pytest.mark.parametrize(
-    "name", ["path.velocity()", "la.linear.Samples", "Rayleigh.from_ratios", "analysis.efficiency", "leastaction bench"]
+    "name", ["path.velocity()", "la.Samples", "Rayleigh.from_ratios", "analysis.efficiency", "leastaction bench"]
 )
 def test_names_stand_in_the_documentation(name):
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     assert any(name in page.read_text(encoding="utf-8") for page in pages)
-    assert la.Path.velocity and la.linear.Samples and la.linear.Rayleigh.from_ratios and la.analysis.efficiency
+    assert la.Path.velocity and la.Samples and la.linear.Rayleigh.from_ratios and la.analysis.efficiency

@@ -15,14 +15,14 @@ from leastaction.backends.stepper import PolynomialStepper, Start, Stepper
 from leastaction.methods import Composition, Galerkin
 from leastaction.numbers.rounding import Digits, all_finite
 from leastaction.pace import Paced
-from leastaction.quadrature import gauss
+from leastaction.quadrature import gauss, lagrange
 from leastaction.steppers import stepper
 
 if TYPE_CHECKING:
     from leastaction.path import Path
 
 Reals = NDArray[Any]  # float64, or mpmath numbers
-Passed = Callable[[Reals], tuple[Reals, Reals]]
+Passed = Callable[[Reals, Any], tuple[Reals, Reals, Reals]]  # places and whose ↦ t, its rate, of what size t is summed
 
 MOST_PLACES = 200  # tried for a time; bisections alone would take as many as the arithmetic has bits
 TIMES_ALIKE = 4  # roundings
@@ -109,16 +109,21 @@ def _by_time(run: Path, h: Any, s: Reals, left: Reals, inverse: NDArray[np.intp]
     wanted = (times - left[inverse, _clock(run)]) / h
     alike = TIMES_ALIKE * (mpmath.mpf(10) ** -run.digits if run.digits else np.finfo(float).eps)
     low, high = 0 * wanted, 0 * wanted + 1
-    tau = wanted / passed(high)[0]
+    tau = wanted / passed(high, slice(None))[0]
+    sought = np.arange(len(tau))  # whose place is not yet found
     for _ in range(MOST_PLACES):
-        tau = np.where((tau >= low) & (tau <= high), tau, (low + high) / 2)
-        there, rate = passed(tau)
-        gap = there - wanted
-        low, high = np.where(gap <= 0, tau, low), np.where(gap >= 0, tau, high)
-        closer = tau - gap / rate
-        if (abs(closer - tau) <= alike * abs(tau)).all():
+        here = tau[sought]
+        inside = (here >= low[sought]) & (here <= high[sought])
+        here = np.where(inside, here, (low[sought] + high[sought]) / 2)
+        there, rate, summed = passed(here, sought)
+        gap = there - wanted[sought]
+        low[sought], high[sought] = np.where(gap <= 0, here, low[sought]), np.where(gap >= 0, here, high[sought])
+        closer, rounding = here - gap / rate, summed + abs(wanted[sought])
+        found = (abs(closer - here) <= alike * abs(here)) | (abs(gap) <= alike * rounding)
+        tau[sought] = np.where(found, here, closer)
+        sought = sought[~found.astype(bool)]
+        if not sought.size:
             break
-        tau = closer
     tau = np.minimum(np.maximum(tau, 0 * tau), 0 * tau + 1)
     return left[inverse, :n] + np.einsum("kv,kvj->kj", lagrange(_controls(run), tau)[:, 1:], z[inverse, :, :n])
 
@@ -133,9 +138,11 @@ def _by_quadrature(run: Path, h: Any, left: Reals, z: Reals, inverse: NDArray[np
     q = left[:, None, :n] + np.einsum("iv,kvj->kij", lagrange(_controls(run), c)[:, 1:], z[:, :, :n])
     sigma = _paces(run, system, q.reshape(-1, n)).reshape(len(left), -1)[inverse]
 
-    def passed(tau: Reals) -> tuple[Reals, Reals]:
+    def passed(tau: Reals, who: Any) -> tuple[Reals, Reals, Reals]:
         inner = lagrange(c, (tau[:, None] * x).ravel()).reshape(len(tau), len(x), len(c))
-        return tau * np.einsum("g,kgi,ki->k", w, inner, sigma), np.einsum("ki,ki->k", lagrange(c, tau), sigma)
+        parts = w[:, None] * inner * sigma[who][:, None]
+        rate = np.einsum("ki,ki->k", lagrange(c, tau), sigma[who])
+        return tau * parts.sum(axis=(1, 2)), rate, tau * abs(parts).sum(axis=(1, 2))
 
     return passed
 
@@ -144,8 +151,9 @@ def _by_coordinate(run: Path, h: Any, left: Reals, z: Reals, inverse: NDArray[np
     """The same where the time is the last coordinate."""
     d, moved = _controls(run), z[inverse, :, -1] / h
 
-    def passed(tau: Reals) -> tuple[Reals, Reals]:
-        return (lagrange(d, tau)[:, 1:] * moved).sum(axis=1), (slopes(d, tau)[:, 1:] * moved).sum(axis=1)
+    def passed(tau: Reals, who: Any) -> tuple[Reals, Reals, Reals]:
+        parts, rates = lagrange(d, tau)[:, 1:] * moved[who], slopes(d, tau)[:, 1:] * moved[who]
+        return parts.sum(axis=1), rates.sum(axis=1), abs(parts).sum(axis=1)
 
     return passed
 
@@ -288,7 +296,7 @@ def _steps(path: Path, t: Any, state: Reals, count: int, length: Any = None) -> 
 def _stepper_from(path: Path, t: Any, q: Reals, p: Reals, length: Any = None) -> Stepper:
     h = path.h if length is None else length
     v = path.mechanics.velocity(q, p, t, path.params)
-    start = Start(t, q, p, v, h, path.system.values(path.params, path.reals))
+    start = Start(t, q, p, v, h, path.system.values(path.params, path.reals), path.inputs)
     return stepper(path.system, path.method, start, at=path.mechanics)
 
 
@@ -327,15 +335,6 @@ def _ends(path: Path, h: Any, t: Reals, left: Reals, inverse: NDArray[np.intp], 
         raise ArithmeticError("a step of a composition could not be solved again for dense output")
     found[moving] = ends[:, :n]
     return found
-
-
-def lagrange(d: Reals, x: Reals) -> Reals:
-    """l_ν(x) for every x, (len(x), len(d))."""
-    columns = []
-    for v in range(len(d)):
-        others = np.delete(d, v)
-        columns.append(np.prod((x[:, None] - others) / (d[v] - others), axis=1))
-    return np.stack(columns, axis=1)
 
 
 def slopes(d: Reals, x: Reals) -> Reals:

@@ -25,7 +25,7 @@ from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.reductions import Reduction
-from leastaction.single import advise_many
+from leastaction.single import advise_many, check_undriven
 from leastaction.systems import System
 from leastaction.varied import varied
 from leastaction.waiting import compiling
@@ -53,6 +53,7 @@ def ensemble(
     tangent: bool | Literal["all"] = False,
     reduce: Mapping[str, Reduction] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
+    inputs: Mapping[str, Any] | None = None,
     pace: Callable[..., Any] | str | None = None,
     client: Any = None,
     threads: int | None = None,
@@ -72,6 +73,9 @@ def ensemble(
     reduce       what to compute on the way, by name: {"E": la.EnergyRange()}
     events       what to look out for, as for `la.integrate`: `paths.events["name"].t` is (B, m), NaN where a trajectory
                  has fewer; one that an event stops ends there, and `paths.end_time` says when
+    inputs       of a system with inputs, by name: an array held in each step, (steps, …) for all trajectories alike or
+                 (B, steps, …); with values at the nodes (B, steps, r, …), B = 1 for all alike; or `la.Samples`, with
+                 values (m, …) or (B, m, …)
     client       a `dask.distributed.Client`, to run on its cluster
     threads      how many cores to use here; all, unless told
     store        stream the results to this Zarr archive; q and p of the result stay on disk until they are asked for;
@@ -95,6 +99,7 @@ def ensemble(
     if tol is not None:
         if method is not None or h is not None or steps is not None or digits is not None:
             raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h, steps, digits")
+        check_undriven(system, inputs)
         advice = advise_many(system, (q0, p0, v0), t_end, t0, params, pace, check_tolerance(tol))
         method, h = advice.chosen.method, math.copysign(advice.chosen.h, advice.t_end - advice.t0)
         pace = advice.chosen.pace
@@ -122,6 +127,7 @@ def ensemble(
             branch=branch,
             reduce=reduce,
             events=events,
+            inputs=inputs,
             pace=pace,
             advice=advice,
             many=True,

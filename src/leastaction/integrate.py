@@ -12,7 +12,7 @@ from leastaction.advice import Advice, check_tolerance
 from leastaction.events import Event, Impact
 from leastaction.methods import Branch, Method
 from leastaction.path import Path
-from leastaction.single import Question, advised, run_one
+from leastaction.single import Question, advised, check_undriven, run_one
 from leastaction.systems import System
 
 
@@ -38,6 +38,7 @@ def integrate(
     tangent: bool | Literal["all"] = False,
     store: str | os.PathLike[str] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
+    inputs: Mapping[str, Any] | None = None,
     pace: Callable[..., Any] | str | None = None,
 ) -> Path:
     """Integrate a system from (q0, p0) or (q0, v0).
@@ -60,6 +61,8 @@ def integrate(
               continues it, also after it was killed (needs the extra `leastaction[zarr]`)
 
     events    what to look out for, by name: la.Event(g) or la.Impact(g); `path.events[name]` has their times and states
+    inputs    of a system with inputs, by name: an array held in each step, (steps, …); an array with a value for each
+              node of the method, (steps, r, …); or `la.Samples`, of which the nodes take what they need
     pace      σ(q, …) > 0, a function like L, or "auto": the steps are equal in s with dt = σ ds, so h is a step of s,
               and σ h one of time; `steps` counts them, a last, shorter one meets `t_end`, and `path.t` are the times
 
@@ -81,6 +84,7 @@ def integrate(
     options: dict[str, Any] = {
         "every": every, "digits": digits, "progress": progress, "output": output, "allow_unstable": allow_unstable,
         "branch": branch, "tangent": tangent, "store": store, "events": events,
+        "inputs": inputs,
     }  # fmt: skip
     start = (q0, p0, v0)
     if tol is None:
@@ -92,6 +96,7 @@ def integrate(
         )  # fmt: skip
     if method is not None or h is not None or steps is not None:
         raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h and steps")
+    check_undriven(system, inputs)
     if digits is not None:
         raise ValueError("tol= is for float64: with digits= give a method and h")
     question = Question(system, start, t_end, t0, params, pace)
@@ -115,5 +120,6 @@ def advise(
     The error is relative to the size of the motion. Short pilot runs are measured, as `leastaction.pilots` tells;
     `la.integrate(..., tol=tol)` takes the advice. A pace of one's own is taken; else the one made from L is tried, too.
     """
+    check_undriven(system, None)
     question = Question(system, (q0, p0, v0), t_end, t0, params, pace)
     return question.advice(check_tolerance(tol))

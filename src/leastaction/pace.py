@@ -71,10 +71,16 @@ class Paced(Lagrangian):
     """
 
     def __init__(self, of: Lagrangian, sigma: Program, bits: int = STILL) -> None:
+        if of.inputs:
+            raise ValueError(
+                f"pace= is not for {of.name}, which is driven by {', '.join(of.inputs)}: inputs belong to steps of "
+                "equal time. Take equal steps"
+            )
         changes = of.depends_on_time or of.forced or bool(of.m) or sigma.depends("sigma", "t")
         self.clock = "q" if changes else "p"
         self.of, self.sigma, self.bits = of, sigma, bits
         self.n, self.name, self.fn, self.force, self.constraints = of.n + 1, of.name, None, None, None
+        self.inputs = {}
         more = dict.fromkeys((*(OWN if self.automatic else ()), *((STIFF,) if changes else ()), UNTIL), 1.0)
         self._given, self._defaults = of._given | more, of._defaults | {name: np.array(x) for name, x in more.items()}
         if changes:

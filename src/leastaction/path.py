@@ -17,9 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction import files
 from leastaction.advice import Advice, with_pace
 from leastaction.events import T_END, Happened
+from leastaction.inputs import Inputs
+from leastaction.inputs import from_record as inputs_from_record
+from leastaction.lagrangian import Lagrangian
 from leastaction.linear import response
 from leastaction.linear.matrices import chosen_dofs
-from leastaction.methods import Method, method
+from leastaction.methods import Galerkin, Method, method
 from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
 from leastaction.numbers.rounding import Reals, all_finite, reals
 from leastaction.pace import OWN, STIFF, UNTIL, Paced
@@ -37,6 +40,7 @@ from leastaction.reading import (
     text,
     unpacked,
 )
+from leastaction.step.form import samples
 from leastaction.systems import System, from_record
 
 if TYPE_CHECKING:
@@ -70,6 +74,7 @@ class Path:
                 and of E and t too, and is symplectic unless forces act
     advice      of a run with tol=: how method, step and pace were chosen, and the error reached; of one with
                 pace="auto": the pace that was made. Files keep it
+    inputs      of a system with inputs: what the run was given, by name
     """
 
     system: System
@@ -88,6 +93,7 @@ class Path:
     events: Mapping[str, Happened] = field(default_factory=dict)
     pace: Path | None = None
     advice: Advice | None = None
+    inputs: Inputs | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle keeps: not the mechanics, which is made again."""
@@ -138,7 +144,9 @@ class Path:
         if not self.system.m:
             return self.reals.array(np.zeros((len(self), 0)))
         with self.reals.working():
-            return np.asarray(self.mechanics.multipliers(self.q, self.velocity(), self.t, self.params))
+            return np.asarray(
+                self.mechanics.multipliers(self.q, self.velocity(), self.t, self.params, *self._driving())
+            )
 
     def reaction(self) -> NDArray[Any]:
         """Gᵀλ, the generalised forces by which the constraints are held, at every stored time, (K, n)."""
@@ -146,7 +154,11 @@ class Path:
         if not self.system.m:
             return self.reals.array(np.zeros((len(self), self.system.n)))
         with self.reals.working():
-            return np.asarray(self.mechanics.reaction(self.q, self.velocity(), self.t, self.params))
+            return np.asarray(self.mechanics.reaction(self.q, self.velocity(), self.t, self.params, *self._driving()))
+
+    def _driving(self) -> list[NDArray[Any]]:
+        """The inputs at the stored times, each in the step that begins there, where there are any."""
+        return [] if self.inputs is None else [self.inputs.instant(self.t)]
 
     def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
         """v at every stored time, (K, n), or of the degrees of freedom `dofs`.
@@ -304,11 +316,15 @@ class Path:
             "advice": None if self.advice is None else self.advice.record(),
             "events": [[name, found.count, found.p_after is not None] for name, found in self.events.items()],
         }
+        if self.inputs is not None:
+            header["driven"] = [to_text(self.inputs.t0), self.inputs.record()]
         arrays: dict[str, Any] = {name: x for name in _REALS if (x := getattr(self, name)) is not None}
         arrays |= {f"event_{k}": found.table() for k, found in enumerate(self.events.values())}
         if self.digits is not None:
             arrays = {name: np.array(to_texts(array), dtype=str) for name, array in arrays.items()}
         arrays |= self.system.arrays()
+        if self.inputs is not None:
+            arrays |= self.inputs.arrays()
         if self.output is not None:
             arrays["output"] = self.output
         with files.replacing(file) as stream:
@@ -394,7 +410,20 @@ def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, An
         **states,
         **_derivatives(arrays, len(states["t"]), system, arithmetic),
         "events": _events(arrays, listing(header.get("events", []), "events"), system.n, arithmetic),
+        "inputs": _inputs(arrays, header, system, h, arithmetic),
     }
+
+
+def _inputs(arrays: Mapping[str, Any], header: Any, system: System, h: Any, arithmetic: Reals) -> Inputs | None:
+    """What drives the system."""
+    shapes = system.inputs if isinstance(system, Lagrangian) else {}
+    if not shapes:
+        return None
+    begin, record = listing(entry(header, "driven"), "driven", 2)
+    t0 = arithmetic.array(text(begin, "the start of the inputs")).item()
+    nodes = method_of_file(entry(header, "method"))
+    c = samples(nodes, digits=arithmetic.digits).tau if isinstance(nodes, Galerkin) else np.zeros(1)
+    return inputs_from_record(record, arrays, shapes, t0, h, c, arithmetic, False)
 
 
 def _events(arrays: Mapping[str, Any], given: list[Any], n: int, arithmetic: Reals) -> dict[str, Happened]:

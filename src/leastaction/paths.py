@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.events import Happened
+from leastaction.inputs import Inputs
 from leastaction.methods import Method
 from leastaction.numbers.rounding import all_finite, reals
 from leastaction.path import Path, in_time
@@ -46,6 +47,7 @@ class Paths:
     tangent     ∂(q, p)/∂(q₀, p₀), (B, K, 2n, 2n), and sensitivity, ∂(q, p)/∂(w, h), (B, K, 2n, P + 1), if asked for
     pace        with a pace: the same run in its own time s, as of a Path
     advice      with tol=: how method and step were chosen; archives keep it
+    inputs      of a system with inputs: what the run was given, by name
     """
 
     system: System
@@ -69,6 +71,7 @@ class Paths:
     sensitivity: NDArray[Any] | None = None
     pace: Paths | None = None
     advice: Advice | None = None
+    inputs: Inputs | None = None
 
     @property
     def failed(self) -> NDArray[np.bool_]:
@@ -159,6 +162,7 @@ class Paths:
             output=self.output,
             digits=self.digits,
             events={name: some.one(i) for name, some in self.events.items()},
+            inputs=None if self.inputs is None else self.inputs.alone(i % len(self)),
         )
 
     def __iter__(self) -> Iterator[Path]:

@@ -108,6 +108,15 @@ class Question:
         return choose(replace(asked, omega=_frequency(system, t0, starts, abs(t_end - t0))), tol)
 
 
+def check_undriven(system: System, inputs: Any) -> None:
+    """Refuse to choose steps for what belongs to steps."""
+    if inputs or (isinstance(system, Lagrangian) and system.inputs):
+        raise ValueError(
+            "tol= chooses the method and its steps by pilot runs of many kinds, and inputs belong to the steps of one: "
+            "give method= and h=, and compare with half of it"
+        )
+
+
 def _can_be_paced(system: System) -> bool:
     if (
         not isinstance(system, Lagrangian)

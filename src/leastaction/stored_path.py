@@ -92,6 +92,7 @@ class StoredPath(Path):
             digits=self.digits,
             events=self.events,
             advice=self.advice,
+            inputs=self.inputs,
             pace=None if self.pace is None else self.pace.part(begin, end),
             **derivatives,
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leastaction.looks import Look
     from leastaction.problems.problem import Problem
 
-__all__ = ["Bodies", "get", "lattice", "n_body", "names"]
+__all__ = ["Bodies", "driven", "get", "lattice", "n_body", "names"]
 
 # name → module and function; imported only when asked for
 _PROBLEMS = {
@@ -63,9 +63,23 @@ _PROBLEMS = {
 }
 
 
+# Those with inputs: a run has to bring what drives them.
+_DRIVEN = {"cart-pole": ("cart_pole", "cart_pole")}
+
+
 def names() -> tuple[str, ...]:
-    """The names of all problems, in alphabetical order."""
+    """The names of all problems that move by themselves, in alphabetical order."""
     return tuple(sorted(_PROBLEMS))
+
+
+def driven() -> tuple[str, ...]:
+    """The names of the problems with inputs: a run has to bring what drives them.
+
+    >>> pushed = get("cart-pole")
+    >>> pushed.system.inputs
+    {'u': (1,)}
+    """
+    return tuple(sorted(_DRIVEN))
 
 
 def get(name: str, **settings: Any) -> Problem:
@@ -78,14 +92,15 @@ def get(name: str, **settings: Any) -> Problem:
     >>> get("pendulum", theta0="pi/3").q0
     array([1.04719755])
     """
-    if not isinstance(name, str) or name not in _PROBLEMS:
-        near = difflib.get_close_matches(str(name).lower().replace("_", "-").replace(" ", "-"), _PROBLEMS, 3, 0.4)
+    known_names = _PROBLEMS | _DRIVEN
+    if not isinstance(name, str) or name not in known_names:
+        near = difflib.get_close_matches(str(name).lower().replace("_", "-").replace(" ", "-"), known_names, 3, 0.4)
         raise ValueError(
             f"no problem is called {name!r}. "
             + (f"Did you mean {' or '.join(map(repr, near))}? " if near else "")
-            + f"There are {', '.join(names())}"
+            + f"There are {', '.join(sorted(known_names))}"
         )
-    module, function = _PROBLEMS[name]
+    module, function = known_names[name]
     make = getattr(importlib.import_module(f"leastaction.problems.{module}"), function)
     known = tuple(inspect.signature(make).parameters)
     if unknown := [setting for setting in settings if setting not in known]:

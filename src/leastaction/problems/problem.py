@@ -80,7 +80,7 @@ class Problem:
     exact(t, digits=N)      the same as mpmath numbers with N digits; t may then hold exact numbers
     reference               a state known from elsewhere, as doubles: t, q, p. The start, after the period of a closed
                             orbit; a published state; or one computed with more digits (else None)
-    exact_reference         the same as SymPy numbers
+    exact_reference         the same as SymPy numbers; None where velocities are published instead of momenta
     matrices                M, K of L = ½ v·Mv − ½ q·Kq, when L is of that form (else None)
     reduced                 the first order system that is left when conserved momenta are eliminated (else None)
     name, title, description, source
@@ -97,6 +97,7 @@ class Problem:
         force: Callable[..., Any] | None = None,
         dissipation: Callable[..., Any] | None = None,
         constraints: Callable[..., Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
         q0: tuple[Any, ...],
         p0: tuple[Any, ...],
         params: Mapping[str, Any],
@@ -108,6 +109,7 @@ class Problem:
         matrices: Callable[[Any], tuple[Any, Any]] | None = None,
         reduced: Callable[[Problem], FirstOrder] | None = None,
         reference: tuple[Any, tuple[Any, ...], tuple[Any, ...]] | None = None,
+        moving_reference: tuple[Any, tuple[Any, ...], tuple[Any, ...]] | None = None,
     ) -> None:
         self.name, self.title, self.description, self.source = name, title, description, source
         self.exact_q0, self.exact_p0, self.exact_params, self.settings = q0, p0, dict(params), dict(settings)
@@ -120,6 +122,7 @@ class Problem:
             force=force,
             dissipation=dissipation,
             constraints=constraints,
+            inputs=inputs,
         )
         self.system.name = name
         self.invariants = {key: Invariant(key, formula, self.exact_params) for key, formula in invariants.items()}
@@ -130,10 +133,14 @@ class Problem:
         self.period_of = period_of
         self._solution, self._period = solution, period
         self.exact_reference = reference
-        self.reference = None
+        self.reference: Any = None
         if reference is not None:
             t, *state = reference
             self.reference = (to_float(t), *(np.array([to_float(x) for x in z]) for z in state))
+        if moving_reference is not None:
+            t, *state = moving_reference
+            q, v = (np.array([to_float(x) for x in z]) for z in state)
+            self.reference = (to_float(t), q, self.system.momentum(q, v, to_float(t)))
         self._motions: dict[int, Motion] = {}
         known = self._motion(DOUBLE_DIGITS).period if period is None and solution is not None else period
         self.period = None if known is None else to_float(known)

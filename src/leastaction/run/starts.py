@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.events import Watch
+from leastaction.inputs import Inputs
 from leastaction.lagrangian import Lagrangian, check_start
 from leastaction.numbers.rounding import Digits, Reals, all_finite
 from leastaction.pace import STIFFNESS, Paced
@@ -35,16 +36,30 @@ class Starts:
     v: NDArray[Any]
     params: NDArray[Any]
     status: NDArray[np.int8]
+    inputs: Inputs | None = None
 
     def __len__(self) -> int:
         return len(self.q)
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """By name, a row for each trajectory."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "inputs"}
+
     def part(self, begin: int, end: int) -> Starts:
-        return Starts(**{field.name: getattr(self, field.name)[begin:end] for field in fields(self)})
+        inputs = None if self.inputs is None else self.inputs.part(begin, end)
+        return Starts(**{name: array[begin:end] for name, array in self.arrays().items()}, inputs=inputs)
 
 
 def begin(
-    system: System, reals: Reals, q0: Any, p0: Any, v0: Any, t0: Any, params: Mapping[str, Any] | None, many: bool
+    system: System,
+    reals: Reals,
+    q0: Any,
+    p0: Any,
+    v0: Any,
+    t0: Any,
+    params: Mapping[str, Any] | None,
+    many: bool,
+    inputs: Inputs | None = None,
 ) -> Starts:
     """All trajectories' q, p, v and parameters; of many, one that cannot begin is marked by its status."""
     if p0 is None and v0 is None:
@@ -57,6 +72,8 @@ def begin(
     values = _parameters(system, params, reals) if many else {"params": system.values(params, reals)[None]}
     blocks = {"q0": q, "p0 or v0": other, **values}
     sizes = {name: len(block) for name, block in blocks.items() if len(block) != 1}
+    if inputs is not None and inputs.batch != 1:
+        sizes["inputs"] = inputs.batch
     if len(set(sizes.values())) > 1:
         raise ValueError(f"the batch sizes differ: {sizes}; give B rows, or one set for all trajectories")
     size = next(iter(sizes.values()), 1)
@@ -64,7 +81,9 @@ def begin(
     table = np.ascontiguousarray(np.concatenate([reals.array(np.zeros((size, 0))), *flat], axis=1))
     q, other = (np.ascontiguousarray(np.broadcast_to(block, (size, system.n))) for block in (q, other))
     p, v = (other, None) if v0 is None else (None, other)
-    starts = (_at_digits if isinstance(reals, Digits) else _in_float64)(system, reals, t0, q, p, v, table, many)
+    driven = None if inputs is None else inputs.instant(reals.array(np.zeros(size)) + t0, np.arange(size))
+    complete = _at_digits if isinstance(reals, Digits) else _in_float64
+    starts = replace(complete(system, reals, t0, q, p, v, table, many, driven), inputs=inputs)
     if isinstance(system, Lagrangian) and system.m:
         begins = starts.status == Status.COMPLETE
         check_starts(system, reals, t0, q[begins], starts.v[begins], table[begins], name)
@@ -80,11 +99,14 @@ def _in_float64(
     v: NDArray[Any] | None,
     params: NDArray[Any],
     many: bool,
+    inputs: NDArray[Any] | None,
 ) -> Starts:
     """All trajectories at once."""
-    found_p, found_v, status = system.begin(t0, q, p, v, params)
+    driven = [] if inputs is None else [inputs]
+    found_p, found_v, status = system.begin(t0, q, p, v, params, *driven)
     if not many and status[0] != Status.COMPLETE:
-        system.check_start(t0, q[0], None if p is None else p[0], None if v is None else v[0], params[0])
+        first = [rows[0] for rows in driven]
+        system.check_start(t0, q[0], None if p is None else p[0], None if v is None else v[0], params[0], *first)
     if (status != Status.COMPLETE).all():
         raise _none_begins(q, found_p)
     return Starts(q, found_p, found_v, params, status)
@@ -184,6 +206,7 @@ def _at_digits(
     v: NDArray[Any] | None,
     params: NDArray[Any],
     many: bool,
+    inputs: NDArray[Any] | None,
 ) -> Starts:
     """One trajectory after the other."""
     from leastaction.backends.flint import mechanics
@@ -194,7 +217,8 @@ def _at_digits(
         at = mechanics(system, params[i], reals)
         try:
             one_p, one_v = (None if x is None else x[i] for x in (p, v))
-            found_p[i], found_v[i] = check_start(at, t0, q[i], one_p, one_v, params[i])
+            driven = None if inputs is None else inputs[i]
+            found_p[i], found_v[i] = check_start(at, t0, q[i], one_p, one_v, params[i], driven)
         except (DegenerateLagrangianError, ValueError) as error:
             if not many:
                 raise

@@ -15,14 +15,14 @@ from leastaction.backends.stepper import PolynomialStepper, Start, Stepper
 from leastaction.methods import Composition, Galerkin
 from leastaction.numbers.rounding import Digits, all_finite
 from leastaction.pace import Paced
-from leastaction.quadrature import gauss, lagrange
+from leastaction.quadrature import gauss, lagrange, slopes
 from leastaction.steppers import stepper
 
 if TYPE_CHECKING:
     from leastaction.path import Path
 
 Reals = NDArray[Any]  # float64, or mpmath numbers
-Passed = Callable[[Reals, Any], tuple[Reals, Reals, Reals]]  # places and whose ↦ t, its rate, of what size t is summed
+Passed = Callable[[Reals, NDArray[np.intp]], tuple[Reals, Reals, Reals]]
 
 MOST_PLACES = 200  # tried for a time; bisections alone would take as many as the arithmetic has bits
 TIMES_ALIKE = 4  # roundings
@@ -86,7 +86,9 @@ def paced_positions(path: Path, run: Path, t: Reals) -> Reals:
     steps = np.unique(np.concatenate([np.arange(r * path.every, end) for r, end in zip(rows, ends, strict=True)]))
     left = _states(run, impacts, steps)
     thrown = [one for step in steps.tolist() for one in impacts.get(step, [])]
-    begins = np.concatenate([left[:, _clock(run)], path.reals.array([getattr(one, clock)[-1] for one in thrown])])
+    begins = np.concatenate(
+        [left[:, cast(Paced, run.system).time_place], path.reals.array([getattr(one, clock)[-1] for one in thrown])]
+    )
     order = np.argsort(forward * begins, kind="stable")
     which = order[np.clip(np.searchsorted(forward * begins[order], forward * times, "right") - 1, 0, None)]
     result = np.empty((len(times), n), path.q.dtype)
@@ -106,20 +108,20 @@ def _by_time(run: Path, h: Any, s: Reals, left: Reals, inverse: NDArray[np.intp]
     """q at times of the steps of length h that begin at s with the states `left`."""
     n, z = cast(Paced, run.system).of.n, _increments(run, h, s, left)
     passed = (_by_coordinate if cast(Paced, run.system).clock == "q" else _by_quadrature)(run, h, left, z, inverse)
-    wanted = (times - left[inverse, _clock(run)]) / h
+    wanted = (times - left[inverse, cast(Paced, run.system).time_place]) / h
     alike = TIMES_ALIKE * (mpmath.mpf(10) ** -run.digits if run.digits else np.finfo(float).eps)
     low, high = 0 * wanted, 0 * wanted + 1
-    tau = wanted / passed(high, slice(None))[0]
+    tau = wanted / passed(high, np.arange(len(high)))[0]
     sought = np.arange(len(tau))  # whose place is not yet found
     for _ in range(MOST_PLACES):
         here = tau[sought]
         inside = (here >= low[sought]) & (here <= high[sought])
         here = np.where(inside, here, (low[sought] + high[sought]) / 2)
-        there, rate, summed = passed(here, sought)
+        there, rate, size = passed(here, sought)
         gap = there - wanted[sought]
         low[sought], high[sought] = np.where(gap <= 0, here, low[sought]), np.where(gap >= 0, here, high[sought])
-        closer, rounding = here - gap / rate, summed + abs(wanted[sought])
-        found = (abs(closer - here) <= alike * abs(here)) | (abs(gap) <= alike * rounding)
+        closer = here - gap / rate
+        found = (abs(closer - here) <= alike * abs(here)) | (abs(gap) <= alike * (size + abs(wanted[sought])))
         tau[sought] = np.where(found, here, closer)
         sought = sought[~found.astype(bool)]
         if not sought.size:
@@ -129,7 +131,7 @@ def _by_time(run: Path, h: Any, s: Reals, left: Reals, inverse: NDArray[np.intp]
 
 
 def _by_quadrature(run: Path, h: Any, left: Reals, z: Reals, inverse: NDArray[np.intp]) -> Passed:
-    """τ ↦ (t(τ) − t_k)/h and its derivative, from σ at the nodes."""
+    """(τ, which of the times) ↦ (t(τ) − t_k)/h, its derivative, and the size of its terms, from σ at the nodes."""
     system, rule = cast(Paced, run.system), cast(Galerkin, run.method).rule
     n, digits = system.of.n, run.digits
     c, x, w = (np.array(a, object) for a in (rule.points(digits or 30)[0], *gauss(rule.r).points(digits or 30)))
@@ -138,10 +140,10 @@ def _by_quadrature(run: Path, h: Any, left: Reals, z: Reals, inverse: NDArray[np
     q = left[:, None, :n] + np.einsum("iv,kvj->kij", lagrange(_controls(run), c)[:, 1:], z[:, :, :n])
     sigma = _paces(run, system, q.reshape(-1, n)).reshape(len(left), -1)[inverse]
 
-    def passed(tau: Reals, who: Any) -> tuple[Reals, Reals, Reals]:
+    def passed(tau: Reals, which: NDArray[np.intp]) -> tuple[Reals, Reals, Reals]:
         inner = lagrange(c, (tau[:, None] * x).ravel()).reshape(len(tau), len(x), len(c))
-        parts = w[:, None] * inner * sigma[who][:, None]
-        rate = np.einsum("ki,ki->k", lagrange(c, tau), sigma[who])
+        parts = w[:, None] * inner * sigma[which][:, None]
+        rate = np.einsum("ki,ki->k", lagrange(c, tau), sigma[which])
         return tau * parts.sum(axis=(1, 2)), rate, tau * abs(parts).sum(axis=(1, 2))
 
     return passed
@@ -151,16 +153,12 @@ def _by_coordinate(run: Path, h: Any, left: Reals, z: Reals, inverse: NDArray[np
     """The same where the time is the last coordinate."""
     d, moved = _controls(run), z[inverse, :, -1] / h
 
-    def passed(tau: Reals, who: Any) -> tuple[Reals, Reals, Reals]:
-        parts, rates = lagrange(d, tau)[:, 1:] * moved[who], slopes(d, tau)[:, 1:] * moved[who]
-        return parts.sum(axis=1), rates.sum(axis=1), abs(parts).sum(axis=1)
+    def passed(tau: Reals, which: NDArray[np.intp]) -> tuple[Reals, Reals, Reals]:
+        parts = lagrange(d, tau)[:, 1:] * moved[which]
+        rate = (slopes(d, tau)[:, 1:] * moved[which]).sum(axis=1)
+        return parts.sum(axis=1), rate, abs(parts).sum(axis=1)
 
     return passed
-
-
-def _clock(run: Path) -> int:
-    """The place of the time in a state (q, p) of a paced system."""
-    return run.system.n - 1 if cast(Paced, run.system).clock == "q" else 2 * run.system.n - 1
 
 
 def _paces(run: Path, system: Paced, q: Reals) -> Reals:
@@ -335,17 +333,6 @@ def _ends(path: Path, h: Any, t: Reals, left: Reals, inverse: NDArray[np.intp], 
         raise ArithmeticError("a step of a composition could not be solved again for dense output")
     found[moving] = ends[:, :n]
     return found
-
-
-def slopes(d: Reals, x: Reals) -> Reals:
-    """l_ν′(x) for every x, (len(x), len(d))."""
-    columns = []
-    for v in range(len(d)):
-        others = np.delete(d, v)
-        gaps = x[:, None] - others
-        without = [np.prod(np.delete(gaps, i, axis=1), axis=1) for i in range(len(others))]
-        columns.append(np.sum(without, axis=0) / np.prod(d[v] - others))
-    return np.stack(columns, axis=1)
 
 
 def _hermite(path: Path, h: Any, t: Reals, left: Reals, right: Reals, inverse: NDArray[np.intp], tau: Reals) -> Reals:

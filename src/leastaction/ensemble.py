@@ -67,8 +67,8 @@ def ensemble(
                  Quadratic system M, K and, where it has them, C and a constant f
     h, steps, t_end, t0, every, digits, output, allow_unstable, branch, tangent, pace, progress: as `la.integrate`
     tol          instead of method and h: how large the error of the position may be at t_end, as for `la.integrate`.
-                 One advice serves all, `paths.advice`, from some of them, with their errors. With a pace, which
-                 it may choose, each trajectory has times of its own; `paths.last` are the states at t_end
+                 One advice serves all, `paths.advice`, from some of them, whose errors are estimated. With a pace,
+                 which it may choose, each trajectory has times of its own; `paths.last` are the states at t_end
     final_only   keep only the last state
     reduce       what to compute on the way, by name: {"E": la.EnergyRange()}
     events       what to look out for, as for `la.integrate`: `paths.events["name"].t` is (B, m), NaN where a trajectory

@@ -140,6 +140,11 @@ class Paced(Lagrangian):
         return points.evaluate(self.sigma, rows)[:, 0]
 
     @property
+    def time_place(self) -> int:
+        """Which number of a state (q, p) is the time."""
+        return self.n - 1 if self.clock == "q" else 2 * self.n - 1
+
+    @property
     def automatic(self) -> bool:
         """Whether the library has made the pace."""
         return self.sigma.inputs[-1][1] > self.of.program.inputs[-1][1]

@@ -337,6 +337,10 @@ class Path:
         The file may come from anybody: everything in it is checked, and nothing in it is executed but its Program of
         L. Raises ValueError if it is damaged or no path.
         """
+        if FilePath(file).is_dir():
+            raise ValueError(
+                f"{os.fspath(file)} is a folder, not a path saved by leastaction; la.open opens an archive"
+            )
         try:
             data = contents(FilePath(file))
             files.require_whole(data)

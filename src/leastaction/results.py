@@ -133,8 +133,7 @@ def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel
 
 def _clock(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
     """The times of whole states of a paced system, a row each."""
-    n = plan.row.n
-    return np.asarray(states[:, n - 1 if cast(Paced, plan.system).clock == "q" else 2 * n - 1])
+    return np.asarray(states[:, cast(Paced, plan.system).time_place])
 
 
 def _losses(plan: Plan, standing: Standing) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def _eventful(plan: Plan, events: Watch, start: Start, at: Any) -> Stepper:
 
     def make(t: Any, q: NDArray[Any], p: NDArray[Any], h: Any, *, number: int = 0, varied: int = 0) -> Stepper:
         at_start = q is start.q and p is start.p  # whose velocity may have been given
-        v = start.v if at_start else at.velocity(q, p, t + number * h, start.params, start.inputs)
+        v = start.v if at_start else at.velocity(q, p, t + number * h, start.params)
         row = Row.whole(system.n, varied)
         made: Any = steppers.stepper(system, method, Start(t, q, p, v, h, start.params, start.inputs), row, at)
         if number:

@@ -144,7 +144,9 @@ def compile_program(program: Program, lanes: int = 1, bounded: bool = False, in_
         native = _held.get(what)
     if native is None:
         lowered = lower(program, "kernel", lanes, bounded, in_place, vector_math.functions(lanes, _features()))
-        code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=_effort(program))
+        # What a step does to one coordinate it does to the next: of one trajectory they are packed into vectors.
+        pack = lanes == 1 and in_place
+        code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=_effort(program), pack=pack)
         native = Native(int(code["kernel"]), program.input_size, program.output_size, max(1, lowered.work), code)
     return _keep(what, native)
 
@@ -184,13 +186,13 @@ def compile_ir(text: Callable[[], str], symbol: str, key: str, effort: Effort) -
     return int(library[symbol])
 
 
-def _linked(text: Callable[[], str], symbol: str, key: str, effort: Effort) -> Any:
+def _linked(text: Callable[[], str], symbol: str, key: str, effort: Effort, pack: bool = False) -> Any:
     """Machine code in memory, compiled or taken from the cache; it is there as long as this object is."""
     _target()
-    name = cache.key("object", fingerprint(), repr(effort), symbol, key)
+    name = cache.key("object", fingerprint(), repr(effort), symbol, key, *(["packed"] if pack else []))
     code = cache.load(name)
     if code is None:
-        code = _object_code(text(), symbol, effort)
+        code = _object_code(text(), symbol, effort, pack)
         cache.store(name, code)
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(symbol)
     with _lock:
@@ -209,7 +211,8 @@ def link_ir(texts: list[str], apart: list[str]) -> str:
     return str(module)
 
 
-def _object_code(text: str, symbol: str, effort: Effort) -> bytes:
+def _object_code(text: str, symbol: str, effort: Effort, pack: bool) -> bytes:
+    """`pack`: operations on numbers that lie side by side become operations on vectors."""
     module = llvm.parse_assembly(text)
     for function in module.functions:
         if not function.is_declaration and function.name != symbol:
@@ -219,7 +222,7 @@ def _object_code(text: str, symbol: str, effort: Effort) -> bytes:
     if effort.passes:
         options = llvm.create_pipeline_tuning_options(speed_level=effort.passes)
         options.loop_vectorization = True
-        options.slp_vectorization = False
+        options.slp_vectorization = pack
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
     for k, function in enumerate(function for function in module.functions if not function.is_declaration):

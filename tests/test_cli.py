@@ -5,7 +5,6 @@ import re
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -347,14 +346,6 @@ def test_a_file_with_both_or_neither(capsys, tmp_path):
     assert "has both p0 and v0" in refused(["run", str(file), "--h", "0.1", "--t-end", "1"], capsys)
     file.write_text(OWN.format(word="u0"))
     assert "lacks p0 or v0" in refused(["run", str(file), "--h", "0.1", "--t-end", "1"], capsys)
-
-
-@pytest.mark.parametrize("name", ["double_pendulum", "flip_times", "henon_heiles_section", "kepler_spread"])
-def test_examples_have_help(name, tmp_path):
-    script = Path(__file__).parents[1] / "examples" / f"{name}.py"
-    shown = subprocess.run([sys.executable, script, "--help"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "usage:" in shown.stdout and f"examples/{name}.py" in shown.stdout
-    assert not list(tmp_path.iterdir())
 
 
 def test_tolerances(capsys, tmp_path):

@@ -12,8 +12,9 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from leastaction import linear, problems
+from leastaction import linear, looks, problems
 from leastaction.archives import open, resume
+from leastaction.citations import cite
 from leastaction.ensemble import ensemble
 from leastaction.errors import (
     ConstraintError,
@@ -57,6 +58,14 @@ def __getattr__(name: str) -> Any:
     return found
 
 
+def _momenta(system: Any, params: Any) -> Any:
+    """What a page shows as conserved of a system that no finder knows: the momenta of its symmetries."""
+    return import_module("leastaction.analysis.symmetries").momenta(system, params)
+
+
+looks.momenta.append(_momenta)
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
@@ -83,6 +92,7 @@ __all__ = [
     "advise",
     "analysis",
     "chebyshev",
+    "cite",
     "clenshaw_curtis",
     "compose",
     "const",

@@ -136,7 +136,9 @@ def _goal_of_many(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> i
     """How many steps the trajectories of an ensemble are to have."""
     planned = disk.plan.steps
     if t_end is not None and isinstance(disk.plan.system, Paced):
-        raise ValueError("an ensemble with a pace goes on by steps=: its trajectories come to t_end one by one")
+        raise ValueError("an ensemble with a pace goes on by steps=, or to the t_end it was begun with")
+    if steps is not None and disk.plan.open:
+        raise StoreError(f"the trajectories in {disk.archive.path} end at their t_end; new runs go on from there")
     if t_end is None:
         return planned + (0 if steps is None else positive("steps", steps))
     count = _until(disk, t_end)

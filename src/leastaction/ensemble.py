@@ -6,9 +6,8 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from numpy.typing import ArrayLike
 
@@ -68,7 +67,8 @@ def ensemble(
                  Quadratic system M, K and, where it has them, C and a constant f
     h, steps, t_end, t0, every, digits, output, allow_unstable, branch, tangent, pace, progress: as `la.integrate`
     tol          instead of method and h: how large the error of the position may be at t_end, as for `la.integrate`.
-                 One advice serves all, `paths.advice`, from some of them; the error reached is not estimated
+                 One advice serves all, `paths.advice`, from some of them, whose errors are estimated. With a pace,
+                 which it may choose, each trajectory has times of its own; `paths.last` are the states at t_end
     final_only   keep only the last state
     reduce       what to compute on the way, by name: {"E": la.EnergyRange()}
     events       what to look out for, as for `la.integrate`: `paths.events["name"].t` is (B, m), NaN where a trajectory
@@ -97,13 +97,12 @@ def ensemble(
         raise ValueError("the start lacks its positions: give q0=")
     advice = None
     if tol is not None:
-        if method is not None or h is not None or steps is not None or digits is not None or pace is not None:
-            raise ValueError(
-                "with tol= the method and h are chosen: give t_end= and none of method, h, steps, digits, pace"
-            )
+        if method is not None or h is not None or steps is not None or digits is not None:
+            raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h, steps, digits")
         check_undriven(system, inputs)
-        advice = advise_many(system, (q0, p0, v0), t_end, t0, params, check_tolerance(tol))
+        advice = advise_many(system, (q0, p0, v0), t_end, t0, params, pace, check_tolerance(tol))
         method, h = advice.chosen.method, math.copysign(advice.chosen.h, advice.t_end - advice.t0)
+        pace = advice.chosen.pace
     if method is None or h is None:
         raise ValueError("say how to run: give method= and h=; or tol=, and both are chosen")
     clock = time.perf_counter()
@@ -130,6 +129,7 @@ def ensemble(
             events=events,
             inputs=inputs,
             pace=pace,
+            advice=advice,
             many=True,
         )
         parts = usual_parts(plan, len(starts), client, threads)
@@ -138,7 +138,7 @@ def ensemble(
         told = prepare(plan, starts)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
-        return replace(from_memory(memory, told, progress, client, threads), advice=advice)
+        return cast(Paths, from_memory(memory, told, progress, client, threads))
     assert store is not None
     with Disk.creating(FilePath(store), plan, starts, parts) as disk:
-        return replace(from_archive(disk, told, progress, client, threads), advice=advice)
+        return cast(Paths, from_archive(disk, told, progress, client, threads))

@@ -36,6 +36,11 @@ def accumulated(path: Path, along: Direction) -> Reals:
     """∫ F · x dt since the start at every stored time, (K,), for the direction x(q, v) of `along`."""
     if not path.system.forced:
         return path.reals.array(np.zeros(len(path)))
+    if path.pace is not None:
+        raise ValueError(
+            "what forces have done is summed over equal steps of time, and this run has a pace; its work() is known "
+            "where neither L nor σ depends on t"
+        )
     if isinstance(path.method, Composition):
         raise ValueError(
             f"what forces have done is not told of compositions, some of whose steps go back in time: run "

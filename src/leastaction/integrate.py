@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from leastaction.advice import Advice, check_tolerance, choose
+from leastaction.advice import Advice, check_tolerance
 from leastaction.events import Event, Impact
 from leastaction.methods import Branch, Method
 from leastaction.path import Path
@@ -100,7 +100,7 @@ def integrate(
     if digits is not None:
         raise ValueError("tol= is for float64: with digits= give a method and h")
     question = Question(system, start, t_end, t0, params, pace)
-    return advised(question, choose(question.asked(), check_tolerance(tol)), options)
+    return advised(question, question.advice(check_tolerance(tol)), options)
 
 
 def advise(
@@ -117,9 +117,9 @@ def advise(
 ) -> Advice:
     """Which method, which step, which pace keep the error of the position at t_end below tol: a table to choose from.
 
-    The error is relative to the size of the motion. Short pilot runs are measured, as `leastaction.advice` tells;
+    The error is relative to the size of the motion. Short pilot runs are measured, as `leastaction.pilots` tells;
     `la.integrate(..., tol=tol)` takes the advice. A pace of one's own is taken; else the one made from L is tried, too.
     """
     check_undriven(system, None)
     question = Question(system, (q0, p0, v0), t_end, t0, params, pace)
-    return choose(question.asked(), check_tolerance(tol))
+    return question.advice(check_tolerance(tol))

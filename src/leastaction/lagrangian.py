@@ -19,17 +19,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends import points
+from leastaction.backends.native import fingerprint
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
 from leastaction.constraints import end, geometry, held, reaction
 from leastaction.errors import DegenerateLagrangianError, TraceError
 from leastaction.forces import DRIVEN, UNDRIVEN, check_inputs, taken, total_force, with_force
 from leastaction.inputs import flat, shapes_from, shapes_of, size_of
-from leastaction.kernel import fingerprint
 from leastaction.numbers.notation import to_texts
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, mapping, numbers, text
-from leastaction.step.form import End, Term
+from leastaction.step.form import End, Term, with_rest
 
 if TYPE_CHECKING:
     from leastaction.sums import Sum
@@ -131,6 +131,7 @@ class Lagrangian:
     """
 
     linear = False
+    rest: Program | None = None  # (t, q, v, params) ↦ velocities at which L has a value, where it has none at rest
 
     def __init__(
         self,
@@ -364,7 +365,7 @@ class Lagrangian:
         """
         first, node = self.gradient, self.node
         values = with_force(first.with_outputs(f=first.output("Lq"), m=first.output("Lv")), self.force)
-        own = Term(values, node.select("f", "m", "f_q", "f_v", "m_q", "m_v"))
+        own = Term(values, node.select("f", "m", "f_q", "f_v", "m_q", "m_v"), rest=self.rest)
         return (own,) if self.constraints is None else (own, held(self.constraints))
 
     @cached_property
@@ -381,8 +382,10 @@ class Lagrangian:
 
     @cached_property
     def node(self) -> Program:
-        """(t, q, v, params) ↦ f, m, their derivatives f_q, f_v, m_q, m_v, and m_t."""
-        return self._node(self.hessian, m_t="Lvt")
+        """(t, q, v, params) ↦ f, m, their derivatives f_q, f_v, m_q, m_v, and m_t; and velocities to begin with, where
+        L has no value at rest.
+        """
+        return with_rest(self._node(self.hessian, m_t="Lvt"), self.rest)
 
     @cached_property
     def sensitive_node(self) -> Program:

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction import files
+from leastaction.advice import Advice, with_pace
 from leastaction.events import T_END, Happened
 from leastaction.inputs import Inputs
 from leastaction.inputs import from_record as inputs_from_record
@@ -24,7 +25,7 @@ from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Galerkin, Method, method
 from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
 from leastaction.numbers.rounding import Reals, all_finite, reals
-from leastaction.pace import OWN, Paced
+from leastaction.pace import OWN, STIFF, Paced
 from leastaction.reading import (
     MOST_DIGITS,
     MOST_LETTERS,
@@ -45,8 +46,6 @@ from leastaction.systems import System, from_record
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
-
-    from leastaction.advice import Advice
 
 FloatArray = NDArray[np.float64]
 
@@ -69,10 +68,12 @@ class Path:
                 with q₀ and p₀ fixed, and by h
     events      what happened, by the names that were asked for: `events[name].t`, `.q`, `.p`, `.count`. A run that an
                 event has stopped ends with it: the last state is that of the event
-    pace        of a run with a pace: the same run in its own time s, of steps h, a Path of the system L̂(q, E, …) whose
-                last momentum is the time; t, q, p here are parts of its states. `tangent` is the derivative at fixed s
-                and E, which is symplectic; `pace.tangent` has those by and of E and t too
-    advice      of a run with tol=: how method, step and pace were chosen, and the error reached
+    pace        of a run with a pace: the same run in its own time s, of steps h, a Path of the system L̂ whose states
+                are (q, E) and (p, t), or (q, t) and (p, −E) where E changes; t, q, p are parts of them. `tangent` is
+                the derivative at fixed s and E, which is symplectic where E is constant; `pace.tangent` has those by
+                and of E and t too, and is symplectic unless forces act
+    advice      of a run with tol=: how method, step and pace were chosen, and the error reached; of one with
+                pace="auto": the pace that was made. Files keep it
     inputs      of a system with inputs: what the run was given, by name
     """
 
@@ -120,7 +121,8 @@ class Path:
         """The work W = ∫ F · v dt of the external forces since the start, at every stored time, (K,).
 
         By the quadrature of the steps, which are solved again: `path.energy() - path.work()` is constant up to the
-        order of the method where L does not depend on time. Of a Quadratic system the forces are f(t) − C v.
+        order of the method where L does not depend on time. Of a Quadratic system the forces are f(t) − C v. With a
+        pace it is what the momentum of the time, −E, has lost, where neither L nor σ depends on t.
         """
         from leastaction.impulses import accumulated
 
@@ -130,6 +132,9 @@ class Path:
                 "the work is summed over whole steps, and impacts lie within them: it is known of runs without impacts"
             )
         with self.reals.working():
+            if self.pace is not None and self.system.forced and not cast(Paced, self.pace.system).moved_by_time:
+                lost = np.asarray(self.pace.p)[:, -1]
+                return np.asarray(lost[0] - lost)
             return accumulated(self, lambda q, v: v)
 
     @property
@@ -297,7 +302,7 @@ class Path:
                 write_table(self, stream)
             return
         if self.pace is not None:
-            self.pace.save(file)
+            replace(self.pace, advice=self.advice).save(file)
             return
         header = {
             "format": _FORMAT,
@@ -308,6 +313,7 @@ class Path:
             **self.system.record(),
             "params": {name: to_texts(value) for name, value in self.params.items()},
             "stats": dict(self.stats),
+            "advice": None if self.advice is None else self.advice.record(),
             "events": [[name, found.count, found.p_after is not None] for name, found in self.events.items()],
         }
         if self.inputs is not None:
@@ -331,6 +337,10 @@ class Path:
         The file may come from anybody: everything in it is checked, and nothing in it is executed but its Program of
         L. Raises ValueError if it is damaged or no path.
         """
+        if FilePath(file).is_dir():
+            raise ValueError(
+                f"{os.fspath(file)} is a folder, not a path saved by leastaction; la.open opens an archive"
+            )
         try:
             data = contents(FilePath(file))
             files.require_whole(data)
@@ -345,9 +355,10 @@ class Path:
 
 def in_time(run: Any) -> Any:
     """A run of a paced system, a Path in s, as the Path in t of the system it is about: the run is its `pace`."""
-    params = {name: value for name, value in run.params.items() if name not in OWN}
-    events = {name: found.in_time() for name, found in run.events.items() if name != T_END}
-    return replace(run, **states_in_time(run, 1), params=params, events=events, pace=run)
+    params = {name: value for name, value in run.params.items() if name not in (*OWN, STIFF)}
+    events = {name: found.in_time(run.system.clock) for name, found in run.events.items() if name != T_END}
+    about = states_in_time(run, 1)
+    return replace(run, **about, params=params, events=events, pace=run, advice=with_pace(run, run.advice))
 
 
 def states_in_time(run: Any, ahead: int) -> dict[str, Any]:
@@ -368,7 +379,7 @@ def states_in_time(run: Any, ahead: int) -> dict[str, Any]:
 
     return {
         "system": of,
-        "t": part("p", width),
+        "t": part(run.system.clock, width),
         "q": part("q", slice(width)),
         "p": part("p", slice(width)),
         **{name: part(name, state[:, None], columns) for name, columns in by.items()},
@@ -399,6 +410,7 @@ def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, An
         "params": system.named(system.values(params, arithmetic)),
         "stats": mapping(entry(header, "stats"), "stats"),
         "digits": digits,
+        "advice": None if header.get("advice") is None else Advice.from_record(header["advice"]),
         **states,
         **_derivatives(arrays, len(states["t"]), system, arithmetic),
         "events": _events(arrays, listing(header.get("events", []), "events"), system.n, arithmetic),

@@ -46,7 +46,7 @@ class Paths:
     digits      None in float64; else all numbers are mpmath numbers of so many decimal digits
     tangent     ∂(q, p)/∂(q₀, p₀), (B, K, 2n, 2n), and sensitivity, ∂(q, p)/∂(w, h), (B, K, 2n, P + 1), if asked for
     pace        with a pace: the same run in its own time s, as of a Path
-    advice      with tol=: how method and step were chosen
+    advice      with tol=: how method and step were chosen; archives keep it
     inputs      of a system with inputs: what the run was given, by name
     """
 
@@ -81,7 +81,8 @@ class Paths:
     @property
     def end_time(self) -> NDArray[Any]:
         """The time each trajectory has reached, (B,): that of the failure for one that failed, that of the event for
-        one that an event has stopped. With a pace it is the time of the last state that is stored.
+        one that an event has stopped, t_end for one that has come there. With a pace it is the time of the last state
+        that is stored.
         """
         if self.pace is not None:
             return np.array([path.t[-1] for path in self])
@@ -114,7 +115,7 @@ class Paths:
             q, p = np.asarray(self.q[block]), np.asarray(self.p[block])
             there = np.isfinite(q).all(axis=2) & np.isfinite(p).all(axis=2)
             trajectory, row = np.nonzero(there)
-            t = np.asarray(self.t[block[1]])[row] if self.pace is None else np.zeros(len(row))
+            t = np.asarray(self.t[block[1]])[row] if self.pace is None else np.asarray(self.t[block])[there]
             E[block][there] = self.system.energies(t, q[there], p[there], self.values[block[0]][trajectory])
         return E
 

@@ -311,6 +311,17 @@ def lagrange(d: NDArray[Any], x: NDArray[Any]) -> NDArray[Any]:
     return np.stack(columns, axis=-1)
 
 
+def slopes(d: NDArray[Any], x: NDArray[Any]) -> NDArray[Any]:
+    """The derivatives of these polynomials at every x, (len(x), len(d))."""
+    columns = []
+    for v in range(len(d)):
+        others = np.delete(d, v)
+        gaps = x[:, None] - others
+        without = [np.prod(np.delete(gaps, i, axis=1), axis=1) for i in range(len(others))]
+        columns.append(np.sum(without, axis=0) / np.prod(d[v] - others))
+    return np.stack(columns, axis=1)
+
+
 def lagrange_basis(
     points: Sequence[Any], at: Sequence[Any], digits: int = FLOAT64_DIGITS
 ) -> tuple[list[list[Any]], list[list[Any]]]:

@@ -115,6 +115,29 @@ SPARSE = Record.of(
     },
 )
 
+SHIFTS = Record.of(
+    "Shifts",
+    number={
+        "count": "systems of size n that a step falls apart into",
+        "lead": "length of a row of X",
+    },
+    integers={
+        "pivots": "rows exchanged, (count, 2n)",
+    },
+    reals={
+        "gamma": "the shifts, real and imaginary parts, (count, 2)",
+        "alpha": "those of the gyroscopic part",
+        "into": "from equations to right-hand sides, (count, s, 2)",
+        "out": "from solutions to increments, (s, count, 2)",
+        "mean": "Σ_i b_i l_ν(c_i), (s)",
+        "X": "matrices and their factors, of size 2n where γ is complex, (count, 2n, lead)",
+        "x": "one right-hand side, real and imaginary parts",
+        "f_q": "∂f/∂q in the middle of the step, (n, n)",
+        "f_v": "∂f/∂v",
+        "dz": "increments: rows",
+    },
+)
+
 SOLVER = Record.of(
     "Solver",
     number={
@@ -147,17 +170,20 @@ SOLVER = Record.of(
         "timed": "1 if the force depends on t",
         "swift": "1 if mass chords of a sum need no more than a diagonal and its forces",
         "sparse": "where the record of sparse matrices is, or −1",
-        "stiff": "1 if it has K, too",
+        "shifts": "where the record of dense ones is that a step falls apart into, or −1",
+        "stiff": "1 if there is the shifted chord",
         "kinds": "kinds of coordinates that are alike, in sums",
         "checked": "0 if any root will do",
         "chords": "mass chords that cost about as much as to solve a step by Newton",
         "mass": "kernel of M at one point, for `lanes` lanes",
         "point": "kernel of f, m and their derivatives at one point, for one lane",
+        "rest": "where, in what it gives, the velocities are from which that of a momentum is looked for; 0: at rest",
         "end": "kernel of the End's equations e, c and e_v, c_v, for one lane, or 0",
         "linear_end": "1 if they are linear",
         "judge_soft": "the verdict's kernels: on a mass chord, …",
         "judge_fresh": "… on an iteration with a fresh Jacobian, …",
-        "judge_kept": "… and with a kept one",
+        "judge_kept": "… with a kept one, …",
+        "judge_shifted": "… and on a shifted chord",
         "assess": "the prediction's kernels",
         "choose": "",
         "propose": "",
@@ -338,7 +364,12 @@ RUN = Record.of(
 
 POINTS = Record.of(
     "Points",
-    number={"n": "coordinates", "params": "how many parameters", "point": "kernel of f, m and their derivatives"},
+    number={
+        "n": "coordinates",
+        "params": "how many parameters",
+        "point": "kernel of f, m and their derivatives",
+        "rest": "where, in what it gives, the velocities are from which that of a momentum is looked for; 0: at rest",
+    },
     integers={"mass_pivots": "rows of L_vv exchanged"},
     reals={
         "v": "velocity",

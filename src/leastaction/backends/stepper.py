@@ -148,6 +148,10 @@ class Alone:
     def finish(self, standing: Any) -> None:
         """Nothing is computed on the way."""
 
+    def count_from(self, step: int) -> None:
+        """Before the first step: as if so many had been done, so that time and what varies with h count these, too."""
+        self.done = step
+
 
 def stepper(
     system: Lagrangian | Sum, method: Method, start: Start, row: Row | None = None
@@ -423,6 +427,14 @@ class ComposedStepper:
     def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         spent = [phase.spent() for phase in self.phases]
         return sum(one for one, _ in spent), sum(other for _, other in spent)  # type: ignore[return-value]
+
+    def count_from(self, step: int) -> None:
+        """Before the first step: as if so many had been done, so that time and what varies with h count these, too."""
+        for phase in self.phases:
+            values = phase.run.get()
+            phase.run.block(values, "t")[...] += step * float(self._start.h)
+            phase.run.put(values)
+            phase.run.counts[: self.size, STEPS] = step
 
     def single_steps(self, starts: FloatArray, lengths: FloatArray) -> FloatArray:
         """The states (q, p) after single steps of these lengths; NaN where one is not solved."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends import points
+from leastaction.backends.rows import Row
 from leastaction.backends.stepper import GalerkinStepper, Start, Stepper
 from leastaction.events.check import midpoint_coefficients, survey_program
 from leastaction.events.curve import Curve, galerkin_curve
@@ -27,11 +28,23 @@ from leastaction.program import Program
 from leastaction.step.crossing import MOST_VALUES, next_place, tolerance
 
 FloatArray = NDArray[np.float64]
-Make = Callable[[Any, NDArray[Any], NDArray[Any], Any], Stepper]  # t, q, p, h ↦ a stepper that begins there
+
 EPS = float(np.finfo(float).eps)
 # Impulses are computed in it and rounded once: energy then walks at random over many impacts, instead of drifting by
 # some 10⁻¹⁷ at each. Where it is float64 itself, that is what is left.
 LONG = np.longdouble
+
+
+class Make(Protocol):
+    """What makes steppers of a run."""
+
+    def __call__(
+        self, t: Any, q: NDArray[Any], p: NDArray[Any], h: Any, *, number: int = 0, varied: int = 0
+    ) -> Stepper:
+        """One that begins with q and p at t + number · h, counts its steps from this number, and carries derivatives by
+        so many things.
+        """
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +68,7 @@ class Survey:
 class Motion(Protocol):
     """What events need of the trajectories of a run. Rows of `starts` are (t, q, p); `who` tells whose they are."""
 
+    system: Any
     eps: Any
     dtype: Any
     params: FloatArray  # of each trajectory, in float64
@@ -81,6 +95,14 @@ class Motion(Protocol):
 
     def after_impact(self, who: int, event: int, t: Any, state: NDArray[Any]) -> NDArray[Any]:
         """The momentum after an impact."""
+        ...
+
+    def derivative(self, start: NDArray[Any], length: Any, number: int, everything: bool) -> NDArray[Any]:
+        """Of a single step of the one trajectory that there is, as `saltation.Single` has it."""
+        ...
+
+    def evaluate(self, program: Program, at: NDArray[Any]) -> NDArray[Any]:
+        """A Program of (t, q, p, params) at one row (t, q, p), with the parameters of the one trajectory."""
         ...
 
 
@@ -161,6 +183,7 @@ class GalerkinMotion:
         q, p, v = (np.atleast_2d(x)[0] for x in (start.q, start.p, start.v))
         alone = Start(start.t, q, p, v, start.h, self.params[0], start.inputs)
         self._solver = GalerkinStepper(system, method, alone)
+        self._inputs = start.inputs
         self._steady = start.inputs is None or start.inputs.steady
         self._survey = survey_program(watch, system, method)
         self._nonlinear = system.mass_varies_with_velocity
@@ -181,6 +204,22 @@ class GalerkinMotion:
         masses = Masses(self.system, self.params[who], self._nonlinear)
         G = held_rows(self.system, lambda program: points.evaluate(program, at)[0]).astype(LONG)
         return thrown_back(masses, gradient, g_t, e, t, state[:n], state[n:].astype(LONG), EPS, G).astype(float)
+
+    def evaluate(self, program: Program, at: FloatArray) -> FloatArray:
+        return points.evaluate(program, np.concatenate([at, self.params[0]])[None])[0]
+
+    def derivative(self, start: FloatArray, length: float, number: int, everything: bool) -> FloatArray:
+        n, params = self.system.n, self.params[0]
+        t, q, p = start[0], start[1 : 1 + n], start[1 + n :]
+        row = Row.whole(n, 2 * n + (len(params) + 1 if everything else 0))
+        v = self.system.velocity(q, p, t, params)
+        solver = GalerkinStepper(
+            self.system, self.method, Start(t - number * length, q, p, v, length, params, self._inputs), row
+        )
+        solver.restart(0, number, start[1:])
+        solver.advance(1, 0, 0, np.zeros((1, 1, row.width)))
+        assert solver.D is not None
+        return solver.D
 
     def steps(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> FloatArray:
         z, impulses = self._solver.solved_steps(starts, lengths, self.params[who], who)
@@ -238,12 +277,12 @@ class DetachedMotion:
     """The motion of one trajectory by any method on any system at any precision, by a stepper that does single steps of
     any length, or by one made anew for each.
 
-    make(t, q, p, h)    a stepper that begins there
     """
 
     def __init__(self, make: Make, mechanics: Any, reals: Reals, start: Start, watch: Watch) -> None:
         self._make, self.watch, self.reals = make, watch, reals
         self._mechanics, self._start = mechanics, start
+        self.system = getattr(mechanics, "system", mechanics)
         self.eps = mpmath.mpf(2) ** -reals.bits if isinstance(reals, Digits) else EPS
         self.dtype = float if reals.digits is None else object
         self.params = np.asarray(start.params).astype(float)[None]
@@ -287,6 +326,17 @@ class DetachedMotion:
     def values(self, who: NDArray[np.intp], t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
         return self._evaluated(self.watch.program, t, states)
 
+    def evaluate(self, program: Program, at: NDArray[Any]) -> NDArray[Any]:
+        return self._evaluated(program, at[:1], at[None, 1:])[0]
+
+    def derivative(self, start: NDArray[Any], length: Any, number: int, everything: bool) -> NDArray[Any]:
+        n = (len(start) - 1) // 2
+        varied = 2 * n + (len(self._start.params) + 1 if everything else 0)
+        t, q, p = start[0], start[1 : 1 + n], start[1 + n :]
+        solver = self._make(t - number * length, q, p, length, number=number, varied=varied)
+        solver.advance(1, 0, 0, np.zeros((1, 1, Row.whole(n, varied).width), self.dtype))
+        return np.asarray(solver.at()[0, 2 * n :].reshape(varied, 2 * n))
+
     def _evaluated(self, program: Program, t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
         """The outputs of a program of (t, q, p, params)."""
         rows, params = np.concatenate([t[:, None], states], axis=1), self._start.params
@@ -303,8 +353,7 @@ class DetachedMotion:
         gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
         g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
         assert e is not None
-        system = getattr(self._mechanics, "system", self._mechanics)
-        G = held_rows(system, lambda program: self._evaluated(program, np.array([t], self.dtype), state[None])[0])
+        G = held_rows(self.system, lambda program: self._evaluated(program, np.array([t], self.dtype), state[None])[0])
         return thrown_back(self, gradient, g_t, e, t, state[:n], state[n:], self.eps, G)
 
     def velocity(self, t: Any, q: NDArray[Any], p: NDArray[Any]) -> NDArray[Any]:
@@ -319,5 +368,4 @@ class DetachedMotion:
     @cached_property
     def nonlinear(self) -> bool:
         """Whether L is not quadratic in v."""
-        system = getattr(self._mechanics, "system", self._mechanics)
-        return bool(hasattr(system, "hessian") and system.mass_varies_with_velocity)
+        return bool(hasattr(self.system, "hessian") and self.system.mass_varies_with_velocity)

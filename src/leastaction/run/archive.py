@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import events as happening
+from leastaction.advice import Advice
 from leastaction.backends.rows import Row
 from leastaction.backends.status import Failure
 from leastaction.inputs import Inputs, check_span
@@ -294,8 +295,9 @@ class Disk:
     def tell(self, standing: Standing, t: NDArray[Any]) -> None:
         """For readers of Zarr alone: the times t, and what there is to say of each trajectory."""
         plan, archive = self.plan, self.archive
-        last = plan.steps if plan.many else int(standing.steps[0])
-        kept = plan.kept if plan.many else standing.rows(plan)
+        alike = plan.many and not plan.open  # all have the same times
+        last = plan.steps if alike else int(standing.steps.max())
+        kept = plan.kept if alike else standing.most_rows(plan)
         try:
             told = integer(entry(archive.checkpoint("told").facts, "steps"), "steps", 0, last)
         except (StoreError, ValueError):  # not there yet, or damaged: all times once more
@@ -459,6 +461,7 @@ def _header(plan: Plan, size: int, length: int) -> dict[str, Any]:
         "energies": plan.energies,
         "events": None if plan.events is None else [_item(item) for item in plan.events.items],
         "event_functions": None if plan.events is None else plan.events.program.to_json(),
+        "advice": None if plan.advice is None else plan.advice.record(),
         **plan.system.record(),
     }
 
@@ -559,6 +562,7 @@ def _plan(archive: Archive) -> Plan:
         until=None if until is None else (number(until[0]), int(until[1])),
         open=bool(header["open"]),
         allow_unstable=True,  # whether h is stable was asked, or not to be asked, when the run began
+        advice=None if header.get("advice") is None else Advice.from_record(header["advice"]),
     )
 
 

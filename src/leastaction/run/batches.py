@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import steppers
 from leastaction.backends.fused.rk4 import rk4_program
+from leastaction.backends.rows import Row
 from leastaction.backends.status import (
     BRANCH_ENDS,
     GOING_WELL,
@@ -147,9 +148,14 @@ def _eventful(plan: Plan, events: Watch, start: Start, at: Any) -> Stepper:
     if isinstance(system, Lagrangian) and isinstance(method, Galerkin) and not isinstance(reals, Digits):
         return WatchedGalerkin(system, method, start, plan.row, events)
 
-    def make(t: Any, q: NDArray[Any], p: NDArray[Any], h: Any) -> Stepper:
-        v = at.velocity(q, p, t, start.params)
-        return steppers.stepper(system, method, Start(t, q, p, v, h, start.params, start.inputs), at=at)
+    def make(t: Any, q: NDArray[Any], p: NDArray[Any], h: Any, *, number: int = 0, varied: int = 0) -> Stepper:
+        at_start = q is start.q and p is start.p  # whose velocity may have been given
+        v = start.v if at_start else at.velocity(q, p, t + number * h, start.params, start.inputs)
+        row = Row.whole(system.n, varied)
+        made: Any = steppers.stepper(system, method, Start(t, q, p, v, h, start.params, start.inputs), row, at)
+        if number:
+            made.count_from(number)
+        return cast("Stepper", made)
 
     return WatchedStates(make, at, reals, start, plan.row, events)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction import events as happening
+from leastaction.advice import Advice
 from leastaction.backends.rows import Row
 from leastaction.inputs import Inputs
 from leastaction.lagrangian import Lagrangian
@@ -42,6 +43,7 @@ class Plan:
     until    a time that was asked for, and the steps to it
     open     whether an event, that time, ends the run, and how many steps there will be is not known
     allow_unstable   whether h may be unstable on a linear system
+    advice   how method and h were chosen, if they were
     """
 
     system: System
@@ -58,6 +60,7 @@ class Plan:
     until: tuple[Any, int] | None = None
     open: bool = False
     allow_unstable: bool = False
+    advice: Advice | None = None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -110,6 +113,7 @@ def plan_run(
     inputs: Mapping[str, Any] | None = None,
     pace: Any = None,
     most: int | None = None,
+    advice: Advice | None = None,
     many: bool = False,
 ) -> tuple[Plan, Starts]:
     """What was asked for, by `la.integrate` or `la.ensemble`, checked; and where the trajectories begin.
@@ -139,7 +143,7 @@ def plan_run(
         asked = number("h", h, arithmetic)
         count, h = count_steps(asked, steps, t_end, t0)
         if pace is not None:
-            check_pace(method_named(method), reduce, events, t_end, many)
+            check_pace(method_named(method), reduce)
         plan = Plan(
             system=system,
             method=_method(system, method, branch, bool(events)),
@@ -154,6 +158,7 @@ def plan_run(
             many=many,
             until=None if t_end is None else (t_end, count),
             allow_unstable=allow_unstable,
+            advice=advice,
         )
         driven = given_inputs(inputs, system, plan.method, arithmetic, t0, h, count, many)
         check_driven(plan, driven)
@@ -175,7 +180,7 @@ def _as_needed(system: Sum, method: Method, written_out: bool) -> Sum | Lagrangi
     return system.expanded() if written_out or not isinstance(method, Galerkin) else system
 
 
-def check_pace(method: Method, reduce: Any, events: Any, t_end: Any, many: bool) -> None:
+def check_pace(method: Method, reduce: Any) -> None:
     """Refuse what a pace does not go with."""
     if isinstance(method, Composition):
         raise ValueError(
@@ -188,15 +193,7 @@ def check_pace(method: Method, reduce: Any, events: Any, t_end: Any, many: bool)
         )
     if reduce:
         raise ValueError(
-            "reduce= looks at steps of equal time; with pace= compute it from the stored states, or ask la.integrate "
-            "for events="
-        )
-    if many and events:
-        raise ValueError("with pace= events= are for la.integrate: run the trajectories one by one")
-    if many and t_end is not None:
-        raise ValueError(
-            "with pace= every trajectory of an ensemble has steps of its own, and comes to t_end after another number "
-            "of them: give steps=, or run the trajectories one by one with la.integrate"
+            "reduce= looks at steps of equal time; with pace= compute it from the stored states, or ask for events="
         )
 
 
@@ -254,12 +251,12 @@ def check_events(plan: Plan) -> None:
         raise ValueError("la.Impact where constraints hold is for Lagrangians that are quadratic in the velocities")
     if not plan.row.varied:
         return
-    if not (isinstance(system, Lagrangian) and isinstance(plan.method, Galerkin)) or isinstance(plan.reals, Digits):
+    if plan.events.impacts and system.linear:
         raise ValueError(
-            "tangent= with events= is for members of the Galerkin family on a Lagrangian in float64: leave out one of "
-            "them, or digits="
+            "tangent= through impacts needs derivatives by the lengths of steps, which those of a Quadratic system, "
+            "matrices for one h, do not have: write it as la.Lagrangian(lambda q, v: (v @ M @ v - q @ K @ q) / 2, n=…)"
         )
-    if plan.events.impacts and system.mass_varies_with_velocity:
+    if plan.events.impacts and isinstance(system, Lagrangian) and system.mass_varies_with_velocity:
         raise ValueError("tangent= through impacts is for Lagrangians that are quadratic in the velocities")
 
 

@@ -15,7 +15,7 @@ from leastaction.events import Watch
 from leastaction.inputs import Inputs
 from leastaction.lagrangian import Lagrangian, check_start
 from leastaction.numbers.rounding import Digits, Reals, all_finite
-from leastaction.pace import Paced
+from leastaction.pace import STIFFNESS, Paced
 from leastaction.projection import check_starts
 from leastaction.run.standing import Status
 from leastaction.systems import System
@@ -112,11 +112,11 @@ def _in_float64(
 
 
 def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, many: bool) -> Starts:
-    """The same starts of a paced system: behind q the energy, behind p the time."""
+    """The same starts of a paced system: behind q and p energy and time, or time and −energy."""
     one, params = reals.array(np.ones(len(starts))), starts.params
+    q, p, v, w = (np.asarray(x).astype(float) for x in (starts.q, starts.p, starts.v, params))
     if system.automatic:
-        q, p, v, w = (np.asarray(x).astype(float) for x in (starts.q, starts.p, starts.v, params))
-        own = system.own(q, p, v, _accelerations(system.of, t0, q, v, w), w)
+        own = system.own(float(t0), q, p, v, _accelerations(system.of, t0, q, v, w), w)
         bad = np.flatnonzero(~(np.isfinite(own) & (own > 0)).all(axis=1) & (starts.status == Status.COMPLETE))
         if len(bad):
             raise ValueError(
@@ -129,10 +129,10 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, many: bool
 
         sigma = np.full(len(starts), reals.array(np.nan)[()])
         for i in np.flatnonzero(starts.status == Status.COMPLETE):
-            row = np.concatenate([one[:1] * 0, starts.q[i], starts.q[i] * 0])[None]
+            row = np.concatenate([one[:1] * t0, starts.q[i], starts.q[i] * 0])[None]
             sigma[i] = evaluated(system.sigma, row, params[i], reals)[0, 0]
     else:
-        sigma = system.paces(starts.q, params)
+        sigma = system.paces(np.full(len(starts), t0), starts.q, params)
     good = np.array([bool(x > 0) and all_finite(np.array(x)) for x in sigma])
     bad = np.flatnonzero(~good & (starts.status == Status.COMPLETE))
     if len(bad):
@@ -141,14 +141,32 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, many: bool
             f"the pace must be a positive number everywhere; at the start{f' of trajectory {i}' if many else ''}, q = "
             f"{starts.q[i]}, it is σ = {float(sigma[i]):g}"
         )
-    clock = one * t0
+    clock, energy = one * t0, _energies(system.of, reals, starts, t0, many)
+    speeds, rest = starts.v * sigma[:, None], clock / 2**system.bits
+    if system.clock == "q":
+        stiff = reals.array(_stiffness(system, float(t0), q, p, v, w) * np.asarray(sigma).astype(float))
+        clock, energy, rest, params = -energy, clock, sigma, np.column_stack([params, stiff])
     return Starts(
-        np.column_stack([starts.q, _energies(system.of, reals, starts, t0, many)]),
+        np.column_stack([starts.q, energy]),
         np.column_stack([starts.p, clock]),
-        np.column_stack([starts.v * sigma[:, None], clock / 2**system.bits]),
+        np.column_stack([speeds, rest]),
         params,
         starts.status,
     )
+
+
+def _stiffness(system: Paced, t0: float, q: Any, p: Any, v: Any, params: Any) -> NDArray[np.float64]:
+    """C/σ of each trajectory: some energies as large as its motion begins with, or will have soon; else those of |p·v|;
+    else one.
+    """
+    if system.of.m:
+        W = np.zeros(len(q))
+    else:
+        with np.errstate(all="ignore"):
+            W = system.own(t0, q, p, v, _accelerations(system.of, t0, q, v, params), params)[:, 1]
+    kinetic = np.abs(np.einsum("bi,bi->b", p, v))
+    W = np.where(np.isfinite(W) & (W > 0), W, kinetic)
+    return STIFFNESS * np.where(np.isfinite(W) & (W > 0), W, 1.0)
 
 
 def _accelerations(system: Lagrangian, t0: Any, q: Any, v: Any, params: Any) -> NDArray[np.float64]:

@@ -47,7 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.methods import Galerkin
-from leastaction.program import Program
+from leastaction.program import Builder, Program
 from leastaction.quadrature import FLOAT64_DIGITS, lagrange_basis, lobatto, rounded
 
 Array = NDArray[Any]
@@ -100,11 +100,22 @@ class Term:
     program   of the blocks t, q, v, multipliers, params, inputs those it needs ↦ of f, m, g those it has
     slopes    the same and behind it its derivatives, block f_q row by row ∂f_j/∂q_k; those that are zero are left out
     at        the method's quadrature "nodes", or the "controls" d_0 … d_s with the weights of their Lobatto rule
+    rest      (t, q, v, params) ↦ velocities from which that of a momentum is looked for; at rest unless told
     """
 
     program: Program
     slopes: Program
     at: Literal["nodes", "controls"] = "nodes"
+    rest: Program | None = None
+
+
+def with_rest(point: Program, rest: Program | None) -> Program:
+    """What a Program of (t, q, v, params) gives, and behind it the velocities of `rest`, if there are any."""
+    if rest is None:
+        return point
+    B = Builder(point.inputs)
+    given = {name: B.input(name) for name, _ in point.inputs}
+    return B.build(**B.inline(point, **given), **B.inline(rest, **given))
 
 
 @dataclass(frozen=True, eq=False)

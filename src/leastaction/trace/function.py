@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import linecache
 import numbers
 import reprlib
-import threading
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,6 +19,7 @@ from leastaction.numbers.notation import exact
 from leastaction.program import Program, finite
 from leastaction.trace.algebra import Algebra
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift
+from leastaction.trace.seen import numpy_seen
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def trace(
     positional = ("t", *role.reads) if time else role.reads
     arguments = blocks | {"t": blocks["t"][0]}
     _check_signature(fn, positional, tuple(values), role)
-    with _tracing(builder):
+    with active(builder), numpy_seen():
         try:
             result = fn(*(arguments[name] for name in positional), **values)
             return builder.build(**{role.block: _results(builder, result, role)})
@@ -121,45 +119,6 @@ def _array(builder: Algebra, name: str) -> Array:
     block = np.empty(len(values), dtype=object)
     block[:] = [Scalar(builder, k) for k in values]
     return block.view(Array)
-
-
-_patch = threading.RLock()
-
-
-@contextmanager
-def _tracing(builder: Algebra) -> Iterator[None]:
-    """Make `builder` the active one.
-
-    np.array and np.asarray ask nobody what a list holds. While a function is traced they are replaced by versions that
-    differ in one thing: in the thread that traces, the result is an Array if it holds traced values. In every other
-    thread they call the originals and do nothing else.
-    """
-    with _patch, active(builder):
-        originals = {name: getattr(np, name) for name in ("array", "asarray")}
-        for name, original in originals.items():
-            setattr(np, name, _noticing(original))
-        try:
-            yield
-        finally:
-            for name, original in originals.items():
-                setattr(np, name, original)
-
-
-def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def build(*args: Any, **kwargs: Any) -> Any:
-        if ACTIVE.get() is None:
-            return original(*args, **kwargs)
-        try:
-            result = original(*args, **kwargs)
-        except TraceError:
-            # dtype=float on traced values, which stand for floats already
-            result = original(*args[:1], **{**kwargs, "dtype": object})
-        if result.dtype == object and any(isinstance(entry, Scalar) for entry in result.flat):
-            return result.view(Array)
-        return result
-
-    return build
 
 
 def _check_signature(fn: Callable[..., Any], positional: tuple[str, ...], names: tuple[str, ...], role: Role) -> None:
@@ -236,6 +195,6 @@ def _explain(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...
             f"\n(q and v have n = {n} entries" + "".join(f", {p} has shape {s}" for p, s in params.items() if s) + ")"
         )
     elif isinstance(error, TypeError) and "dtype('O')" in what:
-        # `from numpy import array` took the original before it could be replaced
+        # `from numpy import array` took the original before the trace
         note = "\n(an array of traced values was made by other means than np.array: write np.array, with the np.)"
     return f"{place}{what}{note}"

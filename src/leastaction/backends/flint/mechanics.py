@@ -41,6 +41,8 @@ class Mechanics:
             )
             second = system.hessian
             self._legendre = function(second, [*second.output("Lv"), *second.output("Lvv")], values)
+            rest = system.rest
+            self._rest = None if rest is None else function(rest, rest.output("rest"), values)
             force = system.force
             self._external = None if force is None else function(force, force.output("F"), values)
             self._value = function(system.program, system.program.output("L"), values)
@@ -107,7 +109,8 @@ class Mechanics:
         return rows[0] if np.ndim(q) == 1 else np.array(rows)
 
     def _velocity(self, t: Any, q: list[Any], p: list[Any]) -> list[Any]:
-        v = self.invert(t, q, p, [flint.arb(0)] * self.n)
+        still = [flint.arb(0)] * self.n
+        v = self.invert(t, q, p, still if self._rest is None else [x.mid() for x in self._rest(t, *q, *still)])
         if v is None:  # as where L_vv is singular at rest
             v = self.invert(t, q, p, p)
         if v is None:

@@ -145,10 +145,15 @@ class RK4Tangent(RK4Stepper):
             self._second = _Blocks(system.sensitive_node, given, self.n)
             if self.form == "lagrange":  # m_v da = g_q dq + g_v dv + g_w dw + g_t dt
                 self._acceleration = _Blocks(system.acceleration_slopes, given, self.n)
+        self.count_from(0)
+
+    def count_from(self, step: int) -> None:
+        super().count_from(step)
+        with flint_bits(self.bits):
             D = _start(2 * self.n, self._C)
             if self.form == "lagrange":
                 D = self._to_velocities(D)
-            self._y = self._y + _columns(D)
+            self._y = self._y[: 2 * self.n] + _columns(D)
 
     def now(self) -> Balls:
         D = self._matrix(self._y)
@@ -174,8 +179,8 @@ class RK4Tangent(RK4Stepper):
         return solve_matrix(at["m_v"], dp - at["m_q"] * dq - outer)
 
     def _to_velocities(self, D: Any) -> Any:
-        at = self._second(self._t, self._y[: self.n], self._v, self._u)
-        return _stacked(_halves(D)[0], self._dv(at, D, flint.arb(0)))
+        at = self._second(self._time(self.done), self._y[: self.n], self._v, self._u)
+        return _stacked(_halves(D)[0], self._dv(at, D, flint.arb(self.done)))
 
     def _to_momenta(self, D: Any) -> Any:
         n, (dq, dv) = self.n, _halves(D)

@@ -33,17 +33,16 @@ def advance(
     one: Iteration | None,
     mass: Mass | None,
     energy: bool,
-    alone: bool = False,
 ) -> Program:
     """From a step that is solved to the next; t is already that of its end. The next begins with chords where there is
-    a mass for them, else with Newton. A trajectory that is alone is alive.
+    a mass for them, else with Newton.
     """
     x = {name: B.values(name) for name, _ in B.inputs}
     n, s = step.n, step.s
     (ok,), (h,) = x["alive"], x["h"]
 
     def where_ok(values: Sequence[Any], name: str) -> list[Any]:
-        return list(values) if alone else [ok.where(new, old) for new, old in zip(values, x[name], strict=True)]
+        return [ok.where(new, old) for new, old in zip(values, x[name], strict=True)]
 
     z = unknowns(step, rows, x["z"])
     ends = [rows.number(row, s - 1) for row in z]

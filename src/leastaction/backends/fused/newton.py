@@ -60,10 +60,8 @@ def iteration(step: Step) -> Iteration:
     return Iteration(before, first, first.select("right", "impulse"), pattern, constants)
 
 
-def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool, alone: bool = False) -> Program:
-    """An iteration with a new Jacobian, or with the last one, of the trajectories that want one; a trajectory that is
-    alone does.
-    """
+def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
+    """An iteration with a new Jacobian, or with the last one, of the trajectories that want one."""
     B = Builder(blocks)
     x = {name: B.input(name) for name, _ in blocks}
     program = one.first if fresh else one.again
@@ -94,14 +92,12 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool, alone: bool 
         "kept": [~ended & keep],
         "trouble": [ended & ~good],
     }
-    changed = {name: indices(values, B) for name, values in after.items()}
-    if not alone:
-        active = x["fresh" if fresh else "kept"][0]
-        changed = {
-            name: [B.select(active, k, old) for k, old in zip(values, x[name], strict=True)]
-            for name, values in changed.items()
-        }
-    return B.build(**kept, **changed)
+    active = x["fresh" if fresh else "kept"][0]
+    chosen = {
+        name: [B.select(active, k, old) for k, old in zip(indices(values, B), x[name], strict=True)]
+        for name, values in after.items()
+    }
+    return B.build(**kept, **chosen)
 
 
 def coordinates(step: Step) -> list[list[int]]:

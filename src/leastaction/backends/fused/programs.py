@@ -45,8 +45,8 @@ class StepPrograms:
 
 
 def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, soft: bool = True) -> StepPrograms | None:
-    """The kernels for trajectories side by side (`soft`), or for one alone: Newton's iteration if it is short enough,
-    and for several chords where they pay. None if either would be too long.
+    """The kernels for trajectories side by side, or for one alone: Newton's iteration if it is short enough, and if
+    wanted (`soft`) chords where they pay. None if either would be too long.
 
     Wanted may be the range of the energy.
     """
@@ -82,11 +82,9 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
             blocks = whole
             kernels = _chords(step, mass, lambda: _one_by_one(step, blocks), min(chords, MOST_CHORDS))
     rows, B = _one_by_one(step, blocks)
-    kernels["advance"] = advance(system, step, rows, B, one, mass if kernels else None, energy, not soft)
+    kernels["advance"] = advance(system, step, rows, B, one, mass if kernels else None, energy)
     if one is not None:
-        kernels |= {
-            name: newton(step, one, blocks, fresh, not soft) for name, fresh in (("fresh", True), ("kept", False))
-        }
+        kernels |= {"fresh": newton(step, one, blocks, True), "kept": newton(step, one, blocks, False)}
     if step.end is not None:
         kernels["settle"] = settling(step, blocks)
     return StepPrograms(kernels, min(chords, MOST_CHORDS))
@@ -128,7 +126,7 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
 
     newtons = newton_work(step, lanes) / work(_chord(step, mass, builder(), 1))
     ahead, B = builder()
-    onward = advance(system, step, ahead, B, None, mass, False, True)
+    onward = advance(system, step, ahead, B, None, mass, False)
     chords = max(1, min(MOST_CHORDS, int(2 * newtons)))
     return StepPrograms({"advance": onward, **_chords(step, mass, builder, chords)}, chords, rows)
 

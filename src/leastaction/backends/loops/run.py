@@ -17,6 +17,21 @@ from leastaction.backends.layout import (
     STEPS,
 )
 from leastaction.backends.loops.explicit import add_exactly, come_back, keep, leap
+from leastaction.backends.loops.increments import (
+    ALIKE,
+    DOUBT,
+    ENDED,
+    GOOD,
+    KEEP,
+    LEFT,
+    REACHING,
+    SOLVED,
+    begin,
+    level,
+    put,
+    still,
+)
+from leastaction.backends.loops.increments import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.machine import (
     W,
     add,
@@ -37,29 +52,11 @@ from leastaction.backends.loops.machine import (
     store,
     where,
 )
-from leastaction.backends.loops.solver import (
-    ALIKE,
-    DOUBT,
-    ENDED,
-    GOOD,
-    KEEP,
-    LEFT,
-    QUIET,
-    REACHING,
-    SOLVED,
-    alone,
-    begin,
-    chord,
-    level,
-    prepare,
-    put,
-    set_mass,
-    still,
-    swift_begin,
-    swift_impulse,
-)
-from leastaction.backends.loops.solver import ITERATIONS as SEEN_ITERATIONS
-from leastaction.backends.loops.sweep import lanewise, read_solver, set_given, set_inputs, set_times
+from leastaction.backends.loops.mass_chords import chord, set_mass
+from leastaction.backends.loops.noise import QUIET
+from leastaction.backends.loops.solver import alone
+from leastaction.backends.loops.sweep import lanewise, prepare, read_solver, set_given, set_inputs, set_times
+from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
 from leastaction.backends.loops.tangent import carry, input_place, take_lane
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.verdict import FORGETTING, GOING, REACH, TINY
@@ -173,8 +170,6 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             _write(A, X, A.alive, 0, 0.0)
             counts[lane * COUNTS + STEPS] -= 1
             counts[lane * COUNTS + STATUS] = SINGULAR
-        if L == 1 and alive[0] == 0.0:
-            return
         for i in range(T):
             X[A.t * T + i] = begin + (k + 1) * period
         if explicit:

@@ -223,3 +223,20 @@ def jacobian(S, I, D, first):
                 line = at(S.G, row * S.lead + column * s)
                 for m in range(s):
                     line[m] = block[s * s + m]
+
+
+@native
+def prepare(S, I, D, h, products):
+    """The coefficients for the step h, where they are not there yet."""
+    if S.h[0] != h:
+        set_step(S, I, D, S.terms, h)
+        if S.soft != S.terms:
+            set_step(S, I, D, S.soft, h)
+        for v in range(S.s):
+            for c in range(S.width * W):
+                m = c if S.across == 1 else c // W
+                S.T[v * S.width * W + c] = -h * S.inverse[v * S.s + m] if m < S.s else 0.0
+        S.h[0] = h
+    if products and S.K_h[0] != h:
+        set_products(S, I, D, S.terms)
+        S.K_h[0] = h

@@ -17,10 +17,10 @@ from __future__ import annotations
 from leastaction.backends.loops.constraints import linearise, settle_along
 from leastaction.backends.loops.elimination import factor, solve
 from leastaction.backends.loops.machine import W, add, at, fma, load, native, splat, store
-from leastaction.backends.loops.solver import prepare
 from leastaction.backends.loops.sweep import (
     TERM_SIZE,
     jacobian,
+    prepare,
     read_term,
     scatter_values,
     set_given,

@@ -1,8 +1,9 @@
-# From a bare clone: `make reproduce` does the project's main job, `make test` tests it. Both set up .venv first.
+# From a bare clone: `make reproduce` does the project's main job, `make test` tests it, `make docs` builds the site. All set
+# up .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup browser reproduce test test-all lint bench clean
+.PHONY: setup browser reproduce test test-all lint docs bench clean
 
 setup: .venv/ready
 
@@ -36,6 +37,11 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The site, in build/site. A broken link, a broken reference and a script of the gallery that fails are errors.
+docs: setup
+	$(BIN)/python -m sphinx -W --keep-going -n $(ARGS) docs build/site
+	@echo "open build/site/index.html"
+
 bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/core.py
@@ -46,4 +52,4 @@ bench: setup
 	$(BIN)/python benchmarks/viewer.py
 
 clean:
-	rm -rf .venv report
+	rm -rf .venv report build docs/generated docs/gallery docs/reference/api docs/reference/*.rst docs/_static/made

@@ -82,12 +82,34 @@ class Growth:
 class Advice:
     """What was chosen for a run, and what it was chosen from.
 
-    options   all that was measured, the cheapest first; `why` tells why one was left
-    chosen    the cheapest that keeps tol, or the most accurate, if none does
-    growth    of errors
-    size      of the motion: the largest range of a coordinate
-    reached   after the run: its estimated error
-    notes     what there is to say, such as how long a tolerance can be kept
+    Attributes
+    ----------
+    options : tuple of Option
+        All ways to run that were measured, the cheapest first: method, h, pace, error, seconds, steps, and why it was
+        not taken.
+    chosen : Option
+        The cheapest option that keeps `tol`, or the most accurate one if none does.
+    growth : Growth
+        How errors grow until the end of the run.
+    size : float
+        The size of the motion: the largest range of a coordinate.
+    reached : float or None
+        After the run, its estimated error.
+    notes : tuple of str
+        Remarks, such as how long a tolerance can be kept.
+
+    Methods
+    -------
+    plot(ax)
+        Draw work against precision.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> advice = la.integrate(pendulum, q0=[1.0], v0=[0.0], t_end=2, tol=1e-6).advice
+    >>> advice.tol, advice.reached < advice.tol
+    (1e-06, True)
     """
 
     system: str
@@ -120,7 +142,17 @@ class Advice:
         return "\n".join([head, *lines, *told])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Work against precision: the seconds and the error of every option, log–log, with the tolerance."""
+        """Draw the seconds and the error of every option, log–log, with the tolerance as a line.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         if ax is None:
             import matplotlib.pyplot as plt
 

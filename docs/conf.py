@@ -22,6 +22,7 @@ extensions = [
     "numpydoc",
     "sphinx_design",
     "sphinx_copybutton",
+    "matplotlib.sphinxext.plot_directive",
     "_extensions.generated",  # tables, catalogue, reference and the moving picture: from code
     "_extensions.mathml",  # equations without a script, so without a network
     "_extensions.names",  # `la.integrate` in a docstring becomes a link
@@ -41,6 +42,13 @@ autodoc_member_order = "bysource"
 add_module_names = False
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+
+# Pictures of pages, drawn when the site is built.
+plot_formats = [("png", 130)]
+plot_html_show_formats = plot_html_show_source_link = False
 
 # The gallery: scripts of gallery/, run in turn.
 if any((ROOT / "gallery").glob("*.py")):

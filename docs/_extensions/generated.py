@@ -197,6 +197,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "methods": methods,
     "problems": problems,
     "papers": papers,
+    "peers": peers,
     "command_line": command_line,
 }
 

@@ -35,17 +35,30 @@ class Name(SphinxRole):
     """Code that may be a link."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        code = nodes.literal(self.rawtext, self.text, classes=["xref", "py"])
-        match = NAME.match(self.text)
-        if match is None:
-            return [nodes.literal(self.rawtext, self.text)], []
-        target = OWNERS[match[1]] + match[2].rstrip(".")
-        where = {"refdomain": "py", "reftype": "obj", "reftarget": target, "optional": True}
-        return [pending_xref(self.rawtext, code, **where)], []
+        code = nodes.literal(self.rawtext, self.text)
+        return [reference_to(self.text, code) or code], []
+
+
+def reference_to(text: str, code: nodes.literal) -> pending_xref | None:
+    """A link to the public name with which a text begins, if it begins with one."""
+    match = NAME.match(text)
+    if match is None:
+        return None
+    target = OWNERS[match[1]] + match[2].rstrip(".")
+    return pending_xref(text, code, refdomain="py", reftype="obj", reftarget=target, optional=True)
+
+
+def link_code(app: Sphinx, doctree: nodes.document) -> None:
+    """Code in the text of a Markdown page is a link where it is a public name, as in docstrings."""
+    for code in list(doctree.findall(nodes.literal)):
+        if not isinstance(code.parent, pending_xref | nodes.reference | nodes.title) and "xref" not in code["classes"]:
+            link = reference_to(code.astext(), code.deepcopy())
+            if link is not None:
+                code.parent.replace(code, link)
 
 
 def leave_as_code(app: Sphinx, env: Any, node: pending_xref, inner: nodes.Element) -> nodes.Node | None:
-    return nodes.literal(inner.astext(), inner.astext()) if node.get("optional") else None
+    return inner if node.get("optional") else None
 
 
 def mend(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -70,6 +83,7 @@ def hide_constructor(
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_role("name", Name())
+    app.connect("doctree-read", link_code)
     app.connect("missing-reference", leave_as_code)
     app.connect("autodoc-process-docstring", drop_methods, priority=100)  # before numpydoc
     app.connect("autodoc-process-docstring", mend, priority=900)  # after numpydoc

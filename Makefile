@@ -3,14 +3,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup browser reproduce test test-all lint docs bench clean
+.PHONY: setup browser reproduce test test-all lint docs bench release-check clean
 
-setup: .venv/ready
+setup: .venv/ready .venv/loops
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable . --group dev
+	touch $@
+
+# The native loops, compiled once, so that nobody waits for them at a first run.
+.venv/loops: .venv/ready $(wildcard src/leastaction/backends/*.py src/leastaction/backends/loops/*.py src/leastaction/step/*.py)
+	$(BIN)/python -m leastaction.backends.build
 	touch $@
 
 reproduce: setup
@@ -51,5 +56,11 @@ bench: setup
 	$(BIN)/python benchmarks/choices.py
 	$(BIN)/python benchmarks/viewer.py
 
+# Wheel and sdist: built, looked at, installed without extras into an empty environment for every Python found, and tried.
+release-check: setup
+	$(BIN)/python -m pip install --quiet --group release
+	$(BIN)/python release/check.py $(ARGS)
+
 clean:
-	rm -rf .venv report build docs/generated docs/gallery docs/reference/api docs/reference/*.rst docs/_static/made
+	rm -rf .venv report dist build src/leastaction/backends/machine_code
+	rm -rf docs/generated docs/gallery docs/reference/api docs/reference/*.rst docs/_static/made

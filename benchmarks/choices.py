@@ -85,11 +85,9 @@ def effort() -> None:
     for passes, selection in ((2, 2), (0, 2), (0, 0)):
         clock = time.perf_counter()
         with mock.patch.object(kernel.cache, "load", lambda name: None):
-            address = kernel.compile_ir(
-                lambda: lowered.text, "kernel", f"{time.time()}", kernel.Effort(passes, selection)
-            )
+            code = kernel._linked(lambda: lowered.text, "kernel", f"{time.time()}", kernel.Effort(passes, selection))
         seconds = time.perf_counter() - clock
-        run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(address)
+        run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(code["kernel"])
         x, y, w = np.full(10, 1e-3), np.zeros(program.output_size), np.zeros(lowered.work + 1)
         best = np.inf
         for _ in range(300):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import leastaction as la
+from leastaction.backends import built
 
 HERE = Path(__file__).parent
 START = {"q0": [np.pi / 4, np.pi / 3], "v0": [0.0, 0.0], "h": 0.01}
@@ -247,35 +249,46 @@ def startup_child() -> None:
 
 
 def startup(repeats: int) -> None:
-    """Import, and a first trajectory of 1,000 steps in a new process, whole."""
+    """Import, and a first trajectory of 1,000 steps in a new process, whole, in processor time."""
+    with tempfile.TemporaryDirectory() as bytecode:
+        rest = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
-    def process(*arguments: str, cache: str) -> Callable[[], float]:
-        def run() -> float:
-            clock = time.perf_counter()
-            subprocess.run(
-                [sys.executable, *arguments],
-                check=True,
-                capture_output=True,
-                env={**os.environ, "LEASTACTION_CACHE": cache},
+        def process(*arguments: str, cache: str) -> Callable[[], float]:
+            environment = {**rest, "PYTHONPYCACHEPREFIX": bytecode, "LEASTACTION_CACHE": cache}
+
+            def run() -> float:
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=environment)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+            return run
+
+        def emptied(*arguments: str) -> Callable[[], float]:
+            def run() -> float:
+                with tempfile.TemporaryDirectory() as cold:
+                    return process(*arguments, cache=cold)()
+
+            return run
+
+        with tempfile.TemporaryDirectory() as warm:
+            process(__file__, "--startup", cache=warm)()
+            times = best(
+                repeats,
+                **{
+                    "python alone": process("-c", "pass", cache=warm),
+                    "import numpy": process("-c", "import numpy", cache=warm),
+                    "import leastaction": process("-c", "import leastaction", cache=warm),
+                    "first 1,000 steps, warm cache": process(__file__, "--startup", cache=warm),
+                    "first 1,000 steps, empty cache": emptied(__file__, "--startup"),
+                },
             )
-            return time.perf_counter() - clock
-
-        return run
-
-    with tempfile.TemporaryDirectory() as warm:
-        child("--startup", cache=warm)
-        times = best(
-            repeats,
-            **{
-                "python alone": process("-c", "pass", cache=warm),
-                "import numpy": process("-c", "import numpy", cache=warm),
-                "import leastaction": process("-c", "import leastaction", cache=warm),
-                "first 1,000 steps, warm cache": process(__file__, "--startup", cache=warm),
-            },
-        )
-    with tempfile.TemporaryDirectory() as cold:
-        times["first 1,000 steps, empty cache"] = process(__file__, "--startup", cache=cold)()
-    table("Start-up, seconds, whole processes", ["what", "s"], [[name, f"{t:.2f}"] for name, t in times.items()])
+            times["the same, loops not built either"] = emptied(__file__, "--startup", "--translate")()
+    table(
+        "Start-up, seconds of processor time, whole processes",
+        ["what", "s"],
+        [[name, f"{t:.2f}"] for name, t in times.items()],
+    )
 
 
 def main() -> None:
@@ -283,10 +296,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     parser.add_argument("--chain", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--startup", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--translate", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.chain:
         chain_child(options.chain)
     elif options.startup:
+        if options.translate:
+            built.find = lambda name, key: None
         startup_child()
     else:
         repeats = 3 if options.quick else 9

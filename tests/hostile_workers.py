@@ -54,7 +54,34 @@ STORED_RUNS = (
     "final",
     "linear ensemble",
     "digits ensemble",
+    "constraints",
+    "constraints lanes",
+    "paced",
+    "paced lanes",
+    "sums",
+    "composed",
+    "varied",
+    "impacts lanes",
 )
+
+
+def spring(q, v):
+    stretch = q[1] - q[0]
+    return -0.5 * stretch**2 - 0.25 * stretch**4
+
+
+def masses_and_springs(n):
+    """A chain as a sum over tables."""
+    masses = la.Term(lambda q, v, m: 0.5 * m * v[0] ** 2, over=np.arange(n), params={"m": np.linspace(1.0, 2.0, n)})
+    pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    return la.Lagrangian.sum([masses, la.Term(spring, over=pairs)], n=n)
+
+
+def rod():
+    """A pendulum in the plane, its rod a constraint."""
+    return la.Lagrangian(
+        lambda q, v: 0.5 * (v @ v) - 9.81 * q[1], n=2, params={"l": 1.0}, constraints=lambda q, l: (q @ q - l**2) / 2
+    )
 
 
 def stored_run(kind, file):
@@ -86,6 +113,34 @@ def stored_run(kind, file):
     elif kind == "forced":
         damped = la.Lagrangian(pendulum, n=1, params={"k": 9.81}, force=lambda t, q, v: np.cos(t) - 0.1 * v)
         la.integrate(damped, "P4N4Q8Gau", [1.0], [0.0], h=0.02, steps=200_000, every=7, store=file)
+    elif kind in ("constraints", "constraints lanes"):
+        begin = {"q0": [1.0, 0.0], "p0": [0.0, 0.3], "h": 0.02, "store": file, "every": 7}
+        if kind == "constraints":
+            la.integrate(rod(), "P4N4Q8Gau", **begin, steps=100_000)
+        else:
+            pushed = {"p0": np.stack([np.zeros(12), np.linspace(0.1, 0.9, 12)], axis=1)}
+            la.ensemble(rod(), "simpson", **begin | pushed, steps=30_000, threads=2)
+    elif kind == "paced":
+        line = {"line": la.Event(lambda q, p: q[1], most=20)}
+        begin = {"q0": [0.1, 0.0], "p0": [0.0, 4.2], "h": 0.05, "store": file}
+        la.integrate(system, "P4N4Q8Gau", **begin, t_end=5_000.0, every=7, pace=lambda q: np.sqrt(q @ q), events=line)
+    elif kind == "paced lanes":
+        begin = {"q0": np.linspace([0.1, 0.0], [0.5, 0.0], 12), "p0": [0.0, 1.9], "h": 0.05, "store": file}
+        la.ensemble(system, "simpson", **begin, steps=30_000, every=9, threads=2, pace=lambda q: np.sqrt(q @ q))
+    elif kind == "sums":
+        begin = {"q0": np.sin(np.arange(500.0)), "p0": np.zeros(500), "h": 0.02, "store": file}
+        la.integrate(masses_and_springs(500), "simpson", **begin, steps=10_000, every=70)
+    elif kind == "composed":
+        la.integrate(system, la.compose("verlet", "yoshida6"), **start, steps=50_000, every=7)
+    elif kind == "varied":
+        K = np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 2.0]])
+        each = np.linspace(0.5, 2.0, 8)[:, None, None] * K
+        begin = {"q0": np.ones(3), "p0": np.zeros(3), "h": 0.02, "store": file}
+        la.ensemble(la.Quadratic(np.ones(3), K), "simpson", **begin, steps=100_000, every=20, params={"K": each})
+    elif kind == "impacts lanes":
+        ball = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 9.81 * q[0], n=1)
+        begin = {"q0": np.linspace([1.0], [2.0], 6), "p0": [0.0], "h": 0.02, "store": file, "threads": 1}
+        la.ensemble(ball, "simpson", **begin, steps=10_000, every=7, events={"floor": la.Impact(lambda q: q[0])})
     elif kind in ("linear", "linear ensemble"):
         K = np.diag([2.0] * 30) - np.diag([1.0] * 29, 1) - np.diag([1.0] * 29, -1)
         chain = la.Quadratic(np.ones(30), K)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import warnings
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import leastaction as la
+from leastaction.linear.dispersion import excited, turn
+from leastaction.oscillator import exact_step
 from seeds import fresh_generator
 
 
@@ -105,14 +108,113 @@ def test_linear_systems_and_stored_runs(tmp_path):
     assert np.abs(stored.q[-1] - pendulum.exact(3.0)[0]).max() < 1e-8 * stored.advice.size
 
 
+@pytest.mark.parametrize("s", [1, 2, 3, 4, 6, 8, 12])
+def test_dispersion_of_the_gauss_members(s):
+    """δ by spherical Bessel functions is that of the exact rational functions of the step, far below rounding, too."""
+    step = exact_step(la.method(f"P{s}N{s}Q{2 * s}Gau"))
+    with mpmath.workdps(80):
+        for x in (0.1, 0.7, 1.9, 4.0, 9.0):
+
+            def value(f, x=x):
+                parts = ([mpmath.mpf(int(c.p)) / int(c.q) for c in g.coeffs()] for g in (f.numerator, f.denominator))
+                top, bottom = (mpmath.polyval(part[::-1], mpmath.mpf(x) ** 2) for part in parts)
+                return top / bottom
+
+            wanted = mpmath.atan2(value(step.a_by_x) * x, value(step.c)) - mpmath.mpf(x)
+            wanted -= 2 * mpmath.pi * mpmath.nint(wanted / (2 * mpmath.pi))
+            assert turn(s, np.array([x]))[0] == pytest.approx(float(wanted), rel=1e-10, abs=1e-50)
+
+
+def chain(n: int) -> sp.csr_array:
+    return sp.diags_array([-np.ones(n - 1), 2 * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1]).tocsr()
+
+
+def test_linear_errors_are_known_before_the_run():
+    """The error predicted is that of the run, mode by mode; a mode that hardly moves may be taken coarsely."""
+    rng = fresh_generator()
+    A = rng.normal(size=(12, 12))
+    system = la.Quadratic(np.diag(rng.uniform(0.5, 2, 12)), A @ A.T)
+    q, p = rng.normal(size=(2, 12))
+    there = excited(system, q, p, 7.0)
+    for s, steps in ((2, 400), (4, 60), (6, 40)):
+        path = la.integrate(system, f"P{s}N{s}Q{2 * s}Gau", q, p, h=7.0 / steps, t_end=7.0)
+        error = np.abs(path.q[-1] - system.exact(q, p, 7.0)[0]).max() / there.size
+        assert 0.05 * there.error(s, steps) < error < 1.01 * there.error(s, steps)
+    stiff = la.Quadratic(np.ones(2), np.array([1.0, 1e12]))
+    slow = la.advise(stiff, [1.0, 0.0], [0.0, 0.0], t_end=10.0, tol=1e-6)
+    assert slow.chosen.steps < 1000 and "exact dispersion of 2 modes" in repr(slow)
+    fast = la.advise(stiff, [1.0, 1e-3], [0.0, 0.0], t_end=10.0, tol=1e-6)
+    assert min(one.steps for one in fast.options) > 10**6
+    back = la.integrate(system, q0=q, p0=p, t0=7.0, t_end=0.0, tol=1e-9)
+    assert error_of(back, system.exact(q, p, -7.0)[0]) <= 1e-9
+
+
+def test_large_linear_systems():
+    """A wave on 20,000 masses, by Lanczos' process on the start, beside the modes of its neighbourhood."""
+    n, part = 20_000, 300
+    system = la.Quadratic(sp.identity(n).tocsr(), chain(n))
+    bump = np.exp(-((np.arange(n) - 80.0) ** 2) / 20)
+    omega2, modes = np.linalg.eigh(chain(part).toarray())
+    omega = np.sqrt(omega2)
+    for q, v in ((bump, 0 * bump), (0 * bump, bump)):
+        at = modes.T @ q[:part] * np.cos(omega * 40) + modes.T @ v[:part] * np.sin(omega * 40) / omega
+        for tol in (1e-3, 1e-8):
+            path = la.integrate(system, q0=q, v0=v, t_end=40.0, tol=tol)
+            assert np.abs(path.q[-1, :200] - (modes @ at)[:200]).max() / path.advice.size <= tol
+            assert path.advice.reached <= tol and "Lanczos" in repr(path.advice)
+    start = {"q0": bump, "v0": 0 * bump, "t_end": 5.0, "tol": 1e-6}
+    damped = la.Quadratic(sp.identity(n).tocsr(), chain(n), C=la.linear.Rayleigh(0.1, 0.01))
+    measured = la.integrate(damped, **start)  # by pilots
+    assert measured.advice.reached <= 1e-6 and "errors grow" in repr(measured.advice)
+
+
+def test_files_keep_the_advice(tmp_path):
+    """Saved, stored, opened, resumed or travelled: a run with what the file says is the same run."""
+    comet = la.problems.get("kepler", eccentricity="0.9")
+    start = {"q0": comet.q0, "p0": comet.p0}
+    path = la.integrate(comet.system, **start, t_end=9.0, tol=1e-7, store=tmp_path / "a.zarr")
+    path.save(tmp_path / "a.npz")
+    for found in (la.open(tmp_path / "a.zarr"), path.in_memory(), la.Path.load(tmp_path / "a.npz")):
+        assert repr(found.advice) == repr(path.advice)
+        assert found.advice.record() == path.advice.record()
+        chosen = found.advice.chosen
+        again = la.integrate(comet.system, chosen.method, **start, h=chosen.h, t_end=9.0, pace=chosen.pace)
+        assert np.array_equal(again.q, np.asarray(path.q))
+    many = la.ensemble(comet.system, q0=[comet.q0] * 3, p0=comet.p0, t_end=2.0, tol=1e-6, store=tmp_path / "b.zarr")
+    assert repr(la.open(tmp_path / "b.zarr").advice) == repr(many.advice)
+    own = la.integrate(comet.system, **start, t_end=1.0, tol=1e-6, pace=lambda q: np.sqrt(q @ q))
+    own.save(tmp_path / "own.npz")
+    assert la.Path.load(tmp_path / "own.npz").advice.chosen.pace == "<lambda>"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"span": [0, 1]}, {"chosen": None}, {"growth": ["x", "0x1p+0"]}, {"notes": "none"}, {"options": [{}]}, {"tol": 1}],
+)
+def test_a_damaged_advice(tmp_path, change):
+    problem = la.problems.get("pendulum")
+    path = la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=1.0, tol=1e-6)
+    record = path.advice.record()
+    with pytest.raises(ValueError):
+        type(path.advice).from_record(record | change)
+
+
 def test_one_advice_for_an_ensemble():
     """Pendulums from small to large swings, whose periods differ: all keep the tolerance."""
     problem, angles = la.problems.get("pendulum"), np.linspace(0.2, 2.8, 9)
     paths = la.ensemble(problem.system, q0=angles[:, None], p0=[0.0], t_end=5.0, tol=1e-8, final_only=True)
+    assert (paths.end_time == 5.0).all()
     for angle, q in zip(angles, paths.q[:, -1], strict=True):
         exact, _ = la.problems.get("pendulum", theta0=float(angle)).exact(5.0)
         assert abs(q - exact) < 1e-8 * 2 * angle
     assert "one advice for 9 trajectories, from 4 of them" in repr(paths.advice)
+    eccentricity = np.linspace(0.8, 0.99, 6)
+    comets = [la.problems.get("kepler", eccentricity=str(e)) for e in eccentricity]
+    given = {"q0": [one.q0 for one in comets], "p0": [one.p0 for one in comets], "t_end": 9.0, "tol": 1e-8}
+    paths = la.ensemble(comets[0].system, **given)
+    assert paths.advice.chosen.pace == "auto" and (paths.end_time == 9.0).all() and paths.advice.reached < 1e-8
+    for comet, q, path in zip(comets, paths.last["q"], paths, strict=True):
+        assert np.abs(q - comet.exact(9.0)[0]).max() < 1e-8 * np.ptp(path.q, axis=0).max()
     with pytest.raises(ValueError, match="none of method, h, steps"):
         la.ensemble(problem.system, "simpson", q0=angles[:, None], p0=[0.0], t_end=5.0, tol=1e-8)
     with pytest.raises(ValueError, match="give method= and h="):

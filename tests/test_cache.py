@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends import native
+from leastaction.backends import built, native
 from leastaction.backends.points import evaluate
 from leastaction.backends.stepper import Start, stepper
 from leastaction.kernel import cache, compile_program
@@ -182,17 +182,12 @@ def test_key_depends_on_every_part():
 def test_loops_are_made_again_when_their_text_changes(monkeypatch):
     """The key of a loop holds the text of all loops and of their layout, and the compilers' versions."""
     keys = []
-
-    def record(text, symbol, key, effort):
-        keys.append(key)
-        return 1
-
-    monkeypatch.setattr(native, "compile_ir", record)
-    native.loop.__wrapped__("rk4.run")
-    source = native._source()
-    monkeypatch.setattr(native, "_source", lambda: source + "\n# changed")
-    native.loop.__wrapped__("rk4.run")
-    native.loop.__wrapped__("run.run")
+    monkeypatch.setattr(native, "compile_object", lambda text, symbol, key: keys.append(key))
+    native.compiled("rk4.run")
+    source = native._texts()
+    monkeypatch.setattr(native, "_texts", lambda: source + "\n# changed")
+    native.compiled("rk4.run")
+    native.compiled("run.run")
     assert len(set(keys)) == 3
     for file in ("layout.py", "records.py", "loops/solver.py", "loops/run.py", "loops/rk4.py", "../step/verdict.py"):
         with open(os.path.join(os.path.dirname(native.__file__), file), encoding="utf-8") as text:
@@ -201,17 +196,75 @@ def test_loops_are_made_again_when_their_text_changes(monkeypatch):
 
 def test_kernels_of_another_processor_are_not_used(monkeypatch):
     """Compiler and processor are part of a kernel's key."""
-    from leastaction.kernel import compile as kernel_compile
-
-    assert kernel_compile.llvm.get_host_cpu_name() in kernel_compile.fingerprint()
+    assert compile_module.llvm.get_host_cpu_name() in compile_module.fingerprint()
     names = []
     monkeypatch.setattr(cache, "load", lambda name: names.append(name))
     monkeypatch.setattr(cache, "store", lambda name, payload: None)
     text = "define void @kernel(ptr %in, ptr %out, ptr %work) { ret void }"
     for processor in ("one", "another"):
-        monkeypatch.setattr(kernel_compile, "fingerprint", lambda processor=processor: processor)
-        kernel_compile.compile_ir(lambda: text, "kernel", key="k", effort=kernel_compile.BEST)
+        monkeypatch.setattr(compile_module, "fingerprint", lambda processor=processor: processor)
+        compile_module._linked(lambda: text, "kernel", key="k", effort=compile_module.BEST)
     assert len(set(names)) == 2
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder for loops that come with the package."""
+    monkeypatch.setattr(built, "FOLDER", tmp_path)
+    monkeypatch.setattr(built, "processor_kind", lambda: "x86-64-v3")
+    built._read.cache_clear()
+    yield tmp_path
+    built._read.cache_clear()
+
+
+def test_loops_come_with_the_package(folder):
+    assert built.find("run.run", "text") is None
+    built.keep("run.run", "text", b"\x00code\n\n")
+    built._read.cache_clear()
+    assert built.find("run.run", "text") == (b"\x00code\n\n", compile_module.compiler())
+    assert built.find("run.run", "another text") is None
+    assert built.find("rk4.run", "text") is None
+
+
+def test_damaged_or_foreign_loops_are_not_used(folder, monkeypatch):
+    built.keep("run.run", "text", b"code")
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    for k in range(0, len(whole), 7):
+        file.write_bytes(whole[:k] + bytes([whole[k] ^ 1]) + whole[k + 1 :])
+        built._read.cache_clear()
+        assert built.find("run.run", "text") is None
+    file.write_bytes(whole)
+    for kind in ("x86-64-v4", "native"):
+        monkeypatch.setattr(built, "processor_kind", lambda kind=kind: kind)
+        built._read.cache_clear()
+        assert built.find("run.run", "text") is None
+    monkeypatch.setattr(built, "processor_kind", lambda: "x86-64-v3")
+    monkeypatch.setattr(built, "target_triple", lambda: "another system")
+    built._read.cache_clear()
+    assert built.find("run.run", "text") is None
+
+
+def test_a_first_run_needs_no_translation_where_the_loops_are_built(tmp_path):
+    """Numba is not even imported."""
+    ready = all(built.find(name, native.source(name)) for name in ("run.run", "points.evaluate", "points.velocities"))
+    if not ready:
+        pytest.skip("the loops of this tree are not built: make setup")
+    code = """
+import sys, leastaction as la
+system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.5 * q @ q, n=1)
+path = la.integrate(system, "simpson", [1.0], v0=[0.0], h=0.1, steps=9)
+assert "numba" not in sys.modules and len(path.t) == 10
+"""
+    environment = {**os.environ, "LEASTACTION_CACHE": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True)
+
+
+def test_results_name_the_compiler_of_foreign_loops(monkeypatch):
+    monkeypatch.setattr(built, "find", lambda name, key: built.Built(b"", "an older compiler"))
+    assert native.fingerprint() == f"{compile_module.fingerprint()}, loops by an older compiler"
+    monkeypatch.setattr(built, "find", lambda name, key: built.Built(b"", compile_module.compiler()))
+    assert native.fingerprint() == compile_module.fingerprint()
 
 
 def used(days, size, folder, name):

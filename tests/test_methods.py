@@ -9,6 +9,7 @@ import pytest
 
 import leastaction as la
 from leastaction.methods import ALIASES, Galerkin, family
+from leastaction.methods.composition import KNOWN
 
 TABLES = [*family(5), la.galerkin(10, la.gauss(10)), la.galerkin(16, la.gauss(16)), la.galerkin(16, la.lobatto(17))]
 
@@ -130,6 +131,9 @@ def test_predictor_prolongs_polynomials(member: Galerkin):
         ("mid-point", "'midpoint'"),
         ("P3N4Q6Lobb", "'P3N4Q6Lob'"),
         ("verlett", "verlet"),
+        ("velocity-verlet", "'verlet'"),
+        ("GAUS", "'gauss'"),
+        ("p2n2", "'P2N2Q4Gau'"),
     ],
 )
 def test_unknown_name_suggests_the_nearest(name, near):
@@ -143,16 +147,26 @@ def test_other_names_of_the_trapezoidal_member(name):
     assert la.method(name).name == "P1N2Q2Lob"
 
 
-@pytest.mark.parametrize(("name", "one"), [("gauss", "P2N2Q4Gau"), ("Lobatto", "P3N4Q6Lob")])
+@pytest.mark.parametrize(
+    ("name", "one"),
+    [
+        ("gauss", "P2N2Q4Gau"),
+        ("Lobatto", "P3N4Q6Lob"),
+        ("radau", "P2N2Q3RadR"),
+        ("chebyshev", "P2N4Q4Che"),
+        *((name, f"{name}(verlet)") for name in KNOWN),
+    ],
+)
 def test_families_are_known_and_ask_which(name, one):
-    with pytest.raises(ValueError, match=f"names a family.*{one}"):
+    with pytest.raises(ValueError, match=f"names (a family|factors).*{re.escape(one)}"):
         la.method(name)
     la.method(one)
 
 
-def test_unknown_name_with_nothing_near():
-    with pytest.raises(ValueError, match=r"unknown method 'qqqqqqqq'\. Known are"):
-        la.method("qqqqqqqq")
+@pytest.mark.parametrize("name", ["qqqqqqqq", "forest-ruth"])
+def test_unknown_name_with_nothing_near(name):
+    with pytest.raises(ValueError, match=rf"unknown method '{name}'\. Known are"):
+        la.method(name)
 
 
 @pytest.mark.parametrize("bad", [3, None, 1.5, object()])

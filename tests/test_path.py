@@ -223,7 +223,16 @@ def test_a_csv_is_a_table_with_every_digit(tmp_path, digits):
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("a.zarr", "store="), ("a.txt", r"\.csv"), ("a.h5", "to_netcdf"), ("a.png", "plot"), ("a.npy", r"\.npz")],
+    [
+        ("a.zarr", "store="),
+        ("a.txt", r"\.csv"),
+        ("a.h5", "to_netcdf"),
+        ("a.png", "plot"),
+        ("a.npy", r"\.npz"),
+        ("a.csv.gz", "pack"),
+        ("a.html", "to_html"),
+        ("a.gif", "animate"),
+    ],
 )
 def test_endings_of_other_formats_are_refused(tmp_path, name, advice):
     with pytest.raises(ValueError, match=advice):
@@ -250,6 +259,12 @@ def test_what_is_no_path_is_said_to_be_none(tmp_path, content, what):
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(ValueError, match=f"not a path saved by leastaction, or is damaged: it is .*{what}"):
         la.Path.load(tmp_path / "file")
+
+
+def test_an_archive_is_opened_not_loaded(tmp_path):
+    short(store=tmp_path / "run.zarr")
+    with pytest.raises(ValueError, match=r"run\.zarr is a folder, .*la\.open"):
+        la.Path.load(tmp_path / "run.zarr")
 
 
 def test_one_degree_of_freedom():

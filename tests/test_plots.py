@@ -184,12 +184,18 @@ def test_axes_and_paths_are_let_go():
     assert [one() for one in gone] == [None, None]
 
 
-def test_one_colour_for_each_method():
-    """In every picture; the papers' figures included. Members of one degree share it, RK4's is its own."""
+def test_one_colour_and_marker_for_each_degree():
+    """In every picture; the papers' figures included. RK4's are its own."""
     for member in family(6):
         assert colour(member) == colour(f"P{member.s}N{member.s}Q{2 * member.s}Gau") != colour("rk4")
         assert style.line(member)["color"] == colour(member)
-    assert len({colour(f"P{s}N{s}Q{2 * s}Gau") for s in range(1, 7)}) == 6
+        assert (
+            line(member)["marker"]
+            == line(f"P{member.s}N{member.s}Q{2 * member.s}Gau")["marker"]
+            != line("rk4")["marker"]
+        )
+    degrees = [f"P{s}N{s}Q{2 * s}Gau" for s in range(1, 7)]
+    assert len({colour(name) for name in degrees}) == len({line(name)["marker"] for name in degrees}) == 6
     marks = {(line(member)["color"], line(member)["marker"], line(member)["linestyle"]) for member in family(6, 7)}
     assert len(marks) == 2 * 6  # Gauss and Lobatto are told apart without colours
     assert run("kepler").plot("energy").get_lines()[0].get_color() == colour("simpson")

@@ -1,9 +1,18 @@
 """Tracing: what a NumPy or SymPy function means as a Program, its derivatives, and every way it can be wrong."""
 
+import asyncio
+import importlib
+import inspect
 import math
+import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
+from types import ModuleType
 
+import cloudpickle
 import mpmath
 import numpy as np
 import pytest
@@ -334,54 +343,123 @@ def test_size_one_results_are_numbers():
 # ------------------------------------------------------------------------------------------ other threads
 
 
-def test_other_threads_have_numpy_as_it_is_while_a_function_is_traced():
-    """np.array and np.asarray are replaced for the time of a trace; what another thread makes with them is the same:
-    values, types, errors, views, and a name that it imports just then and keeps."""
-    original = np.array
+@contextmanager
+def tracing_elsewhere():
+    """Another thread stands in the middle of a trace."""
     traced, checked = threading.Event(), threading.Event()
-
-    class Odd:
-        """Raises what a traced value would raise when asked for its float: nobody else's affair."""
-
-        def __float__(self):
-            raise TraceError("mine")
+    found = []
 
     def slow(q, v):
         traced.set()
         assert checked.wait(60)
         return 0.5 * (np.array([v[0], 2 * v[1]]) @ np.asarray(v)) - q[0]
 
-    found = {}
-
-    def make():
-        found["system"] = la.Lagrangian(slow, n=2)
-
-    tracer = threading.Thread(target=make)
+    tracer = threading.Thread(target=lambda: found.append(la.Lagrangian(slow, n=2)))
     tracer.start()
     try:
         assert traced.wait(60)
-        assert np.array is not original  # it is replaced now
-        from numpy import array, asarray
-
-        base = np.arange(6.0)
-        assert asarray(base) is base and array(base) is not base and np.asarray(base[::2]).base is base
-        assert type(np.array(np.ma.array([1.0]), subok=True)) is np.ma.MaskedArray
-        for arguments in (([1, 2], float), ([[1], [2]],), (["a", None],), (np.float32(3),), ([1 + 2j], "c8"), ([],)):
-            mine, true = np.array(*arguments), original(*arguments)
-            assert mine.dtype == true.dtype and mine.shape == true.shape and (mine == true).all()
-        for wrong in (["a"], [Odd()]):
-            with pytest.raises((ValueError, TraceError)) as caught:
-                np.array(wrong, dtype=float)
-            assert "mine" in str(caught.value) or "could not convert" in str(caught.value)
-        with pytest.raises(TypeError):
-            np.array()
-        kept = array
+        yield
     finally:
         checked.set()
         tracer.join()
-    assert np.array is original and np.asarray is not asarray
-    assert (kept([1.0, 2.0]) == original([1.0, 2.0])).all()
-    assert found["system"].value([1.0, 0.0], [1.0, 1.0]) == pytest.approx(0.5 * 3 - 1)
+    assert found[0].value([1.0, 0.0], [1.0, 1.0]) == pytest.approx(0.5 * 3 - 1)
+
+
+def test_other_threads_have_numpy_as_it_is_while_a_function_is_traced():
+    """np.array and np.asarray are others for who traces alone: every other thread has the very same objects, to call,
+    to compare, to pickle, and in a module that it imports just then."""
+    originals = np.array, np.asarray
+    with tracing_elsewhere():
+        assert (np.array, np.asarray) == originals
+        from numpy import array, asarray
+
+        assert (array, asarray) == originals
+        for named in (*originals, partial(np.array, dtype=float)):
+            assert pickle.loads(pickle.dumps(named))([1]) == [1]
+        assert cloudpickle.loads(cloudpickle.dumps(np)) is np
+        assert cloudpickle.loads(cloudpickle.dumps(lambda x: np.array([x])))(1) == [1]
+        assert isinstance(np, ModuleType) and inspect.ismodule(np) and vars(np)["array"] is originals[0]
+    assert (np.array, np.asarray) == originals and type(np) is ModuleType
+
+
+def module_of(folder, name):
+    """A module that keeps what it finds in NumPy when it is imported, as Numba does."""
+    (folder / f"{name}.py").write_text(
+        "import numpy as np\nfrom numpy import array\nkept = {np.array, np.asarray, array}\n"
+    )
+    return name
+
+
+def test_a_module_imported_during_a_trace_keeps_numpys_own_functions(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    originals = {np.array, np.asarray}
+    within, beside = module_of(tmp_path, "imported_within"), module_of(tmp_path, "imported_beside")
+
+    def importing(q, v):
+        assert importlib.import_module(within).kept == originals
+        assert originals.isdisjoint({np.array, np.asarray})  # who traces has others
+        return 0.5 * (np.array([v[0]]) @ v)
+
+    la.Lagrangian(importing, n=1)
+    with tracing_elsewhere():
+        assert importlib.import_module(beside).kept == originals
+
+
+def test_a_trace_does_not_wait_for_another():
+    """One function makes a system in a thread of its own and waits for it."""
+
+    def waiting(q, v):
+        with ThreadPoolExecutor(1) as pool:
+            inner = pool.submit(la.Lagrangian, lambda q, v: 0.5 * (np.array([v[0]]) @ v), n=1).result(timeout=60)
+        return inner.value([0.0], [2.0]) * (np.array([v[0]]) @ v)
+
+    assert la.Lagrangian(waiting, n=1).value([0.0], [1.0]) == 2
+
+
+def test_a_trace_within_a_trace():
+    def outer(q, v):
+        inner = la.Lagrangian(lambda q, v: np.array([v[0] ** 2]) @ np.ones(1), n=1)
+        return inner.value([0.0], [3.0]) * np.linalg.norm(np.array([v[0], q[0]]))
+
+    assert la.Lagrangian(outer, n=1).value([4.0], [3.0]) == 45
+
+
+@pytest.mark.parametrize("raised", [ZeroDivisionError, KeyboardInterrupt, SystemExit])
+def test_numpy_is_itself_again_however_a_trace_ends(raised):
+    original = np.array
+
+    def broken(q, v):
+        assert np.array is not original
+        raise raised
+
+    with pytest.raises(TraceError if raised is ZeroDivisionError else raised):
+        la.Lagrangian(broken, n=1)
+    assert np.array is original and type(np) is ModuleType and la.const("1/4") == 0.25
+
+
+def test_what_a_function_keeps_of_numpy_serves_after_its_trace():
+    kept = []
+
+    def keeping(q, v):
+        kept.append(np.array)
+        return 0.5 * v @ v
+
+    la.Lagrangian(keeping, n=1)
+    assert kept[0]([1.0, 2.0]).tolist() == [1.0, 2.0] and type(kept[0]([1.0])) is np.ndarray
+
+
+def test_asyncio_traces_beside_other_tasks():
+    """Tasks in threads inherit the context of who starts them, traces too."""
+
+    def falling(g):
+        return la.Lagrangian(lambda q, v: 0.5 * (np.array([v[0]]) @ v) - g * q[0], n=1).value([1.0], [0.0])
+
+    async def all_at_once():
+        traces = [asyncio.to_thread(falling, g) for g in range(4)]
+        arrays = [asyncio.to_thread(np.array, [float(g)]) for g in range(4)]
+        return await asyncio.gather(*traces, *arrays)
+
+    assert asyncio.run(all_at_once()) == [0, -1, -2, -3, *([float(g)] for g in range(4))]
 
 
 def test_many_threads_trace_and_compute_at_once():

@@ -77,12 +77,12 @@ def problems() -> str:
     from leastaction import problems as catalogue
 
     rows, parts = [], []
-    for name in catalogue.names():
+    for name in sorted([*catalogue.names(), *catalogue.driven()]):
         problem = catalogue.get(name)
         n, m = problem.system.n, problem.system.m
         known = ", ".join(problem.invariants) or "–"
         rows.append([f"[`{name}`](#{name})", n, m or "", "yes" if problem.has_exact else "", known])
-        module, function = catalogue._PROBLEMS[name]
+        module, function = (catalogue._PROBLEMS | catalogue._DRIVEN)[name]
         make = getattr(__import__(f"leastaction.problems.{module}", fromlist=[function]), function)
         settings = ", ".join(f"`{setting}`" for setting in inspect.signature(make).parameters)
         parts.append(

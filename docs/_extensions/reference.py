@@ -19,8 +19,8 @@ from leastaction.stored_path import StoredPath
 
 # Which names stand together, in the order in which one meets them.
 GROUPS: dict[str, tuple[str, list[str]]] = {
-    "Systems": ("What moves.", ["Lagrangian", "Term", "Quadratic", "const", "project"]),
-    "Runs": ("From a system to its motion.", ["integrate", "ensemble", "advise", "tangent", "open", "resume"]),
+    "Systems": ("What moves.", ["Lagrangian", "Term", "Quadratic", "Samples", "const", "project"]),
+    "Runs": ("From a system to its motion.", ["integrate", "ensemble", "advise", "tangent", "open", "resume", "cite"]),
     "Results": (
         "What a run gives back.",
         ["Path", "Paths", "stored_path.StoredPath", "events.Happened", "advice.Advice"],

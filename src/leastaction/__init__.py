@@ -12,8 +12,9 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from leastaction import linear, problems
+from leastaction import linear, looks, problems
 from leastaction.archives import open, resume
+from leastaction.citations import cite
 from leastaction.ensemble import ensemble
 from leastaction.errors import (
     ConstraintError,
@@ -34,6 +35,7 @@ from leastaction.paths import Paths
 from leastaction.projection import project
 from leastaction.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 from leastaction.run import EnergyRange
+from leastaction.samples import Samples
 from leastaction.store import StoreError
 from leastaction.sums import Term
 from leastaction.trace import const
@@ -56,6 +58,14 @@ def __getattr__(name: str) -> Any:
     return found
 
 
+def _momenta(system: Any, params: Any) -> Any:
+    """What a page shows as conserved of a system that no finder knows: the momenta of its symmetries."""
+    return import_module("leastaction.analysis.symmetries").momenta(system, params)
+
+
+looks.momenta.append(_momenta)
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
@@ -72,6 +82,7 @@ __all__ = [
     "Paths",
     "Quadratic",
     "RestingContact",
+    "Samples",
     "StepFailed",
     "StoreError",
     "Term",
@@ -81,6 +92,7 @@ __all__ = [
     "advise",
     "analysis",
     "chebyshev",
+    "cite",
     "clenshaw_curtis",
     "compose",
     "const",

@@ -1,60 +1,27 @@
-"""Which method, which step, which pace: chosen by measuring.
-
-A run until T is to end with an error of the position below tol, relative to the size of the motion. What is measured:
-
-1. A pilot interval T_p: all of T, or as much of it as some thousand steps of 2/ω cover, with the pace made from L or
-   without; ω is the largest frequency or growth rate of the linearised motion at the start.
-2. The answer there, by the member of order 24: its step is halved until two answers agree.
-3. The growth of errors, from the tangent map D(t) of the pilot: like a power of t, or exponential, by how much more D
-   grows in the second half of the pilot than in the first. So errors at T follow from those at T_p.
-4. For each of some members, without and with a pace, the error at two steps: error = C h^p. The step for tol
-   follows, and with the seconds that a step of the pilot took, the cost.
-
-The cheapest that keeps the tolerance is chosen. The choice may depend on the clock; a run with what was chosen does
-not.
-"""
+"""Advice: what the library has chosen for a run, and what it was chosen from. Plain data, kept with the run's files."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leastaction.errors import StepFailed
-from leastaction.pace import AUTO
+from leastaction.numbers.notation import to_text
+from leastaction.pace import AUTO, OWN
+from leastaction.reading import entry, integer, listing, mapping, real, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
-
 EPS = float(np.finfo(float).eps)
-MEMBERS = (8, 12, 6, 4, 3, 2)  # degrees s of PsNsQ2sGau, those first that are often the best
-REFERENCE = 12
-LONGEST = 1000  # steps 2/ω of a pilot
-MOST = 40 * LONGEST  # steps of a pilot run: one that needs more is given up
-SECONDS = 0.3  # that a pilot run may take; longer ones are cut
-PATIENCE = 0.7  # seconds of pilots, or as long as the best run found takes: then no more members are measured
-FEWEST = 4  # that are measured in any case
-HALVINGS = 10  # of a step, until the answer is known
-DEAR = 8.0  # times the best so far: a member that needs so much longer is not measured again
-AGREEING = 1e-4  # two answers that differ by more are two motions
-TRUSTED = 0.03  # an error above this is not yet in the range where error = C h^p
-MARGIN = 2.0  # what the predicted error stays below tol by
-STEEPER = 8.0  # times as much as in the first half that errors grow in the second half of a pilot: exponential
-ROWS = 8
-FEW = 100  # steps: a run of fewer takes as long
-LAST = 2**40  # every so many states: the last alone
-FINER = 1.25  # the run by which a chosen one is judged has steps longer by this
+MOST_OPTIONS = 1000  # that a file may tell of
 
 
 @dataclass(frozen=True)
 class Option:
-    """A way to run: what it would cost, and why it was left, if it was."""
+    """A way to run: what it would cost, and why it was left, if it was. NaN is what nobody has asked for."""
 
     method: str
     h: float
@@ -78,15 +45,31 @@ class Growth:
         return f"by {self.factor:.2g} until the end, no faster than a power of t"
 
 
+@dataclass(frozen=True)
+class MadePace:
+    """The pace that the library has made from L: its numbers for this run."""
+
+    unit: float
+    energy: float
+
+    def __str__(self) -> str:
+        return (
+            "pace: σ = [tr A² + (g·M⁻¹g/W)²]^(−1/4)/σ₀, A = M⁻¹ ∂²L/∂q², g = ∂L/∂q, M = ∂²L/∂v² at v = 0, "
+            f"with σ₀ = {self.unit:.6g}, W = {self.energy:.6g}: σ = 1 at the start"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Advice:
     """What was chosen for a run, and what it was chosen from.
 
     Attributes
     ----------
+    tol : float or None
+        The error asked for at t_end. None for a run with a method and h, for which only the pace was made.
     options : tuple of Option
-        All ways to run that were measured, the cheapest first: method, h, pace, error, seconds, steps, and why it was
-        not taken.
+        All ways to run that were measured or computed, the cheapest first: method, h, pace, error, seconds, steps, and
+        why it was not taken.
     chosen : Option
         The cheapest option that keeps `tol`, or the most accurate one if none does.
     growth : Growth
@@ -95,6 +78,8 @@ class Advice:
         The size of the motion: the largest range of a coordinate.
     reached : float or None
         After the run, its estimated error.
+    made : MadePace or None
+        The pace, where the library has made it.
     notes : tuple of str
         Remarks, such as how long a tolerance can be kept.
 
@@ -113,33 +98,41 @@ class Advice:
     """
 
     system: str
-    t0: float
-    t_end: float
-    tol: float
-    options: tuple[Option, ...]
     chosen: Option
-    growth: Growth
-    size: float
-    bytes_per_state: int
+    t0: float = math.nan
+    t_end: float = math.nan
+    tol: float | None = None
+    options: tuple[Option, ...] = ()
+    growth: Growth | None = None
+    size: float = math.nan
+    bytes_per_state: int = 0
     reached: float | None = None
+    made: MadePace | None = None
     notes: tuple[str, ...] = field(default_factory=tuple)
 
     def __repr__(self) -> str:
-        head = f"Advice for {self.system}, t = {self.t0:g} … {self.t_end:g}, tol = {self.tol:g}"
-        rows = [["", "method", "h", "pace", "error", "seconds", "steps", "MB", ""]]
-        for one in self.options:
-            memory = one.steps * self.bytes_per_state / 1e6
-            mark = "→" if (one.method, one.pace) == (self.chosen.method, self.chosen.pace) else ""
-            rows.append([
-                mark, one.method, f"{one.h:.6g}", shown_pace(one.pace), f"{one.error:.1e}", f"{one.seconds:.2g}",
-                str(one.steps), f"{memory:.3g}", one.why,
-            ])  # fmt: skip
-        wide = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-        lines = ["  ".join(x.ljust(w) for x, w in zip(row, wide, strict=True)).rstrip() for row in rows]
-        told = [f"errors grow {self.growth}", *self.notes]
+        asked = "" if self.tol is None else f", t = {self.t0:g} … {self.t_end:g}, tol = {self.tol:g}"
+        head = f"Advice for {self.system}{asked}"
+        told = [] if self.growth is None else [f"errors grow {self.growth}"]
+        told += [*([] if self.made is None else [str(self.made)]), *self.notes]
         if self.reached is not None:
             told.append(f"error reached: {self.reached:.1e} (estimated by a run with longer steps)")
-        return "\n".join([head, *lines, *told])
+        return "\n".join([head, *self._table(), *told])
+
+    def _table(self) -> list[str]:
+        rows = [["", "method", "h", "pace", "error", "seconds", "steps", "MB", ""]]
+        for one in self.options or (self.chosen,):
+            memory = one.steps * self.bytes_per_state / 1e6
+            mark = "→" if (one.method, one.pace) == (self.chosen.method, self.chosen.pace) else ""
+            error, seconds = (
+                ("" if math.isnan(x) else f"{x:{f}}") for x, f in ((one.error, ".1e"), (one.seconds, ".2g"))
+            )
+            rows.append([
+                mark, one.method, f"{one.h:.6g}", shown_pace(one.pace), error, seconds, str(one.steps), f"{memory:.3g}",
+                one.why,
+            ])  # fmt: skip
+        wide = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+        return ["  ".join(x.ljust(w) for x, w in zip(row, wide, strict=True)).rstrip() for row in rows]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the seconds and the error of every option, log–log, with the tolerance as a line.
@@ -152,7 +145,14 @@ class Advice:
         Returns
         -------
         matplotlib axes
+
+        Raises
+        ------
+        ValueError
+            The advice is about the pace alone, and compares nothing.
         """
+        if self.tol is None:
+            raise ValueError("this advice is about the pace alone: la.advise, or tol=, compares methods and steps")
         if ax is None:
             import matplotlib.pyplot as plt
 
@@ -169,324 +169,90 @@ class Advice:
         ax.set(xlabel="seconds", ylabel="error of the position at the end", title=f"{self.system}, tol = {self.tol:g}")
         return ax
 
+    def record(self) -> dict[str, Any]:
+        """As a file's header has it. Of a pace of the user's own its name stays: the run itself has its Program."""
+        return {
+            "system": self.system,
+            "span": [_text(self.t0), _text(self.t_end)],
+            "tol": None if self.tol is None else to_text(self.tol),
+            "chosen": _recorded(self.chosen),
+            "options": [_recorded(one) for one in self.options],
+            "growth": None if self.growth is None else [_text(self.growth.factor), _text(self.growth.rate)],
+            "size": _text(self.size),
+            "bytes_per_state": self.bytes_per_state,
+            "reached": None if self.reached is None else _text(self.reached),
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_record(cls, record: Any) -> Advice:
+        """What a header says, checked."""
+        told = {name: entry(record, name) for name in ("system", "span", "tol", "chosen", "options", "growth", "size")}
+        t0, t_end = (_real(x) for x in listing(told["span"], "the span of the advice", 2))
+        options = listing(told["options"], "the options of the advice")
+        notes = listing(entry(record, "notes"), "the notes of the advice")
+        if max(len(options), len(notes)) > MOST_OPTIONS:
+            raise ValueError(f"an advice has at most {MOST_OPTIONS} options and notes")
+        growth = told["growth"] and Growth(*(_real(x) for x in listing(told["growth"], "growth", 2)))
+        reached = entry(record, "reached")
+        return cls(
+            system=text(told["system"], "the system of the advice"),
+            t0=t0,
+            t_end=t_end,
+            tol=None if told["tol"] is None else real(told["tol"], "tol"),
+            chosen=_option(told["chosen"]),
+            options=tuple(_option(one) for one in options),
+            growth=growth or None,
+            size=_real(told["size"]),
+            bytes_per_state=integer(entry(record, "bytes_per_state"), "bytes_per_state"),
+            reached=None if reached is None else _real(reached),
+            notes=tuple(text(note, "a note") for note in notes),
+        )
+
 
 def shown_pace(pace: Any) -> str:
     """A pace, for people."""
     return "" if pace is None else pace if isinstance(pace, str) else getattr(pace, "__name__", "σ")
 
 
-Run = Callable[..., Any]  # (method, h, pace, t_end, **options) ↦ Path
+def with_pace(run: Any, given: Advice | None) -> Advice | None:
+    """The advice of a run in s, with the pace where the library has made it."""
+    if not run.system.automatic:
+        return given
+    made = MadePace(*(float(run.params[name]) for name in OWN))
+    if given is not None:
+        return replace(given, made=made)
+    steps = int(run.stats.get("steps", len(run) - 1))
+    chosen = Option(run.method.name, abs(float(run.h)), AUTO, math.nan, math.nan, steps)
+    return Advice(run.system.of.name, chosen, bytes_per_state=8 * (2 * run.system.of.n + 1), made=made)
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """A run to be advised: how to do it, from t0 to t_end, and what is known of the system at the start.
-
-    run     (method, h, t_end, pace, every, tangent) ↦ Path
-    omega   the largest frequency or growth rate at the start
-    paces   that may be tried, None first
-    linear  whether the equations are: then errors grow like t
-    """
-
-    run: Run
-    name: str
-    n: int
-    t0: float
-    t_end: float
-    omega: float
-    paces: tuple[Any, ...]
-    linear: bool = False
+def _recorded(one: Option) -> dict[str, Any]:
+    pace = None if one.pace is None else shown_pace(one.pace)
+    numbers = {name: _text(getattr(one, name)) for name in ("h", "error", "seconds")}
+    return {"method": one.method, "pace": pace, "steps": one.steps, "why": one.why, **numbers}
 
 
-@dataclass(frozen=True, eq=False)
-class _Pilot:
-    """One short run: its end, its cost."""
-
-    h: float
-    state: FloatArray
-    steps: int
-    seconds: float
-
-
-class _Lab:
-    """Pilot runs of one motion until `t_end`, each at most once."""
-
-    def __init__(self, asked: Asked, t_end: float) -> None:
-        self.asked, self.t_end = asked, t_end
-        self._known: dict[Any, _Pilot | None] = {}
-        self._cost: dict[Any, float] = {}
-        self.spent = 0.0  # seconds, by all pilots
-
-    def pilot(self, s: int, h: float, pace: Any) -> _Pilot | None:
-        """The end of a run; None where a step cannot be solved."""
-        key = s, round(h, 12 - math.floor(math.log10(h))), id(pace)
-        if key not in self._known:
-            self._known[key] = self._run(s, h, pace)
-        return self._known[key]
-
-    def _run(self, s: int, h: float, pace: Any) -> _Pilot | None:
-        if pace is None and abs(self.t_end - self.asked.t0) > MOST * h:
-            return None
-        try:
-            path = self.asked.run(member(s), self._signed(h), self.t_end, pace, LAST, False, MOST)
-        except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
-            return None
-        self.spent += path.stats["run_time"]
-        state, steps, spent = np.concatenate([path.q[-1], path.p[-1]]), int(path.stats["steps"]), path.stats["run_time"]
-        key = s, id(pace)
-        if key not in self._cost and spent < SECONDS / 10:  # a first run has to load what is compiled
-            again = self.asked.run(member(s), self._signed(h), self.t_end, pace, LAST, False, MOST)
-            spent = again.stats["run_time"]
-        self._cost[key] = min(self._cost.get(key, math.inf), spent / max(steps, FEW))
-        there = abs(path.t[-1] - self.t_end) <= 1e-9 * abs(self.t_end - self.asked.t0)
-        return _Pilot(h, state, steps, spent) if there and np.isfinite(state).all() else None
-
-    def seconds(self, s: int, pace: Any, steps: float) -> float:
-        """What so many steps cost, by the quickest pilot."""
-        return self._cost[s, id(pace)] * steps
-
-    def reach(self, pace: Any) -> float | None:
-        """How far LONGEST steps of 2/ω lead; None where there is no such pace."""
-        h = 2.0 / self.asked.omega
-        if pace is None:
-            return LONGEST * h
-        try:
-            path = self.asked.run(member(4), self._signed(h), self.t_end, pace, LAST, False, LONGEST)
-        except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
-            return 0.0
-        except ValueError:
-            if pace == AUTO:
-                return None
-            raise
-        return abs(float(path.t[-1]) - self.asked.t0)
-
-    def _signed(self, h: float) -> float:
-        return math.copysign(h, self.t_end - self.asked.t0)
-
-    def tangent(self, s: int, h: float, pace: Any, steps: int) -> Any:
-        """The same run with its derivative, at ROWS of its states."""
-        every = max(1, steps // ROWS)
-        return self.asked.run(member(s), self._signed(h), self.t_end, pace, every, True, MOST)
+def _option(record: Any) -> Option:
+    pace = entry(mapping(record, "an option"), "pace")
+    return Option(
+        method=text(entry(record, "method"), "method"),
+        h=_real(entry(record, "h")),
+        pace=None if pace is None else text(pace, "pace"),
+        error=_real(entry(record, "error")),
+        seconds=_real(entry(record, "seconds")),
+        steps=integer(entry(record, "steps"), "steps"),
+        why=text(entry(record, "why"), "why"),
+    )
 
 
-def member(s: int) -> str:
-    return f"P{s}N{s}Q{2 * s}Gau"
+def _text(x: float) -> str | None:
+    """A number; nothing for one that is none."""
+    return to_text(x) if math.isfinite(x) else None
 
 
-def choose(asked: Asked, tol: float) -> Advice:
-    """The advice for a run; see the head of this module."""
-    length = abs(asked.t_end - asked.t0)
-    reach = {pace: _Lab(asked, asked.t_end).reach(pace) for pace in asked.paces}
-    asked = replace(asked, paces=tuple(pace for pace in asked.paces if reach[pace] is not None))
-    pilot_length = min(length, max(reach[pace] or 0.0 for pace in asked.paces))
-    while True:
-        t_p = asked.t0 + math.copysign(pilot_length, asked.t_end - asked.t0)
-        lab = _Lab(asked, asked.t_end if pilot_length == length else t_p)
-        reference = _reference(lab, asked, pilot_length, tol)
-        if reference is None or reference[1].seconds < SECONDS or pilot_length * asked.omega < 10:
-            break
-        pilot_length /= max(2.0, reference[1].seconds / SECONDS)
-    if reference is None:
-        raise ValueError(
-            f"no step of {asked.name} from the start can be solved, down to h = {1 / asked.omega / 2**HALVINGS:.1e}: "
-            "choose a method and h yourself, and see what la.integrate says"
-        )
-    pace, known, unsure = reference
-    scale, size = _scales(lab, asked, known, pace)
-    growth, reachable, horizon = _growth(lab, asked, known, pace, scale, tol, length, pilot_length)
-    lab.spent = 0.0
-    options: list[Option] = []
-    left: list[str] = []
-    best = math.inf
-    for s in MEMBERS:
-        for try_pace in asked.paces:
-            if lab.spent > max(PATIENCE, best) and best < math.inf and len(options) >= FEWEST:
-                left.append(member(s))
-                continue
-            tolerance, longer = tol / growth.factor / MARGIN, length / pilot_length
-            option = _measured(lab, asked, s, try_pace, known, scale, tolerance, longer, best, unsure)
-            if option is None:
-                continue
-            option = replace(option, error=max(option.error, unsure) * growth.factor)
-            options.append(option)
-            if not option.why:
-                best = min(best, option.seconds)
-    notes = []
-    if left:
-        notes.append(f"not measured, to save time: {', '.join(dict.fromkeys(left))}")
-    if unsure * growth.factor > tol:
-        notes.append(
-            f"two runs of order {2 * REFERENCE} differ by {unsure * growth.factor:.1e} at the end: no smaller error "
-            "can be told apart"
-        )
-    if reachable > tol:
-        notes.append(
-            f"the tolerance cannot be kept in float64: the rounding of the start alone grows to {reachable:.1e}. It "
-            f"can be kept until t = {horizon:.4g}; beyond, energy and momenta are kept, and positions are those of a "
-            "nearby motion"
-        )
-    if not options:
-        raise ValueError(f"no member could be measured on {asked.name}: choose a method and h yourself")
-    options.sort(key=lambda one: one.seconds)
-    good = [one for one in options if not one.why]
-    chosen = good[0] if good else min(options, key=lambda one: one.error)
-    return Advice(
-        system=asked.name, t0=asked.t0, t_end=asked.t_end, tol=tol, options=tuple(options), chosen=chosen,
-        growth=growth, size=size, bytes_per_state=8 * (2 * asked.n + 1), notes=tuple(notes),
-    )  # fmt: skip
-
-
-def _reference(lab: _Lab, asked: Asked, length: float, tol: float) -> tuple[Any, _Pilot, float] | None:
-    """The pace with which the answer needs fewer steps, the answer, and by how much two of them differ."""
-    found: list[tuple[Any, _Pilot, float]] = []
-    for pace in asked.paces:
-        one = _answer(lab, asked, pace, length, tol, min((f[1].steps for f in found), default=None))
-        if one is not None:
-            found.append((pace, *one))
-    agreed = [one for one in found if one[2] <= tol / 4]
-    if agreed:
-        return min(agreed, key=lambda one: one[1].seconds)
-    return max(found, key=lambda one: one[1].steps, default=None)  # the finest
-
-
-def _answer(
-    lab: _Lab, asked: Asked, pace: Any, length: float, tol: float, most: int | None
-) -> tuple[_Pilot, float] | None:
-    """The end of the pilot by the highest member, its step halved until two ends agree or agree no better."""
-    h, last, best = min(length / 4, 0.5 / asked.omega), None, None
-    for _ in range(HALVINGS):
-        now = lab.pilot(REFERENCE, h, pace)
-        if now is not None and last is not None:
-            size = np.maximum(np.abs(now.state).max(), 1e-300)
-            gap = float(np.abs(now.state - last.state).max() / size)
-            if best is not None and best[1] < AGREEING and gap > best[1] / 4:
-                return best  # rounding: a halved step of order 24 is far better, else
-            best = (now, gap)
-            if gap <= min(tol / 20, 1e-9):
-                return best
-        if now is not None and most is not None and now.steps > 8 * most:
-            break
-        if now is not None and now.seconds > 2 * SECONDS and best is not None:
-            break
-        last, h = now, h / 2
-    return best
-
-
-def _scales(lab: _Lab, asked: Asked, known: _Pilot, pace: Any) -> tuple[FloatArray, float]:
-    """The sizes of positions and of momenta, the largest range of one in the pilot, for each of the 2n numbers."""
-    path = asked.run(member(REFERENCE), lab._signed(known.h), lab.t_end, pace, max(1, known.steps // 256), False, MOST)
-    q, p = (np.asarray(x, float) for x in (path.q, path.p))
-    sizes = [max(float(np.ptp(x, axis=0).max()), EPS * float(np.abs(x).max()), 1e-300) for x in (q, p)]
-    return np.repeat(sizes, asked.n), sizes[0]
-
-
-def _growth(
-    lab: _Lab, asked: Asked, known: _Pilot, pace: Any, scale: FloatArray, tol: float, length: float, pilot: float
-) -> tuple[Growth, float, float]:
-    """How errors grow from the end of the pilot on; what rounding becomes, and until when it stays below tol."""
-    if asked.linear:
-        return Growth(max(1.0, length / pilot)), 0.0, asked.t_end
-    path = lab.tangent(REFERENCE, known.h, pace, known.steps)
-    D = np.asarray(at_fixed_time(path), float) * scale[None, None, :] / scale[None, :, None]
-    size = np.abs(D).max(axis=(1, 2))
-    t = np.abs(np.asarray(path.t, float) - asked.t0)
-    middle = int(np.searchsorted(t, t[-1] / 2))
-    first, second = size[: middle + 1].max(), size.max()
-    steeper = second / first
-    rate = math.log(steeper) / (t[-1] - t[middle]) if steeper > STEEPER else 0.0
-    more = length - pilot
-    factor = math.exp(min(600.0, rate * more)) if rate else max(1.0, length / pilot)
-    start = np.abs(np.concatenate([path.q[0], path.p[0]]).astype(float))
-    rounded = EPS / 2 * (np.abs(D[:, : asked.n]) * (start / scale)).max(axis=(1, 2))  # the start to its last bit
-    rounding, horizon = float(rounded.max()) * factor, length
-    if rounding > tol:
-        over = np.flatnonzero(rounded > tol)
-        horizon = float(t[over[0]]) if len(over) else pilot + (math.log(tol / rounded.max()) / rate if rate else 0.0)
-    return Growth(factor, rate), rounding, asked.t0 + math.copysign(horizon, asked.t_end - asked.t0)
-
-
-def at_fixed_time(path: Any) -> Any:
-    """∂(q, p)/∂(q₀, p₀) at the stored times.
-
-    With a pace the run's own derivative is at fixed s and E: the state at a fixed time changes, besides, by what E(q₀,
-    p₀) does, and along the motion by what the time does.
-    """
-    if path.pace is None:
-        return path.tangent
-    system, whole, n = path.system, path.pace.tangent, path.system.n
-    v = system.velocity(path.q, path.p, path.t, path.params)
-    force = system._evaluate(system.gradient, path.q, v, path.t, path.params)["Lq"]
-    along, gradient = np.concatenate([v, force], axis=1), np.concatenate([-force[0], v[0]])
-    state, E, clock = np.r_[0:n, n + 1 : 2 * n + 1], n, 2 * n + 1
-    free = whole[:, state[:, None], state] + whole[:, state, E, None] * gradient
-    later = whole[:, clock, state] + whole[:, clock, E, None] * gradient
-    return free - along[:, :, None] * later[:, None, :]
-
-
-def _measured(
-    lab: _Lab,
-    asked: Asked,
-    s: int,
-    pace: Any,
-    known: _Pilot,
-    scale: FloatArray,
-    tol: float,
-    longer: float,
-    best: float,
-    unsure: float,
-) -> Option | None:
-    """A member at two steps: the step for tol, and what it costs, for a run `longer` than the pilot."""
-    floor = 50 * EPS * max(1.0, float(np.abs(known.state / scale).max()))
-    target = max(tol, floor, 2 * unsure)  # what cannot be told apart is not chased
-
-    def error(one: _Pilot) -> float:
-        return float(np.abs((one.state - known.state) / scale).max())
-
-    h, tried = known.h * (REFERENCE / s), []
-    order = 2.0 * s
-    for _ in range(HALVINGS):
-        one = lab.pilot(s, h, pace)
-        if one is None:
-            h /= 2
-            continue
-        e = error(one)
-        tried.append((one, e))
-        if e > TRUSTED:
-            h /= 2
-        elif (e <= target and len(tried) > 1) or e <= floor:
-            break
-        else:
-            shorter = (0.7 * target / e) ** (1 / order)
-            if lab.seconds(s, pace, one.steps / shorter * longer) > DEAR * best:
-                break
-            h *= min(max(shorter, 1 / 16), 2.0)
-            if len(tried) > 1 and 0.8 < shorter < 1.3 and e > target:
-                h *= 0.8
-        if len(tried) >= 8 or h * asked.omega < 1e-7:
-            break
-    if not tried:
-        return None
-    kept = [pair for pair in tried if pair[1] <= target]
-    one, e = max(kept, key=lambda pair: pair[0].h) if kept else min(tried, key=lambda pair: pair[1])
-    if kept and e > floor:  # up to the tolerance, by the order
-        stretch = min((target / e) ** (1 / order), 2.0)
-    else:
-        stretch = 1.0 if kept else (target / e) ** (1 / order)
-    steps = math.ceil(one.steps / stretch * longer)
-    seconds = lab.seconds(s, pace, steps)
-    reach = e * stretch**order
-    why = "" if kept else "would take far longer"
-    if e > TRUSTED:
-        return Option(
-            member(s),
-            one.h,
-            pace,
-            e,
-            lab.seconds(s, pace, one.steps * longer),
-            math.ceil(one.steps * longer),
-            "not accurate at any step tried",
-        )
-    return Option(member(s), one.h * stretch, pace, max(reach, floor), seconds, steps, why)
+def _real(value: Any) -> float:
+    return math.nan if value is None else real(value, "a number of the advice")
 
 
 def check_tolerance(tol: Any) -> float:

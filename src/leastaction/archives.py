@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
+from leastaction.inputs import Inputs, check_span
 from leastaction.pace import Paced
 from leastaction.paths import Paths
 from leastaction.results import from_archive, shown
@@ -15,6 +17,7 @@ from leastaction.run.archive import Disk, machine
 from leastaction.run.batches import prepare
 from leastaction.run.checks import check_count, number, positive, steps_until
 from leastaction.run.drive import usual_parts
+from leastaction.run.given import given_inputs, points_of
 from leastaction.run.interrupts import preparing
 from leastaction.run.plan import check_length
 from leastaction.run.standing import Status
@@ -25,6 +28,8 @@ from leastaction.store.header import interpreting
 from leastaction.stored_path import StoredPath
 from leastaction.version import __version__
 from leastaction.waiting import compiling
+
+COMPARED = 4096  # steps whose inputs are compared at once
 
 
 def open(path: str | os.PathLike[str]) -> StoredPath | Paths:
@@ -75,6 +80,7 @@ def resume(
     steps: int | None = None,
     *,
     t_end: Any = None,
+    inputs: Mapping[str, Any] | None = None,
     client: Any = None,
     threads: int | None = None,
     progress: bool = False,
@@ -94,6 +100,9 @@ def resume(
         How many steps to do. A planned end that is later is remembered.
     t_end : number, optional
         Until when to go, in place of `steps`. Without both the run goes to its planned end.
+    inputs : mapping, optional
+        For a system whose stored inputs are too short: those of the whole run from its start. They begin as the stored
+        ones do, ``la.open(path).inputs``.
     client : dask.distributed.Client, optional
         Run an ensemble on this cluster.
     threads : int, optional
@@ -146,10 +155,13 @@ def resume(
         archive.tidy()
         plan = replace(disk.plan, steps=count)
         check_length(plan)
+        longer = _longer_inputs(disk, inputs, count, int(standing.steps.max()))
         with interpreting(archive.path), compiling():
             disk.check_states()
         with preparing("nothing was computed, and the archive is as it was"), compiling():
             told = prepare(plan, disk.starts)
+        if longer is not None:
+            disk.replace_inputs(longer)
         disk.extend(count)
         return from_archive(disk, told, progress, client, threads)
 
@@ -190,7 +202,9 @@ def _goal_of_many(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> i
     """How many steps the trajectories of an ensemble are to have."""
     planned = disk.plan.steps
     if t_end is not None and isinstance(disk.plan.system, Paced):
-        raise ValueError("an ensemble with a pace goes on by steps=: its trajectories come to t_end one by one")
+        raise ValueError("an ensemble with a pace goes on by steps=, or to the t_end it was begun with")
+    if steps is not None and disk.plan.open:
+        raise StoreError(f"the trajectories in {disk.archive.path} end at their t_end; new runs go on from there")
     if t_end is None:
         return planned + (0 if steps is None else positive("steps", steps))
     count = _until(disk, t_end)
@@ -199,6 +213,38 @@ def _goal_of_many(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> i
             f"t_end = {float(t_end):g} is before the planned end, {planned} steps; la.resume without it goes there"
         )
     return count
+
+
+def _longer_inputs(disk: Disk, given: Mapping[str, Any] | None, steps: int, done: int) -> Inputs | None:
+    """The inputs with which a run goes on, if they are not those that are stored."""
+    stored, plan = disk.inputs, disk.plan
+    if given is None:
+        if stored is not None:
+            try:
+                check_span(stored, steps, points_of(plan.method, plan.reals)[0])
+            except ValueError as error:
+                raise ValueError(
+                    f"{error}. Give la.resume(…, inputs=…) those of all {steps} steps from the start of the run; the "
+                    "stored ones, la.open(path).inputs, are how they begin"
+                ) from None
+        return None
+    with plan.reals.working():
+        found = given_inputs(given, plan.system, plan.method, plan.reals, plan.t0, plan.h, steps, plan.many)
+        if found is None or stored is None:
+            return None
+        if found.batch not in (1, disk.size):
+            raise ValueError(f"the inputs are those of {found.batch} trajectories; the archive holds {disk.size}")
+        points = points_of(plan.method, plan.reals)[0]
+        for first in range(0, done, COMPARED):
+            count = min(COMPARED, done - first)
+            before, now = (x.along(plan.t0, plan.h, first, count, points) for x in (stored, found))
+            if (before != now).any():
+                raise ValueError(
+                    f"the run has done {done} steps with the stored inputs, and those given differ from them between "
+                    f"step {first} and {first + count}: give the stored ones, la.open(path).inputs, and behind them "
+                    "new ones (a cubic spline through more samples is another spline everywhere)"
+                )
+    return found
 
 
 def _until(disk: Disk, t_end: Any) -> int:

@@ -1,7 +1,7 @@
 """One look for every method: the same colour, marker and dashes in every picture, page and paper.
 
-The colours are Okabe and Ito's, which every kind of colour vision tells apart. A degree s has its colour, RK4 has its
-own; rules of one degree differ by marker and dashes, so that a print without colours can be read too.
+The colours are Okabe and Ito's, which every kind of colour vision tells apart. A degree s has its colour and its
+marker, RK4 has its own; Gauss' rules are dashed, so that a print without colours can be read too.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = (
 COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
 
 _BY_DEGREE = (VERMILION, BLUE, ORANGE, PINK, SKY, BLACK)  # s = 1, 2, …; green is left to RK4
-_GAUSS = "sDph*>"
-_LOBATTO = "voPX<d"
+_MARKERS = "soDvP*"  # s = 1, 2, …
 
 
 def colour(name: str | Method) -> str:
@@ -36,9 +35,8 @@ def line(name: str | Method) -> dict[str, Any]:
     chosen = _root(name)
     if not isinstance(chosen, Galerkin):
         return {"color": GREEN, "marker": "^", "linestyle": "-."}
-    gauss = chosen.rule.family == "Gau"
-    marker = (_GAUSS if gauss else _LOBATTO)[(chosen.s - 1) % len(_GAUSS)]
-    return {"color": colour(chosen), "marker": marker, "linestyle": "--" if gauss else "-"}
+    dashes = "--" if chosen.rule.family == "Gau" else "-"
+    return {"color": colour(chosen), "marker": _MARKERS[(chosen.s - 1) % len(_MARKERS)], "linestyle": dashes}
 
 
 def _root(name: str | Method) -> Galerkin | RungeKutta4:

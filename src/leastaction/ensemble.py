@@ -6,9 +6,8 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from numpy.typing import ArrayLike
 
@@ -26,7 +25,7 @@ from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.reductions import Reduction
-from leastaction.single import advise_many
+from leastaction.single import advise_many, check_undriven
 from leastaction.systems import System
 from leastaction.varied import varied
 from leastaction.waiting import compiling
@@ -54,6 +53,7 @@ def ensemble(
     tangent: bool | Literal["all"] = False,
     reduce: Mapping[str, Reduction] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
+    inputs: Mapping[str, Any] | None = None,
     pace: Callable[..., Any] | str | None = None,
     client: Any = None,
     threads: int | None = None,
@@ -81,7 +81,8 @@ def ensemble(
         As for `la.integrate`.
     tol : float, optional
         In place of `method` and `h`, as for `la.integrate`. One advice from a few of the trajectories serves all,
-        `paths.advice`. The error reached is not estimated.
+        `paths.advice`, and the errors of these few are estimated. It may choose a pace: then each trajectory has times
+        of its own, and `paths.last` holds the states at t_end.
     final_only : bool, default False
         Store the last state alone.
     reduce : mapping of str to EnergyRange, optional
@@ -89,6 +90,10 @@ def ensemble(
     events : mapping of str to Event or Impact, optional
         What to look for. `paths.events["name"].t` has shape (B, m), with NaN where a trajectory has fewer than m
         events. A trajectory that an event stops ends there: `paths.end_time` is its time.
+    inputs : mapping of str to array_like or Samples, optional
+        What drives a system with inputs, by name: an array (steps, …) for all trajectories alike, or (B, steps, …);
+        with values at the nodes (B, steps, r, …), B = 1 for all alike; or `la.Samples` with values (m, …) or (B, m,
+        …).
     client : dask.distributed.Client, optional
         Run on this cluster.
     threads : int, optional
@@ -121,12 +126,12 @@ def ensemble(
         raise ValueError("the start lacks its positions: give q0=")
     advice = None
     if tol is not None:
-        if method is not None or h is not None or steps is not None or digits is not None or pace is not None:
-            raise ValueError(
-                "with tol= the method and h are chosen: give t_end= and none of method, h, steps, digits, pace"
-            )
-        advice = advise_many(system, (q0, p0, v0), t_end, t0, params, check_tolerance(tol))
+        if method is not None or h is not None or steps is not None or digits is not None:
+            raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h, steps, digits")
+        check_undriven(system, inputs)
+        advice = advise_many(system, (q0, p0, v0), t_end, t0, params, pace, check_tolerance(tol))
         method, h = advice.chosen.method, math.copysign(advice.chosen.h, advice.t_end - advice.t0)
+        pace = advice.chosen.pace
     if method is None or h is None:
         raise ValueError("say how to run: give method= and h=; or tol=, and both are chosen")
     clock = time.perf_counter()
@@ -151,7 +156,9 @@ def ensemble(
             branch=branch,
             reduce=reduce,
             events=events,
+            inputs=inputs,
             pace=pace,
+            advice=advice,
             many=True,
         )
         parts = usual_parts(plan, len(starts), client, threads)
@@ -160,7 +167,7 @@ def ensemble(
         told = prepare(plan, starts)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
-        return replace(from_memory(memory, told, progress, client, threads), advice=advice)
+        return cast(Paths, from_memory(memory, told, progress, client, threads))
     assert store is not None
     with Disk.creating(FilePath(store), plan, starts, parts) as disk:
-        return replace(from_archive(disk, told, progress, client, threads), advice=advice)
+        return cast(Paths, from_archive(disk, told, progress, client, threads))

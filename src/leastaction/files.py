@@ -18,10 +18,13 @@ _INSTEAD = {
     ".hdf5": "path.to_xarray().to_netcdf(…) writes NetCDF, which is HDF5",
     ".mat": "scipy.io.savemat writes path.t, path.q and path.p",
     ".parquet": "path.to_xarray().to_dataframe() gives a table to write",
-    ".xlsx": "save a .csv, which spreadsheets read",
+    **dict.fromkeys((".xls", ".xlsx", ".ods"), "save a .csv, which spreadsheets read"),
     **dict.fromkeys((".txt", ".dat", ".tsv", ".json"), "save a .csv"),
     **dict.fromkeys((".npy", ".pkl", ".pickle", ".zip"), "save a .npz"),
+    **dict.fromkeys((".gz", ".bz2", ".xz", ".zst"), "save a .npz or a .csv, and pack that"),
     **dict.fromkeys((".png", ".pdf", ".svg"), "path.plot() draws"),
+    ".html": "path.to_html(…) writes a page",
+    **dict.fromkeys((".mp4", ".gif"), "path.animate(…) films it"),
 }
 
 

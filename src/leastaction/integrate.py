@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from leastaction.advice import Advice, check_tolerance, choose
+from leastaction.advice import Advice, check_tolerance
 from leastaction.events import Event, Impact
 from leastaction.methods import Branch, Method
 from leastaction.path import Path
-from leastaction.single import Question, advised, run_one
+from leastaction.single import Question, advised, check_undriven, run_one
 from leastaction.systems import System
 
 
@@ -38,6 +38,7 @@ def integrate(
     tangent: bool | Literal["all"] = False,
     store: str | os.PathLike[str] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
+    inputs: Mapping[str, Any] | None = None,
     pace: Callable[..., Any] | str | None = None,
 ) -> Path:
     """Integrate a system from the state (q0, p0) or (q0, v0): one trajectory.
@@ -97,6 +98,9 @@ def integrate(
         archive, also after a kill. Needs the extra ``leastaction[zarr]``.
     events : mapping of str to Event or Impact, optional
         What to look for, by name. `path.events[name]` holds times and states.
+    inputs : mapping of str to array_like or Samples, optional
+        What drives a system with inputs, by name: an array of shape (steps, …) whose entries are held in each step, an
+        array (steps, r, …) with a value for each node of the method, or `la.Samples`.
     pace : callable or "auto", optional
         A function σ(q, …) > 0 in plain NumPy, or "auto". Steps are then equal in s with dt = σ ds: h is a step of s,
         and σ h is a step of time. `steps` counts the steps of s, a last shorter step meets `t_end`, and `path.t` holds
@@ -153,6 +157,7 @@ def integrate(
     options: dict[str, Any] = {
         "every": every, "digits": digits, "progress": progress, "output": output, "allow_unstable": allow_unstable,
         "branch": branch, "tangent": tangent, "store": store, "events": events,
+        "inputs": inputs,
     }  # fmt: skip
     start = (q0, p0, v0)
     if tol is None:
@@ -164,10 +169,11 @@ def integrate(
         )  # fmt: skip
     if method is not None or h is not None or steps is not None:
         raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h and steps")
+    check_undriven(system, inputs)
     if digits is not None:
         raise ValueError("tol= is for float64: with digits= give a method and h")
     question = Question(system, start, t_end, t0, params, pace)
-    return advised(question, choose(question.asked(), check_tolerance(tol)), options)
+    return advised(question, question.advice(check_tolerance(tol)), options)
 
 
 def advise(
@@ -218,5 +224,6 @@ def advise(
     >>> advice.chosen.error <= 1e-8
     True
     """
+    check_undriven(system, None)
     question = Question(system, (q0, p0, v0), t_end, t0, params, pace)
-    return choose(question.asked(), check_tolerance(tol))
+    return question.advice(check_tolerance(tol))

@@ -9,19 +9,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction import files
+from leastaction.advice import Advice, with_pace
 from leastaction.events import T_END, Happened
+from leastaction.inputs import Inputs
+from leastaction.inputs import from_record as inputs_from_record
+from leastaction.lagrangian import Lagrangian
 from leastaction.linear import response
 from leastaction.linear.matrices import chosen_dofs
-from leastaction.methods import Method, method
+from leastaction.methods import Galerkin, Method, method
 from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
 from leastaction.numbers.rounding import Reals, all_finite, reals
-from leastaction.pace import OWN, Paced
+from leastaction.pace import OWN, STIFF, Paced
 from leastaction.reading import (
     MOST_DIGITS,
     MOST_LETTERS,
@@ -36,13 +40,12 @@ from leastaction.reading import (
     text,
     unpacked,
 )
+from leastaction.step.form import samples
 from leastaction.systems import System, from_record
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
-
-    from leastaction.advice import Advice
 
 FloatArray = NDArray[np.float64]
 
@@ -82,11 +85,14 @@ class Path:
         What happened, by name: ``.t``, ``.q``, ``.p``, ``.count``. A run that an event stopped ends with the state of
         that event.
     pace : Path or None
-        Of a run with a pace: the same run in its own time s, a path of L̂(q, E, …) whose last momentum is the time.
-        `tangent` is the derivative at fixed s and E, which is symplectic; ``pace.tangent`` also holds the derivatives
-        by and of E and t.
+        Of a run with a pace: the same run in its own time s, a path of L̂ whose states are (q, E) and (p, t), or (q,
+        t) and (p, −E) where E changes. `tangent` is the derivative at fixed s and E, which is symplectic where E is
+        constant; ``pace.tangent`` also holds the derivatives by and of E and t, and is symplectic unless forces act.
     advice : Advice or None
-        Of a run with ``tol=``: how method, step and pace were chosen, and the error reached.
+        Of a run with ``tol=``: how method, step and pace were chosen, and the error reached. Of a run with
+        ``pace="auto"``: the pace that was made. Files keep it.
+    inputs : Inputs or None
+        Of a system with inputs: what the run was given, by name.
     multipliers : ndarray, shape (K, m)
         λ of the constraints at every stored time, such that g̈ = 0. λ has the order of q and p.
 
@@ -153,6 +159,7 @@ class Path:
     events: Mapping[str, Happened] = field(default_factory=dict)
     pace: Path | None = None
     advice: Advice | None = None
+    inputs: Inputs | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle keeps: not the mechanics, which is made again."""
@@ -198,7 +205,8 @@ class Path:
         """The work W = ∫ F·v dt of the external forces since the start, at every stored time.
 
         The quadrature is that of the steps, which are solved again. ``path.energy() - path.work()`` is constant up to
-        the order of the method where L does not depend on time. For a Quadratic system the forces are f(t) − C v.
+        the order of the method where L does not depend on time. For a Quadratic system the forces are f(t) − C v. With
+        a pace the work is what −E, the momentum of the time, has lost, where neither L nor σ depends on t.
 
         Returns
         -------
@@ -225,6 +233,9 @@ class Path:
                 "the work is summed over whole steps, and impacts lie within them: it is known of runs without impacts"
             )
         with self.reals.working():
+            if self.pace is not None and self.system.forced and not cast(Paced, self.pace.system).moved_by_time:
+                lost = np.asarray(self.pace.p)[:, -1]
+                return np.asarray(lost[0] - lost)
             return accumulated(self, lambda q, v: v)
 
     @property
@@ -234,7 +245,9 @@ class Path:
         if not self.system.m:
             return self.reals.array(np.zeros((len(self), 0)))
         with self.reals.working():
-            return np.asarray(self.mechanics.multipliers(self.q, self.velocity(), self.t, self.params))
+            return np.asarray(
+                self.mechanics.multipliers(self.q, self.velocity(), self.t, self.params, *self._driving())
+            )
 
     def reaction(self) -> NDArray[Any]:
         """The generalised forces Gᵀλ that hold the constraints, at every stored time. Zero where there are none.
@@ -255,7 +268,11 @@ class Path:
         if not self.system.m:
             return self.reals.array(np.zeros((len(self), self.system.n)))
         with self.reals.working():
-            return np.asarray(self.mechanics.reaction(self.q, self.velocity(), self.t, self.params))
+            return np.asarray(self.mechanics.reaction(self.q, self.velocity(), self.t, self.params, *self._driving()))
+
+    def _driving(self) -> list[NDArray[Any]]:
+        """The inputs at the stored times, each in the step that begins there, where there are any."""
+        return [] if self.inputs is None else [self.inputs.instant(self.t)]
 
     def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
         """The velocity at every stored time.
@@ -538,7 +555,7 @@ class Path:
                 write_table(self, stream)
             return
         if self.pace is not None:
-            self.pace.save(file)
+            replace(self.pace, advice=self.advice).save(file)
             return
         header = {
             "format": _FORMAT,
@@ -549,13 +566,18 @@ class Path:
             **self.system.record(),
             "params": {name: to_texts(value) for name, value in self.params.items()},
             "stats": dict(self.stats),
+            "advice": None if self.advice is None else self.advice.record(),
             "events": [[name, found.count, found.p_after is not None] for name, found in self.events.items()],
         }
+        if self.inputs is not None:
+            header["driven"] = [to_text(self.inputs.t0), self.inputs.record()]
         arrays: dict[str, Any] = {name: x for name in _REALS if (x := getattr(self, name)) is not None}
         arrays |= {f"event_{k}": found.table() for k, found in enumerate(self.events.values())}
         if self.digits is not None:
             arrays = {name: np.array(to_texts(array), dtype=str) for name, array in arrays.items()}
         arrays |= self.system.arrays()
+        if self.inputs is not None:
+            arrays |= self.inputs.arrays()
         if self.output is not None:
             arrays["output"] = self.output
         with files.replacing(file) as stream:
@@ -580,8 +602,12 @@ class Path:
         Raises
         ------
         ValueError
-            The file is damaged, or is no path.
+            The file is damaged, or is no path. An archive is opened by `la.open`.
         """
+        if FilePath(file).is_dir():
+            raise ValueError(
+                f"{os.fspath(file)} is a folder, not a path saved by leastaction; la.open opens an archive"
+            )
         try:
             data = contents(FilePath(file))
             files.require_whole(data)
@@ -596,9 +622,10 @@ class Path:
 
 def in_time(run: Any) -> Any:
     """A run of a paced system, a Path in s, as the Path in t of the system it is about: the run is its `pace`."""
-    params = {name: value for name, value in run.params.items() if name not in OWN}
-    events = {name: found.in_time() for name, found in run.events.items() if name != T_END}
-    return replace(run, **states_in_time(run, 1), params=params, events=events, pace=run)
+    params = {name: value for name, value in run.params.items() if name not in (*OWN, STIFF)}
+    events = {name: found.in_time(run.system.clock) for name, found in run.events.items() if name != T_END}
+    about = states_in_time(run, 1)
+    return replace(run, **about, params=params, events=events, pace=run, advice=with_pace(run, run.advice))
 
 
 def states_in_time(run: Any, ahead: int) -> dict[str, Any]:
@@ -619,7 +646,7 @@ def states_in_time(run: Any, ahead: int) -> dict[str, Any]:
 
     return {
         "system": of,
-        "t": part("p", width),
+        "t": part(run.system.clock, width),
         "q": part("q", slice(width)),
         "p": part("p", slice(width)),
         **{name: part(name, state[:, None], columns) for name, columns in by.items()},
@@ -650,10 +677,24 @@ def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, An
         "params": system.named(system.values(params, arithmetic)),
         "stats": mapping(entry(header, "stats"), "stats"),
         "digits": digits,
+        "advice": None if header.get("advice") is None else Advice.from_record(header["advice"]),
         **states,
         **_derivatives(arrays, len(states["t"]), system, arithmetic),
         "events": _events(arrays, listing(header.get("events", []), "events"), system.n, arithmetic),
+        "inputs": _inputs(arrays, header, system, h, arithmetic),
     }
+
+
+def _inputs(arrays: Mapping[str, Any], header: Any, system: System, h: Any, arithmetic: Reals) -> Inputs | None:
+    """What drives the system."""
+    shapes = system.inputs if isinstance(system, Lagrangian) else {}
+    if not shapes:
+        return None
+    begin, record = listing(entry(header, "driven"), "driven", 2)
+    t0 = arithmetic.array(text(begin, "the start of the inputs")).item()
+    nodes = method_of_file(entry(header, "method"))
+    c = samples(nodes, digits=arithmetic.digits).tau if isinstance(nodes, Galerkin) else np.zeros(1)
+    return inputs_from_record(record, arrays, shapes, t0, h, c, arithmetic, False)
 
 
 def _events(arrays: Mapping[str, Any], given: list[Any], n: int, arithmetic: Reals) -> dict[str, Happened]:

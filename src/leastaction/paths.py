@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.events import Happened
+from leastaction.inputs import Inputs
 from leastaction.methods import Method
 from leastaction.numbers.rounding import all_finite, reals
 from leastaction.path import Path, in_time
@@ -49,8 +50,8 @@ class Paths:
     failed : ndarray of bool, shape (B,)
         Which trajectories met a step that could not be solved.
     end_time : ndarray, shape (B,)
-        The time that each trajectory has reached: that of the failure, or of the event that stopped it. With a pace it
-        is the time of the last stored state.
+        The time that each trajectory has reached: that of the failure, of the event that stopped it, or t_end. With a
+        pace it is the time of the last stored state.
     values : ndarray, shape (B, P)
         Parameters of each, flat. ``paths[i].params`` has their names.
     reduced : dict
@@ -59,7 +60,7 @@ class Paths:
         What happened, by name: ``.count`` (B,), ``.t`` (B, m), ``.q`` and ``.p`` (B, m, n).
     last : dict
         q, p and derivatives of the state that each has come to, each (B, …).
-    output, digits, tangent, sensitivity, pace, advice
+    output, digits, tangent, sensitivity, pace, advice, inputs
         As of a `Path`, with an axis for the trajectories in front.
 
     Methods
@@ -103,6 +104,7 @@ class Paths:
     sensitivity: NDArray[Any] | None = None
     pace: Paths | None = None
     advice: Advice | None = None
+    inputs: Inputs | None = None
 
     @property
     def failed(self) -> NDArray[np.bool_]:
@@ -112,7 +114,8 @@ class Paths:
     @property
     def end_time(self) -> NDArray[Any]:
         """The time each trajectory has reached, (B,): that of the failure for one that failed, that of the event for
-        one that an event has stopped. With a pace it is the time of the last state that is stored.
+        one that an event has stopped, t_end for one that has come there. With a pace it is the time of the last state
+        that is stored.
         """
         if self.pace is not None:
             return np.array([path.t[-1] for path in self])
@@ -155,7 +158,7 @@ class Paths:
             q, p = np.asarray(self.q[block]), np.asarray(self.p[block])
             there = np.isfinite(q).all(axis=2) & np.isfinite(p).all(axis=2)
             trajectory, row = np.nonzero(there)
-            t = np.asarray(self.t[block[1]])[row] if self.pace is None else np.zeros(len(row))
+            t = np.asarray(self.t[block[1]])[row] if self.pace is None else np.asarray(self.t[block])[there]
             E[block][there] = self.system.energies(t, q[there], p[there], self.values[block[0]][trajectory])
         return E
 
@@ -202,6 +205,7 @@ class Paths:
             output=self.output,
             digits=self.digits,
             events={name: some.one(i) for name, some in self.events.items()},
+            inputs=None if self.inputs is None else self.inputs.alone(i % len(self)),
         )
 
     def __iter__(self) -> Iterator[Path]:

@@ -201,12 +201,12 @@ def look(system: Lagrangian, t: Any, q: FloatArray, v: FloatArray, params: Float
     K, n = q.shape
     at = np.concatenate([np.broadcast_to(np.asarray(t, float), K)[:, None], q, v, params], axis=1)
     program = sizes(system.constraints)
-    values, node = points.evaluate(program, at), points.evaluate(system.node, at)
+    values, mass = points.evaluate(program, at), points.evaluate(system.inertia.select("m_v"), at)
     found = {name: values[:, program.output_slice(name)] for name, _ in program.outputs}
     tiny = np.finfo(float).tiny
     return Look(
         found["g"], found["c"], found["g_size"] + tiny, found["c_size"] + tiny, found["G"].reshape(K, -1, n),
-        node[:, system.node.output_slice("m_v")].reshape(K, n, n), q, v,
+        mass.reshape(K, n, n), q, v,
     )  # fmt: skip
 
 
@@ -285,9 +285,9 @@ def tangent_basis(system: Lagrangian, t: float, q: FloatArray, p: FloatArray, pa
     v = system.velocity(q, p, t, params)
     row = np.concatenate([[t], q, v, params])[None]
     program = _slopes(system.constraints)
-    at, node = points.evaluate(program, row)[0], points.evaluate(system.node, row)[0]
+    at, inertia = points.evaluate(program, row)[0], points.evaluate(system.inertia, row)[0]
     c_q, G = (at[program.output_slice(name)].reshape(m, n) for name in ("c_q", "c_v"))
-    m_q, m_v = (node[system.node.output_slice(name)].reshape(n, n) for name in ("m_q", "m_v"))
+    m_q, m_v = (inertia[system.inertia.output_slice(name)].reshape(n, n) for name in ("m_q", "m_v"))
     pulled = np.linalg.solve(m_v.T, G.T).T  # G m_v⁻¹
     rows = np.block([[G, np.zeros((m, n))], [c_q - pulled @ m_q, pulled]])
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)

@@ -420,6 +420,26 @@ def _lobatto_newton(m: int, x: Any) -> Any:
     return slope * (1 - x * x) / (2 * x * slope - m * (m + 1) * P)
 
 
+def lagrange(d: NDArray[Any], x: NDArray[Any]) -> NDArray[Any]:
+    """The polynomials that are one at one of the points d and zero at the others, at every x: (*x.shape, len(d))."""
+    columns = []
+    for v in range(len(d)):
+        others = np.delete(d, v)
+        columns.append(np.prod((x[..., None] - others) / (d[v] - others), axis=-1))
+    return np.stack(columns, axis=-1)
+
+
+def slopes(d: NDArray[Any], x: NDArray[Any]) -> NDArray[Any]:
+    """The derivatives of these polynomials at every x, (len(x), len(d))."""
+    columns = []
+    for v in range(len(d)):
+        others = np.delete(d, v)
+        gaps = x[:, None] - others
+        without = [np.prod(np.delete(gaps, i, axis=1), axis=1) for i in range(len(others))]
+        columns.append(np.sum(without, axis=0) / np.prod(d[v] - others))
+    return np.stack(columns, axis=1)
+
+
 def lagrange_basis(
     points: Sequence[Any], at: Sequence[Any], digits: int = FLOAT64_DIGITS
 ) -> tuple[list[list[Any]], list[list[Any]]]:

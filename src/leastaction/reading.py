@@ -34,9 +34,13 @@ _KINDS = "biufU"  # of entries of arrays: truth values, integers, floats, text
 
 def contents(file: Path) -> bytes:
     """All bytes of a file; a folder, a pipe or a device is refused, and never waited for."""
-    with os.fdopen(os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as f:
-        require_regular(os.fstat(f.fileno()), file)
-        return f.read()
+    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        require_regular(os.fstat(descriptor), file)
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return stream.read()
+    finally:
+        os.close(descriptor)
 
 
 def require_regular(status: os.stat_result, file: object) -> None:

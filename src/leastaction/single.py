@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.advice import FINER, LAST, Advice, Asked, choose
+from leastaction.advice import Advice
 from leastaction.backends.points import evaluate
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
+from leastaction.linear.dispersion import excited
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
 from leastaction.pace import AUTO, SOON, Paced, automatic
 from leastaction.path import Path
+from leastaction.pilots import LAST, Asked, choose, choose_by_dispersion
 from leastaction.results import from_archive, from_memory
 from leastaction.run.archive import Disk
 from leastaction.run.batches import prepare
@@ -34,7 +36,9 @@ from leastaction.systems import System
 from leastaction.waiting import compiling
 
 POWERS = 8
+FINER = 1.25  # the run by which a chosen one is judged has steps longer by this
 TRIES = 3  # to keep a tolerance
+SIZED = 16  # states by which the size of a motion is known
 SOME = 4  # trajectories of an ensemble that are measured
 CHECKED_SECONDS = 5.0  # a run that takes longer is not done twice
 
@@ -47,12 +51,13 @@ def run_one(
     every: int = 1,
     progress: bool = False,
     store: str | os.PathLike[str] | None = None,
+    advice: Advice | None = None,
     **asked: Any,
 ) -> Path:
     """One run of a method with a step; what else is asked goes into the plan."""
     clock = time.perf_counter()
     with preparing("nothing was computed, and no archive was begun"), compiling():
-        plan, starts = plan_run(system, method, start, every=positive("every", every), **asked)
+        plan, starts = plan_run(system, method, start, every=positive("every", every), advice=advice, **asked)
         memory = Memory(plan, starts) if store is None else None  # first, whether there is room at all
         check_length(plan)
         told = prepare(plan, starts)
@@ -80,16 +85,16 @@ class Question:
             self.system, method, self.start, h=h, t_end=t_end, t0=self.t0, params=self.params, pace=pace, **options
         )
 
-    def asked(self) -> Asked:
-        """What there is to know before pilots: the span, the frequency at the start, the paces to try."""
+    def advice(self, tol: float) -> Advice:
+        """Method and step for a tolerance, and the pace, if one may be tried."""
         if self.t_end is None:
             raise ValueError("tol= is about the error at a time: give t_end=")
         t0, t_end = number("t0", self.t0), number("t_end", self.t_end)
         if t0 == t_end:
             raise ValueError(f"t_end must differ from the start, t0 = {t0:g}")
         starts = begin(self.system, FLOAT64, *self.start, t0, self.params, False)
-        paces: tuple[Any, ...] = (None,) if self.pace is None else (self.pace,)
-        if self.pace is None and _can_be_paced(self.system):
+        system, paces = self.system, tuple[Any, ...]((self.pace,))
+        if self.pace is None and _can_be_paced(system):
             paces = (None, AUTO)
 
         def pilot(method: str, h: float, t_end: float, pace: Any, every: int, tangent: bool, most: int) -> Path:
@@ -97,8 +102,19 @@ class Question:
                 warnings.simplefilter("ignore")
                 return self.run(method, h, t_end, pace, every=every, tangent=tangent, most=most)
 
-        omega = _frequency(self.system, t0, starts, abs(t_end - t0))
-        return Asked(pilot, self.system.name, self.system.n, t0, t_end, omega, paces, self.system.linear)
+        asked = Asked(pilot, system.name, system.n, t0, t_end, paces, system.linear)
+        if isinstance(system, Quadratic) and not system.forced and self.pace is None:
+            return choose_by_dispersion(asked, excited(system, starts.q[0], starts.p[0], t_end - t0), tol)
+        return choose(replace(asked, omega=_frequency(system, t0, starts, abs(t_end - t0))), tol)
+
+
+def check_undriven(system: System, inputs: Any) -> None:
+    """Refuse to choose steps for what belongs to steps."""
+    if inputs or (isinstance(system, Lagrangian) and system.inputs):
+        raise ValueError(
+            "tol= chooses the method and its steps by pilot runs of many kinds, and inputs belong to the steps of one: "
+            "give method= and h=, and compare with half of it"
+        )
 
 
 def _can_be_paced(system: System) -> bool:
@@ -172,6 +188,7 @@ def _rate(system: Lagrangian, t: float, q: Any, v: Any, a: Any, params: Any) -> 
 def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path:
     """A run with what was chosen; its error is that of a run with longer steps, from which it differs."""
     chosen, tol, order = advice.chosen, advice.tol, method_named(advice.chosen.method).order
+    assert tol is not None
     h = math.copysign(chosen.h, advice.t_end - advice.t0)
     output = options["output"]
 
@@ -179,8 +196,12 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         q = np.asarray(path.q[-1], float)
         return q if output is None or path.output is not None else q[np.asarray(output)]
 
-    check = chosen.seconds < CHECKED_SECONDS
-    before = end(question.run(chosen.method, h, question.t_end, chosen.pace, every=LAST)) if check else None
+    before, size = None, advice.size
+    if chosen.seconds < CHECKED_SECONDS:
+        every = LAST if math.isfinite(size) else max(1, chosen.steps // SIZED)
+        first = question.run(chosen.method, h, question.t_end, chosen.pace, every=every)
+        before = end(first)
+        size = size if math.isfinite(size) else float(np.ptp(first.q, axis=0).max()) or 1.0
     reached, plain = None, options | {"store": None}  # an archive is written once, when all is known
     for _ in range(TRIES):
         h = h / FINER
@@ -188,48 +209,77 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         if before is None:
             break
         now, last = end(path), reached
-        reached = float(np.abs(now - before).max() / advice.size)
+        reached = float(np.abs(now - before).max() / size)
         before = now
         if reached <= tol or (
             last is not None and reached > last / 2
         ):  # kept, or rounding, which no step helps against
             break
         h = h * max(0.5, (0.3 * tol / reached) ** (1 / order))
+    made = None if path.advice is None else path.advice.made
+    advice = replace(advice, size=size, reached=reached, made=made, chosen=replace(chosen, h=abs(float(path.h))))
+    path = replace(path, advice=advice)
     if options["store"] is not None:
-        path = question.run(chosen.method, h, question.t_end, chosen.pace, **options)
-    advice = replace(advice, reached=reached, chosen=replace(chosen, h=abs(float(path.h))))
-    if reached is not None and reached > tol:
+        path = question.run(chosen.method, h, question.t_end, chosen.pace, advice=advice, **options)
+    _tell_if_missed(advice, 4)
+    return path
+
+
+def _tell_if_missed(advice: Advice, stacklevel: int) -> None:
+    tol, reached = advice.tol, advice.reached
+    if tol is not None and reached is not None and reached > tol:
         stay = "" if not advice.notes else f" ({'; '.join(advice.notes)})"
         warnings.warn(
             f"the tolerance {tol:g} was missed: the error at t = {advice.t_end:g} is about {reached:.1e}{stay}",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
-    return replace(path, advice=advice)
 
 
 def advise_many(
-    system: System, start: tuple[Any, Any, Any], t_end: Any, t0: Any, params: Mapping[str, Any] | None, tol: float
+    system: System,
+    start: tuple[Any, Any, Any],
+    t_end: Any,
+    t0: Any,
+    params: Mapping[str, Any] | None,
+    pace: Any,
+    tol: float,
 ) -> Advice:
     """One advice for all trajectories of an ensemble: from some of them, and the one that needs the shortest steps.
 
-    Without a pace, since trajectories with one do not come to t_end together. Of the methods that all of some can take
-    the one is chosen whose slowest needs the least time.
+    Of the methods and paces that all of some can take those are chosen with which the slowest needs the least time. The
+    error is that of these some, each run twice.
     """
     starts = begin(system, FLOAT64, *start, number("t0", t0), params, True)
     able = np.flatnonzero(starts.status == 0)
     some = able[np.unique(np.linspace(0, len(able) - 1, SOME).astype(int))]
-    found = []
-    for i in some:
-        of_one = (starts.q[i], starts.p[i], None)
-        question = Question(system, of_one, t_end, t0, system.named(starts.params[i]), None)
-        found.append(choose(replace(question.asked(), paces=(None,)), tol))
-    tables = [{one.method: one for one in advice.options if not one.why} for advice in found]
+    asked = [
+        Question(system, (starts.q[i], starts.p[i], None), t_end, t0, system.named(starts.params[i]), pace)
+        for i in some
+    ]
+    found = [question.advice(tol) for question in asked]
+    tables = [{(one.method, one.pace): one for one in advice.options if not one.why} for advice in found]
     shared = set.intersection(*map(set, tables))
     if not shared:
         return max(found, key=lambda advice: advice.chosen.error)
-    method = min(shared, key=lambda name: max(table[name].seconds for table in tables))
-    hardest = min(range(len(tables)), key=lambda k: tables[k][method].h)
+    way = min(shared, key=lambda one: max(table[one].seconds for table in tables))
+    hardest = min(range(len(tables)), key=lambda k: tables[k][way].h)
     note = f"one advice for {len(starts.q)} trajectories, from {len(found)} of them; this is trajectory {some[hardest]}"
-    advice = found[hardest]
-    return replace(advice, chosen=tables[hardest][method], notes=(*advice.notes, note))
+    h, checked = tables[hardest][way].h, []
+    for question, advice, table in zip(asked, found, tables, strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            given = replace(advice, chosen=replace(table[way], h=h))
+            told = advised(question, given, {"output": None, "store": None, "every": LAST}).advice
+        assert told is not None
+        checked.append(told)
+    shortest = min(told.chosen.h for told in checked)
+    errors = [told.reached for told in checked if told.reached is not None]
+    advice = replace(
+        found[hardest],
+        chosen=replace(tables[hardest][way], h=shortest),
+        reached=max(errors) if len(errors) == len(checked) else None,
+        notes=(*found[hardest].notes, note),
+    )
+    _tell_if_missed(advice, 4)
+    return advice

@@ -124,6 +124,8 @@ class StoredPath(Path):
             output=self.output,
             digits=self.digits,
             events=self.events,
+            advice=self.advice,
+            inputs=self.inputs,
             pace=None if self.pace is None else self.pace.part(begin, end),
             **derivatives,
         )

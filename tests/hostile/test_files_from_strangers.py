@@ -24,6 +24,7 @@ from mutations import (
 )
 
 import leastaction as la
+from hostile_workers import masses_and_springs, rod
 from leastaction.reading import unpacked
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.header import checksum
@@ -59,6 +60,8 @@ LOADED = la.Quadratic(
     np.array([2.0, 1.0]), np.eye(2), f=la.linear.Load([1.0, 0.5], np.arange(6.0), np.sin(np.arange(6.0)))
 )
 EVENTS = {"cross": la.Event(lambda q, p, m: m * q[0] - 0.5), "wall": la.Impact(lambda q: q[1] + 0.2)}
+ON_A_ROD = {"q0": [1.0, 0.0], "p0": [0.0, 0.3], "h": 0.05, "steps": 10}
+ON_A_CHAIN = {"q0": np.sin(np.arange(6.0)), "p0": np.zeros(6), "h": 0.1, "steps": 10}
 START = {"q0": [1.0, 0.3], "p0": [0.0, 0.2], "h": 0.1, "steps": 10}
 
 
@@ -67,6 +70,10 @@ def sparse():
 
     K = np.diag([2.0] * 5) - np.diag([1.0] * 4, 1) - np.diag([1.0] * 4, -1)
     return la.Quadratic(csr_array(np.eye(5)), csr_array(K))
+
+
+def distance(q):
+    return np.sqrt(q @ q + 0.1)
 
 
 class Saved(dict):
@@ -91,6 +98,10 @@ def saved(tmp_path_factory):
             "events": la.integrate(SYSTEM, "simpson", **START, events=EVENTS),
             "forced": la.integrate(FORCED, "simpson", **START),
             "loaded": la.integrate(LOADED, "simpson", **START),
+            "constraints": la.integrate(rod(), "simpson", **ON_A_ROD),
+            "paced": la.integrate(SYSTEM, "simpson", **START, pace=distance, events=EVENTS),
+            "sums": la.integrate(masses_and_springs(6), "simpson", **ON_A_CHAIN),
+            "composed": la.integrate(SYSTEM, la.compose("simpson", "yoshida"), **START),
         }
     found = Saved()
     for name, path in paths.items():
@@ -121,6 +132,17 @@ def archives(tmp_path_factory):
     plain = {"h": 0.1, "steps": 10, "params": {"m": [1.0, 1.5, 2.0]}}
     la.ensemble(SYSTEM, "rk4", START["q0"], START["p0"], **plain, final_only=True, store=folder / "rk4-lanes")
     la.ensemble(SYSTEM, "P8N8Q16Gau", START["q0"], START["p0"], **plain, tangent=True, store=folder / "tangents")
+    la.integrate(rod(), "simpson", **ON_A_ROD, store=folder / "constraints")
+    la.ensemble(rod(), "simpson", **ON_A_ROD | {"p0": np.array([[0.0, 0.3], [0.0, 0.2]])}, store=folder / "rods")
+    la.integrate(rod(), "simpson", **ON_A_ROD, digits=20, store=folder / "digits-constraints")
+    until = {"h": 0.1, "t_end": 1.0, "pace": distance}
+    la.integrate(SYSTEM, "simpson", START["q0"], START["p0"], **until, events=EVENTS, store=folder / "paced")
+    la.ensemble(SYSTEM, "simpson", **START | {"q0": np.eye(2)}, pace=distance, store=folder / "paced-ensemble")
+    la.integrate(masses_and_springs(6), "simpson", **ON_A_CHAIN, store=folder / "sums")
+    la.integrate(SYSTEM, la.compose("simpson", "yoshida"), **START, store=folder / "composed")
+    K = np.array([np.eye(2), 2 * np.eye(2), 3 * np.eye(2)])
+    la.ensemble(la.Quadratic(np.ones(2), np.eye(2)), "simpson", **START, params={"K": K}, store=folder / "varied")
+    la.ensemble(SYSTEM, "simpson", **START | {"q0": np.eye(2)}, events=EVENTS, store=folder / "impacts")
     return folder
 
 
@@ -179,8 +201,20 @@ def check_archive(file):
 
 
 KINDS = ["plain", "tangent", "digits", "linear", "sparse", "events", "forced", "loaded"]
+KINDS += ["constraints", "paced", "sums", "composed"]
 RUNS = ["path", "rk4", "linear", "sparse", "lanes", "singles", "digits", "linear-ensemble"]
 RUNS += ["events", "digits-events", "forced", "loaded", "rk4-lanes", "tangents"]
+RUNS += [
+    "constraints",
+    "rods",
+    "digits-constraints",
+    "paced",
+    "paced-ensemble",
+    "sums",
+    "composed",
+    "varied",
+    "impacts",
+]
 
 
 def any_content(saved, folder, seed):

@@ -66,6 +66,20 @@ def test_an_interrupt_during_preparation_says_what_it_ended(tmp_path, monkeypatc
     assert not (tmp_path / "run").exists()
 
 
+class PressesWhenFreed:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_while_something_is_freed_is_not_dropped(monkeypatch):
+    """Python drops what is raised in a finalizer, as those of compiled code, and with it Ctrl-C."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    monkeypatch.setattr(single_module, "prepare", lambda *plan: PressesWhenFreed() and {})
+    with pytest.raises(KeyboardInterrupt, match="run was prepared, before its first step"):
+        la.integrate(la.Lagrangian(kepler, n=2), "simpson", **START, steps=50)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_the_command_line_says_it_too(monkeypatch, capsys):
     monkeypatch.setattr(single_module, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
     assert main(["run", "pendulum", "--method", "simpson", "--h", "0.1", "--t-end", "1"]) == 130

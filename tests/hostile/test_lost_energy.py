@@ -99,6 +99,63 @@ def test_stored_and_resumed(tmp_path):
     assert la.open(tmp_path / "many").stats["energy_lost"] == [0, 1]
 
 
+UNTAMED = {"q0": [1.0, 0.0], "p0": [0.0, 0.05], "h": 0.1, "steps": 400, "pace": lambda q: 1 + 0 * q[0]}
+
+
+def test_with_a_pace(tmp_path):
+    """H of the motion in time is looked at, and the times are those of t, not of s."""
+    system = la.problems.get("kepler").system
+    path, messages = told(lambda: la.integrate(system, "stormer-verlet", **UNTAMED))
+    assert len(messages) == 1
+    right, wrong, error, size = path.stats["energy_lost"]
+    E = path.energy()
+    assert right in path.t and abs(E - E[0])[path.t == wrong][0] == pytest.approx(error, rel=1e-9)
+    assert error > balance.LARGE * size
+    paths, messages = told(
+        lambda: la.ensemble(system, "stormer-verlet", **{**UNTAMED, "p0": [[0.0, 0.9], [0.0, 0.05]]})
+    )
+    assert len(messages) == 1 and paths.stats["energy_lost"] == [1]
+    _, messages = told(lambda: la.integrate(system, "stormer-verlet", **{**UNTAMED, "steps": 40}, digits=20))
+    assert len(messages) == 1
+    stored, messages = told(lambda: la.integrate(system, "stormer-verlet", **UNTAMED, store=tmp_path / "run"))
+    assert len(messages) == 1 and stored.stats["energy_lost"] == path.stats["energy_lost"]
+    assert la.open(tmp_path / "run").stats["energy_lost"] == path.stats["energy_lost"]
+
+
+@pytest.mark.parametrize("name", ["kepler", "pendulum", "henon-heiles", "double-pendulum", "figure-eight"])
+def test_never_of_ordinary_paces(name):
+    problem = la.problems.get(name)
+    period = problem.period if problem.period is not None and np.isfinite(problem.period) else 2 * np.pi
+    for method in ("midpoint", "simpson", "P4N4Q8Gau"):
+        for steps in (1, 13, 100, 517):
+            run = {"h": period / 100, "steps": steps, "pace": "auto"}
+            path, messages = told(
+                lambda method=method, run=run: la.integrate(problem.system, method, problem.q0, problem.p0, **run)
+            )
+            assert not messages and "energy_lost" not in path.stats
+
+
+@pytest.mark.parametrize("e", [0.9, 0.99, 0.999])
+def test_never_of_a_comet_at_its_pace(e):
+    """H wanders near the centre, where a step of s is short in t: by less than the kinetic energy there."""
+    q0, p0 = [1 - e, 0.0], [0.0, ((1 + e) / (1 - e)) ** 0.5]
+    for method in ("simpson", "P4N4Q8Gau"):
+        run = {"h": 0.02, "steps": 1000, "pace": lambda q: np.sqrt(q @ q)}
+        path, messages = told(
+            lambda method=method, run=run: la.integrate(la.problems.get("kepler").system, method, q0, p0, **run)
+        )
+        assert not messages and "energy_lost" not in path.stats
+
+
+def test_a_run_that_ends_early_keeps_and_tells_what_it_lost():
+    """Beyond floats the step fails at last; the energy was wrong long before."""
+    system, method, start = LOST["unstable"]
+    with pytest.raises(la.StepFailed, match="Its energy was wrong before: from t = ") as failed:
+        la.integrate(system, method, **{**start, "steps": 1000})
+    right, wrong, error, size = failed.value.path.stats["energy_lost"]
+    assert 0 <= right < wrong <= failed.value.time and error > balance.LARGE * size
+
+
 def in_units(q, v, a, c, shift, gauge):
     """A particle on its way over −1/x, with a constant and d(q³)/dt added; in units a of q and c of L."""
     x, u = q / a, v / a

@@ -600,7 +600,7 @@ def _joined(terms: list[tuple[str, str]]) -> str:
     return text + "".join(f" {sign} {body}" for sign, body in rest)
 
 
-def _momenta(system: Any, params: Mapping[str, Any]) -> Mapping[str, looks.Invariant]:
+def momenta(system: Any, params: Mapping[str, Any]) -> Mapping[str, looks.Invariant]:
     """The conserved momenta of a small Lagrangian, for its pictures; none where they cannot be told or a force acts."""
     if not isinstance(system, Lagrangian) or system.n > 6 or system.forced:
         return {}
@@ -613,6 +613,3 @@ def _momenta(system: Any, params: Mapping[str, Any]) -> Mapping[str, looks.Invar
 
 def _momentum(one: Symmetry, q: Any, p: Any, params: Mapping[str, Any]) -> FloatArray:
     return one.momentum(q, p)
-
-
-looks.momenta.append(_momenta)

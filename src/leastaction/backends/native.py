@@ -1,7 +1,7 @@
 """The native loops: translated by Numba once, then machine code like every other kernel.
 
-A loop's cache key is the text of all that decides it, and the versions of the compilers; so a change anywhere makes new
-code. With a warm cache Numba is not even imported.
+Their machine code comes with the package (`built`), or from the cache, or is made: translated and compiled. What
+decides it is the text of all loops, so a change anywhere makes new code. Numba is imported only to translate.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.kernel import BEST, compile_ir, link_ir
+from leastaction import kernel
+from leastaction.backends import built
+from leastaction.kernel import compile_object, link_ir, load_object
+
+_SYMBOL = "loop"  # the name of a loop in its machine code
 
 # Each loop with what it is given: arrays of i 64-bit integers or d doubles, and n an integer.
 LOOPS = {
@@ -45,7 +49,7 @@ _APART = (
     "set_step", "set_products", "set_given", "set_times", "set_mass", "jacobian", "factor", "solve", "invert", "_miss",
     "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_iterate", "_iterate_fused",
     "_iterate_softly", "_advance", "sweep", "move", "single", "settle", "set_bumps",
-    "shifted", "set_shifts", "by_shifts", "summed_velocity", "level", "leap",
+    "shifted", "stiffly", "set_dense", "by_dense", "set_sparse", "by_sparse", "summed_velocity", "level", "leap",
 )  # fmt: skip
 
 
@@ -53,8 +57,8 @@ _APART = (
 def loop(name: str) -> Callable[..., None]:
     """A native loop by name; it takes contiguous arrays and integers, and runs without the interpreter's lock."""
     kinds = LOOPS[name]
-    key = f"{name} {metadata.version('numba')} {_source()}"
-    address = compile_ir(lambda: _translate(name), "loop", key, BEST)
+    ready = built.find(name, source(name))
+    address = load_object(compiled(name) if ready is None else ready.code, _SYMBOL)
     types = [ctypes.c_int64 if kind == "n" else ctypes.c_void_p for kind in kinds]
     function = ctypes.CFUNCTYPE(None, *types)(address)
 
@@ -73,8 +77,26 @@ def loop(name: str) -> Callable[..., None]:
     return call
 
 
-def _source() -> str:
-    """The text of everything that decides the loops' machine code."""
+def fingerprint() -> str:
+    """What decides the last bits of what loops and kernels compute: the processor, and the compilers of both."""
+    ready = built.find("run.run", source("run.run"))
+    foreign = "" if ready is None or ready.compiler == kernel.compiler() else f", loops by {ready.compiler}"
+    return kernel.fingerprint() + foreign
+
+
+def compiled(name: str) -> bytes:
+    """A loop's machine code, from the cache or made."""
+    return compile_object(lambda: _translate(name), _SYMBOL, f"{metadata.version('numba')} {source(name)}")
+
+
+def source(name: str) -> str:
+    """What decides a loop's machine code, beside the compilers."""
+    return f"{name} {_texts()}"
+
+
+@cache
+def _texts() -> str:
+    """The text of all loops and of what they are made from."""
     package = resources.files("leastaction")
     files = [package / path for path in (*_SOURCES[1:], *_RULES)]
     files += sorted((package / _SOURCES[0]).iterdir(), key=lambda file: file.name)

@@ -223,17 +223,28 @@ T_END = "t_end"
 
 
 def paced_watch(events: Watch | None, system: Any, t_end: Any, direction: int) -> Watch | None:
-    """The same events of a paced system, whose last momentum is the time; and the end of the run, if that is a time."""
+    """The same events of a paced system, whose last coordinate or momentum is the time; and the end of the run, if that
+    is a time.
+    """
     n = system.n - 1
     B = Builder([("t", 1), ("q", n + 1), ("p", n + 1), ("params", len(system.values()))])
-    (*q, _), (*p, t), params = (B.input(block) for block in ("q", "p", "params"))
+    (*q, place), (*p, momentum), params = (B.input(block) for block in ("q", "p", "params"))
+    t = place if system.clock == "q" else momentum
     items, results = [], []
     if events is not None:
         thrown = [
             k for k, item in zip(events.program.results, events.items, strict=True) if item.restitution is not None
         ]
-        if events.program.with_outputs(g=thrown).depends("g", "t"):
-            raise ValueError("with pace= the wall of an impact must not move: t is no coordinate of a paced step")
+        if any((item.restitution or 1.0) < 1.0 or item.restitution == 0 for item in events.items):
+            raise ValueError(
+                "with pace= impacts are elastic, restitution = 1: after a loss the energy that the steps are made for "
+                "is another one. Take equal steps"
+            )
+        if system.clock == "p" and events.program.with_outputs(g=thrown).depends("g", "t"):
+            raise ValueError(
+                "with pace= the wall of an impact must not move, since t is no coordinate of the step and E is kept; "
+                "with a pace σ(t, q) it is one"
+            )
         own = dict(events.program.inputs)["params"]
         items, results = [*events.items], B.inline(events.program, t=[t], q=q, p=p, params=params[:own])["g"]
     if t_end is not None:

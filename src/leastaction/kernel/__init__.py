@@ -1,30 +1,38 @@
 """Program → native function: lower to LLVM IR, compile, keep the machine code on disk."""
 
 from leastaction.kernel.compile import (
-    BEST,
+    LEVELS,
     Native,
-    compile_ir,
+    compile_object,
     compile_program,
     compile_strip,
+    compiler,
     fingerprint,
     link_ir,
+    load_object,
     native_lanes,
+    processor_kind,
+    target_triple,
 )
 from leastaction.kernel.lower import lower
 from leastaction.kernel.strips import Column, Pattern, Strip, Write
 
 __all__ = [
-    "BEST",
+    "LEVELS",
     "Column",
     "Native",
     "Pattern",
     "Strip",
     "Write",
-    "compile_ir",
+    "compile_object",
     "compile_program",
     "compile_strip",
+    "compiler",
     "fingerprint",
     "link_ir",
+    "load_object",
     "lower",
     "native_lanes",
+    "processor_kind",
+    "target_triple",
 ]

@@ -36,25 +36,29 @@ class Effort(NamedTuple):
 
 BEST = Effort(3, 3)
 
-# The kinds of x86-64 processors (psABI's microarchitecture levels), and what of each decides the code written here.
-LEVELS = {
-    "x86-64-v2": frozenset({"sse4.2"}),
-    "x86-64-v3": frozenset({"sse4.2", "avx2", "fma", "bmi2"}),
-    "x86-64-v4": frozenset({"sse4.2", "avx2", "fma", "bmi2", "avx512f", "avx512bw", "avx512dq", "avx512vl"}),
-}
+# The kinds of x86-64 processors (psABI's microarchitecture levels), and what each has, by LLVM's names.
+_V2 = frozenset({"cx16", "sahf", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2"})
+_V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"}
+_V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+LEVELS = {"x86-64-v2": _V2, "x86-64-v3": _V3, "x86-64-v4": _V4}
+_WIDE = {"avx2", "fma", "avx512f"}  # what decides how vectors are computed with
 
 
-def _effort(program: Program) -> Effort:
+LONG = 3_000  # instructions and outputs of a Program beyond which LLVM's passes gain nothing
+
+
+def _effort(program: Program, rarely: bool = False) -> Effort:
     """The longer straight-line code is, the less LLVM's passes gain on it and the longer they take.
 
-    Measured on 24,000 instructions: 2.8 s with all passes, 1.2 s with instruction selection
-    alone, 0.14 s with the fast one; the code ran in 22, 22 and 26 µs. Outputs count, too: who asks for a Hessian of n²
-    entries does with them what takes longer than to compute them.
+    Measured on the Hessian of twenty pendulums, 8,300 lines: 1.0 s with all passes, 0.7 s with none and the second
+    level of instruction selection, 0.4 s with the first, 0.04 s with the fast one; the code ran in 1.4, 1.4, 1.4 and
+    2.3 µs. So long code that runs rarely is selected fast. Outputs count, too: who asks for a Hessian of n² entries
+    does with them what takes longer than to compute them.
     """
     length = len(program.code) + program.output_size
-    if length <= 3_000:
+    if length <= LONG:
         return BEST
-    return Effort(0, 2) if length <= 20_000 else Effort(0, 0)
+    return Effort(0, 0) if rarely or length > 20_000 else Effort(0, 1)
 
 
 RECENT = 128  # programs whose code is kept though nobody holds it, since it may be asked for again
@@ -74,7 +78,7 @@ class Native:
     code: Any = field(default=None, repr=False)  # what keeps the machine code in memory
 
 
-_Kernel = tuple[str, int, bool, bool]
+_Kernel = tuple[str, int, bool, bool, Effort]
 
 _lock = threading.RLock()
 _loops: list[Any] = []  # the code of native loops lives as long as the process
@@ -92,13 +96,16 @@ def _target() -> Any:
 
 @lru_cache(maxsize=1)
 def _jit() -> Any:
+    if missing := _features() - _host_features():
+        asked = _processor()[0]
+        raise ValueError(f"LEASTACTION_CPU asks for {asked}, but this processor has no {', '.join(sorted(missing))}")
     # JITLink lays the parts of a kernel side by side. LLVM's older linker may put them farther apart than addresses
     # relative to the code reach, in a process whose memory is crowded, and then it ends the process.
     return llvm.create_lljit_compiler(_machine(2), use_jit_link=True)
 
 
-def _machine(level: int) -> Any:
-    name, features = _processor()
+def _machine(level: int, kind: str = "native") -> Any:
+    name, features = _processor() if kind == "native" else (kind, "")
     return _target().create_target_machine(cpu=name, features=features, opt=level, reloc="pic", codemodel="default")
 
 
@@ -110,8 +117,6 @@ def _processor() -> tuple[str, str]:
         return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     if asked not in LEVELS:
         raise ValueError(f"LEASTACTION_CPU must be native or one of {', '.join(LEVELS)}; it is {asked!r}")
-    if missing := LEVELS[asked] - _host_features():
-        raise ValueError(f"LEASTACTION_CPU asks for {asked}, but this processor has no {', '.join(sorted(missing))}")
     return asked, ""
 
 
@@ -126,6 +131,16 @@ def _features() -> frozenset[str]:
     return LEVELS.get(_processor()[0], _host_features())
 
 
+@lru_cache(maxsize=1)
+def processor_kind() -> str:
+    """The level of processor that the native loops are compiled for, so that one code serves all of them.
+
+    It is the highest one that the processor has; "native" where there is none, or where vectors could do more.
+    """
+    there = [level for level, needed in LEVELS.items() if needed <= _features()]
+    return there[-1] if there and LEVELS[there[-1]] & _WIDE == _features() & _WIDE else "native"
+
+
 def native_lanes() -> int:
     """How many trajectories go side by side: what fills a vector of AVX-512, or of AVX2, or two of 128 bits."""
     return 8 if "avx512f" in _features() else 4
@@ -133,18 +148,33 @@ def native_lanes() -> int:
 
 def fingerprint() -> str:
     """What else decides the machine code: compiler and processor."""
-    version = ".".join(map(str, llvm.llvm_version_info))
-    return f"{llvmlite.__version__} {version} {llvm.get_process_triple()} {' '.join(_processor())}"
+    return f"{compiler()} {' '.join(_processor())}"
 
 
-def compile_program(program: Program, lanes: int = 1, bounded: bool = False, in_place: bool = False) -> Native:
-    """The program as a native function of one or several lanes (see `lower`); equal programs are compiled once."""
-    what = (program.digest, lanes, bounded, in_place)
+def compiler() -> str:
+    """The compiler's versions, and the system that it compiles for."""
+    return f"{llvmlite.__version__} {'.'.join(map(str, llvm.llvm_version_info))} {target_triple()}"
+
+
+def target_triple() -> str:
+    """Processor family, vendor and system, as LLVM names them."""
+    return str(llvm.get_process_triple())
+
+
+def compile_program(
+    program: Program, lanes: int = 1, bounded: bool = False, in_place: bool = False, rarely: bool = False
+) -> Native:
+    """The program as a native function of one or several lanes (see `lower`); equal programs are compiled once.
+
+    Code that runs rarely, not in every step, is made in less time.
+    """
+    effort = _effort(program, rarely)
+    what = (program.digest, lanes, bounded, in_place, effort)
     with _lock:
         native = _held.get(what)
     if native is None:
         lowered = lower(program, "kernel", lanes, bounded, in_place, vector_math.functions(lanes, _features()))
-        code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=_effort(program))
+        code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=effort)
         native = Native(int(code["kernel"]), program.input_size, program.output_size, max(1, lowered.work), code)
     return _keep(what, native)
 
@@ -163,7 +193,13 @@ def _keep(what: _Kernel, native: Native) -> Native:
 def compile_strip(strip: Strip) -> Native:
     """A loop over rows of a table as a native function (see `strips`); equal ones are compiled once."""
     program, lanes = strip.program, native_lanes()
-    what = (f"{program.digest} {strip.writes} {strip.own} {strip.columns} {strip.pattern}", lanes, False, False)
+    what = (
+        f"{program.digest} {strip.writes} {strip.own} {strip.columns} {strip.pattern}",
+        lanes,
+        False,
+        False,
+        _effort(program),
+    )
     with _lock:
         native = _held.get(what)
     if native is None:
@@ -173,28 +209,43 @@ def compile_strip(strip: Strip) -> Native:
     return _keep(what, native)
 
 
-def compile_ir(text: Callable[[], str], symbol: str, key: str, effort: Effort) -> int:
-    """The address of `symbol` in the IR that `text()` gives, for as long as the process lives: that of a native loop.
-
-    `key` must decide the IR: with an entry in the cache the IR is not made at all.
-    """
-    library = _linked(text, symbol, key, effort)
+def load_object(code: bytes, symbol: str) -> int:
+    """The address of `symbol` in machine code that stays for as long as the process lives: that of a native loop."""
+    library = _link(code, symbol)
     with _lock:
         _loops.append(library)
     return int(library[symbol])
 
 
+def compile_object(text: Callable[[], str], symbol: str, key: str) -> bytes:
+    """Machine code, for all processors of this one's kind, of the IR that `text()` gives.
+
+    `key` must decide the IR: with an entry in the cache the IR is not made at all.
+    """
+    return _compiled(text, symbol, key, BEST, processor_kind())
+
+
 def _linked(text: Callable[[], str], symbol: str, key: str, effort: Effort) -> Any:
     """Machine code in memory, compiled or taken from the cache; it is there as long as this object is."""
+    return _link(_compiled(text, symbol, key, effort), symbol)
+
+
+def _compiled(text: Callable[[], str], symbol: str, key: str, effort: Effort, kind: str = "native") -> bytes:
+    """Machine code, compiled or taken from the cache."""
     _target()
-    name = cache.key("object", fingerprint(), repr(effort), symbol, key)
+    name = cache.key("object", fingerprint() if kind == "native" else f"{compiler()} {kind}", repr(effort), symbol, key)
     code = cache.load(name)
     if code is None:
-        code = _object_code(text(), symbol, effort)
+        code = _object_code(text(), symbol, effort, kind)
         cache.store(name, code)
+    return code
+
+
+def _link(code: bytes, symbol: str) -> Any:
+    _target()
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(symbol)
     with _lock:
-        return builder.link(_jit(), f"{name}-{next(_names)}")
+        return builder.link(_jit(), f"code-{next(_names)}")
 
 
 def link_ir(texts: list[str], apart: list[str]) -> str:
@@ -209,12 +260,12 @@ def link_ir(texts: list[str], apart: list[str]) -> str:
     return str(module)
 
 
-def _object_code(text: str, symbol: str, effort: Effort) -> bytes:
+def _object_code(text: str, symbol: str, effort: Effort, kind: str) -> bytes:
     module = llvm.parse_assembly(text)
     for function in module.functions:
         if not function.is_declaration and function.name != symbol:
             function.linkage = "internal"  # what nothing calls is dropped
-    machine = _machine(effort.selection)
+    machine = _machine(effort.selection, kind)
     module.triple = machine.triple
     if effort.passes:
         options = llvm.create_pipeline_tuning_options(speed_level=effort.passes)

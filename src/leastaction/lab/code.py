@@ -25,7 +25,9 @@ def code(wanted: Settings, steps: list[float]) -> str:
     names = ["path", "other"][: len(wanted.runs)]
     end = wanted.after + wanted.span
     for name, run, h in zip(names, wanted.runs, steps, strict=True):
-        lines.append(f"{name} = la.integrate(system, {run.name!r}, **start, params=params, h={h!r}, t_end={end!r})")
+        pace = f", pace={run.pace!r}" if run.paced else ""
+        told = f"{run.name!r}, **start, params=params, h={h!r}, t_end={end!r}{pace}"
+        lines.append(f"{name} = la.integrate(system, {told})")
     for name in names:
         lines.append(f"print({name}, abs({name}.energy() - {name}.energy()[0]).max())")
     beside = f", beside=[{names[1]}]" if len(names) > 1 else ""

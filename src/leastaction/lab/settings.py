@@ -22,12 +22,18 @@ LONGEST_NAME = 40
 
 @dataclass(frozen=True)
 class Run:
-    """A method with its step, or with the tolerance from which the step follows."""
+    """A method with its step, or with the tolerance from which the step follows; `paced`: steps follow the motion."""
 
     name: str
     method: Method
     h: float | None
     tol: float | None
+    paced: bool = False
+
+    @property
+    def pace(self) -> str | None:
+        """As `la.integrate` takes it."""
+        return "auto" if self.paced else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,16 +88,21 @@ def _run(asked: Any, length: float) -> Run:
     s = getattr(chosen, "s", 1)
     if s > 32 or getattr(getattr(chosen, "rule", None), "r", 1) > 40:
         raise ValueError(f"{name} is too large for the lab: s up to 32, r up to 40")
+    paced = asked.get("paced", False)
+    if not isinstance(paced, bool):
+        raise ValueError("a run is paced or not: true or false")
     if asked.get("tol") is not None:
         tol = number(asked["tol"], "the tolerance")
         if not 1e-13 <= tol <= 1:
             raise ValueError(f"the tolerance must be between 1e-13 and 1; got {tol:g}")
+        if paced:
+            raise ValueError("steps by pace take h, not a tolerance")
         return Run(name, chosen, None, tol)
     h = number(asked.get("h"), "the step h")
     if h <= 0:
         raise ValueError(f"the step h must be positive; got {h:g}")
     check_steps(length, h)
-    return Run(name, chosen, h, None)
+    return Run(name, chosen, h, None, paced)
 
 
 def check_steps(length: float, h: float) -> None:

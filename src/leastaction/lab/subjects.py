@@ -20,6 +20,16 @@ METHODS = (
 )
 
 
+# Bodies that nearly meet: with equal steps their motion is lost at once. Of each, h of its pace, and periods shown.
+PACED = {
+    "arenstorf": (0.002, 2),
+    "butterfly": (0.05, 2),
+    "moth": (0.05, 2),
+    "pythagorean": (0.05, 70),
+    "yin-yang": (0.05, 2),
+}
+
+
 @dataclass(frozen=True, eq=False)
 class Subject:
     """A system with a start.
@@ -51,6 +61,7 @@ class Subject:
     def describe(self) -> dict[str, Any]:
         """All that the page's controls need."""
         n, seen = self.system.n, self.look
+        h, periods = PACED.get(self.key, (float(f"{self.period / 100:.3g}"), 20))
         return {
             "key": self.key,
             "title": self.title,
@@ -62,8 +73,12 @@ class Subject:
             ],
             "v0": [_control(str(j), f"d{seen.name(j)}/dt", float(x), *_both(x, 2.0)) for j, x in enumerate(self.v0)],
             "period": self.period,
-            "h": float(f"{self.period / 100:.3g}"),
-            "span": float(f"{20 * self.period:.6g}"),
+            "method": "P4N4Q8Gau" if self.key in PACED else "simpson",
+            "h": h,
+            "paced": self.key in PACED,
+            "paces": not (self.system.depends_on_time or self.system.forced or self.system.m),
+            "constrained": bool(self.system.m),
+            "span": float(f"{periods * self.period:.6g}"),
             "unit": seen.unit("t"),
             "coordinates": [seen.name(j) for j in range(n)],
             "section": "strobe" if n == 1 and seen.period else "plane" if n >= 2 else "",

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.linear.matrices import symmetric
 from leastaction.numbers.rounding import FLOAT64
+from leastaction.samples import Samples
 
 FloatArray = NDArray[np.float64]
 Force = Callable[[float], ArrayLike]
@@ -71,58 +72,9 @@ class Rayleigh:
         return cls(alpha=float(2 * z1 * w1 - beta * w1**2), beta=float(beta))
 
 
-class Samples:
-    """A load known at some times, f(t_j) = values[j], joined by a spline.
-
-    A spline of degree k has k − 1 continuous derivatives. A method of order above k + 1 sees its kinks, unless the
-    samples fall on the steps.
-
-    Parameters
-    ----------
-    times : array_like, shape (m,)
-        Ascending.
-    values : array_like, shape (m, n)
-        One row for each time.
-    degree : int, default 3
-        1 joins by straight lines, 3 by a cubic spline.
-
-    Raises
-    ------
-    ValueError
-        Shapes do not fit, or a run asks for a time outside the samples.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> la.linear.Samples([0, 1, 2], [[0.0], [1.0], [0.0]], degree=1)(0.25)
-    array([0.25])
-    """
-
-    def __init__(self, times: ArrayLike, values: ArrayLike, degree: int = 3) -> None:
-        from scipy.interpolate import make_interp_spline
-
-        t, f = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
-        if t.ndim != 1 or len(t) < 2 or not (np.diff(t) > 0).all():
-            raise ValueError("sample times must be at least two, in one dimension, and ascending")
-        if f.ndim != 2 or len(f) != len(t):
-            raise ValueError(f"samples of the load must have shape ({len(t)}, n), a row for each time; got {f.shape}")
-        if not np.isfinite(f).all():
-            raise ValueError("samples of the load must be finite; some are NaN or infinite")
-        if not 0 < degree < len(t):
-            raise ValueError(f"the spline's degree must be at least 1 and below the {len(t)} samples; got {degree}")
-        self.times, self.values, self.degree = t, f, int(degree)
-        self.start, self.end = float(t[0]), float(t[-1])
-        self._spline = make_interp_spline(t, f, k=degree)
-
-    def __call__(self, t: float) -> FloatArray:
-        slack = 1e-9 * (self.end - self.start)
-        if not self.start - slack <= t <= self.end + slack:
-            raise ValueError(f"the load is known from t = {self.start:g} to {self.end:g}; the run asks for t = {t:g}")
-        return np.asarray(self._spline(min(max(t, self.start), self.end)))
-
-
 class Load(Samples):
-    """A load that is a vector times a record, f(t) = vector · g(t), with g joined by a spline.
+    """A load that is a vector times a record, f(t) = vector · g(t), with g between its samples by the rule of
+    `la.Samples`.
 
     Nothing of size n × m is kept.
 
@@ -134,8 +86,8 @@ class Load(Samples):
         Ascending.
     samples : array_like, shape (m,) or (m, k)
         One record, or k of them.
-    degree : int, default 3
-        1 joins by straight lines, 3 by a cubic spline.
+    rule : {"cubic", "linear", "previous"}, default "cubic"
+        How samples are joined, as for `la.Samples`.
 
     Methods
     -------
@@ -150,12 +102,12 @@ class Load(Samples):
     Examples
     --------
     >>> import leastaction as la
-    >>> load = la.linear.Load([0.0, 2.0, 1.0], times=[0, 1, 2], samples=[0, 3, 0], degree=1)
+    >>> load = la.linear.Load([0.0, 2.0, 1.0], times=[0, 1, 2], samples=[0, 3, 0], rule="linear")
     >>> load(0.5)
     array([0. , 3. , 1.5])
     """
 
-    def __init__(self, vector: ArrayLike, times: ArrayLike, samples: ArrayLike, degree: int = 3) -> None:
+    def __init__(self, vector: ArrayLike, times: ArrayLike, samples: ArrayLike, rule: str = "cubic") -> None:
         v, g = (np.asarray(x, dtype=float) for x in (vector, samples))
         if v.ndim not in (1, 2) or not v.size or not np.isfinite(v).all():
             raise ValueError(
@@ -170,10 +122,10 @@ class Load(Samples):
                 f"{self.vector.shape[1]} vectors need samples of shape ({len(np.atleast_1d(times))}, "
                 f"{self.vector.shape[1]}), a column for each; got {np.shape(samples)}"
             )
-        super().__init__(times, g, degree)
+        super().__init__(times, g, rule)
 
     @classmethod
-    def base(cls, M: Any, direction: ArrayLike, times: ArrayLike, acceleration: ArrayLike, degree: int = 3) -> Load:
+    def base(cls, M: Any, direction: ArrayLike, times: ArrayLike, acceleration: ArrayLike, rule: str = "cubic") -> Load:
         """The load −M r a(t) of a ground that moves with the acceleration a(t), where q is counted from the ground.
 
         M (q̈ + r a) + C q̇ + K q = 0: springs and dampers do not feel a motion that all share (of damping αM that is
@@ -190,8 +142,8 @@ class Load(Samples):
             Ascending.
         acceleration : array_like, shape (m,) or (m, k)
             The record.
-        degree : int, default 3
-            Of the spline that joins the samples.
+        rule : {"cubic", "linear", "previous"}, default "cubic"
+            How samples are joined, as for `la.Samples`.
 
         Returns
         -------
@@ -200,7 +152,7 @@ class Load(Samples):
         Examples
         --------
         >>> import leastaction as la
-        >>> la.linear.Load.base([2.0, 1.0], [1.0, 1.0], [0, 1], [0.0, 9.0], degree=1)(1.0)
+        >>> la.linear.Load.base([2.0, 1.0], [1.0, 1.0], [0, 1], [0.0, 9.0], rule="linear")(1.0)
         array([-18.,  -9.])
         """
         mass, r = symmetric(M, "M"), np.asarray(direction, dtype=float)
@@ -208,11 +160,11 @@ class Load(Samples):
         if r.ndim not in (1, 2) or len(r) != n:
             raise ValueError(f"the direction must have {n} rows, one for each degree of freedom; got shape {r.shape}")
         inertia = mass[:, None] * r.reshape(n, -1) if mass.ndim == 1 else mass @ r.reshape(n, -1)
-        return cls(-inertia, times, acceleration, degree)
+        return cls(-inertia, times, acceleration, rule)
 
     def on(self, keep: NDArray[np.intp]) -> Load:
         """The same load on some of the degrees of freedom."""
-        return Load(self.vector[keep], self.times, self.values, self.degree)
+        return Load(self.vector[keep], self.times, self.values, self.rule)
 
     def __call__(self, t: float) -> FloatArray:
         return np.asarray(self.vector @ super().__call__(t))
@@ -235,7 +187,7 @@ def reduced(f: Any, keep: NDArray[np.intp]) -> Any:
     if isinstance(f, Load):
         return f.on(keep)
     if isinstance(f, Samples):
-        return Samples(f.times, f.values[:, keep], f.degree)
+        return Samples(f.times, f.values[:, keep], f.rule)
     if callable(f):
         return lambda t: np.asarray(f(t))[keep]
     if _is_pair(f):
@@ -251,6 +203,9 @@ def as_load(f: Any, n: int) -> Force | None:
         load = Samples(*f)
     else:
         load = Constant(FLOAT64.array(f))
+    if type(load) is Samples and load.values.ndim != 2:
+        m = len(load.times)
+        raise ValueError(f"samples of the load must have shape ({m}, n), a row for each time; got {load.values.shape}")
     if load is not None:
         start = load.start if isinstance(load, Samples) else 0.0
         checked(load(start), n, start)

@@ -255,7 +255,7 @@ def response_spectrum(
         raise ValueError(f"periods must be positive and finite, in one dimension; got {periods!r}")
     if ratio.ndim != 1 or not ratio.size or not (np.isfinite(ratio) & (ratio >= 0)).all():
         raise ValueError(f"damping ratios must be finite and not negative; got {damping!r}")
-    record = Load(np.ones(1), times, acceleration, degree=1)
+    record = Load(np.ones(1), times, acceleration, rule="linear")
     omega, zeta = (x.ravel() for x in np.meshgrid(2 * np.pi / period, ratio, indexing="ij"))
     h, count = _step(record.times, float(period.min()) / steps_per_period)
     # The oscillators do not touch each other: each is a system of its own, whose step is a 2 × 2 matrix.

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends.native import fingerprint
 from leastaction.backends.status import GOING_WELL, NOT_FINITE
-from leastaction.kernel import fingerprint
 from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
 from leastaction.linear.factor import Factor, blas_threads, factor
-from leastaction.linear.forcing import Constant, Rayleigh, Samples, as_load, checked, is_constant, reduced
+from leastaction.linear.forcing import Constant, Rayleigh, as_load, checked, is_constant, reduced
 from leastaction.linear.highest import highest_frequency
 from leastaction.linear.matrices import (
     chosen_dofs,
@@ -29,6 +29,7 @@ from leastaction.linear.stability import stable_intervals
 from leastaction.methods import Method
 from leastaction.methods import method as by_name
 from leastaction.numbers.rounding import FLOAT64, Reals
+from leastaction.samples import Samples
 
 FloatArray = NDArray[np.float64]
 

@@ -35,6 +35,15 @@ _FAMILIES = {  # names of many methods: which one?
     "lobatto": "'lobatto' names a family: say the degree s and the nodes, as 'simpson' (P2N3Q4Lob, order 4), "
     "'P3N4Q6Lob' (order 6), or la.galerkin(s, la.lobatto(s + 1)), of order 2s; the IIIA–IIIB pairs are "
     "la.galerkin(s, la.lobatto(s))",
+    "radau": "'radau' names a family: say the degree s, the nodes and the end, as 'P2N2Q3RadR' (order 3), or "
+    "la.galerkin(s, la.radau(r)), la.galerkin(s, la.radau(r, 'left')), of order min(2s, 2r − 1)",
+    "chebyshev": "'chebyshev' names a family: say the degree s and the nodes, as 'P2N4Q4Che' (order 4), or "
+    "la.galerkin(s, la.chebyshev(r)); la.clenshaw_curtis(r) has both ends among its nodes",
+    **{
+        name: f"{name!r} names factors of a composition: say of which method, as '{name}(verlet)', or "
+        f"la.compose('verlet', {name!r})"
+        for name in KNOWN
+    },
 }
 
 _FAMILY_NAME = re.compile(rf"P(\d+)N(\d+)Q(\d+)({'|'.join(READY)})?", re.IGNORECASE)
@@ -102,8 +111,8 @@ def method(name: str | Method) -> Method:
         return _own(*match.groups())
     if key in _FAMILIES:
         raise ValueError(_FAMILIES[key])
-    known = [*ALIASES, *(member.name for member in family())]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    known = {word.lower(): word for word in (*ALIASES, *_FAMILIES, *(member.name for member in family()))}
+    near = [known[word] for word in difflib.get_close_matches(key, known, n=3)]
     hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
     raise ValueError(
         f"unknown method {name!r}. {hint}Known are {', '.join(ALIASES)}, "

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leastaction.looks import Look
     from leastaction.problems.problem import Problem
 
-__all__ = ["Bodies", "get", "lattice", "n_body", "names"]
+__all__ = ["Bodies", "driven", "get", "lattice", "n_body", "names"]
 
 # name → module and function; imported only when asked for
 _PROBLEMS = {
@@ -63,8 +63,12 @@ _PROBLEMS = {
 }
 
 
+# Those with inputs: a run has to bring what drives them.
+_DRIVEN = {"cart-pole": ("cart_pole", "cart_pole")}
+
+
 def names() -> tuple[str, ...]:
-    """The names of all problems of the catalogue, in alphabetical order.
+    """The names of all problems of the catalogue that move by themselves, in alphabetical order.
 
     Returns
     -------
@@ -79,13 +83,31 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(_PROBLEMS))
 
 
+def driven() -> tuple[str, ...]:
+    """The names of the problems with inputs: a run has to bring what drives them.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.problems.driven()
+    ('cart-pole',)
+    >>> la.problems.get("cart-pole").system.inputs
+    {'u': (1,)}
+    """
+    return tuple(sorted(_DRIVEN))
+
+
 def get(name: str, **settings: Any) -> Problem:
     """A problem of the catalogue, with its usual data or with others.
 
     Parameters
     ----------
     name : str
-        One of `la.problems.names`.
+        One of `la.problems.names` or `la.problems.driven`.
     **settings
         Data by name, such as ``eccentricity="0.9"``: int, float (its binary value), Fraction, mpf, SymPy number, or
         text such as "9.81" or "pi/2"; or a sequence of them, as for q0. Text is exact: "0.1" is one tenth at any
@@ -107,14 +129,15 @@ def get(name: str, **settings: Any) -> Problem:
     >>> la.problems.get("pendulum", theta0="pi/3").q0
     array([1.04719755])
     """
-    if not isinstance(name, str) or name not in _PROBLEMS:
-        near = difflib.get_close_matches(str(name).lower().replace("_", "-").replace(" ", "-"), _PROBLEMS, 3, 0.4)
+    known_names = _PROBLEMS | _DRIVEN
+    if not isinstance(name, str) or name not in known_names:
+        near = difflib.get_close_matches(str(name).lower().replace("_", "-").replace(" ", "-"), known_names, 3, 0.4)
         raise ValueError(
             f"no problem is called {name!r}. "
             + (f"Did you mean {' or '.join(map(repr, near))}? " if near else "")
-            + f"There are {', '.join(names())}"
+            + f"There are {', '.join(sorted(known_names))}"
         )
-    module, function = _PROBLEMS[name]
+    module, function = known_names[name]
     make = getattr(importlib.import_module(f"leastaction.problems.{module}"), function)
     known = tuple(inspect.signature(make).parameters)
     if unknown := [setting for setting in settings if setting not in known]:

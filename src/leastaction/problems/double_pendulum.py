@@ -9,7 +9,7 @@ tests measure it).
 
 Source: J. A. Rojas-Quintero, F. Dubois, F. Jourdan, Simpson variational integrator for nonlinear systems: a tutorial on
 the Lagrange top, 2025, section 3, eq. (15), Table 1: m₁ = m₂ = 1, ω₀ = 2π, q(0) = (π/4, π/3), p(0) = 0, g = 9.81 and
-l₁ = l₂ = g/ω₀² (printed as g/ω₀).
+l₁ = l₂ = g/ω₀² (as read g/ω₀).
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Problem:
         Constants of the motion: f(q, p) takes (K, n) to (K,), and f(q, p, digits=N) works with N digits.
     reference, exact_reference : tuple (t, q, p) or None
         A state known from elsewhere: the start after the period of a closed orbit, a published state, or one computed
-        with more digits.
+        with more digits. The exact one is None where velocities are published instead of momenta.
     matrices : tuple (M, K) or None
         Of L = ½ v·Mv − ½ q·Kq, where L is of that form.
     reduced : FirstOrder or None
@@ -124,6 +124,7 @@ class Problem:
         force: Callable[..., Any] | None = None,
         dissipation: Callable[..., Any] | None = None,
         constraints: Callable[..., Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
         q0: tuple[Any, ...],
         p0: tuple[Any, ...],
         params: Mapping[str, Any],
@@ -135,6 +136,7 @@ class Problem:
         matrices: Callable[[Any], tuple[Any, Any]] | None = None,
         reduced: Callable[[Problem], FirstOrder] | None = None,
         reference: tuple[Any, tuple[Any, ...], tuple[Any, ...]] | None = None,
+        moving_reference: tuple[Any, tuple[Any, ...], tuple[Any, ...]] | None = None,
     ) -> None:
         self.name, self.title, self.description, self.source = name, title, description, source
         self.exact_q0, self.exact_p0, self.exact_params, self.settings = q0, p0, dict(params), dict(settings)
@@ -147,6 +149,7 @@ class Problem:
             force=force,
             dissipation=dissipation,
             constraints=constraints,
+            inputs=inputs,
         )
         self.system.name = name
         self.invariants = {key: Invariant(key, formula, self.exact_params) for key, formula in invariants.items()}
@@ -157,10 +160,14 @@ class Problem:
         self.period_of = period_of
         self._solution, self._period = solution, period
         self.exact_reference = reference
-        self.reference = None
+        self.reference: Any = None
         if reference is not None:
             t, *state = reference
             self.reference = (to_float(t), *(np.array([to_float(x) for x in z]) for z in state))
+        if moving_reference is not None:
+            t, *state = moving_reference
+            q, v = (np.array([to_float(x) for x in z]) for z in state)
+            self.reference = (to_float(t), q, self.system.momentum(q, v, to_float(t)))
         self._motions: dict[int, Motion] = {}
         known = self._motion(DOUBLE_DIGITS).period if period is None and solution is not None else period
         self.period = None if known is None else to_float(known)

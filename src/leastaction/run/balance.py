@@ -5,10 +5,12 @@ E − E₀ is compared with the kinetic energy of the motion, the largest that w
     K = ½ Σ_i |v_i (p_i − ∂L/∂v_i(q, 0))|.
 
 What flows between the terms of E is of the size of K, whatever the units, and whatever constants or total derivatives
-dF(q)/dt are added to L. At the start, which may be at rest, it is at least |U(q + v τ + ½ a τ²) − U(q)|, U = −L(q, 0),
-at the golden section τ of the first step. States are looked at after 1, 7, 37, 187, … steps, k ↦ 5k + 2, which no
+dF(q)/dt are added to L. At the start, which may be at rest, it is at least what the potential energy changes by within
+the first step, up to its first turn. States are looked at after 1, 7, 37, 187, … steps, k ↦ 5k + 2, which no
 period divides, and wherever a stretch of the run ends: a few looks, at all trajectories together. An error below the
 rounding of the terms says nothing.
+
+Of a run with a pace, which keeps σ (H − E₀), H itself is looked at: it is the energy of the motion in time.
 
 A linear system is not looked at: whether h is stable on it is known before the run.
 """
@@ -42,9 +44,10 @@ FloatArray = NDArray[np.float64]
 LARGE = 0.5  # of K: an error of the energy that is told
 ROUNDINGS = 1e4  # units in the last place that an error must be beyond
 GOLDEN = (5**0.5 - 1) / 2
+FINER, SOONEST = 0.5**0.5, 24  # from one place of the first step to an earlier one, and how many there are
 EPSILON = float(np.finfo(float).eps)
-# What is kept of each trajectory: E₀; the largest K and rounding of E so far; the last step after which E was right,
-# the first after which it was not, and by how much: NaN as long as it is right.
+# What is kept of each trajectory: E₀; the largest K and rounding of E so far; the last time at which E was right, the
+# first at which it was not, and by how much: NaN as long as it is right.
 COLUMNS = ("start", "size", "rounding", "right", "wrong", "error")
 
 
@@ -60,9 +63,7 @@ class Loss(NamedTuple):
 
 def columns(plan: Plan) -> int:
     """Of the array that a Standing keeps: none where the energy may change."""
-    system, events = plan.system, plan.events
-    if isinstance(system, Paced):
-        return 0  # of a paced system σ(H − E₀) is kept, and H wanders
+    system, events = _system(plan), plan.events
     if system.linear or system.depends_on_time or system.forced:
         return 0
     if isinstance(plan.method, Galerkin) and plan.method.branch == "any":
@@ -86,12 +87,17 @@ class Looks:
 
     def __init__(self, plan: Plan) -> None:
         self._plan, self._wanted = plan, columns(plan) > 0
-        self._found: list[tuple[NDArray[np.int64], NDArray[Any]]] = []
+        self._found: list[tuple[FloatArray, NDArray[Any]]] = []  # times, and states (q, p)
 
     def add(self, stepper: Stepper) -> None:
         """Where they are now."""
-        if self._wanted:
-            self._found.append((stepper.steps(), stepper.at()[:, : 2 * self._plan.row.n]))
+        if not self._wanted:
+            return
+        plan, states = self._plan, stepper.at()[:, : 2 * self._plan.row.n]
+        with plan.reals.working():
+            system, steps = plan.system, plan.reals.array(stepper.steps())
+            t = states[:, system.time_place] if isinstance(system, Paced) else plan.t0 + steps * plan.h
+            self._found.append((t.astype(float), _of_the_motion(plan, states)))
 
     def judge(self, starts: Starts, standing: Standing) -> None:
         """Note of each trajectory what there is to say of its energy."""
@@ -102,11 +108,15 @@ class Looks:
             found = self._found
             if np.isnan(balance[:, 0]).all():  # the first stretch
                 begin = np.concatenate([starts.q, starts.p], axis=1)
-                first, *measured = _measured(plan, starts, begin, *(states for _, states in found))
-                balance[:, :3], balance[:, 3] = first, 0.0
+                paced = isinstance(plan.system, Paced)
+                t0 = begin[:, plan.system.time_place].astype(float) if paced else float(plan.t0)
+                first, *measured = _measured(
+                    plan, starts, _of_the_motion(plan, begin), *(states for _, states in found)
+                )  # fmt: skip
+                balance[:, :3], balance[:, 3] = first, t0
             else:
                 measured = [*_measured(plan, starts, *(states for _, states in found))]
-            for (steps, _), (E, K, rounding) in zip(found, [sizes.T for sizes in measured], strict=True):
+            for (t, _), (E, K, rounding) in zip(found, [sizes.T for sizes in measured], strict=True):
                 going = np.isnan(balance[:, 4])
                 balance[going, 1] = np.fmax(balance[:, 1], K)[going]
                 balance[going, 2] = np.fmax(balance[:, 2], rounding)[going]
@@ -115,29 +125,45 @@ class Looks:
                 if wrong.any():  # a motion that begins at rest has no K to compare with
                     balance[wrong, 1] = np.fmax(balance[:, 1], _at_once(plan, starts))[wrong]
                     wrong &= error > LARGE * balance[:, 1]
-                balance[going & ~wrong, 3] = steps[going & ~wrong]
-                balance[wrong, 4], balance[wrong, 5] = steps[wrong], error[wrong]
+                balance[going & ~wrong, 3] = t[going & ~wrong]
+                balance[wrong, 4], balance[wrong, 5] = t[wrong], error[wrong]
 
 
 def losses(plan: Plan, standing: Standing) -> list[Loss]:
     """The trajectories whose energy has been lost, in their order."""
     if not columns(plan):
         return []
-    t0, h = float(plan.t0), float(plan.h)
     return [
-        Loss(int(i), t0 + right * h, t0 + wrong * h, error, size)
+        Loss(int(i), right, wrong, error, size)
         for i in np.flatnonzero(np.isfinite(standing.balance[:, 4]))
         for _, size, _, right, wrong, error in [standing.balance[i].tolist()]
     ]
 
 
+def _system(plan: Plan) -> Any:
+    """The system whose energy ought to be constant: that of the motion in time."""
+    return plan.system.of if isinstance(plan.system, Paced) else plan.system
+
+
+def _of_the_motion(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
+    """q and p without the energy and the time that a pace has added."""
+    n = plan.row.n
+    return np.delete(states, [n - 1, 2 * n - 1], axis=1) if isinstance(plan.system, Paced) else states
+
+
+def _parameters(plan: Plan, starts: Starts) -> NDArray[Any]:
+    """Those of each trajectory, without the pace's own."""
+    return starts.params[:, : len(_system(plan).values())]
+
+
 def _measured(plan: Plan, starts: Starts, *states: NDArray[Any]) -> FloatArray:
     """E, K and the rounding of E for states (B, 2n) of all trajectories, at several moments: (moments, B, 3)."""
     if isinstance(plan.reals, Digits):
-        each = [_at_digits(plan, params) for params in starts.params]
+        each = [_at_digits(plan, params) for params in _parameters(plan, starts)]
         return np.array([[at(row) for at, row in zip(each, rows, strict=True)] for rows in states])
-    system, n = plan.system, plan.row.n
-    rows, params = np.concatenate(states), np.tile(starts.params, (len(states), 1))
+    system = _system(plan)
+    n = system.n
+    rows, params = np.concatenate(states), np.tile(_parameters(plan, starts), (len(states), 1))
     q, p, t = rows[:, :n].copy(), rows[:, n:].copy(), np.full((len(rows), 1), float(plan.t0))
     if isinstance(system, Sum):
         v, L, f, m = system.terms_of_energy(float(plan.t0), q, p, params)
@@ -154,18 +180,34 @@ def _measured(plan: Plan, starts: Starts, *states: NDArray[Any]) -> FloatArray:
 
 
 def _at_once(plan: Plan, starts: Starts) -> FloatArray:
-    """By how much the potential energy changes within the first step, about; NaN where that cannot be told."""
-    tau, size = GOLDEN * plan.h, len(starts)
+    """What may become kinetic energy within the first step, as where a motion begins at rest; NaN where that cannot be
+    told: the change of the potential energy U = −L(q, 0) along q + v τ + ½ a τ², up to the first turn of U or the
+    golden section of the step.
+    """
+    times = [0.0, *(GOLDEN * float(plan.h) * FINER**k for k in range(SOONEST, -1, -1))]
+    U = _potentials(plan, starts, times)
+    change = U[1:] - U[0]
+    grows = (np.diff(np.abs(change), axis=0) >= 0) & (change[1:] * change[0] >= 0)
+    first = np.ones((1, len(starts)), bool)
+    before_a_turn = np.logical_and.accumulate(np.concatenate([first, grows]), axis=0)
+    return np.where(np.isfinite(change[0]), np.where(before_a_turn, np.abs(change), 0.0).max(axis=0), np.nan)
+
+
+def _potentials(plan: Plan, starts: Starts, times: list[float]) -> FloatArray:
+    """U where the motions are after these times, about, (times, B)."""
+    of, size, n = _system(plan), len(starts), plan.row.n
     if isinstance(plan.reals, Digits):
-        found = np.full(size, np.nan)
+        found = np.full((len(times), size), np.nan)
         for i, (q, v, params) in enumerate(zip(starts.q, starts.v, starts.params, strict=True)):
-            at, rest = steppers.mechanics(plan.system, params, plan.reals), 0 * q
-            there = q + v * tau + at.acceleration(q, v, plan.t0) * tau**2 / 2
-            found[i] = abs(float(at.value(there, rest, plan.t0) - at.value(q, rest, plan.t0)))
+            a = steppers.mechanics(plan.system, params, plan.reals).acceleration(q, v, plan.t0)
+            at = steppers.mechanics(of, params[: len(of.values())], plan.reals)
+            for k, tau in enumerate(times):
+                there = (q + v * tau + a * (tau**2 / 2))[: of.n]
+                found[k, i] = -float(at.value(there, 0 * there, plan.t0))
         return found
-    system, n = plan.system, plan.row.n
+    system = plan.system
     if isinstance(system, Sum):
-        return system.change_of_potential(float(plan.t0), starts.q, starts.v, starts.params, float(tau))
+        return system.potentials(float(plan.t0), starts.q, starts.v, starts.params, times)
     assert isinstance(system, Lagrangian)
     head = np.full((size, 1), float(plan.t0))
     values = points.evaluate(system.node, np.concatenate([head, starts.q, starts.v, starts.params], axis=1))
@@ -176,19 +218,16 @@ def _at_once(plan: Plan, starts: Starts) -> FloatArray:
     try:
         a[well] = np.linalg.solve(m_v.reshape(size, n, n)[well], right[well][:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:  # constraints may make up for a singular mass
-        return np.full(size, np.nan)
-    there = starts.q + starts.v * tau + a * tau**2 / 2
-    U = [
-        points.evaluate(system.program, np.concatenate([head, q, 0 * q, starts.params], axis=1))[:, 0]
-        for q in (starts.q, there)
-    ]
-    change = np.abs(U[1] - U[0])
-    return np.where(np.isfinite(change), change, np.nan)
+        return np.full((len(times), size), np.nan)
+    own = _parameters(plan, starts)
+    there = [(starts.q + starts.v * tau + a * tau**2 / 2)[:, : of.n] for tau in times]
+    rows = np.concatenate([np.concatenate([head, q, 0 * q, own], axis=1) for q in there])
+    return -points.evaluate(of.program, rows)[:, 0].reshape(len(times), size)
 
 
 def _at_digits(plan: Plan, params: NDArray[Any]) -> Callable[[NDArray[Any]], FloatArray]:
     """E, K and the rounding of E of one state (q, p) at more digits, as floats; NaN beyond these."""
-    at, n, t = steppers.mechanics(plan.system, params, plan.reals), plan.row.n, plan.t0
+    at, n, t = steppers.mechanics(_system(plan), params, plan.reals), _system(plan).n, plan.t0
 
     def sizes(row: NDArray[Any]) -> FloatArray:
         q, p = row[:n], row[n:]

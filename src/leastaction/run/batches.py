@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import steppers
 from leastaction.backends.fused.rk4 import rk4_program
+from leastaction.backends.rows import Row
 from leastaction.backends.status import (
     BRANCH_ENDS,
     GOING_WELL,
@@ -110,7 +111,7 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
         return _one(plan, starts, standing)
     system, method = plan.system, plan.method
     assert isinstance(system, Lagrangian)
-    start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params)
+    start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params, starts.inputs)
     if isinstance(method, RungeKutta4):
         found: Stepper = RK4Lanes(system, method, start, plan.row, width, starts.status)
     elif isinstance(method, Composition):
@@ -130,7 +131,7 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
 
 def _one(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
     (values,) = starts.params
-    start = Start(plan.t0, starts.q[0], starts.p[0], starts.v[0], plan.h, values)
+    start = Start(plan.t0, starts.q[0], starts.p[0], starts.v[0], plan.h, values, starts.inputs)
     at = steppers.mechanics(plan.system, values, plan.reals)
     if plan.events is not None:
         found: Stepper = _eventful(plan, plan.events, start, at)
@@ -147,9 +148,14 @@ def _eventful(plan: Plan, events: Watch, start: Start, at: Any) -> Stepper:
     if isinstance(system, Lagrangian) and isinstance(method, Galerkin) and not isinstance(reals, Digits):
         return WatchedGalerkin(system, method, start, plan.row, events)
 
-    def make(t: Any, q: NDArray[Any], p: NDArray[Any], h: Any) -> Stepper:
-        v = at.velocity(q, p, t, start.params)
-        return steppers.stepper(system, method, Start(t, q, p, v, h, start.params), at=at)
+    def make(t: Any, q: NDArray[Any], p: NDArray[Any], h: Any, *, number: int = 0, varied: int = 0) -> Stepper:
+        at_start = q is start.q and p is start.p  # whose velocity may have been given
+        v = start.v if at_start else at.velocity(q, p, t + number * h, start.params, start.inputs)
+        row = Row.whole(system.n, varied)
+        made: Any = steppers.stepper(system, method, Start(t, q, p, v, h, start.params, start.inputs), row, at)
+        if number:
+            made.count_from(number)
+        return cast("Stepper", made)
 
     return WatchedStates(make, at, reals, start, plan.row, events)
 

@@ -40,11 +40,31 @@ def interruptible(stop: Callable[[], None], finished: Callable[[], bool]) -> Ite
 
 @contextmanager
 def preparing(rest: str) -> Iterator[None]:
-    """Ctrl-C before the first step is an ordinary interrupt, which says what it ended."""
+    """Ctrl-C before the first step is an ordinary interrupt, which says what it ended.
+
+    Python drops an exception that is raised while an object is freed: an interrupt that came then is raised again.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    ours = threading.current_thread() is threading.main_thread() and callable(before)
+    asked = False
+
+    def note(number: int, frame: Any) -> None:
+        nonlocal asked
+        asked = True
+        assert callable(before)
+        before(number, frame)
+
+    if ours:
+        signal.signal(signal.SIGINT, note)
     try:
         yield
+        if asked and before is signal.default_int_handler:
+            raise KeyboardInterrupt
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted while the run was prepared, before its first step: {rest}") from None
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

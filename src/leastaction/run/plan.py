@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction import events as happening
+from leastaction.advice import Advice
 from leastaction.backends.rows import Row
+from leastaction.inputs import Inputs
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.matrices import chosen_dofs
@@ -19,6 +21,7 @@ from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.pace import Paced, paced
 from leastaction.run.checks import check_times, count_steps, number, positive
+from leastaction.run.given import given_inputs
 from leastaction.run.reductions import Reduction, wanted
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
 from leastaction.sums import Sum
@@ -40,6 +43,7 @@ class Plan:
     until    a time that was asked for, and the steps to it
     open     whether an event, that time, ends the run, and how many steps there will be is not known
     allow_unstable   whether h may be unstable on a linear system
+    advice   how method and h were chosen, if they were
     """
 
     system: System
@@ -56,6 +60,7 @@ class Plan:
     until: tuple[Any, int] | None = None
     open: bool = False
     allow_unstable: bool = False
+    advice: Advice | None = None
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -105,8 +110,10 @@ def plan_run(
     branch: Branch = "followed",
     reduce: Mapping[str, Reduction] | None = None,
     events: Mapping[str, happening.Event | happening.Impact] | None = None,
+    inputs: Mapping[str, Any] | None = None,
     pace: Any = None,
     most: int | None = None,
+    advice: Advice | None = None,
     many: bool = False,
 ) -> tuple[Plan, Starts]:
     """What was asked for, by `la.integrate` or `la.ensemble`, checked; and where the trajectories begin.
@@ -136,7 +143,7 @@ def plan_run(
         asked = number("h", h, arithmetic)
         count, h = count_steps(asked, steps, t_end, t0)
         if pace is not None:
-            check_pace(method_named(method), reduce, events, t_end, many)
+            check_pace(method_named(method), reduce)
         plan = Plan(
             system=system,
             method=_method(system, method, branch, bool(events)),
@@ -151,8 +158,11 @@ def plan_run(
             many=many,
             until=None if t_end is None else (t_end, count),
             allow_unstable=allow_unstable,
+            advice=advice,
         )
-        starts = begin(system, arithmetic, *initial, t0, params, many)
+        driven = given_inputs(inputs, system, plan.method, arithmetic, t0, h, count, many)
+        check_driven(plan, driven)
+        starts = begin(system, arithmetic, *initial, t0, params, many, driven)
         if pace is not None:
             at_pace = paced(system, pace, arithmetic)
             plan, starts = (
@@ -170,7 +180,7 @@ def _as_needed(system: Sum, method: Method, written_out: bool) -> Sum | Lagrangi
     return system.expanded() if written_out or not isinstance(method, Galerkin) else system
 
 
-def check_pace(method: Method, reduce: Any, events: Any, t_end: Any, many: bool) -> None:
+def check_pace(method: Method, reduce: Any) -> None:
     """Refuse what a pace does not go with."""
     if isinstance(method, Composition):
         raise ValueError(
@@ -183,15 +193,7 @@ def check_pace(method: Method, reduce: Any, events: Any, t_end: Any, many: bool)
         )
     if reduce:
         raise ValueError(
-            "reduce= looks at steps of equal time; with pace= compute it from the stored states, or ask la.integrate "
-            "for events="
-        )
-    if many and events:
-        raise ValueError("with pace= events= are for la.integrate: run the trajectories one by one")
-    if many and t_end is not None:
-        raise ValueError(
-            "with pace= every trajectory of an ensemble has steps of its own, and comes to t_end after another number "
-            "of them: give steps=, or run the trajectories one by one with la.integrate"
+            "reduce= looks at steps of equal time; with pace= compute it from the stored states, or ask for events="
         )
 
 
@@ -249,13 +251,29 @@ def check_events(plan: Plan) -> None:
         raise ValueError("la.Impact where constraints hold is for Lagrangians that are quadratic in the velocities")
     if not plan.row.varied:
         return
-    if not (isinstance(system, Lagrangian) and isinstance(plan.method, Galerkin)) or isinstance(plan.reals, Digits):
+    if plan.events.impacts and system.linear:
         raise ValueError(
-            "tangent= with events= is for members of the Galerkin family on a Lagrangian in float64: leave out one of "
-            "them, or digits="
+            "tangent= through impacts needs derivatives by the lengths of steps, which those of a Quadratic system, "
+            "matrices for one h, do not have: write it as la.Lagrangian(lambda q, v: (v @ M @ v - q @ K @ q) / 2, n=…)"
         )
-    if plan.events.impacts and system.mass_varies_with_velocity:
+    if plan.events.impacts and isinstance(system, Lagrangian) and system.mass_varies_with_velocity:
         raise ValueError("tangent= through impacts is for Lagrangians that are quadratic in the velocities")
+
+
+def check_driven(plan: Plan, inputs: Inputs | None) -> None:
+    """Refuse derivatives that would have to know how inputs change with time."""
+    if inputs is None:
+        return
+    if plan.row.varied > 2 * plan.row.n and inputs.sampled:
+        raise ValueError(
+            "tangent='all' has the derivative by h, and with h the times move at which samples are asked for: give the "
+            "input as an array, held in each step or at the nodes, or tangent=True"
+        )
+    if plan.row.varied and plan.events is not None and not inputs.steady:
+        raise ValueError(
+            "tangent= with events= takes inputs that are held in each step: the time of an event varies along a "
+            "direction, and what an input does meanwhile is known of these alone"
+        )
 
 
 def check_length(plan: Plan) -> None:

@@ -26,11 +26,12 @@ nothing. What coordinate j of a step is summed from has the size
     g_j = |h| Σ_k |L_vv⁻¹|_jk ( |p_k| + Σ_l (|m_q|_kl |q_l| + |m_v|_kl |v_l|)
                                 + |h| (|f_k| + Σ_l |f_q|_kl |q_l| + |f_v|_kl |v_l|) ),
 
-so noise is some ε g_j, and more where others that are noise move it: |h| |L_vv⁻¹| (|m_q| + |f_v| + |h| |f_q|) g on top,
-some times over. Constraints g(t, q) = 0, which are met to their rounding, add |K| |∂g/∂q| |q| without a power of h, K =
-M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹, and pass a part of any coordinate's noise on to all. Where continuation finds no root without, it
-computes g_j. From then on, as long as coordinate j moves by little of g_j (STILL NOISE), increments count by what they
-exceed NOISE g_j, and the reach is at least that.
+so noise is some ε g_j, and more where others that are noise move it. With a = |h| |L_vv⁻¹| (|m_q| + |f_v| + |h| |f_q|)
+it is the x of (1 + a_jj) x_j = g_j + Σ_{k≠j} a_jk x_k, by some iterations of Jacobi: the step is implicit, and a stiff
+coordinate holds its place. Constraints g(t, q) = 0, which are met to their rounding, add |K| |∂g/∂q| |q| without a
+power of h, K = M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹, and pass a part of any coordinate's noise on to all. Where continuation finds no root
+without, it computes x_j. From then on, as long as coordinate j moves by little of x_j (STILL NOISE), increments count
+by what they exceed NOISE x_j, and the reach is at least that.
 
 The rule is written once, without branches, on Values of a Builder: inlined in fused kernels, compiled for the native
 loops, evaluated at any precision.

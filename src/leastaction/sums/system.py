@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends.native import fingerprint
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.backends.summands import Assembly
 from leastaction.errors import DegenerateLagrangianError
-from leastaction.kernel import fingerprint
 from leastaction.lagrangian import Lagrangian, Params
 from leastaction.numbers.notation import to_texts
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
@@ -263,17 +263,20 @@ class Sum:
             f[i], m[i] = self.assembly.gradient(t, q[i], 0 * q[i], params[i])
         return v, L, f, m
 
-    def change_of_potential(self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, tau: float) -> FloatArray:
-        """By how much L at rest changes from q to where the motion is after a time tau, about; NaN if it has none."""
-        change = np.full(len(q), np.nan)
+    def potentials(
+        self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]
+    ) -> FloatArray:
+        """−L at rest where the motions from q are after these times, about, (times, B); NaN of one that has none."""
+        found = np.full((len(times), len(q)), np.nan)
         for i in range(len(q)):
             at, rest = self.assembly.at(params[i]), np.zeros(self.n)
             a = at.acceleration(t, q[i], v[i])
-            if a is not None:
-                ends = (q[i], q[i] + v[i] * tau + a * tau**2 / 2)
-                before, after = (sum(np.sum(part) for part in at.parts_of_L(t, end, rest)) for end in ends)
-                change[i] = abs(after - before) if np.isfinite(after - before) else np.nan
-        return change
+            if a is None:
+                continue
+            for k, tau in enumerate(times):
+                there = q[i] + v[i] * tau + a * tau**2 / 2
+                found[k, i] = -sum(float(np.sum(part)) for part in at.parts_of_L(t, there, rest))
+        return found
 
     def begin(
         self, t: float, q: FloatArray, p: FloatArray | None, v: FloatArray | None, params: FloatArray

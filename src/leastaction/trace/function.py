@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import linecache
 import numbers
 import reprlib
-import threading
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,6 +19,7 @@ from leastaction.numbers.notation import exact
 from leastaction.program import Program, finite
 from leastaction.trace.algebra import Algebra
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift
+from leastaction.trace.seen import numpy_seen
 
 
 @dataclass(frozen=True)
@@ -50,32 +48,49 @@ def trace(
     time: bool,
     role: Role = LAGRANGIAN,
     takes: Collection[str] | None = None,
+    inputs: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Program:
     """The Program L(t, q, v, params) of fn(q, v, **params), or of fn(t, q, v, **params) if `time`.
 
     `params` gives the shape of each parameter; the block "params" holds them one after the other, each in C order.
     `takes` are those among them that the function takes, all unless told. Of q and v there are those that the role
-    reads.
+    reads. `inputs` gives the shapes of inputs; where there are some, the block "inputs" behind the parameters has them.
     """
-    sizes = {name: int(np.prod(shape, dtype=int)) for name, shape in params.items()}
-    builder = Algebra((("t", 1), *((name, n) for name in role.reads), ("params", sum(sizes.values()))))
+    shapes = {"params": params} | ({"inputs": inputs} if inputs else {})
+    sizes = {name: int(np.prod(shape, dtype=int)) for some in shapes.values() for name, shape in some.items()}
+    given = [(block, sum(sizes[name] for name in some)) for block, some in shapes.items()]
+    builder = Algebra((("t", 1), *((name, n) for name in role.reads), *given))
     blocks = {name: _array(builder, name) for name, _ in builder.inputs}
-    flat = blocks["params"]
-    values, start = {}, 0
-    for name, shape in params.items():
-        block = flat[start : start + sizes[name]].reshape(shape)
-        if takes is None or name in takes:
-            values[name] = block[()] if shape == () else block
-        start += sizes[name]
+    values = {}
+    for block, some in shapes.items():
+        start, wanted = 0, takes if block == "params" else named(fn, some)
+        for name, shape in some.items():
+            own = blocks[block][start : start + sizes[name]].reshape(shape)
+            if wanted is None or name in wanted:
+                values[name] = own[()] if shape == () else own
+            start += sizes[name]
     positional = ("t", *role.reads) if time else role.reads
     arguments = blocks | {"t": blocks["t"][0]}
     _check_signature(fn, positional, tuple(values), role)
-    with _tracing(builder):
+    with active(builder), numpy_seen():
         try:
             result = fn(*(arguments[name] for name in positional), **values)
             return builder.build(**{role.block: _results(builder, result, role)})
         except Exception as error:
-            raise TraceError(_explain(fn, n, params, error)) from error
+            raise TraceError(_explain(fn, n, {**params, **(inputs or {})}, error)) from error
+
+
+def named(fn: Callable[..., Any], names: Collection[str]) -> Collection[str]:
+    """Those of the names that are arguments of a function; all, if it takes any."""
+    try:
+        arguments = inspect.signature(fn).parameters
+    except (TypeError, ValueError):
+        return names
+    if any(a.kind is a.VAR_KEYWORD for a in arguments.values()):
+        return names
+    return [
+        name for name in names if name in arguments and arguments[name].kind is not inspect.Parameter.POSITIONAL_ONLY
+    ]
 
 
 def const(x: Any) -> Any:
@@ -121,45 +136,6 @@ def _array(builder: Algebra, name: str) -> Array:
     block = np.empty(len(values), dtype=object)
     block[:] = [Scalar(builder, k) for k in values]
     return block.view(Array)
-
-
-_patch = threading.RLock()
-
-
-@contextmanager
-def _tracing(builder: Algebra) -> Iterator[None]:
-    """Make `builder` the active one.
-
-    np.array and np.asarray ask nobody what a list holds. While a function is traced they are replaced by versions that
-    differ in one thing: in the thread that traces, the result is an Array if it holds traced values. In every other
-    thread they call the originals and do nothing else.
-    """
-    with _patch, active(builder):
-        originals = {name: getattr(np, name) for name in ("array", "asarray")}
-        for name, original in originals.items():
-            setattr(np, name, _noticing(original))
-        try:
-            yield
-        finally:
-            for name, original in originals.items():
-                setattr(np, name, original)
-
-
-def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def build(*args: Any, **kwargs: Any) -> Any:
-        if ACTIVE.get() is None:
-            return original(*args, **kwargs)
-        try:
-            result = original(*args, **kwargs)
-        except TraceError:
-            # dtype=float on traced values, which stand for floats already
-            result = original(*args[:1], **{**kwargs, "dtype": object})
-        if result.dtype == object and any(isinstance(entry, Scalar) for entry in result.flat):
-            return result.view(Array)
-        return result
-
-    return build
 
 
 def _check_signature(fn: Callable[..., Any], positional: tuple[str, ...], names: tuple[str, ...], role: Role) -> None:
@@ -236,6 +212,6 @@ def _explain(fn: Callable[..., Any], n: int, params: Mapping[str, tuple[int, ...
             f"\n(q and v have n = {n} entries" + "".join(f", {p} has shape {s}" for p, s in params.items() if s) + ")"
         )
     elif isinstance(error, TypeError) and "dtype('O')" in what:
-        # `from numpy import array` took the original before it could be replaced
+        # `from numpy import array` took the original before the trace
         note = "\n(an array of traced values was made by other means than np.array: write np.array, with the np.)"
     return f"{place}{what}{note}"

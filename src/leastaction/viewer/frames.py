@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.between import states
+from leastaction.between import cubics, states
 
 if TYPE_CHECKING:
     from leastaction.path import Path
@@ -28,6 +29,7 @@ QUICK_STRAIGHT, QUICK_MOST = 1 / 600, 4000
 FEWEST = 200  # frames, where there are as many to be had
 MOST_ROWS = 1 << 20  # states looked at
 FINEST = 4096  # frames to a stored state, at most
+ASKED = 200  # times at which cubics are compared with the motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +67,27 @@ def frames(path: Path, most: int, picture: Picture, begin: int = 0, quick: bool 
 
 
 def _even(path: Path, most: int, picture: Picture, begin: int, straight: float) -> Frames:
-    """Frames of a path with a pace, whose states are not equally spaced: more and more until lines are straight."""
-    count = min(most, max(FEWEST, 2))
-    while True:
+    """Frames of a path with a pace, whose states are not equally spaced: more and more until lines are straight.
+
+    How many are needed, the cubics through the stored states tell; they also are the frames, unless the method's own
+    polynomial, asked for at some times, or an impact says that they are not the motion.
+    """
+
+    def found(count: int, at: Callable[[FloatArray], tuple[FloatArray, FloatArray]]) -> Frames:
         t = np.linspace(float(path.t[begin]), float(path.t[-1]), count)
-        q, p = states(path, t)
-        found = Frames(t, q, p, float(t[1] - t[0]), _missed(_flat(picture, t, q, p)) < straight)
-        if found.whole or 2 * count > most:
-            return found
+        q, p = at(t)
+        return Frames(t, q, p, float(t[1] - t[0]), _missed(_flat(picture, t, q, p)) < straight)
+
+    count, quick = min(most, max(FEWEST, 2)), cubics(path)
+    while not (last := found(count, quick)).whole and 2 * count <= most:
         count *= 2
+    middle = np.asarray((path.t[begin:-1] + path.t[begin + 1 :]) / 2).astype(float)
+    middle = middle[np.unique(np.linspace(0, len(middle) - 1, min(len(middle), ASKED)).round().astype(int))]
+    both = (_flat(picture, middle, *at(middle)) for at in (quick, partial(states, path)))
+    thrown = any(events.p_after is not None for events in path.events.values())
+    if thrown or float(np.abs(np.subtract(*both)).max()) > straight:
+        return found(count, partial(states, path))
+    return last
 
 
 def rows(path: Path, begin: int = 0, skip: int = 1) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -352,14 +352,6 @@ ERRATA = [
     ),
     Erratum(
         Kind.MISPRINT,
-        "Section 2.3, last sentence",
-        "detailed expressions are provided in Appendix B",
-        "in Appendix A, as the introduction says",
-        which_appendix,
-    ),
-    Erratum(Kind.MISPRINT, "Section 4.3, before (22)", "equation (18c)", "equation (18b)", which_equation),
-    Erratum(
-        Kind.MISPRINT,
         "Appendix A, the sum",
         "weights 2/3, 4/3, 2/3",
         "weights 1/3, 4/3, 1/3, twice those of (27c)",
@@ -411,6 +403,14 @@ ERRATA = [
     ),
     Erratum(
         Kind.AS_READ,
+        "Section 2.3, last sentence",
+        "detailed expressions are provided in Appendix B",
+        "in Appendix A, as the introduction says",
+        which_appendix,
+        "One letter, though a capital in a sentence is seldom misread.",
+    ),
+    Erratum(
+        Kind.AS_READ,
         "Equation (20)",
         "(2Ic + p_ψ²)/(6Im)",
         "(2Ic + p_ψ²)/(6I²m)",
@@ -424,6 +424,14 @@ ERRATA = [
         "(p_φ − p_ψ cos θ₀)²/(2I sin²θ₀)",
         not_constant,
         "One index; the numerator has θ₀, and only with it c is a constant.",
+    ),
+    Erratum(
+        Kind.AS_READ,
+        "Section 4.3, before (22)",
+        "equation (18c)",
+        "equation (18b)",
+        which_equation,
+        "One letter; the list above (21) has (18c) where it is right.",
     ),
     Erratum(
         Kind.AS_READ,

@@ -215,7 +215,7 @@ TABLES = [
         "2",
         "Double pendulum: largest relative error of the energy over runs of growing length",
         pendulum_cells,
-        "m₁ = m₂ = 1, ω₀ = 2π, g = 9.81, ℓ = g/ω₀² (printed g/ω₀), q(0) = (π/4, π/3), p(0) = 0; H as in (15), without "
+        "m₁ = m₂ = 1, ω₀ = 2π, g = 9.81, ℓ = g/ω₀² (as read g/ω₀), q(0) = (π/4, π/3), p(0) = 0; H as in (15), without "
         "an offset; RK4 on Hamilton's equations. Order = ½ log₂(e₁/e₃).",
         lambda options: arithmetic(options, _lengths(TABLE_2), "s"),
     ),

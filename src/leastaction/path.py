@@ -85,14 +85,14 @@ class Path:
         What happened, by name: ``.t``, ``.q``, ``.p``, ``.count``. A run that an event stopped ends with the state of
         that event.
     pace : Path or None
-        Of a run with a pace: the same run in its own time s, a path of L̂ whose states are (q, E) and (p, t), or (q,
-        t) and (p, −E) where E changes. `tangent` is the derivative at fixed s and E, which is symplectic where E is
+        Of a run with a pace: the same run in its own time s, a path of L̂. Its states are (q, E) and (p, t), or (q, t)
+        and (p, −E) where E changes. `tangent` is the derivative at fixed s and E, which is symplectic where E is
         constant; ``pace.tangent`` also holds the derivatives by and of E and t, and is symplectic unless forces act.
     advice : Advice or None
         Of a run with ``tol=``: how method, step and pace were chosen, and the error reached. Of a run with
-        ``pace="auto"``: the pace that was made. Files keep it.
-    inputs : Inputs or None
-        Of a system with inputs: what the run was given, by name.
+        ``pace="auto"``: the pace that was made. Files and archives keep it.
+    inputs : mapping of str to ndarray or Samples, or None
+        Of a system with inputs: what the run was given, by name. Files and archives keep them.
     multipliers : ndarray, shape (K, m)
         λ of the constraints at every stored time, such that g̈ = 0. λ has the order of q and p.
 
@@ -206,7 +206,7 @@ class Path:
 
         The quadrature is that of the steps, which are solved again. ``path.energy() - path.work()`` is constant up to
         the order of the method where L does not depend on time. For a Quadratic system the forces are f(t) − C v. With
-        a pace the work is what −E, the momentum of the time, has lost, where neither L nor σ depends on t.
+        a pace the work is what the momentum of the time, −E, has lost, where neither L nor σ depends on t.
 
         Returns
         -------

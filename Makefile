@@ -51,6 +51,7 @@ docs: setup
 bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/orders.py
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/ensemble.py

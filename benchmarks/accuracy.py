@@ -1,7 +1,8 @@
-"""Pace and tolerances: `python benchmarks/accuracy.py`, or `--only comet,arenstorf,tolerances`.
+"""Pace and tolerances: `python benchmarks/accuracy.py`, or `--only comet,arenstorf,tolerances,pythagorean`.
 
 comet        Kepler, e = 0.99, ten orbits with order 16: steps per orbit and error of position, equal steps and paces.
              The truth is that of the floats the runs begin with, from Kepler's equation with 50 digits.
+pythagorean  masses 3, 4, 5 until t = 70, with 60 digits: in how many digits two runs agree (minutes).
 arenstorf    one period: closure and time of the processor, beside heyoka and REBOUND's IAS15 if they are installed.
 tolerances   tol = 10⁻³ … 10⁻¹² on the catalogue: the error reached, the time of the run that was chosen, that of the
              best (method, h) found by brute force among equal steps, the ratio of both, and the time of the advice.
@@ -104,6 +105,39 @@ def arenstorf() -> None:
                 break
     rows += _heyoka(problem) + _ias15(problem)
     table("Arenstorf, one period", ["program", "settings", "steps", "closure", "ms"], rows)
+
+
+def nearness(q: Any) -> Any:
+    """A pace for three bodies: (Σ |q_i − q_j|⁻³)^(−½), one over a frequency."""
+    pairs = ((0, 1), (0, 2), (1, 2))
+    squares = [(q[2 * i] - q[2 * j]) ** 2 + (q[2 * i + 1] - q[2 * j + 1]) ** 2 for i, j in pairs]
+    return 1 / np.sqrt(sum(square**-1.5 for square in squares))
+
+
+def pythagorean(last: int = 70) -> None:
+    """The Pythagorean problem with 60 digits: how many of them two steps agree in, and float64 with the finer one."""
+    problem, times = la.problems.get("pythagorean"), range(10, last + 1, 10)
+    events = {str(t): la.Event(lambda t, q, p, at=t: t - at) for t in times}
+    given = {"t_end": last, "pace": nearness, "events": events, "every": 2**40}
+    found, rows = [], []
+    for h, digits in ((0.125, 60), (0.1, 60), (0.1, None)):
+        clock = time.process_time()
+        path = la.integrate(problem.system, "P12N12Q24Gau", problem.q0, problem.p0, h=h, digits=digits, **given)
+        spent = time.process_time() - clock
+        print(f"h = {h}, {digits or 16} digits: {path.stats['steps']} steps, {spent:.0f} s", flush=True)
+        found.append({t: path.events[str(t)].q[0] for t in times})
+    coarse, fine, rough = found
+    for t in times:
+        with mpmath.workdps(70):
+            gap = max(abs(a - b) for a, b in zip(coarse[t], fine[t], strict=True))
+            off = max(abs(a - mpmath.mpf(float(b))) for a, b in zip(fine[t], rough[t], strict=True))
+            rows.append([f"{t}", f"{-mpmath.log10(gap):.1f}"[:5], f"{-mpmath.log10(off):.1f}"[:5],
+                         mpmath.nstr(fine[t][0], 20), mpmath.nstr(fine[t][1], 20)])  # fmt: skip
+    table(
+        "Pythagorean problem: digits after the point in which all positions agree; x and y of the mass 3",
+        ["t", "h = 0.125 and 0.1, 60 digits", "float64 and 60 digits", "x", "y"],
+        rows,
+    )
 
 
 def _heyoka(problem: Any) -> list[list[str]]:
@@ -241,5 +275,7 @@ if __name__ == "__main__":
         comet()
     if "arenstorf" in options.only:
         arenstorf()
+    if "pythagorean" in options.only:
+        pythagorean()
     if "tolerances" in options.only:
         tolerances(options.problems.split(","))

@@ -44,6 +44,7 @@ lint: setup
 
 # The site, in build/site. A broken link, a broken reference and a script of the gallery that fails are errors.
 docs: setup
+	$(BIN)/python -m pip install --quiet --group docs
 	$(BIN)/python -m sphinx -W --keep-going -n $(ARGS) docs build/site
 	@echo "open build/site/index.html"
 
@@ -59,6 +60,7 @@ bench: setup
 # Wheel and sdist: built, looked at, installed without extras into an empty environment for every Python found, and tried.
 release-check: setup
 	$(BIN)/python -m pip install --quiet --group release
+	$(BIN)/python -m leastaction.backends.build --all
 	$(BIN)/python release/check.py $(ARGS)
 
 clean:

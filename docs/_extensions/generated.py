@@ -77,12 +77,14 @@ def problems() -> str:
     from leastaction import problems as catalogue
 
     rows, parts = [], []
-    for name in sorted([*catalogue.names(), *catalogue.driven()]):
+    made_by = catalogue._PROBLEMS | catalogue._DRIVEN
+    for name in sorted((*catalogue.names(), *catalogue.driven())):
         problem = catalogue.get(name)
         n, m = problem.system.n, problem.system.m
         known = ", ".join(problem.invariants) or "–"
-        rows.append([f"[`{name}`](#{name})", n, m or "", "yes" if problem.has_exact else "", known])
-        module, function = (catalogue._PROBLEMS | catalogue._DRIVEN)[name]
+        inputs = ", ".join(f"`{one}`" for one in problem.system.inputs)
+        rows.append([f"[`{name}`](#{name})", n, m or "", inputs, "yes" if problem.has_exact else "", known])
+        module, function = made_by[name]
         make = getattr(__import__(f"leastaction.problems.{module}", fromlist=[function]), function)
         settings = ", ".join(f"`{setting}`" for setting in inspect.signature(make).parameters)
         parts.append(
@@ -93,9 +95,10 @@ def problems() -> str:
     return f"""# The catalogue of problems
 
 `la.problems.get(name)` gives a problem: its system, its start, its invariants and, where one is known, its exact
-solution. n is the number of coordinates, m the number of constraints. The page is made from the catalogue itself.
+solution. n is the number of coordinates, m the number of constraints. A run of a problem with inputs has to bring what
+drives it. The page is made from the catalogue itself.
 
-{table(["name", "n", "m", "exact solution", "invariants"], rows)}
+{table(["name", "n", "m", "inputs", "exact solution", "invariants"], rows)}
 
 ## Each problem
 

@@ -61,25 +61,25 @@ class MadePace:
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """What was chosen for a run, and what it was chosen from.
+    """What was chosen for a run, and what it was chosen from. Files and archives keep it.
 
     Attributes
     ----------
     tol : float or None
-        The error asked for at t_end. None for a run with a method and h, for which only the pace was made.
+        The error asked for at `t_end`. None of a run with a method and h, for which the pace alone was made.
+    chosen : Option
+        The cheapest option that keeps `tol`, or the most accurate one if none does.
     options : tuple of Option
         All ways to run that were measured or computed, the cheapest first: method, h, pace, error, seconds, steps, and
         why it was not taken.
-    chosen : Option
-        The cheapest option that keeps `tol`, or the most accurate one if none does.
-    growth : Growth
+    growth : Growth or None
         How errors grow until the end of the run.
     size : float
         The size of the motion: the largest range of a coordinate.
     reached : float or None
-        After the run, its estimated error.
+        After the run, its estimated error; for an ensemble, the largest of the trajectories that were measured.
     made : MadePace or None
-        The pace, where the library has made it.
+        The pace that the library made from L, with its numbers ``unit`` (σ₀) and ``energy`` (W).
     notes : tuple of str
         Remarks, such as how long a tolerance can be kept.
 
@@ -95,6 +95,13 @@ class Advice:
     >>> advice = la.integrate(pendulum, q0=[1.0], v0=[0.0], t_end=2, tol=1e-6).advice
     >>> advice.tol, advice.reached < advice.tol
     (1e-06, True)
+
+    Of a run with ``pace="auto"`` the advice shows the pace:
+
+    >>> kepler = la.problems.get("kepler")
+    >>> paced = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=10, pace="auto")
+    >>> paced.advice.tol is None, paced.advice.made.unit > 0
+    (True, True)
     """
 
     system: str
@@ -149,7 +156,7 @@ class Advice:
         Raises
         ------
         ValueError
-            The advice is about the pace alone, and compares nothing.
+            The advice is about the pace alone.
         """
         if self.tol is None:
             raise ValueError("this advice is about the pace alone: la.advise, or tol=, compares methods and steps")

@@ -100,9 +100,10 @@ def resume(
         How many steps to do. A planned end that is later is remembered.
     t_end : number, optional
         Until when to go, in place of `steps`. Without both the run goes to its planned end.
-    inputs : mapping, optional
-        For a system whose stored inputs are too short: those of the whole run from its start. They begin as the stored
-        ones do, ``la.open(path).inputs``.
+    inputs : mapping of str to array_like or Samples, optional
+        Of a system with inputs, where the stored ones end before the run does: the inputs of the whole run from its
+        start, in the shapes of `la.integrate` or `la.ensemble`. They must begin as the stored ones do, which are
+        ``la.open(path).inputs``.
     client : dask.distributed.Client, optional
         Run an ensemble on this cluster.
     threads : int, optional
@@ -119,7 +120,8 @@ def resume(
     StoreError
         The archive is damaged, another process writes to it, or its run has come to its end.
     ValueError
-        The run has done all its steps, and neither `steps` nor `t_end` asks for more.
+        The run has done all its steps, and neither `steps` nor `t_end` asks for more. Or the inputs end before the run
+        does, or differ from the stored ones in steps already done.
 
     Warns
     -----

@@ -81,8 +81,8 @@ def ensemble(
         As for `la.integrate`.
     tol : float, optional
         In place of `method` and `h`, as for `la.integrate`. One advice from a few of the trajectories serves all,
-        `paths.advice`, and the errors of these few are estimated. It may choose a pace: then each trajectory has times
-        of its own, and `paths.last` holds the states at t_end.
+        `paths.advice`, with the largest of their estimated errors. It may choose a pace: then each trajectory has times
+        of its own, and `paths.last` holds the states at `t_end`.
     final_only : bool, default False
         Store the last state alone.
     reduce : mapping of str to EnergyRange, optional
@@ -91,9 +91,9 @@ def ensemble(
         What to look for. `paths.events["name"].t` has shape (B, m), with NaN where a trajectory has fewer than m
         events. A trajectory that an event stops ends there: `paths.end_time` is its time.
     inputs : mapping of str to array_like or Samples, optional
-        What drives a system with inputs, by name: an array (steps, …) for all trajectories alike, or (B, steps, …);
-        with values at the nodes (B, steps, r, …), B = 1 for all alike; or `la.Samples` with values (m, …) or (B, m,
-        …).
+        Of a system with inputs, by name. An array holds a value in each step: shape (steps, …) for all trajectories
+        alike, or (B, steps, …). An array (B, steps, r, …) has a value for each of the r nodes of the method; B = 1
+        serves all alike. `la.Samples` has values (m, …) or (B, m, …). Not with `tol` or `pace`.
     client : dask.distributed.Client, optional
         Run on this cluster.
     threads : int, optional

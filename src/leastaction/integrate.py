@@ -99,12 +99,15 @@ def integrate(
     events : mapping of str to Event or Impact, optional
         What to look for, by name. `path.events[name]` holds times and states.
     inputs : mapping of str to array_like or Samples, optional
-        What drives a system with inputs, by name: an array of shape (steps, …) whose entries are held in each step, an
-        array (steps, r, …) with a value for each node of the method, or `la.Samples`.
+        Of a system with inputs, by name. An array of shape (steps, …) holds a value in each step. An array of shape
+        (steps, r, …) has a value for each of the r nodes of the method. Of `la.Samples` the nodes take what they need.
+        Not with `tol` or `pace`. `path.inputs` keeps them.
     pace : callable or "auto", optional
-        A function σ(q, …) > 0 in plain NumPy, or "auto". Steps are then equal in s with dt = σ ds: h is a step of s,
-        and σ h is a step of time. `steps` counts the steps of s, a last shorter step meets `t_end`, and `path.t` holds
-        times.
+        A function σ(q, …) > 0 or σ(t, q, …) > 0 in plain NumPy, or "auto": σ is made from L, and `path.advice` shows
+        it. Steps are then equal in s with dt = σ ds: h is a step of s, and σ h is a step of time. `steps` counts the
+        steps of s, a last shorter step meets `t_end`, and `path.t` holds times. Where the energy changes, since L or σ
+        depends on t, a force acts or constraints hold, time is one more coordinate of the step. With constraints σ
+        must be given.
 
     Returns
     -------
@@ -190,7 +193,9 @@ def advise(
 ) -> Advice:
     """Measure which method, step and pace keep the error of the position at t_end below tol.
 
-    Short pilot runs are measured, as :doc:`/accuracy` describes. `la.integrate` with ``tol=`` takes the advice.
+    Short pilot runs are measured, as :doc:`/accuracy` describes; of a Quadratic system without damping and load the
+    errors are computed by formulas. `la.integrate` with ``tol=`` takes the advice. Systems with inputs are refused,
+    since inputs belong to the steps of one method.
 
     Parameters
     ----------

@@ -118,10 +118,10 @@ class Lagrangian:
         A Rayleigh function ``D(q, v, …)`` or ``D(t, q, v, …)``. It adds the force −∂D/∂v.
     constraints : callable, optional
         ``g(q, …)`` or ``g(t, q, …)``, which returns m < n numbers. Reactions Gᵀλ with G = ∂g/∂q hold them at zero.
-    inputs : mapping of str to int or tuple, optional
-        Names and shapes of what drives the system from outside, by a force or a Rayleigh function that names it. An
-        integer is the length of a vector, () is a number. A run brings the values, ``la.integrate(…, inputs={"u":
-        U})``.
+    inputs : mapping of str to int or tuple of int, optional
+        Names and shapes of what drives the system from outside: an integer is the length of a vector, () a number. The
+        force and the Rayleigh function take the inputs that their signatures name; L and constraints take none. A run
+        brings the values, ``la.integrate(…, inputs={"u": U})``.
 
     Attributes
     ----------
@@ -133,10 +133,12 @@ class Lagrangian:
         Names and default values of the parameters, as floats.
     given : dict
         The same values as they were given, exact where they were exact.
+    inputs : dict of str to tuple of int
+        The shapes of the inputs.
     name : str
         The name of the function.
     depends_on_time : bool
-        Whether t occurs in L, in the force or in the constraints.
+        Whether t occurs in L, in the force or in the constraints, or there are inputs, which change with time.
     forced : bool
         Whether a force acts.
 
@@ -168,7 +170,7 @@ class Lagrangian:
     TraceError
         The function does something that cannot be traced. The message says what, and what to write.
     ValueError
-        n or a parameter is not what was expected.
+        n, a parameter or the shape of an input is not what was expected.
 
     Examples
     --------
@@ -186,7 +188,7 @@ class Lagrangian:
     >>> damped.acceleration([0.0], [3.0])
     array([-0.375])
 
-    With an input:
+    With a force that a run brings, an input:
 
     >>> pushed = la.Lagrangian(pendulum, n=1, params=given, force=lambda q, v, u, c: u - c * v, inputs={"u": 1})
     >>> pushed.acceleration([0.0], [3.0], inputs={"u": [5.5]})
@@ -329,7 +331,7 @@ class Lagrangian:
         constraints : expression or sequence of expressions, optional
             What is held at zero.
         inputs : sequence of SymPy symbols, optional
-            Symbols of the force or the Rayleigh function that are numbers which a run brings.
+            Symbols of the force or of the Rayleigh function that are inputs: numbers that a run brings.
 
         Returns
         -------
@@ -339,6 +341,8 @@ class Lagrangian:
         ------
         ValueError
             A free symbol has no value in `params`, or `params` names a symbol that L does not have.
+        TraceError
+            An input stands in L or in the constraints, or nowhere.
 
         Examples
         --------
@@ -699,8 +703,9 @@ class Lagrangian:
             The time.
         params : mapping, optional
             Values of parameters, in place of the defaults.
-        inputs : mapping, optional
-            Values of inputs, of a system that has any.
+        inputs : mapping of str to array_like, optional
+            Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
+            (K, …), one for each.
 
         Returns
         -------
@@ -730,8 +735,9 @@ class Lagrangian:
             The time.
         params : mapping, optional
             Values of parameters, in place of the defaults.
-        inputs : mapping, optional
-            Values of inputs, of a system that has any.
+        inputs : mapping of str to array_like, optional
+            Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
+            (K, …), one for each.
 
         Returns
         -------
@@ -764,8 +770,9 @@ class Lagrangian:
             The time.
         params : mapping, optional
             Values of parameters, in place of the defaults.
-        inputs : mapping, optional
-            Values of inputs, of a system that has any.
+        inputs : mapping of str to array_like, optional
+            Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
+            (K, …), one for each.
 
         Returns
         -------
@@ -794,8 +801,9 @@ class Lagrangian:
             The time.
         params : mapping, optional
             Values of parameters, in place of the defaults.
-        inputs : mapping, optional
-            Values of inputs, of a system that has any.
+        inputs : mapping of str to array_like, optional
+            Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
+            (K, …), one for each.
 
         Returns
         -------

@@ -25,7 +25,7 @@ from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Galerkin, Method, method
 from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
 from leastaction.numbers.rounding import Reals, all_finite, reals
-from leastaction.pace import OWN, STIFF, Paced
+from leastaction.pace import OWN, STIFF, UNTIL, Paced
 from leastaction.reading import (
     MOST_DIGITS,
     MOST_LETTERS,
@@ -85,14 +85,14 @@ class Path:
         What happened, by name: ``.t``, ``.q``, ``.p``, ``.count``. A run that an event stopped ends with the state of
         that event.
     pace : Path or None
-        Of a run with a pace: the same run in its own time s, a path of L̂ whose states are (q, E) and (p, t), or (q,
-        t) and (p, −E) where E changes. `tangent` is the derivative at fixed s and E, which is symplectic where E is
+        Of a run with a pace: the same run in its own time s, a path of L̂. Its states are (q, E) and (p, t), or (q, t)
+        and (p, −E) where E changes. `tangent` is the derivative at fixed s and E, which is symplectic where E is
         constant; ``pace.tangent`` also holds the derivatives by and of E and t, and is symplectic unless forces act.
     advice : Advice or None
         Of a run with ``tol=``: how method, step and pace were chosen, and the error reached. Of a run with
-        ``pace="auto"``: the pace that was made. Files keep it.
-    inputs : Inputs or None
-        Of a system with inputs: what the run was given, by name.
+        ``pace="auto"``: the pace that was made. Files and archives keep it.
+    inputs : mapping of str to ndarray or Samples, or None
+        Of a system with inputs: what the run was given, by name. Files and archives keep them.
     multipliers : ndarray, shape (K, m)
         λ of the constraints at every stored time, such that g̈ = 0. λ has the order of q and p.
 
@@ -206,7 +206,7 @@ class Path:
 
         The quadrature is that of the steps, which are solved again. ``path.energy() - path.work()`` is constant up to
         the order of the method where L does not depend on time. For a Quadratic system the forces are f(t) − C v. With
-        a pace the work is what −E, the momentum of the time, has lost, where neither L nor σ depends on t.
+        a pace the work is what the momentum of the time, −E, has lost, where neither L nor σ depends on t.
 
         Returns
         -------
@@ -622,7 +622,7 @@ class Path:
 
 def in_time(run: Any) -> Any:
     """A run of a paced system, a Path in s, as the Path in t of the system it is about: the run is its `pace`."""
-    params = {name: value for name, value in run.params.items() if name not in (*OWN, STIFF)}
+    params = {name: value for name, value in run.params.items() if name not in (*OWN, STIFF, UNTIL)}
     events = {name: found.in_time(run.system.clock) for name, found in run.events.items() if name != T_END}
     about = states_in_time(run, 1)
     return replace(run, **about, params=params, events=events, pace=run, advice=with_pace(run, run.advice))

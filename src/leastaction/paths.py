@@ -50,8 +50,8 @@ class Paths:
     failed : ndarray of bool, shape (B,)
         Which trajectories met a step that could not be solved.
     end_time : ndarray, shape (B,)
-        The time that each trajectory has reached: that of the failure, of the event that stopped it, or t_end. With a
-        pace it is the time of the last stored state.
+        The time that each trajectory has reached: that of the failure, or of the event that stopped it, or `t_end`.
+        With a pace it is the time of the last stored state.
     values : ndarray, shape (B, P)
         Parameters of each, flat. ``paths[i].params`` has their names.
     reduced : dict
@@ -59,8 +59,13 @@ class Paths:
     events : dict of str to Happened
         What happened, by name: ``.count`` (B,), ``.t`` (B, m), ``.q`` and ``.p`` (B, m, n).
     last : dict
-        q, p and derivatives of the state that each has come to, each (B, …).
-    output, digits, tangent, sensitivity, pace, advice, inputs
+        q, p and derivatives of the state that each has come to, each (B, …): that of the event where one stopped it.
+    advice : Advice or None
+        Of a run with ``tol=``: how method, step and pace were chosen for all, from a few of the trajectories, and the
+        largest of their estimated errors. Archives keep it.
+    inputs : mapping of str to ndarray or Samples, or None
+        Of a system with inputs: what the run was given, by name. ``paths[i].inputs`` are those of one trajectory.
+    output, digits, tangent, sensitivity, pace
         As of a `Path`, with an axis for the trajectories in front.
 
     Methods

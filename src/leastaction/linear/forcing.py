@@ -73,8 +73,7 @@ class Rayleigh:
 
 
 class Load(Samples):
-    """A load that is a vector times a record, f(t) = vector · g(t), with g between its samples by the rule of
-    `la.Samples`.
+    """A load that is a vector times a record, f(t) = vector · g(t), with g joined by the rule of `la.Samples`.
 
     Nothing of size n × m is kept.
 
@@ -86,8 +85,8 @@ class Load(Samples):
         Ascending.
     samples : array_like, shape (m,) or (m, k)
         One record, or k of them.
-    rule : {"cubic", "linear", "previous"}, default "cubic"
-        How samples are joined, as for `la.Samples`.
+    rule : {"previous", "linear", "cubic"}, default "cubic"
+        How the samples are joined, as for `la.Samples`.
 
     Methods
     -------
@@ -142,8 +141,8 @@ class Load(Samples):
             Ascending.
         acceleration : array_like, shape (m,) or (m, k)
             The record.
-        rule : {"cubic", "linear", "previous"}, default "cubic"
-            How samples are joined, as for `la.Samples`.
+        rule : {"previous", "linear", "cubic"}, default "cubic"
+            How the record is joined, as for `la.Samples`.
 
         Returns
         -------

@@ -74,6 +74,10 @@ def names() -> tuple[str, ...]:
     -------
     tuple of str
 
+    See Also
+    --------
+    driven : the problems with inputs
+
     Examples
     --------
     >>> import leastaction as la
@@ -84,11 +88,15 @@ def names() -> tuple[str, ...]:
 
 
 def driven() -> tuple[str, ...]:
-    """The names of the problems with inputs: a run has to bring what drives them.
+    """The names of the problems with inputs, in alphabetical order. A run has to bring what drives them.
 
     Returns
     -------
     tuple of str
+
+    See Also
+    --------
+    names : the problems that move by themselves
 
     Examples
     --------
@@ -107,7 +115,7 @@ def get(name: str, **settings: Any) -> Problem:
     Parameters
     ----------
     name : str
-        One of `la.problems.names` or `la.problems.driven`.
+        One of `la.problems.names` or of `la.problems.driven`.
     **settings
         Data by name, such as ``eccentricity="0.9"``: int, float (its binary value), Fraction, mpf, SymPy number, or
         text such as "9.81" or "pi/2"; or a sequence of them, as for q0. Text is exact: "0.1" is one tenth at any

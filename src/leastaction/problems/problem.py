@@ -86,9 +86,11 @@ class Problem:
         What `la.problems.get` was given, or its defaults, exactly.
     invariants : dict of str to callable
         Constants of the motion: f(q, p) takes (K, n) to (K,), and f(q, p, digits=N) works with N digits.
-    reference, exact_reference : tuple (t, q, p) or None
-        A state known from elsewhere: the start after the period of a closed orbit, a published state, or one computed
-        with more digits. The exact one is None where velocities are published instead of momenta.
+    reference : tuple (t, q, p) or None
+        A state known from elsewhere, as floats: the start after the period of a closed orbit, a published state, or one
+        computed with more digits.
+    exact_reference : tuple (t, q, p) or None
+        The same as SymPy numbers. None where velocities are published in place of momenta.
     matrices : tuple (M, K) or None
         Of L = ½ v·Mv − ½ q·Kq, where L is of that form.
     reduced : FirstOrder or None

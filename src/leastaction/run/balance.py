@@ -108,8 +108,8 @@ class Looks:
             found = self._found
             if np.isnan(balance[:, 0]).all():  # the first stretch
                 begin = np.concatenate([starts.q, starts.p], axis=1)
-                paced = isinstance(plan.system, Paced)
-                t0 = begin[:, plan.system.time_place].astype(float) if paced else float(plan.t0)
+                system = plan.system
+                t0 = begin[:, system.time_place].astype(float) if isinstance(system, Paced) else float(plan.t0)
                 first, *measured = _measured(
                     plan, starts, _of_the_motion(plan, begin), *(states for _, states in found)
                 )  # fmt: skip

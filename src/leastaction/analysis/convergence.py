@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 At = Literal["nodes", "end"]
 
-HALVINGS = 7  # steps tried unless told: t_end / 8 and its halves
+HALVINGS = 7  # how many steps are tried where none are given: t_end / 8 and its halves
 
 
 @dataclass(frozen=True, eq=False)

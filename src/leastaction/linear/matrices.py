@@ -58,7 +58,7 @@ def symmetric(a: Any, name: str) -> Any:
             f"{name} must be symmetric; the largest |{name} − {name}ᵀ| is {gap:.3g}, {gap / size:.2g} of its largest "
             f"entry. If the asymmetry is an accident of assembly, pass ({name} + {name}.T)/2."
         )
-    return a / 2 + a.T / 2 if gap > 0 else a  # symmetric to the last bit, so that a copy of it is itself
+    return a / 2 + a.T / 2 if gap > 0 else a  # symmetric to the last bit: made symmetric once more, it stays the same
 
 
 def exact_entries(a: Any) -> NDArray[np.object_] | None:

@@ -43,7 +43,7 @@ class Stored(Protocol):
 
 
 def velocity(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
-    """v of the degrees of freedom `dofs` (all that are stored, unless told) at every stored time."""
+    """v at every stored time, of the degrees of freedom `dofs`; without `dofs`, of all that are stored."""
     system: Quadratic = path.system
     stored, wanted = _stored(path), _wanted(path, dofs)
     if path.output is None:
@@ -54,7 +54,7 @@ def velocity(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
 
 
 def acceleration(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
-    """a of the degrees of freedom `dofs` (all that are stored, unless told) at every stored time."""
+    """a at every stored time, of the degrees of freedom `dofs`; without `dofs`, of all that are stored."""
     system: Quadratic = path.system
     stored, wanted = _stored(path), _wanted(path, dofs)
     if path.output is None:

@@ -60,7 +60,7 @@ _RULES: dict[str, Callable[[int], Quadrature]] = {
 
 
 def family(max_s: int = 5, max_r: int | None = None) -> Iterator[Galerkin]:
-    """Every member of the family with 1 ≤ s ≤ max_s and s ≤ r ≤ max_r (s + 1 unless told)."""
+    """Every member of the family with 1 ≤ s ≤ max_s and s ≤ r ≤ max_r (without max_r: s + 1)."""
     for s in range(1, max_s + 1):
         for r in range(s, (s + 1 if max_r is None else max_r) + 1):
             yield galerkin(s, gauss(r))

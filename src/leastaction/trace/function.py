@@ -53,8 +53,8 @@ def trace(
     """The Program L(t, q, v, params) of fn(q, v, **params), or of fn(t, q, v, **params) if `time`.
 
     `params` gives the shape of each parameter; the block "params" holds them one after the other, each in C order.
-    `takes` are those among them that the function takes, all unless told. Of q and v there are those that the role
-    reads. `inputs` gives the shapes of inputs; where there are some, the block "inputs" behind the parameters has them.
+    `takes` names the parameters that the function takes; without `takes` it takes all. Of q and v there are those that
+    the role reads. `inputs` gives the shapes of inputs; where there are some, the block "inputs" behind the parameters has them.
     """
     shapes = {"params": params} | ({"inputs": inputs} if inputs else {})
     sizes = {name: int(np.prod(shape, dtype=int)) for some in shapes.values() for name, shape in some.items()}

@@ -16,20 +16,51 @@ SLACK = 1e-9  # of the whole span: a time so little outside is at its end
 
 
 class Samples:
-    """A function of time that is known at some times, u(t_j) = values[j].
+    """A function of time that is known at some times, u(t_j) = values[j], and a rule for the times between.
 
-    times    (m,), ascending
-    values   (m, …): a number or an array for each; for the trajectories of an ensemble (B, m, …)
-    rule     between the times: "previous", the value stays until the next one comes; "linear", straight lines; or
-             "cubic", the spline with two continuous derivatives and no knot at the last time but one
+    Samples are inputs of a run (``la.integrate(…, inputs={"u": samples})``) and loads of a Quadratic system
+    (``la.Quadratic(M, K, f=samples)``). A method of order above 2 sees the kinks of straight lines, and one of order
+    above 4 those of a spline, unless they fall on the ends of its steps.
 
-    A method of order above 2 sees the kinks of straight lines, one above 4 those of a spline, unless they fall on the
-    ends of its steps.
+    Parameters
+    ----------
+    times : array_like, shape (m,)
+        Ascending, at least two.
+    values : array_like, shape (m, …) or (B, m, …)
+        A number or an array for each time; with one more axis of length B in front, those of the B trajectories of an
+        ensemble. A load has n numbers for each time.
+    rule : {"previous", "linear", "cubic"}, default "cubic"
+        What holds between the times. "previous": a value stays until the next one comes. "linear": straight lines.
+        "cubic": the spline with two continuous derivatives and no knot at the second time and at the last but one.
 
-    >>> u = Samples([0, 1, 3], [0.0, 2.0, 4.0], rule="linear")
+    Attributes
+    ----------
+    times, values : ndarray
+        As given, in float64.
+    rule : str
+        As given.
+    start, end : float
+        The first and the last of the times.
+
+    Raises
+    ------
+    TypeError
+        Times or values are not numbers.
+    ValueError
+        Times do not ascend, shapes do not fit, numbers are not finite, or there is no such rule; or a call or a run
+        asks for a time outside the samples.
+
+    Notes
+    -----
+    ``samples(t)`` is the value at one time t, an array of shape (…).
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> u = la.Samples([0, 1, 3], [0.0, 2.0, 4.0], rule="linear")
     >>> u(0.5), u(2.0)
     (array(1.), array(3.))
-    >>> Samples([0, 1, 3], [0.0, 2.0, 4.0], rule="previous")(2.9)
+    >>> la.Samples([0, 1, 3], [0.0, 2.0, 4.0], rule="previous")(2.9)
     array(2.)
     """
 

@@ -94,12 +94,29 @@ def named(fn: Callable[..., Any], names: Collection[str]) -> Collection[str]:
 
 
 def const(x: Any) -> Any:
-    """The exact number x, for use inside a Lagrangian: `const("1/3")`, `const("9.81")`, `const("pi")`.
+    """An exact number for use inside a Lagrangian.
 
-    A float in a Lagrangian means exactly that binary number, at any precision; 9.81 is not 981/100. Outside a trace
-    the result is the nearest float.
+    A float in a Lagrangian means its exact binary value, at any precision: 9.81 is not 981/100. ``la.const("9.81")``
+    is. Outside a Lagrangian the result is the nearest float.
 
-    >>> const("9.81"), const("1/3")
+    Parameters
+    ----------
+    x : str, int or Fraction
+        A decimal number, a ratio such as "1/3", or "pi".
+
+    Returns
+    -------
+    float, or a number of the trace
+
+    Raises
+    ------
+    ValueError
+        x is none of these.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.const("9.81"), la.const("1/3")
     (9.81, 0.3333333333333333)
     """
     builder = ACTIVE.get()

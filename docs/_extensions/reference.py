@@ -20,10 +20,10 @@ from leastaction.stored_path import StoredPath
 # Which names stand together, in the order in which one meets them.
 GROUPS: dict[str, tuple[str, list[str]]] = {
     "Systems": ("What moves.", ["Lagrangian", "Term", "Quadratic", "Samples", "const", "project"]),
-    "Runs": ("From a system to its motion.", ["integrate", "ensemble", "advise", "tangent", "open", "resume"]),
+    "Runs": ("From a system to its motion.", ["integrate", "ensemble", "advise", "tangent", "open", "resume", "cite"]),
     "Results": (
         "What a run gives back.",
-        ["Path", "Paths", "stored_path.StoredPath", "events.Happened", "advice.Advice", "cite"],
+        ["Path", "Paths", "stored_path.StoredPath", "events.Happened", "advice.Advice"],
     ),
     "Events": ("What may happen on the way.", ["Event", "Impact", "EnergyRange"]),
     "Methods": (

@@ -602,7 +602,7 @@ class Path:
         Raises
         ------
         ValueError
-            The file is damaged, or is no path.
+            The file is damaged, or is no path. An archive is opened by `la.open`.
         """
         if FilePath(file).is_dir():
             raise ValueError(

@@ -122,12 +122,12 @@ class Samples:
             return np.asarray(values[k])
         k = np.minimum(k, len(times) - 2)
         width = times[k + 1] - times[k]
-        x = ((t - times[k]) / width).reshape(*np.shape(t), *[1] * (values.ndim - 1))
+        x = np.reshape((t - times[k]) / width, (*np.shape(t), *[1] * (values.ndim - 1)))
         low, rise = values[k], values[k + 1] - values[k]
         if self.rule == "linear":
             return np.asarray(low + x * rise)
         slopes = np.moveaxis(self._slopes(axis), axis, 0)
-        width = width.reshape(x.shape)
+        width = np.reshape(width, x.shape)
         left, right = width * slopes[k] - rise, rise - width * slopes[k + 1]
         return np.asarray(low + x * (rise + (1 - x) * ((1 - x) * left + x * right)))
 

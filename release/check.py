@@ -43,8 +43,8 @@ def main() -> None:
         found = options.python or [name for name in PYTHONS if shutil.which(name) and works(name)]
         if not found:
             sys.exit(f"none of {', '.join(PYTHONS)} is here: give one with --python")
-        for python in found:
-            install(python, wheel, Path(folder) / f"env-{Path(python).name}")
+        for number, python in enumerate(found):
+            install(python, wheel, Path(folder) / f"environment-{number}")
 
 
 def build(folder: Path) -> tuple[Path, Path]:

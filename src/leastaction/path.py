@@ -25,7 +25,7 @@ from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Galerkin, Method, method
 from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
 from leastaction.numbers.rounding import Reals, all_finite, reals
-from leastaction.pace import OWN, STIFF, Paced
+from leastaction.pace import OWN, STIFF, UNTIL, Paced
 from leastaction.reading import (
     MOST_DIGITS,
     MOST_LETTERS,
@@ -622,7 +622,7 @@ class Path:
 
 def in_time(run: Any) -> Any:
     """A run of a paced system, a Path in s, as the Path in t of the system it is about: the run is its `pace`."""
-    params = {name: value for name, value in run.params.items() if name not in (*OWN, STIFF)}
+    params = {name: value for name, value in run.params.items() if name not in (*OWN, STIFF, UNTIL)}
     events = {name: found.in_time(run.system.clock) for name, found in run.events.items() if name != T_END}
     about = states_in_time(run, 1)
     return replace(run, **about, params=params, events=events, pace=run, advice=with_pace(run, run.advice))

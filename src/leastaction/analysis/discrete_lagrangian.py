@@ -230,7 +230,13 @@ class DiscreteLagrangian:
             z = mpfs(found.z).reshape(-1, n)
             blocks = {name: mpfs(getattr(found, name).entries()).reshape(n, n) for name in ("D11", "D12", "D22")}
             momenta = {name: mpfs(getattr(found, name)) for name in ("p_left", "p_right")}
-            return {"L": mpf(found.action), "inner": z, **momenta, **blocks}
+            action = mpf(found.action)
+        if not all_finite(np.array([action, *momenta["p_left"], *momenta["p_right"]])):
+            raise ArithmeticError(
+                f"L has no value on the step of {self.method.name} with h = {float(self._h):g} between q0 = "
+                f"{_show(left)} and q1 = {_show(right)}: it passes a singularity; take other positions"
+            )
+        return {"L": action, "inner": z, **momenta, **blocks}
 
     @property
     def _h(self) -> Any:

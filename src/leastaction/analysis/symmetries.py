@@ -48,6 +48,7 @@ DEFINITE = float(np.finfo(float).eps) / ROUND  # … and from this on not: then 
 FARTHER = 10.0  # times scale: where points are drawn if those nearer leave a doubt
 SURE = 1e-10  # relative residual on fresh points
 SPARE = 12  # points more than unknowns, modulo a prime
+SHOWN = 5e-11  # entries below this, which would be written as 0, are left out of formulas
 # Where more holds than is proven, so many points more for each unknown, up to 10^FARTHEST times as far away.
 FAR, FAR_AT_LEAST, FARTHEST = 20, 400, 3.0
 MOST_RATIO = 1e9  # of speeds to lengths
@@ -103,8 +104,8 @@ class Symmetry:
         """J written out; momenta with the same factor are taken together."""
         factors: dict[tuple[str, str], list[str]] = {}
         for i in range(len(self.b)):
-            inside = [_term(self.A[i, j], f"q{j}") for j in range(len(self.b)) if self.A[i, j] != 0]
-            inside += [_term(self.b[i], "")] if self.b[i] != 0 else []
+            entries = [*((x, f"q{j}") for j, x in enumerate(self.A[i])), (self.b[i], "")]
+            inside = [_term(x, symbol) for x, symbol in entries if abs(x) > SHOWN]
             if inside:
                 key = inside[0] if len(inside) == 1 else ("+", f"({_joined(inside)})")
                 factors.setdefault(key, []).append(f"p{i}")

@@ -12,7 +12,6 @@ import numpy as np
 
 from leastaction.errors import TraceError
 from leastaction.events.enclosure import enclosed
-from leastaction.numbers.conversion import fraction
 from leastaction.program import Builder, Program
 
 RISING, FALLING = 1, -1
@@ -222,10 +221,23 @@ def watch(events: Mapping[str, Event | Impact] | None, system: Any) -> Watch | N
 T_END = "t_end"
 
 
-def paced_watch(events: Watch | None, system: Any, t_end: Any, direction: int) -> Watch | None:
-    """The same events of a paced system, whose last coordinate or momentum is the time; and the end of the run, if that
-    is a time.
+def paced_watch(events: Watch | None, system: Any, until: bool, direction: int) -> Watch | None:
+    """The same events of a paced system, whose last coordinate or momentum is the time; and the end of the run, where
+    that is the time which is its last parameter.
     """
+    if events is None and not until:
+        return None
+    known = system.__dict__.setdefault("_ends", {})  # with the Programs that follow from it
+    if events is not None or direction not in known:
+        found = _paced_watch(events, system, until, direction)
+        if events is not None:
+            return found
+        known[direction] = found
+    end: Watch = known[direction]
+    return end
+
+
+def _paced_watch(events: Watch | None, system: Any, until: bool, direction: int) -> Watch:
     n = system.n - 1
     B = Builder([("t", 1), ("q", n + 1), ("p", n + 1), ("params", len(system.values()))])
     (*q, place), (*p, momentum), params = (B.input(block) for block in ("q", "p", "params"))
@@ -247,12 +259,12 @@ def paced_watch(events: Watch | None, system: Any, t_end: Any, direction: int) -
             )
         own = dict(events.program.inputs)["params"]
         items, results = [*events.items], B.inline(events.program, t=[t], q=q, p=p, params=params[:own])["g"]
-    if t_end is not None:
+    if until:
         if any(item.name == T_END for item in items):
             raise ValueError(f"with pace= the event {T_END!r} is the end of the run: give yours another name")
         items.append(Watched(T_END, direction, True, 1, monotone=True))
-        results.append(B.sub(t, B.const(fraction(t_end) if not isinstance(t_end, float) else t_end)))
-    return Watch(tuple(items), B.build(g=results)) if items else None
+        results.append(B.sub(t, params[-1]))
+    return Watch(tuple(items), B.build(g=results))
 
 
 def _most(event: Event) -> int | None:

@@ -22,7 +22,7 @@ ALIASES: dict[str, Method] = {
     "midpoint": galerkin(1, gauss(1)),
     "newmark": galerkin(1, gauss(1)),
     "stormer-verlet": galerkin(1, lobatto(2)),
-    **dict.fromkeys(("leapfrog", "verlet", "stormer", "trapezoid"), galerkin(1, lobatto(2))),
+    **dict.fromkeys(("leapfrog", "verlet", "velocity-verlet", "stormer", "trapezoid"), galerkin(1, lobatto(2))),
     "simpson": galerkin(2, lobatto(3)),
     "rk4": rk4("hamilton"),
     "rk4-hamilton": rk4("hamilton"),

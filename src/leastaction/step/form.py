@@ -80,7 +80,18 @@ class Stencils:
 
 
 def stencils(samples: Samples, h: Any) -> Stencils:
-    """The coefficients at step h, by the rounding rule, in the arithmetic of the samples."""
+    """The coefficients at step h, by the rounding rule, in the arithmetic of the samples. They are not to be changed:
+    in float64 who asks again is given the same.
+    """
+    return _kept_stencils(samples, h) if isinstance(h, float) else _stencils(samples, h)
+
+
+@lru_cache(maxsize=64)
+def _kept_stencils(samples: Samples, h: float) -> Stencils:
+    return _stencils(samples, h)
+
+
+def _stencils(samples: Samples, h: Any) -> Stencils:
     velocity = samples.dl * (1 / h)
     ends = samples.l.copy()
     ends[:, -1] = ends[:, -1] - 1

@@ -60,8 +60,8 @@ class Subject:
 
     @cached_property
     def held(self) -> dict[str, tuple[str, int]]:
-        """Sliders of what drives the system from outside, each an entry of an input that is held: name and place."""
-        found = {}
+        """Sliders of what drives the system from outside: each holds an entry of an input, of this name and place."""
+        found: dict[str, tuple[str, int]] = {}
         for name, shape in self.system.inputs.items():
             size = math.prod(shape)
             found |= {name if size == 1 else f"{name}{subscript(j)}": (name, j) for j in range(size)}

@@ -193,3 +193,12 @@ def test_chord_newton_and_lanes_give_the_same_steps(name, s):
         for q, p in found[1:]:
             np.testing.assert_allclose(q, found[0][0], **TIGHT)
             np.testing.assert_allclose(p, found[0][1], **TIGHT)
+
+
+def test_chords_of_stormer_verlet_are_two():
+    """The force at the start gives the step, and the force at its end the impulse: nothing is iterated."""
+    system, q0, v0 = case("kepler-3d")
+    with solved_by("side by side"):
+        path = la.integrate(system, "stormer-verlet", q0, v0=v0, h=0.01, steps=200)
+        longer = la.integrate(system, "stormer-verlet", q0, v0=v0, h=0.01, steps=400)
+    assert longer.stats["newton_iterations"] - path.stats["newton_iterations"] == 2 * 200

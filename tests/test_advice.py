@@ -203,10 +203,18 @@ def test_one_advice_for_an_ensemble():
     """Pendulums from small to large swings, whose periods differ: all keep the tolerance."""
     problem, angles = la.problems.get("pendulum"), np.linspace(0.2, 2.8, 9)
     paths = la.ensemble(problem.system, q0=angles[:, None], p0=[0.0], t_end=5.0, tol=1e-8, final_only=True)
+    assert (paths.end_time == 5.0).all()
     for angle, q in zip(angles, paths.q[:, -1], strict=True):
         exact, _ = la.problems.get("pendulum", theta0=float(angle)).exact(5.0)
         assert abs(q - exact) < 1e-8 * 2 * angle
     assert "one advice for 9 trajectories, from 4 of them" in repr(paths.advice)
+    eccentricity = np.linspace(0.8, 0.99, 6)
+    comets = [la.problems.get("kepler", eccentricity=str(e)) for e in eccentricity]
+    given = {"q0": [one.q0 for one in comets], "p0": [one.p0 for one in comets], "t_end": 9.0, "tol": 1e-8}
+    paths = la.ensemble(comets[0].system, **given)
+    assert paths.advice.chosen.pace == "auto" and (paths.end_time == 9.0).all() and paths.advice.reached < 1e-8
+    for comet, q, path in zip(comets, paths.last["q"], paths, strict=True):
+        assert np.abs(q - comet.exact(9.0)[0]).max() < 1e-8 * np.ptp(path.q, axis=0).max()
     with pytest.raises(ValueError, match="none of method, h, steps"):
         la.ensemble(problem.system, "simpson", q0=angles[:, None], p0=[0.0], t_end=5.0, tol=1e-8)
     with pytest.raises(ValueError, match="give method= and h="):

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -359,22 +356,3 @@ def test_energy_over_long_times_is_as_good_as_in_single_runs():
         E = la.integrate(PENDULUM, "P4N4Q8Gau", q, [0.0, 0.0], h=0.01, steps=200_000, every=1000).energy()
         single.append(np.abs(E - E[0]).max())
     assert np.median(lanes) < 4 * np.median(single)
-
-
-@pytest.mark.parametrize(
-    ("name", "size"), [("flip_times", "48"), ("kepler_spread", "100"), ("henon_heiles_section", "")]
-)
-def test_examples_run(tmp_path, name, size):
-    script = Path(__file__).parent.parent / "examples" / f"{name}.py"
-    figure = tmp_path / "figure.png"
-    arguments = [str(figure), size] if size else [str(figure)]
-    environment = {**os.environ, "MPLBACKEND": "agg"}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(script), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr
-    assert figure.stat().st_size > 10_000

@@ -1,6 +1,5 @@
 """Members of the family that are known methods under other names, step for step to round-off."""
 
-from contextlib import ExitStack, contextmanager
 from unittest import mock
 
 import numpy as np
@@ -9,8 +8,8 @@ import pytest
 import leastaction as la
 from classical import gradient, hamilton, integrals, legendre, partitioned_runge_kutta
 from leastaction.backends import trajectories
-from leastaction.backends.fused import programs
 from leastaction.backends.solver import Solvers
+from rungs import solved_by
 from systems import NAMES, case, double_pendulum, inseparable, pendulum, separable, step
 
 STEPS = 5
@@ -130,35 +129,6 @@ def test_simpson_of_the_pendulum_paper(h):
 # ------------------------------------------------------------------------------ every way to solve a step
 
 
-@contextmanager
-def solved_by(how):
-    """Let runs be solved by one rung of the ladder.
-
-    side by side    chords as kernels, the points of a step in lanes (one trajectory)
-    chords          chords as kernels, trajectories in lanes; no Newton's iteration as a kernel
-    chord, newton   the loops over the points, with mass chords or by Newton alone
-    """
-    fields = Solvers._solver
-
-    def chosen(self, step, lanes):
-        return fields(self, step, lanes) | {"has_chord": how == "chord"}
-
-    def none(*_):
-        return None
-
-    with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(trajectories, "MOST_UNKNOWNS", 0))
-        if how in ("newton", "chord"):
-            stack.enter_context(mock.patch.object(Solvers, "_solver", chosen))
-            for name in ("side_by_side", "step_programs"):
-                stack.enter_context(mock.patch.object(trajectories, name, none))
-        else:
-            stack.enter_context(mock.patch.object(programs, "MOST_INSTRUCTIONS", 0))
-        trajectories.backend.cache_clear()
-        yield
-    trajectories.backend.cache_clear()
-
-
 @pytest.mark.parametrize("method", ["midpoint", "stormer-verlet", "simpson", "P3N3Q6Gau", "P3N4Q6Lob"])
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "chain-4"])
 def test_fused_step_is_the_step_by_loops_over_the_nodes(name, method):
@@ -166,7 +136,7 @@ def test_fused_step_is_the_step_by_loops_over_the_nodes(name, method):
     system, q0, v0 = case(name)
     fused = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
     assert trajectories.backend(system, la.method(method), 1).fused
-    for how in ("newton", "chord", "side by side"):
+    for how in ("newton", "shifted", "chord", "side by side"):
         with solved_by(how):
             other = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
             assert trajectories.backend(system, la.method(method), 1).fused == (how == "side by side")
@@ -182,7 +152,7 @@ def test_chord_newton_and_lanes_give_the_same_steps(name, s):
     for rule in (la.gauss(s), la.lobatto(s + 1)):
         method = la.galerkin(s, rule)
         found = []
-        for how in ("newton", "chord", "side by side"):
+        for how in ("newton", "shifted", "chord", "side by side"):
             with solved_by(how):
                 path = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
                 found.append((path.q, path.p))
@@ -202,3 +172,41 @@ def test_chords_of_stormer_verlet_are_two():
         path = la.integrate(system, "stormer-verlet", q0, v0=v0, h=0.01, steps=200)
         longer = la.integrate(system, "stormer-verlet", q0, v0=v0, h=0.01, steps=400)
     assert longer.stats["newton_iterations"] - path.stats["newton_iterations"] == 2 * 200
+
+
+def stiff_chain(q, v, k):
+    """Springs that are stiff and not quite linear, and a force that depends on the velocity."""
+    e = np.diff(np.concatenate([[0.0], q, [0.0]]))
+    return 0.5 * v @ v - 0.5 * k * np.sum(e**2) - 0.25 * np.sum(e**4) + 0.1 * np.sum(q[:-1] * v[1:])
+
+
+@pytest.mark.parametrize(
+    ("method", "k"),
+    [("P3N3Q6Gau", 1e4), ("P4N4Q8Gau", 1e4), ("P8N8Q16Gau", 1e4), ("P4N5Q10Gau", 600), ("P4N5Q8Lob", 600)],
+)
+def test_shifted_chords_take_stiff_steps(method, k):
+    """h ω is twenty, or five where the method is not stable beyond: mass chords do not contract; systems of size n are
+    solved, and no Jacobian of size s n.
+    """
+    system = la.Lagrangian(stiff_chain, n=20, params={"k": k})
+    start = {"q0": np.sin(np.pi * np.arange(1, 21) / 21), "v0": np.zeros(20), "h": 0.1, "steps": 50}
+    path = la.integrate(system, method, **start)
+    with mock.patch.object(Solvers, "_shifts", lambda *_: (-1, 1)):
+        trajectories.backend.cache_clear()
+        newton = la.integrate(system, method, **start)
+    trajectories.backend.cache_clear()
+    np.testing.assert_allclose(path.q, newton.q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(path.p, newton.p, rtol=0, atol=1e-10 * abs(newton.p).max())
+    assert path.stats["continued"] == newton.stats["continued"]
+
+
+def test_shifted_chords_leave_hard_steps_to_newton():
+    """Where the forces change much within a step the derivatives of its middle do not do."""
+    system = la.Lagrangian(stiff_chain, n=6, params={"k": 1.0})
+    start = {"q0": 3 * np.sin(np.arange(1, 7)), "v0": np.zeros(6), "h": 0.35, "steps": 20}
+    found = []
+    for how in ("newton", "shifted"):
+        with solved_by(how):
+            found.append(la.integrate(system, "P4N4Q8Gau", **start))
+    np.testing.assert_allclose(found[1].q, found[0].q, rtol=0, atol=1e-11)
+    assert found[1].stats["newton_iterations"] > found[0].stats["newton_iterations"]

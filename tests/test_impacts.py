@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.between import states
 
 
 def thrown(q, v, g):
@@ -159,7 +160,18 @@ def test_events_and_impacts_together():
 
 
 @pytest.mark.parametrize("driven", [False, True])
-@pytest.mark.parametrize(("method", "every"), [("P3N3Q6Gau", 1), ("P3N3Q6Gau", 3), ("P4N4Q8Gau", 3), ("P8N8Q16Gau", 1)])
+@pytest.mark.parametrize(
+    ("method", "every"),
+    [
+        ("P3N3Q6Gau", 1),
+        ("P3N3Q6Gau", 3),
+        ("P4N4Q8Gau", 3),
+        ("P8N8Q16Gau", 1),
+        ("rk4", 1),
+        ("rk4-lagrange", 3),
+        ("yoshida(P1N2Q2Lob)", 3),
+    ],
+)
 def test_the_tangent_map_passes_impacts(driven, method, every):
     """Against differences of runs: by the initial state, by the parameters, and by h."""
 
@@ -187,8 +199,55 @@ def test_the_tangent_map_passes_impacts(driven, method, every):
     for j in range(7):
         slope = (4 * difference(j, 1e-5) - difference(j, 2e-5)) / 3
         np.testing.assert_allclose(exact[:, :, j], slope, atol=1e-7 * np.abs(slope).max())
-    if not driven:
+    if not driven and not method.startswith("rk4"):
         np.testing.assert_allclose(np.abs(np.linalg.det(path.tangent[1:3])), 1, rtol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["P3N3Q6Gau", "rk4", "rk4-lagrange", "yoshida(P1N2Q2Lob)"])
+def test_the_tangent_map_passes_impacts_at_more_digits(method):
+    """It is that of float64, with more digits: by state, parameters and h, with a wall and a Lagrangian of t."""
+
+    def swing(t, q, v, a):
+        return 0.5 * (1 + q[1] ** 2) * v[0] ** 2 + 0.5 * v[1] ** 2 - q[0] ** 2 - 0.5 * q[1] ** 4 + a * np.sin(t) * q[0]
+
+    system = la.Lagrangian(swing, n=2, params={"a": 0.7})
+    wall = {"wall": la.Impact(lambda t, q, a: q[0] + 0.2 * q[1] ** 2 + 0.4 * a + 0.05 * np.cos(t), restitution=0.8)}
+    given = {"q0": [0.9, 0.4], "p0": [0.1, -0.3], "h": 0.11, "steps": 40, "events": wall, "tangent": "all"}
+    path, more = la.integrate(system, method, **given), la.integrate(system, method, **given, digits=25)
+    assert path.events["wall"].count == more.events["wall"].count >= 1
+    for name in ("q", "p", "tangent", "sensitivity"):
+        wanted = getattr(more, name).astype(float)
+        np.testing.assert_allclose(getattr(path, name), wanted, atol=1e-9 * np.abs(wanted).max())
+
+
+def test_a_wall_without_parameters_and_what_is_refused():
+    ball = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - q[0], n=1)
+    path = la.integrate(ball, "simpson", [1.0], [0.0], h=0.1, steps=30, events=FLOOR, tangent="all")
+    assert path.events["floor"].count == 1 and path.sensitivity.shape == (31, 2, 1)
+    with pytest.raises(ValueError, match="matrices for one h"):
+        la.integrate(la.Quadratic([1.0], [1.0]), "simpson", [1.0], [0.0], h=0.1, steps=3, events=FLOOR, tangent=True)
+
+
+@pytest.mark.parametrize("pace", [None, lambda q: 1 + q[0] ** 2 / 4], ids=["equal steps", "paced"])
+@pytest.mark.parametrize("h", [0.2, -0.2])
+@pytest.mark.parametrize("method", ["midpoint", "simpson", "P5N5Q10Gau", "rk4"])
+def test_states_between_are_right_on_both_sides_of_an_impact(method, h, pace):
+    """Of a ball, whose bounces are known: q and p just before each, at it, just after it, and anywhere."""
+    if pace is not None and method != "P5N5Q10Gau":
+        pytest.skip("others have the error of their polynomials there")
+    ball = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - q[0], n=1)
+    run = {"h": h, "events": FLOOR} | ({"steps": 60} if pace is None else {"t_end": math.copysign(12, h), "pace": pace})
+    path = la.integrate(ball, method, [1.0], [0.0], **run)
+    hits = path.events["floor"].t
+    assert len(hits) >= 4
+    t = np.concatenate([hits - 1e-9 * h, hits, hits + 1e-9 * h, np.linspace(path.t[0], path.t[-1], 501)])
+    q, p = states(path, t)
+    after = np.abs(t) + math.sqrt(2)  # since the bounce before the start
+    since = np.where(np.abs(t[:, None]) >= np.abs(hits), np.abs(hits) + math.sqrt(2), 0.0).max(axis=1)
+    exact = math.copysign(1.0, h) * (math.sqrt(2) - (after - since))
+    np.testing.assert_allclose(p[:, 0], exact, atol=1e-8 if pace is None else 1e-6)
+    if method != "midpoint":  # whose polynomial is a straight line
+        np.testing.assert_allclose(q[:, 0], 1 - exact**2 / 2, atol=1e-8)
 
 
 def test_fifty_digits():

@@ -248,6 +248,39 @@ def test_the_drawing_can_be_pulled(browser, lab, name):
     np.testing.assert_allclose(boxes, q, rtol=1e-4, atol=1e-4)
 
 
+def test_a_slider_moves_a_linkage(browser, lab):
+    """What a slider asks for is put back on the constraints, and all sliders show where the linkage is."""
+    opened(browser, lab, "system=four-bar-linkage")
+    before = state(browser)
+    slide(browser, "xA", 0.62)
+    told = state(browser)
+    system = la.problems.get("four-bar-linkage").system
+    q, v = la.project(system, told["q0"], told["v0"])
+    np.testing.assert_allclose(q, told["q0"], rtol=1e-9)
+    np.testing.assert_allclose(v, told["v0"], rtol=1e-9)
+    assert told["q0"][2] != before["q0"][2]
+    box = float(browser.evaluate(f"{slider('xB')}.querySelector('.number').value"))
+    assert box == pytest.approx(told["q0"][2], rel=1e-5)
+    np.testing.assert_allclose(shown(browser, 0.0), told["q0"], atol=1e-3)
+    assert browser.complaints == [] and browser.evaluate("document.querySelector('.message').hidden")
+
+
+def test_steps_by_pace(browser, lab):
+    """A close encounter opens with a pace, and its link restores it."""
+    opened(browser, lab, "system=moth")
+    told = state(browser)
+    assert told["runs"][0]["by"] == "pace"
+    assert browser.evaluate("document.querySelector('.message').hidden")
+    address = browser.evaluate("location.hash")
+    assert "pace" in address
+    opened(browser, lab, address.lstrip("#"))
+    assert state(browser)["runs"][0]["by"] == "pace" and state(browser)["q0"] == told["q0"]
+    system = la.problems.get("moth").system
+    run = told["runs"][0]
+    path = la.integrate(system, run["method"], told["q0"], v0=told["v0"], h=run["h"], t_end=told["span"], pace="auto")
+    np.testing.assert_allclose(shown(browser, 7.0), path(7.0), atol=5e-3)
+
+
 def test_two_methods_side_by_side(browser, lab):
     opened(browser, lab)
     change(browser, button("compare with another method"))

@@ -62,7 +62,7 @@ def some_program():
 
 def test_a_program_is_split_by_what_depends_on_an_input():
     program = some_program()
-    before, after = program.split("z", "known")
+    before, after = program.split(["z"], "known")
     assert before.outputs == (("known", 1),)
     assert not any(op == "sin" for op, *_ in after.code)
     x = np.random.default_rng(0).normal(size=5)

@@ -5,7 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import leastaction as la
-from leastaction.linear import Load, Rayleigh, Samples, reactions, response_spectrum
+from leastaction import Samples
+from leastaction.linear import Load, Rayleigh, reactions, response_spectrum
 from linear_systems import chain, definite, semidefinite, sparse
 
 n = 6
@@ -18,11 +19,11 @@ REST = np.zeros(n), np.zeros(n)
 
 
 @pytest.mark.parametrize("form", [lambda s: s, sparse], ids=["dense", "sparse"])
-@pytest.mark.parametrize("degree", [1, 3])
-def test_a_load_is_its_samples_without_the_table(form, degree):
+@pytest.mark.parametrize("rule", ["previous", "linear", "cubic"])
+def test_a_load_is_its_samples_without_the_table(form, rule):
     """f = vector · g(t) moves the system as the n columns of samples do, and keeps n + m numbers."""
-    load = Load(VECTOR, T, RECORD, degree)
-    table = Samples(T, np.outer(RECORD, VECTOR), degree)
+    load = Load(VECTOR, T, RECORD, rule)
+    table = Samples(T, np.outer(RECORD, VECTOR), rule)
     paths = [
         la.integrate(form(la.Quadratic(M, K, C=C, f=f)), "P2N2Q4Gau", *REST, h=0.05, t_end=4) for f in (load, table)
     ]
@@ -46,9 +47,9 @@ def test_several_records_add_up():
         (([], T, RECORD), "finite numbers"),
         ((VECTOR, T, np.ones((len(T), 2))), "a column for each"),
         ((np.ones((n, 2)), T, RECORD), r"shape \(41, 2\)"),
-        ((VECTOR, T, RECORD[:-1]), "a row for each time"),
+        ((VECTOR, T, RECORD[:-1]), "one for each time"),
         ((VECTOR, T[::-1], RECORD), "ascending"),
-        ((VECTOR, T, RECORD, 0), "degree"),
+        ((VECTOR, T, RECORD, 0), "rule"),
     ],
 )
 def test_bad_loads_say_why(arguments, message):
@@ -60,16 +61,16 @@ def test_a_load_of_another_size_and_a_record_too_short():
     with pytest.raises(ValueError, match="must give 6 real numbers"):
         la.Quadratic(M, K, f=Load(np.ones(5), T, RECORD))
     system = la.Quadratic(M, K, f=Load(VECTOR, T, RECORD))
-    with pytest.raises(ValueError, match="the load is known from t = 0 to 4"):
+    with pytest.raises(ValueError, match="samples are known from t = 0 to 4"):
         la.integrate(system, "simpson", *REST, h=0.1, t_end=5)
 
 
 def test_a_load_is_kept_in_files_and_resumed(tmp_path):
-    system = la.Quadratic(csr_array(M), csr_array(K), C=Rayleigh(0.1, 0.01), f=Load(VECTOR, T, RECORD, 1))
+    system = la.Quadratic(csr_array(M), csr_array(K), C=Rayleigh(0.1, 0.01), f=Load(VECTOR, T, RECORD, "linear"))
     whole = la.integrate(system, "simpson", *REST, h=0.05, steps=60)
     whole.save(tmp_path / "run.npz")
     read = la.Path.load(tmp_path / "run.npz").system.f
-    assert isinstance(read, Load) and read.degree == 1
+    assert isinstance(read, Load) and read.rule == "linear"
     np.testing.assert_array_equal(read(1.234), system.f(1.234))
     pytest.importorskip("zarr")
     la.integrate(system, "simpson", *REST, h=0.05, steps=25, store=tmp_path / "run.zarr")
@@ -211,7 +212,7 @@ def test_a_response_spectrum_is_that_of_runs():
     found = response_spectrum(times, record, [0.3, 1.1], 0.02)
     for i, period in enumerate((0.3, 1.1)):
         w = 2 * np.pi / period
-        system = la.Quadratic([1.0], [w**2], C=[2 * 0.02 * w], f=Load.base([1.0], [1.0], times, record, degree=1))
+        system = la.Quadratic([1.0], [w**2], C=[2 * 0.02 * w], f=Load.base([1.0], [1.0], times, record, rule="linear"))
         path = la.integrate(system, "P4N4Q8Gau", [0.0], [0.0], h=0.00625, t_end=8)
         total = path.acceleration()[:, 0] + np.interp(path.t, times, record)
         assert found.displacement[i, 0] == pytest.approx(np.abs(path.q).max(), rel=2e-3)

@@ -10,7 +10,8 @@ from scipy.linalg import expm
 from scipy.sparse import csr_array
 
 import leastaction as la
-from leastaction.linear import Rayleigh, Samples
+from leastaction import Samples
+from leastaction.linear import Rayleigh
 from leastaction.linear.shifts import shifts
 from leastaction.methods import family
 from leastaction.step.kronecker import kronecker_of
@@ -234,7 +235,7 @@ def test_paths_are_saved_with_their_system(tmp_path):
         sparse(random_system()),
         sparse(random_system(C=C)),
         random_system(f=np.ones(5)),
-        random_system(f=Samples([0.0, 1.0, 3.0], np.arange(15.0).reshape(3, 5), degree=2)),
+        random_system(f=Samples([0.0, 1.0, 3.0], np.arange(15.0).reshape(3, 5), rule="linear")),
     ):
         path = la.integrate(system, "P3N3Q6Gau", q, p, h=0.1, steps=20, every=3)
         path.save(tmp_path / "run.npz")

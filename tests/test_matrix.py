@@ -197,7 +197,10 @@ EVENTS = {
 def test_events_in_every_combination(tmp_path, method, many, kind, digits):
     """In memory, stored, and stored in two parts; an ensemble's are those of its trajectories."""
     system = SYSTEMS[kind]
-    for number, how in enumerate(({"every": EVERY}, {"every": 1, "output": [1]}, {"final_only": True})):
+    kept = [{"every": EVERY}, {"every": 1, "output": [1]}, {"final_only": True}]
+    if kind == "Lagrangian":  # through impacts, too; of linear systems below
+        kept.append({"every": 2, "tangent": True})
+    for number, how in enumerate(kept):
         whole = run(system, method, many, digits, **how, events=EVENTS)
         run(system, method, many, digits, steps=6, **how, events=EVENTS, store=tmp_path / f"{number}.zarr")
         parted = la.resume(tmp_path / f"{number}.zarr", steps=STEPS - 6)
@@ -219,6 +222,36 @@ def test_events_in_every_combination(tmp_path, method, many, kind, digits):
                     assert len(found) == len(path.events[name])
                     assert (abs(found.table() - path.events[name].table()) <= close).all()
     assert np.sum([np.sum(found.count) for found in whole.events.values()]) > 0
+
+
+STOPS = {"turn": EVENTS["turn"], "stop": la.Event(lambda t, q, p: t - 0.77 + q[0] / 10, stop=True)}
+
+
+@pytest.mark.parametrize("digits", [None, 30])
+@pytest.mark.parametrize("kind", SYSTEMS)
+@pytest.mark.parametrize("method", METHODS)
+def test_derivatives_beside_events(tmp_path, method, kind, digits):
+    """Without walls they are those of the run without events; at an event that stops it, those of the state there by
+    the state at the start, the time being that one: against differences.
+    """
+    system = SYSTEMS[kind]
+    path = run(system, method, False, digits, tangent=True, events=STOPS)
+    plain = run(system, method, False, digits, tangent=True)
+    steps = len(path) - 2
+    assert path.events["stop"].count == 1 and abs(path.tangent[: steps + 1] - plain.tangent[: steps + 1]).max() == 0
+    run(system, method, False, digits, steps=3, tangent=True, events=STOPS, store=tmp_path / "run.zarr")
+    stored = la.resume(tmp_path / "run.zarr", steps=STEPS - 3)
+    assert (np.asarray(stored.tangent) == path.tangent).all()
+
+    tau, state = path.t[-1] - path.t[-2], np.concatenate([path.q[-2], path.p[-2]])
+    small = 1e-5 if digits is None else 1e-9
+    local = np.linalg.solve(path.tangent[-2].T.astype(float), path.tangent[-1].T.astype(float)).T
+    begin = {"h": tau, "t0": path.t[-2], "steps": 1, "digits": digits}
+    for j in range(4):
+        starts = [state + sign * small * (np.arange(4) == j) for sign in (1, -1)]
+        last = [la.integrate(system, method, x[:2], x[2:], **begin) for x in starts]
+        ahead, behind = (np.concatenate([one.q[-1], one.p[-1]]).astype(float) for one in last)
+        np.testing.assert_allclose(local[:, j], (ahead - behind) / (2 * small), atol=1e-7 * np.abs(local).max())
 
 
 @pytest.mark.parametrize(

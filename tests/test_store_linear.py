@@ -19,7 +19,8 @@ from threadpoolctl import threadpool_limits
 
 import leastaction as la
 from damage import HOW, spoil
-from leastaction.linear import Rayleigh, Samples
+from leastaction import Samples
+from leastaction.linear import Rayleigh
 from leastaction.run import archive as archive_module
 from leastaction.run.archive import Disk
 from leastaction.run.plan import plan_run
@@ -33,7 +34,7 @@ n = 6
 RNG = np.random.default_rng(5)
 M, K, C = definite(RNG, n), semidefinite(RNG, n, n - 1), semidefinite(RNG, n, n)
 TIMES = np.linspace(-1.0, 60.0, 200)
-SAMPLES = Samples(TIMES, np.sin(TIMES[:, None] * np.arange(1, n + 1)), degree=3)
+SAMPLES = Samples(TIMES, np.sin(TIMES[:, None] * np.arange(1, n + 1)))
 
 
 def unsorted() -> csr_array:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from leastaction import linear, looks, problems
 from leastaction.archives import open, resume
+from leastaction.citations import cite
 from leastaction.ensemble import ensemble
 from leastaction.errors import (
     ConstraintError,
@@ -34,6 +35,7 @@ from leastaction.paths import Paths
 from leastaction.projection import project
 from leastaction.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 from leastaction.run import EnergyRange
+from leastaction.samples import Samples
 from leastaction.store import StoreError
 from leastaction.sums import Term
 from leastaction.trace import const
@@ -80,6 +82,7 @@ __all__ = [
     "Paths",
     "Quadratic",
     "RestingContact",
+    "Samples",
     "StepFailed",
     "StoreError",
     "Term",
@@ -89,6 +92,7 @@ __all__ = [
     "advise",
     "analysis",
     "chebyshev",
+    "cite",
     "clenshaw_curtis",
     "compose",
     "const",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
+from leastaction.inputs import Inputs, check_span
 from leastaction.pace import Paced
 from leastaction.paths import Paths
 from leastaction.results import from_archive, shown
@@ -15,6 +17,7 @@ from leastaction.run.archive import Disk, machine
 from leastaction.run.batches import prepare
 from leastaction.run.checks import check_count, number, positive, steps_until
 from leastaction.run.drive import usual_parts
+from leastaction.run.given import given_inputs, points_of
 from leastaction.run.interrupts import preparing
 from leastaction.run.plan import check_length
 from leastaction.run.standing import Status
@@ -26,12 +29,40 @@ from leastaction.stored_path import StoredPath
 from leastaction.version import __version__
 from leastaction.waiting import compiling
 
+COMPARED = 4096  # steps whose inputs are compared at once
+
 
 def open(path: str | os.PathLike[str]) -> StoredPath | Paths:
-    """The run stored in an archive, as far as it has come; one that is still running can be opened too.
+    """Open the run that an archive holds, as far as it has come. A run that is still going can be opened, too.
 
     The archive may come from anybody: everything in it is checked, and nothing in it is executed but its Programs.
-    Raises StoreError if it is damaged or no archive.
+
+    Parameters
+    ----------
+    path : path
+        The Zarr archive that a run with ``store=`` wrote.
+
+    Returns
+    -------
+    StoredPath or Paths
+        The same as the run gave back. Arrays stay on disk until they are asked for.
+
+    Raises
+    ------
+    StoreError
+        The archive is damaged, or is no archive.
+    FileNotFoundError
+        There is nothing at this path.
+
+    Examples
+    --------
+    >>> import leastaction as la, tempfile, pathlib
+    >>> kepler = la.problems.get("kepler")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "run.zarr"
+    ...     path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100, store=file)
+    ...     la.open(file).q[90:].shape
+    (11, 2)
     """
     archive = Archive.open(FilePath(path))
     with interpreting(archive.path):
@@ -49,17 +80,63 @@ def resume(
     steps: int | None = None,
     *,
     t_end: Any = None,
+    inputs: Mapping[str, Any] | None = None,
     client: Any = None,
     threads: int | None = None,
     progress: bool = False,
 ) -> StoredPath | Paths:
     """Continue a stored run, bit for bit as if it had never stopped.
 
-    A run goes on by so many steps, until t_end, or to its planned end, which it remembers if it stops before; after an
-    interrupt or a kill it goes on from its last checkpoint, and what was written after that is dropped. A path goes on
-    from where it is, the trajectories of an ensemble, each of which may be elsewhere, go to so many steps beyond their
-    planned end, on a `client` or on `threads` as in `la.ensemble`; those that have failed or were stopped stay as they
-    are.
+    After an interrupt or a kill the run continues from its last checkpoint; what was written after that is dropped.
+    One path continues from where it is. The trajectories of an ensemble may have come to different places: they all
+    continue to `steps` steps beyond their planned end. Trajectories that failed or were stopped by an event stay as
+    they are.
+
+    Parameters
+    ----------
+    path : path
+        The Zarr archive that a run with ``store=`` wrote.
+    steps : int, optional
+        How many steps to do. A planned end that is later is remembered.
+    t_end : number, optional
+        Until when to go, in place of `steps`. Without both the run goes to its planned end.
+    inputs : mapping of str to array_like or Samples, optional
+        Of a system with inputs, where the stored ones end before the run does: the inputs of the whole run from its
+        start, in the shapes of `la.integrate` or `la.ensemble`. They must begin as the stored ones do, which are
+        ``la.open(path).inputs``.
+    client : dask.distributed.Client, optional
+        Run an ensemble on this cluster.
+    threads : int, optional
+        How many cores an ensemble uses.
+    progress : bool, default False
+        Show a progress bar.
+
+    Returns
+    -------
+    StoredPath or Paths
+
+    Raises
+    ------
+    StoreError
+        The archive is damaged, another process writes to it, or its run has come to its end.
+    ValueError
+        The run has done all its steps, and neither `steps` nor `t_end` asks for more. Or the inputs end before the run
+        does, or differ from the stored ones in steps already done.
+
+    Warns
+    -----
+    RuntimeWarning
+        The version of the library or the processor has changed since the run began, so that last digits may differ.
+
+    Examples
+    --------
+    >>> import leastaction as la, tempfile, pathlib
+    >>> kepler = la.problems.get("kepler")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "run.zarr"
+    ...     path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100, store=file)
+    ...     len(la.resume(file, steps=50))
+    151
     """
     if steps is not None and t_end is not None:
         raise ValueError("say how far to go on: with steps= or with t_end=, not both")
@@ -80,10 +157,13 @@ def resume(
         archive.tidy()
         plan = replace(disk.plan, steps=count)
         check_length(plan)
+        longer = _longer_inputs(disk, inputs, count, int(standing.steps.max()))
         with interpreting(archive.path), compiling():
             disk.check_states()
         with preparing("nothing was computed, and the archive is as it was"), compiling():
             told = prepare(plan, disk.starts)
+        if longer is not None:
+            disk.replace_inputs(longer)
         disk.extend(count)
         return from_archive(disk, told, progress, client, threads)
 
@@ -124,7 +204,9 @@ def _goal_of_many(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> i
     """How many steps the trajectories of an ensemble are to have."""
     planned = disk.plan.steps
     if t_end is not None and isinstance(disk.plan.system, Paced):
-        raise ValueError("an ensemble with a pace goes on by steps=: its trajectories come to t_end one by one")
+        raise ValueError("an ensemble with a pace goes on by steps=, or to the t_end it was begun with")
+    if steps is not None and disk.plan.open:
+        raise StoreError(f"the trajectories in {disk.archive.path} end at their t_end; new runs go on from there")
     if t_end is None:
         return planned + (0 if steps is None else positive("steps", steps))
     count = _until(disk, t_end)
@@ -133,6 +215,38 @@ def _goal_of_many(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> i
             f"t_end = {float(t_end):g} is before the planned end, {planned} steps; la.resume without it goes there"
         )
     return count
+
+
+def _longer_inputs(disk: Disk, given: Mapping[str, Any] | None, steps: int, done: int) -> Inputs | None:
+    """The inputs with which a run goes on, if they are not those that are stored."""
+    stored, plan = disk.inputs, disk.plan
+    if given is None:
+        if stored is not None:
+            try:
+                check_span(stored, steps, points_of(plan.method, plan.reals)[0])
+            except ValueError as error:
+                raise ValueError(
+                    f"{error}. Give la.resume(…, inputs=…) those of all {steps} steps from the start of the run; the "
+                    "stored ones, la.open(path).inputs, are how they begin"
+                ) from None
+        return None
+    with plan.reals.working():
+        found = given_inputs(given, plan.system, plan.method, plan.reals, plan.t0, plan.h, steps, plan.many)
+        if found is None or stored is None:
+            return None
+        if found.batch not in (1, disk.size):
+            raise ValueError(f"the inputs are those of {found.batch} trajectories; the archive holds {disk.size}")
+        points = points_of(plan.method, plan.reals)[0]
+        for first in range(0, done, COMPARED):
+            count = min(COMPARED, done - first)
+            before, now = (x.along(plan.t0, plan.h, first, count, points) for x in (stored, found))
+            if (before != now).any():
+                raise ValueError(
+                    f"the run has done {done} steps with the stored inputs, and those given differ from them between "
+                    f"step {first} and {first + count}: give the stored ones, la.open(path).inputs, and behind them "
+                    "new ones (a cubic spline through more samples is another spline everywhere)"
+                )
+    return found
 
 
 def _until(disk: Disk, t_end: Any) -> int:

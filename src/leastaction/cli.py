@@ -158,7 +158,10 @@ def _parser() -> argparse.ArgumentParser:
     methods.add_argument("--max-s", type=int, default=4, help="largest degree listed (default: 4)")
     methods.set_defaults(command=_methods)
 
-    problems = commands.add_parser("problems", help="list the problems")
+    problems = commands.add_parser("problems", help="list the problems; or compare one with its published state")
+    problems.add_argument(
+        "name", metavar="PROBLEM", nargs="?", help="one of them: what is known of it, and how we compare"
+    )
     problems.set_defaults(command=_problems)
 
     bench = commands.add_parser(
@@ -476,11 +479,37 @@ def _stability(intervals: Sequence[tuple[float, float]]) -> str:
 def _problems(options: argparse.Namespace) -> int:
     from leastaction import problems
 
-    found = [problems.get(name) for name in problems.names()]
-    _print_table(
-        ["problem", "n", "exact", "what"],
-        [[p.name, p.system.n, "yes" if p.has_exact else "", p.title] for p in found],
-    )
+    if options.name is not None:
+        return _problem(problems.get(options.name))
+    found = [problems.get(name) for name in (*problems.names(), *problems.driven())]
+    rows = []
+    for p in found:
+        known = "exact" if p.has_exact else "reference" if p.reference is not None else ""
+        driven = f", input {', '.join(p.system.inputs)}" if p.system.inputs else ""
+        rows.append([p.name, p.system.n, known, p.title + driven])
+    _print_table(["problem", "n", "known", "what"], rows)
+    return 0
+
+
+def _problem(problem: Any) -> int:
+    """What is known of one problem; beside a published state, ours."""
+    from leastaction.problems.comparison import METHOD, compare
+
+    print(f"{problem.title}. {problem.description}\nSource: {problem.source}")
+    print(", ".join(f"{name} = {value}" for name, value in problem.settings.items()))
+    if problem.reference is None:
+        print("An exact solution is known." if problem.has_exact else "No state of its motion is published.")
+        return 0
+    found = compare(problem)
+    print(f"\nAt t = {found.t:g}: the published state, and {METHOD} with {found.steps} steps\n")
+    rows = [
+        [name, f"{theirs:.16g}", f"{ours:.16g}", f"{ours - theirs:.1e}", f"{ours - half:.1e}"]
+        for name, theirs, ours, half in zip(found.names, found.published, found.ours, found.half, strict=True)
+    ]
+    _print_table(["", "published", "ours", "difference", "ours - with half the steps"], rows)
+    if found.checks:
+        print("\nWhat holds of the exact motion, and by how much each misses it\n")
+        _print_table(["", "published", "ours"], [[name, f"{a:.1e}", f"{b:.1e}"] for name, a, b in found.checks])
     return 0
 
 

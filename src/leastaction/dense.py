@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,13 +15,14 @@ from leastaction.backends.stepper import PolynomialStepper, Start, Stepper
 from leastaction.methods import Composition, Galerkin
 from leastaction.numbers.rounding import Digits, all_finite
 from leastaction.pace import Paced
-from leastaction.quadrature import gauss
+from leastaction.quadrature import gauss, lagrange, slopes
 from leastaction.steppers import stepper
 
 if TYPE_CHECKING:
     from leastaction.path import Path
 
 Reals = NDArray[Any]  # float64, or mpmath numbers
+Passed = Callable[[Reals, NDArray[np.intp]], tuple[Reals, Reals, Reals]]
 
 MOST_PLACES = 200  # tried for a time; bisections alone would take as many as the arithmetic has bits
 TIMES_ALIKE = 4  # roundings
@@ -71,8 +73,10 @@ def paced_positions(path: Path, run: Path, t: Reals) -> Reals:
     """q(t) of a path with a pace, from its run in s, a polynomial q(s) on every step.
 
     On a step t(τ) = t_k + h ∫₀^τ σ̃, where σ̃ is the polynomial through σ at the method's nodes: at the end of the step
-    this is the quadrature by which the time is summed. It is solved for τ.
+    this is the quadrature by which the time is summed. Where the time is a coordinate, t(τ) is its polynomial. It is
+    solved for τ.
     """
+    clock = cast(Paced, run.system).clock
     times, n = _asked(path, t), path.system.n
     if len(path) == 1 or not times.size:
         return np.broadcast_to(path.q[0], (*t.shape, n)).copy()
@@ -82,7 +86,9 @@ def paced_positions(path: Path, run: Path, t: Reals) -> Reals:
     steps = np.unique(np.concatenate([np.arange(r * path.every, end) for r, end in zip(rows, ends, strict=True)]))
     left = _states(run, impacts, steps)
     thrown = [one for step in steps.tolist() for one in impacts.get(step, [])]
-    begins = np.concatenate([left[:, -1], path.reals.array([one.p[-1] for one in thrown])])
+    begins = np.concatenate(
+        [left[:, cast(Paced, run.system).time_place], path.reals.array([getattr(one, clock)[-1] for one in thrown])]
+    )
     order = np.argsort(forward * begins, kind="stable")
     which = order[np.clip(np.searchsorted(forward * begins[order], forward * times, "right") - 1, 0, None)]
     result = np.empty((len(times), n), path.q.dtype)
@@ -100,48 +106,70 @@ def paced_positions(path: Path, run: Path, t: Reals) -> Reals:
 
 def _by_time(run: Path, h: Any, s: Reals, left: Reals, inverse: NDArray[np.intp], times: Reals) -> Reals:
     """q at times of the steps of length h that begin at s with the states `left`."""
-    system, method = cast(Paced, run.system), cast(Galerkin, run.method)
-    n, digits = system.of.n, run.digits
-    z = _increments(run, h, s, left)[:, :, :n]
-    rule = method.rule
-    c, x, w = (np.array(a, object) for a in (rule.points(digits or 30)[0], *gauss(rule.r).points(digits or 30)))
-    if digits is None:
-        c, x, w = (a.astype(float) for a in (c, x, w))
-    q = left[:, None, :n] + np.einsum("iv,kvj->kij", lagrange(_controls(run), c)[:, 1:], z)
-    sigma = _paces(run, system, q.reshape(-1, n)).reshape(len(left), -1)[inverse]
-    wanted = (times - left[inverse, -1]) / h
-    alike = TIMES_ALIKE * (mpmath.mpf(10) ** -digits if digits else np.finfo(float).eps)
+    n, z = cast(Paced, run.system).of.n, _increments(run, h, s, left)
+    passed = (_by_coordinate if cast(Paced, run.system).clock == "q" else _by_quadrature)(run, h, left, z, inverse)
+    wanted = (times - left[inverse, cast(Paced, run.system).time_place]) / h
+    alike = TIMES_ALIKE * (mpmath.mpf(10) ** -run.digits if run.digits else np.finfo(float).eps)
     low, high = 0 * wanted, 0 * wanted + 1
-    tau = wanted / sigma.mean(axis=1)
+    tau = wanted / passed(high, np.arange(len(high)))[0]
     sought = np.arange(len(tau))  # whose place is not yet found
     for _ in range(MOST_PLACES):
-        here, sigmas = tau[sought], sigma[sought]
+        here = tau[sought]
         inside = (here >= low[sought]) & (here <= high[sought])
         here = np.where(inside, here, (low[sought] + high[sought]) / 2)
-        inner = lagrange(c, (here[:, None] * x).ravel()).reshape(len(here), len(x), len(c))
-        parts = w[:, None] * inner * sigmas[:, None]
-        gap = here * parts.sum(axis=(1, 2)) - wanted[sought]
+        there, rate, size = passed(here, sought)
+        gap = there - wanted[sought]
         low[sought], high[sought] = np.where(gap <= 0, here, low[sought]), np.where(gap >= 0, here, high[sought])
-        closer = here - gap / np.einsum("ki,ki->k", lagrange(c, here), sigmas)
-        rounding = here * abs(parts).sum(axis=(1, 2)) + abs(wanted[sought])
-        found = (abs(closer - here) <= alike * abs(here)) | (abs(gap) <= alike * rounding)
+        closer = here - gap / rate
+        found = (abs(closer - here) <= alike * abs(here)) | (abs(gap) <= alike * (size + abs(wanted[sought])))
         tau[sought] = np.where(found, here, closer)
         sought = sought[~found.astype(bool)]
         if not sought.size:
             break
     tau = np.minimum(np.maximum(tau, 0 * tau), 0 * tau + 1)
-    return left[inverse, :n] + np.einsum("kv,kvj->kj", lagrange(_controls(run), tau)[:, 1:], z[inverse])
+    return left[inverse, :n] + np.einsum("kv,kvj->kj", lagrange(_controls(run), tau)[:, 1:], z[inverse, :, :n])
+
+
+def _by_quadrature(run: Path, h: Any, left: Reals, z: Reals, inverse: NDArray[np.intp]) -> Passed:
+    """(τ, which of the times) ↦ (t(τ) − t_k)/h, its derivative, and the size of its terms, from σ at the nodes."""
+    system, rule = cast(Paced, run.system), cast(Galerkin, run.method).rule
+    n, digits = system.of.n, run.digits
+    c, x, w = (np.array(a, object) for a in (rule.points(digits or 30)[0], *gauss(rule.r).points(digits or 30)))
+    if digits is None:
+        c, x, w = (a.astype(float) for a in (c, x, w))
+    q = left[:, None, :n] + np.einsum("iv,kvj->kij", lagrange(_controls(run), c)[:, 1:], z[:, :, :n])
+    sigma = _paces(run, system, q.reshape(-1, n)).reshape(len(left), -1)[inverse]
+
+    def passed(tau: Reals, which: NDArray[np.intp]) -> tuple[Reals, Reals, Reals]:
+        inner = lagrange(c, (tau[:, None] * x).ravel()).reshape(len(tau), len(x), len(c))
+        parts = w[:, None] * inner * sigma[which][:, None]
+        rate = np.einsum("ki,ki->k", lagrange(c, tau), sigma[which])
+        return tau * parts.sum(axis=(1, 2)), rate, tau * abs(parts).sum(axis=(1, 2))
+
+    return passed
+
+
+def _by_coordinate(run: Path, h: Any, left: Reals, z: Reals, inverse: NDArray[np.intp]) -> Passed:
+    """The same where the time is the last coordinate."""
+    d, moved = _controls(run), z[inverse, :, -1] / h
+
+    def passed(tau: Reals, which: NDArray[np.intp]) -> tuple[Reals, Reals, Reals]:
+        parts = lagrange(d, tau)[:, 1:] * moved[which]
+        rate = (slopes(d, tau)[:, 1:] * moved[which]).sum(axis=1)
+        return parts.sum(axis=1), rate, abs(parts).sum(axis=1)
+
+    return passed
 
 
 def _paces(run: Path, system: Paced, q: Reals) -> Reals:
     """σ at K positions, in the arithmetic of the run."""
     values = system.values(run.params, run.reals)
     if not isinstance(run.reals, Digits):
-        return system.paces(q, np.broadcast_to(values, (len(q), len(values))))
+        return system.paces(np.zeros(len(q)), q, np.broadcast_to(values, (len(q), len(values))))
     from leastaction.backends.flint import evaluated
 
     rows = np.concatenate([q[:, :1] * 0, q, q * 0], axis=1)
-    return evaluated(system.sigma, rows, values, run.reals)[:, 0]
+    return evaluated(system.sigma, rows, values[: system.sigma.inputs[-1][1]], run.reals)[:, 0]
 
 
 def _controls(path: Path) -> Reals:
@@ -266,7 +294,7 @@ def _steps(path: Path, t: Any, state: Reals, count: int, length: Any = None) -> 
 def _stepper_from(path: Path, t: Any, q: Reals, p: Reals, length: Any = None) -> Stepper:
     h = path.h if length is None else length
     v = path.mechanics.velocity(q, p, t, path.params)
-    start = Start(t, q, p, v, h, path.system.values(path.params, path.reals))
+    start = Start(t, q, p, v, h, path.system.values(path.params, path.reals), path.inputs)
     return stepper(path.system, path.method, start, at=path.mechanics)
 
 
@@ -305,15 +333,6 @@ def _ends(path: Path, h: Any, t: Reals, left: Reals, inverse: NDArray[np.intp], 
         raise ArithmeticError("a step of a composition could not be solved again for dense output")
     found[moving] = ends[:, :n]
     return found
-
-
-def lagrange(d: Reals, x: Reals) -> Reals:
-    """l_ν(x) for every x, (len(x), len(d))."""
-    columns = []
-    for v in range(len(d)):
-        others = np.delete(d, v)
-        columns.append(np.prod((x[:, None] - others) / (d[v] - others), axis=1))
-    return np.stack(columns, axis=1)
 
 
 def _hermite(path: Path, h: Any, t: Reals, left: Reals, right: Reals, inverse: NDArray[np.intp], tau: Reals) -> Reals:

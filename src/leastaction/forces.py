@@ -3,6 +3,10 @@
 F(t, q, v, params) has a component for each coordinate; its virtual work is F · δq. A Rayleigh function D(t, q, v,
 params) stands for F = −∂D/∂v: with D = ½ v·Cv that is viscous friction, and D's power is F · v = −2D.
 
+F and D may read inputs, F(t, q, v, params, inputs): numbers that a run brings for each node of each step (`inputs`).
+L and constraints may not. Where L depended on u, momenta and energy would have two values at the end of a step, where u
+may jump; a potential U(q, u) is the force −∂U/∂q. Constraints g(t, q, u) = 0 would ask for u̇, in G v + g_t + g_u u̇ = 0.
+
 Everything that steps a system reads f, m and their derivatives from the Programs written here; no other place of the
 library knows that there is a force.
 """
@@ -15,19 +19,34 @@ from typing import Any
 
 from leastaction.errors import TraceError
 from leastaction.program import Builder, Program
-from leastaction.trace import derivatives, jacobian
+from leastaction.trace import jacobian
+from leastaction.trace.function import named
 
 SLOPES = {"F_q": "f_q", "F_v": "f_v", "F_t": "f_t", "F_params": "f_w"}
+DRIVEN = ("F", "D")  # the functions that inputs may enter
+
+
+UNDRIVEN = {
+    "L": (
+        "the Lagrangian",
+        "write what it does as force=, the gradient of a potential among it. Momenta and energy would have two values "
+        "where an input jumps",
+    ),
+    "g": (
+        "the constraints",
+        "a support that moves is a function of time, g(t, q). Its rate is needed, too, and an input has none",
+    ),
+}
 
 
 def total_force(force: Program | None, dissipation: Program | None) -> Program | None:
     """The Program of F − ∂D/∂v, from those of F and of D, each (t, q, v, params) ↦ F or D; None if there is neither."""
     if dissipation is None:
         return force
-    slope = derivatives(dissipation.with_outputs(L=dissipation.output("D")), second=False)
+    slope = jacobian(dissipation, "v")
     B = Builder(slope.inputs)
     at = {name: B.input(name) for name, _ in B.inputs}
-    friction = [B.op("neg", x) for x in B.inline(slope, **at)["Lv"]]
+    friction = [B.op("neg", x) for x in B.inline(slope, **at)["D_v"]]
     if force is None:
         return B.build(F=friction)
     return B.build(F=[B.add(a, b) for a, b in zip(B.inline(force, **at)["F"], friction, strict=True)])
@@ -39,9 +58,10 @@ def with_force(program: Program, force: Program | None) -> Program:
         return program
     blocks = dict(program.outputs)
     by = [name.removeprefix("F_") for name, block in SLOPES.items() if block in blocks]
-    B = Builder(program.inputs)
-    inputs = {name: B.input(name) for name, _ in B.inputs}
-    outputs, push = B.inline(program, **inputs), B.inline(jacobian(force, *by), **inputs)
+    B = Builder(force.inputs)
+    reads = {name: B.input(name) for name, _ in B.inputs}
+    outputs = B.inline(program, **{name: reads[name] for name, _ in program.inputs})
+    push = B.inline(jacobian(force, *by), **reads)
     for name, block in ({"F": "f"} | SLOPES).items():
         if block in blocks:
             outputs[block] = [B.add(a, b) for a, b in zip(outputs[block], push[name], strict=True)]
@@ -50,7 +70,7 @@ def with_force(program: Program, force: Program | None) -> Program:
 
 def taken(functions: Mapping[str, Callable[..., Any]], names: Collection[str]) -> dict[str, Collection[str]]:
     """Which of the parameters each function takes: those it names, or all; every parameter must be some function's."""
-    found = {role: _named(fn, names) for role, fn in functions.items()}
+    found = {role: named(fn, names) for role, fn in functions.items()}
     idle = [name for name in names if not any(name in takes for takes in found.values())]
     if idle:
         raise TraceError(
@@ -60,13 +80,25 @@ def taken(functions: Mapping[str, Callable[..., Any]], names: Collection[str]) -
     return found
 
 
-def _named(fn: Callable[..., Any], names: Collection[str]) -> Collection[str]:
+def check_inputs(functions: Mapping[str, Callable[..., Any]], params: Collection[str], inputs: Collection[str]) -> None:
+    """Refuse inputs that no force takes, those that something else asks for, and names that are taken."""
+    shared = [name for name in inputs if name in params]
+    if shared:
+        raise TraceError(f"{shared[0]!r} is in params and in inputs; it is one of them")
+    for name in inputs:
+        for role, (what, instead) in UNDRIVEN.items():
+            if role in functions and _names(functions[role], name):
+                raise TraceError(f"{what} cannot take the input {name!r}: {instead}")
+        if not any(role in DRIVEN and name in named(fn, inputs) for role, fn in functions.items()):
+            raise TraceError(
+                f"no force takes the input {name!r}: give force=F, a function F(q, v, {name}) or F(t, q, v, {name}) "
+                "that names it among its arguments"
+            )
+
+
+def _names(fn: Callable[..., Any], name: str) -> bool:
+    """Whether a function has an argument of this name, and not any that come."""
     try:
-        arguments = inspect.signature(fn).parameters
+        return name in inspect.signature(fn).parameters
     except (TypeError, ValueError):
-        return names
-    if any(a.kind is a.VAR_KEYWORD for a in arguments.values()):
-        return names
-    return [
-        name for name in names if name in arguments and arguments[name].kind is not inspect.Parameter.POSITIONAL_ONLY
-    ]
+        return False

@@ -36,6 +36,11 @@ def accumulated(path: Path, along: Direction) -> Reals:
     """∫ F · x dt since the start at every stored time, (K,), for the direction x(q, v) of `along`."""
     if not path.system.forced:
         return path.reals.array(np.zeros(len(path)))
+    if path.pace is not None:
+        raise ValueError(
+            "what forces have done is summed over equal steps of time, and this run has a pace; its work() is known "
+            "where neither L nor σ depends on t"
+        )
     if isinstance(path.method, Composition):
         raise ValueError(
             f"what forces have done is not told of compositions, some of whose steps go back in time: run "
@@ -51,11 +56,22 @@ def accumulated(path: Path, along: Direction) -> Reals:
         left = np.concatenate([one[:-1] for one in states])
         right = np.concatenate([one[1:] for one in states])
         t, q, v, weights = _nodes(path, left, right)
-        F = path.mechanics.external_force(q, v, t, path.params)
+        F = path.mechanics.external_force(q, v, t, path.params, *_driving(path, left[:, 0]))
         powers = (F * along(q, v)).sum(axis=1).reshape(-1, len(weights)) @ weights
         ends = np.cumsum(steps)[:-1]
         found.append(np.array([part.sum() for part in np.split(powers, ends)], powers.dtype))
     return np.cumsum(np.concatenate(found))
+
+
+def _driving(path: Path, t: Reals) -> list[Reals]:
+    """The inputs at the nodes of the steps that begin at t, a row for each node, where there are any."""
+    if path.inputs is None:
+        return []
+    c: Any = np.array([0, 1, 2]) / path.reals.array(2)  # where Simpson's rule weighs the forces of RK4
+    if isinstance(path.method, Galerkin):
+        c = samples(path.method, digits=path.digits).tau
+    found = path.inputs.nodes(t, path.h, c)
+    return [found.reshape(-1, found.shape[2])]
 
 
 def _pieces(path: Path) -> Iterator[list[Reals]]:
@@ -79,7 +95,7 @@ def _between(path: Path, left: Reals, right: Reals) -> Reals:
 def _stepper_from(path: Path, state: Reals) -> Stepper:
     t, (q, p) = state[0], np.split(state[1:], 2)
     v = path.mechanics.velocity(q, p, t, path.params)
-    start = Start(t, q, p, v, path.h, path.system.values(path.params, path.reals))
+    start = Start(t, q, p, v, path.h, path.system.values(path.params, path.reals), path.inputs)
     return stepper(path.system, path.method, start, at=path.mechanics)
 
 

@@ -15,6 +15,17 @@ not move,
 The force on this coordinate is ∂L̂/∂E = σ = dt/ds, so its momentum is the time. A step's impulse, t⁺ = t + Σ_i h b_i
 σ(q_i), is the method's own quadrature, summed with compensation as all momenta are; with it the map of (q, E, p, t) is
 symplectic. In a run of duration t and length s, E drifts by less than s t/μ < 10⁻⁹⁰ s t: not at all.
+
+Where E changes, because L or σ depends on t or external forces act, the roles are exchanged: the time is a coordinate,
+and its momentum is −E. With u = dt/ds and any number C > 0
+
+    L̂(q, t, w, u) = u L(t, q, w/u) + ½ C (u/σ(t, q) − 1)²
+
+has the momenta p = ∂L/∂v and p_t = −H + y/σ, y = C (u/σ − 1), and the energy y + y²/2C, which is zero where p_t = −H.
+There u = σ, and the orbits are those of L, which may depend on t as it likes: this is the motion in the extended phase
+space (q, t, p, −E). External forces are (u F, −w·F) there: they change p, and by their work E. Constraints g(t, q) = 0
+are constraints of (q, t). L̂ is regular wherever L is: it is convex in (w, u), u > 0, if L is in v. C has no influence
+on the motion; it is chosen large against σ times the kinetic energy, since a step's u/σ − 1 is its error of y, over C.
 """
 
 from __future__ import annotations
@@ -22,6 +33,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,59 +52,111 @@ AUTO = "auto"
 SOON = 0.25
 TIMES = 1.1 ** np.arange(-1500.0, 1500.0)  # in which a motion may turn, whatever the units
 LONGEST = 600  # instructions of a pace that the library makes: with its derivatives a hundred times as many
-OWN = ("σ₀", "W")  # parameters of the pace that the library makes: its size at the start, and an energy
+# Parameters that a run brings along, by names that no function has: of the pace that the library makes its size at the
+# start, and an energy; where time is a coordinate C; and the time at which it ends, if that was asked for. So another
+# t_end needs no other code.
+OWN = ("pace σ₀", "pace W")
+STIFF = "pace C"
+UNTIL = "pace t_end"
+STIFFNESS = 30.0  # C in units of σ W at the start
 
 
 class Paced(Lagrangian):
-    """L̂(q, E, w, u): a Lagrangian, the energy and time of its motions a coordinate and its momentum.
+    """L̂: a Lagrangian, the energy and time of its motions one more coordinate and its momentum.
 
     of       the Lagrangian, n coordinates; this system has n + 1
     sigma    (t, q, v, params) ↦ σ; its parameters are those of L and, if the library has made it, OWN
     bits     of μ = 2^bits
+    clock    "p" where the time is the last momentum, "q" where it is the last coordinate
     """
 
     def __init__(self, of: Lagrangian, sigma: Program, bits: int = STILL) -> None:
-        if of.depends_on_time:
+        if of.inputs:
             raise ValueError(
-                f"pace= needs a motion that keeps its energy, and {of.name} depends on t: σ (L + E) has the orbits of "
-                "L for one E alone. Take equal steps, or make what moves by itself a coordinate"
+                f"pace= is not for {of.name}, which is driven by {', '.join(of.inputs)}: inputs belong to steps of "
+                "equal time. Take equal steps"
             )
-        if of.forced:
-            raise ValueError(
-                f"pace= needs a motion that keeps its energy, and external forces act on {of.name}: σ (L + E) has the "
-                "orbits of L for one E alone. Take equal steps"
-            )
-        if of.m:
-            raise ValueError(f"pace= is for systems without constraints, and {of.name} has {of.m}: take equal steps")
-        n, own, size = of.n, of.program.inputs[-1][1], sigma.inputs[-1][1]
-        B = Builder([("t", 1), ("q", n + 1), ("v", n + 1), ("params", size)])
-        (t,), (*q, E), (*w, u), params = (B.input(name) for name, _ in B.inputs)
-        (s,) = B.inline(sigma, t=[t], q=q, v=w, params=params)["sigma"]
-        s = B.op("sq", B.op("sqrt", s))  # no number where σ is negative: the step fails
-        (L,) = B.inline(of.program, t=[t], q=q, v=[B.div(x, s) for x in w], params=params[:own])["L"]
-        still = B.mul(B.const(Fraction(2) ** (bits - 1)), B.op("sq", u))
-        self.program = B.build(L=[B.add(B.mul(s, B.add(L, E)), still)])
+        changes = of.depends_on_time or of.forced or bool(of.m) or sigma.depends("sigma", "t")
+        self.clock = "q" if changes else "p"
         self.of, self.sigma, self.bits = of, sigma, bits
-        self.n, self.name, self.fn, self.force, self.constraints = n + 1, of.name, None, None, None
-        more = dict.fromkeys(OWN if size > own else (), 1.0)
+        self.n, self.name, self.fn, self.force, self.constraints = of.n + 1, of.name, None, None, None
+        self.inputs = {}
+        more = dict.fromkeys((*(OWN if self.automatic else ()), *((STIFF,) if changes else ()), UNTIL), 1.0)
         self._given, self._defaults = of._given | more, of._defaults | {name: np.array(x) for name, x in more.items()}
+        if changes:
+            self._with_time()
+        else:
+            self._with_energy()
+
+    def _blocks(self, *names: str) -> Builder:
+        sizes = {"t": 1, "q": self.n, "v": self.n, "params": self.of.program.inputs[-1][1] + self._added}
+        return Builder([(name, sizes[name]) for name in names])
+
+    @property
+    def _added(self) -> int:
+        """Parameters that L does not have."""
+        return len(self._given) - len(self.of._given)
+
+    def _with_energy(self) -> None:
+        """σ (L + E) + ½ μ u²."""
+        B, own = self._blocks("t", "q", "v", "params"), self.of.program.inputs[-1][1]
+        (t,), (*q, E), (*w, u), params = (B.input(name) for name, _ in B.inputs)
+        (s,) = B.inline(self.sigma, t=[t], q=q, v=w, params=params[: self.sigma.inputs[-1][1]])["sigma"]
+        s = _positive(B, s)
+        (L,) = B.inline(self.of.program, t=[t], q=q, v=[B.div(x, s) for x in w], params=params[:own])["L"]
+        still = B.mul(B.const(Fraction(2) ** (self.bits - 1)), B.op("sq", u))
+        self.program = B.build(L=[B.add(B.mul(s, B.add(L, E)), still)])
+
+    def _with_time(self) -> None:
+        """u L + ½ C (u/σ − 1)², the forces (u F, −w·F) and the constraints."""
+        of, own, of_sigma = self.of, self.of.program.inputs[-1][1], self.sigma.inputs[-1][1]
+        B = self._blocks("t", "q", "v", "params")
+        _, (*q, t), (*w, u), params = (B.input(name) for name, _ in B.inputs)
+        (s,) = B.inline(self.sigma, t=[t], q=q, v=w, params=params[:of_sigma])["sigma"]
+        s, u = _positive(B, s), _positive(B, u)
+        v = [B.div(x, u) for x in w]
+        (L,) = B.inline(of.program, t=[t], q=q, v=v, params=params[:own])["L"]
+        off = B.mul(B.mul(B.const(0.5), params[-2]), B.op("sq", B.sub(B.div(u, s), B.const(1.0))))
+        self.program = B.build(L=[B.add(B.mul(u, L), off)])
+        self.rest = B.build(rest=[*([B.const(0.0)] * of.n), s])
+        if of.force is not None:
+            B = self._blocks("t", "q", "v", "params")
+            _, (*q, t), (*w, u), params = (B.input(name) for name, _ in B.inputs)
+            F = B.inline(of.force, t=[t], q=q, v=[B.div(x, u) for x in w], params=params[:own])["F"]
+            work = B.sum(B.mul(f, x) for f, x in zip(F, w, strict=True))
+            self.force = B.build(F=[*(B.mul(u, f) for f in F), B.sub(B.const(0.0), work)])
+        if of.constraints is not None:
+            B = self._blocks("t", "q", "params")
+            _, (*q, t), params = (B.input(name) for name, _ in B.inputs)
+            self.constraints = B.build(g=B.inline(of.constraints, t=[t], q=q, params=params[:own])["g"])
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What travels to other processes."""
         return Paced, (self.of, self.sigma, self.bits)
 
-    def paces(self, q: NDArray[np.float64], params: NDArray[np.float64]) -> NDArray[np.float64]:
-        """σ at K positions, with parameters (K, …)."""
-        rows = np.concatenate([np.zeros((len(q), 1)), q, np.zeros_like(q), params], axis=1)
+    def paces(self, t: NDArray[np.float64], q: NDArray[np.float64], params: NDArray[np.float64]) -> NDArray[np.float64]:
+        """σ at K times and positions, with parameters (K, …)."""
+        rows = np.concatenate([t[:, None], q, np.zeros_like(q), params[:, : self.sigma.inputs[-1][1]]], axis=1)
         return points.evaluate(self.sigma, rows)[:, 0]
+
+    @property
+    def time_place(self) -> int:
+        """Which number of a state (q, p) is the time."""
+        return self.n - 1 if self.clock == "q" else 2 * self.n - 1
 
     @property
     def automatic(self) -> bool:
         """Whether the library has made the pace."""
         return self.sigma.inputs[-1][1] > self.of.program.inputs[-1][1]
 
+    @property
+    def moved_by_time(self) -> bool:
+        """Whether E changes by the time itself, not by forces alone."""
+        return bool(self.of.depends_on_time or self.sigma.depends("sigma", "t"))
+
     def own(
         self,
+        t: float,
         q: NDArray[np.float64],
         p: NDArray[np.float64],
         v: NDArray[np.float64],
@@ -109,7 +173,7 @@ class Paced(Lagrangian):
         for i in range(len(q)):
             places = np.vstack([q[i : i + 1], q[i] + tau * (v[i] + tau * a[i] / 2)])
             fixed = np.broadcast_to(params[i], (len(places), params.shape[1]))
-            rows = np.concatenate([np.zeros((len(places), 1)), places, np.zeros_like(places), fixed], axis=1)
+            rows = np.concatenate([np.full((len(places), 1), t), places, np.zeros_like(places), fixed], axis=1)
             with np.errstate(all="ignore"):
                 frequency, power = points.evaluate(measures, rows).T
                 omega = np.abs(frequency) ** 0.25
@@ -138,12 +202,17 @@ class Paced(Lagrangian):
         wanted = [(*blocks, ("params", size + more)) for more in (0, len(OWN))]
         if sigma.inputs not in wanted or sigma.outputs != (("sigma", 1),):
             raise ValueError(f"the pace takes {of.program.inputs} to sigma; got {sigma.inputs} and {sigma.outputs}")
-        if sigma.depends("sigma", "t", "v"):
-            raise ValueError("a pace depends on positions and parameters alone")
+        if sigma.depends("sigma", "v"):
+            raise ValueError("a pace depends on time, positions and parameters alone")
         return cls(of, sigma, integer(entry(pace, "bits"), "bits", 1, 10**9))
 
     def __repr__(self) -> str:
         return f"Paced({self.of!r})"
+
+
+def _positive(B: Builder, x: int) -> int:
+    """x itself; no number where it is negative: there a step fails."""
+    return B.op("sq", B.op("sqrt", x))
 
 
 def paced(system: Any, pace: Callable[..., Any] | str, reals: Reals) -> Paced:
@@ -175,6 +244,11 @@ def automatic(system: Lagrangian) -> Program:
     from convex to concave: g·M⁻¹g is force² over mass, and W an energy. For Kepler's problem both are powers of the
     distance: σ is r^(3/2) far out, and r² where the second one dominates. σ₀ is such that σ = 1 at the start.
     """
+    if system.m:
+        raise ValueError(
+            f'pace="auto" is for systems without constraints: the frequencies of {system.name} are those of the '
+            "motions that its constraints leave. Give pace= as a function of q"
+        )
     found = _measures(system)
     B = Builder([*found.inputs[:-1], ("params", found.inputs[-1][1] + len(OWN))])
     *params, unit, W = B.input("params")
@@ -189,6 +263,7 @@ def automatic(system: Lagrangian) -> Program:
     return B.build(sigma=[B.div(B.div(B.const(1.0), B.op("sqrt", B.op("sqrt", inside))), unit)])
 
 
+@lru_cache(maxsize=64)
 def _measures(system: Lagrangian) -> Program:
     """(t, q, v, params) ↦ frequency, tr A², and power, g·M⁻¹g, at v = 0."""
     n, second = system.n, system.hessian
@@ -203,7 +278,7 @@ def _measures(system: Lagrangian) -> Program:
 
 
 def traced(pace: Callable[..., Any], system: Lagrangian) -> Program:
-    """The Program of a pace σ(q, …), which may ask for parameters of the system by their names."""
+    """The Program of a pace σ(q, …) or σ(t, q, …), which may ask for parameters of the system by their names."""
     from leastaction.trace.function import Role, trace
 
     shapes = {name: np.shape(value) for name, value in system.params.items()}
@@ -214,18 +289,26 @@ def traced(pace: Callable[..., Any], system: Lagrangian) -> Program:
     takes = [a.name for a in arguments if a.name in shapes]
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     free = [a.name for a in arguments if a.kind in positional and a.default is a.empty and a.name not in takes]
-    if len(free) != 1 or free[0] in ("t", "time", "v"):
+    time = len(free) == 2 and free[0] in ("t", "time")
+    if (len(free) != 1 and not time) or free[-1] in ("t", "time", "v"):
         raise TraceError(
-            f"the pace must be a function σ(q) of the position, and may ask for parameters of the system by name "
-            f"({', '.join(shapes) or 'it has none'}); got {getattr(pace, '__name__', 'σ')}"
+            "the pace must be a function σ(q) of the position, or σ(t, q), and may ask for parameters of the system by "
+            f"name ({', '.join(shapes) or 'it has none'}); got {getattr(pace, '__name__', 'σ')}"
             f"({', '.join(a.name for a in arguments)})"
         )
 
-    def of_state(q: Any, v: Any, **values: Any) -> Any:
-        return pace(q, **values)
+    if time:
+
+        def of_state(t: Any, q: Any, v: Any, **values: Any) -> Any:
+            return pace(t, q, **values)
+
+    else:
+
+        def of_state(q: Any, v: Any, **values: Any) -> Any:  # type: ignore[misc]
+            return pace(q, **values)
 
     of_state.__module__ = getattr(pace, "__module__", __name__)  # where errors are looked for
     try:
-        return trace(of_state, system.n, shapes, False, Role("sigma", "the pace"), takes)
+        return trace(of_state, system.n, shapes, time, Role("sigma", "the pace"), takes)
     except TraceError as error:
         raise TraceError(f"the function of pace=, σ(q): {error}") from error

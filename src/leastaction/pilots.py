@@ -342,9 +342,12 @@ def at_fixed_time(path: Any) -> Any:
         return path.tangent
     system, whole, n = path.system, path.pace.tangent, path.system.n
     v = system.velocity(path.q, path.p, path.t, path.params)
-    force = system._evaluate(system.gradient, path.q, v, path.t, path.params)["Lq"]
-    along, gradient = np.concatenate([v, force], axis=1), np.concatenate([-force[0], v[0]])
+    pull = system._evaluate(system.gradient, path.q, v, path.t, path.params)["Lq"]
+    force = pull + system.external_force(path.q, v, path.t, path.params)
+    along, gradient = np.concatenate([v, force], axis=1), np.concatenate([-pull[0], v[0]])
     state, E, clock = np.r_[0:n, n + 1 : 2 * n + 1], n, 2 * n + 1
+    if path.pace.system.clock == "q":  # the last momentum is −E
+        E, clock, gradient = clock, E, -gradient
     free = whole[:, state[:, None], state] + whole[:, state, E, None] * gradient
     later = whole[:, clock, state] + whole[:, clock, E, None] * gradient
     return free - along[:, :, None] * later[:, None, :]

@@ -158,15 +158,17 @@ class Program:
             reached[k] = args[0] in moving if op == "input" else op != "const" and any(reached[a] for a in args)
         return any(reached[k] for k in self.output(output))
 
-    def split(self, moving: str, name: str) -> tuple[Program, Program]:
-        """Two programs that together are this one: first, without the input block `moving`, what does not depend on it;
-        then the rest, with that as a further input block called `name`, the first one's output.
+    def split(self, moving: Sequence[str], name: str) -> tuple[Program, Program]:
+        """Two programs that together are this one: first, without the input blocks `moving`, what does not depend on
+        them; then the rest, with that as a further input block called `name`, the first one's output.
         """
-        block = self.input_slice(moving)
+        blocks = [self.input_slice(block) for block in moving]
         moves = [False] * len(self.code)
         for k, (op, *args) in enumerate(self.code):
             moves[k] = (
-                block.start <= args[0] < block.stop if op == "input" else op != "const" and any(moves[a] for a in args)
+                any(block.start <= args[0] < block.stop for block in blocks)
+                if op == "input"
+                else op != "const" and any(moves[a] for a in args)
             )
         wanted = {
             a for k, (op, *args) in enumerate(self.code) if moves[k] and op not in ("input", "const") for a in args

@@ -6,14 +6,15 @@ import math
 import warnings
 from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.status import BRANCH_ENDS, HELD, RESTING, Failure
 from leastaction.errors import EnergyWarning, RestingContact, StepFailed
-from leastaction.events import Log, together
+from leastaction.events import T_END, Log, together
+from leastaction.inputs import Inputs
 from leastaction.methods.registry import ANY_BRANCH
 from leastaction.pace import Paced
 from leastaction.path import Path, in_time, states_in_time
@@ -38,11 +39,12 @@ def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any 
     parts = {name: plan.row.part(name, rows) for name in plan.row.shapes}
     if plan.many:
         standing.status[standing.going(plan.steps)] = Status.INTERRUPTED
-        paths = paths_of(plan, sink.starts.params, standing, sink.logs, plan.times(0, plan.kept), parts, told)
+        found = plan.times(0, rows.shape[1]), parts, told
+        paths = paths_of(plan, sink.starts.params, standing, sink.logs, *found, inputs=sink.starts.inputs)
         _warn_of_losses(plan, standing, stacklevel=4)
         return paths
     t = standing.times(plan, 0, rows.shape[1])
-    facts = _facts(plan, sink.starts.params[0], standing, sink.logs, told)
+    facts = _facts(plan, sink.starts.params[0], standing, sink.logs, told) | {"inputs": sink.starts.inputs}
     path = Path(t=t, **{name: part[0] for name, part in parts.items()}, **facts)
     if isinstance(plan.system, Paced):
         path = in_time(path)
@@ -70,8 +72,8 @@ def shown(disk: Disk, found: View, told: dict[str, Any] | None = None) -> Any:
     """What an archive has, its states on disk until they are asked for."""
     plan, standing, file = found.plan, found.standing, disk.archive.path
     if plan.many:
-        return paths_of(plan, disk.params, standing, found.logs, found.t, found.arrays, told, file)
-    facts = _facts(plan, disk.params[0], standing, found.logs, {})
+        return paths_of(plan, disk.params, standing, found.logs, found.t, found.arrays, told, file, disk.inputs)
+    facts = _facts(plan, disk.params[0], standing, found.logs, {}) | {"inputs": disk.inputs}
     facts["stats"] = {"steps": int(standing.steps[0]), **standing.told.get("counts", {}), **_losses(plan, standing)}
     arrays: dict[str, Any] = {**found.arrays}
     stored = StoredPath(t=found.t, **arrays, **facts, standing=_word(plan, standing, found.ended), file=file)  # type: ignore[arg-type]
@@ -123,11 +125,16 @@ def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel
         return
     if standing.status[0] != Status.COMPLETE:
         with plan.reals.working():
-            now = plan.t0 + done * plan.h if path.pace is None else plan.row.part("p", standing.at)[0, -1]
+            now = plan.t0 + done * plan.h if path.pace is None else _clock(plan, standing.at)[0]
             raise_failure(path, standing.told["failure"], done, float(now))
     if done < plan.steps:
         message = f"interrupted after {done} {'' if plan.open else f'of {plan.steps} '}steps; {rest}"
         warnings.warn(message, RuntimeWarning, stacklevel)
+
+
+def _clock(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
+    """The times of whole states of a paced system, a row each."""
+    return np.asarray(states[:, cast(Paced, plan.system).time_place])
 
 
 def _losses(plan: Plan, standing: Standing) -> dict[str, Any]:
@@ -240,6 +247,7 @@ def paths_of(
     arrays: Any,
     told: dict[str, Any] | None,
     file: FilePath | None = None,
+    inputs: Inputs | None = None,
 ) -> Paths:
     """Many trajectories; `told` is None where they are only looked at."""
     unfinished = int(np.isin(standing.status, (Status.INTERRUPTED, Status.PENDING)).sum())
@@ -272,9 +280,14 @@ def paths_of(
         output=plan.row.output,
         digits=plan.reals.digits,
         advice=plan.advice,
+        inputs=inputs,
     )
     if not isinstance(plan.system, Paced):
         return paths
     own = len(plan.system.of.values())
     last = {name: paths.last[name][:, :-1] for name in ("q", "p")}
-    return replace(paths, **states_in_time(paths, 2), values=values[:, :own], last=last, pace=paths)
+    events = {name: found.in_time(plan.system.clock) for name, found in paths.events.items() if name != T_END}
+    status = paths.status.copy()
+    status[[i for i, log in enumerate(logs) if plan.open and log.at_end]] = Status.COMPLETE
+    about = states_in_time(paths, 2)
+    return replace(paths, **about, values=values[:, :own], last=last, events=events, status=status, pace=paths)

@@ -85,7 +85,7 @@ class Question:
             self.system, method, self.start, h=h, t_end=t_end, t0=self.t0, params=self.params, pace=pace, **options
         )
 
-    def advice(self, tol: float, with_paces: bool = True) -> Advice:
+    def advice(self, tol: float) -> Advice:
         """Method and step for a tolerance, and the pace, if one may be tried."""
         if self.t_end is None:
             raise ValueError("tol= is about the error at a time: give t_end=")
@@ -94,7 +94,7 @@ class Question:
             raise ValueError(f"t_end must differ from the start, t0 = {t0:g}")
         starts = begin(self.system, FLOAT64, *self.start, t0, self.params, False)
         system, paces = self.system, tuple[Any, ...]((self.pace,))
-        if self.pace is None and with_paces and _can_be_paced(system):
+        if self.pace is None and _can_be_paced(system):
             paces = (None, AUTO)
 
         def pilot(method: str, h: float, t_end: float, pace: Any, every: int, tangent: bool, most: int) -> Path:
@@ -106,6 +106,15 @@ class Question:
         if isinstance(system, Quadratic) and not system.forced and self.pace is None:
             return choose_by_dispersion(asked, excited(system, starts.q[0], starts.p[0], t_end - t0), tol)
         return choose(replace(asked, omega=_frequency(system, t0, starts, abs(t_end - t0))), tol)
+
+
+def check_undriven(system: System, inputs: Any) -> None:
+    """Refuse to choose steps for what belongs to steps."""
+    if inputs or (isinstance(system, Lagrangian) and system.inputs):
+        raise ValueError(
+            "tol= chooses the method and its steps by pilot runs of many kinds, and inputs belong to the steps of one: "
+            "give method= and h=, and compare with half of it"
+        )
 
 
 def _can_be_paced(system: System) -> bool:
@@ -212,38 +221,65 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
     path = replace(path, advice=advice)
     if options["store"] is not None:
         path = question.run(chosen.method, h, question.t_end, chosen.pace, advice=advice, **options)
-    if reached is not None and reached > tol:
+    _tell_if_missed(advice, 4)
+    return path
+
+
+def _tell_if_missed(advice: Advice, stacklevel: int) -> None:
+    tol, reached = advice.tol, advice.reached
+    if tol is not None and reached is not None and reached > tol:
         stay = "" if not advice.notes else f" ({'; '.join(advice.notes)})"
         warnings.warn(
             f"the tolerance {tol:g} was missed: the error at t = {advice.t_end:g} is about {reached:.1e}{stay}",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
-    return path
 
 
 def advise_many(
-    system: System, start: tuple[Any, Any, Any], t_end: Any, t0: Any, params: Mapping[str, Any] | None, tol: float
+    system: System,
+    start: tuple[Any, Any, Any],
+    t_end: Any,
+    t0: Any,
+    params: Mapping[str, Any] | None,
+    pace: Any,
+    tol: float,
 ) -> Advice:
     """One advice for all trajectories of an ensemble: from some of them, and the one that needs the shortest steps.
 
-    Without a pace, since trajectories with one do not come to t_end together. Of the methods that all of some can take
-    the one is chosen whose slowest needs the least time.
+    Of the methods and paces that all of some can take those are chosen with which the slowest needs the least time. The
+    error is that of these some, each run twice.
     """
     starts = begin(system, FLOAT64, *start, number("t0", t0), params, True)
     able = np.flatnonzero(starts.status == 0)
     some = able[np.unique(np.linspace(0, len(able) - 1, SOME).astype(int))]
-    found = []
-    for i in some:
-        of_one = (starts.q[i], starts.p[i], None)
-        question = Question(system, of_one, t_end, t0, system.named(starts.params[i]), None)
-        found.append(question.advice(tol, with_paces=False))
-    tables = [{one.method: one for one in advice.options if not one.why} for advice in found]
+    asked = [
+        Question(system, (starts.q[i], starts.p[i], None), t_end, t0, system.named(starts.params[i]), pace)
+        for i in some
+    ]
+    found = [question.advice(tol) for question in asked]
+    tables = [{(one.method, one.pace): one for one in advice.options if not one.why} for advice in found]
     shared = set.intersection(*map(set, tables))
     if not shared:
         return max(found, key=lambda advice: advice.chosen.error)
-    method = min(shared, key=lambda name: max(table[name].seconds for table in tables))
-    hardest = min(range(len(tables)), key=lambda k: tables[k][method].h)
+    way = min(shared, key=lambda one: max(table[one].seconds for table in tables))
+    hardest = min(range(len(tables)), key=lambda k: tables[k][way].h)
     note = f"one advice for {len(starts.q)} trajectories, from {len(found)} of them; this is trajectory {some[hardest]}"
-    advice = found[hardest]
-    return replace(advice, chosen=tables[hardest][method], notes=(*advice.notes, note))
+    h, checked = tables[hardest][way].h, []
+    for question, advice, table in zip(asked, found, tables, strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            given = replace(advice, chosen=replace(table[way], h=h))
+            told = advised(question, given, {"output": None, "store": None, "every": LAST}).advice
+        assert told is not None
+        checked.append(told)
+    shortest = min(told.chosen.h for told in checked)
+    errors = [told.reached for told in checked if told.reached is not None]
+    advice = replace(
+        found[hardest],
+        chosen=replace(tables[hardest][way], h=shortest),
+        reached=max(errors) if len(errors) == len(checked) else None,
+        notes=(*found[hardest].notes, note),
+    )
+    _tell_if_missed(advice, 4)
+    return advice

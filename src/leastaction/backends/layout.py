@@ -29,6 +29,7 @@ TERM = Record.of(
         "pairs": "how many pairs of stencils they combine",
         "time": "where among the numbers read t is, or −1",
         "params": "where the parameters begin, or −1",
+        "driven": "where the inputs begin, or −1",
         "parts": "where the records of the sums over rows are, …",
         "part_count": "… and how many: 0 where a kernel gives the numbers",
         "by_time": "where derivatives by time are among the numbers that `slopes` gives, if there are …",
@@ -114,6 +115,29 @@ SPARSE = Record.of(
     },
 )
 
+SHIFTS = Record.of(
+    "Shifts",
+    number={
+        "count": "systems of size n that a step falls apart into",
+        "lead": "length of a row of X",
+    },
+    integers={
+        "pivots": "rows exchanged, (count, 2n)",
+    },
+    reals={
+        "gamma": "the shifts, real and imaginary parts, (count, 2)",
+        "alpha": "those of the gyroscopic part",
+        "into": "from equations to right-hand sides, (count, s, 2)",
+        "out": "from solutions to increments, (s, count, 2)",
+        "mean": "Σ_i b_i l_ν(c_i), (s)",
+        "X": "matrices and their factors, of size 2n where γ is complex, (count, 2n, lead)",
+        "x": "one right-hand side, real and imaginary parts",
+        "f_q": "∂f/∂q in the middle of the step, (n, n)",
+        "f_v": "∂f/∂v",
+        "dz": "increments: rows",
+    },
+)
+
 SOLVER = Record.of(
     "Solver",
     number={
@@ -131,6 +155,8 @@ SOLVER = Record.of(
         "unknowns": "components times s",
         "lead": "length of a row of the Jacobian",
         "params": "how many parameters",
+        "channels": "how many numbers the inputs are at a node",
+        "given": "parameters, and the inputs at all nodes",
         "terms": "where the terms' records begin",
         "soft": "where those begin that the mass chord evaluates",
         "term_count": "how many there are",
@@ -144,17 +170,20 @@ SOLVER = Record.of(
         "timed": "1 if the force depends on t",
         "swift": "1 if mass chords of a sum need no more than a diagonal and its forces",
         "sparse": "where the record of sparse matrices is, or −1",
-        "stiff": "1 if it has K, too",
+        "shifts": "where the record of dense ones is that a step falls apart into, or −1",
+        "stiff": "1 if there is the shifted chord",
         "kinds": "kinds of coordinates that are alike, in sums",
         "checked": "0 if any root will do",
         "chords": "mass chords that cost about as much as to solve a step by Newton",
         "mass": "kernel of M at one point, for `lanes` lanes",
         "point": "kernel of f, m and their derivatives at one point, for one lane",
+        "rest": "where, in what it gives, the velocities are from which that of a momentum is looked for; 0: at rest",
         "end": "kernel of the End's equations e, c and e_v, c_v, for one lane, or 0",
         "linear_end": "1 if they are linear",
         "judge_soft": "the verdict's kernels: on a mass chord, …",
         "judge_fresh": "… on an iteration with a fresh Jacobian, …",
-        "judge_kept": "… and with a kept one",
+        "judge_kept": "… with a kept one, …",
+        "judge_shifted": "… and on a shifted chord",
         "assess": "the prediction's kernels",
         "choose": "",
         "propose": "",
@@ -199,7 +228,7 @@ SOLVER = Record.of(
         "z": "… and its unknowns: rows",
         "start": "z as it was predicted: rows",
         "last": "z of the step solved last by continuation: rows",
-        "values": "parameters",
+        "values": "parameters, and behind them the inputs, node by node",
         "v": "velocity at the start, and the guess for the next",
         "at": "what the kernels of one point read",
         "at_values": "what they give",
@@ -286,6 +315,15 @@ RUN = Record.of(
         "n": "coordinates",
         "s": "degree",
         "param_count": "parameters",
+        "inputs": "where the inputs at the nodes of the step are in the state, behind the parameters",
+        "channels": "how many numbers they are at a node",
+        "nodes": "how many nodes there are",
+        "vectors": "with points side by side: vectors that hold one number of all nodes; else 0",
+        "trajectories": "how many there are",
+        "table": "address of the inputs of steps to come, and from one number to that of …",
+        "table_trajectory": "… the next trajectory, …",
+        "table_step": "… the next step, …",
+        "table_node": "… the next node",
         "left": "what would come next, relative to the step (fused)",
         "columns": "directions carried along: none, or 2n and perhaps one for each parameter and one for h",
         "sensitive": "where the terms with derivatives by time and parameters are, or those without",
@@ -297,6 +335,7 @@ RUN = Record.of(
     tally={
         "end": "steps to be done by all",
         "most": "iterations of one step, at most",
+        "table_first": "the step with which the table of inputs begins",
     },
     integers={
         "kept_numbers": "which numbers of (q, p) are in a row",
@@ -316,7 +355,8 @@ RUN = Record.of(
         "active": "which lanes iterate",
         "push": "what the kernels' numbers change by along a direction, (groups, outputs, W) and (groups, inputs, W)",
         "sensitive_h": "the step for which the coefficients of the sensitive terms are",
-        "look": "what the check reads of a group: t, h, q, p, z, impulse, last leading coefficients, parameters",
+        "look": "what the check reads of a group: t, h, q, p, z, impulse, last leading coefficients, parameters and "
+        "inputs",
         "doubt": "what it gives: doubt, urgent, leading coefficients",
         "last": "the leading coefficients of the last step of each group, (n, lanes) each",
     },
@@ -324,7 +364,12 @@ RUN = Record.of(
 
 POINTS = Record.of(
     "Points",
-    number={"n": "coordinates", "params": "how many parameters", "point": "kernel of f, m and their derivatives"},
+    number={
+        "n": "coordinates",
+        "params": "how many parameters",
+        "point": "kernel of f, m and their derivatives",
+        "rest": "where, in what it gives, the velocities are from which that of a momentum is looked for; 0: at rest",
+    },
     integers={"mass_pivots": "rows of L_vv exchanged"},
     reals={
         "v": "velocity",
@@ -343,6 +388,10 @@ RK4 = Record.of(
         **{field.name: field.meaning for field in POINTS.fields if field.kind == "number"},
         "hamilton": "1: the state is (q, p); 0: (q, v)",
         "every": "keep every so many states",
+        "channels": "how many numbers the inputs are at a stage",
+        "table": "address of the inputs of the steps to do, and from one number to that of …",
+        "table_step": "… the next step, …",
+        "table_node": "… the next stage",
     },
     tally={"first": "the next step", "steps": "how many to do", "done": "", "stored": "", "status": ""},
     integers={"mass_pivots": "rows of L_vv exchanged"},
@@ -355,6 +404,7 @@ RK4 = Record.of(
         "argument": "what it is taken at",
         "total": "their weighted sum",
         "own": "the state of one lane",
+        "given": "the inputs at the stages of a step",
     },
 )
 
@@ -365,6 +415,12 @@ RK4_LANES = Record.of(
         "alone": "where the record for one trajectory is",
         "n": "coordinates",
         "param_count": "parameters",
+        "channels": "how many numbers the inputs are at a stage",
+        "table": "address of the inputs of the steps to do, and from one number to that of …",
+        "table_trajectory": "… the next trajectory, …",
+        "table_step": "… the next step, …",
+        "table_node": "… the next stage",
+        "trajectories": "",
         "lanes": "trajectories in a group",
         "groups": "groups of trajectories",
         "every": "keep every so many states",

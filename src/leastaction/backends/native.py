@@ -49,7 +49,7 @@ _APART = (
     "set_step", "set_products", "set_given", "set_times", "set_mass", "jacobian", "factor", "solve", "invert", "_miss",
     "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_iterate", "_iterate_fused",
     "_iterate_softly", "_advance", "sweep", "move", "single", "settle", "set_bumps",
-    "shifted", "set_shifts", "by_shifts", "summed_velocity", "level", "leap",
+    "shifted", "stiffly", "set_dense", "by_dense", "set_sparse", "by_sparse", "summed_velocity", "level", "leap",
 )  # fmt: skip
 
 

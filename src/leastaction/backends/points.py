@@ -29,12 +29,17 @@ def evaluate(program: Program, rows: FloatArray) -> FloatArray:
 
 def room(point: Program, n: int, rarely: bool = False) -> tuple[Native, dict[str, Any]]:
     """What the record of one point needs: the kernel of f, m and their derivatives, and arrays to work in."""
-    kernel, params = compile_program(point, rarely=rarely), point.inputs[-1][1]
+    kernel, params = compile_program(point, rarely=rarely), dict(point.inputs)["params"]
     return kernel, {
-        "n": n, "params": params, "point": kernel.address, "mass_pivots": np.zeros(n),
-        "v": n, "at": 1 + 2 * n + params, "at_values": kernel.outputs, "V": n * n, "move": n, "fastest": n,
+        "n": n, "params": params, "point": kernel.address, "rest": place_of_rest(point), "mass_pivots": np.zeros(n),
+        "v": n, "at": point.input_size, "at_values": kernel.outputs, "V": n * n, "move": n, "fastest": n,
         "work": kernel.work,
     }  # fmt: skip
+
+
+def place_of_rest(point: Program) -> int:
+    """Where, in what the kernel of a point gives, velocities are to begin with; 0 where there are none."""
+    return int(point.output_slice("rest").start) if "rest" in dict(point.outputs) else 0
 
 
 def velocities(

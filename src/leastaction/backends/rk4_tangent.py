@@ -37,10 +37,12 @@ def one_steps(
     h: float,
     params: FloatArray,
     index: NDArray[np.int64] | None,
+    inputs: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Derivatives of K single steps from rows (q, p) at times t: by the state, (K, 2n, 2n), and by w and h, (K, 2n, E).
 
-    index   the number of each step in its run, on which dt/dh depends; None: no derivatives by w and h, E = 0
+    index    the number of each step in its run, on which dt/dh depends; None: no derivatives by w and h, E = 0
+    inputs   at the stages of each step, (K, 4, channels)
     """
     n, K = system.n, len(states)
     P = len(params) if index is not None else -1
@@ -52,16 +54,18 @@ def one_steps(
     hamilton = method.form == "hamilton"
     y = states.copy() if hamilton else np.concatenate([q, v], axis=1)
     k_number = np.zeros(K) if index is None else index.astype(float)
+    driven = np.zeros((K, len(STAGES), 0)) if inputs is None else inputs
     if not hamilton:
-        d[:, n:] = _velocity_variation(system, t, q, v, params, d, k_number, varied)
+        d[:, n:] = _velocity_variation(system, t, q, v, params, driven[:, 0], d, k_number, varied)
     total, d_total = np.zeros_like(y), np.zeros_like(d)
     rate, d_rate = np.zeros_like(y), np.zeros_like(d)
     field = _hamilton if hamilton else _lagrange
-    for c, b in STAGES:
+    for stage, (c, b) in enumerate(STAGES):
         d_y = d + c * h * d_rate
         if P >= 0:
             d_y[:, :, -1] += c * rate
-        rate, d_rate = field(system, t + c * h, y + c * h * rate, params, d_y, k_number + c, varied)
+        given = params, driven[:, stage]
+        rate, d_rate = field(system, t + c * h, y + c * h * rate, *given, d_y, k_number + c, varied)
         total += b * rate
         d_total += b * d_rate
     after, d_after = y + h * total, d + h * d_total
@@ -69,7 +73,7 @@ def one_steps(
         d_after[:, :, -1] += total
     if not hamilton:
         end = t + h
-        at = _Second(system, end, after[:, :n], after[:, n:], params)
+        at = _Second(system, end, after[:, :n], after[:, n:], params, driven[:, -1])
         d_after[:, n:] = at.m_q @ d_after[:, :n] + at.m_v @ d_after[:, n:] + varied.of(at.m_w, at.m_t, k_number + 1)
     return d_after[:, :, : 2 * n], d_after[:, :, 2 * n :]
 
@@ -92,18 +96,22 @@ class _Varied:
 class _Second:
     """The force f and the derivatives of f and m at K points, as arrays of matrices."""
 
-    def __init__(self, system: Lagrangian, t: FloatArray, q: FloatArray, v: FloatArray, params: FloatArray) -> None:
+    def __init__(
+        self, system: Lagrangian, t: FloatArray, q: FloatArray, v: FloatArray, params: FloatArray, inputs: FloatArray
+    ) -> None:
         n, K = system.n, len(q)
-        at = _evaluate(system.sensitive_node, t, q, v, params)
+        at = _evaluate(system.sensitive_node, t, q, v, params, inputs)
         self.f, self.f_t, self.m_t = at["f"], at["f_t"], at["m_t"]
         self.f_q, self.f_v, self.m_q, self.m_v = (at[x].reshape(K, n, n) for x in ("f_q", "f_v", "m_q", "m_v"))
         self.f_w, self.m_w = (at[name].reshape(K, n, len(params)) for name in ("f_w", "m_w"))
 
 
-def _evaluate(program: Program, t: FloatArray, q: FloatArray, v: FloatArray, params: FloatArray) -> dict[str, Any]:
-    """The program at K points; `params` are the same for all, or a row for each."""
-    rows = np.broadcast_to(params, (len(q), params.shape[-1]))
-    result = points.evaluate(program, np.concatenate([t[:, None], q, v, rows], axis=1))
+def _evaluate(
+    program: Program, t: FloatArray, q: FloatArray, v: FloatArray, params: FloatArray, *further: FloatArray
+) -> dict[str, Any]:
+    """The program at K points, with further rows behind the parameters."""
+    rows = np.broadcast_to(params, (len(q), len(params)))
+    result = points.evaluate(program, np.concatenate([t[:, None], q, v, rows, *further], axis=1))
     return {name: result[:, program.output_slice(name)] for name, _ in program.outputs}
 
 
@@ -113,12 +121,13 @@ def _velocity_variation(
     q: FloatArray,
     v: FloatArray,
     params: FloatArray,
+    inputs: FloatArray,
     d: FloatArray,
     when: FloatArray,
     varied: _Varied,
 ) -> FloatArray:
     """dv of v(t, q, p) for d = (dq, dp)."""
-    n, at = system.n, _Second(system, t, q, v, params)
+    n, at = system.n, _Second(system, t, q, v, params, inputs)
     return np.linalg.solve(at.m_v, d[:, n:] - at.m_q @ d[:, :n] - varied.of(at.m_w, at.m_t, when))
 
 
@@ -127,6 +136,7 @@ def _hamilton(
     t: FloatArray,
     y: FloatArray,
     params: FloatArray,
+    inputs: FloatArray,
     d: FloatArray,
     when: FloatArray,
     varied: _Varied,
@@ -134,7 +144,7 @@ def _hamilton(
     n = system.n
     q = y[:, :n]
     v = system.velocity(q, y[:, n:], t, params)
-    at = _Second(system, t, q, v, params)
+    at = _Second(system, t, q, v, params, inputs)
     dv = np.linalg.solve(at.m_v, d[:, n:] - at.m_q @ d[:, :n] - varied.of(at.m_w, at.m_t, when))
     dp = at.f_q @ d[:, :n] + at.f_v @ dv + varied.of(at.f_w, at.f_t, when)
     return np.concatenate([v, at.f], axis=1), np.concatenate([dv, dp], axis=1)
@@ -145,16 +155,16 @@ def _lagrange(
     t: FloatArray,
     y: FloatArray,
     params: FloatArray,
+    inputs: FloatArray,
     d: FloatArray,
     when: FloatArray,
     varied: _Varied,
 ) -> tuple[FloatArray, FloatArray]:
     n, K = system.n, len(y)
     q, v = y[:, :n], y[:, n:]
-    a = system.acceleration(q, v, t, params)
-    m_v = _evaluate(system.node, t, q, v, params)["m_v"].reshape(K, n, n)
-    inputs = np.concatenate([np.broadcast_to(params, (K, len(params))), a], axis=1)
-    by = _evaluate(system.acceleration_slopes, t, q, v, inputs)
+    a = system.acceleration(q, v, t, params, inputs if inputs.shape[1] else None)
+    m_v = _evaluate(system.node, t, q, v, params, inputs)["m_v"].reshape(K, n, n)
+    by = _evaluate(system.acceleration_slopes, t, q, v, params, inputs, a)
     g_q, g_v, g_w = (
         by[f"g_{name}"].reshape(K, n, size) for name, size in (("q", n), ("v", n), ("params", len(params)))
     )

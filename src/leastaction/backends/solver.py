@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.mass import inverse_of, mass_of, middle_of
 from leastaction.backends.fused.work import work
-from leastaction.backends.layout import SOLVER, TERM
+from leastaction.backends.layout import SHIFTS, SOLVER, TERM
+from leastaction.backends.points import place_of_rest
 from leastaction.backends.records import Memory
+from leastaction.backends.shifts import shifts_of
 from leastaction.backends.sparse import add_sparse
 from leastaction.backends.summands import Assembly, Strips, padded
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program, Value, indices
-from leastaction.step.form import Samples, Step, Term, samples, stencils
+from leastaction.step.form import Samples, Step, Term, samples, stencils, with_rest
 from leastaction.step.prediction import Prediction, prediction
 from leastaction.step.verdict import verdict_program
 
@@ -27,8 +29,9 @@ FloatArray = NDArray[np.float64]
 
 BLOCKS_IN, BLOCKS_OUT = ("q", "v", "multipliers"), ("f", "m", "g")
 MOST_CHORDS = 40
-FIXED, MOVING, LAST = range(3)  # as in `loops.solver`, which only Numba may import
+FIXED, MOVING, LAST = range(3)  # as in `loops.swift_chords`, which only Numba may import
 NOTHING = 1e-30  # an entry of a table that is zero but for its rounding
+JUDGES = ("soft", "fresh", "kept", "shifted")  # the verdicts that a solver asks for
 STIFF_CHORDS = 8  # mass chords of a sum that cost about as much as to factorise and solve
 
 
@@ -87,22 +90,26 @@ class Solvers:
         newton_chords = _chords(slope_cost / kept_cost)
         soft_chords = _chords((2 * slope_cost + kept_cost) * lanes / soft_cost)  # Newton solves each trajectory alone
         ahead, node = ahead_of(step.method), step.terms[0]
-        rules = ((False, soft_chords), (True, newton_chords), (False, newton_chords))
+        shifts, shift_chords = self._shifts(step, lanes, slope_cost, value_cost)
+        rules = ((False, soft_chords), (True, newton_chords), (False, newton_chords), (False, shift_chords))
         judges = [verdict_program(fresh, chords, step.checked) for fresh, chords in rules]
         end, m = step.end, step.multipliers
+        point = with_rest(node.slopes, node.rest)
         numbers = {
             "coordinates": n, "n": n, "components": components, "multipliers": m, "s": s, "lanes": lanes,
             "across": lanes, "summed": 0, "width": width, "square": square, "stride": width * W // lanes,
-            "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params, "terms": place, "soft": soft,
+            "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params, "channels": step.channels,
+            "given": step.params + step.driven, "terms": place, "soft": soft,
             "term_count": len(terms), "separable": mass.separable, "constant": mass.constant,
             "diagonal": mass.diagonal, "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1,
-            "timed": 0, "swift": 0, "sparse": -1, "stiff": 0, "kinds": 0, "checked": step.checked,
-            "chords": soft_chords,
-            "mass": self.compiled(mass.program, lanes), "point": self.compiled(node.slopes, 1, rarely=True),
+            "timed": 0, "swift": 0, "sparse": -1, "shifts": shifts, "stiff": shifts >= 0, "kinds": 0,
+            "checked": step.checked, "chords": soft_chords,
+            "mass": self.compiled(mass.program, lanes), "point": self.compiled(point, 1, rarely=True),
+            "rest": place_of_rest(point),
             "end": 0 if end is None else self.compiled(end.program, 1),
             "linear_end": end is not None and end.linear,
-            **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(("soft", "fresh", "kept"), judges,
-            strict=True)}, "assess": self.compiled(ahead.assess_program, W, in_place=True),
+            **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(JUDGES, judges, strict=True)},
+            "assess": self.compiled(ahead.assess_program, W, in_place=True),
             "choose": self.compiled(ahead.choose_program, lanes, in_place=True),
             "propose": self.compiled(ahead.propose_program, W, in_place=True),
             "memory": ahead.memory, "candidates": ahead.candidates, "record": ahead.record,
@@ -114,8 +121,9 @@ class Solvers:
             "seen": 9 * lanes, "found": 6 * lanes,
             "B": components**2 * square * W if dense else 1, "J": unknowns * lead if dense else 1,
             "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
-            "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "values": step.params, "v": n,
-            "at": (1 + 2 * n + step.params) * lanes, "at_values": node.slopes.output_size, "V": n * n, "move": n,
+            "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "values": step.params + step.driven,
+            "v": n, "at": (1 + 2 * n + step.params + step.channels) * lanes, "at_values": point.output_size,
+            "V": n * n, "move": n,
             "fastest": n, "noise": 3 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
             "reach": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
             "end_values": 0 if end is None else end.slopes.output_size,
@@ -128,6 +136,25 @@ class Solvers:
             **sizes, "unit": 1, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method), "middle": middle,
             "slope": table.slope[1:], "d": table.d,
         }  # fmt: skip
+
+    def _shifts(self, step: Step, lanes: int, newton_cost: float, value_cost: float) -> tuple[int, int]:
+        """Where the record of the shifts is that a step of one trajectory falls apart into, or −1 where that costs more
+        than Newton's iteration; and how many shifted chords cost as much as that.
+        """
+        n, s, W = step.n, step.s, native_lanes()
+        found = shifts_of(step.method)
+        sizes = np.where(found["gamma"][:, 1] != 0.0, 2 * n, n)
+        factors = work(step.terms[0].slopes) + float((sizes**3).sum()) / (2 * W)
+        one = value_cost + float((sizes**2).sum()) + 4 * s * n * len(sizes)
+        if lanes > 1 or step.multipliers or factors + one > newton_cost:
+            return -1, 1
+        lead = -(-2 * n // W) * W
+        rows = n * -(-s // W) * W
+        record = {
+            "count": len(sizes), "lead": lead, "pivots": np.zeros(len(sizes) * 2 * n, np.int64), **found,
+            "X": len(sizes) * 2 * n * lead, "x": 2 * n, "f_q": n * n, "f_v": n * n, "dz": rows,
+        }  # fmt: skip
+        return self.memory.add((SHIFTS, record)), _chords(2 * newton_cost / one)
 
     def _term(
         self, step: Step, term: Term, program: Program, slopes: Program | None, lanes: int, width: int, square: int
@@ -171,7 +198,9 @@ class Solvers:
             "slope_outputs": 0 if dense is None else dense.output_size,
             "gathers": len(gather), "scatters": len(scatter), "entries": len(entries), "pairs": len(pairs),
             "time": first("t") if first("t") in used else -1,
-            "params": first("params") if sizes["params"] and any(i >= first("params") for i in used) else -1,
+            "params": first("params") if used.intersection(range(first("params"), first("params") + sizes["params"]))
+            else -1,
+            "driven": first("inputs") if sizes.get("inputs") else -1,
             "parts": 0, "part_count": 0, "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
             "reads": reads, "role": [],
             **{name: _first(dense, block) for name, block in (("by_time", "f_t"), ("by_params", "f_w"))},
@@ -203,17 +232,18 @@ class Solvers:
         explicit = s == 1 and set(ends) <= {0.0, 1.0} and plain
         chords = STIFF_CHORDS if stiff else MOST_CHORDS
         checked = method.branch == "followed"
-        judges = [verdict_program(fresh, chords, checked) for fresh in (False, True, False)]
+        judges = [verdict_program(fresh, chords, checked) for fresh in (False, True, False, False)]
         numbers = {
             "coordinates": n, "n": vectors, "components": vectors, "multipliers": 0, "s": s, "lanes": 1, "across": W,
             "summed": 1, "checked": checked, "end": 0, "linear_end": 0,
-            "width": s, "square": 1, "stride": s * W, "unknowns": 0, "lead": 0, "params": 0, "terms": both,
+            "width": s, "square": 1, "stride": s * W, "unknowns": 0, "lead": 0, "params": 0, "channels": 0,
+            "given": 0, "terms": both,
             "soft": soft, "term_count": 1, "separable": sums.separable, "constant": sums.mass.constant,
             "diagonal": sums.mass.diagonal, "has_chord": 1, "explicit": explicit, "early": ends.get(0.0, -1),
-            "late": ends.get(1.0, -1), "timed": sums.timed, "swift": plain, "sparse": sparse, "stiff": stiff,
-            "kinds": int(sums.kinds.max()) + 1, "chords": chords,
-            "mass": 0, "point": 0, **{f"judge_{name}": self.compiled(judge, 1) for name, judge in
-            zip(("soft", "fresh", "kept"), judges, strict=True)}, "assess": self.compiled(ahead.assess_program, W,
+            "late": ends.get(1.0, -1), "timed": sums.timed, "swift": plain, "sparse": sparse, "shifts": -1,
+            "stiff": stiff, "kinds": int(sums.kinds.max()) + 1, "chords": chords,
+            "mass": 0, "point": 0, "rest": 0, **{f"judge_{name}": self.compiled(judge, 1) for name, judge in
+            zip(JUDGES, judges, strict=True)}, "assess": self.compiled(ahead.assess_program, W,
             in_place=True), "choose": self.compiled(ahead.choose_program, 1, in_place=True),
             "propose": self.compiled(ahead.propose_program, W, in_place=True), "memory": ahead.memory,
             "candidates": ahead.candidates, "record": ahead.record,
@@ -267,7 +297,7 @@ class Solvers:
                 "points": r, "groups": r, "kernel": 0, "slopes": 0,
                 "coefficients": self.compiled(_coefficients(found), 1), "inputs": inputs, "outputs": outputs,
                 "slope_outputs": 0, "gathers": len(gather), "scatters": len(scatter), "entries": 0, "pairs": 0,
-                "time": 0, "params": -1, "parts": places[0] if places else 0, "part_count": len(places),
+                "time": 0, "params": -1, "driven": -1, "parts": places[0] if places else 0, "part_count": len(places),
                 "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
                 "role": _roles(found), "by_time": 0, "by_params": 0,
                 "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "K": 1,

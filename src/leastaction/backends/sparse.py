@@ -5,19 +5,16 @@ All that depends on the pattern alone is done here, once.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.mass import inverse_of
 from leastaction.backends.layout import SPARSE
 from leastaction.backends.native import loop
 from leastaction.backends.records import Memory
+from leastaction.backends.shifts import shifts_of
 from leastaction.backends.summands import Blocks, padded
 from leastaction.kernel import native_lanes
 from leastaction.methods import Galerkin
-from leastaction.step.form import samples
 
 NARROW = 24  # entries beside the diagonal, up to which the order of Cuthill and McKee is as good as any
 
@@ -39,11 +36,10 @@ def add_sparse(memory: Memory, blocks: Blocks, parts: dict[str, list[int]], meth
     loop("sparse.analyse")(n, up, ui, parent, counts, mark)
     lp = np.concatenate([[0], np.cumsum(counts)])
     fill, entries, upper = int(lp[-1]), len(row), len(above)
-    shifts = (
-        _shifts(method) if "f_q" in blocks.strips else {name: np.zeros((0, 2)) for name in ("gamma", "into", "out")}
-    )
+    names = ("gamma", "into", "out", "mean")
+    found = shifts_of(method)
+    shifts = {name: found[name] if "f_q" in blocks.strips else np.zeros((0, 2)) for name in names}
     count = len(shifts["gamma"])
-    table = samples(method)
     room = padded(n)
     return memory.add(
         (SPARSE, {
@@ -53,7 +49,7 @@ def add_sparse(memory: Memory, blocks: Blocks, parts: dict[str, list[int]], meth
             "order": order, "parent": parent, "lp": lp, "li": np.zeros(fill, np.int64),
             **{name: np.zeros(n, np.int64) for name in ("next", "mark", "path", "stack")},
             "K": entries + W, "M": entries + W, "A": 2 * upper, "L": (count + 1) * 2 * fill,
-            "pivot": (count + 1) * 2 * n, "y": 2 * n, "x": 2 * n, **shifts, "mean": table.w @ table.l,
+            "pivot": (count + 1) * 2 * n, "y": 2 * n, "x": 2 * n, **shifts,
             "dz": room * s, "middle_q": room + W, "middle_v": room + W,
         })
     )  # fmt: skip
@@ -82,22 +78,3 @@ def _order(n: int, row: NDArray[np.int64], column: NDArray[np.int64]) -> NDArray
     order = np.empty(n, np.int64)
     order[np.asarray(lu.perm_c)] = np.arange(n)
     return order
-
-
-def _shifts(method: Galerkin) -> dict[str, Any]:
-    """γ, and what takes equations to right-hand sides and solutions to increments; see `loops.solver.by_shifts`."""
-    table = samples(method)
-    inverse = inverse_of(method)
-    ends = table.l.copy()
-    ends[:, -1] -= 1.0
-    B = (ends.T * table.w) @ table.l
-    gamma, V = np.linalg.eig(inverse @ B)
-    into = np.linalg.solve(V, inverse.astype(V.dtype))
-    keep = gamma.imag >= 0
-    out = V[:, keep] * np.where(gamma.imag > 0, 2.0, 1.0)[keep]
-    return {name: _parts(x) for name, x in (("gamma", gamma[keep]), ("into", into[keep]), ("out", out))}
-
-
-def _parts(x: NDArray[Any]) -> NDArray[np.float64]:
-    """Real and imaginary parts, side by side."""
-    return np.stack([x.real, x.imag], axis=-1)

@@ -18,6 +18,7 @@ from leastaction.backends.rk4_tangent import STAGES, one_steps
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, STOPPED, Failure
 from leastaction.backends.trajectories import NEVER, Trajectories, backend
+from leastaction.inputs import Inputs
 from leastaction.kernel import Native, compile_program
 from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
 from leastaction.program import Program
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+RK4_STAGES = np.array([c for c, _ in STAGES])
+
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run begins: time, position, momentum, velocity; its step and parameters.
+    """Where a run begins: time, position, momentum, velocity; its step and parameters; what drives it.
 
     Floats, or mpmath numbers for a run at another precision. Trajectories in lanes have a row each, (B, n).
     """
@@ -42,6 +45,16 @@ class Start:
     v: NDArray[Any]
     h: Any
     params: NDArray[Any]
+    inputs: Inputs | None = None
+
+
+def require_inputs(system: Any, start: Start) -> None:
+    """Refuse to step a system without what drives it."""
+    if getattr(system, "inputs", None) and start.inputs is None:
+        raise ValueError(
+            f"{system.name} is driven by {', '.join(map(repr, system.inputs))}, and no values are given here: "
+            "la.integrate and la.ensemble take inputs="
+        )
 
 
 class Stepper(Protocol):
@@ -135,6 +148,10 @@ class Alone:
     def finish(self, standing: Any) -> None:
         """Nothing is computed on the way."""
 
+    def count_from(self, step: int) -> None:
+        """Before the first step: as if so many had been done, so that time and what varies with h count these, too."""
+        self.done = step
+
 
 def stepper(
     system: Lagrangian | Sum, method: Method, start: Start, row: Row | None = None
@@ -171,6 +188,7 @@ class GalerkinStepper:
         check: Program | None = None,
         phase: tuple[float, float] | None = None,
     ) -> None:
+        require_inputs(system, start)
         self.row, self._start = row or Row.whole(system.n), start
         q, p = np.atleast_2d(start.q), np.atleast_2d(start.p)
         self.size = len(q)
@@ -178,6 +196,7 @@ class GalerkinStepper:
         how = backend(system, method, lanes, energy, phase is not None)
         self._energy, self._system = energy, system
         offset, part = phase or (0.0, 1.0)
+        self._points = offset + part * method.table.c  # in whole steps
         self.run = Trajectories(how, self.size, start.t, start.h, self.row, D=self.D, check=check, phase=(offset, part))
         values = self.run.begin(start.t + offset * start.h, part * start.h, q, p, start.params, 1.0)
         if energy:
@@ -198,12 +217,20 @@ class GalerkinStepper:
 
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun = self.done
+        self.drive(begun, steps)
         self.run.advance(begun + steps, every, first, rows)
         done = int(self.run.counts[: self.size, STEPS].max())
         if self.run.counts[0, STATUS] != GOING_WELL and self.run.backend.softly:
             self._stiffen()
             return done - begun + self.advance(steps - (done - begun), every, first, rows)
         return done - begun
+
+    def drive(self, first: int, count: int) -> None:
+        """The inputs of the steps to come, where there are any."""
+        start = self._start
+        if start.inputs is not None:
+            table = start.inputs.along(start.t, start.h, first, count, self._points)
+            self.run.drive(np.ascontiguousarray(table) if table.strides[-1] != 8 else table, first)
 
     def _stiffen(self) -> None:
         """A step of a sum failed with mass chords: go on from before it with ∂f/∂q, which is there from now on."""
@@ -244,20 +271,34 @@ class GalerkinStepper:
         return z, int(failed[0]) if len(failed) else len(z)
 
     def solved_steps(
-        self, starts: FloatArray, lengths: FloatArray, params: FloatArray | None = None
+        self,
+        starts: FloatArray,
+        lengths: FloatArray,
+        params: FloatArray | None = None,
+        who: NDArray[np.intp] | None = None,
+        inputs: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """The increments z, (K, s, n), and impulses, (K, n), of single steps, with the run's parameters or others; NaN
-        where one is not solved.
+        """The increments z, (K, s, n), and impulses, (K, n), of single steps, with the run's parameters or others, and
+        the inputs of those trajectories `who`, or others; NaN where one is not solved.
         """
         params = self._start.params if params is None else params
-        return self.run.polynomials(np.ascontiguousarray(starts), lengths, params)
+        given = self.driving(starts[:, 0], lengths, who) if inputs is None else inputs
+        return self.run.polynomials(np.ascontiguousarray(starts), lengths, params, given)
+
+    def driving(self, t: FloatArray, lengths: FloatArray, who: NDArray[np.intp] | None = None) -> FloatArray | None:
+        """The inputs at the nodes of single steps, (K, r, channels), where there are any."""
+        inputs = self._start.inputs
+        return None if inputs is None else inputs.nodes(t, lengths, self._points, who)
 
     def crossings(
         self, event: Program, which: NDArray[np.int64], starts: FloatArray, lengths: FloatArray, brackets: FloatArray,
-        params: FloatArray,
+        params: FloatArray, who: NDArray[np.intp],
     ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
-        """Where event functions change their signs in single steps, by `Trajectories.crossings_of`."""
-        return self.run.crossings_of(event, which, starts, lengths, brackets, params)
+        """Where event functions change their signs in single steps, by `Trajectories.crossings_of`; inputs stay as they
+        are in steps that are cut short.
+        """
+        inputs = self.driving(starts[:, 0], lengths, who)
+        return self.run.crossings_of(event, which, starts, lengths, brackets, params, inputs)
 
     def restart(self, i: int, step: int, state: FloatArray) -> None:
         """Trajectory i goes on from another state (q, p) before this step, as a run that begins."""
@@ -363,6 +404,8 @@ class ComposedStepper:
 
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun, last = self.done, len(self.phases) - 1
+        for phase in self.phases:
+            phase.drive(begun, steps)
         table = [
             phase.run.addresses(*((every, first, rows) if k == last else (0, 0, rows)))
             for k, phase in enumerate(self.phases)
@@ -385,11 +428,20 @@ class ComposedStepper:
         spent = [phase.spent() for phase in self.phases]
         return sum(one for one, _ in spent), sum(other for _, other in spent)  # type: ignore[return-value]
 
+    def count_from(self, step: int) -> None:
+        """Before the first step: as if so many had been done, so that time and what varies with h count these, too."""
+        for phase in self.phases:
+            values = phase.run.get()
+            phase.run.block(values, "t")[...] += step * float(self._start.h)
+            phase.run.put(values)
+            phase.run.counts[: self.size, STEPS] = step
+
     def single_steps(self, starts: FloatArray, lengths: FloatArray) -> FloatArray:
         """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
         states, solver = starts.copy(), self.phases[0]
-        for part in self._method.parts:
-            z, impulses = solver.solved_steps(states, part * lengths)
+        for part, phase in zip(self._method.parts, self.phases, strict=True):
+            given = phase.driving(starts[:, 0], lengths)
+            z, impulses = solver.solved_steps(states, part * lengths, inputs=given)
             states[:, 1:] += np.concatenate([z[:, -1], impulses], axis=1)
             states[:, 0] += part * lengths
         return states[:, 1:]
@@ -429,6 +481,7 @@ class RK4Stepper(Alone):
     INTEGERS: tuple[str, ...] = ("steps",)
 
     def __init__(self, system: Lagrangian, method: RungeKutta4, start: Start, row: Row | None = None) -> None:
+        require_inputs(system, start)
         self._system, self._method, self._params = system, method, start.params
         self.row = row or Row.whole(system.n)
         n = system.n
@@ -436,8 +489,9 @@ class RK4Stepper(Alone):
         self._memory = Memory()
         self._place = self._memory.add((RK4, fields))
         self._memory.finish()
-        self._memory.array(self._place, "at")[1 + 2 * n :] = start.params
-        self._t, self._h = float(start.t), float(start.h)
+        self._memory.array(self._place, "at")[1 + 2 * n : 1 + 2 * n + len(start.params)] = start.params
+        self._t, self._h, self._inputs = float(start.t), float(start.h), start.inputs
+        self._table: FloatArray = np.zeros(1)
         self.y = np.concatenate([start.q, start.p if method.form == "hamilton" else start.v])
 
     @staticmethod
@@ -449,6 +503,7 @@ class RK4Stepper(Alone):
             **fields, "hamilton": method.form == "hamilton", "every": NEVER,
             "first": 0, "steps": 0, "done": 0, "stored": 0, "status": 0, "start": [start.t], "step": [start.h],
             "tableau": STAGES, "rate": 2 * n, "argument": 2 * n, "total": 2 * n, "own": 2 * n, "v": start.v,
+            "channels": system.channels, "given": 4 * system.channels, "table": 0, "table_step": 0, "table_node": 0,
         }  # fmt: skip
 
     def _number(self, name: str) -> int:
@@ -466,6 +521,12 @@ class RK4Stepper(Alone):
         I, first = self._memory.I, self.done
         names = ("first", "steps", "every", "done", "stored")
         I[[self._number(name) for name in names]] = first, steps, every or NEVER, 0, 0
+        if self._inputs is not None:
+            self._table = self._inputs.along(self._t, self._h, first, steps, RK4_STAGES)[0]
+            pitches = {"table": self._table.ctypes.data, "table_step": self._table.strides[0] // 8}
+            pitches["table_node"] = self._table.strides[1] // 8 if self._table.shape[1] > 1 else 0
+            for name, value in pitches.items():
+                I[self._number(name)] = value
         k = np.arange(first + 1, first + steps + 1)
         k = k[k % every == 0] if every else k[:0]
         states = np.empty((len(k), len(self.y)))
@@ -514,21 +575,26 @@ class RK4Lanes:
         self._one = RK4Stepper.fields(
             system, method, Start(start.t, start.q[0], start.p[0], np.zeros(n), start.h, start.params[0])
         )
+        self._before = 2 + P + 4 * system.channels  # numbers of a trajectory's state in front of y
+        self._table: FloatArray = np.zeros(1)
         alone = self._memory.add((RK4, self._one[1]))
         self._place = self._memory.add(
             (RK4_LANES, {
                 "kernel": self._kernel.address, "alone": alone, "n": n, "param_count": P, "lanes": L, "groups": groups,
-                "every": NEVER, "skipped": 0, "rows": 0, "first": 0, "steps": 0, "start": [start.t], "step": [start.h],
+                "channels": system.channels, "trajectories": self.size, "table": 0, "table_trajectory": 0,
+                "table_step": 0, "table_node": 0, "every": NEVER, "skipped": 0, "rows": 0, "first": 0, "steps": 0,
+                "start": [start.t], "step": [start.h],
             })
         )  # fmt: skip
         self._memory.finish()
-        self._states = aligned(np.zeros((groups, 2 + P + 2 * n, L)))
+        self._states = aligned(np.zeros((groups, self._before + 2 * n, L)))
         self._Y, self._work = aligned(np.zeros((2 * n, L))), aligned(np.zeros(self._kernel.work))
         self._counts = np.zeros((groups * L, 2), np.int64)
         self._counts[self.size :, 0] = STOPPED  # lanes beyond the last trajectory never begin
         self._counts[: self.size, 0] = status
         y = np.concatenate([start.q, start.p if method.form == "hamilton" else start.v], axis=1)
-        self._put(np.concatenate([np.full((self.size, 2), [start.t, start.h]), start.params, y], axis=1))
+        driven = np.zeros((self.size, 4 * system.channels))
+        self._put(np.concatenate([np.full((self.size, 2), [start.t, start.h]), start.params, driven, y], axis=1))
 
     def _put(self, values: FloatArray) -> None:
         groups, numbers, L = self._states.shape
@@ -552,6 +618,13 @@ class RK4Lanes:
         I, place = self._memory.I, self._place
         numbers = {"first": begun, "steps": steps, "every": every or NEVER, "rows": len(k)}
         numbers["skipped"] = k[0] // every if len(k) else 0
+        start = self._start
+        if start.inputs is not None:
+            table = self._table = start.inputs.along(start.t, start.h, begun, steps, RK4_STAGES)
+            names = ("table_trajectory", "table_step", "table_node")
+            lengths = zip(names, table.shape, table.strides, strict=False)
+            numbers |= {name: 0 if length == 1 else pitch // 8 for name, length, pitch in lengths}
+            numbers["table"] = table.ctypes.data
         for name, value in numbers.items():
             I[self._memory.number(place, RK4_LANES, name)] = value
         arrays = self._states, self._Y, self._counts, states, self._work
@@ -617,9 +690,13 @@ class RK4Tangent(RK4Stepper):
         after, _ = self._states(steps, 1)
         states = np.concatenate([self._state[None], after])
         k = np.arange(begun, self.done)
+        driven = None
+        if self._inputs is not None:
+            table = self._inputs.along(self._t, self._h, begun, len(k), RK4_STAGES)[0]
+            driven = np.broadcast_to(table, (len(k), len(RK4_STAGES), table.shape[2]))
         state, extra = one_steps(
             self._system, self._method, np.asarray(self._t + k * self._h, float), states[:-1], self._h, self._params,
-            k if self.row.varied > 2 * n else None,
+            k if self.row.varied > 2 * n else None, driven,
         )  # fmt: skip
         for i, number in enumerate(k + 1):
             self.D = self.D @ state[i].T

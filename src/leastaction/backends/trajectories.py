@@ -120,8 +120,10 @@ class Backend:
         if self.programs is None:
             return {}
         # A lane whose angles are out of the bounded sine's range gets a NaN, and has its step solved alone.
+        # Of one trajectory coordinates may be packed into vectors: with constraints that pays for the longer wait.
+        pack = self.stride == 1 and self.step.multipliers > 0
         return {
-            name: compile_program(program, self.stride, self.stride > 1 and name != "advance", True)
+            name: compile_program(program, self.stride, self.stride > 1 and name != "advance", True, pack=pack)
             for name, program in self.programs.kernels.items()
         }
 
@@ -139,7 +141,8 @@ class Backend:
         row = -(-s // W) * W if L == 1 else s
         tiles = -(-n // W) * W if L == 1 else n
         return (
-            ("t", 1), ("params", step.params), ("alive", 1), ("q", n), ("p", n), ("carry", 2 * n),
+            ("t", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1), ("q", n), ("p", n),
+            ("carry", 2 * n),
             ("started", 1), ("tiles", tiles * (s + 2 + ahead.memory)), ("chosen", ahead.candidates + 1 + ahead.record),
             ("length", n), ("reach", n), ("floor", n), ("z", (n + step.multipliers) * row), ("impulse", n),
             ("scale", n + step.multipliers), ("iterations", 1), ("trouble", 1), ("rest", 1),
@@ -317,6 +320,7 @@ class Trajectories:
         self._check = None if check is None else compile_program(check, L)
         looks: dict[str, Any] = {"check": 0, "look_size": 0, "looks": 0, "look": 1, "doubt": 1, "last": 1}
         self._looks: FloatArray = _NOTHING
+        self._table: FloatArray = _NOTHING
         if self._check is not None:
             inputs, room = self._check.inputs, max(FEWEST_LOOKS, MOST_LOOKS // size)
             looks = {"check": self._check.address, "look_size": inputs, "looks": room, "look": inputs * L,
@@ -340,7 +344,10 @@ class Trajectories:
                 "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
                 "every": NEVER, "skipped": 0, "rows": 0, "width": row.width,
                 "kept_count": len(row.columns), "kept_numbers": backend.numbers(row.columns),
-                "n": backend.room, "s": s, "param_count": backend.params,
+                "n": backend.room, "s": s, "param_count": backend.params, "inputs": at.get("inputs", 0),
+                "channels": step.channels, "nodes": len(step.method.table.c), "trajectories": size,
+                "vectors": -(-len(step.method.table.c) // T) if backend.spread > 1 else 0,
+                "table": 0, "table_trajectory": 0, "table_step": 0, "table_node": 0, "table_first": 0,
                 "resting": max(1, RESTING // self._chords(solver)),
                 "left": at.get("left", 0), "columns": row.varied, **self._sensitive(alone, row.varied), **looks,
                 "end": 0, "most": 0, "looked": [0] * (self.groups * L), "halted": [0] * self.groups,
@@ -434,6 +441,13 @@ class Trajectories:
         self.set(end=end)
         self._run(memory.I, memory.D, self.place, *self.given(every, skipped, rows))
 
+    def drive(self, table: FloatArray, first: int) -> None:
+        """The inputs of the steps from the first on, (B or 1, steps, nodes or 1, channels)."""
+        self._table = table
+        pitches = [0 if length == 1 else pitch // 8 for length, pitch in zip(table.shape, table.strides, strict=True)]
+        names = ("table_trajectory", "table_step", "table_node")
+        self.set(table=table.ctypes.data, table_first=first, **dict(zip(names, pitches[:3], strict=True)))
+
     def given(self, every: int, skipped: int, rows: FloatArray) -> tuple[NDArray[Any], ...]:
         """The arrays that the loop is given, told which states go where."""
         self.set(every=every or NEVER, skipped=skipped, rows=rows.shape[1])
@@ -489,28 +503,31 @@ class Trajectories:
         self.counts[i, [STATUS, STEPS]] = GOING_WELL, step
         self.halt(i, 0)
 
-    def polynomials(self, starts: FloatArray, lengths: FloatArray, params: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def polynomials(
+        self, starts: FloatArray, lengths: FloatArray, params: FloatArray, inputs: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """The increments z, (K, s, n), and impulses, (K, n), of single steps of these lengths from rows (t, q, p), with
-        one set of parameters or a row of them for each.
+        one set of parameters or a row of them for each, and the inputs at their nodes, (K, r, channels).
 
         NaN where a step cannot be solved.
         """
         memory, step, count = self.solvers.memory, self.backend.step, len(starts)
         alone = int(memory.I[self.number("alone")])
         z, impulses = np.full((count, step.s, step.n), np.nan), np.full((count, step.n), np.nan)
-        rows = _rows(params if self.backend.params else params[..., :0], count)
+        rows = _rows(params[..., : self.backend.params], count, inputs)
         loop("polynomials.polynomials")(memory.I, memory.D, alone, count, lengths, starts, rows, z, impulses)
         return z, impulses
 
     def crossings_of(
         self, event: Program, which: NDArray[np.int64], starts: FloatArray, lengths: FloatArray,
-        brackets: FloatArray, params: FloatArray,
+        brackets: FloatArray, params: FloatArray, inputs: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
         """Where event functions (t, q, p, params) ↦ g change their signs in single steps: place, value and state.
 
         which     of the event functions, for each step
         brackets  two places of each step, in units of its length, between which that one changes its sign, and its
                   values there, (K, 4)
+        inputs    at their nodes, (K, r, channels), of shorter steps, too
         """
         memory, kernel, count = self.solvers.memory, compile_program(event), len(starts)
         alone = int(memory.I[self.number("alone")])
@@ -518,8 +535,8 @@ class Trajectories:
         states = np.zeros((count, starts.shape[1] - 1))
         loop("polynomials.events")(
             memory.I, memory.D, alone, kernel.address, count, lengths, np.ascontiguousarray(starts),
-            _rows(params, count), which, places, values, states, np.zeros(kernel.inputs), np.zeros(kernel.outputs),
-            np.zeros(kernel.work),
+            _rows(params, count, inputs), which, places, values, states, np.zeros(kernel.inputs),
+            np.zeros(kernel.outputs), np.zeros(kernel.work),
         )  # fmt: skip
         return places[:, 0], values[:, 0], states
 
@@ -531,6 +548,9 @@ class Trajectories:
         return bool(self.states[:, self.backend.places["alive"]].any())
 
 
-def _rows(params: FloatArray, count: int) -> FloatArray:
-    """A row of parameters for each of so many."""
-    return np.ascontiguousarray(np.broadcast_to(params, (count, params.shape[-1])))
+def _rows(params: FloatArray, count: int, inputs: FloatArray | None) -> FloatArray:
+    """A row of parameters for each of so many, and behind it the inputs at the nodes."""
+    rows = np.broadcast_to(params, (count, params.shape[-1]))
+    if inputs is None:
+        return np.ascontiguousarray(rows)
+    return np.concatenate([rows, inputs.reshape(count, inputs.shape[1] * inputs.shape[2])], axis=1)

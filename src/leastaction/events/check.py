@@ -9,7 +9,7 @@ step to the next by (s + 1) times the next one, about, and α is all of that cha
 and with nodes that do not see the highest degree (u < 2s − 1), α is the leading coefficient itself.
 
 The momentum follows from the impulse J of the step and a ball of forces f over the box of (t, q, v), of radius ρ: both
-f and its mean J/h are in the ball, so that
+f and its mean J/h are in the ball (inputs move as far as they are apart at the nodes), so that
 
     |p(x) − (p + J/2)| ≤ |J|/2 + h ρ/2.
 
@@ -54,7 +54,7 @@ def sees_degree(method: Galerkin) -> bool:
 
 HALF = 0.5 * (1 + 1e-9)  # and a little, for the rounding of radii
 
-INPUTS = ("t", "h", "q", "p", "z", "impulse", "last", "params")
+INPUTS = ("t", "h", "q", "p", "z", "impulse", "last", "params", "inputs")
 
 
 class _Step:
@@ -63,7 +63,7 @@ class _Step:
     def __init__(self, watch: Watch, system: Any, method: Galerkin) -> None:
         n, s = system.n, method.s
         params = dict(watch.program.inputs)["params"]
-        sizes = (1, 1, n, n, s * n, n, n, params)
+        sizes = (1, 1, n, n, s * n, n, n, params, len(method.table.c) * system.channels)
         self.B = B = Builder(list(zip(INPUTS, sizes, strict=True)))
         self.given = given = {name: B.values(name) for name in INPUTS}
         (self.h,), q, p, z, impulse = (given[name] for name in ("h", "q", "p", "z", "impulse"))
@@ -87,7 +87,9 @@ class _Step:
             "params": given["params"], "dt": [h * 0.5], "dq": a[1], "dq_radius": bend,
         }  # fmt: skip
         if watch.by_momentum:
-            force = radii(system.node.select("f"), ("t", "q", "v"))
+            moving = ("t", "q", "v", "inputs") if system.channels else ("t", "q", "v")
+            force = radii(system.node.select("f"), moving)
+            self.box |= _inputs_box(given["inputs"], system.channels)
             half = [abs(h) * HALF * radius for radius in _inlined(B, force, self.box)["f_radius"]]
             self.box["p_radius"] = [abs(impulse[i]) * 0.5 + half[i] + _rounding(p_mid[i]) for i in range(n)]
             self.box["dp"] = [impulse[i] * 0.5 for i in range(n)]
@@ -113,10 +115,23 @@ class _Step:
         ]
 
 
+def _inputs_box(values: list[Value], channels: int) -> dict[str, list[Value]]:
+    """Where inputs may be in the step: around the middle of their values at the nodes, as far as these are apart."""
+    middle, radius = [], []
+    for j in range(channels):
+        own = values[j::channels]
+        low, high = own[0], own[0]
+        for value in own[1:]:
+            low, high = low.op("min", value), high.op("max", value)
+        middle.append((low + high) * 0.5)
+        radius.append(high - low + _rounding(middle[-1]))
+    return {"inputs": middle, "inputs_radius": radius} if channels else {}
+
+
 @lru_cache(maxsize=64)
 def check_program(watch: Watch, system: Any, method: Galerkin) -> Program:
-    """(t, h, q, p, z, impulse, last, params) ↦ doubt, urgent, lead: 1 or 0, and the leading coefficients, which are
-    `last` at the next step; NaN where there is no step before.
+    """(t, h, q, p, z, impulse, last, params, inputs) ↦ doubt, urgent, lead: 1 or 0, and the leading coefficients, which
+    are `last` at the next step; NaN where there is no step before.
     """
     step = _Step(watch, system, method)
     B = step.B

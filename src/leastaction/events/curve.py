@@ -77,9 +77,11 @@ class Curve:
 
 def galerkin_curve(
     system: Any, method: Galerkin, t: FloatArray, h: float, states: FloatArray, z: FloatArray, impulse: FloatArray,
-    params: FloatArray,
+    params: FloatArray, inputs: FloatArray,
 ) -> Curve:  # fmt: skip
-    """The curve of steps from `states` (K, 2n), with z (K, s, n), the impulses (K, n) and parameters (K, P)."""
+    """The curve of steps from `states` (K, 2n), with z (K, s, n), the impulses (K, n), parameters (K, P) and inputs at
+    the nodes, (K, r, channels).
+    """
     table, n, count = method.table, system.n, len(t)
     r, s = len(table.c), method.s
     q, p = states[:, :n], states[:, n:]
@@ -91,6 +93,7 @@ def galerkin_curve(
         q[:, None, :] + np.einsum("iv,kvj->kij", table.l[:, 1:], z),
         np.einsum("iv,kvj->kij", table.dl[:, 1:], z) / h,
         np.broadcast_to(params[:, None], (count, r, params.shape[1])),
+        inputs,
     ]
     rows = np.concatenate(nodes, axis=2).reshape(count * r, -1)
     force = h * points.evaluate(system.node.select("f"), rows).reshape(count, r, n)

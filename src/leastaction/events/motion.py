@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends import points
+from leastaction.backends.rows import Row
 from leastaction.backends.stepper import GalerkinStepper, Start, Stepper
 from leastaction.events.check import midpoint_coefficients, survey_program
 from leastaction.events.curve import Curve, galerkin_curve
@@ -27,11 +28,23 @@ from leastaction.program import Program
 from leastaction.step.crossing import MOST_VALUES, next_place, tolerance
 
 FloatArray = NDArray[np.float64]
-Make = Callable[[Any, NDArray[Any], NDArray[Any], Any], Stepper]  # t, q, p, h ↦ a stepper that begins there
+
 EPS = float(np.finfo(float).eps)
 # Impulses are computed in it and rounded once: energy then walks at random over many impacts, instead of drifting by
 # some 10⁻¹⁷ at each. Where it is float64 itself, that is what is left.
 LONG = np.longdouble
+
+
+class Make(Protocol):
+    """What makes steppers of a run."""
+
+    def __call__(
+        self, t: Any, q: NDArray[Any], p: NDArray[Any], h: Any, *, number: int = 0, varied: int = 0
+    ) -> Stepper:
+        """One that begins with q and p at t + number · h, counts its steps from this number, and carries derivatives by
+        so many things.
+        """
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +68,7 @@ class Survey:
 class Motion(Protocol):
     """What events need of the trajectories of a run. Rows of `starts` are (t, q, p); `who` tells whose they are."""
 
+    system: Any
     eps: Any
     dtype: Any
     params: FloatArray  # of each trajectory, in float64
@@ -83,6 +97,14 @@ class Motion(Protocol):
         """The momentum after an impact."""
         ...
 
+    def derivative(self, start: NDArray[Any], length: Any, number: int, everything: bool) -> NDArray[Any]:
+        """Of a single step of the one trajectory that there is, as `saltation.Single` has it."""
+        ...
+
+    def evaluate(self, program: Program, at: NDArray[Any]) -> NDArray[Any]:
+        """A Program of (t, q, p, params) at one row (t, q, p), with the parameters of the one trajectory."""
+        ...
+
 
 def held_rows(system: Any, evaluate: Callable[[Program], NDArray[Any]]) -> NDArray[Any]:
     """The gradients of constraints, (m, n), by what evaluates a Program of (t, q, v, params) at one state."""
@@ -109,9 +131,45 @@ class Masses:
         """M⁻¹x, refined once with a residual of more digits."""
         n = self.system.n
         row = np.concatenate([[t], q, v.astype(float), self.params])
-        M = points.evaluate(self.system.node.select("m_v"), row[None]).reshape(n, n)
+        M = points.evaluate(self.system.inertia.select("m_v"), row[None]).reshape(n, n)
         y = np.linalg.solve(M, x.astype(float)).astype(LONG)
         return y + np.linalg.solve(M, (x - M.astype(LONG) @ y).astype(float))
+
+
+def crossings(
+    motion: Motion, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], length: Any,
+    brackets: NDArray[Any],
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
+    """`Motion.crossings`, by steps of any length."""
+    with np.errstate(all="ignore"):  # a pole is asked about, too
+        rows = zip(who[:, None], event.tolist(), starts, brackets, strict=True)
+        found = [_crossing(motion, *row, length) for row in rows]
+    tau, values, states = zip(*found, strict=True)
+    return np.array(tau, motion.dtype), np.array(values, motion.dtype), np.array(states, motion.dtype)
+
+
+def _crossing(
+    motion: Motion, who: NDArray[np.intp], e: int, start: NDArray[Any], bracket: NDArray[Any], length: Any
+) -> tuple[Any, ...]:
+    def at(x: Any) -> tuple[Any, NDArray[Any]]:
+        state = motion.steps(who, start[None], np.array([x * length], motion.dtype))
+        return motion.values(who, np.array([start[0] + x * length], motion.dtype), state)[0, e], state[0]
+
+    x1, x2, f1, f2 = bracket
+    x3, f3 = x2, f2
+    for _ in range(MOST_VALUES):
+        near = tolerance(x1 if abs(f1) < abs(f2) else x2, motion.eps)
+        if f1 == 0 or f2 == 0 or f1 != f1 or abs(x2 - x1) <= near:
+            break
+        x = next_place(x1, x2, x3, f1, f2, f3, near)
+        f, _ = at(x)
+        if (f > 0) == (f1 > 0):
+            x3, f3 = x1, f1
+        else:
+            x3, f3, x2, f2 = x2, f2, x1, f1
+        x1, f1 = x, f
+    best = x2 if abs(f2) < abs(f1) else x1
+    return best, min(f1, f2, key=abs), at(best)[1]
 
 
 class GalerkinMotion:
@@ -123,7 +181,10 @@ class GalerkinMotion:
         self.system, self.method, self.watch = system, method, watch
         self.params = np.atleast_2d(start.params)
         q, p, v = (np.atleast_2d(x)[0] for x in (start.q, start.p, start.v))
-        self._solver = GalerkinStepper(system, method, Start(start.t, q, p, v, start.h, self.params[0]))
+        alone = Start(start.t, q, p, v, start.h, self.params[0], start.inputs)
+        self._solver = GalerkinStepper(system, method, alone)
+        self._inputs = start.inputs
+        self._steady = start.inputs is None or start.inputs.steady
         self._survey = survey_program(watch, system, method)
         self._nonlinear = system.mass_varies_with_velocity
 
@@ -144,21 +205,38 @@ class GalerkinMotion:
         G = held_rows(self.system, lambda program: points.evaluate(program, at)[0]).astype(LONG)
         return thrown_back(masses, gradient, g_t, e, t, state[:n], state[n:].astype(LONG), EPS, G).astype(float)
 
+    def evaluate(self, program: Program, at: FloatArray) -> FloatArray:
+        return points.evaluate(program, np.concatenate([at, self.params[0]])[None])[0]
+
+    def derivative(self, start: FloatArray, length: float, number: int, everything: bool) -> FloatArray:
+        n, params = self.system.n, self.params[0]
+        t, q, p = start[0], start[1 : 1 + n], start[1 + n :]
+        row = Row.whole(n, 2 * n + (len(params) + 1 if everything else 0))
+        v = self.system.velocity(q, p, t, params)
+        solver = GalerkinStepper(
+            self.system, self.method, Start(t - number * length, q, p, v, length, params, self._inputs), row
+        )
+        solver.restart(0, number, start[1:])
+        solver.advance(1, 0, 0, np.zeros((1, 1, row.width)))
+        assert solver.D is not None
+        return solver.D
+
     def steps(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> FloatArray:
-        z, impulses = self._solver.solved_steps(starts, lengths, self.params[who])
+        z, impulses = self._solver.solved_steps(starts, lengths, self.params[who], who)
         return starts[:, 1:] + np.concatenate([z[:, -1], impulses], axis=1)
 
     def survey(self, who: NDArray[np.intp], starts: FloatArray, length: float) -> Survey:
         # There is no step before: one of half the length, whose middle is a quarter of the length away, tells as much.
-        count, params = len(starts), np.tile(self.params[who], (2, 1))
-        z, impulse = self._solver.solved_steps(np.tile(starts, (2, 1)), np.repeat([length, length / 2], count), params)
+        count, twice = len(starts), np.tile(who, 2)
+        lengths = np.repeat([length, length / 2], count)
+        z, impulse = self._solver.solved_steps(np.tile(starts, (2, 1)), lengths, self.params[twice], twice)
         lead = self._lead(z[:count])
         last = lead - 4.0 * (lead - 2.0**self.method.s * self._lead(z[count:]))
         return self.survey_solved(who, starts, length, z[:count], impulse[:count], last)
 
     def lead(self, who: int, start: FloatArray, length: float) -> FloatArray:
         """The leading coefficients of the step from (t, q, p)."""
-        z, _ = self._solver.solved_steps(start[None], np.array([length]), self.params[who])
+        z, _ = self._solver.solved_steps(start[None], np.array([length]), self.params[who], np.array([who]))
         return self._lead(z)[0]
 
     def _lead(self, z: FloatArray) -> FloatArray:
@@ -171,13 +249,17 @@ class GalerkinMotion:
         """The survey of steps that are solved, with the leading coefficients of the steps before."""
         count, params = len(starts), self.params[who]
         h = np.full((count, 1), length)
+        driven = self._solver.driving(starts[:, 0], h[:, 0], who)
+        given = np.zeros((count, len(self.method.table.c), 0)) if driven is None else driven
         columns = [starts[:, :1], h, starts[:, 1:], z.reshape(count, -1), impulse, last, params]
+        columns.append(given.reshape(count, given.shape[1] * given.shape[2]))
         found = points.evaluate(self._survey, np.hstack(columns))
         begin, end, near, turning = (found[:, self._survey.output_slice(name)] for name, _ in self._survey.outputs)
 
         def curve(rows: NDArray[np.intp]) -> Curve:
             states, t = starts[rows, 1:], starts[rows, 0]
-            return galerkin_curve(self.system, self.method, t, length, states, z[rows], impulse[rows], params[rows])
+            solved = z[rows], impulse[rows], params[rows], given[rows]
+            return galerkin_curve(self.system, self.method, t, length, states, *solved)
 
         ends = starts[:, 1:] + np.hstack([z[:, -1], impulse])
         return Survey(begin, end, near != 0, turning != 0, ends, curve)
@@ -185,20 +267,22 @@ class GalerkinMotion:
     def crossings(
         self, who: NDArray[np.intp], event: NDArray[np.int64], starts: FloatArray, length: float, brackets: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        if not self._steady:  # inputs at the nodes of a shorter step are others
+            return crossings(self, who, event, starts, length, brackets)
         lengths = np.full(len(starts), length)
-        return self._solver.crossings(self.watch.program, event, starts, lengths, brackets, self.params[who])
+        return self._solver.crossings(self.watch.program, event, starts, lengths, brackets, self.params[who], who)
 
 
 class DetachedMotion:
     """The motion of one trajectory by any method on any system at any precision, by a stepper that does single steps of
     any length, or by one made anew for each.
 
-    make(t, q, p, h)    a stepper that begins there
     """
 
     def __init__(self, make: Make, mechanics: Any, reals: Reals, start: Start, watch: Watch) -> None:
         self._make, self.watch, self.reals = make, watch, reals
         self._mechanics, self._start = mechanics, start
+        self.system = getattr(mechanics, "system", mechanics)
         self.eps = mpmath.mpf(2) ** -reals.bits if isinstance(reals, Digits) else EPS
         self.dtype = float if reals.digits is None else object
         self.params = np.asarray(start.params).astype(float)[None]
@@ -237,38 +321,21 @@ class DetachedMotion:
     def crossings(
         self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], length: Any, brackets: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        with np.errstate(all="ignore"):  # a pole is asked about, too
-            found = [
-                self._crossing(who[:1], *one, length) for one in zip(event.tolist(), starts, brackets, strict=True)
-            ]
-        tau, values, states = zip(*found, strict=True)
-        return np.array(tau, self.dtype), np.array(values, self.dtype), np.array(states, self.dtype)
-
-    def _crossing(
-        self, who: NDArray[np.intp], e: int, start: NDArray[Any], bracket: NDArray[Any], length: Any
-    ) -> tuple[Any, ...]:
-        def at(x: Any) -> tuple[Any, NDArray[Any]]:
-            state = self.steps(who, start[None], np.array([x * length], self.dtype))
-            return self.values(who, np.array([start[0] + x * length], self.dtype), state)[0, e], state[0]
-
-        x1, x2, f1, f2 = bracket
-        x3, f3 = x2, f2
-        for _ in range(MOST_VALUES):
-            near = tolerance(x1 if abs(f1) < abs(f2) else x2, self.eps)
-            if f1 == 0 or f2 == 0 or f1 != f1 or abs(x2 - x1) <= near:
-                break
-            x = next_place(x1, x2, x3, f1, f2, f3, near)
-            f, _ = at(x)
-            if (f > 0) == (f1 > 0):
-                x3, f3 = x1, f1
-            else:
-                x3, f3, x2, f2 = x2, f2, x1, f1
-            x1, f1 = x, f
-        best = x2 if abs(f2) < abs(f1) else x1
-        return best, min(f1, f2, key=abs), at(best)[1]
+        return crossings(self, who, event, starts, length, brackets)
 
     def values(self, who: NDArray[np.intp], t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
         return self._evaluated(self.watch.program, t, states)
+
+    def evaluate(self, program: Program, at: NDArray[Any]) -> NDArray[Any]:
+        return self._evaluated(program, at[:1], at[None, 1:])[0]
+
+    def derivative(self, start: NDArray[Any], length: Any, number: int, everything: bool) -> NDArray[Any]:
+        n = (len(start) - 1) // 2
+        varied = 2 * n + (len(self._start.params) + 1 if everything else 0)
+        t, q, p = start[0], start[1 : 1 + n], start[1 + n :]
+        solver = self._make(t - number * length, q, p, length, number=number, varied=varied)
+        solver.advance(1, 0, 0, np.zeros((1, 1, Row.whole(n, varied).width), self.dtype))
+        return np.asarray(solver.at()[0, 2 * n :].reshape(varied, 2 * n))
 
     def _evaluated(self, program: Program, t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
         """The outputs of a program of (t, q, p, params)."""
@@ -286,8 +353,7 @@ class DetachedMotion:
         gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
         g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
         assert e is not None
-        system = getattr(self._mechanics, "system", self._mechanics)
-        G = held_rows(system, lambda program: self._evaluated(program, np.array([t], self.dtype), state[None])[0])
+        G = held_rows(self.system, lambda program: self._evaluated(program, np.array([t], self.dtype), state[None])[0])
         return thrown_back(self, gradient, g_t, e, t, state[:n], state[n:], self.eps, G)
 
     def velocity(self, t: Any, q: NDArray[Any], p: NDArray[Any]) -> NDArray[Any]:
@@ -302,5 +368,4 @@ class DetachedMotion:
     @cached_property
     def nonlinear(self) -> bool:
         """Whether L is not quadratic in v."""
-        system = getattr(self._mechanics, "system", self._mechanics)
-        return bool(hasattr(system, "hessian") and system.mass_varies_with_velocity)
+        return bool(hasattr(self.system, "hessian") and self.system.mass_varies_with_velocity)

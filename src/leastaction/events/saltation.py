@@ -14,23 +14,22 @@ what the method computes, so that the whole is the derivative of the run to the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends import points
 from leastaction.backends.fused.elimination import solve
-from leastaction.backends.rows import Row
-from leastaction.backends.stepper import GalerkinStepper, Start
 from leastaction.events.kinds import Watch
-from leastaction.lagrangian import Lagrangian
-from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program
 from leastaction.trace import derivatives
 
-FloatArray = NDArray[np.float64]
+# (t, q, p), length, number, everything ↦ D after a step of this length that is counted as that number: by the state
+# or, if everything is wanted, by the parameters and the length of steps, too.
+Single = Callable[[NDArray[Any], Any, int, bool], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,23 +38,30 @@ class Direction:
     length of the run's steps, (C,).
     """
 
-    state: FloatArray
-    time: FloatArray
-    params: FloatArray
-    longer: FloatArray
+    state: NDArray[Any]
+    time: NDArray[Any]
+    params: NDArray[Any]
+    longer: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Saltation:
-    """The derivatives of steps and impacts of one run."""
+    """The derivatives of steps and impacts of one run, in its numbers.
 
-    system: Lagrangian
-    method: Galerkin
+    single     those of a step
+    evaluate   a Program of (t, q, p, params) at a row (t, q, p), with the parameters of the run
+    """
+
+    system: Any
     watch: Watch
-    params: FloatArray
+    params: int
+    single: Single
+    evaluate: Callable[[Program, NDArray[Any]], NDArray[Any]]
 
-    def stepped(self, start: FloatArray, length: float, along: Direction, longer: FloatArray) -> FloatArray:
+    def stepped(self, start: NDArray[Any], length: Any, along: Direction, longer: NDArray[Any]) -> NDArray[Any]:
         """dy at the end of a step from (t, q, p), whose length changes by `longer`, (C,)."""
+        if len(along.state) == 2 * self.system.n and not (longer.any() or along.time.any()):
+            return along.state @ self.single(start, length, 0, False)
         by_state, by_length, by_time, by_params = self._step(start, length)
         return (
             along.state @ by_state
@@ -64,7 +70,7 @@ class Saltation:
             + along.params @ by_params
         )
 
-    def thrown(self, start: FloatArray, length: float, event: int, at: FloatArray, along: Direction) -> Direction:
+    def thrown(self, start: NDArray[Any], length: Any, event: int, at: NDArray[Any], along: Direction) -> Direction:
         """The directions just after an impact, `length` after the start of a step, in the state `at` (t, q, p) before
         it.
         """
@@ -72,37 +78,25 @@ class Saltation:
         waiting = np.zeros(len(along.time))
         arriving = self.stepped(start, length, along, waiting)
         faster = self._step(start, length)[1]
-        g = points.evaluate(self.watch.gradient, np.concatenate([at, self.params])[None])[0]
+        g = self.evaluate(self.watch.gradient, at)
         blocks = {name: g[self.watch.gradient.output_slice(name)] for name, _ in self.watch.gradient.outputs}
         g_y = np.concatenate([blocks["g_q"].reshape(-1, n)[event], blocks["g_p"].reshape(-1, n)[event]])
-        g_t, g_w = blocks["g_t"][event], blocks["g_w"].reshape(-1, len(self.params))[event]
+        g_t, g_w = blocks["g_t"][event], blocks["g_w"].reshape(len(self.watch), self.params)[event]
         missed = g_t * along.time + arriving @ g_y + along.params @ g_w
         later = -missed / (g_t + faster @ g_y)
         state, time = arriving + np.outer(later, faster), along.time + later
-        jump = points.evaluate(self._jumps[event], np.concatenate([at, self.params])[None])[0]
-        rows = jump.reshape(n, -1)  # of each p⁺_j the derivatives by t, q, p, w
+        rows = self.evaluate(self._jumps[event], at).reshape(n, -1)  # of each p⁺_j the derivatives by t, q, p, w
         after = state.copy()
         after[:, n:] = np.outer(time, rows[:, 0]) + state @ rows[:, 1 : 1 + 2 * n].T
         after[:, n:] += along.params @ rows[:, 1 + 2 * n :].T
         return Direction(after, time, along.params, along.longer)
 
-    def _step(self, start: FloatArray, length: float) -> tuple[FloatArray, ...]:
+    def _step(self, start: NDArray[Any], length: Any) -> tuple[NDArray[Any], ...]:
         """∂Φ by state (2n, 2n), length (2n,), time (2n,) and parameters (P, 2n), each row a direction."""
-        n, P = self.system.n, len(self.params)
-        t, q, p = start[0], start[1 : 1 + n], start[1 + n :]
-        v = self.system.velocity(q, p, t, self.params)
-        found = []
-        for number in (0, 1) if self.system.depends_on_time else (0,):
-            # After one step more, begun as much earlier, ∂/∂h counts the step's start too: the difference is ∂/∂t.
-            row = Row.whole(n, 2 * n + P + 1)
-            begin = Start(t - number * length, q, p, v, length, self.params)
-            solver = GalerkinStepper(self.system, self.method, begin, row)
-            solver.restart(0, number, start[1:])
-            solver.advance(1, 0, 0, np.zeros((1, 1, row.width)))
-            assert solver.D is not None
-            found.append(solver.D)
-        D = found[0]
-        return D[: 2 * n], D[-1], found[-1][-1] - D[-1], D[2 * n : -1]
+        D, n = self.single(start, length, 0, True), self.system.n
+        # After one step more, begun as much earlier, ∂/∂h counts the step's start too: the difference is ∂/∂t.
+        later = self.single(start, length, 1, True) if self.system.depends_on_time else D
+        return D[: 2 * n], D[-1], later[-1] - D[-1], D[2 * n : -1]
 
     @cached_property
     def _jumps(self) -> dict[int, Program]:
@@ -112,7 +106,7 @@ class Saltation:
 
     def _jump(self, event: int) -> Program:
         """Of p⁺ = p − (1 + e) (∇g·v + g_t)/(∇g·M⁻¹∇g) ∇g, where L is quadratic in v: v = M⁻¹(p − L_v(v = 0))."""
-        n, P = self.system.n, len(self.params)
+        n, P = self.system.n, self.params
         B = Builder([("t", 1), ("q", n), ("v", n), ("params", P)])  # v is p
         t, q, p, params = (B.input(name) for name, _ in B.inputs)
         e = self.watch.items[event].restitution

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import gt
 from typing import Any
 
@@ -36,14 +37,30 @@ SUMS = {"newton_iterations", "continued"}  # of what steppers count; of the rest
 
 @dataclass(frozen=True, eq=False)
 class Happened:
-    """The events of one name.
+    """The events of one name: what `path.events[name]` holds.
 
-    count     how many there were, also beyond those kept
-    t, q, p   time and state of those kept, (m,), (m, n), (m, n); of an impact the state before it
-    p_after   the momentum after an impact, (m, n)
+    Of an ensemble every array has one more axis in front, for the trajectories, with NaN where a trajectory has fewer
+    events than another.
 
-    Of an ensemble all have one more axis in front, of the trajectories: count (B,), t (B, m), q (B, m, n), with NaN
-    where a trajectory has fewer than m.
+    Attributes
+    ----------
+    count : int
+        How many there were, also beyond those kept.
+    t : ndarray, shape (m,)
+        Times of those kept.
+    q, p : ndarray, shape (m, n)
+        States of those kept. Of an impact: the state before it.
+    p_after : ndarray, shape (m, n), or None
+        The momentum after an impact.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> spring = la.Quadratic([1.0], [1.0])
+    >>> turn = {"turn": la.Event(lambda q, p: p[0])}
+    >>> path = la.integrate(spring, "P4N4Q8Gau", [0.0], [1.0], h=0.1, t_end=10, events=turn)
+    >>> path.events["turn"].t.round(6)
+    array([1.570796, 4.712389, 7.853982])
     """
 
     count: Any
@@ -61,10 +78,11 @@ class Happened:
         after = table[..., 1 + 2 * n :] if table.shape[-1] > 1 + 2 * n else None
         return cls(count, table[..., 0], table[..., 1 : 1 + n], table[..., 1 + n : 1 + 2 * n], after)
 
-    def in_time(self) -> Happened:
-        """The same events of a paced run, whose last momentum is the time."""
-        after = None if self.p_after is None else self.p_after[:, :-1]
-        return Happened(self.count, self.p[:, -1], self.q[:, :-1], self.p[:, :-1], after)
+    def in_time(self, clock: str) -> Happened:
+        """The same events of a paced run, whose last coordinate or momentum is the time."""
+        after = None if self.p_after is None else self.p_after[..., :-1]
+        t = (self.q if clock == "q" else self.p)[..., -1]
+        return Happened(self.count, t, self.q[..., :-1], self.p[..., :-1], after)
 
     def table(self) -> NDArray[Any]:
         """Rows (t, q, p), or (t, q, p, p after)."""
@@ -98,6 +116,11 @@ class Log:
         self.watch, self.n, self.dtype = watch, n, dtype
         self.counts = [0] * len(watch)
         self.rows: list[list[NDArray[Any]]] = [[] for _ in watch.items]
+
+    @property
+    def at_end(self) -> bool:
+        """Whether a run that is to end at a time has come to it: that is its last event."""
+        return self.counts[-1] > 0
 
     def add(self, event: int, t: Any, *state: NDArray[Any]) -> bool:
         """Note an event; whether it ends the run."""
@@ -146,27 +169,32 @@ class Ended:
 
     failure: Failure
     state: NDArray[Any] | None = None
-    tangent: FloatArray | None = None
+    tangent: NDArray[Any] | None = None
 
 
 class Watcher:
     """Books the events of trajectories: looks closely at steps, notes what happened, and takes a step through its
     impacts.
 
-    Where derivatives are carried there is one trajectory: `saltation` tells how they pass an impact, `along` are those
-    at the start of the step that is looked at, `tangent` those at its end, if it was thrown back.
+    Where derivatives are carried there is one trajectory: `directions` are those at the start of a step, by its number,
+    `tangent` those at the end of the last one that was thrown back.
     """
 
-    def __init__(self, watch: Watch, motion: Motion, n: int, h: Any) -> None:
+    def __init__(
+        self, watch: Watch, motion: Motion, n: int, h: Any, directions: Callable[[int], Direction] | None = None
+    ) -> None:
         self.watch, self.motion, self.n, self.h = watch, motion, n, h
         self.logs = [Log(watch, n, motion.dtype) for _ in motion.params]
         self._examine = Examiner(watch, motion)
         # The signs of the event functions at the end of the last step that was looked at, and that step's number.
         self._signs = np.zeros((len(self.logs), len(watch)), np.int8)
         self._after = np.full(len(self.logs), -1, np.int64)
-        self.saltation: Saltation | None = None
-        self.along: Direction | None = None
-        self.tangent: FloatArray | None = None
+        self._directions = directions
+        self._saltation: Saltation | None = None
+        if directions is not None:
+            P = motion.params.shape[1]
+            self._saltation = Saltation(motion.system, watch, P, motion.derivative, motion.evaluate)
+        self.tangent: NDArray[Any] | None = None
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What the events to come depend on, and those that were; a row for each trajectory."""
@@ -203,19 +231,30 @@ class Watcher:
         last = np.flatnonzero(np.append(first[1:], True))
         self._signs[who[last]], self._after[who[last]] = found.end[last], steps[last]
         halted: dict[int, tuple[int, NDArray[Any] | Ended]] = {}
-        for row, what in self._noted(who, found, starts, self.h).items():
+
+        def along(row: int) -> Direction | None:
+            return None if self._directions is None else self._directions(int(steps[row]))
+
+        for row, what in self._noted(who, found, starts, self.h, along).items():
             i = int(who[row])
             if isinstance(what, Occurrence):
                 self._after[i] = steps[row]
-                halted[i] = row, self._thrown(i, found, what, starts[row])
+                halted[i] = row, self._thrown(i, found, what, starts[row], along(row))
             else:
                 halted[i] = row, what
         return halted
 
     def _noted(
-        self, who: NDArray[np.intp], found: Examined, starts: NDArray[Any], length: Any
+        self,
+        who: NDArray[np.intp],
+        found: Examined,
+        starts: NDArray[Any],
+        length: Any,
+        along: Callable[[int], Direction | None],
     ) -> dict[int, Occurrence | Ended]:
-        """Note what was found, of each trajectory up to an impact or to the end of its run: these, by their rows."""
+        """Note what was found, of each trajectory up to an impact or to the end of its run: these, by their rows;
+        `along` are the directions at the start of a row's step.
+        """
         halted: dict[int, Occurrence | Ended] = {}
         over: set[int] = set()  # trajectories that are at such an end
         found_there: list[tuple[int, Occurrence | Ended]] = [
@@ -237,22 +276,24 @@ class Watcher:
                 halted[row] = one
                 over.add(i)
             elif self.logs[i].add(one.event, starts[row, 0] + one.tau * length, one.state):
-                tangent = self._stepped(starts[row], one.tau * length, 0.0)
+                tangent = self._stepped(starts[row], one.tau * length, along(row), 0.0)
                 halted[row] = Ended(Failure(STOPPED, 0.0, 0, 1.0), one.state, tangent)
                 over.add(i)
         return halted
 
-    def _stepped(self, start: NDArray[Any], length: Any, ends: Any) -> FloatArray | None:
+    def _stepped(self, start: NDArray[Any], length: Any, along: Direction | None, ends: Any) -> NDArray[Any] | None:
         """The derivatives a step further on, whose end changes by `ends` along the directions."""
-        if self.saltation is None or self.along is None:
+        if self._saltation is None or along is None:
             return None
-        return self.saltation.stepped(start, length, self.along, ends - self.along.time)
+        return self._saltation.stepped(start, length, along, ends - along.time)
 
-    def _thrown(self, i: int, found: Examined, impact: Occurrence, start: NDArray[Any]) -> NDArray[Any] | Ended:
+    def _thrown(
+        self, i: int, found: Examined, impact: Occurrence, start: NDArray[Any], along: Direction | None
+    ) -> NDArray[Any] | Ended:
         """The rest of a step of trajectory i after an impact in it, through all that follow; the state at its end."""
         n, begin, passed, who = self.n, start[0], 0 * self.h, np.array([i])
         length, starts = self.h, start[None]
-        ends = 0.0 if self.along is None else self.along.time + self.along.longer
+        ends = 0.0 if along is None else along.time + along.longer
         for _ in range(MOST_IMPACTS):
             flight = impact.tau * length
             passed = passed + flight
@@ -262,16 +303,16 @@ class Watcher:
             except ArithmeticError:
                 return Ended(Failure(HELD, 0.0, 0, 0.0))
             self.logs[i].add(impact.event, t, impact.state, p)
-            if self.saltation is not None and self.along is not None:
+            if self._saltation is not None and along is not None:
                 at = np.concatenate([[t], impact.state])
-                self.along = self.saltation.thrown(starts[0], flight, impact.event, at, self.along)
+                along = self._saltation.thrown(starts[0], flight, impact.event, at, along)
             state = np.concatenate([impact.state[:n], p])
             signs = found.signs(impact)
             signs[impact.event] = 0
             length = self.h - passed
             if abs(length) <= self.motion.eps * abs(self.h):
                 self._signs[i] = signs
-                self.tangent = None if self.along is None else self.along.state
+                self.tangent = None if along is None else along.state
                 return state
             starts = np.concatenate([[t], state])[None]
             survey = self.motion.survey(who, starts, length)
@@ -280,10 +321,10 @@ class Watcher:
             found = self._examine(who, survey, starts, length, np.array([False]), {0: signs})
             if found.leaving[0, impact.event] < 0:
                 return Ended(Failure(RESTING, 0.0, 0, 0.0))
-            ended = self._noted(who, found, starts, length).get(0)
+            ended = self._noted(who, found, starts, length, partial(_always, along)).get(0)
             if ended is None:
                 self._signs[i] = found.end[0]
-                self.tangent = self._stepped(starts[0], length, ends)
+                self.tangent = self._stepped(starts[0], length, along, ends)
                 return survey.ends[0]
             if isinstance(ended, Ended):
                 return ended
@@ -291,6 +332,19 @@ class Watcher:
                 return Ended(Failure(RESTING, 0.0, 0, 0.0))
             impact = ended
         return Ended(Failure(RESTING, 0.0, 0, 0.0))
+
+
+def _always(along: Direction | None, row: int) -> Direction | None:
+    return along
+
+
+def directions(D: NDArray[Any], step: int, P: int) -> Direction:
+    """What D after so many steps is: rows by the state and, if there are more, by P parameters and h."""
+    C, n2 = D.shape
+    params, time, longer = np.zeros((C, P)), np.zeros(C), np.zeros(C)
+    if n2 < C:
+        params[n2:-1], time[-1], longer[-1] = np.eye(P), step, 1.0
+    return Direction(D.copy(), time, params, longer)
 
 
 class WatchedGalerkin:
@@ -318,12 +372,10 @@ class WatchedGalerkin:
         check = check_program(watch, system, method)
         self._solver = GalerkinStepper(system, method, start, row, lanes, energy, check)
         self._motion = GalerkinMotion(system, method, start, watch)
-        self.watcher = Watcher(watch, self._motion, system.n, start.h)
+        self.watcher = Watcher(watch, self._motion, system.n, start.h, self._directions if row.varied else None)
         self._start, self._n, self._s, self.row = start, system.n, method.s, row
         self._ended: dict[int, Ended] = {}
         self._thrown: dict[int, FloatArray] = {}  # those that wait, and where they go on
-        if row.varied:
-            self.watcher.saltation = Saltation(system, method, watch, start.params)
 
     def leave(self, status: NDArray[np.int8]) -> None:
         """Before the first step: which trajectories cannot begin."""
@@ -336,6 +388,8 @@ class WatchedGalerkin:
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun, solver = self.done, self._solver
         end = begun + steps
+        going = solver.steps()[solver.status() == GOING_WELL]
+        solver.drive(int(going.min(initial=end)), end - int(going.min(initial=end)))
         while self._thrown or ((solver.status() == GOING_WELL) & (solver.steps() < end)).any():
             solver.run.advance(end, every, first, rows)
             self._restart(every, first, rows)
@@ -354,7 +408,6 @@ class WatchedGalerkin:
         impulse = looks[:, 3 + (2 + s) * n : 3 + (3 + s) * n]
         last = looks[:, 3 + (3 + s) * n : 3 + (4 + s) * n]
         survey = self._motion.survey_solved(who, starts, self.watcher.h, z, impulse, last)
-        self.watcher.along = self._directions()
         for i, (_, outcome) in self.watcher.look(who, looks[:, 0].astype(np.int64), starts, survey).items():
             if isinstance(outcome, Ended):
                 self._ended[i] = outcome
@@ -381,16 +434,10 @@ class WatchedGalerkin:
                 rows[i, step // every - first] = self.row.kept(solver.at()[i])
         self._thrown.clear()
 
-    def _directions(self) -> Direction | None:
-        """The derivatives at the start of the next step: rows by the state and, if wanted, by the parameters and h."""
-        D, n = self._solver.D, self._n
-        if D is None:
-            return None
-        params = np.zeros((len(D), self._motion.params.shape[1]))
-        time, longer = np.zeros(len(D)), np.zeros(len(D))
-        if len(D) > 2 * n:
-            params[2 * n : -1], time[-1], longer[-1] = np.eye(len(D) - 2 * n - 1), self.done, 1.0
-        return Direction(D.copy(), time, params, longer)
+    def _directions(self, step: int) -> Direction:
+        """The derivatives at the start of this step, the next to be done."""
+        assert self._solver.D is not None
+        return directions(self._solver.D, step, self._motion.params.shape[1])
 
     def steps(self) -> NDArray[np.int64]:
         return self._solver.steps()
@@ -446,10 +493,13 @@ class WatchedStates(Alone):
         self._make, self._reals, self._start, self._n, self.row = make, reals, start, len(start.q), row
         with reals.working():
             self._motion = DetachedMotion(make, mechanics, reals, start, watch)
-            self.watcher = Watcher(watch, self._motion, self._n, start.h)
-            self._inner = make(start.t, start.q, start.p, start.h)
-        self._states = np.concatenate([start.q, start.p])[None]  # the last, at most so many, since the run was thrown
-        self._origin = 0  # steps after which the stepper at work began
+            self.watcher = Watcher(watch, self._motion, self._n, start.h, self._directions if row.varied else None)
+            self._inner = make(start.t, start.q, start.p, start.h, varied=row.varied)
+        # The last states, at most so many, since the run was thrown back, and behind each the derivatives there.
+        self._entry = reals.array(row.directions())  # the derivatives with which the stepper at work began …
+        self._states = np.concatenate([start.q, start.p, self._entry.ravel()])[None]
+        self._piece_of = self._states  # those of the piece that is looked at, too
+        self._origin = 0  # … and the steps after which it did
         self._ended: Ended | None = None
         self._before: dict[str, Any] = {}  # what steppers counted that the run has left
         urgent = any(item.urgent for item in watch.items)
@@ -464,16 +514,18 @@ class WatchedStates(Alone):
                 k = np.arange(now + 1, self.done + 1)
                 kept = k[k % every == 0] if every else k[:0]
                 if len(kept):
-                    rows[0, kept // every - first] = states[kept - now - 1][:, self.row.columns]
+                    rows[0, kept // every - first] = self.row.kept(states[kept - now - 1])
         return self.done - begun
 
     def _piece(self, steps: int) -> NDArray[Any]:
         """Do at most so many steps; the states after them."""
         inner, begun = self._inner, self.done
-        buffer = np.empty((steps, 2 * self._n), self._motion.dtype)
+        buffer = np.empty((steps, self.row.whole_width), self._motion.dtype)
         done = inner.advance(steps, 1, inner.done + 1, buffer[None])
-        states = np.concatenate([self._states, buffer[:done]])
-        happened = self._look(states, done) if done else None
+        if self._origin and self.row.varied:
+            buffer[:done, 2 * self._n :] = self._since_entry(buffer[:done, 2 * self._n :])
+        self._piece_of = states = np.concatenate([self._states, buffer[:done]])
+        happened = self._look(states[:, : 2 * self._n], done) if done else None
         step, outcome = happened or (begun + done, None)
         if outcome is None or isinstance(outcome, Ended):
             done, self._ended = step - begun, outcome
@@ -481,10 +533,24 @@ class WatchedStates(Alone):
             self._states = states[: len(self._states) + done][-LAST_STATES:]
         else:
             done = step + 1 - begun
-            buffer[done - 1] = outcome
-            self._throw(step + 1, outcome)
+            tangent = self.watcher.tangent if self.row.varied else self._entry
+            assert tangent is not None
+            buffer[done - 1] = np.concatenate([outcome, tangent.ravel()])
+            self._throw(step + 1, buffer[done - 1])
         self.done = begun + done
         return buffer[:done]
+
+    def _since_entry(self, own: NDArray[Any]) -> NDArray[Any]:
+        """The derivatives of the run, from those of the stepper at work: the chain rule, row by row."""
+        D = own.reshape(len(own), -1, 2 * self._n)
+        whole = np.array([self._entry @ one[: 2 * self._n] for one in D])
+        whole[:, 2 * self._n :] += D[:, 2 * self._n :]
+        return whole.reshape(own.shape)
+
+    def _directions(self, step: int) -> Direction:
+        """The derivatives at the start of a step of the piece that is looked at."""
+        D = self._piece_of[len(self._states) - 1 + step - self.done, 2 * self._n :].reshape(-1, 2 * self._n)
+        return directions(D, step, self._motion.params.shape[1])
 
     def _look(self, states: NDArray[Any], done: int) -> tuple[int, NDArray[Any] | Ended] | None:
         """Look at the last `done` steps between these states; that which ended early or was thrown back, and how."""
@@ -517,21 +583,26 @@ class WatchedStates(Alone):
         return None if found is None else (int(step[rows[found[0]]]), found[1])
 
     def _throw(self, step: int, state: NDArray[Any]) -> None:
-        """Go on from another state before this step."""
+        """Go on from another state, with its derivatives, before this step."""
         self._before = self.counts()
-        n, start = self._n, self._start
-        self._inner = self._make(start.t + step * start.h, state[:n], state[n:], start.h)
+        n, start, varied = self._n, self._start, self.row.varied
+        self._inner = self._make(start.t, state[:n], state[n : 2 * n], start.h, number=step, varied=varied)
         self._states, self._origin = state[None], step
+        self._entry = state[2 * n :].reshape(varied, 2 * n)
 
     def at(self) -> NDArray[Any]:
-        state = None if self._ended is None else self._ended.state
-        return (self._states[-1] if state is None else state)[None]
+        if self._ended is None or self._ended.state is None:
+            return self._states[-1:]
+        tangent = self._entry if self._ended.tangent is None else self._ended.tangent
+        return np.concatenate([self._ended.state, tangent.ravel()])[None]
 
     def state(self) -> dict[str, NDArray[Any]]:
         inner = {f"inner_{name}": array for name, array in self._inner.state().items()}
         count = len(self._states)
         last = np.concatenate([self._states, np.repeat(self._states[:1], LAST_STATES - count, axis=0)])
         own = {"last_states": last[None], "integers": np.array([[self.done, self._origin, count]])}
+        if self.row.varied:
+            own["entry"] = np.asarray(self._entry, self._motion.dtype)[None].copy()
         return inner | own | self.watcher.state()
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -540,6 +611,8 @@ class WatchedStates(Alone):
             last = state["last_states"][0, :count].copy()
             self._throw(step, last[-1])
             self._states, self._before = last, {}
+            if self.row.varied:
+                self._entry = state["entry"][0].copy()
             self._inner.restore({name[6:]: array for name, array in state.items() if name.startswith("inner_")})
             self.watcher.restore(state)
 

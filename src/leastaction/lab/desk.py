@@ -9,20 +9,25 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leastaction import looks
-from leastaction.errors import StepFailed, measuring
+from leastaction.errors import ConstraintError, StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.lab.code import code
 from leastaction.lab.pull import pull
 from leastaction.lab.settings import Run, Settings, check_steps, number, settings, vector, whole
 from leastaction.lab.subjects import METHODS, Shelf
 from leastaction.path import Path
+from leastaction.projection import project
+from leastaction.samples import Samples
 from leastaction.sections import crossings, strobe, wrapped
 from leastaction.viewer.drawing import drawing
 from leastaction.viewer.pack import Pack
 from leastaction.viewer.scene import Wish, scene
 from leastaction.viewer.show import path_page
+
+FloatArray = NDArray[np.float64]
 
 LIVE_MEGABYTES = 0.8
 KEPT = 200_000  # states kept of a run
@@ -30,6 +35,7 @@ SECTION_STEPS = 40_000
 LONGEST = 20  # seconds of one run
 TRIED = 0.03  # seconds from which a longer run's time is told
 CERTAINLY_SHORT = 5e6  # steps, times the square of a step's unknowns
+PULLS, NEAR = 60, 0.1  # how often a linkage is pulled and put together again, how far at once, of its size
 
 
 class Desk:
@@ -64,7 +70,7 @@ class Desk:
 
     def _run(self, asked: Any, pack: Pack) -> Any:
         clock = time.perf_counter()
-        wanted = settings(self.shelf, asked)
+        wanted = consistent(settings(self.shelf, asked))
         if asked.get("drag") is not None:
             wanted = pulled(wanted, asked["drag"])
         paths, notes = run_all(wanted)
@@ -74,14 +80,16 @@ class Desk:
         made["title"] = wanted.subject.title
         return made | {
             "q0": wanted.q0.tolist(),
+            "v0": wanted.v0.tolist(),
             "h": [float(path.h) for path in paths],
+            "steps": [(len(path) - 1) * path.every for path in paths],
             "notes": notes,
             "seconds_spent": time.perf_counter() - clock,
         }
 
     def _section(self, asked: Any, pack: Pack) -> Any:
         """Points of a Poincaré section from a state on, and the state reached: asking again with it goes on."""
-        wanted = settings(self.shelf, asked)
+        wanted = consistent(settings(self.shelf, asked))
         seen, n = wanted.subject.look, wanted.subject.system.n
         run = wanted.runs[0]
         path, note = _integrated(wanted, run, step(wanted, run), SECTION_STEPS, *_from(asked.get("state"), wanted))
@@ -109,11 +117,11 @@ class Desk:
         }
 
     def _code(self, asked: Any, pack: Pack) -> Any:
-        wanted = settings(self.shelf, asked)
+        wanted = consistent(settings(self.shelf, asked))
         return {"code": code(wanted, [step(wanted, run) for run in wanted.runs])}
 
     def _html(self, asked: Any, pack: Pack) -> Any:
-        wanted = settings(self.shelf, asked)
+        wanted = consistent(settings(self.shelf, asked))
         paths, _ = run_all(wanted)
         text = path_page(paths[0], wanted.subject.draw, paths[1:], begin=wanted.after or None)
         return {"html": text, "name": f"{wanted.subject.key}.html"}
@@ -152,17 +160,33 @@ def _integrated(
     try:
         with measuring():  # the page tells, below
             path = integrate(
-                system, run.method, **start, h=h, t0=t0, t_end=t0 + length, every=every, params=wanted.params
-            )
+                system, run.method, **start, h=h, t0=t0, t_end=t0 + length, every=every, params=wanted.params,
+                pace=run.pace, **_driven(wanted, t0, length),
+            )  # fmt: skip
         note = _lost_energy(path)
     except StepFailed as failure:
-        path, note = failure.path, str(failure)
+        path, note = failure.path, _failed(failure)
     sound = np.isfinite(path.q).all(axis=1) & np.isfinite(path.p).all(axis=1)
     if not sound.all():
         first = max(1, int(np.argmin(sound)))
         path = replace(path, t=path.t[:first], q=path.q[:first], p=path.p[:first])
         note = note or f"the motion leaves all bounds at t = {float(path.t[first]):.4g}"
     return path, note
+
+
+def _driven(wanted: Settings, begin: float, length: float) -> dict[str, Any]:
+    """What drives the system from outside, held at the values of its sliders."""
+    times = [begin, begin + length]
+    held = {name: Samples(times, [value, value], "previous") for name, value in wanted.inputs.items()}
+    return {"inputs": held} if held else {}
+
+
+def _failed(failure: StepFailed) -> str:
+    """What there is to say of a run that has ended before its time."""
+    return (
+        f"the motion is shown up to t = {failure.time:.4g}: there no step of h = {failure.h:.3g} could be solved. Take "
+        "a smaller h, a method with more nodes, or steps by pace"
+    )
 
 
 def _lost_energy(path: Path) -> str:
@@ -179,19 +203,21 @@ def _lost_energy(path: Path) -> str:
 def _check_time(wanted: Settings, run: Run, h: float, count: float, start: dict[str, Any], t0: float) -> None:
     """Refuse a run that would keep the lab busy for too long, by the time that a few of its steps take."""
     system = wanted.subject.system
-    if count * (system.n * getattr(run.method, "s", 1)) ** 2 < CERTAINLY_SHORT:
+    if not run.paced and count * (system.n * getattr(run.method, "s", 1)) ** 2 < CERTAINLY_SHORT:
         return
     tried, spent = 16, 0.0
     while spent < TRIED and tried < count:
         tried *= 4
-        clock = time.perf_counter()
         try:
             with measuring():
-                integrate(system, run.method, **start, h=h, t0=t0, steps=tried, every=tried, params=wanted.params)
+                path = integrate(
+                    system, run.method, **start, h=h, t0=t0, steps=tried, every=tried, params=wanted.params,
+                    pace=run.pace, **_driven(wanted, t0, tried * h),
+                )  # fmt: skip
         except StepFailed:
             return
-        spent = time.perf_counter() - clock
-    seconds = spent / tried * count
+        spent = path.stats["run_time"]  # without the time of compiling
+    seconds = spent / abs(float(path.t[-1]) - t0) * count * h if spent else 0.0
     if seconds > LONGEST:
         raise ValueError(
             f"{run.name} would take some {seconds:.0f} s for this, the lab allows {LONGEST}: take a larger h"
@@ -210,7 +236,7 @@ def step(wanted: Settings, run: Run) -> float:
     subject = wanted.subject
     length = min(subject.period, wanted.after + wanted.span)
     count = 16  # steps in this length
-    start: dict[str, Any] = {"q0": wanted.q0, "v0": wanted.v0, "params": wanted.params}
+    start: dict[str, Any] = {"q0": wanted.q0, "v0": wanted.v0, "params": wanted.params} | _driven(wanted, 0.0, length)
     for _ in range(12):
         try:
             with measuring():
@@ -232,8 +258,20 @@ def step(wanted: Settings, run: Run) -> float:
     return length / count
 
 
+def consistent(wanted: Settings) -> Settings:
+    """The settings with a start on the constraints: the nearest one to what the sliders say."""
+    system = wanted.subject.system
+    if not system.m:
+        return wanted
+    q0, v0 = project(system, wanted.q0, wanted.v0, params=wanted.params)
+    return replace(wanted, q0=q0, v0=v0)
+
+
 def pulled(wanted: Settings, drag: Any) -> Settings:
-    """The settings with another q₀: the one in which a point of the drawing is nearest to where it is pulled."""
+    """The settings with another q₀: the one in which a point of the drawing is nearest to where it is pulled.
+
+    With constraints the point is pulled as if it were free, and all of it put back on them, until it moves no more.
+    """
     if not isinstance(drag, Mapping):
         raise ValueError("a drag is a point and where it goes")
     subject = wanted.subject
@@ -242,5 +280,21 @@ def pulled(wanted: Settings, drag: Any) -> Settings:
     points = made.points(np.zeros(1), wanted.q0[None], p0[None])[0]
     point = whole(drag.get("point"), "the point", len(points))
     target = vector(drag.get("to"), "the place", points.shape[1])
-    q0 = pull(lambda q: made.points(np.zeros(1), q[None], p0[None])[0, point], wanted.q0, target)
-    return replace(wanted, q0=q0)
+
+    def place(q: FloatArray) -> FloatArray:
+        return np.asarray(made.points(np.zeros(1), q[None], p0[None])[0, point])
+
+    if not subject.system.m:
+        return replace(wanted, q0=pull(place, wanted.q0, target))
+    size = float(np.ptp(points, axis=0).max()) or 1.0
+    for _ in range(PULLS):
+        away = target - place(wanted.q0)
+        part = min(1.0, NEAR * size / (float(np.abs(away).max()) or 1.0))
+        try:
+            moved = consistent(replace(wanted, q0=pull(place, wanted.q0, place(wanted.q0) + part * away)))
+        except ConstraintError:  # pulled to where no link holds: as far as it went
+            break
+        step, wanted = float(np.abs(moved.q0 - wanted.q0).max()), moved
+        if step < 1e-3 * size:
+            break
+    return wanted

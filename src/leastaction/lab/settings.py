@@ -22,20 +22,27 @@ LONGEST_NAME = 40
 
 @dataclass(frozen=True)
 class Run:
-    """A method with its step, or with the tolerance from which the step follows."""
+    """A method with its step, or with the tolerance from which the step follows; `paced`: steps follow the motion."""
 
     name: str
     method: Method
     h: float | None
     tol: float | None
+    paced: bool = False
+
+    @property
+    def pace(self) -> str | None:
+        """As `la.integrate` takes it."""
+        return "auto" if self.paced else None
 
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """A start, parameters, and the runs wanted of it: shown for `span`, after a time `after` that is not."""
+    """A start, parameters, inputs held at a value, and the runs wanted: shown for `span`, after a time `after`."""
 
     subject: Subject
     params: Mapping[str, float]
+    inputs: Mapping[str, FloatArray]
     q0: FloatArray
     v0: FloatArray
     runs: tuple[Run, ...]
@@ -51,9 +58,12 @@ def settings(shelf: Shelf, asked: Any) -> Settings:
     given = asked.get("params", {})
     if not isinstance(given, Mapping):
         raise ValueError("params must be an object of numbers")
-    if unknown := [name for name in given if name not in subject.numbers]:
+    if unknown := [name for name in given if name not in subject.numbers and name not in subject.held]:
         raise ValueError(f"{subject.title} has no parameter {str(unknown[0])[:LONGEST_NAME]!r}")
-    params = subject.numbers | {name: number(value, str(name)) for name, value in given.items()}
+    told = {name: number(value, str(name)) for name, value in given.items()}
+    inputs = {name: np.zeros(shape) for name, shape in subject.system.inputs.items()}
+    for control, (name, place) in subject.held.items():
+        inputs[name].flat[place] = told.get(control, 0.0)
     runs = asked.get("runs")
     if not isinstance(runs, Sequence) or isinstance(runs, str) or not 1 <= len(runs) <= MOST_RUNS:
         raise ValueError(f"expected one or {MOST_RUNS} runs")
@@ -63,7 +73,8 @@ def settings(shelf: Shelf, asked: Any) -> Settings:
         raise ValueError("the time shown must be positive, and the time before it not negative")
     return Settings(
         subject=subject,
-        params=params,
+        params={name: told.get(name, value) for name, value in subject.numbers.items()},
+        inputs=inputs,
         q0=vector(asked.get("q0"), "q₀", subject.system.n),
         v0=vector(asked.get("v0"), "the initial velocity", subject.system.n),
         runs=tuple(_run(one, after + span) for one in runs),
@@ -82,16 +93,21 @@ def _run(asked: Any, length: float) -> Run:
     s = getattr(chosen, "s", 1)
     if s > 32 or getattr(getattr(chosen, "rule", None), "r", 1) > 40:
         raise ValueError(f"{name} is too large for the lab: s up to 32, r up to 40")
+    paced = asked.get("paced", False)
+    if not isinstance(paced, bool):
+        raise ValueError("a run is paced or not: true or false")
     if asked.get("tol") is not None:
         tol = number(asked["tol"], "the tolerance")
         if not 1e-13 <= tol <= 1:
             raise ValueError(f"the tolerance must be between 1e-13 and 1; got {tol:g}")
+        if paced:
+            raise ValueError("steps by pace take h, not a tolerance")
         return Run(name, chosen, None, tol)
     h = number(asked.get("h"), "the step h")
     if h <= 0:
         raise ValueError(f"the step h must be positive; got {h:g}")
     check_steps(length, h)
-    return Run(name, chosen, h, None)
+    return Run(name, chosen, h, None, paced)
 
 
 def check_steps(length: float, h: float) -> None:

@@ -11,13 +11,23 @@ import numpy as np
 
 from leastaction import problems
 from leastaction.lagrangian import Lagrangian
-from leastaction.looks import Look, look
+from leastaction.looks import Look, look, subscript
 
 OWN = "own"  # the key of the user's system
 METHODS = (
     *("simpson", "midpoint", "stormer-verlet", "P2N2Q4Gau", "P3N3Q6Gau", "P3N4Q6Lob"),
     *("P4N4Q8Gau", "P8N8Q16Gau", "rk4"),
 )
+
+
+# Bodies that nearly meet: with equal steps their motion is lost at once. Of each, h of its pace, and periods shown.
+PACED = {
+    "arenstorf": (0.002, 2),
+    "butterfly": (0.05, 2),
+    "moth": (0.05, 2),
+    "pythagorean": (0.05, 70),
+    "yin-yang": (0.05, 2),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,22 +58,37 @@ class Subject:
         """The parameters that are single numbers, which have sliders."""
         return {name: value for name, value in self.system.params.items() if isinstance(value, float)}
 
+    @cached_property
+    def held(self) -> dict[str, tuple[str, int]]:
+        """Sliders of what drives the system from outside, each an entry of an input: its name and place."""
+        found: dict[str, tuple[str, int]] = {}
+        for name, shape in self.system.inputs.items():
+            size = math.prod(shape)
+            found |= {name if size == 1 else f"{name}{subscript(j)}": (name, j) for j in range(size)}
+        return found
+
     def describe(self) -> dict[str, Any]:
         """All that the page's controls need."""
         n, seen = self.system.n, self.look
+        h, periods = PACED.get(self.key, (float(f"{self.period / 100:.3g}"), 20))
         return {
             "key": self.key,
             "title": self.title,
             "about": self.about,
-            "params": [_control(name, name, value, *_around(value)) for name, value in self.numbers.items()],
+            "params": [_control(name, name, value, *_around(value)) for name, value in self.numbers.items()]
+            + [_control(name, f"{name}, held", 0.0, -5.0, 5.0) for name in self.held],
             "q0": [
                 _control(str(j), seen.name(j), float(x), *((-math.pi, math.pi) if j in seen.angles else _both(x)))
                 for j, x in enumerate(self.q0)
             ],
             "v0": [_control(str(j), f"d{seen.name(j)}/dt", float(x), *_both(x, 2.0)) for j, x in enumerate(self.v0)],
             "period": self.period,
-            "h": float(f"{self.period / 100:.3g}"),
-            "span": float(f"{20 * self.period:.6g}"),
+            "method": "P4N4Q8Gau" if self.key in PACED else "simpson",
+            "h": h,
+            "paced": self.key in PACED,
+            "paces": not (self.system.inputs or self.system.m),
+            "constrained": bool(self.system.m),
+            "span": float(f"{periods * self.period:.6g}"),
             "unit": seen.unit("t"),
             "coordinates": [seen.name(j) for j in range(n)],
             "section": "strobe" if n == 1 and seen.period else "plane" if n >= 2 else "",

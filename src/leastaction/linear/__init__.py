@@ -1,7 +1,7 @@
 """Quadratic Lagrangians ½ vᵀMv − ½ qᵀKq, dense and sparse: the same method tables, no tracing.
 
 Quadratic, Rayleigh             the system, proportional damping
-Samples, Load                   loads from samples, n numbers at each time, or vectors times records (Load.base)
+Load                            loads that are vectors times records (Load.base); n numbers at each time: la.Samples
 newmark, simpson_first, simpson_second, members    the schemes as matrices X, Y, A, B, Φ, ξ, ζ
 stable_intervals                where a method is stable, exactly
 free, eliminate                 degrees of freedom that stay when some are fixed
@@ -10,7 +10,7 @@ reactions                       the forces of held degrees of freedom in a run
 Spectrum, response_spectrum     the largest answers of damped oscillators to a ground's acceleration
 """
 
-from leastaction.linear.forcing import Load, Rayleigh, Samples
+from leastaction.linear.forcing import Load, Rayleigh
 from leastaction.linear.matrices import eliminate, free
 from leastaction.linear.propagator import Propagator
 from leastaction.linear.response import Spectrum, reactions, response_spectrum
@@ -31,7 +31,6 @@ __all__ = [
     "Propagator",
     "Quadratic",
     "Rayleigh",
-    "Samples",
     "Scheme",
     "SimpsonWithMiddle",
     "Spectrum",

@@ -8,22 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.forcing import Constant, Load, Rayleigh, Samples
+from leastaction.linear.forcing import Constant, Load, Rayleigh
 from leastaction.linear.matrices import is_sparse
 from leastaction.linear.system import Quadratic
 from leastaction.numbers.notation import to_text
 from leastaction.reading import entry, floats, integer, numbers
+from leastaction.samples import RULES, Samples
 
 Arrays = dict[str, NDArray[Any]]
-
-MOST_DEGREE = 99  # of a spline through the samples of a load
 
 
 def to_arrays(system: Quadratic) -> Arrays:
     """M, K and C, a sparse matrix as its three CSR arrays; and the load, unless it is a function of the user's."""
     arrays: Arrays = {}
     if isinstance(system.f, Samples):
-        arrays |= {"f.times": system.f.times, "f.values": system.f.values, "f.degree": np.array(system.f.degree)}
+        arrays |= {
+            "f.times": system.f.times,
+            "f.values": system.f.values,
+            "f.rule": np.array(RULES.index(system.f.rule)),
+        }
         if isinstance(system.f, Load):
             arrays["f.vector"] = system.f.vector
     elif isinstance(system.f, Constant):
@@ -59,12 +62,12 @@ def from_arrays(arrays: Mapping[str, Any]) -> Quadratic:
     load: Any = _numbers(arrays, "f") if "f" in arrays else None
     if "f.times" in arrays:
         times = floats(arrays, "f.times", (None,))
-        degree = integer(floats(arrays, "f.degree", (), np.int64).item(), "f.degree", 1, MOST_DEGREE)
+        rule = RULES[integer(floats(arrays, "f.rule", (), np.int64).item(), "f.rule", 0, len(RULES) - 1)]
         values = floats(arrays, "f.values", (len(times), None))
         if "f.vector" in arrays:
-            load = Load(floats(arrays, "f.vector", (None, values.shape[1])), times, values, degree)
+            load = Load(floats(arrays, "f.vector", (None, values.shape[1])), times, values, rule)
         else:
-            load = Samples(times, values, degree)
+            load = Samples(times, values, rule)
     return Quadratic(**matrices, f=load)
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.forcing import Load, Rayleigh, Samples
+from leastaction.linear.forcing import Load, Rayleigh
 from leastaction.linear.matrices import free, is_sparse
 from leastaction.linear.system import Quadratic
+from leastaction.samples import Samples
 
 FloatArray = NDArray[np.float64]
 
@@ -105,10 +106,10 @@ def _load(file: str, load_vector: str | None, ground: str | None, M: Any, n: int
     if table.shape[1] != columns + 1 or len(table) < 2:
         what = "forces" if vectors is None else "numbers"
         raise ValueError(f"{file} must have at least two rows of t and {columns} {what}; got shape {table.shape}")
-    times, values, degree = table[:, 0], table[:, 1:], min(3, len(table) - 1)
+    times, values = table[:, 0], table[:, 1:]
     if vectors is None:
-        return Samples(times, values, degree)
-    return Load(vectors, times, values, degree) if ground is None else Load.base(M, vectors, times, values, degree)
+        return Samples(times, values)
+    return Load(vectors, times, values) if ground is None else Load.base(M, vectors, times, values)
 
 
 def _existing(file: str | Path) -> Path:

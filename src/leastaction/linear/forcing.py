@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.linear.matrices import symmetric
 from leastaction.numbers.rounding import FLOAT64
+from leastaction.samples import Samples
 
 FloatArray = NDArray[np.float64]
 Force = Callable[[float], ArrayLike]
@@ -18,10 +19,23 @@ Force = Callable[[float], ArrayLike]
 
 @dataclass(frozen=True)
 class Rayleigh:
-    """Proportional damping C = α M + β K: every method then still needs only combinations of M and K.
+    """Proportional damping C = α M + β K.
 
-    >>> Rayleigh.from_ratios((1.0, 0.5), (3.0, 0.5))
-    Rayleigh(alpha=0.75, beta=0.25)
+    Parameters
+    ----------
+    alpha, beta : float, default 0
+        Not negative; α in 1/time, β in time.
+
+    Methods
+    -------
+    from_ratios(first, second)
+        α and β from two damping ratios.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.Quadratic([1.0], [4.0], C=la.linear.Rayleigh(alpha=0.1))
+    Quadratic(dense, n=1, with damping)
     """
 
     alpha: float = 0.0
@@ -34,7 +48,23 @@ class Rayleigh:
 
     @classmethod
     def from_ratios(cls, first: tuple[float, float], second: tuple[float, float]) -> Rayleigh:
-        """The α and β that give the damping ratio ζ = (α/ω + β ω)/2 at two (ω, ζ)."""
+        """The α and β that give the damping ratio ζ = (α/ω + β ω)/2 at two frequencies.
+
+        Parameters
+        ----------
+        first, second : tuple (ω, ζ)
+            Two frequencies in radians per unit of time, each with its ratio to critical damping.
+
+        Returns
+        -------
+        Rayleigh
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> la.linear.Rayleigh.from_ratios((1.0, 0.5), (3.0, 0.5))
+        Rayleigh(alpha=0.75, beta=0.25)
+        """
         (w1, z1), (w2, z2) = first, second
         if not (w1 > 0 and w2 > 0 and w1 != w2):
             raise ValueError(f"two different positive frequencies are needed; got {w1!r} and {w2!r}")
@@ -42,48 +72,41 @@ class Rayleigh:
         return cls(alpha=float(2 * z1 * w1 - beta * w1**2), beta=float(beta))
 
 
-class Samples:
-    """A load known at some times, f(t_j) = values[j], joined by a spline (`degree` 1: straight lines, 3: cubic).
-
-    A spline of degree k has k − 1 continuous derivatives: a method of order above k + 1 sees its kinks, unless the
-    samples fall on the steps.
-    """
-
-    def __init__(self, times: ArrayLike, values: ArrayLike, degree: int = 3) -> None:
-        from scipy.interpolate import make_interp_spline
-
-        t, f = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
-        if t.ndim != 1 or len(t) < 2 or not (np.diff(t) > 0).all():
-            raise ValueError("sample times must be at least two, in one dimension, and ascending")
-        if f.ndim != 2 or len(f) != len(t):
-            raise ValueError(f"samples of the load must have shape ({len(t)}, n), a row for each time; got {f.shape}")
-        if not np.isfinite(f).all():
-            raise ValueError("samples of the load must be finite; some are NaN or infinite")
-        if not 0 < degree < len(t):
-            raise ValueError(f"the spline's degree must be at least 1 and below the {len(t)} samples; got {degree}")
-        self.times, self.values, self.degree = t, f, int(degree)
-        self.start, self.end = float(t[0]), float(t[-1])
-        self._spline = make_interp_spline(t, f, k=degree)
-
-    def __call__(self, t: float) -> FloatArray:
-        slack = 1e-9 * (self.end - self.start)
-        if not self.start - slack <= t <= self.end + slack:
-            raise ValueError(f"the load is known from t = {self.start:g} to {self.end:g}; the run asks for t = {t:g}")
-        return np.asarray(self._spline(min(max(t, self.start), self.end)))
-
-
 class Load(Samples):
-    """A load that is a vector times a record, f(t) = vector · g(t), g(t_j) = samples[j], joined by a spline.
+    """A load that is a vector times a record, f(t) = vector · g(t), with g joined by the rule of `la.Samples`.
 
-    One vector of n numbers and one record of m samples, or k of them: vectors (n, k) and samples (m, k). Nothing of
-    size n × m is kept.
+    Nothing of size n × m is kept.
 
-    >>> load = Load([0.0, 2.0, 1.0], times=[0, 1, 2], samples=[0, 3, 0], degree=1)
+    Parameters
+    ----------
+    vector : array_like, shape (n,) or (n, k)
+        One vector, or k of them.
+    times : array_like, shape (m,)
+        Ascending.
+    samples : array_like, shape (m,) or (m, k)
+        One record, or k of them.
+    rule : {"previous", "linear", "cubic"}, default "cubic"
+        How the samples are joined, as for `la.Samples`.
+
+    Methods
+    -------
+    base(M, direction, times, acceleration)
+        The load of a ground that moves.
+
+    Raises
+    ------
+    ValueError
+        Shapes do not fit, or numbers are not finite.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> load = la.linear.Load([0.0, 2.0, 1.0], times=[0, 1, 2], samples=[0, 3, 0], rule="linear")
     >>> load(0.5)
     array([0. , 3. , 1.5])
     """
 
-    def __init__(self, vector: ArrayLike, times: ArrayLike, samples: ArrayLike, degree: int = 3) -> None:
+    def __init__(self, vector: ArrayLike, times: ArrayLike, samples: ArrayLike, rule: str = "cubic") -> None:
         v, g = (np.asarray(x, dtype=float) for x in (vector, samples))
         if v.ndim not in (1, 2) or not v.size or not np.isfinite(v).all():
             raise ValueError(
@@ -98,29 +121,49 @@ class Load(Samples):
                 f"{self.vector.shape[1]} vectors need samples of shape ({len(np.atleast_1d(times))}, "
                 f"{self.vector.shape[1]}), a column for each; got {np.shape(samples)}"
             )
-        super().__init__(times, g, degree)
+        super().__init__(times, g, rule)
 
     @classmethod
-    def base(cls, M: Any, direction: ArrayLike, times: ArrayLike, acceleration: ArrayLike, degree: int = 3) -> Load:
-        """The load −M r a(t) of a ground that moves with acceleration a(t), where q is counted from the ground.
+    def base(cls, M: Any, direction: ArrayLike, times: ArrayLike, acceleration: ArrayLike, rule: str = "cubic") -> Load:
+        """The load −M r a(t) of a ground that moves with the acceleration a(t), where q is counted from the ground.
 
-        M            the mass of all degrees of freedom, as Quadratic takes it
-        direction    r: the displacements of all degrees of freedom, held ones included, when the ground moves by one;
-                     (n, k) for k directions with a column of `acceleration` for each
+        M (q̈ + r a) + C q̇ + K q = 0: springs and dampers do not feel a motion that all share (of damping αM that is
+        the convention). Degrees of freedom held to the ground are taken out afterwards, by `la.Quadratic.without`.
 
-        M (q̈ + r a) + C q̇ + K q = 0, since springs and dampers do not feel what moves all alike (of damping αM that is
-        the convention). Degrees of freedom held to the ground are taken out afterwards, by `Quadratic.without`.
+        Parameters
+        ----------
+        M : array_like or sparse array
+            The mass of all degrees of freedom, as `la.Quadratic` takes it.
+        direction : array_like, shape (n,) or (n, k)
+            r: how far each degree of freedom, held ones included, moves when the ground moves by one. With k
+            directions `acceleration` has k columns.
+        times : array_like, shape (m,)
+            Ascending.
+        acceleration : array_like, shape (m,) or (m, k)
+            The record.
+        rule : {"previous", "linear", "cubic"}, default "cubic"
+            How the record is joined, as for `la.Samples`.
+
+        Returns
+        -------
+        Load
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> la.linear.Load.base([2.0, 1.0], [1.0, 1.0], [0, 1], [0.0, 9.0], rule="linear")(1.0)
+        array([-18.,  -9.])
         """
         mass, r = symmetric(M, "M"), np.asarray(direction, dtype=float)
         n = mass.shape[0]
         if r.ndim not in (1, 2) or len(r) != n:
             raise ValueError(f"the direction must have {n} rows, one for each degree of freedom; got shape {r.shape}")
         inertia = mass[:, None] * r.reshape(n, -1) if mass.ndim == 1 else mass @ r.reshape(n, -1)
-        return cls(-inertia, times, acceleration, degree)
+        return cls(-inertia, times, acceleration, rule)
 
     def on(self, keep: NDArray[np.intp]) -> Load:
         """The same load on some of the degrees of freedom."""
-        return Load(self.vector[keep], self.times, self.values, self.degree)
+        return Load(self.vector[keep], self.times, self.values, self.rule)
 
     def __call__(self, t: float) -> FloatArray:
         return np.asarray(self.vector @ super().__call__(t))
@@ -143,7 +186,7 @@ def reduced(f: Any, keep: NDArray[np.intp]) -> Any:
     if isinstance(f, Load):
         return f.on(keep)
     if isinstance(f, Samples):
-        return Samples(f.times, f.values[:, keep], f.degree)
+        return Samples(f.times, f.values[:, keep], f.rule)
     if callable(f):
         return lambda t: np.asarray(f(t))[keep]
     if _is_pair(f):
@@ -159,6 +202,9 @@ def as_load(f: Any, n: int) -> Force | None:
         load = Samples(*f)
     else:
         load = Constant(FLOAT64.array(f))
+    if type(load) is Samples and load.values.ndim != 2:
+        m = len(load.times)
+        raise ValueError(f"samples of the load must have shape ({m}, n), a row for each time; got {load.values.shape}")
     if load is not None:
         start = load.start if isinstance(load, Samples) else 0.0
         checked(load(start), n, start)

@@ -67,6 +67,10 @@ class LinearStepper(Alone):
             self.failed = Failure(NOT_FINITE, float("nan"), 0, 0.0)
         return done
 
+    def count_from(self, step: int) -> None:
+        super().count_from(step)
+        self._carried = step
+
     def _carry(self, k: int) -> None:
         """The derivative after k steps: a power of the matrix of one."""
         self.D = self.D @ self.propagator.power(k - self._carried).T

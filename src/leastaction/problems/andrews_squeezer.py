@@ -110,4 +110,5 @@ def andrews_squeezer(mom: Any = "33e-3") -> Problem:
         invariants={},
         period=symbolic("3/100", "period"),
         period_of="the time of the reference",
+        moving_reference=("3/100", PLACES_AT_THE_END, SPEEDS_AT_THE_END) if mom == symbolic("33e-3", "mom") else None,
     )

@@ -150,6 +150,15 @@ def squeezer(
     return points, links
 
 
+def cart(q: Any, l: Any) -> Any:
+    """The cart on its rail, and the pole."""
+    w, d = 0.4 * l, 0.15 * l
+    box = [(q[0] - w, -d), (q[0] + w, -d), (q[0] + w, d), (q[0] - w, d)]
+    pole = [(q[0], 0), (q[0] + 2 * l * np.sin(q[1]), 2 * l * np.cos(q[1]))]
+    links: list[Any] = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (6, 7, "thread")]
+    return [*box, *pole, (-4 * l, -d), (4 * l, -d)], links
+
+
 def nutation(q: Any) -> Any:
     return [(0, 0), (np.sin(q[0]), np.cos(q[0]))]
 
@@ -186,6 +195,9 @@ LOOKS: dict[str, Look] = {
         momenta=tuple(f"p_{name}" for name in "βΘγΦδΩε"),
         angles=tuple(range(7)),
         units=_SI_ANGLES,
+    ),
+    "cart-pole": Look(
+        draw=cart, trails=(5,), names=("x", "θ"), momenta=("p", "p_θ"), angles=(1,), units={"t": "s", "energy": "J"}
     ),
     "chain": Look(draw=chain, trails=(5,), units=_SI, **_points(5)),
     "falling-chain": Look(draw=chain, trails=(9,), units=_SI, **_points(9)),

@@ -4,7 +4,8 @@
                            At more digits each number is text (`store.texts`)
     run.zarr/start_…       where the trajectories begin
     run.zarr/status, …     what there is to say of each trajectory, and t: written when a run ends, for other readers
-    run.zarr/checkpoint/   `state`: how many steps are planned; `chunk-…`: where a chunk of trajectories stands, how
+    run.zarr/checkpoint/   `inputs`: what drives the trajectories, if anything does;
+                           `state`: how many steps are planned; `chunk-…`: where a chunk of trajectories stands, how
                            many of its rows the arrays have, and those that they do not have yet; `told`: for how many
                            steps the arrays for other readers were written last; `system`: the arrays of a system that
                            has no Program; `lock`
@@ -32,6 +33,9 @@ from leastaction import events as happening
 from leastaction.advice import Advice
 from leastaction.backends.rows import Row
 from leastaction.backends.status import Failure
+from leastaction.inputs import Inputs, check_span
+from leastaction.inputs import from_record as inputs_from_record
+from leastaction.lagrangian import Lagrangian
 from leastaction.methods import method
 from leastaction.numbers.notation import to_text
 from leastaction.numbers.precision import libraries
@@ -40,6 +44,7 @@ from leastaction.program import Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, real, text
 from leastaction.run.batches import check_state, lanes, state_size
 from leastaction.run.drive import Part
+from leastaction.run.given import points_of
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Block, Standing, Status
 from leastaction.run.starts import Starts
@@ -51,6 +56,7 @@ from leastaction.systems import System, from_record
 from leastaction.version import __version__
 
 PATH, ENSEMBLE = "path", "ensemble"
+INPUTS = "inputs"  # the file of what drives the trajectories
 CHECKPOINT_SECONDS = 2.0  # at most so much of a run is lost when it is killed
 STANDING_BYTES = 2**22  # of a chunk of trajectories, in its checkpoints
 BLOCK_BYTES = 2**19  # of a block of rows; its compression and its file cost less than one percent of making it
@@ -97,12 +103,14 @@ class Disk:
         header = _header(plan, len(starts), length)
         begins = {
             name: texts.written(values, plan.reals)
-            for name, values in ((field.name, getattr(starts, field.name)) for field in fields(starts))
+            for name, values in starts.arrays().items()
             if values.ndim == 1 or values.shape[1]
         }
         with Archive.creating(path, header, _layouts(plan, starts, length, int(header["rows"]), begins)) as archive:
             if arrays:
                 archive.keep(arrays)
+            if starts.inputs is not None:
+                archive.commit(_inputs_file(starts.inputs), INPUTS)
             for name, values in begins.items():
                 archive.put(f"start_{name}", (0,), values)
             archive.commit(_facts(steps=plan.steps))
@@ -130,7 +138,30 @@ class Disk:
         v = found.get("v", self.plan.reals.array(np.zeros((self.size, 0))))
         if any(found[name].shape != (self.size, n) for name in ("q", "p")) or v.shape[1] not in (0, n):
             raise ValueError(f"start_q, start_p and start_v must have {n} numbers for each of {self.size} trajectories")
-        return Starts(found["q"], found["p"], v, self.params, status)
+        return Starts(found["q"], found["p"], v, self.params, status, self.inputs)
+
+    @cached_property
+    def inputs(self) -> Inputs | None:
+        """What drives the trajectories."""
+        plan, system = self.plan, self.plan.system
+        if not isinstance(system, Lagrangian) or not system.inputs:
+            return None
+        file = self.archive.checkpoint(INPUTS)
+        record, points = entry(file.facts, "inputs"), points_of(plan.method, plan.reals)
+        c = points[0] if isinstance(points[1], str) else points[1]
+        found = inputs_from_record(record, file.state, system.inputs, plan.t0, plan.h, c, plan.reals, plan.many)
+        assert found is not None
+        if found.batch not in (1, self.size):
+            raise ValueError(f"it has inputs of {found.batch} trajectories, and {self.size} trajectories")
+        check_span(found, self.planned(), points[0])
+        return found
+
+    def replace_inputs(self, inputs: Inputs) -> None:
+        """Keep other inputs, which last longer."""
+        self.archive.commit(_inputs_file(inputs), INPUTS)
+        self.__dict__["inputs"] = inputs
+        if self._starts is not None:
+            self._starts = replace(self._starts, inputs=inputs)
 
     @cached_property
     def params(self) -> NDArray[Any]:
@@ -264,8 +295,9 @@ class Disk:
     def tell(self, standing: Standing, t: NDArray[Any]) -> None:
         """For readers of Zarr alone: the times t, and what there is to say of each trajectory."""
         plan, archive = self.plan, self.archive
-        last = plan.steps if plan.many else int(standing.steps[0])
-        kept = plan.kept if plan.many else standing.rows(plan)
+        alike = plan.many and not plan.open  # all have the same times
+        last = plan.steps if alike else int(standing.steps.max())
+        kept = plan.kept if alike else standing.most_rows(plan)
         try:
             told = integer(entry(archive.checkpoint("told").facts, "steps"), "steps", 0, last)
         except (StoreError, ValueError):  # not there yet, or damaged: all times once more
@@ -480,6 +512,10 @@ def _kept_layout(plan: Plan) -> tuple[Any, tuple[int, ...]]:
 
 def _table_length(values: NDArray[Any], size: int) -> int:
     return max(1, min(size, TABLE_BYTES // (values.itemsize * int(np.prod(values.shape[1:])))))
+
+
+def _inputs_file(inputs: Inputs) -> Checkpoint:
+    return Checkpoint({"inputs": inputs.record()}, np.zeros((0, 0)), inputs.arrays())
 
 
 def _facts(**facts: Any) -> Checkpoint:

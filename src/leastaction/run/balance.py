@@ -63,7 +63,7 @@ class Loss(NamedTuple):
 
 def columns(plan: Plan) -> int:
     """Of the array that a Standing keeps: none where the energy may change."""
-    system, events = plan.system, plan.events
+    system, events = _system(plan), plan.events
     if system.linear or system.depends_on_time or system.forced:
         return 0
     if isinstance(plan.method, Galerkin) and plan.method.branch == "any":
@@ -95,11 +95,8 @@ class Looks:
             return
         plan, states = self._plan, stepper.at()[:, : 2 * self._plan.row.n]
         with plan.reals.working():
-            t = (
-                states[:, -1]
-                if isinstance(plan.system, Paced)
-                else plan.t0 + plan.reals.array(stepper.steps()) * plan.h
-            )
+            system, steps = plan.system, plan.reals.array(stepper.steps())
+            t = states[:, system.time_place] if isinstance(system, Paced) else plan.t0 + steps * plan.h
             self._found.append((t.astype(float), _of_the_motion(plan, states)))
 
     def judge(self, starts: Starts, standing: Standing) -> None:
@@ -111,7 +108,8 @@ class Looks:
             found = self._found
             if np.isnan(balance[:, 0]).all():  # the first stretch
                 begin = np.concatenate([starts.q, starts.p], axis=1)
-                t0 = begin[:, -1].astype(float) if isinstance(plan.system, Paced) else float(plan.t0)
+                system = plan.system
+                t0 = begin[:, system.time_place].astype(float) if isinstance(system, Paced) else float(plan.t0)
                 first, *measured = _measured(
                     plan, starts, _of_the_motion(plan, begin), *(states for _, states in found)
                 )  # fmt: skip

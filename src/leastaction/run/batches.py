@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import steppers
 from leastaction.backends.fused.rk4 import rk4_program
+from leastaction.backends.rows import Row
 from leastaction.backends.status import (
     BRANCH_ENDS,
     GOING_WELL,
@@ -36,6 +38,7 @@ from leastaction.run.watched import WatchedEnergy
 from leastaction.sums import Sum
 
 ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING, HELD)  # of a trajectory
+_ready = threading.local()  # the stepper with which a single run was prepared
 
 
 def lanes(plan: Plan) -> int:
@@ -99,18 +102,22 @@ def prepare(plan: Plan, starts: Starts) -> dict[str, Any]:
     if how is not None and plan.events is None:
         how.prepare()
     else:
-        at_work(plan, starts.part(0, 1), Standing.begin(plan, starts.part(0, 1)))
+        stepper = at_work(plan, starts.part(0, 1), Standing.begin(plan, starts.part(0, 1)))
+        _ready.found = None if plan.many else (plan, stepper)
     return {"stability_time": stability} if plan.system.linear else {}
 
 
 def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
-    """Trajectories at work, from where they stand: all those in lanes, or one."""
+    """Trajectories at work, from where they stand: all those in lanes, or one. That of a single run is ready."""
+    ready, _ready.found = getattr(_ready, "found", None), None
+    if ready is not None and ready[0] is plan and not standing.steps.any():
+        return cast(Stepper, ready[1])
     width = lanes(plan)
     if width == 1:
         return _one(plan, starts, standing)
     system, method = plan.system, plan.method
     assert isinstance(system, Lagrangian)
-    start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params)
+    start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params, starts.inputs)
     if isinstance(method, RungeKutta4):
         found: Stepper = RK4Lanes(system, method, start, plan.row, width, starts.status)
     elif isinstance(method, Composition):
@@ -130,7 +137,7 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
 
 def _one(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
     (values,) = starts.params
-    start = Start(plan.t0, starts.q[0], starts.p[0], starts.v[0], plan.h, values)
+    start = Start(plan.t0, starts.q[0], starts.p[0], starts.v[0], plan.h, values, starts.inputs)
     at = steppers.mechanics(plan.system, values, plan.reals)
     if plan.events is not None:
         found: Stepper = _eventful(plan, plan.events, start, at)
@@ -147,9 +154,14 @@ def _eventful(plan: Plan, events: Watch, start: Start, at: Any) -> Stepper:
     if isinstance(system, Lagrangian) and isinstance(method, Galerkin) and not isinstance(reals, Digits):
         return WatchedGalerkin(system, method, start, plan.row, events)
 
-    def make(t: Any, q: NDArray[Any], p: NDArray[Any], h: Any) -> Stepper:
-        v = at.velocity(q, p, t, start.params)
-        return steppers.stepper(system, method, Start(t, q, p, v, h, start.params), at=at)
+    def make(t: Any, q: NDArray[Any], p: NDArray[Any], h: Any, *, number: int = 0, varied: int = 0) -> Stepper:
+        at_start = q is start.q and p is start.p  # whose velocity may have been given
+        v = start.v if at_start else at.velocity(q, p, t + number * h, start.params)
+        row = Row.whole(system.n, varied)
+        made: Any = steppers.stepper(system, method, Start(t, q, p, v, h, start.params, start.inputs), row, at)
+        if number:
+            made.count_from(number)
+        return cast("Stepper", made)
 
     return WatchedStates(make, at, reals, start, plan.row, events)
 

@@ -99,8 +99,9 @@ def cut(client: Any, plan: Plan, size: int) -> list[Part]:
     if threads == 0:
         raise RuntimeError("the cluster has no workers yet; wait for them with client.wait_for_workers(1)")
     L = lanes(plan)
-    row = 8 * plan.kept * plan.row.width
-    length = min(-(-size // (threads * CHUNKS_PER_THREAD)), int(LONGEST_CHUNK // plan.steps), RESULT_BYTES // row)
+    length = -(-size // (threads * CHUNKS_PER_THREAD))
+    if not plan.open:
+        length = min(length, int(LONGEST_CHUNK // plan.steps), RESULT_BYTES // (8 * plan.kept * plan.row.width))
     length = max(L, length // L * L)
     return [(begin, min(begin + length, size)) for begin in range(0, size, length)]
 

@@ -18,14 +18,15 @@ FIRST_ROWS = 256  # of a run whose number of steps is not known
 class Memory:
     """All states of all trajectories, (B, K, width), and where they stand.
 
-    A run of which nobody knows how many steps it has gets room as it needs it.
+    A run of which nobody knows how many steps it has gets room as it needs it, each chunk of trajectories for itself.
     """
 
     def __init__(self, plan: Plan, starts: Starts) -> None:
         self.plan, self.starts = plan, starts
-        self.block = Block.empty(plan, len(starts), 0, FIRST_ROWS if plan.open else plan.kept)
+        self.block = Block.empty(plan, len(starts), 0, 1 if plan.open else plan.kept)
         self.standing = Standing.begin(plan, starts)
         self.logs = self.standing.logs(plan)
+        self.grown: dict[Part, Block] = {}
         if plan.every:
             self.block.rows[:, 0] = plan.row.kept(self.standing.at)
 
@@ -35,12 +36,13 @@ class Memory:
     def parts(self, usual: list[Part]) -> list[Part]:
         return usual
 
-    def chunk(self, begin: int, end: int) -> _InMemory | _Growing:
-        return _Growing(self) if self.plan.open else _InMemory(self, begin, end)
+    def chunk(self, begin: int, end: int) -> _InMemory:
+        return (_Growing if self.plan.open else _InMemory)(self, begin, end)
 
     def rows(self) -> NDArray[np.generic]:
         """The states, the last ones among them: of one trajectory as far as it has come."""
-        plan, standing, rows = self.plan, self.standing, self.block.rows
+        plan, standing = self.plan, self.standing
+        rows = self._whole().rows if plan.open else self.block.rows
         if not plan.many:
             rows = rows[:, : standing.rows(plan)]
             rows[0, -1] = plan.row.kept(standing.at[0])
@@ -48,6 +50,17 @@ class Memory:
         ended = np.flatnonzero(standing.steps == plan.steps) if plan.every else slice(None)
         rows[ended, -1] = plan.row.kept(standing.at[ended])
         return rows
+
+    def _whole(self) -> Block:
+        """What the chunks of a run of unknown length have come to, side by side."""
+        if not self.plan.many:
+            return self.grown.get((0, 1), self.block)
+        whole = Block.empty(self.plan, len(self.starts), 0, self.standing.most_rows(self.plan))
+        whole.rows[:, :1] = self.block.rows
+        for (begin, end), block in self.grown.items():
+            there = block.rows[:, : whole.rows.shape[1]]
+            whole.rows[begin:end, : there.shape[1]] = there
+        return whole
 
 
 class _InMemory:
@@ -70,23 +83,23 @@ class _InMemory:
         """Everything is in place."""
 
 
-class _Growing:
-    """All steps of one trajectory, in stretches each as long as all before."""
+class _Growing(_InMemory):
+    """All steps in stretches, each as long as all before."""
 
-    seconds = math.inf
+    seconds = 1e9  # a finite time: who runs a stretch elsewhere brings back all that the next one depends on
 
-    def __init__(self, memory: Memory) -> None:
-        self.memory, self.plan, self.standing = memory, memory.plan, memory.standing
+    def __init__(self, memory: Memory, begin: int, end: int) -> None:
+        super().__init__(memory, begin, end)
+        self._own = begin, end
+        if self.plan.every:
+            self._grow(FIRST_ROWS)
 
-    def next(self) -> Block | None:
-        return self.memory.block if self.standing.going(self.plan.steps).any() else None
+    def _grow(self, rows: int) -> None:
+        wider = Block.empty(self.plan, len(self._block.rows), 0, rows)
+        wider.rows[:, : self._block.rows.shape[1]] = self._block.rows
+        self._block = self._memory.grown[self._own] = wider
 
     def take(self, block: Block) -> None:
-        self.memory.logs[:] = self.standing.logs(self.plan)
+        super().take(block)
         if self.standing.going(self.plan.steps).any() and not self.standing.going(block.end(self.plan)).any():
-            wider = Block.empty(self.plan, 1, 0, 2 * block.rows.shape[1])
-            wider.rows[:, : block.rows.shape[1]] = block.rows
-            self.memory.block = wider
-
-    def close(self) -> None:
-        """Everything is in place."""
+            self._grow(2 * block.rows.shape[1])

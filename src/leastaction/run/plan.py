@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction import events as happening
 from leastaction.advice import Advice
 from leastaction.backends.rows import Row
+from leastaction.inputs import Inputs
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.matrices import chosen_dofs
@@ -20,6 +21,7 @@ from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.pace import Paced, paced
 from leastaction.run.checks import check_times, count_steps, number, positive
+from leastaction.run.given import given_inputs
 from leastaction.run.reductions import Reduction, wanted
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
 from leastaction.sums import Sum
@@ -108,6 +110,7 @@ def plan_run(
     branch: Branch = "followed",
     reduce: Mapping[str, Reduction] | None = None,
     events: Mapping[str, happening.Event | happening.Impact] | None = None,
+    inputs: Mapping[str, Any] | None = None,
     pace: Any = None,
     most: int | None = None,
     advice: Advice | None = None,
@@ -140,7 +143,7 @@ def plan_run(
         asked = number("h", h, arithmetic)
         count, h = count_steps(asked, steps, t_end, t0)
         if pace is not None:
-            check_pace(method_named(method), reduce, events, t_end, many)
+            check_pace(method_named(method), reduce)
         plan = Plan(
             system=system,
             method=_method(system, method, branch, bool(events)),
@@ -157,12 +160,14 @@ def plan_run(
             allow_unstable=allow_unstable,
             advice=advice,
         )
-        starts = begin(system, arithmetic, *initial, t0, params, many)
+        driven = given_inputs(inputs, system, plan.method, arithmetic, t0, h, count, many)
+        check_driven(plan, driven)
+        starts = begin(system, arithmetic, *initial, t0, params, many, driven)
         if pace is not None:
             at_pace = paced(system, pace, arithmetic)
             plan, starts = (
                 paced_plan(plan, at_pace, t_end, most or ENDLESS),
-                begin_paced(at_pace, arithmetic, starts, t0, many),
+                begin_paced(at_pace, arithmetic, starts, t0, t_end, many),
             )
         check_events(plan)
         if plan.events is not None:
@@ -175,7 +180,7 @@ def _as_needed(system: Sum, method: Method, written_out: bool) -> Sum | Lagrangi
     return system.expanded() if written_out or not isinstance(method, Galerkin) else system
 
 
-def check_pace(method: Method, reduce: Any, events: Any, t_end: Any, many: bool) -> None:
+def check_pace(method: Method, reduce: Any) -> None:
     """Refuse what a pace does not go with."""
     if isinstance(method, Composition):
         raise ValueError(
@@ -188,15 +193,7 @@ def check_pace(method: Method, reduce: Any, events: Any, t_end: Any, many: bool)
         )
     if reduce:
         raise ValueError(
-            "reduce= looks at steps of equal time; with pace= compute it from the stored states, or ask la.integrate "
-            "for events="
-        )
-    if many and events:
-        raise ValueError("with pace= events= are for la.integrate: run the trajectories one by one")
-    if many and t_end is not None:
-        raise ValueError(
-            "with pace= every trajectory of an ensemble has steps of its own, and comes to t_end after another number "
-            "of them: give steps=, or run the trajectories one by one with la.integrate"
+            "reduce= looks at steps of equal time; with pace= compute it from the stored states, or ask for events="
         )
 
 
@@ -211,7 +208,7 @@ def paced_plan(plan: Plan, system: Paced, t_end: Any, most: int) -> Plan:
         t0=plan.t0 * 0,
         steps=plan.steps if t_end is None else most,
         row=Row(system.n, np.append(plan.row.dofs, system.of.n), varied),
-        events=happening.paced_watch(plan.events, system, t_end, 1 if plan.h > 0 else -1),
+        events=happening.paced_watch(plan.events, system, t_end is not None, 1 if plan.h > 0 else -1),
         until=None,
         open=t_end is not None,
     )
@@ -254,13 +251,29 @@ def check_events(plan: Plan) -> None:
         raise ValueError("la.Impact where constraints hold is for Lagrangians that are quadratic in the velocities")
     if not plan.row.varied:
         return
-    if not (isinstance(system, Lagrangian) and isinstance(plan.method, Galerkin)) or isinstance(plan.reals, Digits):
+    if plan.events.impacts and system.linear:
         raise ValueError(
-            "tangent= with events= is for members of the Galerkin family on a Lagrangian in float64: leave out one of "
-            "them, or digits="
+            "tangent= through impacts needs derivatives by the lengths of steps, which those of a Quadratic system, "
+            "matrices for one h, do not have: write it as la.Lagrangian(lambda q, v: (v @ M @ v - q @ K @ q) / 2, n=…)"
         )
-    if plan.events.impacts and system.mass_varies_with_velocity:
+    if plan.events.impacts and isinstance(system, Lagrangian) and system.mass_varies_with_velocity:
         raise ValueError("tangent= through impacts is for Lagrangians that are quadratic in the velocities")
+
+
+def check_driven(plan: Plan, inputs: Inputs | None) -> None:
+    """Refuse derivatives that would have to know how inputs change with time."""
+    if inputs is None:
+        return
+    if plan.row.varied > 2 * plan.row.n and inputs.sampled:
+        raise ValueError(
+            "tangent='all' has the derivative by h, and with h the times move at which samples are asked for: give the "
+            "input as an array, held in each step or at the nodes, or tangent=True"
+        )
+    if plan.row.varied and plan.events is not None and not inputs.steady:
+        raise ValueError(
+            "tangent= with events= takes inputs that are held in each step: the time of an event varies along a "
+            "direction, and what an input does meanwhile is known of these alone"
+        )
 
 
 def check_length(plan: Plan) -> None:

@@ -152,7 +152,13 @@ class Standing:
 
     def at_end(self, plan: Plan) -> bool:
         """Whether one trajectory that an event has stopped has come to the time that was asked for."""
-        return plan.open and self.logs(plan)[0].counts[-1] > 0
+        return plan.open and self.logs(plan)[0].at_end
+
+    def most_rows(self, plan: Plan) -> int:
+        """States stored of those trajectories of a run of unknown length that have come farthest."""
+        if not plan.many:
+            return self.rows(plan)
+        return max(1, int(plan.regular(self.steps.max())))
 
     def rows(self, plan: Plan) -> int:
         """States stored of one trajectory that ends here: if an event has stopped it, a last one inside a step."""

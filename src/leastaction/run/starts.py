@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.events import Watch
+from leastaction.inputs import Inputs
 from leastaction.lagrangian import Lagrangian, check_start
 from leastaction.numbers.rounding import Digits, Reals, all_finite
-from leastaction.pace import Paced
+from leastaction.pace import STIFFNESS, Paced
 from leastaction.projection import check_starts
 from leastaction.run.standing import Status
 from leastaction.systems import System
@@ -34,16 +36,30 @@ class Starts:
     v: NDArray[Any]
     params: NDArray[Any]
     status: NDArray[np.int8]
+    inputs: Inputs | None = None
 
     def __len__(self) -> int:
         return len(self.q)
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """By name, a row for each trajectory."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "inputs"}
+
     def part(self, begin: int, end: int) -> Starts:
-        return Starts(**{field.name: getattr(self, field.name)[begin:end] for field in fields(self)})
+        inputs = None if self.inputs is None else self.inputs.part(begin, end)
+        return Starts(**{name: array[begin:end] for name, array in self.arrays().items()}, inputs=inputs)
 
 
 def begin(
-    system: System, reals: Reals, q0: Any, p0: Any, v0: Any, t0: Any, params: Mapping[str, Any] | None, many: bool
+    system: System,
+    reals: Reals,
+    q0: Any,
+    p0: Any,
+    v0: Any,
+    t0: Any,
+    params: Mapping[str, Any] | None,
+    many: bool,
+    inputs: Inputs | None = None,
 ) -> Starts:
     """All trajectories' q, p, v and parameters; of many, one that cannot begin is marked by its status."""
     if p0 is None and v0 is None:
@@ -56,6 +72,8 @@ def begin(
     values = _parameters(system, params, reals) if many else {"params": system.values(params, reals)[None]}
     blocks = {"q0": q, "p0 or v0": other, **values}
     sizes = {name: len(block) for name, block in blocks.items() if len(block) != 1}
+    if inputs is not None and inputs.batch != 1:
+        sizes["inputs"] = inputs.batch
     if len(set(sizes.values())) > 1:
         raise ValueError(f"the batch sizes differ: {sizes}; give B rows, or one set for all trajectories")
     size = next(iter(sizes.values()), 1)
@@ -63,7 +81,9 @@ def begin(
     table = np.ascontiguousarray(np.concatenate([reals.array(np.zeros((size, 0))), *flat], axis=1))
     q, other = (np.ascontiguousarray(np.broadcast_to(block, (size, system.n))) for block in (q, other))
     p, v = (other, None) if v0 is None else (None, other)
-    starts = (_at_digits if isinstance(reals, Digits) else _in_float64)(system, reals, t0, q, p, v, table, many)
+    driven = None if inputs is None else inputs.instant(reals.array(np.zeros(size)) + t0, np.arange(size))
+    complete = _at_digits if isinstance(reals, Digits) else _in_float64
+    starts = replace(complete(system, reals, t0, q, p, v, table, many, driven), inputs=inputs)
     if isinstance(system, Lagrangian) and system.m:
         begins = starts.status == Status.COMPLETE
         check_starts(system, reals, t0, q[begins], starts.v[begins], table[begins], name)
@@ -79,22 +99,25 @@ def _in_float64(
     v: NDArray[Any] | None,
     params: NDArray[Any],
     many: bool,
+    inputs: NDArray[Any] | None,
 ) -> Starts:
     """All trajectories at once."""
-    found_p, found_v, status = system.begin(t0, q, p, v, params)
+    driven = [] if inputs is None else [inputs]
+    found_p, found_v, status = system.begin(t0, q, p, v, params, *driven)
     if not many and status[0] != Status.COMPLETE:
-        system.check_start(t0, q[0], None if p is None else p[0], None if v is None else v[0], params[0])
+        first = [rows[0] for rows in driven]
+        system.check_start(t0, q[0], None if p is None else p[0], None if v is None else v[0], params[0], *first)
     if (status != Status.COMPLETE).all():
         raise _none_begins(q, found_p)
     return Starts(q, found_p, found_v, params, status)
 
 
-def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, many: bool) -> Starts:
-    """The same starts of a paced system: behind q the energy, behind p the time."""
+def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any, many: bool) -> Starts:
+    """The same starts of a paced system: behind q and p energy and time, or time and −energy."""
     one, params = reals.array(np.ones(len(starts))), starts.params
+    q, p, v, w = (np.asarray(x).astype(float) for x in (starts.q, starts.p, starts.v, params))
     if system.automatic:
-        q, p, v, w = (np.asarray(x).astype(float) for x in (starts.q, starts.p, starts.v, params))
-        own = system.own(q, p, v, _accelerations(system.of, t0, q, v, w), w)
+        own = system.own(float(t0), q, p, v, _accelerations(system.of, t0, q, v, w), w)
         bad = np.flatnonzero(~(np.isfinite(own) & (own > 0)).all(axis=1) & (starts.status == Status.COMPLETE))
         if len(bad):
             raise ValueError(
@@ -107,10 +130,10 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, many: bool
 
         sigma = np.full(len(starts), reals.array(np.nan)[()])
         for i in np.flatnonzero(starts.status == Status.COMPLETE):
-            row = np.concatenate([one[:1] * 0, starts.q[i], starts.q[i] * 0])[None]
-            sigma[i] = evaluated(system.sigma, row, params[i], reals)[0, 0]
+            row = np.concatenate([one[:1] * t0, starts.q[i], starts.q[i] * 0])[None]
+            sigma[i] = evaluated(system.sigma, row, params[i, : system.sigma.inputs[-1][1]], reals)[0, 0]
     else:
-        sigma = system.paces(starts.q, params)
+        sigma = system.paces(np.full(len(starts), t0), starts.q, params)
     good = np.array([bool(x > 0) and all_finite(np.array(x)) for x in sigma])
     bad = np.flatnonzero(~good & (starts.status == Status.COMPLETE))
     if len(bad):
@@ -119,14 +142,32 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, many: bool
             f"the pace must be a positive number everywhere; at the start{f' of trajectory {i}' if many else ''}, q = "
             f"{starts.q[i]}, it is σ = {float(sigma[i]):g}"
         )
-    clock = one * t0
+    clock, energy = one * t0, _energies(system.of, reals, starts, t0, many)
+    speeds, rest = starts.v * sigma[:, None], clock / 2**system.bits
+    if system.clock == "q":
+        stiff = reals.array(_stiffness(system, float(t0), q, p, v, w) * np.asarray(sigma).astype(float))
+        clock, energy, rest, params = -energy, clock, sigma, np.column_stack([params, stiff])
     return Starts(
-        np.column_stack([starts.q, _energies(system.of, reals, starts, t0, many)]),
+        np.column_stack([starts.q, energy]),
         np.column_stack([starts.p, clock]),
-        np.column_stack([starts.v * sigma[:, None], clock / 2**system.bits]),
-        params,
+        np.column_stack([speeds, rest]),
+        np.column_stack([params, one * (t0 if t_end is None else t_end)]),
         starts.status,
     )
+
+
+def _stiffness(system: Paced, t0: float, q: Any, p: Any, v: Any, params: Any) -> NDArray[np.float64]:
+    """C/σ of each trajectory: some energies as large as its motion begins with, or will have soon; else those of |p·v|;
+    else one.
+    """
+    if system.of.m:
+        W = np.zeros(len(q))
+    else:
+        with np.errstate(all="ignore"):
+            W = system.own(t0, q, p, v, _accelerations(system.of, t0, q, v, params), params)[:, 1]
+    kinetic = np.abs(np.einsum("bi,bi->b", p, v))
+    W = np.where(np.isfinite(W) & (W > 0), W, kinetic)
+    return STIFFNESS * np.where(np.isfinite(W) & (W > 0), W, 1.0)
 
 
 def _accelerations(system: Lagrangian, t0: Any, q: Any, v: Any, params: Any) -> NDArray[np.float64]:
@@ -140,16 +181,20 @@ def _energies(system: Lagrangian, reals: Reals, starts: Starts, t0: Any, many: b
     """
     if many and not isinstance(reals, Digits):
         return system.energies(np.full(len(starts), t0), starts.q, starts.p, starts.params)
-    from leastaction.backends.flint import mechanics
-
     exact = reals if isinstance(reals, Digits) else Digits(ROUNDED_ONCE)
     E = np.full(len(starts), reals.array(np.nan)[()])
     for i in np.flatnonzero(starts.status == Status.COMPLETE):
         q, p, params = (exact.array(x[i]) for x in (starts.q, starts.p, starts.params))
-        E[i] = reals.array(
-            np.asarray(mechanics(system, params, exact).energy(q, p, t0 + exact.array(0).item())).item()
-        )[()]
+        at = _mechanics(system, tuple(params.tolist()), exact)
+        E[i] = reals.array(np.asarray(at.energy(q, p, t0 + exact.array(0).item())).item())[()]
     return E
+
+
+@lru_cache(maxsize=16)
+def _mechanics(system: Lagrangian, params: tuple[Any, ...], exact: Digits) -> Any:
+    from leastaction.backends.flint import mechanics
+
+    return mechanics(system, exact.array(np.array(params, object)), exact)
 
 
 def _at_digits(
@@ -161,6 +206,7 @@ def _at_digits(
     v: NDArray[Any] | None,
     params: NDArray[Any],
     many: bool,
+    inputs: NDArray[Any] | None,
 ) -> Starts:
     """One trajectory after the other."""
     from leastaction.backends.flint import mechanics
@@ -171,7 +217,8 @@ def _at_digits(
         at = mechanics(system, params[i], reals)
         try:
             one_p, one_v = (None if x is None else x[i] for x in (p, v))
-            found_p[i], found_v[i] = check_start(at, t0, q[i], one_p, one_v, params[i])
+            driven = None if inputs is None else inputs[i]
+            found_p[i], found_v[i] = check_start(at, t0, q[i], one_p, one_v, params[i], driven)
         except (DegenerateLagrangianError, ValueError) as error:
             if not many:
                 raise
@@ -239,6 +286,8 @@ def check_events_begin(watch: Watch, t0: Any, starts: Starts) -> None:
     """Refuse event functions that are not a number where a trajectory begins, since their events would not be noticed,
     and trajectories that begin behind a wall, by more than rounding.
     """
+    if all(item.monotone for item in watch.items):
+        return  # a time: it is a number
     begins = np.flatnonzero(starts.status == Status.COMPLETE)
     at = [np.full((len(begins), 1), float(t0)), starts.q[begins], starts.p[begins]]
     state = np.concatenate([part.astype(float) for part in at], axis=1)

@@ -73,6 +73,8 @@ def view(disk: Disk) -> View:
     plan = replace(disk.plan, steps=disk.planned())
     done = int(standing.steps[0])
     kept = plan.kept if plan.many else standing.rows(plan) if ended else int(plan.regular(done))
+    if plan.many and plan.open:
+        kept = standing.most_rows(plan)
     arrays = {name: _states(disk, plan, standing, held, name, kept) for name in plan.row.shapes}
     if plan.many:
         status = np.where(standing.going(plan.steps), Status.PENDING, standing.status)

@@ -4,7 +4,8 @@ On the step from t to t + h the motion is the polynomial through increments z^ν
 
     q(τ) = q + Σ_ν l_ν(τ) z^ν,      v(τ) = Σ_ν l_ν′(τ)/h z^ν,      ν = 1 … s,   τ ∈ [0, 1].
 
-A Term samples a Program at points τ_i with weights w_i. The Program reads the motion there, (t, q, v), and gives a
+A Term samples a Program at points τ_i with weights w_i. The Program reads the motion there, (t, q, v), and what is
+given: parameters, the same everywhere, and inputs, which have their own values at each point of each step. It gives a
 force f and a momentum m; for a Lagrangian f = ∂L/∂q and m = ∂L/∂v, and an external force is a further summand of f.
 With A = Σ_i h w_i L(τ_i), the discrete action, the equations of a step are ∂A/∂z^ν = 0 (ν < s), ∂A/∂z^s = p⁺, p⁺ = p +
 ∂A/∂q:
@@ -46,7 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.methods import Galerkin
-from leastaction.program import Program
+from leastaction.program import Builder, Program
 from leastaction.quadrature import FLOAT64_DIGITS, lagrange_basis, lobatto, rounded
 
 Array = NDArray[Any]
@@ -79,7 +80,18 @@ class Stencils:
 
 
 def stencils(samples: Samples, h: Any) -> Stencils:
-    """The coefficients at step h, by the rounding rule, in the arithmetic of the samples."""
+    """The coefficients at step h, by the rounding rule, in the arithmetic of the samples. They are not to be changed:
+    in float64 who asks again is given the same.
+    """
+    return _kept_stencils(samples, h) if isinstance(h, float) else _stencils(samples, h)
+
+
+@lru_cache(maxsize=64)
+def _kept_stencils(samples: Samples, h: float) -> Stencils:
+    return _stencils(samples, h)
+
+
+def _stencils(samples: Samples, h: Any) -> Stencils:
     velocity = samples.dl * (1 / h)
     ends = samples.l.copy()
     ends[:, -1] = ends[:, -1] - 1
@@ -96,14 +108,26 @@ def stencils(samples: Samples, h: Any) -> Stencils:
 class Term:
     """A Program sampled at points of the step.
 
-    program   of the blocks t, q, v, multipliers, params those it needs ↦ of f, m, g those it has
+    program   of the blocks t, q, v, multipliers, params, inputs those it needs ↦ of f, m, g those it has
     slopes    the same and behind it its derivatives, block f_q row by row ∂f_j/∂q_k; those that are zero are left out
     at        the method's quadrature "nodes", or the "controls" d_0 … d_s with the weights of their Lobatto rule
+    rest      (t, q, v, params) ↦ velocities from which the search for the velocity of a momentum begins; without `rest`
+              the search begins at rest
     """
 
     program: Program
     slopes: Program
     at: Literal["nodes", "controls"] = "nodes"
+    rest: Program | None = None
+
+
+def with_rest(point: Program, rest: Program | None) -> Program:
+    """What a Program of (t, q, v, params) gives, and behind it the velocities of `rest`, if there are any."""
+    if rest is None:
+        return point
+    B = Builder(point.inputs)
+    given = {name: B.input(name) for name, _ in point.inputs}
+    return B.build(**B.inline(point, **given), **B.inline(rest, **given))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +203,16 @@ class Step:
     def params(self) -> int:
         """How many numbers the block params has."""
         return dict(self.terms[0].program.inputs)["params"]
+
+    @cached_property
+    def channels(self) -> int:
+        """How many numbers the block inputs has: those of one node."""
+        return dict(self.terms[0].program.inputs).get("inputs", 0) if self.terms else 0
+
+    @property
+    def driven(self) -> int:
+        """How many numbers the inputs are at all nodes of a step."""
+        return self.channels * len(self.method.table.c)
 
     def controls(self, digits: int) -> list[Any]:
         """d_0 … d_s as mpmath numbers."""

@@ -18,15 +18,16 @@ import heapq
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from leastaction.program import Program, finite
 from leastaction.trace.algebra import LOGICAL, Algebra
-from leastaction.trace.rules import BINARY, UNARY
+from leastaction.trace.rules import BINARY, UNARY, select_slopes
 
 # Operations that are constant wherever they have a derivative.
 FLAT = LOGICAL | {"sign", "floor", "ceil"}
 # The arguments of the second partials, in the order in which a rule gives them.
-PAIRS = {1: [(0, 0)], 2: [(0, 0), (0, 1), (1, 1)]}
+PAIRS = {k: [(i, j) for i in range(k) for j in range(i, k)] for k in (1, 2, 3)}
 
 
 def derivatives(program: Program, second: bool, parameters: bool = False) -> Program:
@@ -185,7 +186,7 @@ class _Sweep(Algebra):
         op, *args = self.program.code[k]
         slope: dict[int, int] = {}
         curvature: dict[tuple[int, int], int] = {}
-        rule = UNARY[op] if len(args) == 1 else BINARY[op]
+        rule: Any = UNARY[op] if len(args) == 1 else select_slopes if op == "select" else BINARY[op]
         partials = rule(self, self.value[k], *(self.value[a] for a in args))
         for a, term in zip(args, partials, strict=False):
             if self.active[a]:

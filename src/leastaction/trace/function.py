@@ -48,23 +48,28 @@ def trace(
     time: bool,
     role: Role = LAGRANGIAN,
     takes: Collection[str] | None = None,
+    inputs: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Program:
     """The Program L(t, q, v, params) of fn(q, v, **params), or of fn(t, q, v, **params) if `time`.
 
     `params` gives the shape of each parameter; the block "params" holds them one after the other, each in C order.
-    `takes` are those among them that the function takes, all unless told. Of q and v there are those that the role
-    reads.
+    `takes` names the parameters that the function takes; without `takes` it takes all. Of q and v there are those that
+    the role reads. `inputs` gives the shapes of inputs; where there are some, the block "inputs" behind the parameters
+    has them.
     """
-    sizes = {name: int(np.prod(shape, dtype=int)) for name, shape in params.items()}
-    builder = Algebra((("t", 1), *((name, n) for name in role.reads), ("params", sum(sizes.values()))))
+    shapes = {"params": params} | ({"inputs": inputs} if inputs else {})
+    sizes = {name: int(np.prod(shape, dtype=int)) for some in shapes.values() for name, shape in some.items()}
+    given = [(block, sum(sizes[name] for name in some)) for block, some in shapes.items()]
+    builder = Algebra((("t", 1), *((name, n) for name in role.reads), *given))
     blocks = {name: _array(builder, name) for name, _ in builder.inputs}
-    flat = blocks["params"]
-    values, start = {}, 0
-    for name, shape in params.items():
-        block = flat[start : start + sizes[name]].reshape(shape)
-        if takes is None or name in takes:
-            values[name] = block[()] if shape == () else block
-        start += sizes[name]
+    values = {}
+    for block, some in shapes.items():
+        start, wanted = 0, takes if block == "params" else named(fn, some)
+        for name, shape in some.items():
+            own = blocks[block][start : start + sizes[name]].reshape(shape)
+            if wanted is None or name in wanted:
+                values[name] = own[()] if shape == () else own
+            start += sizes[name]
     positional = ("t", *role.reads) if time else role.reads
     arguments = blocks | {"t": blocks["t"][0]}
     _check_signature(fn, positional, tuple(values), role)
@@ -73,16 +78,46 @@ def trace(
             result = fn(*(arguments[name] for name in positional), **values)
             return builder.build(**{role.block: _results(builder, result, role)})
         except Exception as error:
-            raise TraceError(_explain(fn, n, params, error)) from error
+            raise TraceError(_explain(fn, n, {**params, **(inputs or {})}, error)) from error
+
+
+def named(fn: Callable[..., Any], names: Collection[str]) -> Collection[str]:
+    """Those of the names that are arguments of a function; all, if it takes any."""
+    try:
+        arguments = inspect.signature(fn).parameters
+    except (TypeError, ValueError):
+        return names
+    if any(a.kind is a.VAR_KEYWORD for a in arguments.values()):
+        return names
+    return [
+        name for name in names if name in arguments and arguments[name].kind is not inspect.Parameter.POSITIONAL_ONLY
+    ]
 
 
 def const(x: Any) -> Any:
-    """The exact number x, for use inside a Lagrangian: `const("1/3")`, `const("9.81")`, `const("pi")`.
+    """An exact number for use inside a Lagrangian.
 
-    A float in a Lagrangian means exactly that binary number, at any precision; 9.81 is not 981/100. Outside a trace
-    the result is the nearest float.
+    A float in a Lagrangian means its exact binary value, at any precision: 9.81 is not 981/100. ``la.const("9.81")``
+    is. Outside a Lagrangian the result is the nearest float.
 
-    >>> const("9.81"), const("1/3")
+    Parameters
+    ----------
+    x : str, int or Fraction
+        A decimal number, a ratio such as "1/3", or "pi".
+
+    Returns
+    -------
+    float, or a number of the trace
+
+    Raises
+    ------
+    ValueError
+        x is none of these.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.const("9.81"), la.const("1/3")
     (9.81, 0.3333333333333333)
     """
     builder = ACTIVE.get()

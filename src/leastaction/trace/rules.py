@@ -4,6 +4,7 @@ A rule gets the algebra, the value w = f(x) or f(x, y), and the arguments; it re
 
     UNARY     f_x, f_xx
     BINARY    f_x, f_y, f_xx, f_xy, f_yy
+    select    of c, x, y ↦ x where c, else y: f_c, f_x, f_y; all second ones are zero
 
 At a kink (abs, min, max, copysign) it takes the derivative of one side.
 """
@@ -178,3 +179,9 @@ BINARY: dict[str, Callable[[Algebra, int, int, int], Partials]] = {
     "atan2": _atan2, "hypot": _hypot, "fmod": _fmod, "copysign": _copysign,
     "min": _choice("min"), "max": _choice("max"), "if": _if,
 }  # fmt: skip
+
+
+def select_slopes(b: Algebra, w: int, c: int, x: int, y: int) -> Partials:
+    """Of ("select", c, x, y)."""
+    zero, one = b.const(0.0), b.const(1.0)
+    return zero, b.op("if", c, one), b.op("if", b.op("not", c), one), *([zero] * 6)

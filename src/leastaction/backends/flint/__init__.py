@@ -11,6 +11,7 @@ evaluate     a Program → a Python function on them
 mechanics    momentum, velocity, energy, acceleration
 sweep        the equations of a Step as matrix products
 constraints  where a step with constraints ends
+driven       inputs, step by step
 verdict      the verdict on an iteration
 iteration    their solution by Newton
 prediction   where the next step's iteration begins

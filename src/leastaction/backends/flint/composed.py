@@ -83,9 +83,10 @@ class ComposedStepper(Run):
         """
         states = starts.copy()
         with mpmath_bits(self.bits):
-            for factor in self._factors:
+            for phase, factor in zip(self.phases, self._factors, strict=True):
                 own = lengths * factor
-                states[:, 1:] = self.phases[0].single_steps(states, own)
+                given = [phase._driven.within(t, h) for t, h in zip(starts[:, 0], lengths, strict=True)]
+                states[:, 1:] = self.phases[0].single_steps(states, own, given)
                 states[:, 0] = states[:, 0] + own
         return states[:, 1:]
 

@@ -5,7 +5,7 @@ Compensated sums have no place here: the guard bits hold what they would save.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.flint.constraints import Ending, Settled
+from leastaction.backends.flint.driven import Driven
 from leastaction.backends.flint.iteration import Pace, Problem, Solution, solve_step
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.prediction import Predictor
@@ -25,8 +26,8 @@ from leastaction.backends.flint.sweep import Layout, Sweep
 from leastaction.backends.rows import Row
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, SINGULAR, Failure
 from leastaction.backends.stepper import Start
-from leastaction.numbers.conversion import Balls, ball, balls, mpfs
-from leastaction.numbers.precision import flint_bits
+from leastaction.numbers.conversion import Balls, ball, balls, mpf, mpfs
+from leastaction.numbers.precision import flint_bits, mpmath_bits
 from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, SMALLEST, onward
 from leastaction.step.form import Step
 from leastaction.step.verdict import FORGETTING, GOING, REACH
@@ -71,6 +72,7 @@ class GalerkinStepper(Run):
             self._q, self._p, self._v = balls(start.q), balls(start.p), balls(start.v)
             self._layout = Layout(step, balls(start.params), digits)
             table = step.method.exact_table(digits)
+            self._driven = Driven(mechanics.system, start, self._offset_points(phase, table["c"]))
             self._d, self._slope = balls(table["d"]), balls(table["slope"])[1:]
             self._sweeps = lru_cache(maxsize=64)(self._at_fraction)
             self._predictor = Predictor(step.method, self.n, digits)
@@ -86,12 +88,19 @@ class GalerkinStepper(Run):
         self._iterations = self._most = self._continued = 0
         self._floor = 0.0
 
+    def _offset_points(self, phase: tuple[Any, Any], c: Any) -> Mpfs:
+        """The nodes, in whole steps."""
+        with mpmath_bits(self.bits):
+            offset, part = map(mpmath.mpf, phase)
+            return np.array([offset + part * x for x in c], dtype=object)
+
     def _at_fraction(self, fraction: float) -> Sweep:
         return Sweep(self._layout, self._h if fraction == 1.0 else (self._h * fraction).mid())
 
     def step(self) -> Failure | None:
         """Predict, or follow from h = 0; solve; go to the end of the step."""
         t = (self._t + self.done * self._period).mid()
+        self._layout.given = self._driven.step(self.done)
         if self._z is None:
             found = self._begin(t)
         else:
@@ -228,16 +237,18 @@ class GalerkinStepper(Run):
         result = np.empty((len(starts), s, n), dtype=object)
         with flint_bits(self.bits):
             for k, start in enumerate(starts):
+                self._layout.given = self._driven.within(start[0], mpf(self._period))
                 solution = self._single(start)
                 if solution is None:
                     return result, k
                 result[k] = mpfs(solution.z[: s * n]).reshape(s, n)
         return result, len(starts)
 
-    def single_steps(self, starts: Mpfs, lengths: Mpfs) -> Mpfs:
+    def single_steps(self, starts: Mpfs, lengths: Mpfs, given: Sequence[Balls] | None = None) -> Mpfs:
         """The states (q, p) after single steps of these lengths from rows (t, q, p); NaN where one is not solved.
 
-        The stepper is of use for nothing else afterwards.
+        Their inputs are those of their times, unless they are `given`. The stepper is of use for nothing else
+        afterwards.
         """
         n, own = self.n, self.s * self.n
         result = np.full((len(starts), 2 * n), mpmath.nan, dtype=object)
@@ -245,6 +256,7 @@ class GalerkinStepper(Run):
             for k, (start, length) in enumerate(zip(starts, lengths, strict=True)):
                 self._h = ball(length)
                 self._sweeps.cache_clear()
+                self._layout.given = self._driven.within(start[0], length) if given is None else given[k]
                 solution = self._single(start)
                 if solution is not None:
                     moved = [*solution.z[own - n : own], *solution.impulse]

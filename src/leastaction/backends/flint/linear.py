@@ -23,12 +23,13 @@ from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
 from leastaction.errors import TraceError
 from leastaction.linear import Quadratic
-from leastaction.linear.forcing import Constant, Samples
+from leastaction.linear.forcing import Constant
 from leastaction.linear.operator import step_matrices
 from leastaction.methods import Method
 from leastaction.numbers.conversion import Balls, ball, ball_matrix, balls, identity, mpfs
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits
+from leastaction.samples import Samples
 from leastaction.trace import derivatives, trace
 
 Mpfs = NDArray[np.object_]

@@ -5,7 +5,7 @@ The same functions as those of `Lagrangian`, on object arrays of mpmath numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flint
@@ -39,7 +39,10 @@ class Mechanics:
             self._acceleration = function(
                 node, [k for name in ("f", "m_q", "m_v", "m_t") for k in node.output(name)], values
             )
-            self._legendre = function(node, [*node.output("m"), *node.output("m_v")], values)
+            second = system.hessian
+            self._legendre = function(second, [*second.output("Lv"), *second.output("Lvv")], values)
+            rest = system.rest
+            self._rest = None if rest is None else function(rest, rest.output("rest"), values)
             force = system.force
             self._external = None if force is None else function(force, force.output("F"), values)
             self._value = function(system.program, system.program.output("L"), values)
@@ -66,43 +69,48 @@ class Mechanics:
         """f = ∂L/∂q + F, at one point (n,) or many (K, n)."""
         return self._each(self.force_balls, q, v, t)
 
-    def external_force(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
-        """F, at one point (n,) or many (K, n)."""
+    def external_force(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None, inputs: Any = None) -> Mpfs:
+        """F, at one point (n,) or many (K, n), each with a row of inputs where there are some."""
         external = self._external
-        return 0 * q if external is None else self._each(lambda s, a, b: external(s, *a, *b), q, v, t)
+        if external is None:
+            return 0 * q
+        return self._each(lambda s, a, b, *u: external(s, *a, *b, *u), q, v, t, inputs)
 
-    def multipliers(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
+    def multipliers(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None, inputs: Any = None) -> Mpfs:
         """λ such that g̈ = 0, at one point or many, (m,) or (K, m)."""
-        return self._each(lambda s, a, b: self._reacting(s, a, b)[0], q, v, t)
+        return self._each(lambda s, a, b, *u: self._reacting(s, a, b, u)[0], q, v, t, inputs)
 
-    def reaction(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
+    def reaction(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None, inputs: Any = None) -> Mpfs:
         """Gᵀλ, at one point (n,) or many (K, n)."""
-        return self._each(lambda s, a, b: self._reacting(s, a, b)[1], q, v, t)
+        return self._each(lambda s, a, b, *u: self._reacting(s, a, b, u)[1], q, v, t, inputs)
 
-    def _reacting(self, t: Any, q: list[Any], v: list[Any]) -> tuple[list[Any], list[Any]]:
+    def _reacting(self, t: Any, q: list[Any], v: list[Any], u: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """λ and Gᵀλ: with A = m_v⁻¹Gᵀ they are λ = −(G A)⁻¹ (bend + G a), a the acceleration without constraints."""
         n, m = self.n, self.system.m
         if self._held is None:
             return [], [flint.arb(0)] * n
         held = [x.mid() for x in self._held(t, *q, *v)]
         G, bend = flint.arb_mat(m, n, held[: m * n]), flint.arb_mat(m, 1, held[m * n :])
-        free = self.accelerate(t, q, v)
+        free = self.accelerate(t, q, v, u)
         assert free is not None
         mass = flint.arb_mat(n, n, self._legendre(t, *q, *v)[n:])
         pulled = solve_matrix(mass, G.transpose())
         multipliers = solve_matrix(G * pulled, -bend - G * flint.arb_mat(n, 1, free))
         return multipliers.entries(), (G.transpose() * multipliers).mid().entries()
 
-    def _each(self, f: Callable[[Any, list[Any], list[Any]], list[Any]], q: Mpfs, x: Mpfs, t: Any) -> Mpfs:
-        """f(t, q, x) row by row."""
+    def _each(self, f: Callable[..., list[Any]], q: Mpfs, x: Mpfs, t: Any, inputs: Any = None) -> Mpfs:
+        """f(t, q, x, *inputs) row by row."""
         Q, X = np.atleast_2d(q), np.atleast_2d(x)
         T = np.broadcast_to(np.asarray(t, dtype=object), len(Q))
+        U = np.zeros((len(Q), 0)) if inputs is None else np.broadcast_to(inputs, (len(Q), inputs.shape[-1]))
         with flint_bits(self.bits):
-            rows = [mpfs(f(ball(s), balls(a), balls(b))) for s, a, b in zip(T, Q, X, strict=True)]
+            given = zip(T, Q, X, U, strict=True)
+            rows = [mpfs(f(ball(s), balls(a), balls(b), *balls(u))) for s, a, b, u in given]
         return rows[0] if np.ndim(q) == 1 else np.array(rows)
 
     def _velocity(self, t: Any, q: list[Any], p: list[Any]) -> list[Any]:
-        v = self.invert(t, q, p, [flint.arb(0)] * self.n)
+        still = [flint.arb(0)] * self.n
+        v = self.invert(t, q, p, still if self._rest is None else [x.mid() for x in self._rest(t, *q, *still)])
         if v is None:  # as where L_vv is singular at rest
             v = self.invert(t, q, p, p)
         if v is None:
@@ -118,10 +126,10 @@ class Mechanics:
         (L,) = self._value(t, *q, *v)
         return [sum((a * b for a, b in zip(p, v, strict=True)), -L)]
 
-    def acceleration(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
+    def acceleration(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None, inputs: Any = None) -> Mpfs:
         """The acceleration by Euler, Lagrange and d'Alembert, at one point."""
         with flint_bits(self.bits):
-            a = self.accelerate(ball(t), balls(q), balls(v))
+            a = self.accelerate(ball(t), balls(q), balls(v), () if inputs is None else balls(inputs))
             return mpfs([flint.arb("nan")] * self.n if a is None else a)
 
     def check_regular(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> None:
@@ -151,13 +159,13 @@ class Mechanics:
     def momentum_balls(self, t: Any, q: list[Any], v: list[Any]) -> list[Any]:
         return [x.mid() for x in self._legendre(t, *q, *v)[: self.n]]
 
-    def force_balls(self, t: Any, q: list[Any], v: list[Any]) -> list[Any]:
-        return [x.mid() for x in self._force(t, *q, *v)]
+    def force_balls(self, t: Any, q: list[Any], v: list[Any], u: Sequence[Any] = ()) -> list[Any]:
+        return [x.mid() for x in self._force(t, *q, *v, *u)]
 
-    def accelerate(self, t: Any, q: list[Any], v: list[Any]) -> list[Any] | None:
-        """m_v⁻¹ (f − m_q v − m_t); None where m_v = L_vv is singular."""
+    def accelerate(self, t: Any, q: list[Any], v: list[Any], u: Sequence[Any] = ()) -> list[Any] | None:
+        """m_v⁻¹ (f − m_q v − m_t) with the inputs u; None where m_v = L_vv is singular."""
         n = self.n
-        out = self._acceleration(t, *q, *v)
+        out = self._acceleration(t, *q, *v, *u)
         f, m_q, m_v, m_t = out[:n], out[n : n + n * n], out[n + n * n : n + 2 * n * n], out[n + 2 * n * n :]
         right = flint.arb_mat(n, 1, [f[j] - m_t[j] for j in range(n)]) - flint.arb_mat(n, n, m_q) * flint.arb_mat(
             n, 1, v

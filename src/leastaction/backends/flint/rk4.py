@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.flint.driven import Driven
 from leastaction.backends.flint.evaluate import number
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.run import Run
@@ -21,6 +23,7 @@ from leastaction.backends.stepper import Start
 from leastaction.methods import RungeKutta4
 from leastaction.numbers.conversion import Balls, ball, balls, mpfs
 from leastaction.numbers.precision import flint_bits
+from leastaction.numbers.rounding import to_mpf
 
 
 class RK4Stepper(Run):
@@ -34,11 +37,18 @@ class RK4Stepper(Run):
             self._v = balls(start.v)
             self._y = balls(start.q) + (balls(start.p) if method.form == "hamilton" else self._v)
             self._c, self._b = ([number(x) for x in row] for row in (method.c, method.b))
+            self._driven = Driven(
+                mechanics.system, start, np.array([to_mpf(c, self.bits) for c in method.c], dtype=object)
+            )
+            self._u: Balls = [flint.arb(0)] * mechanics.system.channels  # the inputs of the stage that is worked on
             self._a = [[number(x) for x in row] for row in method.a]
 
     def step(self) -> Failure | None:
         rates: list[Balls] = []
-        for c, a in zip(self._c, self._a, strict=True):
+        given, stages = self._driven.step(self.done), len(self._c)
+        size = len(given) // stages
+        for i, (c, a) in enumerate(zip(self._c, self._a, strict=True)):
+            self._u = given[i * size : (i + 1) * size]
             rate = self._field(self.done + c, self._moved(a, rates))
             if rate is None:
                 return Failure(SINGULAR, float("nan"), 0, 0.0)
@@ -75,11 +85,11 @@ class RK4Stepper(Run):
         n, mechanics, t = self.n, self.mechanics, self._time(sigma)
         q, v = y[:n], y[n : 2 * n]
         if self.form == "lagrange":
-            rate = mechanics.accelerate(t, q, v)
+            rate = mechanics.accelerate(t, q, v, self._u)
         else:
             found = mechanics.invert(t, q, v, self._v)
             if found is None:
                 return None
             v = self._v = found
-            rate = mechanics.force_balls(t, q, v)
+            rate = mechanics.force_balls(t, q, v, self._u)
         return None if rate is None else [x * self._h for x in v + rate]

@@ -85,7 +85,8 @@ class Layout:
 
     places    where the unknowns of each coordinate, and behind them of each multiplier, are in z
     pools     of each term, for each point, what it reads: behind the times are q at all points and v, term by term, and
-              then the multipliers
+              then the multipliers, and the inputs at the nodes
+    given     these inputs, node by node: those of the step that is worked on
     forces    how many of the blocks that each term gives go to R_1 … R_s
     """
 
@@ -93,7 +94,8 @@ class Layout:
         n, s, m = step.n, step.s, step.multipliers
         self.terms = [Sampled(step, term, params, digits) for term in step.terms]
         self.n, self.s, self.N, self.checked = n, s, s * (n + m), step.checked
-        self.sizes = (n, m)
+        self.sizes, self.channels = (n, m), step.channels
+        self.given: Balls = []
         self.places = [range(j, s * n, n) for j in range(n)] + [range(s * n + a, self.N, m) for a in range(m)]
         self.pools = self._where_read()
         self.forces = [sum(out != "g" for out in term.gives) for term in self.terms]
@@ -104,11 +106,12 @@ class Layout:
 
     def _where_read(self) -> list[list[list[int]]]:
         n, m = self.sizes
-        size = {"t": 1, "q": n, "v": n, "multipliers": m}
+        size = {"t": 1, "q": n, "v": n, "multipliers": m, "inputs": self.channels}
         total, before, found = sum(term.r for term in self.terms), 0, []
         for term in self.terms:
             start = total + 2 * before * n
             first = {"t": before, "q": start, "v": start + term.r * n, "multipliers": total * (1 + 2 * n) + before * m}
+            first["inputs"] = total * (1 + 2 * n + m)
             blocks = [(first[name], size[name]) for name in term.inputs]
             found.append(
                 [[place + i * width + k for place, width in blocks for k in range(width)] for i in range(term.r)]
@@ -188,7 +191,7 @@ class Sweep:
 
     def nodes(self, at: Linearised) -> Iterator[Node]:
         """What was read and given, by name."""
-        size = {"t": 1} | {name: self.sizes[kind] for name, kind in KIND.items()}
+        size = {"t": 1, "inputs": self.layout.channels} | {name: self.sizes[kind] for name, kind in KIND.items()}
         for j, term in enumerate(self.terms):
             for i, (point, values) in enumerate(zip(at.points[j], at.values[j], strict=True)):
                 read = _cut(point, {name: size[name] for name in term.inputs})
@@ -249,6 +252,7 @@ class Sweep:
         pool += (self._reading * flint.arb_mat(s + 1, n, q + z[: s * n])).mid().entries()
         if m:
             pool += (self._multipliers * flint.arb_mat(s, m, z[s * n :])).mid().entries()
+        pool += self.layout.given
         return [[[pool[k] for k in places] for places in points] for points in self.layout.pools]
 
     def _equations(self, values: list[list[Balls]], p: Balls) -> tuple[Balls, Balls]:

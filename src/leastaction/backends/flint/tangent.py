@@ -145,10 +145,15 @@ class RK4Tangent(RK4Stepper):
             self._second = _Blocks(system.sensitive_node, given, self.n)
             if self.form == "lagrange":  # m_v da = g_q dq + g_v dv + g_w dw + g_t dt
                 self._acceleration = _Blocks(system.acceleration_slopes, given, self.n)
+        self.count_from(0)
+
+    def count_from(self, step: int) -> None:
+        super().count_from(step)
+        with flint_bits(self.bits):
             D = _start(2 * self.n, self._C)
             if self.form == "lagrange":
                 D = self._to_velocities(D)
-            self._y = self._y + _columns(D)
+            self._y = self._y[: 2 * self.n] + _columns(D)
 
     def now(self) -> Balls:
         D = self._matrix(self._y)
@@ -174,12 +179,12 @@ class RK4Tangent(RK4Stepper):
         return solve_matrix(at["m_v"], dp - at["m_q"] * dq - outer)
 
     def _to_velocities(self, D: Any) -> Any:
-        at = self._second(self._t, self._y[: self.n], self._v)
-        return _stacked(_halves(D)[0], self._dv(at, D, flint.arb(0)))
+        at = self._second(self._time(self.done), self._y[: self.n], self._v, self._u)
+        return _stacked(_halves(D)[0], self._dv(at, D, flint.arb(self.done)))
 
     def _to_momenta(self, D: Any) -> Any:
         n, (dq, dv) = self.n, _halves(D)
-        at = self._second(self._time(self.done), self._y[:n], self._y[n : 2 * n])
+        at = self._second(self._time(self.done), self._y[:n], self._y[n : 2 * n], self._u)
         outer = self._outer(at["m_w"].tolist(), at["m_t"].tolist(), self.done)
         return _stacked(dq, (at["m_q"] * dq + at["m_v"] * dv + outer).mid())
 
@@ -190,15 +195,15 @@ class RK4Tangent(RK4Stepper):
         n, t, D = self.n, self._time(sigma), self._matrix(y)
         dq, dv = _halves(D)
         if self.form == "hamilton":
-            at = self._second(t, y[:n], self._v)
+            at = self._second(t, y[:n], self._v, self._u)
             dv = self._dv(at, D, sigma)
             force = self._outer(at["f_w"].tolist(), at["f_t"].tolist(), sigma)
             second = at["f_q"] * dq + at["f_v"] * dv + force
         else:
             a = [x / self._h for x in rate[n:]]
-            by = self._acceleration(t, y[:n], y[n : 2 * n], a)
+            by = self._acceleration(t, y[:n], y[n : 2 * n], self._u, a)
             right = by["g_q"] * dq + by["g_v"] * dv + self._outer(by["g_params"].tolist(), by["g_t"].tolist(), sigma)
-            second = solve_matrix(self._second(t, y[:n], y[n : 2 * n])["m_v"], right)
+            second = solve_matrix(self._second(t, y[:n], y[n : 2 * n], self._u)["m_v"], right)
         change = (_stacked(dv, second) * self._h).tolist()
         if self._P >= 0:  # the rate grows with h
             for i in range(2 * n):

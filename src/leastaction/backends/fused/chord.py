@@ -114,9 +114,18 @@ def forces(step: Step, B: Builder, x: dict[str, list[Value]], rows: Rows, Z: Seq
             "q": [a + row[g] for a, row in zip(x["q"], Z, strict=True)],
             "v": [0.0] * step.n,
             "params": x["params"],
+            "inputs": driving(step, rows, x, g),
         }
         given.append(B.inline(program, **{name: indices(read[name], B) for name, _ in program.inputs})["f"])
     return [[Value(B, f[j]) for f in given] for j in range(step.n)]
+
+
+def driving(step: Step, rows: Rows, x: dict[str, list[Value]], g: int) -> list[Value]:
+    """The inputs at the g-th of the points, or at those in the g-th vector: they lie node by node, or row by row."""
+    count, values = step.channels, x["inputs"]
+    if not count:
+        return []
+    return values[g :: len(values) // count] if rows.side_by_side else values[g * count : (g + 1) * count]
 
 
 def inner(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
@@ -219,6 +228,7 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
         given: list[dict[str, list[int]]] = []
         for g, time in enumerate(times):
             read = {"t": [x["t"][0] + time], "q": [y[g] for y in q], "v": [y[g] for y in v], "params": x["params"]}
+            read["inputs"] = driving(step, rows, x, g)
             given.append(B.inline(term.program, **{name: indices(read[name], B) for name, _ in term.program.inputs}))
         for block in ("f", "m"):
             if block not in given[0]:

@@ -11,7 +11,7 @@ from leastaction.step.form import Step, stencils
 
 @dataclass(frozen=True)
 class Equations:
-    """Values of a Builder with inputs (t, h, q, p, z, params): R and the impulse, and their derivatives.
+    """Values of a Builder with inputs (t, h, q, p, z, params, inputs): R and the impulse, and their derivatives.
 
     jacobian        ∂R/∂z, row by row; rows and columns ν n + j, and multipliers behind all increments
     impulse_slope   the same of the impulse
@@ -45,8 +45,8 @@ def equations(step: Step) -> Equations:
     """The equations of a step, swept term by term and point by point."""
     n, s, m = step.n, step.s, step.multipliers
     N = s * (n + m)
-    B = Builder([("t", 1), ("h", 1), ("q", n), ("p", n), ("z", N), ("params", step.params)])
-    (t,), (h,), q, p, z, params = (B.input(name) for name, _ in B.inputs)
+    B = Builder([("t", 1), ("h", 1), ("q", n), ("p", n), ("z", N), ("params", step.params), ("inputs", step.driven)])
+    (t,), (h,), q, p, z, params, inputs = (B.input(name) for name, _ in B.inputs)
     one = B.const(1.0)
     # Where the ν-th unknown, and the ν-th equation, of component k of a block is.
     sizes = {"q": n, "v": n, "multipliers": m, "f": n, "m": n, "g": m}
@@ -64,7 +64,8 @@ def equations(step: Step) -> Equations:
         for i, (time, weight) in enumerate(zip(indices(table.times, B), indices(table.weights, B), strict=True)):
             gather = {name: indices(rows[i], B) for name, rows in table.gather.items()}
             scatter = {name: indices(rows[i], B) for name, rows in table.scatter.items()}
-            read = {"t": [B.add(t, time)], "params": params}
+            own = inputs[i * step.channels : (i + 1) * step.channels]
+            read = {"t": [B.add(t, time)], "params": params, "inputs": own}
             for block in ("q", "v", "multipliers"):
                 base = q if block == "q" else [B.const(0.0)] * sizes[block]
                 read[block] = [

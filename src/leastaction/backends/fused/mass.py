@@ -83,10 +83,8 @@ def mass_of(step: Step) -> Mass:
     zero = [all(slopes.code[k] == ("const", 0.0) for k in slopes.output(block)) for block in ("f_v", "m_q")]
     separable = constant and all(zero) and len(step.terms) == 1 and not slopes.depends("m", "t", "q")
     if separable:  # m = M v without a constant of its own
-        params = np.linspace(0.7, 1.3, step.params)
-        at_rest = slopes.select("m")(
-            *([0.3] * size if name != "v" else [0.0] * size for name, size in slopes.inputs[:-1]), params
-        )
+        at = {"v": np.zeros(n), "params": np.linspace(0.7, 1.3, step.params)}
+        at_rest = slopes.select("m")(*(at.get(name, np.full(size, 0.3)) for name, size in slopes.inputs))
         separable = not any(at_rest["m"])
     return Mass(program, diagonal, constant, fixed, separable)
 

@@ -21,7 +21,8 @@ Blocks = Sequence[tuple[str, int]]
 class Iteration:
     """The equations of a step, taken apart for the kernels.
 
-    before    (t, h, q, p, params) ↦ invariants: what does not depend on z
+    before    (t, h, q, p, params) ↦ invariants: what depends neither on z nor on inputs, which the next step may not
+              have yet
     first     the same and (z, invariants) ↦ what one iteration needs, the right-hand side −R and the impulse; and what
               is kept for the next ones, the impulse's derivatives by z and the factors of the Jacobian
     again     the same, but for what is kept
@@ -55,7 +56,7 @@ def iteration(step: Step) -> Iteration:
         slopes=[x for row in E.impulse_slope for x in row],
         factors=[rows[i][j] for i, j in pattern],
     )
-    before, first = whole.split("z", "invariants")
+    before, first = whole.split(("z", "inputs"), "invariants")
     return Iteration(before, first, first.select("right", "impulse"), pattern, constants)
 
 

@@ -59,7 +59,7 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
         return None
     n, N = step.n, step.s * (step.n + step.multipliers)
     blocks = [
-        ("t", 1), ("h", 1), ("params", step.params), ("alive", 1),
+        ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1),
         ("q", n), ("p", n), ("carry", 2 * n),
         *_remembered(step, OneByOne()),
         ("lowest", int(energy)), ("highest", int(energy)),
@@ -113,7 +113,8 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
         return None
     n, N = step.n, step.n * rows.length(step.s)
     blocks = [
-        ("t", 1), ("h", 1), ("params", step.params), ("alive", 1), ("tables", rows.size),
+        ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.channels * rows.length(len(method.table.c))),
+        ("alive", 1), ("tables", rows.size),
         ("q", n), ("p", n), ("carry", 2 * n),
         *_remembered(step, rows),
         ("z", N), ("impulse", n), ("trouble", 1), ("left", 1), *_soft(step, rows, mass),

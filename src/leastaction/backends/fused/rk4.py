@@ -22,20 +22,26 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=64)
 def rk4_program(system: Lagrangian, method: RungeKutta4) -> Program | None:
-    """(t, h, params, y) ↦ Σ b_i k_i; None where the momenta are not linear in v, or the Program would be too long."""
+    """(t, h, params, inputs at the stages, y) ↦ Σ b_i k_i; None where the momenta are not linear in v, or the Program
+    would be too long.
+    """
     n, node = system.n, system.node
     hamilton = method.form == "hamilton"
     stages = len(method.c)
     if (hamilton and node.depends("m_v", "v")) or stages * len(node.code) > MOST_INSTRUCTIONS:
         return None
-    B = Builder([("t", 1), ("h", 1), ("params", node.inputs[-1][1]), ("y", 2 * n)])
-    (t,), (h,), params, y = (B.input(name) for name, _ in B.inputs)
+    channels = system.channels
+    driven = stages * channels
+    B = Builder([("t", 1), ("h", 1), ("params", dict(node.inputs)["params"]), ("inputs", driven), ("y", 2 * n)])
+    (t,), (h,), params, inputs, y = (B.input(name) for name, _ in B.inputs)
     force, momentum = node.select("f"), node.select("m", "m_v")
     zero, rate, total = [B.const(0.0)] * n, [B.const(0.0)] * (2 * n), [B.const(0.0)] * (2 * n)
-    for c, b in zip(method.c, method.b, strict=True):
+    for i, (c, b) in enumerate(zip(method.c, method.b, strict=True)):
         step = B.mul(B.const(c), h)
         at = [B.add(x, B.mul(step, k)) for x, k in zip(y, rate, strict=True)]
         given = {"t": [B.add(t, step)], "q": at[:n], "params": params}
+        if channels:
+            given["inputs"] = inputs[i * channels : (i + 1) * channels]
         if hamilton:
             rest = B.inline(momentum, v=zero, **given)
             right = [B.sub(p, m) for p, m in zip(at[n:], rest["m"], strict=True)]

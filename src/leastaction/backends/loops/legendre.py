@@ -61,13 +61,20 @@ def invert(S, p):
 
 @native
 def invert_alone(S, p):
-    """`invert` from v = 0, so that the result depends on nothing that was solved before.
+    """`invert` from v = 0, or from what the kernel gives instead, so that the result depends on nothing that was solved
+    before.
 
     Where that fails, as it does if L_vv is singular at rest, v = p is tried.
     """
     n = S.n
     for j in range(n):
         S.v[j] = 0.0
+    if S.rest > 0:
+        for j in range(n):
+            S.at[1 + n + j] = 0.0
+        call_kernel(S.point, S.at, S.at_values, S.work)
+        for j in range(n):
+            S.v[j] = S.at_values[S.rest + j]
     if invert(S, p):
         return True
     for j in range(n):

@@ -29,21 +29,21 @@ def single(S, I, D, start, h):
 
 @native
 def _set_params(S, params):
-    for j in range(S.params):
+    for j in range(S.given):
         S.values[j] = params[j]
 
 
 @native
 def polynomials(I, D, place, count, lengths, starts, params, z, impulses):
     """The increments z, (s, n) each, and the impulses of `count` steps from rows (t, q, p) of `starts`, with a row of
-    parameters each.
+    parameters, and inputs behind them, each.
 
     Those of a step that cannot be solved stay as they are.
     """
     S = read_solver(I, D, place)
     n, s, across = S.coordinates, S.s, S.across
     for k in range(count):
-        _set_params(S, at(params, k * S.params))
+        _set_params(S, at(params, k * S.given))
         if single(S, I, D, at(starts, k * (1 + 2 * n)), lengths[k]):
             for j in range(n):
                 c, e = j // across, j % across
@@ -64,7 +64,7 @@ def events(I, D, place, kernel, count, lengths, starts, params, which, places, v
     for k in range(count):
         start, h, e = at(starts, k * (1 + 2 * n)), lengths[k], which[k]
         x, f, state = at(places, 4 * k), at(values, 4 * k), at(states, k * 2 * n)
-        _set_params(S, at(params, k * S.params))
+        _set_params(S, at(params, k * S.given))
         for j in range(S.params):
             look[1 + 2 * n + j] = S.values[j]
         x[2], f[2] = x[1], f[1]

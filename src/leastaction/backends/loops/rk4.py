@@ -5,7 +5,7 @@ from __future__ import annotations
 from leastaction.backends.layout import RK4, RK4_LANES
 from leastaction.backends.loops.elimination import factor, solve
 from leastaction.backends.loops.legendre import invert
-from leastaction.backends.loops.machine import at, call_kernel, native, reader
+from leastaction.backends.loops.machine import at, call_kernel, doubles, native, reader
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 
 read_rk4, read_lanes = reader(RK4), reader(RK4_LANES)
@@ -17,6 +17,10 @@ def run(I, D, place, y, stored):
     S = read_rk4(I, D, place)
     n, h = S.n, S.step[0]
     for k in range(S.first[0], S.first[0] + S.steps[0]):
+        for stage in range(4 if S.channels > 0 else 0):
+            row = at(doubles(S.table), (k - S.first[0]) * S.table_step + stage * S.table_node)
+            for j in range(S.channels):
+                S.given[stage * S.channels + j] = row[j]
         S.status[0] = _slope(S, S.start[0] + k * h, y)
         if S.status[0] != GOING_WELL:
             return
@@ -40,6 +44,8 @@ def _slope(S, t, y):
         c, b = S.tableau[2 * stage], S.tableau[2 * stage + 1]
         for j in range(2 * n):
             S.argument[j] = y[j] + c * h * S.rate[j]
+        for j in range(S.channels):
+            S.at[1 + 2 * n + S.params + j] = S.given[stage * S.channels + j]
         status = _field(S, t + c * h)
         if status != GOING_WELL:
             return status
@@ -55,19 +61,28 @@ def _slope(S, t, y):
 def lanes(I, D, place, states, Y, counts, stored, scratch):
     """The steps of every group; `counts` has a status and the steps done of each lane.
 
-    A group's numbers are (t, h, params, y), each of all lanes. The kernel gives the slopes of a step for all lanes; a
-    lane for which they are not finite, as where a sine is out of its range, has its step done alone.
+    A group's numbers are (t, h, params, inputs at the four stages, y), each of all lanes. The kernel gives the slopes
+    of a step for all lanes; a lane for which they are not finite, as where a sine is out of its range, has its step
+    done alone.
     """
     A = read_lanes(I, D, place)
     S = read_rk4(I, D, A.alone)
     n, L, h = A.n, A.lanes, A.step[0]
-    size = 2 + A.param_count + 2 * n
+    given = 2 + A.param_count
+    before = given + 4 * A.channels
+    size = before + 2 * n
     for group in range(A.groups):
         X, count = at(states, group * size * L), at(counts, group * L * 2)
-        y = at(X, (2 + A.param_count) * L)
+        y = at(X, before * L)
         for k in range(A.first[0], A.first[0] + A.steps[0]):
             for i in range(L):
                 X[i] = A.start[0] + k * h
+            for i in range(L if A.channels > 0 else 0):
+                who = min(group * L + i, A.trajectories - 1)
+                own = at(doubles(A.table), who * A.table_trajectory + (k - A.first[0]) * A.table_step)
+                for stage in range(4):
+                    for j in range(A.channels):
+                        X[(given + stage * A.channels + j) * L + i] = own[stage * A.table_node + j]
             call_kernel(A.kernel, X, Y, scratch)
             for i in range(L):
                 if count[2 * i] != GOING_WELL:
@@ -92,10 +107,13 @@ def lanes(I, D, place, states, Y, counts, stored, scratch):
 def _alone(A, S, X, Y, i):
     """The slope of lane i's step, by itself; whatever others have done."""
     n, L, P = A.n, A.lanes, A.param_count
+    driven = 4 * A.channels
     for j in range(P):
         S.at[1 + 2 * n + j] = X[(2 + j) * L + i]
+    for j in range(driven):
+        S.given[j] = X[(2 + P + j) * L + i]
     for j in range(2 * n):
-        S.own[j] = X[(2 + P + j) * L + i]
+        S.own[j] = X[(2 + P + driven + j) * L + i]
     for j in range(n):
         S.v[j] = 0.0
     status = _slope(S, X[i], S.own)

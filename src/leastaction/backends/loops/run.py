@@ -17,12 +17,28 @@ from leastaction.backends.layout import (
     STEPS,
 )
 from leastaction.backends.loops.explicit import add_exactly, come_back, keep, leap
+from leastaction.backends.loops.increments import (
+    ALIKE,
+    DOUBT,
+    ENDED,
+    GOOD,
+    KEEP,
+    LEFT,
+    REACHING,
+    SOLVED,
+    begin,
+    level,
+    put,
+    still,
+)
+from leastaction.backends.loops.increments import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.machine import (
     W,
     add,
     at,
     call_kernel,
     div,
+    doubles,
     first_of,
     fma,
     larger,
@@ -36,30 +52,12 @@ from leastaction.backends.loops.machine import (
     store,
     where,
 )
-from leastaction.backends.loops.solver import (
-    ALIKE,
-    DOUBT,
-    ENDED,
-    GOOD,
-    KEEP,
-    LEFT,
-    QUIET,
-    REACHING,
-    SOLVED,
-    alone,
-    begin,
-    chord,
-    level,
-    prepare,
-    put,
-    set_mass,
-    still,
-    swift_begin,
-    swift_impulse,
-)
-from leastaction.backends.loops.solver import ITERATIONS as SEEN_ITERATIONS
-from leastaction.backends.loops.sweep import lanewise, read_solver, set_given, set_times
-from leastaction.backends.loops.tangent import carry, take_lane
+from leastaction.backends.loops.mass_chords import chord, set_mass
+from leastaction.backends.loops.noise import QUIET
+from leastaction.backends.loops.solver import alone
+from leastaction.backends.loops.sweep import lanewise, prepare, read_solver, set_given, set_inputs, set_times
+from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
+from leastaction.backends.loops.tangent import carry, input_place, take_lane
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.verdict import FORGETTING, GOING, REACH, TINY
 
@@ -132,6 +130,8 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         elif k == first and A.halted[group] != 0:
             A.halted[group] = 0
         else:
+            if A.channels > 0:
+                _drive(A, X, k, lane)
             if k == first:
                 # A first step has no last one to be predicted from: the lane finds it by continuation, alone.
                 for i in range(L):
@@ -192,6 +192,27 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
 
 
 @native
+def _drive(A, X, k, lane):
+    """The inputs of step k, to the state of a group whose first trajectory this is; lanes beyond the last have its own.
+
+    With points side by side the last node is repeated where there are none.
+    """
+    table = at(doubles(A.table), (k - A.table_first[0]) * A.table_step)
+    U, r, T, vectors, pitch, last = A.channels, A.nodes, A.stride, A.vectors, A.table_node, A.trajectories - 1
+    given, apart = at(X, A.inputs * T), A.table_trajectory
+    if vectors > 0:
+        for j in range(U):
+            for e in range(vectors * W):
+                given[j * vectors * W + e] = table[min(e, r - 1) * pitch + j]
+        return
+    for i in range(A.lanes):
+        own = at(table, min(lane + i, last) * apart)
+        for e in range(r):
+            for j in range(U):
+                given[(e * U + j) * T + i] = own[e * pitch + j]
+
+
+@native
 def _look(A, X, k, group, looks, scratch):
     """Whether a group is to halt before step k, which is solved, is done: an event may lie in it."""
     n, N, L, T = A.n, A.n * A.s, A.lanes, A.stride
@@ -206,6 +227,10 @@ def _look(A, X, k, group, looks, scratch):
             look[(2 + 3 * n + N + j) * L + i] = last[j * L + i]
         for j in range(A.param_count):
             look[(2 + 4 * n + N + j) * L + i] = X[(A.params + j) * T + i]
+        for e in range(A.nodes if A.channels > 0 else 0):
+            for j in range(A.channels):
+                place = 2 + 4 * n + N + A.param_count + e * A.channels + j
+                look[place * L + i] = X[input_place(A, e, j, i)]
     call_kernel(A.check, look, A.doubt, scratch)
     halt = False
     for i in range(L):
@@ -319,6 +344,7 @@ def _iterate(I, D, A, S, X):
     if not wanted:
         return
     set_times(S, I, D, S.soft, t)
+    set_inputs(S, I, D, S.soft, at(X, A.params * L))
     if S.constant == 0 and not set_mass(S, I, D, t, q, z, at(X, A.params * L), A.step[0]):
         for i in range(L):
             if A.active[i] != 0.0:

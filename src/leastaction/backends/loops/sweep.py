@@ -64,7 +64,10 @@ def set_products(S, I, D, first):
 
 @native
 def set_given(S, I, D, first, t, params):
-    """The times of the points and the parameters, where the kernels read them. `t` has `lanes` numbers."""
+    """The times of the points, the parameters and behind them the inputs, where the kernels read them.
+
+    `t` has `lanes` numbers.
+    """
     for e in range(S.term_count):
         T = read_term(I, D, first + e * TERM_SIZE)
         for g in range(T.groups):
@@ -76,6 +79,24 @@ def set_given(S, I, D, first, t, params):
                 if T.params >= 0:
                     for j in range(S.params):
                         point[(T.params + j) * W + k] = params[j * S.lanes + (0 if S.lanes == 1 else k)]
+    set_inputs(S, I, D, first, params)
+
+
+@native
+def set_inputs(S, I, D, first, params):
+    """The inputs at the points alone, from behind the parameters."""
+    if S.channels == 0:
+        return
+    inputs = at(params, S.params * S.lanes)
+    for e in range(S.term_count):
+        T = read_term(I, D, first + e * TERM_SIZE)
+        if T.driven >= 0:
+            for g in range(T.groups):
+                for k in range(W):
+                    i = min(g * W + k, T.points - 1) if S.across == 1 else g
+                    for j in range(S.channels):
+                        value = inputs[(i * S.channels + j) * S.lanes + (0 if S.lanes == 1 else k)]
+                        T.point[(g * T.inputs + T.driven + j) * W + k] = value
 
 
 @native
@@ -202,3 +223,20 @@ def jacobian(S, I, D, first):
                 line = at(S.G, row * S.lead + column * s)
                 for m in range(s):
                     line[m] = block[s * s + m]
+
+
+@native
+def prepare(S, I, D, h, products):
+    """The coefficients for the step h, where they are not there yet."""
+    if S.h[0] != h:
+        set_step(S, I, D, S.terms, h)
+        if S.soft != S.terms:
+            set_step(S, I, D, S.soft, h)
+        for v in range(S.s):
+            for c in range(S.width * W):
+                m = c if S.across == 1 else c // W
+                S.T[v * S.width * W + c] = -h * S.inverse[v * S.s + m] if m < S.s else 0.0
+        S.h[0] = h
+    if products and S.K_h[0] != h:
+        set_products(S, I, D, S.terms)
+        S.K_h[0] = h

@@ -17,10 +17,10 @@ from __future__ import annotations
 from leastaction.backends.loops.constraints import linearise, settle_along
 from leastaction.backends.loops.elimination import factor, solve
 from leastaction.backends.loops.machine import W, add, at, fma, load, native, splat, store
-from leastaction.backends.loops.solver import prepare
 from leastaction.backends.loops.sweep import (
     TERM_SIZE,
     jacobian,
+    prepare,
     read_term,
     scatter_values,
     set_given,
@@ -56,6 +56,17 @@ def take_lane(A, S, X, i):
             S.z[j * row + v] = 0.0
     for j in range(A.param_count):
         S.values[j] = X[(A.params + j) * T + i]
+    for j in range(A.channels):
+        for k in range(A.nodes):
+            S.values[A.param_count + k * A.channels + j] = X[input_place(A, k, j, i)]
+
+
+@native
+def input_place(A, k, j, i):
+    """Where in the state the j-th number of the inputs at the k-th node is, of lane i."""
+    if A.vectors > 0:
+        return (A.inputs + j * A.vectors + k // W) * W + k % W
+    return (A.inputs + k * A.channels + j) * A.stride + i
 
 
 @native

@@ -37,7 +37,7 @@ export class Lab {
     const start = list => list.map(one => one.value);
     this.state = {
       subject: told.key, params: Object.fromEntries(told.params.map(one => [one.key, one.value])), q0: start(told.q0), v0: start(told.v0),
-      runs: [{ method: "simpson", h: told.h, tol: 1e-6, by: "h" }], after: 0, span: told.span,
+      runs: [{ method: told.method, h: told.h, tol: 1e-6, by: told.paced ? "pace" : "h" }], after: 0, span: told.span,
     };
     const { params, ...rest } = wanted;
     Object.assign(this.state, rest);
@@ -51,7 +51,7 @@ export class Lab {
 
   request(what, more = {}) {
     const { subject, params, q0, v0, runs, after, span } = this.state;
-    const plain = runs.map(({ method, h, tol, by }) => by === "tol" ? { method, tol } : { method, h });
+    const plain = runs.map(({ method, h, tol, by }) => by === "tol" ? { method, tol } : { method, h, paced: by === "pace" });
     return { what, subject, params, q0, v0, runs: plain, after, span, ...more };
   }
 
@@ -70,11 +70,12 @@ export class Lab {
       this.root.classList.add("busy");
       try {
         const scene = await this.ask(asked);
-        if (drag) { this.state.q0 = scene.q0; this.showValues(); }
+        // pulled, or put back on the constraints; what was changed meanwhile is asked for next
+        if (drag || (this.subject.constrained && !this.wanted)) { Object.assign(this.state, { q0: scene.q0, v0: scene.v0 }); this.showValues(); }
         if (this.toBegin) { this.view.clock.t = scene.runs[0].begin; this.toBegin = false; }
         this.view.load(scene);
         this.view.drawNow();
-        this.showSteps(scene.h);
+        this.showSteps(scene.h, scene.steps);
         this.say(scene.notes.join(" "));
         this.latency.push(performance.now() - since);
       } catch (error) { this.say(error.message); }
@@ -163,18 +164,19 @@ export class Lab {
     const name = element("input", { type: "text", list: "la-methods", value: run.method, class: "method", "aria-label": r ? "other method" : "method", spellcheck: "false",
       onchange: () => { run.method = name.value.trim(); this.changed(); }, onfocus: () => name.select() });
     const by = element("select", { "aria-label": "step or tolerance", onchange: () => { run.by = by.value; this.build(); this.changed(); } },
-      element("option", { value: "h" }, "h"), element("option", { value: "tol" }, "tol"));
+      element("option", { value: "h" }, "h"), element("option", { value: "tol" }, "tol"),
+      ...(this.subject.paces ? [element("option", { value: "pace", title: "shorter steps where the motion is quick" }, "pace")] : []));
     by.value = run.by;
     const found = element("span", { class: "found" });
-    run.show = h => { found.textContent = run.by === "tol" ? `h = ${number(h, 3)}` : `${number(period / h, 3)} steps a period`; };
-    const slider = run.by === "h"
-      ? this.row("h", () => run.h, x => { run.h = x; }, { low: period / 1000, high: period / 4, log: true })
+    run.show = (h, states) => { found.textContent = { tol: `h = ${number(h, 3)}`, h: `${number(period / h, 3)} steps a period`, pace: `${states} steps, shorter where it is quick` }[run.by]; };
+    const slider = run.by !== "tol"
+      ? this.row("h", () => run.h, x => { run.h = x; }, { low: Math.min(period / 1000, this.subject.h / 10), high: period / 4, log: true })
       : this.row("tol", () => run.tol, x => { run.tol = x; }, { low: 1e-12, high: 1e-2, log: true });
     const drop = r ? [element("button", { type: "button", "aria-label": "no comparison", title: "no comparison", onclick: () => { this.state.runs.pop(); this.build(); this.changed(); } }, "×")] : [];
     return element("div", { class: "run" }, element("div", { class: "top" }, name, by, ...drop), slider, found);
   }
 
-  showSteps(steps) { this.state.runs.forEach((run, r) => run.show?.(steps[r])); }
+  showSteps(lengths, counts) { this.state.runs.forEach((run, r) => run.show?.(lengths[r], counts[r])); }
 
   // Simpson's method beside RK4, long after the start: what the papers show.
   lesson() {
@@ -192,7 +194,7 @@ export class Lab {
     const { state } = this, words = new URLSearchParams({ system: state.subject, q0: state.q0.join(), v0: state.v0.join(), span: state.span });
     if (state.after) words.set("after", state.after);
     for (const [name, value] of Object.entries(state.params)) words.set(`p.${name}`, value);
-    for (const run of state.runs) words.append("run", [run.method, run.by, run[run.by]].join("~"));
+    for (const run of state.runs) words.append("run", [run.method, run.by, run.by === "tol" ? run.tol : run.h].join("~"));
     this.link.write(words.toString());
   }
 
@@ -204,7 +206,7 @@ export class Lab {
     for (const key of ["after", "span"]) if (words.get(key)) wanted[key] = Number(words.get(key));
     for (const [key, value] of words) if (key.startsWith("p.")) wanted.params[key.slice(2)] = Number(value);
     const runs = words.getAll("run").map(text => text.split("~"));
-    if (runs.length) wanted.runs = runs.map(([method, by, value]) => ({ method, by: by === "tol" ? "tol" : "h", h: by === "tol" ? 0.01 : Number(value), tol: by === "tol" ? Number(value) : 1e-6 }));
+    if (runs.length) wanted.runs = runs.map(([method, by, value]) => ({ method, by: ["tol", "pace"].includes(by) ? by : "h", h: by === "tol" ? 0.01 : Number(value), tol: by === "tol" ? Number(value) : 1e-6 }));
     return wanted;
   }
 

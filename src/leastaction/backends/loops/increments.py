@@ -1,0 +1,171 @@
+"""An iteration's increments: added to the unknowns, measured, and judged by the one verdict."""
+
+from __future__ import annotations
+
+from leastaction.backends.loops.machine import (
+    W,
+    add,
+    at,
+    call_kernel,
+    div,
+    first_of,
+    larger,
+    largest_of,
+    load,
+    mul,
+    native,
+    size_of,
+    splat,
+    store,
+    sub,
+    where,
+)
+from leastaction.backends.loops.sweep import lanewise
+from leastaction.backends.status import GOING_WELL, IN_DOUBT, NOT_CONVERGED, NOT_FINITE
+from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEGLIGIBLE, STILL, TINY
+
+# A coordinate that others set in motion moves for the first time in a later iteration: to the rate it counts as this.
+WOKEN = 0.1
+# Of coordinates that are alike in a sum, one may be at rest when the others come to it, as where a wave arrives. The
+# part of the largest steps among them that its increments are compared with, and the part that it may reach at once.
+ALIKE = 2.0**-10
+REACHING = 0.25
+# Where what was SEEN of an iteration, and what the verdict says, are in their arrays.
+SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE = range(9)
+SOLVED, ENDED, GOOD, DOUBTED, KEEP, LEFT = range(6)
+
+
+@native
+def put(x, i, across, value):
+    """Write the i-th number of every trajectory, or the i-th vector of coordinates."""
+    if across == 1:
+        x[i] = first_of(value)
+    else:
+        store(at(x, i * W), value)
+
+
+@native
+def begin(S, z, scale):
+    """Before the first iteration: each component's scale is its prediction's."""
+    for c in range(S.components):
+        top = splat(TINY)
+        for v in range(S.width):
+            top = larger(top, size_of(load(at(z, (c * S.width + v) * W))))
+        put(scale, c, S.across, largest_of(top) if S.across == 1 else top)
+    if S.summed == 1:
+        level(S, scale, ALIKE)
+    for k in range(S.lanes):
+        S.seen[BEFORE * S.lanes + k] = 0.0
+        S.seen[ITERATIONS * S.lanes + k] = 0.0
+        S.seen[DOUBT * S.lanes + k] = 0.0
+        S.seen[NEGLIGIBLE_PLACE * S.lanes + k] = NEGLIGIBLE * EPS
+        S.seen[ACCEPTABLE_PLACE * S.lanes + k] = ACCEPTABLE
+
+
+@native
+def level(S, x, part):
+    """Coordinates of one kind are alike: none is measured by less than a part of the largest x among them."""
+    if S.kinds == 1:
+        top = splat(0.0)
+        for c in range(S.n):
+            top = larger(top, load(at(x, c * W)))
+        least = mul(splat(part), largest_of(top))
+        for c in range(S.n):
+            store(at(x, c * W), larger(load(at(x, c * W)), least))
+        return
+    for e in range(S.kinds):
+        S.unit[e] = 0.0
+    for j in range(S.n * W):
+        S.unit[S.kind[j]] = max(S.unit[S.kind[j]], x[j])
+    for j in range(S.n * W):
+        x[j] = max(x[j], part * S.unit[S.kind[j]])
+
+
+@native
+def still(floor, length):
+    """The floor of a coordinate that moves little; zero of others."""
+    return where(larger(sub(length, mul(splat(STILL), floor)), splat(0.0)), splat(0.0), floor)
+
+
+@native
+def move(S, z, scale, reach, floor, replace, active):
+    """z ← z + S.R, or S.R itself with `replace`, of the trajectories that are active; what the verdict needs of it."""
+    on = splat(1.0) if S.lanes == 1 else load(active)
+    size, off, far, total = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+    for c in range(S.components):
+        row = at(S.R, c * S.width * W)
+        ratio, beyond, away, added = move_one(S, c, row, z, scale, reach, floor, replace, on)
+        size, off, far, total = larger(size, ratio), larger(off, beyond), larger(far, away), add(total, added)
+    see(S, size, off, far, total)
+
+
+@native
+def move_one(S, c, row, z, scale, reach, floor, replace, on):
+    """One component of `move`, whose increments are in `row`: its size, how far off and how far away, and their sum."""
+    across, width = S.across, S.width
+    moved, before, total = splat(0.0), lanewise(scale, c, across), splat(0.0)
+    top = before
+    for v in range(width):
+        place = (c * width + v) * W
+        old, x = load(at(z, place)), load(at(row, v * W))
+        d, new = (sub(x, old), x) if replace == 1 else (x, add(old, x))
+        moved, top, total = larger(moved, size_of(d)), larger(top, size_of(new)), add(total, d)
+        store(at(z, place), where(on, new, old))
+    if across == 1:
+        moved, top = largest_of(moved), largest_of(top)
+    put(scale, c, across, where(on, top, before))
+    if c >= S.n:
+        return splat(0.0), splat(0.0), splat(0.0), total
+    beyond = larger(sub(moved, still(lanewise(floor, c, across), top)), splat(0.0))
+    ratio = div(beyond, top)
+    if across == 1 and S.seen[ITERATIONS] > 0.0 and first_of(before) <= TINY:
+        ratio = splat(min(first_of(ratio), WOKEN * S.seen[BEFORE]))
+    limit = lanewise(reach, c, across)
+    return ratio, sub(moved, limit), sub(top, mul(splat(FAR), limit)), total
+
+
+@native
+def see(S, size, off, far, total):
+    """Tell the verdict what was seen of an iteration."""
+    spoilt = where(sub(total, total), splat(1.0), splat(0.0))
+    if S.lanes == 1:
+        spoilt, size, off, far = largest_of(spoilt), largest_of(size), largest_of(off), largest_of(far)
+    put(S.seen, SIZE, S.lanes, size)
+    put(S.seen, SOUND, S.lanes, sub(splat(1.0), spoilt))
+    put(S.seen, OFF, S.lanes, off)
+    put(S.seen, TOO_FAR, S.lanes, far)
+
+
+@native
+def judge(S, kernel):
+    """S.found ← the verdict; what was seen becomes what was seen before."""
+    lanes = S.lanes
+    call_kernel(kernel, S.seen, S.found, S.work)
+    for k in range(lanes):
+        S.seen[BEFORE * lanes + k] = S.seen[SIZE * lanes + k]
+        S.seen[ITERATIONS * lanes + k] += 1.0
+        S.seen[DOUBT * lanes + k] = S.found[DOUBTED * lanes + k]
+
+
+@native
+def concluded(S):
+    """What the last verdict says of an iteration that has ended: GOING_WELL where the equations are solved."""
+    S.iterations[0] = int(S.seen[ITERATIONS])
+    S.left[0] = S.found[LEFT]
+    if S.found[SOLVED] == 0.0:
+        S.left[0] = S.seen[SIZE]
+    if S.seen[SOUND] == 0.0:
+        S.left[0] = S.seen[SIZE]
+        return NOT_FINITE
+    return GOING_WELL if S.found[SOLVED] != 0.0 else NOT_CONVERGED
+
+
+@native
+def sound(S):
+    """The status of a step whose impulse is there, too: the end of the step need not enter its equations."""
+    total = 0.0
+    for j in range(S.n * S.across):
+        total += S.impulse[j]
+    if total - total != 0.0:
+        return NOT_FINITE
+    return GOING_WELL if S.found[GOOD] != 0.0 else IN_DOUBT

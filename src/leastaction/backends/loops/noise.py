@@ -1,0 +1,87 @@
+"""What rounding may do to the coordinates of a step, and the floors that increments are compared with for it."""
+
+from __future__ import annotations
+
+from leastaction.backends.loops.constraints import set_bumps
+from leastaction.backends.loops.elimination import factor, solve
+from leastaction.backends.loops.increments import level
+from leastaction.backends.loops.machine import W, at, native
+from leastaction.step.verdict import EPS, NOISE
+
+MEASURED = 8.0  # by how much the noise of a sum's forces may be more elsewhere than where it was measured
+QUIET = 8.0 * EPS  # of a coordinate: what rounding may do to the increments of a step much shorter than itself
+PASSED_ON = 4  # from coordinate to coordinate noise is followed so many times
+SHARED = 2.0**-10  # this part of it, in the metric of the mass, constraints pass on to any other
+
+
+@native
+def set_noise(S):
+    """S.noise ← what g of `step.verdict` is made of, for a derivative each power of h, at the start of the step."""
+    n = S.n
+    values = S.at_values
+    f_q, f_v = at(values, 2 * n), at(values, 2 * n + n * n)
+    m_q, m_v = at(values, 2 * n + 2 * n * n), at(values, 2 * n + 3 * n * n)
+    for j in range(n):
+        for k in range(n):
+            S.V[j * n + k] = m_v[j * n + k]
+    for j in range(3 * n + 2 * n * n):
+        S.noise[j] = 0.0
+    if S.multipliers > 0:
+        set_bumps(S, at(S.noise, 2 * n))
+    if not factor(S.V, S.mass_pivots, n, n):
+        return
+    slow, fast = at(S.noise, 3 * n), at(S.noise, 3 * n + n * n)
+    for k in range(n):
+        momentum, force = abs(S.p[k]), abs(values[k])
+        for i in range(n):
+            momentum += abs(m_q[k * n + i] * S.q[i]) + abs(m_v[k * n + i] * S.v[i])
+            force += abs(f_q[k * n + i] * S.q[i]) + abs(f_v[k * n + i] * S.v[i])
+            S.move[i] = 1.0 if i == k else 0.0
+        solve(S.V, S.mass_pivots, n, n, S.move)
+        for j in range(n):
+            inverse = abs(S.move[j])
+            S.noise[j] += inverse * momentum
+            S.noise[n + j] += inverse * force
+            for i in range(n):
+                slow[j * n + i] += inverse * (abs(m_q[k * n + i]) + abs(f_v[k * n + i]))
+                fast[j * n + i] += inverse * abs(f_q[k * n + i])
+
+
+@native
+def quiet_floor(S, h):
+    """S.floor ← none; in sums what rounding of a coordinate alone may do, which is next to nothing."""
+    for j in range(S.n * S.across):
+        S.floor[j] = QUIET * (abs(S.q[j]) + abs(h * S.v[j])) if S.summed == 1 else 0.0
+
+
+@native
+def set_floor(S, h):
+    """S.floor ← NOISE g for a step of this length."""
+    n = S.n
+    if S.summed == 1:
+        for j in range(n * W):
+            S.floor[j] = 4.0 * QUIET * (abs(S.q[j]) + abs(h * S.v[j])) + MEASURED * h * h * S.M[j] * abs(S.noise[j])
+        level(S, S.floor, 1.0)
+        return
+    slow, fast = at(S.noise, 3 * n), at(S.noise, 3 * n + n * n)
+    for j in range(n):
+        S.floor[j] = 0.0
+    for _ in range(1 + min(n, PASSED_ON)):
+        for j in range(n):
+            S.move[j] = S.floor[j]
+        for j in range(n):
+            total, stiff = NOISE * (S.noise[2 * n + j] + h * (S.noise[j] + h * S.noise[n + j])), 1.0
+            for k in range(n):
+                passed = h * (slow[j * n + k] + h * fast[j * n + k])
+                if k == j:
+                    stiff += passed
+                else:
+                    total += passed * S.move[k]
+            S.floor[j] = total / stiff
+    if S.multipliers > 0:
+        mass, top = at(S.at_values, 2 * n + 3 * n * n), 0.0
+        for j in range(n):
+            top = max(top, S.floor[j] * abs(mass[j * n + j]) ** 0.5)
+        for j in range(n):
+            if mass[j * n + j] != 0.0:
+                S.floor[j] = max(S.floor[j], SHARED * top / abs(mass[j * n + j]) ** 0.5)

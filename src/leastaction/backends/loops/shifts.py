@@ -1,0 +1,204 @@
+"""The shifted chord: Newton's iteration with the derivatives of the middle of a step for all its points.
+
+With constant f_q, f_v, m_q, m_v the derivative of the equations by the unknowns is
+
+    A/h ⊗ m_v + Q ⊗ (m_q − f_v) + h B ⊗ f_q,
+
+A and B as in `step.kronecker`, Q = Σ_i w_i scatter_m[i, ν] gather_q[i, μ]. With A⁻¹B = V γ V⁻¹ and α the diagonal of
+V⁻¹A⁻¹Q V it falls apart into systems of size n,
+
+    X_j = m_v + h α_j (m_q − f_v) + h² γ_j f_q,        X_j w_j = −h (V⁻¹A⁻¹R)_j,        dz = V w,
+
+one for each γ_j; of a conjugate pair one is solved. With Gauss' rules of s nodes V⁻¹A⁻¹Q V is diagonal and γ = −α²;
+with others that is near enough to contract, and exact where m_q = f_v. A complex X of size n is solved as a real one of
+size 2n; where X is sparse and symmetric, as of a sum, by `sparse`.
+"""
+
+from __future__ import annotations
+
+from leastaction.backends.layout import SHIFTS
+from leastaction.backends.loops.elimination import factor, solve
+from leastaction.backends.loops.increments import DOUBT, ENDED, ITERATIONS, KEEP, begin, concluded, judge, move, sound
+from leastaction.backends.loops.machine import W, at, call_kernel, native, reader
+from leastaction.backends.loops.sparse import assemble, read_sparse
+from leastaction.backends.loops.sparse import factor as factor_sparse
+from leastaction.backends.loops.sparse import solve as solve_sparse
+from leastaction.backends.loops.summed import in_the_middle
+from leastaction.backends.loops.sweep import sweep
+from leastaction.backends.status import GOING_WELL, NOT_CONVERGED, SINGULAR
+
+read_shifts = reader(SHIFTS)
+
+
+@native
+def shifted(S, I, D, q, p, z, scale, reach):
+    """Shifted chords from z. Returns the status; where Newton's iteration would take less it is NOT_CONVERGED."""
+    S.iterations[0] = 0
+    S.left[0] = 1.0
+    if S.stiff == 0:
+        return NOT_CONVERGED
+    begin(S, z, scale)
+    fresh = True
+    while True:
+        if fresh:
+            regular = set_sparse(S, I, D, q, z) if S.summed == 1 else set_dense(S, I, D, q, z)
+            if not regular:
+                S.iterations[0] = int(S.seen[ITERATIONS]) + 1
+                return SINGULAR
+            fresh = False
+        sweep(S, I, D, S.terms, False, q, p, z)
+        if S.summed == 1:
+            by_sparse(S, I, D)
+        else:
+            by_dense(S, I, D)
+        move(S, z, scale, reach, S.floor, 0, S.seen)
+        judge(S, S.judge_shifted)
+        if S.found[ENDED] != 0.0 or S.seen[DOUBT] != 0.0:
+            break
+        if S.found[KEEP] == 0.0:
+            if S.summed == 0:
+                break
+            fresh = True
+    status = concluded(S)
+    if status != GOING_WELL:
+        return status
+    # The impulse belongs to z before its last increment.
+    if S.summed == 1:
+        _push_sparse(S, I, D)
+    else:
+        _push_dense(S, I, D)
+    return sound(S)
+
+
+@native
+def set_dense(S, I, D, q, z):
+    """The factors of every X, with the derivatives in the middle of the step that z predicts; False if one has none."""
+    P, n, s, h, row = read_shifts(I, D, S.shifts), S.n, S.s, S.h[0], S.stride
+    S.at[0] = S.t[0] + 0.5 * h
+    for j in range(n):
+        moved, speed = 0.0, 0.0
+        for v in range(s):
+            moved += S.middle[v] * z[j * row + v]
+            speed += S.middle[s + v] * z[j * row + v]
+        S.at[1 + j], S.at[1 + n + j] = q[j] + moved, speed / h
+    for j in range(S.params):
+        S.at[1 + 2 * n + j] = S.values[j]
+    if S.channels > 0:  # inputs are those of a node in the middle
+        inputs = at(S.values, S.params + (S.given - S.params) // S.channels // 2 * S.channels)
+        for j in range(S.channels):
+            S.at[1 + 2 * n + S.params + j] = inputs[j]
+    call_kernel(S.point, S.at, S.at_values, S.work)
+    f_q, f_v = at(S.at_values, 2 * n), at(S.at_values, 2 * n + n * n)
+    m_q, m_v = at(S.at_values, 2 * n + 2 * n * n), at(S.at_values, 2 * n + 3 * n * n)
+    for j in range(n * n):
+        P.f_q[j], P.f_v[j] = f_q[j], f_v[j]
+    for e in range(P.count):
+        X, pivots = at(P.X, e * 2 * n * P.lead), at(P.pivots, e * 2 * n)
+        a, b = h * P.alpha[2 * e], h * P.alpha[2 * e + 1]
+        c, d = h * h * P.gamma[2 * e], h * h * P.gamma[2 * e + 1]
+        size = 2 * n if d != 0.0 else n
+        for i in range(n):
+            for j in range(n):
+                gyroscopic, stiff = m_q[i * n + j] - f_v[i * n + j], f_q[i * n + j]
+                real = m_v[i * n + j] + a * gyroscopic + c * stiff
+                X[i * P.lead + j] = real
+                if size > n:
+                    imaginary = b * gyroscopic + d * stiff
+                    X[i * P.lead + n + j] = -imaginary
+                    X[(n + i) * P.lead + j] = imaginary
+                    X[(n + i) * P.lead + n + j] = real
+        if not factor(X, pivots, size, P.lead):
+            return False
+    return True
+
+
+@native
+def by_dense(S, I, D):
+    """S.R ← −(∂R/∂z)⁻¹ S.R, about: as many systems of size n as there are shifts."""
+    P, n, s, h, row = read_shifts(I, D, S.shifts), S.n, S.s, S.h[0], S.stride
+    for j in range(n * row):
+        P.dz[j] = 0.0
+    for e in range(P.count):
+        into, size = at(P.into, 2 * e * s), 2 * n if P.gamma[2 * e + 1] != 0.0 else n
+        for j in range(n):
+            real, imaginary = 0.0, 0.0
+            for v in range(s):
+                real += into[2 * v] * S.R[j * row + v]
+                imaginary += into[2 * v + 1] * S.R[j * row + v]
+            P.x[j] = -h * real
+            if size > n:
+                P.x[n + j] = -h * imaginary
+        solve(at(P.X, e * 2 * n * P.lead), at(P.pivots, e * 2 * n), size, P.lead, P.x)
+        for j in range(n):
+            for v in range(s):
+                out = at(P.out, 2 * (v * P.count + e))
+                P.dz[j * row + v] += out[0] * P.x[j]
+                if size > n:
+                    P.dz[j * row + v] -= out[1] * P.x[n + j]
+    for j in range(n * row):
+        S.R[j] = P.dz[j]
+
+
+@native
+def _push_dense(S, I, D):
+    """S.impulse ← what it is after the increments S.R: + h f_q Σ_ν mean_ν dz^ν + f_v dz^s."""
+    P, n, s, h, row = read_shifts(I, D, S.shifts), S.n, S.s, S.h[0], S.stride
+    for j in range(n):
+        mean = 0.0
+        for v in range(s):
+            mean += P.mean[v] * S.R[j * row + v]
+        for i in range(n):
+            S.impulse[i] += h * P.f_q[i * n + j] * mean + P.f_v[i * n + j] * S.R[j * row + s - 1]
+
+
+@native
+def set_sparse(S, I, D, q, z):
+    """The factors of every M + h²γK, K and M in the middle of the step that z predicts."""
+    P, h = read_sparse(I, D, S.sparse), S.h[0]
+    in_the_middle(S, P, q, z, h)
+    t = S.t[0] + 0.5 * h
+    assemble(I, D, P, P.stiffness, P.stiffness_parts, t, P.middle_q, P.middle_v, P.K)
+    if S.constant == 0:
+        assemble(I, D, P, P.masses, P.mass_parts, t, P.middle_q, P.middle_v, P.M)
+    regular = True
+    for e in range(P.shifts):
+        regular = regular and factor_sparse(P, e, h * h * P.gamma[2 * e], h * h * P.gamma[2 * e + 1])
+    return regular
+
+
+@native
+def by_sparse(S, I, D):
+    """S.R ← −(A/h ⊗ M + h B ⊗ K)⁻¹ S.R."""
+    P, s, h = read_sparse(I, D, S.sparse), S.s, S.h[0]
+    n = P.n
+    for j in range(S.n * S.stride):
+        P.dz[j] = 0.0
+    for e in range(P.shifts):
+        both = P.gamma[2 * e + 1] != 0.0
+        for k in range(n):
+            j = P.order[k]
+            place, real, imaginary = j // W * S.stride + j % W, 0.0, 0.0
+            for v in range(s):
+                real += P.into[2 * (e * s + v)] * S.R[place + v * W]
+                imaginary += P.into[2 * (e * s + v) + 1] * S.R[place + v * W]
+            P.x[k], P.x[n + k] = -h * real, -h * imaginary
+        solve_sparse(P, e, both)
+        for k in range(n):
+            j = P.order[k]
+            place, real, imaginary = j // W * S.stride + j % W, P.x[k], P.x[n + k]
+            for v in range(s):
+                into = 2 * (v * P.shifts + e)
+                P.dz[place + v * W] += P.out[into] * real - P.out[into + 1] * imaginary
+    for j in range(S.n * S.stride):
+        S.R[j] = P.dz[j]
+
+
+@native
+def _push_sparse(S, I, D):
+    """S.impulse ← what it is after the increments S.R: + h K Σ_ν mean_ν dz^ν."""
+    P = read_sparse(I, D, S.sparse)
+    for e in range(P.entries):
+        i, j, total = P.row[e], P.column[e], 0.0
+        for v in range(S.s):
+            total += P.mean[v] * S.R[j // W * S.stride + v * W + j % W]
+        S.impulse[i] += S.h[0] * P.K[e] * total

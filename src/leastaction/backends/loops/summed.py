@@ -1,0 +1,124 @@
+"""What the solver asks of a sum over rows of tables: its sparse masses, a velocity, and the noise of its forces."""
+
+from __future__ import annotations
+
+from leastaction.backends.loops.increments import REACHING, level
+from leastaction.backends.loops.machine import W, add, at, div, fma, load, native, splat, store
+from leastaction.backends.loops.sparse import assemble, read_sparse
+from leastaction.backends.loops.sparse import factor as factor_sparse
+from leastaction.backends.loops.sparse import solve as solve_sparse
+from leastaction.backends.loops.sweep import add_up, read_term
+from leastaction.step.verdict import EPS, TINY
+
+HUGE = 1e300
+PROBE = 2.0**-20  # of a step: to measure what rounding does to forces
+MOST_INVERSIONS = 50
+
+
+@native
+def in_the_middle(S, P, q, z, h):
+    """Where the motion that z predicts is at half a step."""
+    s, row = S.s, S.stride
+    for c in range(S.n):
+        moved, speed = splat(0.0), splat(0.0)
+        for v in range(s):
+            x = load(at(z, c * row + v * W))
+            moved = fma(splat(S.middle[v]), x, moved)
+            speed = fma(splat(S.middle[s + v]), x, speed)
+        store(at(P.middle_q, c * W), add(load(at(q, c * W)), moved))
+        store(at(P.middle_v, c * W), div(speed, splat(h)))
+
+
+@native
+def set_summed_mass(S, I, D, t, q, z, h):
+    """The factors of a mass that depends on the motion, in the middle of the step; others are there from the start."""
+    if S.constant == 1:
+        return True
+    P = read_sparse(I, D, S.sparse)
+    in_the_middle(S, P, q, z, h)
+    assemble(I, D, P, P.masses, P.mass_parts, t[0] + 0.5 * h, P.middle_q, P.middle_v, P.M)
+    return factor_sparse(P, P.shifts, 0.0, 0.0)
+
+
+@native
+def by_summed_mass(S, I, D):
+    """S.R ← M⁻¹ S.R with a sparse M."""
+    P = read_sparse(I, D, S.sparse)
+    for v in range(S.s):
+        for k in range(P.n):
+            j = P.order[k]
+            P.x[k] = S.R[j // W * S.stride + v * W + j % W]
+        solve_sparse(P, P.shifts, False)
+        for k in range(P.n):
+            j = P.order[k]
+            S.R[j // W * S.stride + v * W + j % W] = P.x[k]
+
+
+@native
+def summed_velocity(S, I, D):
+    """S.v with m(t, q, v) = p at S.t, S.q, S.p, by Newton's iteration; whether there is one."""
+    if S.separable == 1 and S.sparse < 0:
+        for j in range(S.n * W):
+            S.v[j] = S.M[j] * S.p[j]
+        return True
+    P, T = read_sparse(I, D, S.sparse), read_term(I, D, S.terms)
+    room = (S.n + 1) * W
+    for j in range(S.n * W):
+        S.v[j] = 0.0
+    before = HUGE
+    for _ in range(MOST_INVERSIONS):
+        for c in range(S.n):
+            store(at(T.point, W + c * W), load(at(S.q, c * W)))
+            store(at(T.point, W + room + c * W), load(at(S.v, c * W)))
+        T.point[0] = S.t[0]
+        add_up(S, T, I, D, T.point, T.values)
+        miss, size = 0.0, 0.0
+        for k in range(P.n):
+            j = P.order[k]
+            P.x[k] = S.p[j] - T.values[room + j]
+            miss, size = max(miss, abs(P.x[k])), max(size, abs(S.p[j]))
+        if miss - miss != 0.0:
+            return False
+        if miss <= 4.0 * EPS * size or miss >= before:
+            return miss <= 1e-10 * size
+        if S.constant == 0:
+            assemble(I, D, P, P.masses, P.mass_parts, S.t[0], S.q, S.v, P.M)
+            if not factor_sparse(P, P.shifts, 0.0, 0.0):
+                return False
+        solve_sparse(P, P.shifts, False)
+        for k in range(P.n):
+            S.v[P.order[k]] += P.x[k]
+        before = miss
+    return False
+
+
+@native
+def summed_noise(S, I, D, h):
+    """S.noise ← what rounding does to each force at the start of a step: f(q + δ) − 2 f(q) + f(q − δ), where δ is so
+    small a part of the step that nothing else is left, up or down from one coordinate to the next.
+    """
+    T, room = read_term(I, D, S.terms), (S.n + 1) * W
+    T.point[0] = S.t[0]
+    for j in range(S.n * W):
+        S.last[j] = 0.0
+    _force_at(S, T, I, D, room, 0.0)
+    for j in range(S.n * W):
+        S.noise[j] = -2.0 * T.values[j]
+        S.scale[j] = max(abs(h * S.v[j]) + abs(h * h * S.M[j] * T.values[j]), TINY)
+    level(S, S.scale, REACHING)
+    for j in range(S.n * W):
+        S.last[j] = PROBE * S.scale[j] * (1.0 if (j * 7919 // 13) % 2 == 0 else -1.0)
+    for side in range(2):
+        _force_at(S, T, I, D, room, 1.0 - 2.0 * side)
+        for j in range(S.n * W):
+            S.noise[j] += T.values[j]
+
+
+@native
+def _force_at(S, T, I, D, room, side):
+    """The forces at S.q + side · S.last, with the velocity S.v."""
+    for c in range(S.n):
+        here = fma(splat(side), load(at(S.last, c * W)), load(at(S.q, c * W)))
+        store(at(T.point, W + c * W), here)
+        store(at(T.point, W + room + c * W), load(at(S.v, c * W)))
+    add_up(S, T, I, D, T.point, T.values)

@@ -1,0 +1,52 @@
+"""Cart and pole: a force u on a cart on a rail, and a pole that turns about a pin on it. The input is u.
+
+    L(q, v) = ½ (M + m) ẋ² + m l cos θ ẋ θ̇ + ⅔ m l² θ̇² − m g l cos θ,      F = (u, 0)
+
+x is where the cart is, θ the pole's angle from upright, l half the length of the pole, which is uniform, so that its
+moment of inertia about the pin is 4/3 m l². Without friction; θ = 0 is unstable, and a force on the cart must hold it.
+What u does in time is given to a run, `la.integrate(…, inputs={"u": U})`. No closed form is known. Data and model, but
+for its friction: A. G. Barto, R. S. Sutton and C. W. Anderson, Neuronlike adaptive elements that can solve difficult
+learning control problems, IEEE Trans. Syst. Man Cybern. SMC-13, 1983, 834–846, appendix.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leastaction.numbers.symbolic import positive, symbolic
+from leastaction.problems.problem import Problem
+
+
+def lagrangian(q: Any, v: Any, M: Any, m: Any, l: Any, g: Any) -> Any:
+    moving = 0.5 * (M + m) * v[0] ** 2 + m * l * np.cos(q[1]) * v[0] * v[1] + 2 * m * l**2 * v[1] ** 2 / 3
+    return moving - m * g * l * np.cos(q[1])
+
+
+def motor(q: Any, v: Any, u: Any) -> Any:
+    return np.array([u[0], 0])
+
+
+def cart_pole(
+    M: Any = 1, m: Any = "0.1", l: Any = "0.5", g: Any = "9.8", x0: Any = 0, theta0: Any = "0.1", p0: Any = (0, 0)
+) -> Problem:
+    """A cart of mass M with a pole of mass m and length 2l, let go at the angle theta0 from upright."""
+    M, m, l, g = positive(M, "M"), positive(m, "m"), positive(l, "l"), positive(g, "g")
+    x0, theta0 = symbolic(x0, "x0"), symbolic(theta0, "theta0")
+    p0 = tuple(symbolic(x, "p0") for x in p0)
+    params = {"M": M, "m": m, "l": l, "g": g}
+    return Problem(
+        name="cart-pole",
+        title="Cart and pole",
+        description="A pole on a cart, which a force on the cart, the input u, holds upright or swings up.",
+        source="Barto, Sutton and Anderson, IEEE Trans. Syst. Man Cybern. SMC-13, 1983, 834-846",
+        lagrangian=lagrangian,
+        force=motor,
+        inputs={"u": 1},
+        q0=(x0, theta0),
+        p0=p0,
+        params=params,
+        settings={**params, "x0": x0, "theta0": theta0, "p0": p0},
+        invariants={},
+    )

@@ -2,7 +2,9 @@
 
 1. The double pendulum in the plane (n = 4, m = 2), Störmer–Verlet, against RATTLE written by hand in C (`rattle.c`).
 2. The same system by methods of all orders, against its two angles.
-3. Work and precision against SciPy's DOP853 on the accelerations, with Baumgarte's stabilisation.
+3. Work and precision against SciPy's DOP853 on the accelerations, with Baumgarte's stabilisation, and against IDA of
+   SUNDIALS (scikit-sundae, of the dependency group bench; left out where it is not there) on the equations of index 2
+   by Gear, Gupta and Leimkuhler, their residual compiled by Numba.
 4. A chain of N links in the plane (n = 2N, m = N): microseconds a step.
 """
 
@@ -127,6 +129,47 @@ def against_scipy() -> None:
         spent = time.process_time() - clock
         error, g = np.abs(found.y[:4, -1] - exact.q[-1]).max(), np.abs(rods(found.y[:4, -1], 1.0, 0.7)).max()
         print(f"   SciPy DOP853 with Baumgarte, {tolerance:.0e}: {error:.1e}, {spent:.4f}, {g:.0e}")
+    against_ida(q0, span, exact.q[-1])
+
+
+def against_ida(q0, span, exact) -> None:
+    """y = (q, v, λ, μ): q̇ = v + Gᵀμ, M v̇ = f + Gᵀλ, g = 0, G v = 0; multipliers do not count in the step's error."""
+    try:
+        from sksundae.ida import IDA
+    except ImportError:
+        print("   IDA: not here (pip install scikit-sundae)")
+        return
+    from numba import njit
+
+    @njit
+    def residual(y, rate, out):
+        dx, dy = y[2] - y[0], y[3] - y[1]
+        wx, wy = y[6] - y[4], y[7] - y[5]
+        for part in range(2):  # the velocities, and the accelerations
+            a, b = 2 * y[10 - 2 * part], 2 * y[11 - 2 * part]
+            push = (a * y[0] - b * dx, a * y[1] - b * dy, b * dx, b * dy)
+            for j in range(4):
+                mass = 1.0 if part == 0 or j < 2 else 2.0
+                pull = y[4 + j] if part == 0 else (-9.81 * mass if j % 2 else 0.0)
+                out[4 * part + j] = mass * rate[4 * part + j] - pull - push[j]
+        out[8], out[9] = y[0] ** 2 + y[1] ** 2 - 1.0, dx**2 + dy**2 - 0.49
+        out[10], out[11] = 2 * (y[0] * y[4] + y[1] * y[5]), 2 * (dx * wx + dy * wy)
+
+    v0 = np.zeros(4)
+    start = np.concatenate([q0, v0, PLANE.multipliers(q0, v0), np.zeros(2)])
+    rate = np.concatenate([v0, PLANE.acceleration(q0, v0), np.zeros(4)])
+    residual(start, rate, np.zeros(12))  # compile it
+    for tolerance in (1e-6, 1e-9, 1e-12):
+        solver = IDA(
+            lambda t, y, yp, res: residual(y, yp, res), rtol=tolerance, atol=[tolerance] * 8 + [1e10] * 4,
+            algebraic_idx=[8, 9, 10, 11], max_num_steps=10**7,
+        )  # fmt: skip
+        clock = time.process_time()
+        found = solver.solve(np.array([0.0, span]), start, rate)
+        spent = time.process_time() - clock
+        end = found.y[-1, :4]
+        error, g = np.abs(end - exact).max(), np.abs(rods(end, 1.0, 0.7)).max()
+        print(f"   IDA, {tolerance:.0e}: {error:.1e}, {spent:.4f}, {g:.0e}{'' if found.success else ', failed'}")
 
 
 def chains() -> None:

@@ -12,6 +12,7 @@ import scipy.linalg
 
 import leastaction as la
 from leastaction.errors import TraceError
+from leastaction.looks import look
 from leastaction.methods import Galerkin
 from leastaction.quadrature import gauss, lobatto
 
@@ -676,6 +677,9 @@ def test_what_does_not_go_together():
         la.integrate(TIMED, "simpson", inputs={"u": np.zeros(5)}, **run)
     with pytest.raises(ValueError, match="a Quadratic system has its load f"):
         la.integrate(la.Quadratic([1.0], [1.0]), "simpson", [1.0], [0.0], h=0.1, steps=5, inputs={"u": np.zeros(5)})
+    with pytest.raises(ValueError, match="what acts on the rows of a sum takes parameters alone"):
+        rows = la.Lagrangian.sum([la.Term(lambda q, v: 0.5 * v[0] ** 2, over=[0, 1])], n=2)
+        la.integrate(rows, "simpson", inputs={"u": np.zeros(5)}, **run)
     with pytest.raises(ValueError, match="is driven by u, w"):
         la.integrate(DRIVEN, "simpson", inputs=GOOD, pace=lambda q: 1.0 + q[0] ** 2, **run)
     with pytest.raises(ValueError, match="tol= chooses the method and its steps"):
@@ -718,3 +722,17 @@ def test_tools_that_bring_no_inputs_say_so():
         la.analysis.lyapunov(DRIVEN, "simpson", START["q0"], v0=START["v0"], h=0.1, steps=5)
     with pytest.raises(ValueError, match="is driven by 'u', 'w'"):
         la.tangent(DRIVEN, "simpson", START["q0"], [0.0, 0.0], h=0.1)
+
+
+def test_the_cart_is_drawn(tmp_path):
+    problem = la.problems.get("cart-pole")
+    assert la.problems.driven() == ("cart-pole",) and "cart-pole" not in la.problems.names()
+    path = la.integrate(
+        problem.system, "simpson", problem.q0, problem.p0, h=0.02, steps=50, inputs={"u": np.ones((50, 1))}
+    )
+    path.to_html(tmp_path / "cart.html")
+    seen = look(path.system)
+    assert seen.title == "Cart and pole" and seen.names == ("x", "θ")
+    points, links = seen.draw(path.q[0], l=0.5)
+    assert len(points) == 8 and len(links) == 6
+    np.testing.assert_allclose(points[5], [np.sin(0.1), np.cos(0.1)])

@@ -47,7 +47,7 @@ def test_several_records_add_up():
         (([], T, RECORD), "finite numbers"),
         ((VECTOR, T, np.ones((len(T), 2))), "a column for each"),
         ((np.ones((n, 2)), T, RECORD), r"shape \(41, 2\)"),
-        ((VECTOR, T, RECORD[:-1]), "a row for each time"),
+        ((VECTOR, T, RECORD[:-1]), "one for each time"),
         ((VECTOR, T[::-1], RECORD), "ascending"),
         ((VECTOR, T, RECORD, 0), "rule"),
     ],

@@ -18,18 +18,31 @@ SLACK = 1e-9  # of the whole span: a time so little outside is at its end
 class Samples:
     """A function of time that is known at some times, u(t_j) = values[j].
 
-    times    (m,), ascending
-    values   (m, …): a number or an array for each; for the trajectories of an ensemble (B, m, …)
-    rule     between the times: "previous", the value stays until the next one comes; "linear", straight lines; or
-             "cubic", the spline with two continuous derivatives and no knot at the last time but one
+    A method of order above 2 sees the kinks of straight lines, a method of order above 4 those of a spline, unless
+    they fall on the ends of its steps.
 
-    A method of order above 2 sees the kinks of straight lines, one above 4 those of a spline, unless they fall on the
-    ends of its steps.
+    Parameters
+    ----------
+    times : array_like, shape (m,)
+        Ascending.
+    values : array_like, shape (m, …)
+        A number or an array for each time. For the trajectories of an ensemble (B, m, …).
+    rule : {"cubic", "linear", "previous"}, default "cubic"
+        Between the times: "previous" keeps the value until the next one comes, "linear" joins by straight lines,
+        "cubic" is the spline with two continuous derivatives and no knot at the last time but one.
 
-    >>> u = Samples([0, 1, 3], [0.0, 2.0, 4.0], rule="linear")
+    Raises
+    ------
+    ValueError
+        Shapes do not fit, or times are not ascending.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> u = la.Samples([0, 1, 3], [0.0, 2.0, 4.0], rule="linear")
     >>> u(0.5), u(2.0)
     (array(1.), array(3.))
-    >>> Samples([0, 1, 3], [0.0, 2.0, 4.0], rule="previous")(2.9)
+    >>> la.Samples([0, 1, 3], [0.0, 2.0, 4.0], rule="previous")(2.9)
     array(2.)
     """
 
@@ -90,23 +103,28 @@ class Samples:
         if self.rule == "previous":
             return np.asarray(values[k])
         k = np.minimum(k, len(times) - 2)
-        width = times[k + 1] - times[k]
-        x = ((t - times[k]) / width).reshape(*np.shape(t), *[1] * (values.ndim - 1))
-        low, rise = values[k], values[k + 1] - values[k]
-        if self.rule == "linear":
-            return np.asarray(low + x * rise)
-        slopes = np.moveaxis(self._slopes(axis), axis, 0)
-        width = width.reshape(x.shape)
-        left, right = width * slopes[k] - rise, rise - width * slopes[k + 1]
-        return np.asarray(low + x * (rise + (1 - x) * ((1 - x) * left + x * right)))
+        x = np.reshape(t - times[k], (*np.shape(t), *[1] * (values.ndim - 1)))
+        powers = self._coefficients(axis)
+        found = powers[-1][k]
+        for coefficient in powers[-2::-1]:
+            found = found * x + coefficient[k]
+        return np.asarray(found)
 
-    def _slopes(self, axis: int) -> NDArray[Any]:
-        if axis not in self._splines:
-            self._splines[axis] = _spline_slopes(self.times, np.moveaxis(self.values, axis, 0), axis)
-        return self._splines[axis]
+    def _coefficients(self, axis: int) -> list[NDArray[Any]]:
+        """Of the polynomials from one time to the next, those of the powers of t − t_j, each (m − 1, …)."""
+        if axis not in self._known:
+            u = np.moveaxis(self.values, axis, 0)
+            d = (self.times[1:] - self.times[:-1]).reshape(-1, *[1] * (u.ndim - 1))
+            chord = (u[1:] - u[:-1]) / d
+            self._known[axis] = [u[:-1], chord]
+            if self.rule == "cubic":
+                slope = _spline_slopes(self.times, u)
+                left, right = (slope[:-1] - chord) / d, (slope[1:] - chord) / d
+                self._known[axis] = [u[:-1], slope[:-1], -(2 * left + right), (left + right) / d]
+        return self._known[axis]
 
     @cached_property
-    def _splines(self) -> dict[int, NDArray[Any]]:
+    def _known(self) -> dict[int, list[NDArray[Any]]]:
         return {}
 
     def __repr__(self) -> str:
@@ -116,7 +134,7 @@ class Samples:
         )
 
 
-def _spline_slopes(t: NDArray[Any], u: NDArray[Any], axis: int) -> NDArray[Any]:
+def _spline_slopes(t: NDArray[Any], u: NDArray[Any]) -> NDArray[Any]:
     """The slopes at the knots of the cubic spline through u(t), in any arithmetic.
 
     With d_j = t_{j+1} − t_j and the chords' slopes s_j, two continuous derivatives ask for
@@ -124,35 +142,36 @@ def _spline_slopes(t: NDArray[Any], u: NDArray[Any], axis: int) -> NDArray[Any]:
     d_1 u′_0 + (d_0 + d_1) u′_1 = ((3 d_0 + 2 d_1) d_1 s_0 + d_0² s_1)/(d_0 + d_1); likewise at the end. Through two or
     three samples that is the line or the parabola.
     """
-    m = len(t)
-    one = t[0] * 0 + 1
+    m, wide = len(t), (-1, *[1] * (u.ndim - 1))
     d = t[1:] - t[:-1]
-    s = (u[1:] - u[:-1]) / d.reshape(-1, *[1] * (u.ndim - 1))
+    D = d.reshape(wide)
+    s = (u[1:] - u[:-1]) / D
     if m == 2:
-        return np.moveaxis(np.concatenate([s, s]), 0, axis)
+        return np.concatenate([s, s])
     if m == 3:
-        bend = (s[1] - s[0]) / (d[0] + d[1])
-        found = np.stack([s[0] - bend * d[0], s[0] + bend * d[0], s[1] + bend * d[1]])
-        return np.moveaxis(found, 0, axis)
-    lower, middle, upper = ([one] * m for _ in range(3))
-    right = [s[0]] * m
-    for j in range(1, m - 1):
-        lower[j], middle[j], upper[j] = d[j], 2 * (d[j - 1] + d[j]), d[j - 1]
-        right[j] = 3 * (d[j] * s[j - 1] + d[j - 1] * s[j])
-    both = d[0] + d[1]
-    middle[0], upper[0] = d[1], both
-    right[0] = ((d[0] + 2 * both) * d[1] * s[0] + d[0] ** 2 * s[1]) / both
-    both = d[-1] + d[-2]
-    lower[-1], middle[-1] = both, d[-2]
-    right[-1] = ((d[-1] + 2 * both) * d[-2] * s[-1] + d[-1] ** 2 * s[-2]) / both
+        bend = (s[1:] - s[:1]) / (d[0] + d[1])
+        return np.concatenate([s[:1] - bend * d[0], s[:1] + bend * d[0], s[1:] + bend * d[1]])
+    first, last = d[0] + d[1], d[-1] + d[-2]
+    lower = np.concatenate([d[1:], [last]])
+    middle = np.concatenate([[d[1]], 2 * (d[:-1] + d[1:]), [d[-2]]])
+    upper = np.concatenate([[first], d[:-1]])
+    begin = ((d[0] + 2 * first) * d[1] * s[:1] + d[0] ** 2 * s[1:2]) / first
+    end = ((d[-1] + 2 * last) * d[-2] * s[-1:] + d[-1] ** 2 * s[-2:-1]) / last
+    right = np.concatenate([begin, 3 * (D[1:] * s[:-1] + D[:-1] * s[1:]), end])
+    if t.dtype != object:
+        from scipy.linalg import solve_banded
+
+        zero = np.zeros(1)
+        bands = np.stack([np.concatenate([zero, upper]), middle, np.concatenate([lower, zero])])
+        return np.asarray(solve_banded((1, 1), bands, right.reshape(m, -1))).reshape(right.shape)
     for j in range(1, m):
-        ratio = lower[j] / middle[j - 1]
+        ratio = lower[j - 1] / middle[j - 1]
         middle[j] = middle[j] - ratio * upper[j - 1]
         right[j] = right[j] - ratio * right[j - 1]
     right[-1] = right[-1] / middle[-1]
     for j in range(m - 2, -1, -1):
         right[j] = (right[j] - upper[j] * right[j + 1]) / middle[j]
-    return np.moveaxis(np.stack(right), 0, axis)
+    return right
 
 
 def _shown(times: Any) -> str:

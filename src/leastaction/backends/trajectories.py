@@ -120,8 +120,10 @@ class Backend:
         if self.programs is None:
             return {}
         # A lane whose angles are out of the bounded sine's range gets a NaN, and has its step solved alone.
+        # Of one trajectory coordinates may be packed into vectors: with constraints that pays for the longer wait.
+        pack = self.stride == 1 and self.step.multipliers > 0
         return {
-            name: compile_program(program, self.stride, self.stride > 1 and name != "advance", True)
+            name: compile_program(program, self.stride, self.stride > 1 and name != "advance", True, pack=pack)
             for name, program in self.programs.kernels.items()
         }
 

@@ -19,13 +19,30 @@ RISING, FALLING = 1, -1
 
 @dataclass(frozen=True)
 class Event:
-    """g(q, p) or g(t, q, p) changes its sign; parameters of the system come by their names.
+    """Something to look for during a run: a change of sign of g(q, p) or g(t, q, p).
 
-    direction   +1 counts where g rises, −1 where it falls, 0 both; as seen by the run, which goes backward with h < 0
-    stop        end the run at the event, or with `most` at that many of them
-    most        how many to keep; all unless told. All are counted
+    Where g touches zero and does not change its sign, there is no event.
 
-    g touches zero without an event: a change of sign is one.
+    Parameters
+    ----------
+    g : callable
+        A plain NumPy function of (q, p) or (t, q, p) that returns a number. It may ask for parameters of the system by
+        their names.
+    direction : {0, +1, −1}, default 0
+        +1 counts where g rises, −1 where g falls, 0 both. A run with h < 0 counts as it sees them.
+    stop : bool, default False
+        End the run at the event; with `most`, at that many of them.
+    most : int, optional
+        How many to keep. Without `most` all are kept. All are counted.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> events = {"bottom": la.Event(lambda q, p: q[0]), "turn": la.Event(lambda q, p: p[0], stop=True, most=2)}
+    >>> path = la.integrate(pendulum, "P4N4Q8Gau", [1.0], [0.0], h=0.1, t_end=20, events=events)
+    >>> path.events["bottom"].t.round(6), path.events["turn"].t.round(6)
+    (array([1.674994, 5.024982]), array([3.349988, 6.699976]))
     """
 
     g: Callable[..., Any]
@@ -47,13 +64,29 @@ class Event:
 
 @dataclass(frozen=True)
 class Impact:
-    """A wall g(q) = 0 or g(t, q) = 0: the motion stays where g ≥ 0, and is thrown back where g would fall below.
+    """A wall g(q) = 0 or g(t, q) = 0 that throws the motion back.
 
-    The momentum jumps along the gradient of g, in the metric of the mass, so that the rate of g changes its sign:
+    The motion stays where g ≥ 0. At the wall the momentum jumps along the gradient of g, in the metric of the mass
+    M = ∂²L/∂v², so that the rate of g changes its sign::
 
-        p⁺ = p − (1 + e) (∇g·v + g_t) / (∇g·M⁻¹∇g) ∇g,       ġ⁺ = −e ġ⁻,      M = ∂²L/∂v².
+        p⁺ = p − (1 + e) (∇g·v + g_t) / (∇g·M⁻¹∇g) ∇g,       ġ⁺ = −e ġ⁻
 
-    restitution   e, from 0 (the rate of g is lost) to 1 (elastic: the energy is kept, if the wall does not move)
+    Parameters
+    ----------
+    g : callable
+        A plain NumPy function of q or of (t, q) that returns a number. It may ask for parameters of the system by
+        their names.
+    restitution : float, default 1
+        e, from 0 (the rate of g is lost) to 1 (elastic: a wall at rest keeps the energy).
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> ball = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 9.81 * q[0], n=1)
+    >>> floor = {"floor": la.Impact(lambda q: q[0], restitution=0.8)}
+    >>> path = la.integrate(ball, "simpson", [1.0], [0.0], h=0.01, t_end=1.0, events=floor)
+    >>> path.events["floor"].count, (path.events["floor"].p_after / path.events["floor"].p).round(6)
+    (1, array([[-0.8]]))
     """
 
     g: Callable[..., Any]

@@ -28,10 +28,13 @@ from leastaction.program import Program
 
 
 class Effort(NamedTuple):
-    """How hard LLVM tries: the level of its passes over the IR, and of instruction selection."""
+    """How hard LLVM tries: the level of its passes over the IR, and of instruction selection; whether operations on
+    numbers that lie side by side are packed into vectors.
+    """
 
     passes: int
     selection: int
+    pack: bool = False
 
 
 BEST = Effort(3, 3)
@@ -162,13 +165,20 @@ def target_triple() -> str:
 
 
 def compile_program(
-    program: Program, lanes: int = 1, bounded: bool = False, in_place: bool = False, rarely: bool = False
+    program: Program,
+    lanes: int = 1,
+    bounded: bool = False,
+    in_place: bool = False,
+    rarely: bool = False,
+    pack: bool = False,
 ) -> Native:
     """The program as a native function of one or several lanes (see `lower`); equal programs are compiled once.
 
-    Code that runs rarely, not in every step, is made in less time.
+    Code that runs rarely, not in every step, is made in less time; with `pack` it takes longer, and what is alike for
+    numbers side by side is done at once.
     """
     effort = _effort(program, rarely)
+    effort = effort._replace(pack=pack and effort.passes > 0)
     what = (program.digest, lanes, bounded, in_place, effort)
     with _lock:
         native = _held.get(what)
@@ -270,7 +280,7 @@ def _object_code(text: str, symbol: str, effort: Effort, kind: str) -> bytes:
     if effort.passes:
         options = llvm.create_pipeline_tuning_options(speed_level=effort.passes)
         options.loop_vectorization = True
-        options.slp_vectorization = False
+        options.slp_vectorization = effort.pack
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
     for k, function in enumerate(function for function in module.functions if not function.is_declaration):

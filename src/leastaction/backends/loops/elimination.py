@@ -25,9 +25,9 @@ def factor(A, pivots, N, lead):
         above = at(A, k * lead)
         for i in range(k + 1, N):
             row = at(A, i * lead)
-            ratio = row[k] * inverse
-            row[k] = ratio
-            take(row, above, ratio, k + 1, N)
+            if row[k] != 0.0:  # of most rows where the matrix is sparse, as with constraints or in chains
+                row[k] *= inverse
+                take(row, above, row[k], k + 1, N)
     return True
 
 

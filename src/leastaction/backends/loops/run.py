@@ -198,13 +198,18 @@ def _drive(A, X, k, lane):
     With points side by side the last node is repeated where there are none.
     """
     table = at(doubles(A.table), (k - A.table_first[0]) * A.table_step)
-    count = A.vectors * W if A.vectors > 0 else A.nodes
+    U, r, T, vectors, pitch, last = A.channels, A.nodes, A.stride, A.vectors, A.table_node, A.trajectories - 1
+    given, apart = at(X, A.inputs * T), A.table_trajectory
+    if vectors > 0:
+        for j in range(U):
+            for e in range(vectors * W):
+                given[j * vectors * W + e] = table[min(e, r - 1) * pitch + j]
+        return
     for i in range(A.lanes):
-        own = at(table, min(lane + i, A.trajectories - 1) * A.table_trajectory)
-        for e in range(count):
-            node = at(own, min(e, A.nodes - 1) * A.table_node)
-            for j in range(A.channels):
-                X[input_place(A, e, j, i)] = node[j]
+        own = at(table, min(lane + i, last) * apart)
+        for e in range(r):
+            for j in range(U):
+                given[(e * U + j) * T + i] = own[e * pitch + j]
 
 
 @native

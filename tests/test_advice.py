@@ -225,6 +225,16 @@ def test_forces_explicit_time_and_the_way_back():
     damped = la.problems.get("quadratic-drag")
     path = la.integrate(damped.system, q0=damped.q0, p0=damped.p0, t_end=1.0, tol=1e-9)
     assert error_of(path, damped.exact(1.0)[0]) <= 1e-9
+    comet = la.problems.get("kepler", eccentricity="0.9")
+    driven = la.Lagrangian(
+        lambda t, q, v: 0.5 * (v @ v) + (1 + 0.1 * np.sin(2 * t)) / np.sqrt(q @ q),
+        n=2,
+        force=lambda t, q, v: -0.01 * v,
+    )
+    start = {"q0": comet.q0, "p0": comet.p0, "t_end": 4.0}
+    far = la.integrate(driven, "P8N8Q16Gau", **start, h=1 / 2000, every=10**6)
+    near = la.integrate(driven, **start, tol=1e-8, pace="auto")
+    assert error_of(near, far.q[-1]) <= 1e-8 and near.stats["steps"] < 100
     kepler = la.problems.get("kepler")
     q, p = kepler.exact(2.0)
     back = la.integrate(kepler.system, q0=q, p0=p, t0=2.0, t_end=0.0, tol=1e-9)

@@ -1,8 +1,9 @@
-# From a bare clone: `make reproduce` does the project's main job, `make test` tests it. Both set up .venv first.
+# From a bare clone: `make reproduce` does the project's main job, `make test` tests it, `make docs` builds the site. All set
+# up .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup browser reproduce test test-all lint bench release-check clean
+.PHONY: setup browser reproduce test test-all lint docs bench release-check clean
 
 setup: .venv/ready .venv/loops
 
@@ -41,9 +42,16 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The site, in build/site. A broken link, a broken reference and a script of the gallery that fails are errors.
+docs: setup
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/python -m sphinx -W --keep-going -n $(ARGS) docs build/site
+	@echo "open build/site/index.html"
+
 bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/orders.py
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/ensemble.py
@@ -53,7 +61,9 @@ bench: setup
 # Wheel and sdist: built, looked at, installed without extras into an empty environment for every Python found, and tried.
 release-check: setup
 	$(BIN)/python -m pip install --quiet --group release
+	$(BIN)/python -m leastaction.backends.build --all
 	$(BIN)/python release/check.py $(ARGS)
 
 clean:
-	rm -rf .venv report dist src/leastaction/backends/machine_code
+	rm -rf .venv report dist build src/leastaction/backends/machine_code
+	rm -rf docs/generated docs/gallery docs/reference/api docs/reference/*.rst docs/_static/made

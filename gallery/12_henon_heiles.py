@@ -4,7 +4,7 @@ Order and chaos in one picture: Hénon and Heiles
 
 A star in the plane of a galaxy, :math:`L = (\dot x^2 + \dot y^2)/2 - (x^2 + y^2)/2 - x^2 y + y^3/3`, is looked at
 whenever it passes x = 0. Where a second constant of the motion exists its points lie on a curve; where none does they
-fill an area. At energy 1/12 there are curves everywhere, at 1/8 a sea with islands (Hénon and Heiles, 1964).
+fill an area. At energy 1/12 there are curves nearly everywhere, at 1/8 a sea with islands (Hénon and Heiles, 1964).
 """
 
 import matplotlib.pyplot as plt

@@ -4,7 +4,7 @@ A pendulum in space, by a constraint
 
 In Cartesian coordinates a pendulum is a falling point and one equation, x² + y² + z² = l². No pole disturbs it, as
 one does in angles, and the rod's force comes with the motion. The ellipse that the bob draws turns, faster the wider
-it is: by 3/8 of its area over l² in a swing.
+it is: by three quarters of its area over l² in a swing.
 """
 
 import matplotlib.pyplot as plt

@@ -3,8 +3,8 @@ Andrews' squeezing mechanism
 ============================
 
 Seven bodies, three closed loops, a spring, and a motor with a constant torque: for forty years this small machine has
-tested programs for mechanisms. In thirty milliseconds the crank goes round several times, faster and faster, while
-the arms that hang on it twitch. The end of the run agrees with the published solution.
+tested programs for mechanisms. In thirty milliseconds the crank goes round two and a half times, faster and faster,
+while the arms that hang on it twitch. The end of the run agrees with the published solution.
 """
 
 import matplotlib.pyplot as plt

@@ -23,11 +23,11 @@ ahead = stone - points[:, -1, 1]
 print(f"at t = {path.t[ahead.argmax()]:.3f} s the end is {100 * ahead.max():.1f} cm ahead of the stone")
 assert ahead.max() > 0.03
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained", width_ratios=(1, 1.4))
+figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained", width_ratios=(1.8, 1.2))
 shades = plt.colormaps["viridis"](np.linspace(0, 0.9, 9))
-for k, shade in zip(np.linspace(0, len(path) - 1, 9).astype(int), shades, strict=True):
-    axes[0].plot(*points[k].T, ".-", color=shade, linewidth=1.2)
-axes[0].set(xlabel="x (m)", ylabel="y (m)", aspect="equal", title="nine moments")
+for i, (k, shade) in enumerate(zip(np.linspace(0, len(path) - 1, 9).astype(int), shades, strict=True)):
+    axes[0].plot(points[k, :, 0] + 0.2 * i, points[k, :, 1], ".-", color=shade, linewidth=1.2)
+axes[0].set(xticks=[], ylabel="y (m)", aspect="equal", title="nine moments, side by side")
 axes[1].plot(path.t, points[:, -1, 1], color=BLUE, label="end of the chain")
 axes[1].plot(path.t, stone, "--", color=VERMILION, label="stone")
 axes[1].set(xlabel="time t (s)", ylabel="height (m)", title="who falls faster?")

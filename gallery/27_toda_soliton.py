@@ -43,7 +43,7 @@ assert abs(heights[1] / heights[0] - 1) < 0.02
 figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")
 for k in range(0, len(path), 10):
     ax.fill_between(
-        beads[:-1], path.t[k], path.t[k] + 14 * squeeze[k], color="white", edgecolor=BLUE, linewidth=0.8, zorder=-k
+        beads[:-1], path.t[k], path.t[k] + 24 * squeeze[k], color="white", edgecolor=BLUE, linewidth=0.8, zorder=-k
     )
 ax.plot(60 + np.sinh(1.8) / 1.8 * path.t, path.t, ":", color=VERMILION, label="where the taller would be alone")
 ax.set(xlabel="bead", ylabel="time t", xlim=(0, size - 1), title="how much each spring is squeezed")

@@ -2,7 +2,7 @@
 The recurrence of Fermi, Pasta, Ulam and Tsingou
 ================================================
 
-In 1955 the first computer experiment of physics put all energy of a chain with slightly nonlinear springs into its
+In 1955 one of the first experiments on a computer put all energy of a chain with slightly nonlinear springs into its
 lowest mode, and waited for it to spread evenly. It did not: after some hundred and fifty swings nearly all of it came
 back. Thirty-two springs with α = 1/4 do it again, the energy kept to ten digits.
 """

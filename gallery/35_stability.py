@@ -2,9 +2,9 @@
 Where a method is stable, exactly
 =================================
 
-On an oscillator a symplectic method is stable while the trace of its step lies between −2 and 2. For the Lobatto
-methods this holds up to a first gap near hω = π, narrow enough to be missed by trying: for P3N4Q6Lob it is a
-twentieth wide. The intervals below are found exactly, as roots of polynomials.
+On an oscillator a symplectic method is stable while the trace of its step lies between −2 and 2. For P3N4Q6Lob there
+is a gap near hω = π, a twentieth wide, which trying would miss. The intervals below are found exactly, as roots of
+polynomials.
 """
 
 import matplotlib.pyplot as plt

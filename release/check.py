@@ -23,6 +23,8 @@ NEEDED = (
     *("leastaction/py.typed", "leastaction/references.bib", "leastaction/report/page.css"),
     *(f"leastaction/viewer/assets/{name}" for name in ("view.js", "stage.js", "chart.js", "view.css", "page.css")),
     *(f"leastaction/lab/assets/{name}" for name in ("lab.js", "page.js", "widget.js", "lab.css")),
+    # The native loops for all kinds of processors: python -m leastaction.backends.build --all
+    *(f"leastaction/backends/machine_code/run.run.x86-64-v{level}.o" for level in (2, 3, 4)),
 )
 UNWANTED = ("tests/", "benchmarks/", "examples/", "gallery/", "docs/", "__pycache__", ".pyc", ".git", ".venv")
 SOURCES = ("tests", "examples", "gallery", "benchmarks", "docs", "recipe", "README.md", "CHANGELOG.md", "CITATION.cff")
@@ -43,8 +45,8 @@ def main() -> None:
         found = options.python or [name for name in PYTHONS if shutil.which(name) and works(name)]
         if not found:
             sys.exit(f"none of {', '.join(PYTHONS)} is here: give one with --python")
-        for python in found:
-            install(python, wheel, Path(folder) / f"env-{Path(python).name}")
+        for number, python in enumerate(found):
+            install(python, wheel, Path(folder) / f"environment-{number}")
 
 
 def build(folder: Path) -> tuple[Path, Path]:

@@ -195,3 +195,10 @@ def test_far_apart_positions_are_followed_from_small_steps_or_refused():
 def test_what_is_refused(make, words):
     with pytest.raises(ValueError, match=words):
         make(la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1))
+
+
+def test_a_step_through_a_singularity_has_no_action():
+    """The straight motion through the centre of Kepler's problem, whose middle is the node of the midpoint method."""
+    Ld = la.discrete_lagrangian(la.problems.get("kepler").system, "midpoint", 0.1)
+    with pytest.raises(ArithmeticError, match="it passes a singularity"):
+        Ld([1.0, 0.0], [-1.0, 0.0])

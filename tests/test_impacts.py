@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.between import states
 
 
 def thrown(q, v, g):
@@ -225,6 +226,28 @@ def test_a_wall_without_parameters_and_what_is_refused():
     assert path.events["floor"].count == 1 and path.sensitivity.shape == (31, 2, 1)
     with pytest.raises(ValueError, match="matrices for one h"):
         la.integrate(la.Quadratic([1.0], [1.0]), "simpson", [1.0], [0.0], h=0.1, steps=3, events=FLOOR, tangent=True)
+
+
+@pytest.mark.parametrize("pace", [None, lambda q: 1 + q[0] ** 2 / 4], ids=["equal steps", "paced"])
+@pytest.mark.parametrize("h", [0.2, -0.2])
+@pytest.mark.parametrize("method", ["midpoint", "simpson", "P5N5Q10Gau", "rk4"])
+def test_states_between_are_right_on_both_sides_of_an_impact(method, h, pace):
+    """Of a ball, whose bounces are known: q and p just before each, at it, just after it, and anywhere."""
+    if pace is not None and method != "P5N5Q10Gau":
+        pytest.skip("others have the error of their polynomials there")
+    ball = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - q[0], n=1)
+    run = {"h": h, "events": FLOOR} | ({"steps": 60} if pace is None else {"t_end": math.copysign(12, h), "pace": pace})
+    path = la.integrate(ball, method, [1.0], [0.0], **run)
+    hits = path.events["floor"].t
+    assert len(hits) >= 4
+    t = np.concatenate([hits - 1e-9 * h, hits, hits + 1e-9 * h, np.linspace(path.t[0], path.t[-1], 501)])
+    q, p = states(path, t)
+    after = np.abs(t) + math.sqrt(2)  # since the bounce before the start
+    since = np.where(np.abs(t[:, None]) >= np.abs(hits), np.abs(hits) + math.sqrt(2), 0.0).max(axis=1)
+    exact = math.copysign(1.0, h) * (math.sqrt(2) - (after - since))
+    np.testing.assert_allclose(p[:, 0], exact, atol=1e-8 if pace is None else 1e-6)
+    if method != "midpoint":  # whose polynomial is a straight line
+        np.testing.assert_allclose(q[:, 0], 1 - exact**2 / 2, atol=1e-8)
 
 
 def test_fifty_digits():

@@ -341,6 +341,31 @@ def test_an_own_system():
         of_system(system, [1.0], v0=[0.0])
 
 
+def test_inputs_are_held_at_their_sliders(tmp_path, monkeypatch):
+    """A system that is driven from outside: each entry of an input has a slider, and the script holds it too."""
+
+    def cart(q, v):
+        return 0.5 * v @ v - 0.5 * q @ q
+
+    system = la.Lagrangian(cart, n=2, force=lambda q, v, u, w: [u[0], u[1] + w], inputs={"u": 2, "w": ()})
+    desk = Desk(Shelf(of_system(system, [0.0, 0.0], v0=[0.0, 0.0])))
+    told, _ = answer(desk, {"what": "subject", "subject": "own"})
+    assert [one["key"] for one in told["params"]] == ["u₀", "u₁", "w"] and not told["paces"]
+    assert all(one["low"] < one["value"] == 0 < one["high"] for one in told["params"])
+    request = asked(subject="own", params={"u₀": 2.0, "w": -1.0}, q0=[0.0, 0.0], v0=[0.0, 0.0])
+    scene, _ = answer(desk, request)
+    assert "error" not in scene and not scene["notes"]
+    wanted = settings(desk.shelf, request)
+    (path,), _ = run_all(wanted)
+    # a constant force moves the middle of the swing: q = f (1 − cos t)
+    np.testing.assert_allclose(path.q, (1 - np.cos(path.t))[:, None] * [2.0, -1.0], atol=1e-6)
+    names = {"system": system}
+    monkeypatch.chdir(tmp_path)
+    exec(answer(desk, request | {"what": "code"})[0]["code"], names)
+    np.testing.assert_array_equal(names["path"].q, path.q)
+    assert "has no parameter 'u₂'" in answer(desk, request | {"params": {"u₂": 1.0}})[0]["error"]
+
+
 def test_runs_that_would_take_too_long_are_refused(desk, monkeypatch):
     monkeypatch.setattr("leastaction.lab.desk.LONGEST", 1e-3)
     scene, _ = answer(desk, asked(runs=[{"method": "P20N20Q40Gau", "h": 1e-4}], span=25.0))

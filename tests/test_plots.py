@@ -150,8 +150,8 @@ def test_paths_that_share_axes_are_told_apart():
     for method, h in (("simpson", 0.05), ("rk4", 0.05), ("simpson", 0.1)):
         run("kepler", method, h).plot("energy", ax)
     lines = ax.get_lines()
-    assert [one.get_color() for one in lines] == [colour("simpson"), colour("rk4"), colour("simpson")]
-    assert lines[0].get_linestyle() != lines[2].get_linestyle()
+    assert [one.get_color() for one in lines[:2]] == [colour("simpson"), colour("rk4")]
+    assert len({one.get_color() for one in lines}) == 3  # a colour is not given twice
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert len(set(labels)) == 3 and labels[1] == "rk4, h = 0.05"
     assert ax.get_title(loc="left") == "kepler" and ax.get_title(loc="right") == ""
@@ -170,6 +170,34 @@ def test_coordinates_of_paths_that_share_axes():
     ax.clear()
     run("kepler").plot(ax=ax)
     assert [one.get_color() for one in ax.get_lines()] == list(COLOURS[:2])
+
+
+@pytest.mark.parametrize("what", ["configuration", "energy", "phase", "section"])
+def test_no_two_curves_of_paths_that_share_axes_look_alike(what):
+    """Of one method with two steps, of two methods of one degree, of two runs that differ in their start alone."""
+    _, ax = plt.subplots()
+    for method, h in (("simpson", 0.05), ("simpson", 0.1), ("P2N2Q4Gau", 0.05), ("simpson", 0.05)):
+        run("kepler", method, h).plot(what, ax)
+    looks = [(one.get_color(), str(one.get_linestyle())) for one in ax.get_lines()]
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(set(looks)) == len(looks) == len(set(labels)) == len(labels)
+    assert any("h = 0.05, run 2" in label for label in labels)
+
+
+def test_paths_of_two_systems_are_named_by_them():
+    _, ax = plt.subplots()
+    for name in ("kepler", "henon-heiles"):
+        run(name).plot("energy", ax)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["kepler, P2N3Q4Lob", "henon-heiles, P2N3Q4Lob"]
+    assert ax.get_title(loc="left") == "kepler, henon-heiles"
+
+
+def test_the_legend_of_many_curves_names_the_paths():
+    _, ax = plt.subplots()
+    for method in ("simpson", "midpoint"):
+        run("pleiades", method, 0.01, t_end=0.1).plot(ax=ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["P2N3Q4Lob", "P1N1Q2Gau"]
 
 
 def test_axes_and_paths_are_let_go():

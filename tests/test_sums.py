@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import tracemalloc
@@ -413,13 +412,6 @@ def test_a_force_alone_is_a_term():
 # Documentation and examples.
 
 ROOT = Path(__file__).parent.parent
-
-
-def test_examples_of_the_page():
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "sums.md").read_text(encoding="utf-8"), re.S)
-    assert len(blocks) == 2
-    for block in blocks:
-        exec(block, {})
 
 
 @pytest.mark.parametrize("name", ["sine_gordon", "hyperelastic_beam"])

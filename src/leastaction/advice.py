@@ -61,16 +61,47 @@ class MadePace:
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """What was chosen for a run, and what it was chosen from.
+    """What was chosen for a run, and what it was chosen from. Files and archives keep it.
 
-    tol       the error asked for at t_end; None of a run with a method and h, for which the pace alone was made
-    chosen    the cheapest that keeps tol, or the most accurate, if none does
-    options   all that was measured or computed, the cheapest first; `why` tells why one was left
-    growth    of errors
-    size      of the motion: the largest range of a coordinate
-    reached   after the run: its estimated error
-    made      the pace, where the library has made it
-    notes     what there is to say, such as how long a tolerance can be kept
+    Attributes
+    ----------
+    tol : float or None
+        The error asked for at `t_end`. None of a run with a method and h, for which the pace alone was made.
+    chosen : Option
+        The cheapest option that keeps `tol`, or the most accurate one if none does.
+    options : tuple of Option
+        All ways to run that were measured or computed, the cheapest first: method, h, pace, error, seconds, steps, and
+        why it was not taken.
+    growth : Growth or None
+        How errors grow until the end of the run.
+    size : float
+        The size of the motion: the largest range of a coordinate.
+    reached : float or None
+        After the run, its estimated error; for an ensemble, the largest of the trajectories that were measured.
+    made : MadePace or None
+        The pace that the library made from L, with its numbers ``unit`` (σ₀) and ``energy`` (W).
+    notes : tuple of str
+        Remarks, such as how long a tolerance can be kept.
+
+    Methods
+    -------
+    plot(ax)
+        Draw work against precision.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> advice = la.integrate(pendulum, q0=[1.0], v0=[0.0], t_end=2, tol=1e-6).advice
+    >>> advice.tol, advice.reached < advice.tol
+    (1e-06, True)
+
+    Of a run with ``pace="auto"`` the advice shows the pace:
+
+    >>> kepler = la.problems.get("kepler")
+    >>> paced = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=10, pace="auto")
+    >>> paced.advice.tol is None, paced.advice.made.unit > 0
+    (True, True)
     """
 
     system: str
@@ -111,7 +142,22 @@ class Advice:
         return ["  ".join(x.ljust(w) for x, w in zip(row, wide, strict=True)).rstrip() for row in rows]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Work against precision: the seconds and the error of every option, log–log, with the tolerance."""
+        """Draw the seconds and the error of every option, log–log, with the tolerance as a line.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        ValueError
+            The advice is about the pace alone.
+        """
         if self.tol is None:
             raise ValueError("this advice is about the pace alone: la.advise, or tol=, compares methods and steps")
         if ax is None:

@@ -33,10 +33,36 @@ COMPARED = 4096  # steps whose inputs are compared at once
 
 
 def open(path: str | os.PathLike[str]) -> StoredPath | Paths:
-    """The run stored in an archive, as far as it has come; one that is still running can be opened too.
+    """Open the run that an archive holds, as far as it has come. A run that is still going can be opened, too.
 
     The archive may come from anybody: everything in it is checked, and nothing in it is executed but its Programs.
-    Raises StoreError if it is damaged or no archive.
+
+    Parameters
+    ----------
+    path : path
+        The Zarr archive that a run with ``store=`` wrote.
+
+    Returns
+    -------
+    StoredPath or Paths
+        The same as the run gave back. Arrays stay on disk until they are asked for.
+
+    Raises
+    ------
+    StoreError
+        The archive is damaged, or is no archive.
+    FileNotFoundError
+        There is nothing at this path.
+
+    Examples
+    --------
+    >>> import leastaction as la, tempfile, pathlib
+    >>> kepler = la.problems.get("kepler")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "run.zarr"
+    ...     path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100, store=file)
+    ...     la.open(file).q[90:].shape
+    (11, 2)
     """
     archive = Archive.open(FilePath(path))
     with interpreting(archive.path):
@@ -61,14 +87,56 @@ def resume(
 ) -> StoredPath | Paths:
     """Continue a stored run, bit for bit as if it had never stopped.
 
-    A run goes on by so many steps, until t_end, or to its planned end, which it remembers if it stops before; after an
-    interrupt or a kill it goes on from its last checkpoint, and what was written after that is dropped. A path goes on
-    from where it is, the trajectories of an ensemble, each of which may be elsewhere, go to so many steps beyond their
-    planned end, on a `client` or on `threads` as in `la.ensemble`; those that have failed or were stopped stay as they
-    are.
+    After an interrupt or a kill the run continues from its last checkpoint; what was written after that is dropped.
+    One path continues from where it is. The trajectories of an ensemble may have come to different places: they all
+    continue to `steps` steps beyond their planned end. Trajectories that failed or were stopped by an event stay as
+    they are.
 
-    inputs   of a system with inputs that are stored for fewer steps: those of the whole run from its start, which begin
-             as the stored ones do, `la.open(path).inputs`
+    Parameters
+    ----------
+    path : path
+        The Zarr archive that a run with ``store=`` wrote.
+    steps : int, optional
+        How many steps to do. A planned end that is later is remembered.
+    t_end : number, optional
+        Until when to go, in place of `steps`. Without both the run goes to its planned end.
+    inputs : mapping of str to array_like or Samples, optional
+        Of a system with inputs, where the stored ones end before the run does: the inputs of the whole run from its
+        start, in the shapes of `la.integrate` or `la.ensemble`. They must begin as the stored ones do, which are
+        ``la.open(path).inputs``.
+    client : dask.distributed.Client, optional
+        Run an ensemble on this cluster.
+    threads : int, optional
+        How many cores an ensemble uses.
+    progress : bool, default False
+        Show a progress bar.
+
+    Returns
+    -------
+    StoredPath or Paths
+
+    Raises
+    ------
+    StoreError
+        The archive is damaged, another process writes to it, or its run has come to its end.
+    ValueError
+        The run has done all its steps, and neither `steps` nor `t_end` asks for more. Or the inputs end before the run
+        does, or differ from the stored ones in steps already done.
+
+    Warns
+    -----
+    RuntimeWarning
+        The version of the library or the processor has changed since the run began, so that last digits may differ.
+
+    Examples
+    --------
+    >>> import leastaction as la, tempfile, pathlib
+    >>> kepler = la.problems.get("kepler")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "run.zarr"
+    ...     path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100, store=file)
+    ...     len(la.resume(file, steps=50))
+    151
     """
     if steps is not None and t_end is not None:
         raise ValueError("say how far to go on: with steps= or with t_end=, not both")

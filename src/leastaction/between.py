@@ -1,8 +1,12 @@
 """States between the stored ones, in float64, as pictures need them.
 
 q is the method's own polynomial. Its slope gives p where the degree is high; a low one has kinks in it, and there the
-cubic through four neighbouring stored momenta is better, O(h⁴). To have the polynomial, steps are solved once more:
-where states lie close, the cubics through them are as good to the eye and much quicker.
+cubic through four neighbouring momenta is better, O(h⁴): stored ones, and those before and after impacts. Between
+impacts is a flight, and no momentum of another one is asked: p is right on both sides of a jump, and at the impact
+itself it is the one after it.
+
+To have the polynomial, steps are solved once more: where states lie close, the cubics through them are as good to the
+eye and much quicker.
 """
 
 from __future__ import annotations
@@ -14,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.methods import Galerkin
-from leastaction.quadrature import lagrange
 
 if TYPE_CHECKING:
     from leastaction.path import Path
@@ -23,6 +26,7 @@ FloatArray = NDArray[np.float64]
 
 HIGH = 4  # the degree from which on the slope is the better one
 MOST = 1 << 22  # stored momenta that are read at once
+ALIKE = 1e-6  # of a step: times so near to each other are one
 
 
 def states(path: Path, t: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -50,20 +54,80 @@ def cubics(path: Path) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
     return at
 
 
+def _impacts(path: Path) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Times of all impacts of a run, in its order, in units in which time grows; momenta before and after."""
+    forward = 1.0 if float(path.h) > 0 else -1.0
+    thrown = [one for one in path.events.values() if one.p_after is not None and len(one.t)]
+    n = path.q.shape[1]
+    if not thrown:
+        return np.empty(0), np.empty((0, n)), np.empty((0, n))
+    t = forward * np.concatenate([one.t for one in thrown]).astype(float)
+    order = np.argsort(t, kind="stable")
+    before, after = (
+        np.concatenate([np.asarray(getattr(one, name)) for one in thrown]).astype(float)[order]
+        for name in ("p", "p_after")
+    )
+    return t[order], before, after
+
+
 def _by_neighbours(path: Path, t: FloatArray) -> FloatArray:
-    place = (t - float(path.t[0])) / float(path.h)
-    first = np.clip(np.floor(place).astype(np.int64) - 1, 0, len(path) - 4)
-    weights = lagrange(np.arange(4.0), place - first)
+    """The polynomial through four momenta of the flight, those nearest, or as many as it has."""
+    forward = 1.0 if float(path.h) > 0 else -1.0
+    bounds, before, after = _impacts(path)
+    stored, times = forward * np.asarray(path.t).astype(float), forward * t
     p = np.asarray(path.p).astype(float)
-    return np.asarray(np.einsum("kj,kjn->kn", weights, p[first[:, None] + np.arange(4)]))
+    flight = np.searchsorted(bounds, stored, "right")
+    if len(bounds):
+        # A stored state at an impact is that impact's own.
+        near = np.abs(stored[:, None] - bounds[np.searchsorted(bounds, stored).clip(max=len(bounds) - 1)[:, None]])
+        alone = near[:, 0] > ALIKE * abs(float(path.h))
+        count = np.arange(len(bounds))
+        stored, p, flight = stored[alone], p[alone], flight[alone]
+        stored = np.concatenate([stored, bounds, bounds])
+        p, flight = np.concatenate([p, before, after]), np.concatenate([flight, count, count + 1])
+        order = np.lexsort([stored, flight])
+        stored, p, flight = stored[order], p[order], flight[order]
+    mine = np.searchsorted(bounds, times, "right")
+    low, high = np.searchsorted(flight, mine, "left"), np.searchsorted(flight, mine, "right")
+    place = np.searchsorted(stored, times, "right")
+    found = np.empty((len(t), p.shape[1]))
+    sizes = np.minimum(high - low, 4)
+    for size in np.unique(sizes):
+        rows = np.flatnonzero(sizes == size)
+        first = np.clip(place[rows] - 2, low[rows], high[rows] - size)
+        nodes = first[:, None] + np.arange(size)
+        found[rows] = np.einsum("kj,kjn->kn", _weights(stored[nodes], times[rows]), p[nodes])
+    return found
+
+
+def _weights(nodes: FloatArray, x: FloatArray) -> FloatArray:
+    """Lagrange's polynomials of each row of nodes at its x, (K, m)."""
+    m = nodes.shape[1]
+    apart = nodes[:, :, None] - nodes[:, None, :] + np.eye(m)
+    away = np.where(np.eye(m, dtype=bool), 1.0, x[:, None, None] - nodes[:, None, :])
+    return np.asarray((away / apart).prod(axis=2))
 
 
 def _by_slope(path: Path, t: FloatArray) -> tuple[FloatArray, FloatArray]:
-    step = abs(float(path.h)) if path.pace is None else float(np.abs(np.diff(np.asarray(path.t).astype(float))).min())
+    forward = 1.0 if float(path.h) > 0 else -1.0
+    step = (
+        abs(float(path.h)) if path.pace is None else float(np.median(np.abs(np.diff(np.asarray(path.t).astype(float)))))
+    )
     small = 1e-4 * step
-    low, high = sorted((float(path.t[0]), float(path.t[-1])))
-    before, after = np.clip(t - small, low, high), np.clip(t + small, low, high)
-    q, left, right = np.split(np.asarray(path(np.concatenate([t, before, after]))).astype(float), 3)
-    v = (right - left) / (after - before)[:, None]
+    bounds, _, _ = _impacts(path)
+    ends = forward * np.array([float(path.t[0]), float(path.t[-1])])
+    bounds = np.concatenate([ends[:1], bounds, ends[1:]])
+    times = forward * t
+    flight = np.clip(np.searchsorted(bounds, times, "right"), 1, len(bounds) - 1)
+    low, high = bounds[flight - 1], bounds[flight]
+    # A little inside the flight, so that it is this one's polynomial that is asked: the parabola through three places.
+    inside = np.minimum(small, (high - low) / 4)
+    first = np.clip(times - small, low + inside / 4, high - inside / 4 - 2 * inside)
+    half = np.minimum(small, (high - inside / 4 - first) / 2)
+    places = np.concatenate([t, *(forward * (first + k * half) for k in range(3))])
+    q, left, middle, right = np.split(np.asarray(path(places)).astype(float), 4)
+    off = ((times - first) / half - 1)[:, None]  # where in it, from −1 to 1
+    slopes = (off - 0.5) * left - 2 * off * middle + (off + 0.5) * right
+    v = forward * slopes / half[:, None]
     params: Any = {name: np.asarray(value).astype(float) for name, value in path.params.items()}
     return q, np.asarray(path.system.momentum(q, v, t, params))

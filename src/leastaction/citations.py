@@ -30,7 +30,7 @@ def cite(what: Path | Paths | Method | str) -> str:
 
     Parameters
     ----------
-    what
+    what : Path, Paths, method or str
         A path or paths, as `la.integrate` and `la.ensemble` give them, or a method or its name.
 
     Returns

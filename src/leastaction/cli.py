@@ -61,7 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except StepFailed as failure:
         # Who types a command has no exception to ask for its path.
-        kept = "" if getattr(options, "out", None) else f". --out FILE keeps the {len(failure.path)} states before"
+        before = f"{len(failure.path)} states" if len(failure.path) > 1 else "one state"
+        kept = "" if getattr(options, "out", None) else f". --out FILE keeps the {before} before"
         print(f"leastaction: {str(failure).rsplit('. The ', 1)[0]}{kept}", file=sys.stderr)
         return 1
     except ArithmeticError as error:

@@ -169,7 +169,7 @@ def _paces(run: Path, system: Paced, q: Reals) -> Reals:
     from leastaction.backends.flint import evaluated
 
     rows = np.concatenate([q[:, :1] * 0, q, q * 0], axis=1)
-    return evaluated(system.sigma, rows, values, run.reals)[:, 0]
+    return evaluated(system.sigma, rows, values[: system.sigma.inputs[-1][1]], run.reals)[:, 0]
 
 
 def _controls(path: Path) -> Reals:

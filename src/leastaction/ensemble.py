@@ -60,32 +60,61 @@ def ensemble(
     progress: bool = False,
     store: str | os.PathLike[str] | None = None,
 ) -> Paths:
-    """Integrate B trajectories of a system from (q0, p0) or (q0, v0).
+    """Integrate many trajectories of one system, in the lanes of the processor's vectors, on all cores, or on a
+    cluster.
 
-    q0, p0, v0   (B, n) each, or (n,) where all trajectories share it
-    params       parameters of the run; an array with one more axis, B, in front gives each trajectory its own; of a
-                 Quadratic system M, K and, where it has them, C and a constant f
-    h, steps, t_end, t0, every, digits, output, allow_unstable, branch, tangent, pace, progress: as `la.integrate`
-    tol          instead of method and h: how large the error of the position may be at t_end, as for `la.integrate`.
-                 One advice serves all, `paths.advice`, from some of them, whose errors are estimated. With a pace,
-                 which it may choose, each trajectory has times of its own; `paths.last` are the states at t_end
-    final_only   keep only the last state
-    reduce       what to compute on the way, by name: {"E": la.EnergyRange()}
-    events       what to look out for, as for `la.integrate`: `paths.events["name"].t` is (B, m), NaN where a trajectory
-                 has fewer; one that an event stops ends there, and `paths.end_time` says when
-    inputs       of a system with inputs, by name: an array held in each step, (steps, …) for all trajectories alike or
-                 (B, steps, …); with values at the nodes (B, steps, r, …), B = 1 for all alike; or `la.Samples`, with
-                 values (m, …) or (B, m, …)
-    client       a `dask.distributed.Client`, to run on its cluster
-    threads      how many cores to use here; all, unless told
-    store        stream the results to this Zarr archive; q and p of the result stay on disk until they are asked for;
-                 `la.resume` goes on after an end, an interrupt or a kill
+    A trajectory with a step that cannot be solved ends there: `paths.status` says why, and its later states are NaN.
+    The others go on. The result does not depend on the order of the trajectories, on `threads` or on `client`.
 
-    A trajectory with a step that cannot be solved is marked in `.status` and ends there (NaN after); the others go on.
-    The result does not depend on the order of the trajectories, nor on `threads` or `client`.
+    Parameters
+    ----------
+    system : Lagrangian, Quadratic or Sum
+        What moves.
+    method : str or method, optional
+        A method or its name. Left out where `tol` is given.
+    q0, p0, v0 : array_like, shape (B, n) or (n,)
+        The start: positions, and momenta or velocities. An array of shape (n,) is shared by all trajectories.
+    params : mapping, optional
+        Values of parameters. An array with one more axis of length B in front gives each trajectory its own value. A
+        Quadratic system takes "M", "K" and, where it has them, "C" and a constant "f".
+    h, steps, t_end, t0, every, digits, output, allow_unstable, branch, tangent, pace, progress
+        As for `la.integrate`.
+    tol : float, optional
+        In place of `method` and `h`, as for `la.integrate`. One advice from a few of the trajectories serves all,
+        `paths.advice`, with the largest of their estimated errors. It may choose a pace: then each trajectory has times
+        of its own, and `paths.last` holds the states at `t_end`.
+    final_only : bool, default False
+        Store the last state alone.
+    reduce : mapping of str to EnergyRange, optional
+        What to compute during the run, by name: ``{"E": la.EnergyRange()}``.
+    events : mapping of str to Event or Impact, optional
+        What to look for. `paths.events["name"].t` has shape (B, m), with NaN where a trajectory has fewer than m
+        events. A trajectory that an event stops ends there: `paths.end_time` is its time.
+    inputs : mapping of str to array_like or Samples, optional
+        Of a system with inputs, by name. An array holds a value in each step: shape (steps, …) for all trajectories
+        alike, or (B, steps, …). An array (B, steps, r, …) has a value for each of the r nodes of the method; B = 1
+        serves all alike. `la.Samples` has values (m, …) or (B, m, …). Not with `tol` or `pace`.
+    client : dask.distributed.Client, optional
+        Run on this cluster.
+    threads : int, optional
+        How many cores to use on this machine. Without `threads` all are used.
+    store : path, optional
+        Stream the states to this Zarr archive. q and p of the result stay on disk until they are asked for, and
+        `la.resume` continues the archive.
 
-    >>> import numpy as np
-    >>> import leastaction as la
+    Returns
+    -------
+    Paths
+        Times (K,), states (B, K, n), and everything that follows from them.
+
+    Raises
+    ------
+    ValueError
+        What was asked for is incomplete or contradicts itself.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
     >>> def pendulum(q, v, g):
     ...     return 0.5 * v[0] ** 2 + g * np.cos(q[0])
     >>> system = la.Lagrangian(pendulum, n=1, params={"g": 9.81})

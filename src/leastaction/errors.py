@@ -13,19 +13,62 @@ if TYPE_CHECKING:
 
 
 class TraceError(TypeError):
-    """The Lagrangian's function cannot be turned into a Program; the message says which part and what to write."""
+    """A function cannot be traced. The message says which part, and what to write.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> try:
+    ...     la.Lagrangian(lambda q, v: float(v[0]) ** 2, n=1)
+    ... except la.TraceError:
+    ...     print("float() would lose the dependence on v")
+    float() would lose the dependence on v
+    """
 
 
 class DegenerateLagrangianError(ValueError):
-    """∂²L/∂v² is singular, so that momenta do not determine velocities."""
+    """∂²L/∂v² is singular: momenta do not determine velocities.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> still = la.Lagrangian(lambda q, v: v[0] ** 2 - q[1] ** 2, n=2)
+    >>> try:
+    ...     la.integrate(still, "simpson", [0.0, 1.0], v0=[1.0, 0.0], h=0.1, steps=1)
+    ... except la.DegenerateLagrangianError:
+    ...     print("q[1] has no kinetic term")
+    q[1] has no kinetic term
+    """
 
 
 class ConstraintError(ValueError):
-    """A start is off the constraints, or these depend on each other there; the message says by how much, or which."""
+    """A start is off the constraints, or constraints depend on each other. The message says by how much, or which.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> rod = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - q[1], n=2, constraints=lambda q: q @ q - 1)
+    >>> try:
+    ...     la.integrate(rod, "simpson", [0.0, -1.5], v0=[0.0, 0.0], h=0.1, steps=1)
+    ... except la.ConstraintError:
+    ...     print("la.project(system, q0, v0) gives the nearest state on them")
+    la.project(system, q0, v0) gives the nearest state on them
+    """
 
 
 class EnergyWarning(RuntimeWarning):
-    """A motion loses energy that nothing takes: it is no longer that of its Lagrangian."""
+    """A run loses energy that nothing takes: from there on it is not the motion of its Lagrangian.
+
+    Examples
+    --------
+    >>> import warnings, numpy as np, leastaction as la
+    >>> stiff = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 5000 * q[0] ** 2, n=1)  # ω = 100
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     path = la.integrate(stiff, "verlet", [1.0], [0.0], h=0.03, steps=20)  # hω = 3 is above 2
+    >>> any(issubclass(w.category, la.EnergyWarning) for w in caught)
+    True
+    """
 
 
 @contextmanager
@@ -37,12 +80,33 @@ def measuring() -> Iterator[None]:
 
 
 class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
-    """A step could not be solved. `.path` holds every step before it.
+    """A step could not be solved.
 
-    step, time    index of the step that failed and the time at its start
-    h             the step tried
-    residual      the size of the last Newton increment, relative to the step's own increment
-    iterations    Newton iterations spent on it
+    Attributes
+    ----------
+    path : Path
+        All states before the step.
+    step : int
+        The index of the step that failed.
+    time : float
+        The time at its start.
+    h : number
+        The step tried.
+    residual : float
+        The size of the last Newton increment, relative to the step's own increment.
+    iterations : int
+        Newton iterations spent on the step.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> def kepler(q, v):
+    ...     return 0.5 * (v @ v) + 1 / np.sqrt(q @ q)
+    >>> try:
+    ...     la.integrate(la.Lagrangian(kepler, n=2), "simpson", [1.0, 0.0], [0.0, 0.05], h=0.5, steps=10)
+    ... except la.StepFailed as failure:
+    ...     print(len(failure.path) > 0, failure.h)
+    True 0.5
     """
 
     def __init__(
@@ -63,8 +127,31 @@ class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
 
 
 class RestingContact(StepFailed):
-    """Impacts follow each other without end: the motion comes to rest on a wall. `.path` holds everything before."""
+    """Impacts follow each other without end: the motion comes to rest on a wall. ``.path`` holds all states before.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> ball = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 9.81 * q[0], n=1)
+    >>> floor = {"floor": la.Impact(lambda q: q[0], restitution=0.5)}
+    >>> try:
+    ...     la.integrate(ball, "simpson", [1.0], [0.0], h=0.1, t_end=9, events=floor)
+    ... except la.RestingContact as rest:
+    ...     print(f"at rest from t = {rest.time:.3f} on")
+    at rest from t = 1.355 on
+    """
 
 
 class UnstableStepError(ValueError):
-    """The step h lies outside the method's stable intervals for this system; the message names ω_max and the limit."""
+    """The step h is outside the stable intervals of the method on a Quadratic system. The message names ω_max and the
+    limit.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> try:
+    ...     la.integrate(la.Quadratic([1.0], [1e4]), "verlet", [1.0], [0.0], h=0.03, steps=10)
+    ... except la.UnstableStepError:
+    ...     print("hω = 3, and the limit of Störmer–Verlet is 2")
+    hω = 3, and the limit of Störmer–Verlet is 2
+    """

@@ -41,43 +41,119 @@ def integrate(
     inputs: Mapping[str, Any] | None = None,
     pace: Callable[..., Any] | str | None = None,
 ) -> Path:
-    """Integrate a system from (q0, p0) or (q0, v0).
+    """Integrate a system from the state (q0, p0) or (q0, v0): one trajectory.
 
-    method    a method or its name: "simpson", "P4N4Q8Gau", "rk4", …
-    h         step; negative to go backward in time
-    tol       instead of both: how large the error of the position may be at t_end, relative to the size of the motion.
-              Method, step and pace are chosen by measuring (`la.advise`), the error reached is estimated by a second
-              run, and `path.advice` tells; a tolerance that is missed is a warning
-    steps     how many steps; or
-    t_end     until when: then the steps are equal and at most |h|, h = (t_end − t0)/N, and `path.h` tells
-    params    values of parameters for this run, in place of the system's defaults
-    every     keep only every so many states, and the last
-    digits    decimal digits of the arithmetic; float64 unless told. The path then holds mpmath numbers
-    progress  show a progress bar
-    output    degrees of freedom to store, when not all are wanted
-    tangent   carry the exact derivative by the initial state along, `path.tangent`; "all": by the parameters and h too,
-              `path.sensitivity`
-    store     write the states to this Zarr archive while running, instead of keeping them in memory; `la.resume`
-              continues it, also after it was killed (needs the extra `leastaction[zarr]`)
+    Give a method and a step h, or give a tolerance `tol` and let the library choose both. Numbers may be given
+    exactly: as text ("9.81", "1/3", "pi/6"), as Fraction, Decimal, mpmath or SymPy numbers. A float means its exact
+    binary value. Units are those of the Lagrangian: if L is in joules and seconds, then t is in seconds and p·v in
+    joules.
 
-    events    what to look out for, by name: la.Event(g) or la.Impact(g); `path.events[name]` has their times and states
-    inputs    of a system with inputs, by name: an array held in each step, (steps, …); an array with a value for each
-              node of the method, (steps, r, …); or `la.Samples`, of which the nodes take what they need
-    pace      σ(q, …) > 0, a function like L, or "auto": the steps are equal in s with dt = σ ds, so h is a step of s,
-              and σ h one of time; `steps` counts them, a last, shorter one meets `t_end`, and `path.t` are the times
+    Parameters
+    ----------
+    system : Lagrangian, Quadratic or Sum
+        What moves.
+    method : str or method, optional
+        A method or its name: "simpson", "P4N4Q8Gau", "rk4". Left out where `tol` is given.
+    q0 : array_like, shape (n,)
+        Positions at the start.
+    p0 : array_like, shape (n,), optional
+        Momenta at the start.
+    v0 : array_like, shape (n,), optional
+        Velocities at the start, in place of p0.
+    h : number, optional
+        The step. A negative step goes backward in time.
+    tol : float, optional
+        In place of `method` and `h`: the error that the position at `t_end` may have, relative to the size of the
+        motion. Method, step and pace are chosen by measuring (`la.advise`), a second run estimates the error reached,
+        and `path.advice` reports both. A missed tolerance is a warning.
+    steps : int, optional
+        How many steps to do.
+    t_end : number, optional
+        Until when to go, in place of `steps`. The steps are then equal and at most abs(h) long, and `path.h` is their
+        length.
+    t0 : number, default 0
+        Time at the start.
+    params : mapping, optional
+        Values of parameters for this run, in place of the system's defaults.
+    every : int, default 1
+        Store one state in this many steps. The start and the end are always stored.
+    digits : int, optional
+        Decimal digits of the arithmetic. Without `digits` the run is in float64. With `digits` the path holds mpmath
+        numbers.
+    progress : bool, default False
+        Show a progress bar.
+    output : array_like of int, optional
+        Degrees of freedom to store. Without `output` all are stored.
+    allow_unstable : bool, default False
+        Run a Quadratic system even where the method is unstable with this h.
+    branch : {"followed", "any"}, default "followed"
+        Which root of a step's equations to take. "followed" is the root that is connected with the motion at h → 0.
+        "any" is the root that Newton's iteration finds, which may belong to no motion: it shows what a program without
+        this check computes.
+    tangent : bool or "all", default False
+        Carry the exact derivative by the initial state along, `path.tangent`. With "all" also the derivatives by the
+        parameters and by h, `path.sensitivity`.
+    store : path, optional
+        Write the states to this Zarr archive during the run, and keep none in memory. `la.resume` continues the
+        archive, also after a kill. Needs the extra ``leastaction[zarr]``.
+    events : mapping of str to Event or Impact, optional
+        What to look for, by name. `path.events[name]` holds times and states.
+    inputs : mapping of str to array_like or Samples, optional
+        Of a system with inputs, by name. An array of shape (steps, …) holds a value in each step. An array of shape
+        (steps, r, …) has a value for each of the r nodes of the method. Of `la.Samples` the nodes take what they need.
+        Not with `tol` or `pace`. `path.inputs` keeps them.
+    pace : callable or "auto", optional
+        A function σ(q, …) > 0 or σ(t, q, …) > 0 in plain NumPy, or "auto": σ is made from L, and `path.advice` shows
+        it. Steps are then equal in s with dt = σ ds: h is a step of s, and σ h is a step of time. `steps` counts the
+        steps of s, a last shorter step meets `t_end`, and `path.t` holds times. Where the energy changes, since L or σ
+        depends on t, a force acts or constraints hold, time is one more coordinate of the step. With constraints σ
+        must be given.
 
-    Numbers may be given exactly, as text ("9.81", "1/3", "pi/6"), Fraction, Decimal, mpmath or SymPy numbers; a float
-    means exactly that binary number.
+    Returns
+    -------
+    Path
+        Times, states, and everything that follows from them.
 
-    allow_unstable    run a Quadratic system even where the method is not stable for this h
-    branch            which root of a step's equations to take: "followed", the one that is connected with the motion at
-                      h → 0, or "any", the one that Newton's iteration finds. The latter may belong to no motion: it is
-                      there to show what a program without this check computes
+    Raises
+    ------
+    StepFailed
+        A step cannot be solved. The exception's ``.path`` holds all states before it.
+    UnstableStepError
+        The method cannot take the highest frequency of a Quadratic system with this h. Nothing was computed.
+    ConstraintError
+        The start is not on the constraints.
+    ValueError
+        What was asked for is incomplete or contradicts itself.
 
-    Raises StepFailed when a step cannot be solved; its `.path` holds everything before; and UnstableStepError before a
-    run on a Quadratic system whose highest frequency the method cannot take with this h. Ctrl-C ends
-    the run and returns what there is, with a warning and `stats["interrupted"]` set. A run that loses energy which
-    nothing takes warns, and `stats["energy_lost"]` says when, by how much and how large the kinetic energy was.
+    Warns
+    -----
+    EnergyWarning
+        The run loses energy that nothing takes. ``path.stats["energy_lost"]`` holds when and how much.
+    RuntimeWarning
+        Ctrl-C ended the run: the path holds all states so far, and ``path.stats["interrupted"]`` is set.
+
+    See Also
+    --------
+    ensemble : many trajectories at once
+    advise : the table behind `tol`
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> def pendulum(q, v, g):
+    ...     return 0.5 * v[0] ** 2 + g * np.cos(q[0])
+    >>> system = la.Lagrangian(pendulum, n=1, params={"g": 9.81})
+    >>> path = la.integrate(system, "simpson", q0=[1.0], v0=[0.0], h=0.01, t_end=10)
+    >>> path
+    Path(pendulum, P2N3Q4Lob, t = 0 … 10, h = 0.01, 1001 states of 1 degree of freedom)
+    >>> path(np.pi).shape  # the position at any time of the run
+    (1,)
+
+    With a tolerance, neither a method nor a step is needed:
+
+    >>> path = la.integrate(system, q0=[1.0], v0=[0.0], t_end=2, tol=1e-6)
+    >>> path.advice.reached < 1e-6
+    True
     """
     if q0 is None:
         raise ValueError("the start lacks its positions: give q0=")
@@ -115,10 +191,43 @@ def advise(
     params: Mapping[str, Any] | None = None,
     pace: Callable[..., Any] | str | None = None,
 ) -> Advice:
-    """Which method, which step, which pace keep the error of the position at t_end below tol: a table to choose from.
+    """Measure which method, step and pace keep the error of the position at t_end below tol.
 
-    The error is relative to the size of the motion. Short pilot runs are measured, as `leastaction.pilots` tells;
-    `la.integrate(..., tol=tol)` takes the advice. A pace of one's own is taken; else the one made from L is tried, too.
+    Short pilot runs are measured, as :doc:`/accuracy` describes; of a Quadratic system without damping and load the
+    errors are computed by formulas. `la.integrate` with ``tol=`` takes the advice. Systems with inputs are refused,
+    since inputs belong to the steps of one method.
+
+    Parameters
+    ----------
+    system : Lagrangian, Quadratic or Sum
+        What moves.
+    q0 : array_like, shape (n,)
+        Positions at the start.
+    p0, v0 : array_like, shape (n,), optional
+        Momenta or velocities at the start.
+    t_end : number
+        Until when the run is to go.
+    tol : float
+        The error that the position at `t_end` may have, relative to the largest range of a coordinate.
+    t0 : number, default 0
+        Time at the start.
+    params : mapping, optional
+        Values of parameters, in place of the defaults.
+    pace : callable or "auto", optional
+        A pace of one's own, which is then used. Without `pace` the pace made from L is tried as well as none.
+
+    Returns
+    -------
+    Advice
+        A table that prints itself: methods, steps, predicted errors and seconds, and which one was chosen.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> advice = la.advise(pendulum, [1.0], v0=[0.0], t_end=2, tol=1e-8)
+    >>> advice.chosen.error <= 1e-8
+    True
     """
     check_undriven(system, None)
     question = Question(system, (q0, p0, v0), t_end, t0, params, pace)

@@ -95,38 +95,111 @@ def check_start(
 
 
 class Lagrangian:
-    """A mechanical system, given by L(q, v) or L(t, q, v) with named parameters, the forces that act on it, and the
-    constraints that hold.
+    """A mechanical system: a Lagrangian L(q, v) or L(t, q, v), its parameters, forces and constraints.
 
-    fn           a plain NumPy function `fn(q, v, **params)` or `fn(t, q, v, **params)` that returns a number
-    n            degrees of freedom
-    params       names and default values; numbers or arrays. Their values are inputs of the compiled
-                 code: other values never recompile it, and every run may bring its own. Text ("9.81", "pi/6") and
-                 exact numbers (Fraction, SymPy) are kept as they are: float64 rounds them, other precisions too.
-    force        a function F(q, v, …) or F(t, q, v, …) that returns n generalised forces, in
-                 d/dt ∂L/∂v − ∂L/∂q = F. It takes the parameters that it names; L, too, needs only its own then
-    dissipation  a Rayleigh function D(q, v, …) or D(t, q, v, …): the force −∂D/∂v, beside F if both are given
-    constraints  a function g(q, …) or g(t, q, …) that returns m < n numbers, held at zero by the reactions Gᵀλ
-    inputs       names and shapes of what drives the system from outside, by the force or the Rayleigh function that
-                 names it: an integer is the length of a vector, () a number. A run brings the values, `la.integrate(…,
-                 inputs={"u": U})`
+    The function is ordinary NumPy. It is called once, to be traced. The library differentiates the trace exactly and
+    compiles it; see :doc:`/design`.
 
+    Parameters
+    ----------
+    fn : callable
+        ``fn(q, v, **params)`` or ``fn(t, q, v, **params)``, which returns the number L. q and v are arrays of length
+        n.
+    n : int
+        Degrees of freedom.
+    params : mapping, optional
+        Names and default values of parameters: numbers or arrays. A new value never recompiles the system, and every
+        run may bring its own. Text ("9.81", "pi/6") and exact numbers (Fraction, SymPy) are kept exactly, and each
+        precision rounds them itself.
+    force : callable, optional
+        ``F(q, v, …)`` or ``F(t, q, v, …)``, which returns n generalised forces, in d/dt ∂L/∂v − ∂L/∂q = F. It takes
+        the parameters that its signature names.
+    dissipation : callable, optional
+        A Rayleigh function ``D(q, v, …)`` or ``D(t, q, v, …)``. It adds the force −∂D/∂v.
+    constraints : callable, optional
+        ``g(q, …)`` or ``g(t, q, …)``, which returns m < n numbers. Reactions Gᵀλ with G = ∂g/∂q hold them at zero.
+    inputs : mapping of str to int or tuple of int, optional
+        Names and shapes of what drives the system from outside: an integer is the length of a vector, () a number. The
+        force and the Rayleigh function take the inputs that their signatures name; L and constraints take none. A run
+        brings the values, ``la.integrate(…, inputs={"u": U})``.
+
+    Attributes
+    ----------
+    n : int
+        Degrees of freedom.
+    m : int
+        Number of constraints.
+    params : dict
+        Names and default values of the parameters, as floats.
+    given : dict
+        The same values as they were given, exact where they were exact.
+    inputs : dict of str to tuple of int
+        The shapes of the inputs.
+    name : str
+        The name of the function.
+    depends_on_time : bool
+        Whether t occurs in L, in the force or in the constraints, or there are inputs, which change with time.
+    forced : bool
+        Whether a force acts.
+
+    Methods
+    -------
+    momentum(q, v)
+        p = ∂L/∂v.
+    velocity(q, p)
+        The velocity that has this momentum.
+    energy(q, p)
+        E = p·v − L.
+    value(q, v)
+        L itself.
+    acceleration(q, v)
+        The acceleration by Lagrange's equations.
+    external_force(q, v)
+        F, with that of the Rayleigh function.
+    multipliers(q, v)
+        λ of the constraints.
+    reaction(q, v)
+        Gᵀλ, the forces that hold the constraints.
+    from_sympy(L, q, v)
+        A system from a SymPy expression.
+    sum(terms, n)
+        A large system: terms summed over tables of coordinates.
+
+    Raises
+    ------
+    TraceError
+        The function does something that cannot be traced. The message says what, and what to write.
+    ValueError
+        n, a parameter or the shape of an input is not what was expected.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
     >>> def pendulum(q, v, m, l, g):
     ...     return 0.5 * m * l**2 * v[0] ** 2 + m * g * l * np.cos(q[0])
-    >>> system = Lagrangian(pendulum, n=1, params={"m": 1.0, "l": 2.0, "g": 9.81})
+    >>> system = la.Lagrangian(pendulum, n=1, params={"m": 1.0, "l": 2.0, "g": 9.81})
     >>> system.momentum([0.0], [3.0])
     array([12.])
+
+    With friction:
+
     >>> given = {"m": 1.0, "l": 2.0, "g": 9.81, "c": 0.5}
-    >>> damped = Lagrangian(pendulum, n=1, params=given, force=lambda q, v, c: -c * v)
+    >>> damped = la.Lagrangian(pendulum, n=1, params=given, force=lambda q, v, c: -c * v)
     >>> damped.acceleration([0.0], [3.0])
     array([-0.375])
-    >>> pushed = Lagrangian(pendulum, n=1, params=given, force=lambda q, v, u, c: u - c * v, inputs={"u": 1})
+
+    With a force that a run brings, an input:
+
+    >>> pushed = la.Lagrangian(pendulum, n=1, params=given, force=lambda q, v, u, c: u - c * v, inputs={"u": 1})
     >>> pushed.acceleration([0.0], [3.0], inputs={"u": [5.5]})
     array([1.])
+
+    With a constraint; its multiplier is the pull of the rod, ½ (9.81 + 3²/2):
+
     >>> def falling(q, v, g):
     ...     return 0.5 * (v @ v) - g * q[1]
-    >>> rod = Lagrangian(falling, n=2, params={"g": 9.81, "l": 2.0}, constraints=lambda q, l: (q @ q - l**2) / 2)
-    >>> rod.multipliers([0.0, -2.0], [3.0, 0.0])  # the rod's pull, G = q: ½·(9.81 + 3²/2)
+    >>> rod = la.Lagrangian(falling, n=2, params={"g": 9.81, "l": 2.0}, constraints=lambda q, l: (q @ q - l**2) / 2)
+    >>> rod.multipliers([0.0, -2.0], [3.0, 0.0])
     array([-7.155])
     """
 
@@ -239,12 +312,45 @@ class Lagrangian:
         constraints: Any = None,
         inputs: Sequence[Any] = (),
     ) -> Lagrangian:
-        """A system from a SymPy expression L in the coordinates q and velocities v.
+        """A system from a SymPy expression L in the coordinates q and the velocities v.
 
-        q and v are symbols, or functions of t and their derivatives. What else is free in L is a
-        parameter, known by its name, and needs a value in `params`, under its name or the symbol itself. A force is a
-        list of n expressions, a Rayleigh function one, constraints are one or more. Symbols among `inputs` are numbers
-        that a run brings, in the force or the Rayleigh function.
+        Parameters
+        ----------
+        L : SymPy expression
+            The Lagrangian.
+        q, v : sequence of SymPy symbols
+            Coordinates and velocities: symbols, or functions of t and their derivatives.
+        t : SymPy symbol, optional
+            The time, if L depends on it.
+        params : mapping, optional
+            Values of all other free symbols of L, by name or by the symbol itself.
+        force : sequence of n expressions, optional
+            The generalised forces.
+        dissipation : expression, optional
+            A Rayleigh function.
+        constraints : expression or sequence of expressions, optional
+            What is held at zero.
+        inputs : sequence of SymPy symbols, optional
+            Symbols of the force or of the Rayleigh function that are inputs: numbers that a run brings.
+
+        Returns
+        -------
+        Lagrangian
+
+        Raises
+        ------
+        ValueError
+            A free symbol has no value in `params`, or `params` names a symbol that L does not have.
+        TraceError
+            An input stands in L or in the constraints, or nowhere.
+
+        Examples
+        --------
+        >>> import sympy, leastaction as la
+        >>> q, v, k = sympy.symbols("q v k")
+        >>> spring = la.Lagrangian.from_sympy(v**2 / 2 - k * q**2 / 2, [q], [v], params={"k": 4.0})
+        >>> spring.acceleration([0.5], [0.0])
+        array([-2.])
         """
         from leastaction.from_sympy import trace_sympy
 
@@ -274,13 +380,30 @@ class Lagrangian:
 
     @classmethod
     def sum(cls, terms: Sequence[SumTerm], n: int) -> Sum:
-        """A system of n coordinates whose Lagrangian is the sum of terms, each over the rows of a table.
+        """A system of n coordinates whose Lagrangian is a sum of small terms, each over the rows of a table.
 
-            L = Σ_terms Σ_rows fn(q[row], v[row], …)
+        L = Σ_terms Σ_rows fn(q[row], v[row], …). Lattices, meshes and N bodies are such sums. Each term is traced,
+        differentiated and compiled once, however many rows its table has.
 
-        Lattices, meshes, N bodies: each term is traced, differentiated and compiled once, however many rows there are.
+        Parameters
+        ----------
+        terms : sequence of Term
+            The summands.
+        n : int
+            Number of coordinates.
 
-        terms    la.Term(fn, over=rows, params=…), …
+        Returns
+        -------
+        Sum
+            A system for `la.integrate` and `la.ensemble`.
+
+        Examples
+        --------
+        >>> import numpy as np, leastaction as la
+        >>> masses = la.Term(lambda q, v: 0.5 * v[0] ** 2, over=np.arange(100))
+        >>> springs = la.Term(lambda q, v: -0.5 * (q[1] - q[0]) ** 2, over=[[i, i + 1] for i in range(99)])
+        >>> la.Lagrangian.sum([masses, springs], n=100).n
+        100
         """
         from leastaction.sums import Sum
 
@@ -455,15 +578,83 @@ class Lagrangian:
         return np.concatenate([reals.array([]), *(value.ravel() for value in merged.values())])
 
     def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
-        """p = ∂L/∂v at one point (n,) or many (K, n)."""
+        """The momentum p = ∂L/∂v.
+
+        Parameters
+        ----------
+        q, v : array_like, shape (n,) or (K, n)
+            Positions and velocities of one state or of K states.
+        t : number or array_like of shape (K,), default 0
+            The time.
+        params : mapping, optional
+            Values of parameters, in place of the defaults.
+
+        Returns
+        -------
+        ndarray, shape (n,) or (K, n)
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> free = la.Lagrangian(lambda q, v, m: 0.5 * m * v[0] ** 2, n=1, params={"m": 2.0})
+        >>> free.momentum([0.0], [3.0]), free.momentum([0.0], [3.0], params={"m": 5.0})
+        (array([6.]), array([15.]))
+        """
         return self._evaluate(self.gradient, q, v, t, params)["Lv"]
 
     def value(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
-        """L at one point (n,) or many (K, n)."""
+        """The Lagrangian L itself.
+
+        Parameters
+        ----------
+        q, v : array_like, shape (n,) or (K, n)
+            Positions and velocities of one state or of K states.
+        t : number or array_like of shape (K,), default 0
+            The time.
+        params : mapping, optional
+            Values of parameters, in place of the defaults.
+
+        Returns
+        -------
+        float or ndarray of shape (K,)
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> free = la.Lagrangian(lambda q, v, m: 0.5 * m * v[0] ** 2, n=1, params={"m": 2.0})
+        >>> float(free.value([0.0], [3.0]))
+        9.0
+        """
         return self._evaluate(self.gradient, q, v, t, params)["L"][..., 0]
 
     def velocity(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
-        """v with ∂L/∂v(q, v) = p, at one point (n,) or many (K, n)."""
+        """The velocity v with ∂L/∂v(q, v) = p. Newton's iteration finds it where L is not quadratic in v.
+
+        Parameters
+        ----------
+        q, p : array_like, shape (n,) or (K, n)
+            Positions and momenta of one state or of K states.
+        t : number or array_like of shape (K,), default 0
+            The time.
+        params : mapping, optional
+            Values of parameters, in place of the defaults.
+
+        Returns
+        -------
+        ndarray, shape (n,) or (K, n)
+
+        Raises
+        ------
+        DegenerateLagrangianError
+            No velocity has this momentum.
+
+        Examples
+        --------
+        >>> import numpy as np, leastaction as la
+        >>> relativistic = la.Lagrangian(lambda q, v: -np.sqrt(1 - v[0] ** 2), n=1)
+        >>> relativistic.velocity([0.0], [0.75])
+        array([0.6])
+        """
         Q, P, T, single = self._rows(q, p, t, "p")
         V, failed = points.velocities(self.node, self.n, T, Q, P, self.values(params))
         if failed is not None:
@@ -474,14 +665,59 @@ class Lagrangian:
         return V[0] if single else V
 
     def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
-        """E = p·v − L, the Hamiltonian, at one point (n,) or many (K, n)."""
+        """The energy E = p·v − L, which is the Hamiltonian.
+
+        Parameters
+        ----------
+        q, p : array_like, shape (n,) or (K, n)
+            Positions and momenta of one state or of K states.
+        t : number or array_like of shape (K,), default 0
+            The time.
+        params : mapping, optional
+            Values of parameters, in place of the defaults.
+
+        Returns
+        -------
+        float or ndarray of shape (K,)
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> spring = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 2 * q[0] ** 2, n=1)
+        >>> float(spring.energy([1.0], [2.0]))
+        4.0
+        """
         v = self.velocity(q, p, t, params)
         return np.einsum("...i,...i->...", np.asarray(p, float), v) - self.value(q, v, t, params)
 
     def external_force(
         self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None, inputs: Given = None
     ) -> FloatArray:
-        """F, that of a Rayleigh function included, at one point (n,) or many (K, n); zero where there is none."""
+        """The external force F, with that of the Rayleigh function. Zero where there is none.
+
+        Parameters
+        ----------
+        q, v : array_like, shape (n,) or (K, n)
+            Positions and velocities of one state or of K states.
+        t : number or array_like of shape (K,), default 0
+            The time.
+        params : mapping, optional
+            Values of parameters, in place of the defaults.
+        inputs : mapping of str to array_like, optional
+            Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
+            (K, …), one for each.
+
+        Returns
+        -------
+        ndarray, shape (n,) or (K, n)
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> slowed = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1, dissipation=lambda q, v: 0.1 * v[0] ** 2)
+        >>> slowed.external_force([0.0], [3.0])
+        array([-0.6])
+        """
         if self.force is None:
             return np.zeros(np.shape(v))
         return self._evaluate(self.force, q, v, t, params, inputs)["F"]
@@ -489,22 +725,97 @@ class Lagrangian:
     def acceleration(
         self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None, inputs: Given = None
     ) -> FloatArray:
-        """The acceleration by Euler, Lagrange and d'Alembert at one point (n,) or many (K, n).
+        """The acceleration by the equations of Lagrange and d'Alembert, with forces and reactions.
 
-        `inputs` are values by name, the same for all points or a row for each.
+        Parameters
+        ----------
+        q, v : array_like, shape (n,) or (K, n)
+            Positions and velocities of one state or of K states.
+        t : number or array_like of shape (K,), default 0
+            The time.
+        params : mapping, optional
+            Values of parameters, in place of the defaults.
+        inputs : mapping of str to array_like, optional
+            Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
+            (K, …), one for each.
+
+        Returns
+        -------
+        ndarray, shape (n,) or (K, n)
+
+        Raises
+        ------
+        DegenerateLagrangianError
+            ∂²L/∂v² is singular at this state, or constraints depend on each other.
+
+        Examples
+        --------
+        >>> import numpy as np, leastaction as la
+        >>> kepler = la.Lagrangian(lambda q, v: 0.5 * (v @ v) + 1 / np.sqrt(q @ q), n=2)
+        >>> kepler.acceleration([2.0, 0.0], [0.0, 1.0])
+        array([-0.25,  0.  ])
         """
         return self._motion(q, v, t, params, inputs)[0]
 
     def multipliers(
         self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None, inputs: Given = None
     ) -> FloatArray:
-        """λ, (m,) or (K, m): such that g̈ = 0 with the reaction Gᵀλ, at one point (n,) or many (K, n)."""
+        """The multipliers λ with which the constraints stay satisfied, g̈ = 0.
+
+        Parameters
+        ----------
+        q, v : array_like, shape (n,) or (K, n)
+            Positions and velocities of one state or of K states.
+        t : number or array_like of shape (K,), default 0
+            The time.
+        params : mapping, optional
+            Values of parameters, in place of the defaults.
+        inputs : mapping of str to array_like, optional
+            Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
+            (K, …), one for each.
+
+        Returns
+        -------
+        ndarray, shape (m,) or (K, m)
+            The sign is that of the reaction Gᵀλ, which acts beside ∂L/∂q.
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> hanging = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 10 * q[1], n=2, constraints=lambda q: q[1] + 1)
+        >>> hanging.multipliers([0.0, -1.0], [0.0, 0.0])
+        array([10.])
+        """
         return self._motion(q, v, t, params, inputs)[1]
 
     def reaction(
         self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None, inputs: Given = None
     ) -> FloatArray:
-        """Gᵀλ, the forces by which the constraints are held, at one point (n,) or many (K, n); zero without any."""
+        """The generalised forces Gᵀλ that hold the constraints. Zero where there are none.
+
+        Parameters
+        ----------
+        q, v : array_like, shape (n,) or (K, n)
+            Positions and velocities of one state or of K states.
+        t : number or array_like of shape (K,), default 0
+            The time.
+        params : mapping, optional
+            Values of parameters, in place of the defaults.
+        inputs : mapping of str to array_like, optional
+            Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
+            (K, …), one for each.
+
+        Returns
+        -------
+        ndarray, shape (n,) or (K, n)
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> hanging = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 10 * q[1], n=2, constraints=lambda q: q[1] + 1)
+        >>> hanging.reaction([0.0, -1.0], [0.0, 0.0])
+        array([ 0., 10.])
+        """
         if not self.m:
             return np.zeros(np.shape(v))
         G = self._evaluate(self.geometry, q, v, t, params)["G"].reshape(*np.shape(v)[:-1], self.m, self.n)

@@ -19,8 +19,8 @@ class Look:
     """How a system is shown.
 
     title        its name in words
-    names        of the coordinates; q₀, q₁, … unless told
-    momenta      names of the momenta; p₀, p₁, … unless told
+    names        of the coordinates; q₀, q₁, … where none are given
+    momenta      names of the momenta; p₀, p₁, … where none are given
     angles       which coordinates are angles: a Poincaré section takes them modulo 2π
     units        of "t", "energy", and lists for "q" and "p", where they are known
     draw         a state to points and links, as `path.to_html(draw=…)` takes it

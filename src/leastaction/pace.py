@@ -33,6 +33,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,11 @@ SOON = 0.25
 TIMES = 1.1 ** np.arange(-1500.0, 1500.0)  # in which a motion may turn, whatever the units
 LONGEST = 600  # instructions of a pace that the library makes: with its derivatives a hundred times as many
 # Parameters that a run brings along, by names that no function has: of the pace that the library makes its size at the
-# start, and an energy; where time is a coordinate C.
+# start, and an energy; where time is a coordinate C; and the time at which it ends, if that was asked for. So another
+# t_end needs no other code.
 OWN = ("pace σ₀", "pace W")
 STIFF = "pace C"
+UNTIL = "pace t_end"
 STIFFNESS = 30.0  # C in units of σ W at the start
 
 
@@ -70,15 +73,15 @@ class Paced(Lagrangian):
     def __init__(self, of: Lagrangian, sigma: Program, bits: int = STILL) -> None:
         if of.inputs:
             raise ValueError(
-                f"pace= needs a motion that keeps its energy, and {of.name} is driven by {', '.join(of.inputs)}: "
-                "inputs belong to steps of equal time. Take equal steps"
+                f"pace= is not for {of.name}, which is driven by {', '.join(of.inputs)}: inputs belong to steps of "
+                "equal time. Take equal steps"
             )
         changes = of.depends_on_time or of.forced or bool(of.m) or sigma.depends("sigma", "t")
         self.clock = "q" if changes else "p"
         self.of, self.sigma, self.bits = of, sigma, bits
         self.n, self.name, self.fn, self.force, self.constraints = of.n + 1, of.name, None, None, None
         self.inputs = {}
-        more = dict.fromkeys((*(OWN if self.automatic else ()), *((STIFF,) if changes else ())), 1.0)
+        more = dict.fromkeys((*(OWN if self.automatic else ()), *((STIFF,) if changes else ()), UNTIL), 1.0)
         self._given, self._defaults = of._given | more, of._defaults | {name: np.array(x) for name, x in more.items()}
         if changes:
             self._with_time()
@@ -98,7 +101,7 @@ class Paced(Lagrangian):
         """σ (L + E) + ½ μ u²."""
         B, own = self._blocks("t", "q", "v", "params"), self.of.program.inputs[-1][1]
         (t,), (*q, E), (*w, u), params = (B.input(name) for name, _ in B.inputs)
-        (s,) = B.inline(self.sigma, t=[t], q=q, v=w, params=params)["sigma"]
+        (s,) = B.inline(self.sigma, t=[t], q=q, v=w, params=params[: self.sigma.inputs[-1][1]])["sigma"]
         s = _positive(B, s)
         (L,) = B.inline(self.of.program, t=[t], q=q, v=[B.div(x, s) for x in w], params=params[:own])["L"]
         still = B.mul(B.const(Fraction(2) ** (self.bits - 1)), B.op("sq", u))
@@ -113,7 +116,7 @@ class Paced(Lagrangian):
         s, u = _positive(B, s), _positive(B, u)
         v = [B.div(x, u) for x in w]
         (L,) = B.inline(of.program, t=[t], q=q, v=v, params=params[:own])["L"]
-        off = B.mul(B.mul(B.const(0.5), params[-1]), B.op("sq", B.sub(B.div(u, s), B.const(1.0))))
+        off = B.mul(B.mul(B.const(0.5), params[-2]), B.op("sq", B.sub(B.div(u, s), B.const(1.0))))
         self.program = B.build(L=[B.add(B.mul(u, L), off)])
         self.rest = B.build(rest=[*([B.const(0.0)] * of.n), s])
         if of.force is not None:
@@ -260,6 +263,7 @@ def automatic(system: Lagrangian) -> Program:
     return B.build(sigma=[B.div(B.div(B.const(1.0), B.op("sqrt", B.op("sqrt", inside))), unit)])
 
 
+@lru_cache(maxsize=64)
 def _measures(system: Lagrangian) -> Program:
     """(t, q, v, params) ↦ frequency, tr A², and power, g·M⁻¹g, at v = 0."""
     n, second = system.n, system.hessian

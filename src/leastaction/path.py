@@ -25,7 +25,7 @@ from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Galerkin, Method, method
 from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
 from leastaction.numbers.rounding import Reals, all_finite, reals
-from leastaction.pace import OWN, STIFF, Paced
+from leastaction.pace import OWN, STIFF, UNTIL, Paced
 from leastaction.reading import (
     MOST_DIGITS,
     MOST_LETTERS,
@@ -55,26 +55,92 @@ _REALS = ("t", "q", "p", "tangent", "sensitivity")
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """A trajectory.
+    """One trajectory: what `la.integrate` gives back.
 
-    t, q, p     times (K,), positions and momenta (K, n), at the start, after every `every` steps and at the end
-    h           the step used
-    params      the parameters' values in this run
-    stats       Newton iterations, floor, compile and run times, and what else the run counted
-    output      the degrees of freedom stored, where not all are: then q and p are (K, len(output))
-    digits      None in float64; else t, q, p, h and params are mpmath numbers of so many decimal digits
-    tangent     ∂(q, p)/∂(q₀, p₀) at every stored time, (K, 2n, 2n), if asked for
-    sensitivity ∂(q, p)/∂(w, h), (K, 2n, P + 1), if asked for: by the P parameters in the order of `system.values()`,
-                with q₀ and p₀ fixed, and by h
-    events      what happened, by the names that were asked for: `events[name].t`, `.q`, `.p`, `.count`. A run that an
-                event has stopped ends with it: the last state is that of the event
-    pace        of a run with a pace: the same run in its own time s, of steps h, a Path of the system L̂ whose states
-                are (q, E) and (p, t), or (q, t) and (p, −E) where E changes; t, q, p are parts of them. `tangent` is
-                the derivative at fixed s and E, which is symplectic where E is constant; `pace.tangent` has those by
-                and of E and t too, and is symplectic unless forces act
-    advice      of a run with tol=: how method, step and pace were chosen, and the error reached; of one with
-                pace="auto": the pace that was made. Files keep it
-    inputs      of a system with inputs: what the run was given, by name
+    Attributes
+    ----------
+    t : ndarray, shape (K,)
+        The times of the stored states.
+    q, p : ndarray, shape (K, n)
+        Positions and momenta at the start, after every `every` steps, and at the end.
+    h : number
+        The step used.
+    system, method
+        What moved, and how.
+    params : dict
+        The values of the parameters in this run.
+    stats : dict
+        What the run counted: steps, Newton iterations, compile and run times.
+    every : int
+        Steps between two stored states.
+    output : ndarray of int or None
+        The degrees of freedom stored, where not all are. q and p then have shape (K, len(output)).
+    digits : int or None
+        Decimal digits of the arithmetic. None means float64; otherwise t, q, p, h and params are mpmath numbers.
+    tangent : ndarray, shape (K, 2n, 2n), or None
+        ∂(q, p)/∂(q₀, p₀) at every stored time, if it was asked for.
+    sensitivity : ndarray, shape (K, 2n, P + 1), or None
+        ∂(q, p)/∂(w, h), if it was asked for: by the P numbers of the parameters, with q₀ and p₀ fixed, and by h.
+    events : dict of str to Happened
+        What happened, by name: ``.t``, ``.q``, ``.p``, ``.count``. A run that an event stopped ends with the state of
+        that event.
+    pace : Path or None
+        Of a run with a pace: the same run in its own time s, a path of L̂. Its states are (q, E) and (p, t), or (q, t)
+        and (p, −E) where E changes. `tangent` is the derivative at fixed s and E, which is symplectic where E is
+        constant; ``pace.tangent`` also holds the derivatives by and of E and t, and is symplectic unless forces act.
+    advice : Advice or None
+        Of a run with ``tol=``: how method, step and pace were chosen, and the error reached. Of a run with
+        ``pace="auto"``: the pace that was made. Files and archives keep it.
+    inputs : mapping of str to ndarray or Samples, or None
+        Of a system with inputs: what the run was given, by name. Files and archives keep them.
+    multipliers : ndarray, shape (K, m)
+        λ of the constraints at every stored time, such that g̈ = 0. λ has the order of q and p.
+
+    Methods
+    -------
+    energy()
+        E = p·v − L at every stored time.
+    work()
+        The work of the external forces since the start.
+    velocity(dofs)
+        v at every stored time.
+    acceleration(dofs)
+        a at every stored time, of a Quadratic system.
+    reaction()
+        The forces that hold the constraints.
+    plot(what)
+        Draw the path with Matplotlib.
+    show(draw)
+        Play the motion in a browser or a notebook.
+    to_html(file)
+        Write a page that plays the motion.
+    animate(file)
+        Film the motion.
+    save(file)
+        Write the path and its system to one file.
+    load(file)
+        Read a path back.
+    to_csv(file)
+        Write a table.
+    to_xarray()
+        The path as an xarray Dataset.
+
+    Notes
+    -----
+    ``path(t)`` is dense output: the position at any time t of the run, shape (n,), or (…, n) for an array of times.
+    Between steps it is the method's own polynomial of degree s, found by solving the step again from the stored state.
+    Its error is that of the run at the ends of steps, O(h^order), and inside steps O(h^{s+1}), or O(h^s) for the
+    members with u = 2s − 2. For RK4 it is the cubic through positions and velocities, O(h⁴).
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> kepler = la.problems.get("kepler")
+    >>> path = la.integrate(kepler.system, "P4N4Q8Gau", kepler.q0, kepler.p0, h=0.05, t_end=1.0)
+    >>> path.t.shape, path.q.shape, path.energy().shape
+    ((21,), (21, 2), (21,))
+    >>> path([0.25, 0.333]).shape
+    (2, 2)
     """
 
     system: System
@@ -112,17 +178,52 @@ class Path:
         return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
 
     def energy(self) -> NDArray[Any]:
-        """E = p·v − L at every stored time, (K,)."""
+        """The energy E = p·v − L at every stored time.
+
+        Returns
+        -------
+        ndarray, shape (K,)
+
+        Raises
+        ------
+        ValueError
+            Not all degrees of freedom are stored.
+
+        Examples
+        --------
+        >>> import numpy as np, leastaction as la
+        >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+        >>> path = la.integrate(pendulum, "simpson", [1.0], [0.0], h=0.1, steps=1000)
+        >>> bool(np.ptp(path.energy()) < 1e-6)
+        True
+        """
         self._require_whole("the energy")
         with self.reals.working():
             return np.asarray(self.mechanics.energy(self.q, self.p, self.t, self.params))
 
     def work(self) -> NDArray[Any]:
-        """The work W = ∫ F · v dt of the external forces since the start, at every stored time, (K,).
+        """The work W = ∫ F·v dt of the external forces since the start, at every stored time.
 
-        By the quadrature of the steps, which are solved again: `path.energy() - path.work()` is constant up to the
-        order of the method where L does not depend on time. Of a Quadratic system the forces are f(t) − C v. With a
-        pace it is what the momentum of the time, −E, has lost, where neither L nor σ depends on t.
+        The quadrature is that of the steps, which are solved again. ``path.energy() - path.work()`` is constant up to
+        the order of the method where L does not depend on time. For a Quadratic system the forces are f(t) − C v. With
+        a pace the work is what the momentum of the time, −E, has lost, where neither L nor σ depends on t.
+
+        Returns
+        -------
+        ndarray, shape (K,)
+
+        Raises
+        ------
+        ValueError
+            The run had impacts, or not all degrees of freedom are stored.
+
+        Examples
+        --------
+        >>> import numpy as np, leastaction as la
+        >>> slowed = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1, force=lambda q, v: -v)
+        >>> path = la.integrate(slowed, "simpson", [0.0], [1.0], h=0.1, t_end=1.0)
+        >>> bool(abs(path.work()[-1] - (np.exp(-2) - 1) / 2) < 1e-6)
+        True
         """
         from leastaction.impulses import accumulated
 
@@ -139,7 +240,7 @@ class Path:
 
     @property
     def multipliers(self) -> NDArray[Any]:
-        """λ of the constraints at every stored time, (K, m): such that g̈ = 0 there, of the order of q and p."""
+        """λ of the constraints at every stored time, (K, m), such that g̈ = 0. λ has the order of q and p."""
         self._require_whole("the multipliers")
         if not self.system.m:
             return self.reals.array(np.zeros((len(self), 0)))
@@ -149,7 +250,20 @@ class Path:
             )
 
     def reaction(self) -> NDArray[Any]:
-        """Gᵀλ, the generalised forces by which the constraints are held, at every stored time, (K, n)."""
+        """The generalised forces Gᵀλ that hold the constraints, at every stored time. Zero where there are none.
+
+        Returns
+        -------
+        ndarray, shape (K, n)
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> rod = la.problems.get("pendulum-cartesian")
+        >>> path = la.integrate(rod.system, "simpson", rod.q0, rod.p0, h=0.01, steps=10)
+        >>> path.reaction().shape
+        (11, 2)
+        """
         self._require_whole("the reaction")
         if not self.system.m:
             return self.reals.array(np.zeros((len(self), self.system.n)))
@@ -161,9 +275,29 @@ class Path:
         return [] if self.inputs is None else [self.inputs.instant(self.t)]
 
     def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
-        """v at every stored time, (K, n), or of the degrees of freedom `dofs`.
+        """The velocity at every stored time.
 
-        Where not all are stored, v is known of a Quadratic system with a lumped mass.
+        Parameters
+        ----------
+        dofs : array_like of int, optional
+            Of which degrees of freedom. Without `dofs`: of all that are stored.
+
+        Returns
+        -------
+        ndarray, shape (K, n) or (K, len(dofs))
+
+        Raises
+        ------
+        ValueError
+            The states that v needs are not stored. A Quadratic system with a lumped mass needs only its own.
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> free = la.Lagrangian(lambda q, v: v[0] ** 2, n=1)
+        >>> la.integrate(free, "midpoint", [0.0], v0=[3.0], h=1.0, steps=1).velocity()
+        array([[3.],
+               [3.]])
         """
         if self.system.linear and self.digits is None:
             return response.velocity(self, dofs)
@@ -172,9 +306,29 @@ class Path:
         return v if dofs is None else v[:, chosen_dofs(dofs, self.system.n)]
 
     def acceleration(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
-        """a at every stored time, (K, n), or of the degrees of freedom `dofs`, of a Quadratic system.
+        """The acceleration at every stored time, of a Quadratic system in float64.
 
-        Where not all are stored: of those whose neighbours are, as `output=system.around(dofs)` stores them.
+        Parameters
+        ----------
+        dofs : array_like of int, optional
+            Of which degrees of freedom. Where not all are stored, their neighbours must be:
+            ``output=system.around(dofs)`` of the run stores them.
+
+        Returns
+        -------
+        ndarray, shape (K, n) or (K, len(dofs))
+
+        Raises
+        ------
+        TypeError
+            The system is not Quadratic, or the run has `digits`.
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> spring = la.Quadratic([1.0], [4.0])
+        >>> la.integrate(spring, "simpson", [0.5], [0.0], h=0.1, steps=1).acceleration()[0]
+        array([-2.])
         """
         if not self.system.linear or self.digits is not None:
             raise TypeError("accelerations are those of Quadratic systems in float64")
@@ -216,22 +370,46 @@ class Path:
         )
 
     def plot(self, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw one of these over t, or in its plane; several paths may share an axis:
+        """Draw the path with Matplotlib. Several paths may share an axis.
 
-        "configuration" q            "phase"      p over q
-        "energy"        its error    "invariants" what the motion conserves, the change of each
-        "spectrum"      the amplitudes of q by frequency
-        "history"       some degrees of freedom. Options: `dofs`, `names` {number: name}, and `of`: "q", "v" or "a"
-        "section"       a Poincaré section: p over q where another coordinate passes a value. Options: `coordinate`,
-                        `value`, `direction` (+1, −1 or 0), `show`, the coordinate drawn, and `period` for one
-                        state in each period of a driving force
+        Parameters
+        ----------
+        what : str, default "configuration"
+            "configuration": q over t. "phase": p over q. "energy": its error. "invariants": the change of each
+            conserved quantity. "spectrum": the amplitudes of q by frequency. "history": some degrees of freedom over
+            t. "section": a Poincaré section, p over q where another coordinate passes a value.
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+        **options
+            Of "history": `dofs`, `names` ({number: name}) and `of` ("q", "v" or "a"). Of "section": `coordinate`,
+            `value`, `direction` (+1, −1 or 0), `show` (the coordinate drawn), and `period` for one state in each
+            period of a drive.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> kepler = la.problems.get("kepler")
+        >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
+        >>> ax = path.plot("energy")
         """
         from leastaction.plots import plot_path
 
         return plot_path(self, what, ax, **options)
 
     def show(self, draw: Any = None, beside: Sequence[Path] = ()) -> None:
-        """Play the motion: in a window of the browser, or in the cell of a notebook."""
+        """Play the motion: in a window of the browser, or in the cell of a notebook.
+
+        Parameters
+        ----------
+        draw : callable, optional
+            How to draw the system, as for `Path.to_html`.
+        beside : sequence of Path, optional
+            Other paths of the same system, shown beside this one.
+        """
         from leastaction import viewer
 
         viewer.show(viewer.path_page(self, draw, beside))
@@ -246,13 +424,28 @@ class Path:
     ) -> None:
         """Write one file that plays the motion in any browser, without a network.
 
-        draw       a function of q that gives points in the plane or in space, or (points, links); it may also ask for
-                   t, p and parameters of the system by their names. Points are linked one after another unless links
-                   tell otherwise: pairs (i, j), or (i, j, "spring") and (i, j, "thread"). The catalogue's problems
-                   bring their own drawing
-        beside     other paths of the same system, shown beside this one
-        begin      show the motion from this time on; energy and invariants are shown from the start
-        megabytes  how large the frames may become: a long run is thinned to what fits
+        Parameters
+        ----------
+        file : path
+            The file to write.
+        draw : callable, optional
+            A function of q that returns points in the plane or in space, or (points, links). It may also ask for t, p
+            and parameters of the system by their names. Without links each point is linked to the next. A link is a
+            pair (i, j), or (i, j, "spring"), or (i, j, "thread"). The catalogue's problems bring their own drawing.
+        beside : sequence of Path, optional
+            Other paths of the same system, shown beside this one.
+        begin : float, optional
+            Show the motion from this time on. Energy and invariants are shown from the start.
+        megabytes : float, default 1.4
+            How large the frames may become. A long run is thinned to fit.
+
+        Examples
+        --------
+        >>> import leastaction as la, tempfile, pathlib
+        >>> kepler = la.problems.get("kepler")
+        >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path.to_html(pathlib.Path(folder) / "kepler.html")
         """
         from leastaction import viewer
 
@@ -266,19 +459,62 @@ class Path:
     def animate(
         self, file: str | os.PathLike[str], draw: Any = None, seconds: float = 10.0, fps: int = 30, dpi: int = 120
     ) -> None:
-        """Film the whole path in so many seconds: "run.mp4" (needs ffmpeg) or "run.gif"; `draw` as for to_html."""
+        """Film the whole path.
+
+        Parameters
+        ----------
+        file : path
+            "run.mp4", which needs ffmpeg, or "run.gif".
+        draw : callable, optional
+            How to draw the system, as for `Path.to_html`.
+        seconds : float, default 10
+            How long the film is.
+        fps : int, default 30
+            Frames in a second.
+        dpi : int, default 120
+            Dots per inch of a picture of 6.4 inches.
+        """
         from leastaction import viewer
 
         viewer.animate(self, file, draw, seconds, fps, dpi)
 
     def to_csv(self, file: str | os.PathLike[str]) -> None:
-        """Write t, q and p, and the energy where the whole state is stored, with every digit; a row for each state."""
+        """Write a table with every digit, one row for each state: t, q, p, and the energy where the whole state is
+        stored.
+
+        Parameters
+        ----------
+        file : path
+            The file to write.
+
+        Examples
+        --------
+        >>> import leastaction as la, tempfile, pathlib
+        >>> spring = la.Quadratic([1.0], [4.0])
+        >>> path = la.integrate(spring, "midpoint", [0.5], [0.0], h=0.5, steps=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path.to_csv(pathlib.Path(folder) / "run.csv")
+        ...     print((pathlib.Path(folder) / "run.csv").read_text().splitlines()[0])
+        t,q0,p0,energy
+        """
         from leastaction.csv import write_path
 
         write_path(self, file)
 
     def to_xarray(self) -> xarray.Dataset:
-        """The path as an xarray Dataset with coordinates t and dof (needs the extra `leastaction[xarray]`)."""
+        """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``.
+
+        Returns
+        -------
+        xarray.Dataset
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> spring = la.Quadratic([1.0], [4.0])
+        >>> la.integrate(spring, "midpoint", [0.5], [0.0], h=0.5, steps=1).to_xarray().sizes["t"]
+        2
+        """
         try:
             import xarray
         except ImportError:
@@ -291,9 +527,26 @@ class Path:
         )
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the path to one file: with its system as NPZ, or t, q and p alone as a table if its name ends in .csv.
+        """Write the path to one file.
 
-        An existing file is replaced only by a whole one; the endings of other formats are refused.
+        An existing file is replaced only by a whole one.
+
+        Parameters
+        ----------
+        file : path
+            "run.npz" keeps the path with its system and every digit. "run.csv" is a table of t, q and p alone. Endings
+            of other formats are refused.
+
+        Examples
+        --------
+        >>> import leastaction as la, tempfile, pathlib
+        >>> kepler = la.problems.get("kepler")
+        >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path.save(pathlib.Path(folder) / "run.npz")
+        ...     again = la.Path.load(pathlib.Path(folder) / "run.npz")
+        >>> bool((again.energy() == path.energy()).all())
+        True
         """
         if files.kind(file) == files.TABLE:
             from leastaction.csv import write_table
@@ -332,10 +585,24 @@ class Path:
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Path:
-        """Read a path back, with its system: energy, dense output and plots work as before.
+        """Read a path back, with its system. Energy, dense output and plots work as before.
 
         The file may come from anybody: everything in it is checked, and nothing in it is executed but its Program of
-        L. Raises ValueError if it is damaged or no path.
+        L.
+
+        Parameters
+        ----------
+        file : path
+            A file that `Path.save` wrote.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            The file is damaged, or is no path. An archive is opened by `la.open`.
         """
         if FilePath(file).is_dir():
             raise ValueError(
@@ -355,7 +622,7 @@ class Path:
 
 def in_time(run: Any) -> Any:
     """A run of a paced system, a Path in s, as the Path in t of the system it is about: the run is its `pace`."""
-    params = {name: value for name, value in run.params.items() if name not in (*OWN, STIFF)}
+    params = {name: value for name, value in run.params.items() if name not in (*OWN, STIFF, UNTIL)}
     events = {name: found.in_time(run.system.clock) for name, found in run.events.items() if name != T_END}
     about = states_in_time(run, 1)
     return replace(run, **about, params=params, events=events, pace=run, advice=with_pace(run, run.advice))

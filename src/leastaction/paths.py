@@ -31,23 +31,61 @@ BLOCK = 1 << 18  # states whose energy is computed at once
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Many trajectories.
+    """Many trajectories: what `la.ensemble` gives back.
 
-    t           times of the stored states, (K,), the same for all; with a pace (B, K)
-    q, p        positions and momenta, (B, K, n); NaN after a trajectory's end. Of a stored run they and t stay on disk
-                until they are asked for: paths.q[17, 1000:2000] reads those rows
-    status      how each ended, (B,): 0 complete, else a `Status`
-    steps       steps done by each, (B,)
-    values      parameters of each, flat, (B, …); `paths[i].params` has their names
-    reduced     what was computed on the way, by the names given in `reduce`
-    events      what has happened, by the names given in `events`: `.count` (B,), `.t` (B, m), `.q` and `.p` (B, m, n)
-    last        q, p, … of the state each has come to, (B, …): that of the event where one has stopped it
-    output      the degrees of freedom stored, where not all are
-    digits      None in float64; else all numbers are mpmath numbers of so many decimal digits
-    tangent     ∂(q, p)/∂(q₀, p₀), (B, K, 2n, 2n), and sensitivity, ∂(q, p)/∂(w, h), (B, K, 2n, P + 1), if asked for
-    pace        with a pace: the same run in its own time s, as of a Path
-    advice      with tol=: how method and step were chosen; archives keep it
-    inputs      of a system with inputs: what the run was given, by name
+    ``paths[i]`` is trajectory i as a single `Path`, as far as it went. ``len(paths)`` is their number B, and a loop
+    over `paths` goes over them.
+
+    Attributes
+    ----------
+    t : ndarray, shape (K,)
+        Times of the stored states, the same for all. With a pace the shape is (B, K).
+    q, p : ndarray, shape (B, K, n)
+        Positions and momenta, NaN after a trajectory's end. Of a stored run they and t stay on disk until they are
+        asked for: ``paths.q[17, 1000:2000]`` reads those rows.
+    status : ndarray, shape (B,)
+        How each trajectory ended: 0 means complete.
+    steps : ndarray, shape (B,)
+        Steps done by each.
+    failed : ndarray of bool, shape (B,)
+        Which trajectories met a step that could not be solved.
+    end_time : ndarray, shape (B,)
+        The time that each trajectory has reached: that of the failure, or of the event that stopped it, or `t_end`.
+        With a pace it is the time of the last stored state.
+    values : ndarray, shape (B, P)
+        Parameters of each, flat. ``paths[i].params`` has their names.
+    reduced : dict
+        What was computed during the run, by the names given in ``reduce=``.
+    events : dict of str to Happened
+        What happened, by name: ``.count`` (B,), ``.t`` (B, m), ``.q`` and ``.p`` (B, m, n).
+    last : dict
+        q, p and derivatives of the state that each has come to, each (B, …): that of the event where one stopped it.
+    advice : Advice or None
+        Of a run with ``tol=``: how method, step and pace were chosen for all, from a few of the trajectories, and the
+        largest of their estimated errors. Archives keep it.
+    inputs : mapping of str to ndarray or Samples, or None
+        Of a system with inputs: what the run was given, by name. ``paths[i].inputs`` are those of one trajectory.
+    output, digits, tangent, sensitivity, pace
+        As of a `Path`, with an axis for the trajectories in front.
+
+    Methods
+    -------
+    energy()
+        E = p·v − L at every stored state.
+    to_xarray()
+        The paths as an xarray Dataset.
+    to_html(file)
+        Write a page that plays the ensemble as a cloud.
+    show(draw)
+        Play the ensemble in a browser or a notebook.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> paths = la.ensemble(pendulum, "simpson", q0=[[0.5], [1.0], [1.5]], p0=[0.0], h=0.1, steps=50)
+    >>> paths.q.shape, paths.failed.any(), paths[2].energy().shape
+    ((3, 51, 1), np.False_, (51,))
     """
 
     system: System
@@ -99,7 +137,17 @@ class Paths:
         return max(times) if self.h > 0 else min(times)
 
     def energy(self) -> NDArray[Any]:
-        """E = p·v − L at every stored state, (B, K)."""
+        """The energy E = p·v − L at every stored state.
+
+        Returns
+        -------
+        ndarray, shape (B, K)
+
+        Raises
+        ------
+        ValueError
+            Not all degrees of freedom are stored.
+        """
         if self.output is not None:
             raise ValueError(
                 f"the energy needs the whole state; these paths store {len(self.output)} of {self.system.n} degrees of "
@@ -169,7 +217,13 @@ class Paths:
         return (self[i] for i in range(len(self)))
 
     def to_xarray(self) -> xarray.Dataset:
-        """The paths as an xarray Dataset with coordinates trajectory, t and dof (needs `leastaction[xarray]`)."""
+        """The paths as an xarray Dataset with the coordinates trajectory, t and dof. Needs the extra
+        ``leastaction[xarray]``.
+
+        Returns
+        -------
+        xarray.Dataset
+        """
         xarray = import_xarray()
         dims = ("trajectory", "t", "dof")
 
@@ -191,13 +245,29 @@ class Paths:
         )
 
     def to_html(self, file: str | os.PathLike[str], draw: Any = None, megabytes: float = 1.4) -> None:
-        """Write one file that plays the ensemble as a cloud, one point for each trajectory; as `Path.to_html`."""
+        """Write one file that plays the ensemble as a cloud, one point for each trajectory.
+
+        Parameters
+        ----------
+        file : path
+            The file to write.
+        draw : callable, optional
+            How to draw the system, as for `Path.to_html`.
+        megabytes : float, default 1.4
+            How large the frames may become.
+        """
         from leastaction import viewer
 
         viewer.write(viewer.cloud_page(self, draw, megabytes), file)
 
     def show(self, draw: Any = None) -> None:
-        """Play the ensemble as a cloud: in a window of the browser, or in the cell of a notebook."""
+        """Play the ensemble as a cloud: in a window of the browser, or in the cell of a notebook.
+
+        Parameters
+        ----------
+        draw : callable, optional
+            How to draw the system, as for `Path.to_html`.
+        """
         from leastaction import viewer
 
         viewer.show(viewer.cloud_page(self, draw))

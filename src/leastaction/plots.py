@@ -1,7 +1,7 @@
 """Pictures of a path, with Matplotlib.
 
-Alone on its axes, a path has a colour for each coordinate. Paths that share axes have the colours of their methods, and
-dashes for the coordinates and for runs of one method; the legend names them.
+Alone on its axes, a path has a colour for each coordinate. Paths that share axes have a colour each, that of the method
+unless another path has it already, and dashes for the coordinates; the legend names them.
 """
 
 from __future__ import annotations
@@ -74,33 +74,53 @@ def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None, *
 def _tell_apart(ax: Axes, drawn: list[_Drawn]) -> None:
     """Colours, dashes, legend and title for all paths on the axes."""
     alone = len(drawn) == 1
-    methods = [one.path.method.name for one in drawn]
-    steps = {float(one.path.h) for one in drawn}
     several = max(len(one.curves) for one in drawn) > 1
-    for k, one in enumerate(drawn):
-        again = methods[:k].count(methods[k])  # how many runs of this method came before
+    for one, paint, whose in zip(drawn, _paints(drawn), _names(drawn), strict=True):
         for curve in one.curves:
             dots = curve.artist.get_linestyle() in ("None", "", " ", "none")
-            if alone and several:
-                paint = COLOURS[curve.place % len(COLOURS)]
-            else:
-                paint = colour(one.path.method)
-                if not dots:
-                    curve.artist.set_linestyle(_DASHES[(curve.place + again) % len(_DASHES)])
-            curve.artist.set_color(paint)
-            whose = methods[k] if len(steps) == 1 else f"{methods[k]}, h = {float(one.path.h):g}"
+            if not dots and not (alone and several):
+                curve.artist.set_linestyle(_DASHES[curve.place % len(_DASHES)])
+            curve.artist.set_color(COLOURS[curve.place % len(COLOURS)] if alone and several else paint)
             words = curve.name if alone else f"{whose}: {curve.name}" if curve.name and several else whose
             curve.artist.set_label(words or "_")
-    count = sum(len(one.curves) for one in drawn)
-    if 1 < count <= MOST_LABELS:
-        long = sum(len(curve.artist.get_label()) for one in drawn for curve in one.curves) > MOST_LETTERS
-        ax.legend(frameon=False, ncols=1 if long or not alone else min(count, 4))
+    shown = [curve.artist for one in drawn for curve in one.curves]
+    labels = [artist.get_label() for artist in shown]
+    if len(shown) > MOST_LABELS and not alone:  # one word for each path, of its first curve
+        shown, labels = [one.curves[0].artist for one in drawn], _names(drawn)
+    if 1 < len(shown) <= MOST_LABELS:
+        long = sum(map(len, labels)) > MOST_LETTERS
+        ax.legend(shown, labels, frameon=False, ncols=1 if long or not alone else min(len(shown), 4))
     path = drawn[0].path
-    name = path.system.name
-    title = f"{name}, {path.method.name}, h = {float(path.h):g}" if alone else name
+    title = f"{path.system.name}, {path.method.name}, h = {float(path.h):g}" if alone else ", ".join(_systems(drawn))
     ax.set_title(title, fontsize="medium", loc="left")
     if not alone:
         ax.set_title("", loc="right")
+
+
+def _systems(drawn: list[_Drawn]) -> list[str]:
+    return list(dict.fromkeys(one.path.system.name for one in drawn))
+
+
+def _paints(drawn: list[_Drawn]) -> list[str]:
+    """A colour for each path: its method's, or one that is left."""
+    paints: list[str] = []
+    for k, one in enumerate(drawn):
+        wanted = colour(one.path.method)
+        left = [paint for paint in COLOURS if paint not in paints]
+        paints.append(wanted if wanted not in paints else left[0] if left else COLOURS[k % len(COLOURS)])
+    return paints
+
+
+def _names(drawn: list[_Drawn]) -> list[str]:
+    """What tells each path from the others: its system, its method, its step, or its place among them."""
+    names = [one.path.method.name for one in drawn]
+    if len(_systems(drawn)) > 1:
+        names = [f"{one.path.system.name}, {name}" for name, one in zip(names, drawn, strict=True)]
+    if len({float(one.path.h) for one in drawn}) > 1:
+        names = [f"{name}, h = {float(one.path.h):g}" for name, one in zip(names, drawn, strict=True)]
+    return [
+        f"{name}, run {names[: k + 1].count(name)}" if names.count(name) > 1 else name for k, name in enumerate(names)
+    ]
 
 
 _Lines = list[tuple[str, Any]]

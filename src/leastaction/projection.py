@@ -43,16 +43,40 @@ def project(
     params: Mapping[str, Any] | None = None,
     digits: int | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The consistent state (q, v) nearest to (q0, v0), in the metric of the mass.
+    """The state on the constraints that is nearest to (q0, v0), in the metric of the mass.
 
-    q minimises (q − q0)·M (q − q0) over g(t, q) = 0, with M = ∂²L/∂v² at (q0, v0); then v minimises (v − v0)·M (v − v0)
-    over ∂g/∂q v + ∂g/∂t = 0, with M at q. `la.integrate(…, q0=q, v0=v)` begins there. With `digits` the state is
-    consistent to so many.
+    q minimises (q − q0)·M (q − q0) over g(t, q) = 0, with M = ∂²L/∂v² at (q0, v0). Then v minimises (v − v0)·M (v −
+    v0) over ∂g/∂q v + ∂g/∂t = 0, with M at q. `la.integrate` with ``q0=q, v0=v`` begins there.
 
+    Parameters
+    ----------
+    system : Lagrangian
+        A system with constraints.
+    q0, v0 : array_like, shape (n,)
+        Positions and velocities near the constraints.
+    t : number, default 0
+        The time, where constraints move.
+    params : mapping, optional
+        Values of parameters, in place of the defaults.
+    digits : int, optional
+        Decimal digits to which the state is to be consistent.
+
+    Returns
+    -------
+    q, v : ndarray, shape (n,)
+
+    Raises
+    ------
+    ConstraintError
+        No state on the constraints was found near (q0, v0), or the constraints depend on each other there.
+
+    Examples
+    --------
+    >>> import leastaction as la
     >>> def falling(q, v, g):
     ...     return 0.5 * (v @ v) - g * q[1]
-    >>> rod = Lagrangian(falling, n=2, params={"g": 9.81}, constraints=lambda q: q @ q - 25)
-    >>> q, v = project(rod, [3.3, -4.4], [1.0, 1.0])
+    >>> rod = la.Lagrangian(falling, n=2, params={"g": 9.81}, constraints=lambda q: q @ q - 25)
+    >>> q, v = la.project(rod, [3.3, -4.4], [1.0, 1.0])
     >>> q.round(12), v.round(12)
     (array([ 3., -4.]), array([1.12, 0.84]))
     """

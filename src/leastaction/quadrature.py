@@ -49,9 +49,29 @@ READY: dict[str, str] = {  # the suffix in a method's name, and the function tha
 
 @dataclass(frozen=True)
 class Quadrature:
-    """A rule with r points on [0, 1]: of a family ("Gau", "Lob", …), or with nodes and weights `given`.
+    """A quadrature rule on [0, 1]. `la.gauss`, `la.lobatto`, `la.radau`, `la.chebyshev`, `la.clenshaw_curtis` and
+    `la.rule` make it.
 
-    >>> lobatto(3).b * 6
+    Attributes
+    ----------
+    r : int
+        Number of nodes.
+    c, b : ndarray, shape (r,)
+        Nodes, ascending, and weights, which sum to one. Both are correct to the last bit.
+    order : int
+        u: the rule is exact for polynomials of degree u − 1.
+    symmetric : bool
+        Whether 1 − c are the same nodes with the same weights.
+
+    Methods
+    -------
+    points(digits)
+        Nodes and weights to as many digits as asked for.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.lobatto(3).b * 6
     array([1., 4., 1.])
     """
 
@@ -100,7 +120,17 @@ class Quadrature:
         return rounded(self.points()[1])
 
     def points(self, digits: int = FLOAT64_DIGITS) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Nodes c and weights b as mpmath numbers, correct well beyond `digits`."""
+        """Nodes c and weights b as mpmath numbers.
+
+        Parameters
+        ----------
+        digits : int, default 17
+            How many digits are to be correct.
+
+        Returns
+        -------
+        c, b : tuples of mpmath numbers
+        """
         if self.given is not None:
             bits = math.ceil((digits + GUARD_DIGITS + 10) * math.log2(10))
             c, b = (tuple(to_mpf(x, bits) for x in numbers) for numbers in self.given)
@@ -124,19 +154,65 @@ class Quadrature:
 
 
 def gauss(r: int) -> Quadrature:
-    """The Gauss–Legendre rule with r ≥ 1 points, order 2r."""
+    """The Gauss–Legendre rule with r points inside the step, of order 2r.
+
+    Parameters
+    ----------
+    r : int
+        Number of points, at least 1.
+
+    Returns
+    -------
+    Quadrature
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.gauss(1).c, la.gauss(3).order
+    (array([0.5]), 6)
+    """
     return Quadrature("Gau", _count(r, 1, "a Gauss rule"))
 
 
 def lobatto(r: int) -> Quadrature:
-    """The Gauss–Lobatto rule with r ≥ 2 points including both ends, order 2r − 2."""
+    """The Gauss–Lobatto rule with r points, both ends among them, of order 2r − 2.
+
+    Parameters
+    ----------
+    r : int
+        Number of points, at least 2.
+
+    Returns
+    -------
+    Quadrature
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.lobatto(3).c, la.lobatto(3).order
+    (array([0. , 0.5, 1. ]), 4)
+    """
     return Quadrature("Lob", _count(r, 2, "a Lobatto rule"))
 
 
 def radau(r: int, end: Literal["left", "right"] = "right") -> Quadrature:
-    """The Gauss–Radau rule with r ≥ 1 points including one end, order 2r − 1. Not symmetric.
+    """The Gauss–Radau rule with r points, one end among them, of order 2r − 1. It is not symmetric.
 
-    >>> radau(2).c, radau(2).order
+    Parameters
+    ----------
+    r : int
+        Number of points, at least 1.
+    end : {"right", "left"}, default "right"
+        Which end is a point.
+
+    Returns
+    -------
+    Quadrature
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.radau(2).c, la.radau(2).order
     (array([0.33333333, 1.        ]), 3)
     """
     if end not in ("left", "right"):
@@ -145,33 +221,75 @@ def radau(r: int, end: Literal["left", "right"] = "right") -> Quadrature:
 
 
 def chebyshev(r: int) -> Quadrature:
-    """Fejér's rule: r ≥ 1 Chebyshev points inside, y = cos((2k − 1)π/2r), with the weights that integrate polynomials
-    of degree r − 1 exactly. All weights are positive.
+    """Fejér's rule: r Chebyshev points inside the step, 2c − 1 = cos((2k − 1)π/2r). All weights are positive.
 
-    >>> chebyshev(3).order
+    Parameters
+    ----------
+    r : int
+        Number of points, at least 1.
+
+    Returns
+    -------
+    Quadrature
+        Its order is r or r + 1, whichever is even.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.chebyshev(3).order
     4
     """
     return Quadrature("Che", _count(r, 1, "a Chebyshev rule"))
 
 
 def clenshaw_curtis(r: int) -> Quadrature:
-    """The Clenshaw–Curtis rule: r ≥ 2 Chebyshev points with both ends, y = cos(kπ/(r − 1)). All weights are positive.
+    """The Clenshaw–Curtis rule: r Chebyshev points with both ends, 2c − 1 = cos(kπ/(r − 1)). All weights are positive.
 
-    >>> clenshaw_curtis(3).b * 6
+    Parameters
+    ----------
+    r : int
+        Number of points, at least 2.
+
+    Returns
+    -------
+    Quadrature
+        Its order is r or r + 1, whichever is even.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.clenshaw_curtis(3).b * 6
     array([1., 4., 1.])
     """
     return Quadrature("Cle", _count(r, 2, "a Clenshaw–Curtis rule"))
 
 
 def rule(c: Sequence[Any], b: Sequence[Any], name: str = "Own") -> Quadrature:
-    """A rule of one's own: ∫₀¹ f ≈ Σ_i b_i f(c_i).
+    """A quadrature rule of one's own: ∫₀¹ f ≈ Σ_i b_i f(c_i).
 
-    Numbers are exact, as everywhere: text ("1/3", "1/2 - sqrt(3)/6"), Fraction, SymPy numbers. Floats may be
-    given, too: then moments are compared to rounding, and runs with more digits use these binary numbers. The
-    order u is the number of moments that agree, Σ_i b_i c_i^k = 1/(k + 1) for k < u. `name` stands in the name of
-    methods, PsNrQu*name*.
+    Parameters
+    ----------
+    c, b : sequence of numbers
+        Nodes and weights. Exact numbers (text such as "1/2 - sqrt(3)/6", Fraction, SymPy) are right at any number of
+        digits. Floats may be given, too: moments are then compared to rounding, and runs with more digits use the
+        binary numbers.
+    name : str, default "Own"
+        Letters that stand in the names of methods with this rule.
 
-    >>> boole = rule([0, "1/4", "1/2", "3/4", 1], ["7/90", "32/90", "12/90", "32/90", "7/90"], "Boole")
+    Returns
+    -------
+    Quadrature
+        Its order u is the number of moments that agree: Σ_i b_i c_i^k = 1/(k + 1) for k < u.
+
+    Raises
+    ------
+    ValueError
+        The weights do not sum to one, or nodes are equal or outside the step.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> boole = la.rule([0, "1/4", "1/2", "3/4", 1], ["7/90", "32/90", "12/90", "32/90", "7/90"], "Boole")
     >>> boole.order, boole.symmetric
     (6, True)
     """

@@ -18,18 +18,31 @@ SLACK = 1e-9  # of the whole span: a time so little outside is at its end
 class Samples:
     """A function of time that is known at some times, u(t_j) = values[j].
 
-    times    (m,), ascending
-    values   (m, …): a number or an array for each; for the trajectories of an ensemble (B, m, …)
-    rule     between the times: "previous", the value stays until the next one comes; "linear", straight lines; or
-             "cubic", the spline with two continuous derivatives and no knot at the last time but one
+    A method of order above 2 sees the kinks of straight lines, a method of order above 4 those of a spline, unless
+    they fall on the ends of its steps.
 
-    A method of order above 2 sees the kinks of straight lines, one above 4 those of a spline, unless they fall on the
-    ends of its steps.
+    Parameters
+    ----------
+    times : array_like, shape (m,)
+        Ascending.
+    values : array_like, shape (m, …)
+        A number or an array for each time. For the trajectories of an ensemble (B, m, …).
+    rule : {"cubic", "linear", "previous"}, default "cubic"
+        Between the times: "previous" keeps the value until the next one comes, "linear" joins by straight lines,
+        "cubic" is the spline with two continuous derivatives and no knot at the last time but one.
 
-    >>> u = Samples([0, 1, 3], [0.0, 2.0, 4.0], rule="linear")
+    Raises
+    ------
+    ValueError
+        Shapes do not fit, or times are not ascending.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> u = la.Samples([0, 1, 3], [0.0, 2.0, 4.0], rule="linear")
     >>> u(0.5), u(2.0)
     (array(1.), array(3.))
-    >>> Samples([0, 1, 3], [0.0, 2.0, 4.0], rule="previous")(2.9)
+    >>> la.Samples([0, 1, 3], [0.0, 2.0, 4.0], rule="previous")(2.9)
     array(2.)
     """
 
@@ -94,7 +107,7 @@ class Samples:
             return np.asarray(values[k] if who is None else values[k, who])
         k = np.minimum(k, len(times) - 2)
         place = k if who is None else (k, who)
-        x = (t - times[k]).reshape(*np.shape(t), *[1] * (values.ndim - (1 if who is None else 2)))
+        x = np.reshape(t - times[k], (*np.shape(t), *[1] * (values.ndim - (1 if who is None else 2))))
         powers = self._coefficients(axis)
         found = powers[-1][place]
         for coefficient in powers[-2::-1]:

@@ -21,11 +21,34 @@ READ_BYTES = 2**23  # of states in memory at once
 
 @dataclass(frozen=True, eq=False)
 class StoredPath(Path):
-    """A Path whose t, q, p and derivatives are on disk: `path.q[1000:2000]` reads those rows, `path.in_memory()` all.
+    """A Path whose t, q, p and derivatives stay on disk until they are asked for.
 
-    standing   "running", "complete", "interrupted" (before its planned end), "stopped" (by an event) or "failed": how
-               the run stood at its last checkpoint; "killed" if nobody writes any more, though it was running then
-    file       the archive
+    ``path.q[1000:2000]`` reads those rows. Everything that a `Path` can do works, a block of states at a time.
+
+    Attributes
+    ----------
+    standing : str
+        How the run stood at its last checkpoint: "running", "complete", "interrupted" (before its planned end),
+        "stopped" (by an event), "failed", or "killed" where a running process has vanished.
+    file : path
+        The archive.
+
+    Methods
+    -------
+    in_memory()
+        The whole path, in memory.
+    part(begin, end)
+        Some of the states, in memory.
+
+    Examples
+    --------
+    >>> import leastaction as la, tempfile, pathlib
+    >>> kepler = la.problems.get("kepler")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "run.zarr"
+    ...     path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100, store=file)
+    ...     path.standing, len(path.in_memory())
+    ('complete', 101)
     """
 
     standing: str = "complete"
@@ -73,7 +96,17 @@ class StoredPath(Path):
         return max(1, READ_BYTES // (16 * self.q.shape[1]))
 
     def part(self, begin: int, end: int) -> Path:
-        """The stored states begin … end as a Path in memory."""
+        """The stored states number begin to end − 1 as a Path in memory.
+
+        Parameters
+        ----------
+        begin, end : int
+            Which states.
+
+        Returns
+        -------
+        Path
+        """
         derivatives: dict[str, Any] = {
             name: None if (array := getattr(self, name)) is None else array[begin:end]
             for name in ("tangent", "sensitivity")
@@ -98,7 +131,12 @@ class StoredPath(Path):
         )
 
     def in_memory(self) -> Path:
-        """The whole path, in memory."""
+        """The whole path, in memory.
+
+        Returns
+        -------
+        Path
+        """
         return self.part(0, len(self))
 
     def __call__(self, t: ArrayLike) -> NDArray[Any]:

@@ -10,35 +10,77 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 PATIENCE = 1.0  # seconds without a word
+POLL = 0.1  # seconds between looks at who waits
+IDLE = 5.0  # seconds after which nobody looks any more
 
 _here = threading.local()
+_lock = threading.Lock()
+_waiting: dict[int, _Wait] = {}
+_watcher: threading.Thread | None = None
+
+
+class _Wait:
+    """Somebody who waits, since when, and whether he was told."""
+
+    def __init__(self) -> None:
+        self.begun, self.told = time.perf_counter(), False
 
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """While code is made ready: after a second a line on stderr, and one when it is done; LEASTACTION_QUIET=1 none."""
+    """While code is made ready: after a second a line on stderr, and one when it is done; LEASTACTION_QUIET=1 none.
+
+    One thread looks after all who wait, and ends some seconds after the last: a thread for every run would cost short
+    ones more than their steps.
+    """
     if getattr(_here, "busy", False) or os.environ.get("LEASTACTION_QUIET"):
         yield
         return
-    begun, said = time.perf_counter(), threading.Event()
-
-    def say() -> None:
-        from leastaction.kernel import cache
-
-        said.set()
-        _print(f"leastaction: compiling for this machine; the code is kept in {cache.directory()} for the next time …")
-
-    timer = threading.Timer(PATIENCE, say)
-    timer.daemon = True
+    wait = _Wait()
     _here.busy = True
-    timer.start()
+    with _lock:
+        _waiting[id(wait)] = wait
+        _watch()
     try:
         yield
     finally:
         _here.busy = False
-        timer.cancel()
-        if said.is_set():
-            _print(f"leastaction: compiled in {time.perf_counter() - begun:.0f} s")
+        with _lock:
+            del _waiting[id(wait)]
+        if wait.told:
+            _print(f"leastaction: compiled in {time.perf_counter() - wait.begun:.0f} s")
+
+
+def _watch() -> None:
+    """Have somebody look after those who wait; the lock is held."""
+    global _watcher
+    if _watcher is None or not _watcher.is_alive():
+        _watcher = threading.Thread(target=_look, name="leastaction waiting", daemon=True)
+        _watcher.start()
+
+
+def _look() -> None:
+    global _watcher
+    last = time.perf_counter()
+    while True:
+        time.sleep(min(POLL, PATIENCE))
+        now = time.perf_counter()
+        with _lock:
+            late = [wait for wait in _waiting.values() if not wait.told and now - wait.begun >= PATIENCE]
+            for wait in late:
+                wait.told = True
+            last = now if _waiting else last
+            if now - last > IDLE:
+                _watcher = None
+                return
+        for _ in late:
+            _say()
+
+
+def _say() -> None:
+    from leastaction.kernel import cache
+
+    _print(f"leastaction: compiling for this machine; the code is kept in {cache.directory()} for the next time …")
 
 
 def _print(line: str) -> None:

@@ -28,10 +28,27 @@ ROUND_OFF = 16 * np.finfo(float).eps  # times the root of the number of steps: w
 class Kept:
     """One constant of the motion along a run.
 
-    values     J at the stored times, (K,); where a force acts less what it brought: p · ξ(q) − ∫ F · ξ dt, or E − W
-    size       how large its terms are: max Σ |p_i (A q + b)_i|, or of the energy max |p · v| + |L|
-    drift      max |J − J₀| / size
-    exactly    whether that is round-off
+    Attributes
+    ----------
+    name : str
+        What it is.
+    values : ndarray, shape (K,)
+        J at the stored times. Where a force acts, without what the force brought: p·ξ(q) − ∫ F·ξ dt, or E − W.
+    size : float
+        How large its terms are: max Σ |p_i (A q + b)_i|; of the energy, max |p·v| + |L|.
+    drift : float
+        max |J − J₀| / size.
+    exactly : bool
+        Whether the drift is round-off.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> kepler = la.problems.get("kepler")
+    >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
+    >>> kept = la.analysis.symmetries(kepler.system).check(path)[0]
+    >>> kept.name, kept.exactly
+    ('rotation in the plane (q0, q1)', True)
     """
 
     name: str
@@ -43,7 +60,31 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class Conservation:
-    """Which constants of the motion a run preserved, and how well. Iterates over them."""
+    """Which constants of the motion a run preserved, and how well. `la.analysis.Symmetries.check` gives it.
+
+    It is a sequence of `la.analysis.Kept`, by place or by name.
+
+    Attributes
+    ----------
+    path : Path
+        The run.
+    kept : tuple of Kept
+        One entry for each constant.
+
+    Methods
+    -------
+    plot(ax)
+        Draw the drift of each constant.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> kepler = la.problems.get("kepler")
+    >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
+    >>> kept = la.analysis.symmetries(kepler.system).check(path)
+    >>> kept["energy"].exactly  # bounded, but no round-off
+    False
+    """
 
     path: Path
     kept: tuple[Kept, ...]
@@ -74,7 +115,17 @@ class Conservation:
         return f"{head}\n" + table([f"constant of the motion{less}", "J₀", "drift", "preserved"], rows)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """|J − J₀| / size over time."""
+        """Draw |J − J₀| / size of each constant over time.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from leastaction.analysis.figures import plot_conservation
 
         return plot_conservation(self, ax)

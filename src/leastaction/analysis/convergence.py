@@ -27,17 +27,44 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 At = Literal["nodes", "end"]
 
-HALVINGS = 7  # steps tried unless told: t_end / 8 and its halves
+HALVINGS = 7  # how many steps are tried where none are given: t_end / 8 and its halves
 
 
 @dataclass(frozen=True, eq=False)
 class Convergence:
-    """Errors over h, and the order.
+    """Errors of a method over steps h, and the order that they show. `la.analysis.convergence` gives it.
 
-    h          steps used, (K,), descending
-    q, p       errors, (K,); nan where the run failed
-    error      the larger of the two relative to max |q| and max |p|, which is fitted
-    round_off  what of it may be due to round-off or to the reference
+    Attributes
+    ----------
+    h : ndarray, shape (K,)
+        Steps used, descending.
+    q, p : ndarray, shape (K,)
+        Errors of position and momentum; nan where the run failed.
+    error : ndarray, shape (K,)
+        The larger of the two, each relative to the largest |q| or |p|. The order is fitted to it.
+    round_off : ndarray, shape (K,)
+        The part of the error that may be round-off, or an error of the reference.
+    fit : Fit
+        How the order was fitted.
+    order : float
+        The fitted order.
+    expected : int
+        The order of the method.
+    errors : ndarray, shape (K,)
+        The same as `error`.
+
+    Methods
+    -------
+    plot(ax)
+        Draw errors over h.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> kepler = la.problems.get("kepler")
+    >>> found = la.analysis.convergence(kepler, "simpson", [0.04, 0.02, 0.01], t_end=1)
+    >>> round(found.order), found.expected
+    (4, 4)
     """
 
     problem: str
@@ -59,10 +86,12 @@ class Convergence:
 
     @property
     def expected(self) -> int:
+        """The order of the method."""
         return self.method.order
 
     @property
     def errors(self) -> FloatArray:
+        """The same as `error`."""
         return self.error
 
     def __repr__(self) -> str:
@@ -81,7 +110,17 @@ class Convergence:
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Errors over h, log–log, with the fitted line; hollow points were left out."""
+        """Draw errors over h, log–log, with the fitted line. Hollow points were left out of the fit.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from leastaction.analysis.figures import plot_convergence
 
         return plot_convergence([self], ax)
@@ -97,15 +136,48 @@ def convergence(
     digits: int | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> Convergence:
-    """Errors of a method over steps hs, and the order they show.
+    """Measure the errors of a method over steps h, and the order that they show.
 
-    problem   one of the catalogue, la.problems.get(…), or (system, q0, p0) or (system, q0, p0, exact), exact(t) giving
-              q and p at the times t. Without an exact solution a fine reference of high order takes its place
-    hs        steps; t_end divided by 8, 16, … 512 unless told
-    t_end     until when; the problem's period unless told
-    at        "nodes": the largest error over the run; "end": that at t_end
-    digits    decimal digits of the arithmetic; float64 unless told
-    params    parameters of the runs; an `exact` given with the system must be the solution for these
+    Parameters
+    ----------
+    problem : Problem or tuple
+        One of the catalogue, or (system, q0, p0), or (system, q0, p0, exact) with exact(t) ↦ (q, p). Without an exact
+        solution a fine reference of high order takes its place.
+    method : str or method
+        The method.
+    hs : sequence of numbers, optional
+        Steps. Without `hs`: t_end divided by 8, 16, … 512.
+    t_end : number, optional
+        Until when. Without `t_end`: the period of the problem.
+    at : {"nodes", "end"}, default "nodes"
+        The largest error over the run, or the error at t_end.
+    digits : int, optional
+        Decimal digits of the arithmetic. Without `digits` float64. Orders of 8 and more show with 40 digits or so.
+    params : mapping, optional
+        Values of parameters. An `exact` given with the system must be the solution for these.
+
+    Returns
+    -------
+    Convergence
+        A table that prints itself.
+
+    Raises
+    ------
+    ValueError
+        Fewer than two steps, or no t_end where the problem has no period.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> kepler = la.problems.get("kepler")
+    >>> la.analysis.convergence(kepler, "simpson", ["1/16", "1/32", "1/64", "1/128"], t_end=1, digits=30)
+    P2N3Q4Lob on kepler, t = 1, errors over all nodes, 30 digits
+            h  error of q  error of p  slope
+       0.0625   1.697e-05   2.481e-05         fitted
+      0.03125   1.046e-06   1.523e-06   4.02  fitted
+     0.015625   6.516e-08   9.502e-08   4.00  fitted
+    0.0078125   4.069e-09   5.934e-09   4.00  fitted
+    order 4.01 (expected 4)
     """
     chosen = method_named(method)
     if at not in ("nodes", "end"):
@@ -153,10 +225,33 @@ def _errors(
 
 @dataclass(frozen=True, eq=False)
 class OrderTable:
-    """Orders of the members PsNrQu over s and r: the paper's Tables 1 (Gauss) and 2 (Lobatto).
+    """Measured orders of members PsNrQu over s and r: the Galerkin paper's Tables 1 (Gauss) and 2 (Lobatto).
 
-    orders     measured, (len(r), len(s)); nan where r < s
-    expected   min(2s, u), the same
+    Attributes
+    ----------
+    family : {"Gau", "Lob"}
+        Which rules.
+    s, r : tuple of int
+        Degrees and numbers of nodes.
+    orders : ndarray, shape (len(r), len(s))
+        Measured; nan where r < s.
+    expected : ndarray, shape (len(r), len(s))
+        min(2s, u).
+    results : tuple of Convergence
+        The measurements.
+
+    Methods
+    -------
+    plot(ax)
+        Draw the errors of all members over h.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> kepler = la.problems.get("kepler")
+    >>> table = la.analysis.order_table(kepler, "Gau", [0.04, 0.02, 0.01], s=(1, 2), r=(2,), t_end=1)
+    >>> table.orders.round(1)
+    array([[2., 4.]])
     """
 
     family: Literal["Gau", "Lob"]
@@ -181,7 +276,17 @@ class OrderTable:
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The errors of all members over h."""
+        """Draw the errors of all members over h.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from leastaction.analysis.figures import plot_convergence
 
         return plot_convergence(list(self.results), ax)
@@ -198,7 +303,34 @@ def order_table(
     at: At = "nodes",
     digits: int | None = None,
 ) -> OrderTable:
-    """The order of every member with degree in s and nodes in r ≥ s: Table 1 (family "Gau") and Table 2 ("Lob")."""
+    """Measure the order of every member with degree in s and nodes in r ≥ s.
+
+    Parameters
+    ----------
+    problem : Problem or tuple
+        As for `la.analysis.convergence`.
+    family : {"Gau", "Lob"}
+        "Gau" gives the Galerkin paper's Table 1, "Lob" Table 2.
+    hs, t_end, at, digits
+        As for `la.analysis.convergence`.
+    s : sequence of int, default (1, 2, 3, 4, 5)
+        Degrees.
+    r : sequence of int, default (2, 3, 4, 5)
+        Numbers of nodes.
+
+    Returns
+    -------
+    OrderTable
+        A table that prints itself.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> kepler = la.problems.get("kepler")
+    >>> la.analysis.order_table(kepler, "Lob", [0.04, 0.02, 0.01], s=(1, 2), r=(2, 3), t_end=1).expected
+    array([[2., 2.],
+           [2., 4.]])
+    """
     if family not in ("Gau", "Lob"):
         raise ValueError(f"family must be 'Gau' or 'Lob'; got {family!r}")
     rule = gauss if family == "Gau" else lobatto

@@ -56,11 +56,34 @@ def discrete_lagrangian(
     params: Mapping[str, Any] | None = None,
     digits: int | None = None,
 ) -> DiscreteLagrangian:
-    """L_d(q_k, q_{k+1}) of a member of the family at step h, with its derivatives and what follows from them.
+    """The discrete Lagrangian L_d(q_k, q_{k+1}) of a member at step h, with its derivatives and what follows from
+    them.
 
-    digits   decimal digits of the values; float64 unless told
+    Parameters
+    ----------
+    system : Lagrangian or Quadratic
+        A system without forces and constraints.
+    method : str or method
+        A member PsNrQu.
+    h : number
+        The step.
+    params : mapping, optional
+        Values of parameters, in place of the defaults.
+    digits : int, optional
+        Decimal digits of the values. Without `digits` they are floats, correct to the last bit.
 
-    >>> import leastaction as la
+    Returns
+    -------
+    DiscreteLagrangian
+
+    Raises
+    ------
+    ValueError
+        The method has no discrete Lagrangian, or a force or a constraint acts.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
     >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
     >>> Ld = la.discrete_lagrangian(pendulum, "simpson", h=0.5)
     >>> q0, q1 = [1.0], [0.9]
@@ -109,9 +132,56 @@ def _quadratic(q: Any, v: Any, M: Any, K: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class DiscreteLagrangian:
-    """L_d of a method on a system at step h; call it with two positions, and the time t of the first where L has one.
+    """L_d of a method on a system at step h: a function of two positions. `la.discrete_lagrangian` makes it.
 
-    Where the inner values are not found, an ArithmeticError says so: the positions are too far apart for h.
+    ``Ld(q0, q1)`` is its value, ``Ld(q0, q1, t)`` where L depends on time. An ArithmeticError says where no step
+    connects the two positions: they are too far apart for h.
+
+    Attributes
+    ----------
+    system, method, h, params, digits
+        What it was made of.
+
+    Methods
+    -------
+    inner(q0, q1)
+        The positions inside the step.
+    D1(q0, q1)
+        D₁L_d = −p_k.
+    D2(q0, q1)
+        D₂L_d = p_{k+1}.
+    D11(q0, q1)
+        D₁D₁L_d.
+    D12(q0, q1)
+        D₁D₂L_d.
+    D22(q0, q1)
+        D₂D₂L_d.
+    left(q0, q1)
+        The left discrete Legendre transform.
+    right(q0, q1)
+        The right discrete Legendre transform.
+    next(q0, q1)
+        The two-point map.
+    agreement(q0, q1)
+        How far the two-point map is from a step of `la.integrate`.
+    symplectic_form(q0, q1)
+        The discrete symplectic form.
+    symplectic_defect(q0, q1)
+        By how much the two-point map misses it.
+    momentum_maps(symmetry, q0, q1)
+        The discrete momentum maps.
+    exact(degree)
+        The exact discrete Lagrangian, by a member of high degree.
+    variational_order(q0)
+        The order by which L_d differs from the exact one.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> free = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1)
+    >>> Ld = la.discrete_lagrangian(free, "simpson", h=0.5)
+    >>> Ld([0.0], [1.0]), Ld.D2([0.0], [1.0])
+    (1.0, array([2.]))
     """
 
     system: Lagrangian
@@ -160,7 +230,13 @@ class DiscreteLagrangian:
             z = mpfs(found.z).reshape(-1, n)
             blocks = {name: mpfs(getattr(found, name).entries()).reshape(n, n) for name in ("D11", "D12", "D22")}
             momenta = {name: mpfs(getattr(found, name)) for name in ("p_left", "p_right")}
-            return {"L": mpf(found.action), "inner": z, **momenta, **blocks}
+            action = mpf(found.action)
+        if not all_finite(np.array([action, *momenta["p_left"], *momenta["p_right"]])):
+            raise ArithmeticError(
+                f"L has no value on the step of {self.method.name} with h = {float(self._h):g} between q0 = "
+                f"{_show(left)} and q1 = {_show(right)}: it passes a singularity; take other positions"
+            )
+        return {"L": action, "inner": z, **momenta, **blocks}
 
     @property
     def _h(self) -> Any:
@@ -188,46 +264,155 @@ class DiscreteLagrangian:
         return self._rounded(self._between(q0, q1, t)["L"])
 
     def inner(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """q^0 … q^s, (s + 1, n): the values at the control points, those inside eliminated by R_ν = 0."""
+        """q^0 … q^s: the positions at the control points of the step, those inside from R_ν = 0.
+
+        Parameters
+        ----------
+        q0, q1 : array_like, shape (n,)
+            The ends of the step.
+        t : number, default 0
+            The time at q0.
+
+        Returns
+        -------
+        ndarray, shape (s + 1, n)
+        """
         left, z = self._position("q0", q0), self._between(q0, q1, t)["inner"]
         with self._reals.working():
             return self._rounded(np.concatenate([left[None], left + z]))
 
     def D1(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """D₁L_d = −p_k, (n,)."""
+        """D₁L_d = −p_k.
+
+        Parameters
+        ----------
+        q0, q1 : array_like, shape (n,)
+            The ends of the step.
+        t : number, default 0
+            The time at q0.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
         with self._reals.working():
             return self._rounded(-self._between(q0, q1, t)["p_left"])
 
     def D2(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """D₂L_d = p_{k+1}, (n,)."""
+        """D₂L_d = p_{k+1}.
+
+        Parameters
+        ----------
+        q0, q1 : array_like, shape (n,)
+            The ends of the step.
+        t : number, default 0
+            The time at q0.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
         return self._rounded(self._between(q0, q1, t)["p_right"])
 
     def D11(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """D₁D₁L_d, (n, n)."""
+        """D₁D₁L_d.
+
+        Parameters
+        ----------
+        q0, q1 : array_like, shape (n,)
+            The ends of the step.
+        t : number, default 0
+            The time at q0.
+
+        Returns
+        -------
+        ndarray, shape (n, n)
+        """
         return self._rounded(self._between(q0, q1, t)["D11"])
 
     def D12(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """D₁D₂L_d, (n, n): row i by q0_i, column j by q1_j. Regular where the method's step is."""
+        """D₁D₂L_d. It is regular where the method's step is.
+
+        Parameters
+        ----------
+        q0, q1 : array_like, shape (n,)
+            The ends of the step.
+        t : number, default 0
+            The time at q0.
+
+        Returns
+        -------
+        ndarray, shape (n, n)
+            Row i by q0_i, column j by q1_j.
+        """
         return self._rounded(self._between(q0, q1, t)["D12"])
 
     def D22(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """D₂D₂L_d, (n, n)."""
+        """D₂D₂L_d.
+
+        Parameters
+        ----------
+        q0, q1 : array_like, shape (n,)
+            The ends of the step.
+        t : number, default 0
+            The time at q0.
+
+        Returns
+        -------
+        ndarray, shape (n, n)
+        """
         return self._rounded(self._between(q0, q1, t)["D22"])
 
     def left(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The left discrete Legendre transform: (q0, p0 = −D₁L_d)."""
+        """The left discrete Legendre transform: (q0, p0) with p0 = −D₁L_d.
+
+        Parameters
+        ----------
+        q0, q1 : array_like, shape (n,)
+            The ends of the step.
+        t : number, default 0
+            The time at q0.
+
+        Returns
+        -------
+        q0, p0 : ndarray, shape (n,)
+        """
         return self._rounded(self._position("q0", q0)), self._rounded(self._between(q0, q1, t)["p_left"])
 
     def right(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The right discrete Legendre transform: (q1, p1 = D₂L_d)."""
+        """The right discrete Legendre transform: (q1, p1) with p1 = D₂L_d.
+
+        Parameters
+        ----------
+        q0, q1 : array_like, shape (n,)
+            The ends of the step.
+        t : number, default 0
+            The time at q0.
+
+        Returns
+        -------
+        q1, p1 : ndarray, shape (n,)
+        """
         return self._rounded(self._position("q1", q1)), self.D2(q0, q1, t)
 
     # The two-point map.
 
     def next(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """q2 of the two-point map (q0, q1) ↦ (q1, q2): Newton's iteration on D₂L_d(q0, q1) + D₁L_d(q1, q2) = 0.
+        """q2 of the two-point map (q0, q1) ↦ (q1, q2).
 
-        It begins with q1 + (q1 − q0), and converges to the motion's q2 where h is small enough for that to be near.
+        Newton's iteration solves D₂L_d(q0, q1) + D₁L_d(q1, q2) = 0. It begins with q1 + (q1 − q0), and converges to
+        the q2 of the motion where h is small enough.
+
+        Parameters
+        ----------
+        q0, q1 : array_like, shape (n,)
+            Two positions, h apart in time.
+        t : number, default 0
+            The time at q0.
+
+        Returns
+        -------
+        ndarray, shape (n,)
         """
         return self._rounded(self._next(q0, q1, t)[0])
 
@@ -251,9 +436,20 @@ class DiscreteLagrangian:
         raise ArithmeticError(f"the two-point map found no q2 after q0 = {_show(first)}, q1 = {_show(second)}")
 
     def agreement(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> float:
-        """How far the two-point map and the (q, p) map are apart, as parts of the sizes of q and p (the larger).
+        """How far the two-point map is from a step of `la.integrate`, relative: round-off.
 
-        The step of `la.integrate` from the right Legendre transform (q1, p1) leads to (q2, D₂L_d(q1, q2)): round-off.
+        The step of `la.integrate` from the right Legendre transform (q1, p1) leads to (q2, D₂L_d(q1, q2)).
+
+        Parameters
+        ----------
+        q0, q1 : array_like, shape (n,)
+            Two positions, h apart in time.
+        t : number, default 0
+            The time at q0.
+
+        Returns
+        -------
+        float
         """
         q2, before, after = self._next(q0, q1, t)
         reals, second = self._reals, self._position("q1", q1)
@@ -269,11 +465,35 @@ class DiscreteLagrangian:
     # Structure.
 
     def symplectic_form(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """Ω, (2n, 2n), with Ω(δ, ε) = δᵀ Ω ε on displacements (δq0, δq1): ((0, D₁D₂L_d), (−(D₁D₂L_d)ᵀ, 0))."""
+        """Ω with Ω(δ, ε) = δᵀ Ω ε on displacements (δq0, δq1): ((0, D₁D₂L_d), (−(D₁D₂L_d)ᵀ, 0)).
+
+        Parameters
+        ----------
+        q0, q1 : array_like, shape (n,)
+            The ends of the step.
+        t : number, default 0
+            The time at q0.
+
+        Returns
+        -------
+        ndarray, shape (2n, 2n)
+        """
         return self._rounded(_form(self._between(q0, q1, t)["D12"]))
 
     def symplectic_defect(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> float:
-        """‖Φ'ᵀ Ω Φ' − Ω‖ / ‖Ω‖ (Frobenius) of the two-point map Φ: round-off."""
+        """‖Φ'ᵀ Ω Φ' − Ω‖ / ‖Ω‖ (Frobenius) of the two-point map Φ: round-off.
+
+        Parameters
+        ----------
+        q0, q1 : array_like, shape (n,)
+            Two positions, h apart in time.
+        t : number, default 0
+            The time at q0.
+
+        Returns
+        -------
+        float
+        """
         n, (_, before, after) = self.system.n, self._next(q0, q1, t)
         with self._reals.working():
             inverse = np.array((mpmath.matrix(after["D12"].tolist()) ** -1).tolist(), dtype=object)
@@ -286,9 +506,20 @@ class DiscreteLagrangian:
     def momentum_maps(
         self, symmetry: Symmetry | Callable[[NDArray[Any]], ArrayLike], q0: ArrayLike, q1: ArrayLike, t: Any = 0
     ) -> tuple[Any, Any]:
-        """J⁻ = −D₁L_d · ξ(q0) and J⁺ = D₂L_d · ξ(q1): equal, and conserved, where L_d has the symmetry q ↦ q + ε ξ(q).
+        """J⁻ = −D₁L_d·ξ(q0) and J⁺ = D₂L_d·ξ(q1): equal and conserved where L_d has the symmetry q ↦ q + ε ξ(q).
 
-        symmetry   one of `analysis.symmetries(system)`, or a function q ↦ ξ(q)
+        Parameters
+        ----------
+        symmetry : Symmetry or callable
+            One of `la.analysis.symmetries`, or a function q ↦ ξ(q).
+        q0, q1 : array_like, shape (n,)
+            The ends of the step.
+        t : number, default 0
+            The time at q0.
+
+        Returns
+        -------
+        left, right : float
         """
         found = self._between(q0, q1, t)
         left, right = self._position("q0", q0), self._position("q1", q1)
@@ -302,9 +533,17 @@ class DiscreteLagrangian:
     # The exact discrete Lagrangian.
 
     def exact(self, degree: int | None = None) -> DiscreteLagrangian:
-        """The exact discrete Lagrangian, to the order 2·degree: L_d of the Gauss member of this degree, at the same h.
+        """The exact discrete Lagrangian up to O(h^(2·degree + 1)): L_d of the Gauss member of this degree, at the same
+        h.
 
-        Its error is O(h^(2·degree + 1)); the degree is the order of this method and six more unless told.
+        Parameters
+        ----------
+        degree : int, optional
+            Without `degree`: the order of this method and six more.
+
+        Returns
+        -------
+        DiscreteLagrangian
         """
         s = self.method.order + BEYOND if degree is None else degree
         return DiscreteLagrangian(self.system, galerkin(s, gauss(s)), self.h, self.params, self.digits)
@@ -319,9 +558,24 @@ class DiscreteLagrangian:
         t: Any = 0,
         digits: int = ORDER_DIGITS,
     ) -> VariationalOrder:
-        """The order r of |L_d − L_d^exact| = O(h^{r+1}), measured along the motion from (q0, v0) or (q0, p0).
+        """The order r of |L_d − L_d^exact| = O(h^{r+1}), measured along a motion.
 
-        hs   steps; h, h/2, … h/32 unless told
+        Parameters
+        ----------
+        q0 : array_like, shape (n,)
+            Where the motion begins.
+        v0, p0 : array_like, shape (n,), optional
+            Its velocity or momentum there.
+        hs : sequence of numbers, optional
+            Steps. Without `hs`: h, h/2, … h/32.
+        t : number, default 0
+            The time at q0.
+        digits : int, default 60
+            Decimal digits of the arithmetic.
+
+        Returns
+        -------
+        VariationalOrder
         """
         reals = Digits(digits)
         with reals.working():
@@ -347,7 +601,24 @@ class DiscreteLagrangian:
 
 @dataclass(frozen=True, eq=False)
 class VariationalOrder:
-    """|L_d − L_d^exact| over h along a motion: `order` is the fitted slope, less one."""
+    """|L_d − L_d^exact| over h along a motion. `la.analysis.DiscreteLagrangian.variational_order` gives it.
+
+    Attributes
+    ----------
+    h, error : ndarray, shape (K,)
+        Steps and errors.
+    order : float
+        The fitted slope, less one.
+    fit : Fit
+        How the slope was fitted.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> spring = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
+    >>> round(la.discrete_lagrangian(spring, "midpoint", h=0.5).variational_order([1.0], v0=[0.0]).order)
+    2
+    """
 
     method: Galerkin
     h: NDArray[np.float64]
@@ -356,6 +627,7 @@ class VariationalOrder:
 
     @property
     def order(self) -> float:
+        """The fitted slope, less one."""
         return self.fit.order - 1
 
     def __repr__(self) -> str:

@@ -44,7 +44,20 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Leading:
-    """coefficient · x^power, the first term of a series; the coefficient is an exact SymPy number."""
+    """The first term of a series, coefficient · x^power.
+
+    Attributes
+    ----------
+    coefficient : SymPy number
+        Exact.
+    power : int
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.analysis.dispersion("verlet").phase_error
+    1/24 x^2 + …
+    """
 
     coefficient: Any
     power: int
@@ -57,10 +70,45 @@ class Leading:
 
 @dataclass(frozen=True)
 class Dispersion:
-    """The frequency a method produces on the oscillator, and what becomes of the energy.
+    """The frequency that a method produces on the harmonic oscillator, and what becomes of the energy.
 
-    phase_error    first term of ω_h/ω − 1
-    energy_error   first term of ρ − 1, the relative oscillation of the energy; of RK4: of E_{k+1}/E_k − 1, its loss
+    x = hω throughout. `la.analysis.dispersion` gives it.
+
+    Attributes
+    ----------
+    method : method
+        Which method.
+    phase_error : Leading
+        The first term of ω_h/ω − 1.
+    energy_error : Leading
+        The first term of ρ − 1, the relative oscillation of the energy. For RK4: of E_{k+1}/E_k − 1, its loss.
+    cosine : SymPy expression
+        cos θ in x, θ being the angle of one step.
+    rho : SymPy expression
+        ρ in x: p² + ρ (ωq)² is conserved.
+
+    Methods
+    -------
+    series(terms)
+        ω_h/ω as a series in x.
+    phase(x)
+        The angle of one step.
+    frequency_ratio(x)
+        ω_h/ω.
+    energy(x, k)
+        The energy after k steps.
+    energy_bounds(x)
+        The least and the largest energy.
+    plot(ax)
+        Draw both errors over x.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> simpson = la.analysis.dispersion("simpson")
+    >>> least, largest = simpson.energy_bounds(0.5)
+    >>> round(least, 6), largest
+    (0.499888, 0.5)
     """
 
     method: Method
@@ -85,7 +133,17 @@ class Dispersion:
         return quotient(exact_step(self.method).rho, sympy.Symbol("x"))
 
     def series(self, terms: int = 3) -> sympy.Expr:
-        """ω_h/ω as a series in x, exact: 1 and so many terms more."""
+        """ω_h/ω as an exact series in x = hω.
+
+        Parameters
+        ----------
+        terms : int, default 3
+            How many terms beyond the 1.
+
+        Returns
+        -------
+        SymPy expression
+        """
         import sympy
 
         x = sympy.Symbol("x")
@@ -98,16 +156,55 @@ class Dispersion:
         return sympy.Add(*found[: terms + 1])
 
     def phase(self, x: ArrayLike) -> FloatArray:
-        """θ at each x = hω: the angle of one step, continued from θ ≈ x; a multiple of π where it is unstable."""
+        """The angle θ of one step, continued from θ ≈ x. Where the method is unstable, θ is a multiple of π.
+
+        Parameters
+        ----------
+        x : array_like
+            hω.
+
+        Returns
+        -------
+        ndarray, of the shape of x
+        """
         values = np.asarray(x, float)
         return np.array([_phase(self.method, float(y)) for y in values.ravel()]).reshape(values.shape)
 
     def frequency_ratio(self, x: ArrayLike) -> FloatArray:
-        """ω_h/ω at each x = hω."""
+        """ω_h/ω.
+
+        Parameters
+        ----------
+        x : array_like
+            hω.
+
+        Returns
+        -------
+        ndarray, of the shape of x
+        """
         return self.phase(x) / np.asarray(x, float)
 
     def energy(self, x: float, k: ArrayLike, p0: float = 1.0, wq0: float = 0.0) -> FloatArray:
-        """E after k steps in closed form, from (p, ωq) = (p0, wq0)."""
+        """The energy after k steps, in closed form.
+
+        Parameters
+        ----------
+        x : float
+            hω.
+        k : array_like
+            How many steps.
+        p0, wq0 : float, default 1 and 0
+            The start (p, ωq).
+
+        Returns
+        -------
+        ndarray, of the shape of k
+
+        Raises
+        ------
+        ValueError
+            The method is unstable at x.
+        """
         steps, theta = np.asarray(k, float), float(self.phase(x))
         if isinstance(self.method, RungeKutta4):
             return 0.5 * (p0**2 + wq0**2) * (1 - x**6 / 72 + x**8 / 576) ** steps
@@ -117,7 +214,24 @@ class Dispersion:
         return 0.5 * (p**2 + wq**2)
 
     def energy_bounds(self, x: float, p0: float = 1.0, wq0: float = 0.0) -> tuple[float, float]:
-        """The least and the largest energy the run can reach from (p, ωq) = (p0, wq0): ½ A² and ½ A²/ρ, in order."""
+        """The least and the largest energy that a run can reach: ½ A² and ½ A²/ρ, in order.
+
+        Parameters
+        ----------
+        x : float
+            hω.
+        p0, wq0 : float, default 1 and 0
+            The start (p, ωq).
+
+        Returns
+        -------
+        least, largest : float
+
+        Raises
+        ------
+        ValueError
+            The method is unstable at x, or is RK4, whose energy has no bounds.
+        """
         if isinstance(self.method, RungeKutta4):
             raise ValueError("RK4 does not keep the energy between bounds: it loses or gains it at every step")
         rho = self._positive_rho(x)
@@ -140,7 +254,17 @@ class Dispersion:
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """|ω_h/ω − 1| and the oscillation of the energy over x, with their first terms."""
+        """Draw |ω_h/ω − 1| and the oscillation of the energy over x, with their first terms.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from leastaction.analysis.figures import plot_dispersion
 
         return plot_dispersion(self, ax)
@@ -150,7 +274,24 @@ class Dispersion:
 def dispersion(method: str | Method) -> Dispersion:
     """The frequency that a method produces on the harmonic oscillator, and its energy error, exactly.
 
-    >>> dispersion("simpson")
+    Parameters
+    ----------
+    method : str or method
+        A symmetric member, or RK4.
+
+    Returns
+    -------
+    Dispersion
+
+    Raises
+    ------
+    ValueError
+        The method is a composition, or is not symmetric.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.analysis.dispersion("simpson")
     P2N3Q4Lob on the harmonic oscillator, x = hω
       ω_h/ω − 1 = 1/2880 x^4 + …
       relative oscillation of the energy = 1/288 x^4 + …

@@ -42,11 +42,31 @@ START = (["3/10", "-1/2"], ["2/5", "7/10"])
 
 @dataclass(frozen=True, eq=False)
 class SameMap:
-    """Whether two methods are the same map.
+    """Whether two methods are the same map. `la.analysis.same_map` gives it.
 
-    always, constant_mass        for every Lagrangian; for L = ½ vᵀMv − V(q) with a constant M
-    difference                   how far one step leads them apart on the test system with a mass M(q), at each h
-    constant_mass_difference     the same for a constant mass
+    Attributes
+    ----------
+    first, second : methods
+        Which two.
+    always : bool
+        The same for every Lagrangian. ``bool(found)`` is this.
+    constant_mass : bool
+        The same for L = ½ vᵀMv − V(q) with a constant M.
+    h : ndarray
+        The steps tried.
+    difference, constant_mass_difference : ndarray
+        How far one step leads the two apart on a test system, with a mass M(q) and with a constant mass.
+
+    Methods
+    -------
+    plot(ax)
+        Draw the differences over h.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.analysis.same_map("P1N1Q2Gau", "midpoint").always
+    True
     """
 
     first: Method
@@ -72,16 +92,38 @@ class SameMap:
         return f"{pair} are different maps, also where the mass is constant"
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """How far apart one step leads over h, with a mass that depends on q and with a constant one."""
+        """Draw how far apart one step leads over h, with a mass that depends on q and with a constant one.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from leastaction.analysis.figures import plot_same_map
 
         return plot_same_map(self, ax)
 
 
 def same_map(first: str | Method, second: str | Method) -> SameMap:
-    """Are two methods the same map: always, for a constant mass, or not at all?
+    """Whether two methods are the same map: always, for a constant mass, or not at all.
 
-    >>> same_map("P3N4Q6Lob", "P4N4Q6Lob").constant_mass
+    Parameters
+    ----------
+    first, second : str or method
+        The two methods.
+
+    Returns
+    -------
+    SameMap
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.analysis.same_map("P3N4Q6Lob", "P4N4Q6Lob").constant_mass
     True
     """
     one, other = method_named(first), method_named(second)
@@ -107,11 +149,29 @@ def same_map(first: str | Method, second: str | Method) -> SameMap:
 
 @dataclass(frozen=True)
 class Equivalences:
-    """What else a method is.
+    """What else a method is. `la.analysis.equivalences` gives it.
 
-    gauss           it is Gauss collocation with r stages
-    lobatto_pair    it is the Lobatto IIIA–IIIB pair with r stages: "always", "constant mass" or "no"
-    twins           other members, up to s = r, that are the same map where the mass is constant
+    Attributes
+    ----------
+    method : Galerkin
+        Which method.
+    gauss : bool
+        Whether it is Gauss collocation with r stages.
+    lobatto_pair : {"always", "constant mass", "no"}
+        Whether it is the Lobatto IIIA–IIIB pair with r stages.
+    twins : tuple of Galerkin
+        Other members, up to s = r, that are the same map where the mass is constant.
+
+    Methods
+    -------
+    plot(ax)
+        Draw what the method is and is not.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.analysis.equivalences("P3N3Q6Gau").gauss
+    True
     """
 
     method: Galerkin
@@ -120,7 +180,17 @@ class Equivalences:
     twins: tuple[Galerkin, ...]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """What the method is (1) and is not (0): where the mass is constant, and for every Lagrangian."""
+        """Draw what the method is (1) and is not (0): where the mass is constant, and for every Lagrangian.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         rows = {
             "Gauss collocation": (self.gauss, self.gauss),
             "Lobatto IIIA–IIIB": (self.lobatto_pair != "no", self.lobatto_pair == "always"),
@@ -148,9 +218,26 @@ class Equivalences:
 
 
 def equivalences(method: str | Method) -> Equivalences:
-    """Is this method a Gauss collocation, a Lobatto IIIA–IIIB pair, or the same map as another member?
+    """Whether a method is a Gauss collocation, a Lobatto IIIA–IIIB pair, or the same map as another member.
 
-    >>> equivalences("P3N3Q4Lob")
+    Parameters
+    ----------
+    method : str or method
+        A member PsNrQu.
+
+    Returns
+    -------
+    Equivalences
+
+    Raises
+    ------
+    TypeError
+        The method is no member of the family.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.analysis.equivalences("P3N3Q4Lob")
     P3N3Q4Lob
       is the Lobatto IIIA–IIIB pair with 3 stages, for every Lagrangian
       is P2N3Q4Lob where the mass is constant

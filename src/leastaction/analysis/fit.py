@@ -20,14 +20,28 @@ ABOVE = 30.0  # times the round-off: below, an error is not the method's alone
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The fitted order.
+    """A fitted order of convergence. `la.analysis.fit_order` gives it.
 
-    order      the slope; nan where no two errors stand above the round-off
-    constant   C of e = C h^p
-    used       which points were fitted, (K,)
-    slopes     between each point and the next coarser one, (K,); nan for the first
-    settled    whether three points at least, down to the finest but one above the round-off, agree; else the order is a
-               guess from the finest three
+    Attributes
+    ----------
+    order : float
+        The slope; nan where no two errors stand above the round-off.
+    constant : float
+        C of e = C h^p.
+    used : ndarray of bool, shape (K,)
+        Which points were fitted.
+    slopes : ndarray, shape (K,)
+        The slope between each point and the next coarser one; nan for the first.
+    settled : bool
+        Whether at least three points agree, down to the finest but one above the round-off. If not, the order is a
+        guess from the finest three.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> fit = la.analysis.fit_order([0.4, 0.2, 0.1], [1.6e-2, 1e-3, 6.25e-5], [1e-15] * 3)
+    >>> round(fit.order, 6), fit.settled
+    (4.0, True)
     """
 
     order: float
@@ -38,7 +52,27 @@ class Fit:
 
 
 def fit_order(h: Any, errors: Any, round_off: Any) -> Fit:
-    """Fit e = C h^p to errors at steps h in descending order, with this much round-off in each."""
+    """The order of errors over h, from the finest run of points above the round-off whose slopes agree.
+
+    Parameters
+    ----------
+    h : array_like, shape (K,)
+        Steps, descending.
+    errors : array_like, shape (K,)
+        Errors; nan where there is none.
+    round_off : array_like, shape (K,)
+        What of each error may be round-off.
+
+    Returns
+    -------
+    Fit
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> round(la.analysis.fit_order([0.4, 0.2, 0.1], [1.6e-1, 4e-2, 1e-2], [1e-15] * 3).order, 6)
+    2.0
+    """
     x, e = np.log(np.asarray(h, float)), np.asarray(errors, float)
     with np.errstate(divide="ignore", invalid="ignore"):
         y = np.log(e)

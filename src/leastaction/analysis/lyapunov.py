@@ -36,10 +36,32 @@ MOST_GROWTH = 30.0  # of a column between two QR steps: the smallest exponent lo
 
 @dataclass(frozen=True, eq=False)
 class Lyapunov:
-    """Lyapunov exponents, largest first, and how they settled.
+    """Lyapunov exponents, largest first, and how they settled. `la.analysis.lyapunov` gives it.
 
-    exponents   (2n,), per unit of time; (2(n − m),) where m constraints hold
-    t, history  times (K,) and the estimates until then
+    Attributes
+    ----------
+    exponents : ndarray, shape (2n,)
+        Per unit of time. With m constraints there are 2(n − m).
+    t, history : ndarray, shape (K,) and (K, 2n)
+        Times, and the estimates until then.
+    largest : float
+        The largest exponent.
+    pairing : float
+        max |λ_i + λ_{2n+1−i}|: zero for a symplectic step and exact arithmetic.
+    spread : float
+        How far the largest exponent still moved over the second half of the run.
+
+    Methods
+    -------
+    plot(ax)
+        Draw the estimates over time.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> spring = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
+    >>> abs(la.analysis.lyapunov(spring, "simpson", [1.0], [0.0], h=0.1, steps=1000).largest) < 0.05
+    True
     """
 
     system: Lagrangian
@@ -50,6 +72,7 @@ class Lyapunov:
 
     @property
     def largest(self) -> float:
+        """The largest exponent."""
         return float(self.exponents[0])
 
     @property
@@ -74,7 +97,17 @@ class Lyapunov:
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The estimates over time."""
+        """Draw the estimates over time.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from leastaction.analysis.figures import plot_lyapunov
 
         return plot_lyapunov(self, ax)
@@ -92,9 +125,43 @@ def lyapunov(
     discard: int = 0,
     params: Mapping[str, Any] | None = None,
 ) -> Lyapunov:
-    """All Lyapunov exponents of the motion from (q0, p0), by the tangent map of `steps` steps of size h.
+    """All Lyapunov exponents of a motion, by its tangent map and QR factorisations.
 
-    discard   steps at the beginning that turn the directions but do not count
+    Parameters
+    ----------
+    system : Lagrangian
+        What moves.
+    method : str or method
+        The method.
+    q0 : array_like, shape (n,)
+        Positions at the start.
+    p0, v0 : array_like, shape (n,), optional
+        Momenta or velocities at the start.
+    h : float
+        The step.
+    steps : int
+        How many steps to do.
+    discard : int, default 0
+        Steps at the beginning that turn the directions and do not count.
+    params : mapping, optional
+        Values of parameters, in place of the defaults.
+
+    Returns
+    -------
+    Lyapunov
+
+    Raises
+    ------
+    StepFailed
+        A step cannot be solved.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> henon_heiles = la.problems.get("henon-heiles").system
+    >>> found = la.analysis.lyapunov(henon_heiles, "P3N3Q6Gau", [0.0, -0.1], [0.559, 0.1], h=0.1, steps=5000)
+    >>> found.exponents.shape, found.largest > 0.02
+    ((4,), True)
     """
     if not isinstance(system, Lagrangian):
         raise TypeError(

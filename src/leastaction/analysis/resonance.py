@@ -36,14 +36,36 @@ NEIGHBOURS = 5  # on each side
 
 @dataclass(frozen=True, eq=False)
 class Resonance:
-    """Energy errors of long runs over h.
+    """Energy errors of long runs over h. `la.analysis.resonance` gives it.
 
-    error       max |E − E₀| over the run, relative to the largest kinetic term |p · v|, (K,); inf where a step failed
-    growth      that over the second half of the run, over that over the first
-    excess      error over the errors at neighbouring h; nan at the ends of the scan
-    continued   the part of steps that had to be found by continuation in h, since Newton's iteration might have led
-                from the prediction to another root
-    remark      "", "grows", "stands out", "failed" or several of these
+    Attributes
+    ----------
+    h : ndarray, shape (K,)
+        The steps.
+    error : ndarray, shape (K,)
+        max |E − E₀| over the run, relative to the largest |p·v|; inf where a step failed.
+    growth : ndarray, shape (K,)
+        The error over the second half of the run, divided by that over the first.
+    excess : ndarray, shape (K,)
+        The error, divided by the errors at neighbouring h; nan at the ends of the scan.
+    continued : ndarray, shape (K,)
+        The part of steps whose root was found by continuation in h.
+    remark : tuple of str
+        "", "grows", "stands out", "failed", or several of these.
+    degraded : ndarray
+        The steps h with a remark.
+
+    Methods
+    -------
+    plot(ax)
+        Draw the energy error over h.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> spring = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
+    >>> la.analysis.resonance(spring, "P3N4Q6Lob", [1.0], [0.3], [3.05, 3.1, 3.14, 3.18, 3.2], t_end=3140).degraded
+    array([3.14])
     """
 
     system: Lagrangian
@@ -73,7 +95,17 @@ class Resonance:
         return head + ("\n" + table(["h", "energy error", "continued", ""], rows) if rows else "")
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The energy error over h; degraded steps in colour, failed ones as lines."""
+        """Draw the energy error over h; degraded steps in colour, failed ones as lines.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from leastaction.analysis.figures import plot_resonance
 
         return plot_resonance(self, ax)
@@ -89,9 +121,39 @@ def resonance(
     t_end: float,
     params: Mapping[str, Any] | None = None,
 ) -> Resonance:
-    """Scan h: run each until t_end, and say where the energy degrades.
+    """Run a system with each of many steps h, and say at which the energy degrades.
 
-    The system must not depend on time, or it has no energy to conserve.
+    Parameters
+    ----------
+    system : Lagrangian
+        A system without forces that does not depend on time.
+    method : str or method
+        The method.
+    q0, p0 : array_like, shape (n,)
+        The start.
+    hs : sequence of float
+        At least two positive steps.
+    t_end : float
+        Until when each run goes.
+    params : mapping, optional
+        Values of parameters, in place of the defaults.
+
+    Returns
+    -------
+    Resonance
+
+    Raises
+    ------
+    ValueError
+        A force acts, or there are fewer than two steps.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> scan = la.analysis.resonance(pendulum, "simpson", [1.0], [0.0], [0.1, 0.2, 0.3], t_end=50)
+    >>> len(scan.degraded)
+    0
     """
     if not isinstance(system, Lagrangian):
         raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")

@@ -34,11 +34,22 @@ EXACT_DEGREE = 5  # up to this s the ends of intervals are algebraic numbers, be
 
 
 def iteration_matrix(method: str | Method) -> sympy.Matrix:
-    """M with (p, ωq)_{k+1} = M (p, ωq)_k on L = ½ v² − ½ ω² q², as a SymPy matrix in x = hω.
+    """The matrix of one step on the oscillator L = ½ v² − ½ ω² q², in x = hω.
 
-    Of a composition, whose factors are seldom rational, with coefficients of thirty digits.
+    Parameters
+    ----------
+    method : str or method
+        Any method. Of a composition, whose factors are seldom rational, coefficients have thirty digits.
 
-    >>> iteration_matrix("stormer-verlet")
+    Returns
+    -------
+    SymPy matrix
+        M with (p, ωq)_{k+1} = M (p, ωq)_k.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.analysis.iteration_matrix("stormer-verlet")
     Matrix([
     [1 - x**2/2, x*(x - 2)*(x + 2)/4],
     [         x,          1 - x**2/2]])
@@ -62,7 +73,24 @@ def iteration_matrix(method: str | Method) -> sympy.Matrix:
 
 @dataclass(frozen=True)
 class Interval:
-    """A stable interval of x = hω; unpacks into its ends. They are exact (SymPy) for s ≤ 5, else the nearest floats."""
+    """A stable interval of x = hω. It unpacks into its ends.
+
+    Attributes
+    ----------
+    lower, upper : SymPy numbers or floats
+        Exact for s ≤ 5, else the nearest floats.
+    closed : bool
+        Whether the upper end is stable, too.
+    floats : tuple of float
+        Both ends as floats.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> lower, upper = la.analysis.stability("simpson")[0]
+    >>> upper, 2.5 in la.analysis.stability("simpson")[0]
+    (2*sqrt(2), True)
+    """
 
     lower: Any
     upper: Any
@@ -79,6 +107,7 @@ class Interval:
 
     @property
     def floats(self) -> tuple[float, float]:
+        """Both ends as floats."""
         return float(self.lower), float(self.upper)
 
     def __repr__(self) -> str:
@@ -90,9 +119,29 @@ class Interval:
 
 @dataclass(frozen=True)
 class Gap:
-    """An unstable interval of x: by how much the largest |λ| of one step in it exceeds 1, and where (inf: as x → ∞).
+    """An unstable interval of x = hω.
 
     Gaps of members with s > 10 are thinner than the spacing of floats: then lower == upper, and `width` tells.
+
+    Attributes
+    ----------
+    lower, upper : SymPy numbers or floats
+        Its ends.
+    excess : float
+        By how much the largest |λ| of one step exceeds 1.
+    growth : float
+        The largest |λ| of one step, 1 + excess.
+    at : float
+        Where; inf means x → ∞.
+    width : float
+        How wide it is.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> gap = la.analysis.stability("simpson").gaps[0]
+    >>> round(gap.growth, 4), round(gap.at, 4)
+    (1.407, 3.153)
     """
 
     lower: Any
@@ -121,7 +170,39 @@ class Gap:
 
 @dataclass(frozen=True)
 class Stability:
-    """Every stable interval of x = hω of a method, and the gaps between them. Iterates over the intervals."""
+    """Every stable interval of x = hω of a method, and the gaps between them. `la.analysis.stability` gives it.
+
+    It is a sequence of `la.analysis.Interval`.
+
+    Attributes
+    ----------
+    method : method
+        Which method.
+    intervals : tuple of Interval
+        Where it is stable.
+    gaps : tuple of Gap
+        Where it is not.
+    for_all_h : bool
+        Whether every step is stable: ρ has no zero and no pole in x > 0 at all.
+    trace : SymPy expression
+        The trace of the iteration matrix in x: |trace| ≤ 2 where a symplectic method is stable.
+
+    Methods
+    -------
+    stable(x)
+        Whether the method is stable at x.
+    growth(x)
+        The largest modulus of an eigenvalue.
+    plot(ax)
+        Draw the moduli of both eigenvalues.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> verlet = la.analysis.stability("verlet")
+    >>> verlet.stable(1.9), verlet.stable(2.1), la.analysis.stability("midpoint").for_all_h
+    (True, False, True)
+    """
 
     method: Method
     intervals: tuple[Interval, ...]
@@ -149,11 +230,31 @@ class Stability:
         return self.intervals[index]
 
     def stable(self, x: float) -> bool:
-        """Whether the method is stable at this x = hω."""
+        """Whether the method is stable at x.
+
+        Parameters
+        ----------
+        x : float
+            hω.
+
+        Returns
+        -------
+        bool
+        """
         return any(abs(x) in interval for interval in self.intervals)
 
     def growth(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The largest |λ| of one step at each x = hω."""
+        """The largest |λ| of one step.
+
+        Parameters
+        ----------
+        x : array_like
+            hω.
+
+        Returns
+        -------
+        ndarray, of the shape of x
+        """
         values = np.asarray(x, float)
         return np.array([_growth(self.method, abs(float(y))) for y in values.ravel()]).reshape(values.shape)
 
@@ -164,7 +265,19 @@ class Stability:
         return f"{self.method.name}, x = hω\n{stable}\n" + "\n".join(f"  unstable  {gap!r}" for gap in self.gaps)
 
     def plot(self, ax: Axes | None = None, x: tuple[float, float] | None = None) -> Axes:
-        """The moduli of both eigenvalues over x = hω (the paper's Figures 4.1 to 4.3); `x` chooses the window."""
+        """Draw the moduli of both eigenvalues over x = hω, as the Galerkin paper's Figures 4.1 to 4.3.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+        x : tuple of float, optional
+            The window.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from leastaction.analysis.figures import plot_stability
 
         return plot_stability(self, ax, x)
@@ -172,9 +285,22 @@ class Stability:
 
 @lru_cache(maxsize=256)
 def stability(method: str | Method) -> Stability:
-    """Every interval of x = hω in which the method is stable, and how fast powers grow in the gaps.
+    """Every interval of x = hω in which a method is stable, and how fast powers grow in the gaps. Exact.
 
-    >>> stability("simpson")
+    Parameters
+    ----------
+    method : str or method
+        Any method.
+
+    Returns
+    -------
+    Stability
+        A list that prints itself.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.analysis.stability("simpson")
     P2N3Q4Lob, x = hω
       stable    (0, 2*sqrt(2)) ≈ (0, 2.828427125)
       stable    (2*sqrt(3), 2*sqrt(6)) ≈ (3.464101615, 4.898979486)
@@ -203,12 +329,26 @@ def stability(method: str | Method) -> Stability:
 
 
 def stable_for_all_h(max_s: int = 8, max_r: int | None = None) -> tuple[Galerkin, ...]:
-    """The members with s ≤ max_s and r ≤ max_r (s + 2 unless told) that are stable for every h.
+    """The members with s ≤ max_s and r ≤ max_r that are stable for every h.
 
-    Proved, not sampled: on the whole half-line x² > 0 their ρ has no zero and no pole, as the isolation of all complex
-    roots of its numerator and denominator shows, and ρ(0) = 1.
+    This is proved, not sampled: on the whole half-line x² > 0 their ρ has no zero and no pole, as the isolation of all
+    complex roots of its numerator and denominator shows, and ρ(0) = 1.
 
-    >>> stable_for_all_h(3)
+    Parameters
+    ----------
+    max_s : int, default 8
+        Highest degree.
+    max_r : int, optional
+        Highest number of nodes. Without `max_r`: s + 2.
+
+    Returns
+    -------
+    tuple of Galerkin
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.analysis.stable_for_all_h(3)
     (P1N1Q2Gau, P2N2Q4Gau, P3N3Q6Gau)
     """
     members = {

@@ -48,6 +48,7 @@ DEFINITE = float(np.finfo(float).eps) / ROUND  # … and from this on not: then 
 FARTHER = 10.0  # times scale: where points are drawn if those nearer leave a doubt
 SURE = 1e-10  # relative residual on fresh points
 SPARE = 12  # points more than unknowns, modulo a prime
+SHOWN = 5e-11  # entries below this, which would be written as 0, are left out of formulas
 # Where more holds than is proven, so many points more for each unknown, up to 10^FARTHEST times as far away.
 FAR, FAR_AT_LEAST, FARTHEST = 20, 400, 3.0
 MOST_RATIO = 1e9  # of speeds to lengths
@@ -55,14 +56,46 @@ MOST_RATIO = 1e9  # of speeds to lengths
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """L is invariant under q ↦ q + ε (A q + b)."""
+    """L is invariant under q ↦ q + ε (A q + b).
+
+    Attributes
+    ----------
+    name : str
+        Such as "rotation in the plane (q0, q1)".
+    A, b : ndarray, shape (n, n) and (n,)
+        The generator.
+    formula : str
+        The conserved momentum J, written out.
+
+    Methods
+    -------
+    momentum(q, p)
+        J at a state.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> rotation = la.analysis.symmetries(la.problems.get("kepler").system)[0]
+    >>> rotation.formula, float(rotation.momentum([1.0, 0.0], [0.0, 2.0]))
+    ('q0 p1 − q1 p0', 2.0)
+    """
 
     name: str
     A: FloatArray
     b: FloatArray
 
     def momentum(self, q: ArrayLike, p: ArrayLike) -> FloatArray:
-        """The conserved momentum map J = p · (A q + b), at one state (n,) or many (K, n)."""
+        """The conserved momentum J = p·(A q + b).
+
+        Parameters
+        ----------
+        q, p : array_like, shape (n,) or (K, n)
+            One state, or K states.
+
+        Returns
+        -------
+        float or ndarray of shape (K,)
+        """
         Q, P = np.asarray(q, float), np.asarray(p, float)
         return np.einsum("...i,...i->...", P, Q @ self.A.T + self.b)
 
@@ -71,8 +104,8 @@ class Symmetry:
         """J written out; momenta with the same factor are taken together."""
         factors: dict[tuple[str, str], list[str]] = {}
         for i in range(len(self.b)):
-            inside = [_term(self.A[i, j], f"q{j}") for j in range(len(self.b)) if self.A[i, j] != 0]
-            inside += [_term(self.b[i], "")] if self.b[i] != 0 else []
+            entries = [*((x, f"q{j}") for j, x in enumerate(self.A[i])), (self.b[i], "")]
+            inside = [_term(x, symbol) for x, symbol in entries if abs(x) > SHOWN]
             if inside:
                 key = inside[0] if len(inside) == 1 else ("+", f"({_joined(inside)})")
                 factors.setdefault(key, []).append(f"p{i}")
@@ -91,13 +124,41 @@ class Symmetry:
 
 @dataclass(frozen=True, eq=False)
 class Symmetries:
-    """The affine point symmetries of a system, a basis of them, proven on the Program of L. Iterates over them.
+    """The affine point symmetries of a system: a basis of them, proven on the Program of L. `la.analysis.symmetries`
+    gives it.
 
-    energy       whether L does not depend on time, so that the energy is conserved
-    discrete     permutations and reflections of coordinates, from which the others found follow
-    candidates   maps under which L is invariant at all points where it was looked at, though that could not be proven:
-                 L may be flat there
-    sampled      where that was
+    It is a sequence of `la.analysis.Symmetry`.
+
+    Attributes
+    ----------
+    system : Lagrangian
+        Which system.
+    generators : tuple of Symmetry
+        The basis.
+    energy : bool
+        Whether L does not depend on time, so that the energy is conserved.
+    discrete : tuple of DiscreteSymmetry
+        Permutations and reflections of coordinates. The others that were found follow from these.
+    candidates : tuple of Symmetry
+        Maps under which L is invariant at every point tried, without a proof: L may be flat there.
+    sampled : str
+        Which points were tried.
+    names : tuple of str
+        The names of the generators.
+
+    Methods
+    -------
+    check(path)
+        Which of them a run preserved.
+    plot(ax)
+        Draw the generators.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> found = la.analysis.symmetries(la.problems.get("kepler").system)
+    >>> found.names, found.energy
+    (('rotation in the plane (q0, q1)',), True)
     """
 
     system: Lagrangian
@@ -118,14 +179,37 @@ class Symmetries:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the generators."""
         return tuple(symmetry.name for symmetry in self.generators)
 
     def check(self, path: Path) -> Conservation:
-        """Which of them the run preserved, and how well."""
+        """Which of them a run preserved, and how well.
+
+        Where a force acts, what the force brought to a momentum or to the energy is taken away before the judgement.
+
+        Parameters
+        ----------
+        path : Path
+            A run of the same system.
+
+        Returns
+        -------
+        Conservation
+        """
         return check(self, path)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The generators, a row each: the entries of A and b in q ↦ q + ε(Aq + b)."""
+        """Draw the generators, a row each: the entries of A and b in q ↦ q + ε (A q + b).
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         n = self.system.n
         columns = [f"$A_{{{i}{j}}}$" for i in range(n) for j in range(n)] + [f"$b_{{{i}}}$" for i in range(n)]
         rows = [np.concatenate([symmetry.A.ravel(), symmetry.b]) for symmetry in self.generators]
@@ -154,17 +238,43 @@ def symmetries(
     path: Path | None = None,
     seed: int = 0,
 ) -> Symmetries:
-    """Every affine point symmetry of L, from L at random points and its Program; permutations and reflections.
+    """Find every affine point symmetry of L, with its conserved momentum; and permutations and reflections of
+    coordinates.
 
-    Of the force nothing is asked: where one acts, `check` takes away from every momentum what the force brought to it.
+    Symmetries are found at random points and then proven on the Program of L. Forces are not asked: where one acts,
+    `la.analysis.Symmetries.check` takes away what the force brought.
 
-    scale    typical size of the coordinates, from which points are drawn; 1 unless told
-    around   a configuration near which L is defined, where that is not so near the origin
-    path     a motion near which points are drawn, in place of scale and around
+    Parameters
+    ----------
+    system : Lagrangian
+        Which system.
+    params : mapping, optional
+        Values of parameters, in place of the defaults.
+    scale : float, optional
+        Typical size of the coordinates, from which points are drawn. Without `scale`: 1.
+    around : array_like, shape (n,), optional
+        A configuration near which L is defined, where that is not so near the origin.
+    path : Path, optional
+        A motion near which points are drawn, in place of `scale` and `around`.
+    seed : int, default 0
+        Of the random points.
 
+    Returns
+    -------
+    Symmetries
+        A list that prints itself.
+
+    Raises
+    ------
+    ValueError
+        The system has too many degrees of freedom.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
     >>> def kepler(q, v):
     ...     return 0.5 * (v @ v) + 1 / np.sqrt(q @ q)
-    >>> symmetries(Lagrangian(kepler, n=2))
+    >>> la.analysis.symmetries(la.Lagrangian(kepler, n=2))
     Symmetries of kepler
       rotation in the plane (q0, q1): J = q0 p1 − q1 p0
       invariance in time: energy

@@ -34,7 +34,24 @@ FloatArray = NDArray[np.float64]
 
 
 def symplectic_matrix(n: int) -> FloatArray:
-    """J = ((0, 1), (−1, 0)), (2n, 2n)."""
+    """J = ((0, 1), (−1, 0)) of n degrees of freedom.
+
+    Parameters
+    ----------
+    n : int
+        Degrees of freedom.
+
+    Returns
+    -------
+    ndarray, shape (2n, 2n)
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.analysis.symplectic_matrix(1)
+    array([[ 0.,  1.],
+           [-1.,  0.]])
+    """
     return np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
 
 
@@ -49,12 +66,43 @@ def symplectic_defect(
     t0: float = 0.0,
     params: Mapping[str, Any] | None = None,
 ) -> float:
-    """‖Φ'ᵀ J Φ' − J‖ (Frobenius) of one step from (q, p), or of several; where constraints hold, on their manifold.
+    """‖Φ'ᵀ J Φ' − J‖ (Frobenius) of one step or several: round-off where the method is symplectic.
 
-    >>> pendulum = Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
-    >>> symplectic_defect(pendulum, "simpson", [1.0], [0.5], h=0.3) < 1e-14
+    Where constraints hold, it is measured on their manifold.
+
+    Parameters
+    ----------
+    system : Lagrangian or Quadratic
+        A system whose force, if any, depends on t alone: friction is not symplectic.
+    method : str or method
+        The method.
+    q, p : array_like, shape (n,)
+        The start.
+    h : float
+        The step.
+    steps : int, default 1
+        How many steps.
+    t0 : float, default 0
+        Time at the start.
+    params : mapping, optional
+        Values of parameters, in place of the defaults.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        A force depends on q or v.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> la.analysis.symplectic_defect(pendulum, "simpson", [1.0], [0.5], h=0.3) < 1e-14
     True
-    >>> symplectic_defect(pendulum, "rk4", [1.0], [0.5], h=0.3) > 1e-6
+    >>> la.analysis.symplectic_defect(pendulum, "rk4", [1.0], [0.5], h=0.3) > 1e-6
     True
     """
     _require_symplectic(system)
@@ -92,7 +140,36 @@ def reversibility_defect(
     t0: float = 0.0,
     params: Mapping[str, Any] | None = None,
 ) -> float:
-    """‖Φ_{−h} Φ_h − id‖ (Euclidean) at (q, p), after one step forward and one back, or several."""
+    """‖Φ_{−h} Φ_h − id‖ (Euclidean) at (q, p): how far steps forward and the same steps back lead away.
+
+    Parameters
+    ----------
+    system : Lagrangian or Quadratic
+        What moves.
+    method : str or method
+        The method.
+    q, p : array_like, shape (n,)
+        The start.
+    h : float
+        The step.
+    steps : int, default 1
+        How many steps.
+    t0 : float, default 0
+        Time at the start.
+    params : mapping, optional
+        Values of parameters, in place of the defaults.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> la.analysis.reversibility_defect(pendulum, "simpson", [1.0], [0.5], h=0.3) < 1e-14
+    True
+    """
     there = integrate(system, method, q, p, h=h, steps=steps, t0=t0, params=params, every=steps)
     back = integrate(
         system, method, there.q[-1], there.p[-1], h=-h, steps=steps, t0=t0 + steps * h, params=params, every=steps
@@ -102,7 +179,30 @@ def reversibility_defect(
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """Symplectic and reversibility defects of methods over h; arrays (methods, steps)."""
+    """Symplectic and reversibility defects of methods over h. `la.analysis.structure` gives it.
+
+    Attributes
+    ----------
+    methods : tuple of methods
+        The rows.
+    h : ndarray, shape (K,)
+        The columns.
+    symplectic, reversibility : ndarray, shape (methods, K)
+        The defects.
+
+    Methods
+    -------
+    plot(ax)
+        Draw both defects over h.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> found = la.analysis.structure(pendulum, ["simpson", "rk4"], [1.0], [0.5], [0.1, 0.2])
+    >>> (found.symplectic < 1e-14).all(axis=1)
+    array([ True, False])
+    """
 
     methods: tuple[Method, ...]
     h: FloatArray
@@ -118,7 +218,17 @@ class Structure:
         return table(["method", "h", "‖Φ'ᵀJΦ' − J‖", "‖Φ₋ₕΦₕ − id‖"], rows)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Both defects over h; slopes where a method is not symplectic or not symmetric, round-off where it is."""
+        """Draw both defects over h: a slope where a method lacks the property, round-off where it has it.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         from leastaction.analysis.figures import plot_structure
 
         return plot_structure(self, ax)
@@ -133,7 +243,33 @@ def structure(
     *,
     params: Mapping[str, Any] | None = None,
 ) -> Structure:
-    """The symplectic and the reversibility defect of one step from (q, p), for methods and steps h."""
+    """Measure the symplectic and the reversibility defect of one step, for methods and steps h.
+
+    Parameters
+    ----------
+    system : Lagrangian or Quadratic
+        As for `la.analysis.symplectic_defect`.
+    methods : str, method or sequence of them
+        Which methods.
+    q, p : array_like, shape (n,)
+        The state before the step.
+    hs : array_like
+        Steps.
+    params : mapping, optional
+        Values of parameters, in place of the defaults.
+
+    Returns
+    -------
+    Structure
+        A table that prints itself.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> la.analysis.structure(pendulum, "simpson", [1.0], [0.5], [0.1, 0.2]).symplectic.shape
+    (1, 2)
+    """
     _require_symplectic(system)
     names = [methods] if not isinstance(methods, Sequence) or isinstance(methods, str) else list(methods)
     chosen = tuple(method_named(name) for name in names)

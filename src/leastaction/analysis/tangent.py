@@ -25,12 +25,31 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Tangent:
-    """Where some steps lead, and the derivative of that.
+    """Where some steps lead, and the derivative of that. `la.tangent` gives it.
 
-    q, p     the state they lead to, (n,)
-    state    Φ' = ∂(q, p)_after / ∂(q, p)_before, (2n, 2n)
-    params   for each parameter by name ∂(q, p)_after / ∂w, (2n,) + the parameter's shape; q and p before stay the same
-    h        ∂(q, p)_after / ∂h, (2n,): every step grows
+    Attributes
+    ----------
+    q, p : ndarray, shape (n,)
+        The state after the steps.
+    state : ndarray, shape (2n, 2n)
+        Φ' = ∂(q, p)_after / ∂(q, p)_before.
+    params : dict of str to ndarray
+        ∂(q, p)_after / ∂w of each parameter w, of shape (2n,) + the parameter's shape. q and p before the steps are
+        fixed.
+    h : ndarray, shape (2n,)
+        ∂(q, p)_after / ∂h, where every step grows.
+
+    Methods
+    -------
+    plot(ax)
+        Draw Φ'.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> free = la.Lagrangian(lambda q, v, m: 0.5 * m * v[0] ** 2, n=1, params={"m": 2.0})
+    >>> la.tangent(free, "midpoint", [0.0], [1.0], h=0.5).q
+    array([0.25])
     """
 
     q: FloatArray
@@ -40,7 +59,17 @@ class Tangent:
     h: FloatArray
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Φ' as a matrix: how each part of the state before moves each part of the state after."""
+        """Draw Φ' as a matrix: how each part of the state before moves each part of the state after.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         names = phase_names(len(self.q))
         return matrix_plot(self.state, names, names, "derivative of the state after by the state before", ax)
 
@@ -62,14 +91,47 @@ def tangent(
     t0: float = 0.0,
     params: Mapping[str, Any] | None = None,
 ) -> Tangent:
-    """The derivative of `steps` steps of the method from (q, p).
+    """The exact derivative of some steps, by the state, the parameters and h.
 
-    >>> free = Lagrangian(lambda q, v, m: 0.5 * m * v[0] ** 2, n=1, params={"m": 2.0})
-    >>> map = tangent(free, "midpoint", [0.0], [1.0], h=0.5)
-    >>> map.state
+    It comes from the linearised discrete equations, not from differences.
+
+    Parameters
+    ----------
+    system : Lagrangian
+        What moves.
+    method : str or method
+        The method.
+    q, p : array_like, shape (n,)
+        The state before the steps.
+    h : float
+        The step.
+    steps : int, default 1
+        How many steps.
+    t0 : float, default 0
+        Time before the steps.
+    params : mapping, optional
+        Values of parameters, in place of the defaults.
+
+    Returns
+    -------
+    Tangent
+
+    Raises
+    ------
+    StepFailed
+        A step cannot be solved.
+    TypeError
+        The system is not a Lagrangian.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> free = la.Lagrangian(lambda q, v, m: 0.5 * m * v[0] ** 2, n=1, params={"m": 2.0})
+    >>> step = la.tangent(free, "midpoint", [0.0], [1.0], h=0.5)
+    >>> step.state
     array([[1.  , 0.25],
            [0.  , 1.  ]])
-    >>> map.params["m"], map.h
+    >>> step.params["m"], step.h
     (array([-0.125,  0.   ]), array([0.5, 0. ]))
     """
     if not isinstance(system, Lagrangian):

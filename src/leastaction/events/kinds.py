@@ -12,7 +12,6 @@ import numpy as np
 
 from leastaction.errors import TraceError
 from leastaction.events.enclosure import enclosed
-from leastaction.numbers.conversion import fraction
 from leastaction.program import Builder, Program
 
 RISING, FALLING = 1, -1
@@ -20,13 +19,30 @@ RISING, FALLING = 1, -1
 
 @dataclass(frozen=True)
 class Event:
-    """g(q, p) or g(t, q, p) changes its sign; parameters of the system come by their names.
+    """Something to look for during a run: a change of sign of g(q, p) or g(t, q, p).
 
-    direction   +1 counts where g rises, −1 where it falls, 0 both; as seen by the run, which goes backward with h < 0
-    stop        end the run at the event, or with `most` at that many of them
-    most        how many to keep; all unless told. All are counted
+    Where g touches zero and does not change its sign, there is no event.
 
-    g touches zero without an event: a change of sign is one.
+    Parameters
+    ----------
+    g : callable
+        A plain NumPy function of (q, p) or (t, q, p) that returns a number. It may ask for parameters of the system by
+        their names.
+    direction : {0, +1, −1}, default 0
+        +1 counts where g rises, −1 where g falls, 0 both. A run with h < 0 counts as it sees them.
+    stop : bool, default False
+        End the run at the event; with `most`, at that many of them.
+    most : int, optional
+        How many to keep. Without `most` all are kept. All are counted.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> events = {"bottom": la.Event(lambda q, p: q[0]), "turn": la.Event(lambda q, p: p[0], stop=True, most=2)}
+    >>> path = la.integrate(pendulum, "P4N4Q8Gau", [1.0], [0.0], h=0.1, t_end=20, events=events)
+    >>> path.events["bottom"].t.round(6), path.events["turn"].t.round(6)
+    (array([1.674994, 5.024982]), array([3.349988, 6.699976]))
     """
 
     g: Callable[..., Any]
@@ -48,13 +64,29 @@ class Event:
 
 @dataclass(frozen=True)
 class Impact:
-    """A wall g(q) = 0 or g(t, q) = 0: the motion stays where g ≥ 0, and is thrown back where g would fall below.
+    """A wall g(q) = 0 or g(t, q) = 0 that throws the motion back.
 
-    The momentum jumps along the gradient of g, in the metric of the mass, so that the rate of g changes its sign:
+    The motion stays where g ≥ 0. At the wall the momentum jumps along the gradient of g, in the metric of the mass
+    M = ∂²L/∂v², so that the rate of g changes its sign::
 
-        p⁺ = p − (1 + e) (∇g·v + g_t) / (∇g·M⁻¹∇g) ∇g,       ġ⁺ = −e ġ⁻,      M = ∂²L/∂v².
+        p⁺ = p − (1 + e) (∇g·v + g_t) / (∇g·M⁻¹∇g) ∇g,       ġ⁺ = −e ġ⁻
 
-    restitution   e, from 0 (the rate of g is lost) to 1 (elastic: the energy is kept, if the wall does not move)
+    Parameters
+    ----------
+    g : callable
+        A plain NumPy function of q or of (t, q) that returns a number. It may ask for parameters of the system by
+        their names.
+    restitution : float, default 1
+        e, from 0 (the rate of g is lost) to 1 (elastic: a wall at rest keeps the energy).
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> ball = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 9.81 * q[0], n=1)
+    >>> floor = {"floor": la.Impact(lambda q: q[0], restitution=0.8)}
+    >>> path = la.integrate(ball, "simpson", [1.0], [0.0], h=0.01, t_end=1.0, events=floor)
+    >>> path.events["floor"].count, (path.events["floor"].p_after / path.events["floor"].p).round(6)
+    (1, array([[-0.8]]))
     """
 
     g: Callable[..., Any]
@@ -189,10 +221,23 @@ def watch(events: Mapping[str, Event | Impact] | None, system: Any) -> Watch | N
 T_END = "t_end"
 
 
-def paced_watch(events: Watch | None, system: Any, t_end: Any, direction: int) -> Watch | None:
-    """The same events of a paced system, whose last coordinate or momentum is the time; and the end of the run, if that
-    is a time.
+def paced_watch(events: Watch | None, system: Any, until: bool, direction: int) -> Watch | None:
+    """The same events of a paced system, whose last coordinate or momentum is the time; and the end of the run, where
+    that is the time which is its last parameter.
     """
+    if events is None and not until:
+        return None
+    known = system.__dict__.setdefault("_ends", {})  # with the Programs that follow from it
+    if events is not None or direction not in known:
+        found = _paced_watch(events, system, until, direction)
+        if events is not None:
+            return found
+        known[direction] = found
+    end: Watch = known[direction]
+    return end
+
+
+def _paced_watch(events: Watch | None, system: Any, until: bool, direction: int) -> Watch:
     n = system.n - 1
     B = Builder([("t", 1), ("q", n + 1), ("p", n + 1), ("params", len(system.values()))])
     (*q, place), (*p, momentum), params = (B.input(block) for block in ("q", "p", "params"))
@@ -214,12 +259,12 @@ def paced_watch(events: Watch | None, system: Any, t_end: Any, direction: int) -
             )
         own = dict(events.program.inputs)["params"]
         items, results = [*events.items], B.inline(events.program, t=[t], q=q, p=p, params=params[:own])["g"]
-    if t_end is not None:
+    if until:
         if any(item.name == T_END for item in items):
             raise ValueError(f"with pace= the event {T_END!r} is the end of the run: give yours another name")
         items.append(Watched(T_END, direction, True, 1, monotone=True))
-        results.append(B.sub(t, B.const(fraction(t_end) if not isinstance(t_end, float) else t_end)))
-    return Watch(tuple(items), B.build(g=results)) if items else None
+        results.append(B.sub(t, params[-1]))
+    return Watch(tuple(items), B.build(g=results))
 
 
 def _most(event: Event) -> int | None:

@@ -37,14 +37,30 @@ SUMS = {"newton_iterations", "continued"}  # of what steppers count; of the rest
 
 @dataclass(frozen=True, eq=False)
 class Happened:
-    """The events of one name.
+    """The events of one name: what `path.events[name]` holds.
 
-    count     how many there were, also beyond those kept
-    t, q, p   time and state of those kept, (m,), (m, n), (m, n); of an impact the state before it
-    p_after   the momentum after an impact, (m, n)
+    Of an ensemble every array has one more axis in front, for the trajectories, with NaN where a trajectory has fewer
+    events than another.
 
-    Of an ensemble all have one more axis in front, of the trajectories: count (B,), t (B, m), q (B, m, n), with NaN
-    where a trajectory has fewer than m.
+    Attributes
+    ----------
+    count : int
+        How many there were, also beyond those kept.
+    t : ndarray, shape (m,)
+        Times of those kept.
+    q, p : ndarray, shape (m, n)
+        States of those kept. Of an impact: the state before it.
+    p_after : ndarray, shape (m, n), or None
+        The momentum after an impact.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> spring = la.Quadratic([1.0], [1.0])
+    >>> turn = {"turn": la.Event(lambda q, p: p[0])}
+    >>> path = la.integrate(spring, "P4N4Q8Gau", [0.0], [1.0], h=0.1, t_end=10, events=turn)
+    >>> path.events["turn"].t.round(6)
+    array([1.570796, 4.712389, 7.853982])
     """
 
     count: Any

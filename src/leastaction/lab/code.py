@@ -24,9 +24,17 @@ def code(wanted: Settings, steps: list[float]) -> str:
     ]
     names = ["path", "other"][: len(wanted.runs)]
     end = wanted.after + wanted.span
+    driven = ""
+    if wanted.inputs:
+        held = [
+            f"{name!r}: la.Samples([0, {end!r}], {[value.tolist()] * 2}, 'previous')"
+            for name, value in wanted.inputs.items()
+        ]
+        lines.append(f"inputs = {{{', '.join(held)}}}")
+        driven = ", inputs=inputs"
     for name, run, h in zip(names, wanted.runs, steps, strict=True):
         pace = f", pace={run.pace!r}" if run.paced else ""
-        told = f"{run.name!r}, **start, params=params, h={h!r}, t_end={end!r}{pace}"
+        told = f"{run.name!r}, **start, params=params, h={h!r}, t_end={end!r}{pace}{driven}"
         lines.append(f"{name} = la.integrate(system, {told})")
     for name in names:
         lines.append(f"print({name}, abs({name}.energy() - {name}.energy()[0]).max())")

@@ -20,6 +20,7 @@ from leastaction.lab.settings import Run, Settings, check_steps, number, setting
 from leastaction.lab.subjects import METHODS, Shelf
 from leastaction.path import Path
 from leastaction.projection import project
+from leastaction.samples import Samples
 from leastaction.sections import crossings, strobe, wrapped
 from leastaction.viewer.drawing import drawing
 from leastaction.viewer.pack import Pack
@@ -160,7 +161,7 @@ def _integrated(
         with measuring():  # the page tells, below
             path = integrate(
                 system, run.method, **start, h=h, t0=t0, t_end=t0 + length, every=every, params=wanted.params,
-                pace=run.pace,
+                pace=run.pace, **_driven(wanted, t0, length),
             )  # fmt: skip
         note = _lost_energy(path)
     except StepFailed as failure:
@@ -171,6 +172,13 @@ def _integrated(
         path = replace(path, t=path.t[:first], q=path.q[:first], p=path.p[:first])
         note = note or f"the motion leaves all bounds at t = {float(path.t[first]):.4g}"
     return path, note
+
+
+def _driven(wanted: Settings, begin: float, length: float) -> dict[str, Any]:
+    """What drives the system from outside, held at the values of its sliders."""
+    times = [begin, begin + length]
+    held = {name: Samples(times, [value, value], "previous") for name, value in wanted.inputs.items()}
+    return {"inputs": held} if held else {}
 
 
 def _failed(failure: StepFailed) -> str:
@@ -204,7 +212,7 @@ def _check_time(wanted: Settings, run: Run, h: float, count: float, start: dict[
             with measuring():
                 path = integrate(
                     system, run.method, **start, h=h, t0=t0, steps=tried, every=tried, params=wanted.params,
-                    pace=run.pace,
+                    pace=run.pace, **_driven(wanted, t0, tried * h),
                 )  # fmt: skip
         except StepFailed:
             return
@@ -228,7 +236,7 @@ def step(wanted: Settings, run: Run) -> float:
     subject = wanted.subject
     length = min(subject.period, wanted.after + wanted.span)
     count = 16  # steps in this length
-    start: dict[str, Any] = {"q0": wanted.q0, "v0": wanted.v0, "params": wanted.params}
+    start: dict[str, Any] = {"q0": wanted.q0, "v0": wanted.v0, "params": wanted.params} | _driven(wanted, 0.0, length)
     for _ in range(12):
         try:
             with measuring():

@@ -38,10 +38,11 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """A start, parameters, and the runs wanted of it: shown for `span`, after a time `after` that is not."""
+    """A start, parameters, inputs held at a value, and the runs wanted: shown for `span`, after a time `after`."""
 
     subject: Subject
     params: Mapping[str, float]
+    inputs: Mapping[str, FloatArray]
     q0: FloatArray
     v0: FloatArray
     runs: tuple[Run, ...]
@@ -57,9 +58,12 @@ def settings(shelf: Shelf, asked: Any) -> Settings:
     given = asked.get("params", {})
     if not isinstance(given, Mapping):
         raise ValueError("params must be an object of numbers")
-    if unknown := [name for name in given if name not in subject.numbers]:
+    if unknown := [name for name in given if name not in subject.numbers and name not in subject.held]:
         raise ValueError(f"{subject.title} has no parameter {str(unknown[0])[:LONGEST_NAME]!r}")
-    params = subject.numbers | {name: number(value, str(name)) for name, value in given.items()}
+    told = {name: number(value, str(name)) for name, value in given.items()}
+    inputs = {name: np.zeros(shape) for name, shape in subject.system.inputs.items()}
+    for control, (name, place) in subject.held.items():
+        inputs[name].flat[place] = told.get(control, 0.0)
     runs = asked.get("runs")
     if not isinstance(runs, Sequence) or isinstance(runs, str) or not 1 <= len(runs) <= MOST_RUNS:
         raise ValueError(f"expected one or {MOST_RUNS} runs")
@@ -69,7 +73,8 @@ def settings(shelf: Shelf, asked: Any) -> Settings:
         raise ValueError("the time shown must be positive, and the time before it not negative")
     return Settings(
         subject=subject,
-        params=params,
+        params={name: told.get(name, value) for name, value in subject.numbers.items()},
+        inputs=inputs,
         q0=vector(asked.get("q0"), "q₀", subject.system.n),
         v0=vector(asked.get("v0"), "the initial velocity", subject.system.n),
         runs=tuple(_run(one, after + span) for one in runs),

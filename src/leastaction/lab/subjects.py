@@ -11,7 +11,7 @@ import numpy as np
 
 from leastaction import problems
 from leastaction.lagrangian import Lagrangian
-from leastaction.looks import Look, look
+from leastaction.looks import Look, look, subscript
 
 OWN = "own"  # the key of the user's system
 METHODS = (
@@ -58,6 +58,15 @@ class Subject:
         """The parameters that are single numbers, which have sliders."""
         return {name: value for name, value in self.system.params.items() if isinstance(value, float)}
 
+    @cached_property
+    def held(self) -> dict[str, tuple[str, int]]:
+        """Sliders of what drives the system from outside, each an entry of an input: its name and place."""
+        found: dict[str, tuple[str, int]] = {}
+        for name, shape in self.system.inputs.items():
+            size = math.prod(shape)
+            found |= {name if size == 1 else f"{name}{subscript(j)}": (name, j) for j in range(size)}
+        return found
+
     def describe(self) -> dict[str, Any]:
         """All that the page's controls need."""
         n, seen = self.system.n, self.look
@@ -66,7 +75,8 @@ class Subject:
             "key": self.key,
             "title": self.title,
             "about": self.about,
-            "params": [_control(name, name, value, *_around(value)) for name, value in self.numbers.items()],
+            "params": [_control(name, name, value, *_around(value)) for name, value in self.numbers.items()]
+            + [_control(name, f"{name}, held", 0.0, -5.0, 5.0) for name in self.held],
             "q0": [
                 _control(str(j), seen.name(j), float(x), *((-math.pi, math.pi) if j in seen.angles else _both(x)))
                 for j, x in enumerate(self.q0)
@@ -76,7 +86,7 @@ class Subject:
             "method": "P4N4Q8Gau" if self.key in PACED else "simpson",
             "h": h,
             "paced": self.key in PACED,
-            "paces": not (self.system.depends_on_time or self.system.forced or self.system.m),
+            "paces": not (self.system.inputs or self.system.m),
             "constrained": bool(self.system.m),
             "span": float(f"{periods * self.period:.6g}"),
             "unit": seen.unit("t"),

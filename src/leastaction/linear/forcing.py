@@ -19,10 +19,23 @@ Force = Callable[[float], ArrayLike]
 
 @dataclass(frozen=True)
 class Rayleigh:
-    """Proportional damping C = α M + β K: every method then still needs only combinations of M and K.
+    """Proportional damping C = α M + β K.
 
-    >>> Rayleigh.from_ratios((1.0, 0.5), (3.0, 0.5))
-    Rayleigh(alpha=0.75, beta=0.25)
+    Parameters
+    ----------
+    alpha, beta : float, default 0
+        Not negative; α in 1/time, β in time.
+
+    Methods
+    -------
+    from_ratios(first, second)
+        α and β from two damping ratios.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.Quadratic([1.0], [4.0], C=la.linear.Rayleigh(alpha=0.1))
+    Quadratic(dense, n=1, with damping)
     """
 
     alpha: float = 0.0
@@ -35,7 +48,23 @@ class Rayleigh:
 
     @classmethod
     def from_ratios(cls, first: tuple[float, float], second: tuple[float, float]) -> Rayleigh:
-        """The α and β that give the damping ratio ζ = (α/ω + β ω)/2 at two (ω, ζ)."""
+        """The α and β that give the damping ratio ζ = (α/ω + β ω)/2 at two frequencies.
+
+        Parameters
+        ----------
+        first, second : tuple (ω, ζ)
+            Two frequencies in radians per unit of time, each with its ratio to critical damping.
+
+        Returns
+        -------
+        Rayleigh
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> la.linear.Rayleigh.from_ratios((1.0, 0.5), (3.0, 0.5))
+        Rayleigh(alpha=0.75, beta=0.25)
+        """
         (w1, z1), (w2, z2) = first, second
         if not (w1 > 0 and w2 > 0 and w1 != w2):
             raise ValueError(f"two different positive frequencies are needed; got {w1!r} and {w2!r}")
@@ -44,12 +73,35 @@ class Rayleigh:
 
 
 class Load(Samples):
-    """A load that is a vector times a record, f(t) = vector · g(t), g(t_j) = samples[j], by the rule of `la.Samples`.
+    """A load that is a vector times a record, f(t) = vector · g(t), with g joined by the rule of `la.Samples`.
 
-    One vector of n numbers and one record of m samples, or k of them: vectors (n, k) and samples (m, k). Nothing of
-    size n × m is kept.
+    Nothing of size n × m is kept.
 
-    >>> load = Load([0.0, 2.0, 1.0], times=[0, 1, 2], samples=[0, 3, 0], rule="linear")
+    Parameters
+    ----------
+    vector : array_like, shape (n,) or (n, k)
+        One vector, or k of them.
+    times : array_like, shape (m,)
+        Ascending.
+    samples : array_like, shape (m,) or (m, k)
+        One record, or k of them.
+    rule : {"previous", "linear", "cubic"}, default "cubic"
+        How the samples are joined, as for `la.Samples`.
+
+    Methods
+    -------
+    base(M, direction, times, acceleration)
+        The load of a ground that moves.
+
+    Raises
+    ------
+    ValueError
+        Shapes do not fit, or numbers are not finite.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> load = la.linear.Load([0.0, 2.0, 1.0], times=[0, 1, 2], samples=[0, 3, 0], rule="linear")
     >>> load(0.5)
     array([0. , 3. , 1.5])
     """
@@ -73,14 +125,34 @@ class Load(Samples):
 
     @classmethod
     def base(cls, M: Any, direction: ArrayLike, times: ArrayLike, acceleration: ArrayLike, rule: str = "cubic") -> Load:
-        """The load −M r a(t) of a ground that moves with acceleration a(t), where q is counted from the ground.
+        """The load −M r a(t) of a ground that moves with the acceleration a(t), where q is counted from the ground.
 
-        M            the mass of all degrees of freedom, as Quadratic takes it
-        direction    r: the displacements of all degrees of freedom, held ones included, when the ground moves by one;
-                     (n, k) for k directions with a column of `acceleration` for each
+        M (q̈ + r a) + C q̇ + K q = 0: springs and dampers do not feel a motion that all share (of damping αM that is
+        the convention). Degrees of freedom held to the ground are taken out afterwards, by `la.Quadratic.without`.
 
-        M (q̈ + r a) + C q̇ + K q = 0, since springs and dampers do not feel what moves all alike (of damping αM that is
-        the convention). Degrees of freedom held to the ground are taken out afterwards, by `Quadratic.without`.
+        Parameters
+        ----------
+        M : array_like or sparse array
+            The mass of all degrees of freedom, as `la.Quadratic` takes it.
+        direction : array_like, shape (n,) or (n, k)
+            r: how far each degree of freedom, held ones included, moves when the ground moves by one. With k
+            directions `acceleration` has k columns.
+        times : array_like, shape (m,)
+            Ascending.
+        acceleration : array_like, shape (m,) or (m, k)
+            The record.
+        rule : {"previous", "linear", "cubic"}, default "cubic"
+            How the record is joined, as for `la.Samples`.
+
+        Returns
+        -------
+        Load
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> la.linear.Load.base([2.0, 1.0], [1.0, 1.0], [0, 1], [0.0, 9.0], rule="linear")(1.0)
+        array([-18.,  -9.])
         """
         mass, r = symmetric(M, "M"), np.asarray(direction, dtype=float)
         n = mass.shape[0]

@@ -58,7 +58,7 @@ def symmetric(a: Any, name: str) -> Any:
             f"{name} must be symmetric; the largest |{name} − {name}ᵀ| is {gap:.3g}, {gap / size:.2g} of its largest "
             f"entry. If the asymmetry is an accident of assembly, pass ({name} + {name}.T)/2."
         )
-    return a / 2 + a.T / 2 if gap > 0 else a  # symmetric to the last bit, so that a copy of it is itself
+    return a / 2 + a.T / 2 if gap > 0 else a  # symmetric to the last bit: made symmetric once more, it stays the same
 
 
 def exact_entries(a: Any) -> NDArray[np.object_] | None:
@@ -99,7 +99,26 @@ def diagonal(a: Any) -> FloatArray | None:
 
 
 def eliminate(a: Any, fixed: Any) -> Any:
-    """The matrix without the rows and columns of fixed degrees of freedom (indices, or a mask)."""
+    """A matrix or a diagonal without the rows and columns of held degrees of freedom.
+
+    Parameters
+    ----------
+    a : array_like or sparse array, shape (n, n) or (n,)
+        The matrix.
+    fixed : array_like of int or bool
+        Which degrees of freedom are held: indices, or a mask.
+
+    Returns
+    -------
+    ndarray or sparse array
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> la.linear.eliminate(np.arange(9).reshape(3, 3), [1])
+    array([[0, 2],
+           [6, 8]])
+    """
     keep = free(np.shape(a)[0], fixed)
     if np.ndim(a) == 1 and not is_sparse(a):
         return np.asarray(a)[keep]
@@ -115,9 +134,28 @@ def chosen_dofs(dofs: Any, n: int, name: str = "dofs") -> NDArray[np.int64]:
 
 
 def free(n: int, fixed: Any) -> NDArray[np.intp]:
-    """The degrees of freedom that are not fixed, ascending.
+    """The degrees of freedom that are not held, ascending.
 
-    >>> free(5, [0, 3])
+    Parameters
+    ----------
+    n : int
+        Degrees of freedom in all.
+    fixed : array_like of int or bool
+        Which ones are held: indices, or a mask.
+
+    Returns
+    -------
+    ndarray of int
+
+    Raises
+    ------
+    ValueError
+        An index is out of range, or all are held.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.linear.free(5, [0, 3])
     array([1, 2, 4])
     """
     fixed = np.asarray(fixed)

@@ -30,7 +30,23 @@ LOOK, TOLERANCE = 1e-2, 1e-11  # of 1/(λ + μ), relative: in a rough look, and 
 
 @dataclass(frozen=True, eq=False)
 class Modes:
-    """omega (k,) ascending; shape (n, k): the columns φ_i, φᵀMφ = 1; dual = M φ (n, k). k = n if all are known."""
+    """Frequencies and shapes of a linear system: K φ_i = ω_i² M φ_i. `la.Quadratic.modes` gives them.
+
+    Attributes
+    ----------
+    omega : ndarray, shape (k,)
+        Frequencies in radians per unit of time, ascending.
+    shape : ndarray, shape (n, k)
+        The columns are the shapes φ_i, with φᵀMφ = 1.
+    dual : ndarray, shape (n, k)
+        M φ.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.Quadratic([1.0, 1.0], [4.0, 9.0]).modes(1).shape.shape
+    (2, 1)
+    """
 
     omega: FloatArray
     shape: FloatArray

@@ -23,7 +23,39 @@ SMALL, SMALL_BLOCK = 32, 128  # dense systems with n and s n up to these get the
 
 
 class Propagator:
-    """One method at one h on one system, ready to step."""
+    """One method at one step h on one linear system, ready to step.
+
+    Parameters
+    ----------
+    system : Quadratic
+        The system.
+    method : str or method
+        The method.
+    h : float
+        The step: finite and not zero.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape (2n, 2n)
+        Φ of one step without load: (q, p) ↦ Φ (q, p).
+
+    Methods
+    -------
+    increments(q, p, t)
+        One step.
+    power(k)
+        Φᵏ.
+    conserved(q, p)
+        The quadratic form that the steps conserve.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> step = la.linear.Propagator(la.Quadratic([1.0], [1.0]), "midpoint", 1.0)
+    >>> step.matrix
+    array([[ 0.6,  0.8],
+           [-0.8,  0.6]])
+    """
 
     def __init__(self, system: Quadratic, method: Method | str, h: float) -> None:
         self.system, self.method, self.h = system, by_name(method), float(h)
@@ -53,7 +85,17 @@ class Propagator:
         return np.asarray(np.eye(2 * n) + np.array(columns).T)
 
     def power(self, k: int) -> FloatArray:
-        """Φᵏ, the derivative of k steps by the state they began with; the last one asked for is kept."""
+        """Φᵏ: the derivative of k steps by the state at their beginning. The last power asked for is kept.
+
+        Parameters
+        ----------
+        k : int
+            How many steps.
+
+        Returns
+        -------
+        ndarray, shape (2n, 2n)
+        """
         if self._power is None or self._power[0] != k:
             self._power = k, np.linalg.matrix_power(self.matrix, k)
         return self._power[1]
@@ -86,7 +128,19 @@ class Propagator:
         return np.array([checked(f(tc), self.system.n, tc) for tc in t + self.h * self.c])
 
     def increments(self, q: FloatArray, p: FloatArray, t: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """q_{k+1} − q_k and p_{k+1} − p_k of one step from (q, p) at t."""
+        """q_{k+1} − q_k and p_{k+1} − p_k of one step.
+
+        Parameters
+        ----------
+        q, p : ndarray, shape (n,)
+            The state before the step.
+        t : float, default 0
+            The time before the step.
+
+        Returns
+        -------
+        dq, dp : ndarray, shape (n,)
+        """
         return self._increments(q, p, self.load(t))
 
     def _increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> tuple[FloatArray, FloatArray]:
@@ -106,9 +160,24 @@ class Propagator:
         return np.asarray(self.operator.Z[:, :, : len(known)] @ known)
 
     def conserved(self, q: ArrayLike, p: ArrayLike) -> float:
-        """φ(p, q) = ½ pᵀξp + ½ qᵀζq of Proposition 7, ξ = (X + Y)⁻¹ and ζ = (X⁻¹ + Y⁻¹)⁻¹ = X ξ Y, for any PsNrQu.
+        """φ(p, q) = ½ pᵀξp + ½ qᵀζq of Proposition 7, with ξ = (X + Y)⁻¹ and ζ = (X⁻¹ + Y⁻¹)⁻¹ = X ξ Y, for any
+        PsNrQu.
 
         From q = 0 a step moves by 2 ξ p, and from p = 0 it changes the momentum by −2 ζ q: two half states give φ.
+
+        Parameters
+        ----------
+        q, p : array_like, shape (n,)
+            One state.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            The system is damped, or the method is not a symmetric member.
         """
         if self.system.C is not None or not isinstance(self.method, Galerkin) or not self.method.symmetric:
             raise ValueError("φ is conserved by the symmetric members PsNrQu on systems without damping")

@@ -43,7 +43,7 @@ class Stored(Protocol):
 
 
 def velocity(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
-    """v of the degrees of freedom `dofs` (all that are stored, unless told) at every stored time."""
+    """v at every stored time, of the degrees of freedom `dofs`; without `dofs`, of all that are stored."""
     system: Quadratic = path.system
     stored, wanted = _stored(path), _wanted(path, dofs)
     if path.output is None:
@@ -54,7 +54,7 @@ def velocity(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
 
 
 def acceleration(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
-    """a of the degrees of freedom `dofs` (all that are stored, unless told) at every stored time."""
+    """a at every stored time, of the degrees of freedom `dofs`; without `dofs`, of all that are stored."""
     system: Quadratic = path.system
     stored, wanted = _stored(path), _wanted(path, dofs)
     if path.output is None:
@@ -83,11 +83,36 @@ def acceleration(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
 
 
 def reactions(path: Stored, fixed: Any, M: Any, K: Any, *, C: Any = None, f: Any = None) -> FloatArray:
-    """The forces with which the held degrees of freedom are held, (K, held), in a run of `Quadratic.without(fixed, …)`.
+    """The forces that hold the held degrees of freedom, in a run of `la.Quadratic.without`.
 
-    The arguments after the path are those of `Quadratic.without`. R = M_hf a + C_hf v + K_hf q − f_h, with the rows of
-    the held and the columns of the free degrees of freedom. The whole state of the free ones must be stored, or, with
-    a lumped mass, the states of those that K couples to the held ones.
+    R = M_hf a + C_hf v + K_hf q − f_h, with the rows of the held and the columns of the free degrees of freedom. The
+    whole state of the free ones must be stored, or, with a lumped mass, the states of those that K couples to the held
+    ones.
+
+    Parameters
+    ----------
+    path : Path
+        The run.
+    fixed, M, K, C, f
+        What `la.Quadratic.without` was given.
+
+    Returns
+    -------
+    ndarray, shape (K, held)
+        A row for each stored time.
+
+    Raises
+    ------
+    ValueError
+        The path belongs to another system, or does not store the states that are needed.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> M, K = np.ones(2), np.array([[1.0, -1.0], [-1.0, 1.0]])  # a mass on a spring, the other end held
+    >>> path = la.integrate(la.Quadratic.without([0], M, K), "simpson", [0.5], [0.0], h=0.1, steps=1)
+    >>> la.linear.reactions(path, [0], M, K)[0]
+    array([-0.5])
     """
     n = np.shape(K)[0]
     keep = free(n, fixed)
@@ -117,9 +142,31 @@ def reactions(path: Stored, fixed: Any, M: Any, K: Any, *, C: Any = None, f: Any
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """The largest |u|, |v| relative to the ground and the largest |absolute acceleration| of oscillators.
+    """The largest answers of damped oscillators to a ground's acceleration. `la.linear.response_spectrum` gives it.
 
-    period (P,); displacement, velocity, acceleration (P, Z), a column for each damping ratio in `damping` (Z,).
+    Attributes
+    ----------
+    period : ndarray, shape (P,)
+        The periods 2π/ω of the oscillators.
+    damping : ndarray, shape (Z,)
+        Damping ratios.
+    displacement, velocity : ndarray, shape (P, Z)
+        The largest |u| and |u̇|, relative to the ground.
+    acceleration : ndarray, shape (P, Z)
+        The largest absolute acceleration |ü + a|.
+
+    Methods
+    -------
+    plot(what)
+        Draw one of the three over the period.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> t = np.linspace(0, 10, 201)
+    >>> spectrum = la.linear.response_spectrum(t, np.sin(3 * t), periods=[0.5, 2.1], damping=0.05)
+    >>> bool(spectrum.displacement[1] > spectrum.displacement[0])  # 2π/3 is nearly 2.1
+    True
     """
 
     period: FloatArray
@@ -129,7 +176,19 @@ class Spectrum:
     acceleration: FloatArray
 
     def plot(self, what: str = "acceleration", ax: Any = None) -> Any:
-        """Draw one of the three over the period."""
+        """Draw one of the three over the period.
+
+        Parameters
+        ----------
+        what : {"acceleration", "velocity", "displacement"}, default "acceleration"
+            Which.
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+        """
         if what not in ("displacement", "velocity", "acceleration"):
             raise ValueError(f"expected 'displacement', 'velocity' or 'acceleration'; got {what!r}")
         if ax is None:
@@ -153,10 +212,40 @@ def response_spectrum(
     method: Method | str = "P2N2Q4Gau",
     steps_per_period: int = 40,
 ) -> Spectrum:
-    """The response spectrum of a ground's acceleration, ü + 2ζω u̇ + ω² u = −a(t) from rest, for each period 2π/ω and ζ.
+    """The response spectrum of a ground's acceleration.
 
-    The record is joined by straight lines, as is usual. Steps are at most a sample of the record and a part of the
-    shortest period; maxima are over the record's duration, at the ends of steps.
+    ü + 2ζω u̇ + ω² u = −a(t) from rest, for each period 2π/ω and each damping ratio ζ. The record is joined by
+    straight lines, as is usual. Steps are no longer than a sample of the record and a part of the shortest period.
+    Maxima are those at the ends of steps during the record.
+
+    Parameters
+    ----------
+    times, acceleration : array_like, shape (m,)
+        The record.
+    periods : array_like, shape (P,)
+        Periods of the oscillators.
+    damping : float or sequence of float, default 0.05
+        Damping ratios.
+    method : str or method, default "P2N2Q4Gau"
+        The method.
+    steps_per_period : int, default 40
+        Least number of steps in the shortest period.
+
+    Returns
+    -------
+    Spectrum
+
+    Raises
+    ------
+    ValueError
+        Periods are not positive, or damping is negative.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> t = np.linspace(0, 5, 101)
+    >>> la.linear.response_spectrum(t, np.sin(3 * t), [0.5, 1.0, 2.0], damping=[0.02, 0.05]).acceleration.shape
+    (3, 2)
     """
     from leastaction.linear.propagator import Propagator
     from leastaction.linear.system import Quadratic

@@ -28,18 +28,47 @@ FloatArray = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Scheme:
-    """X and Y of the form (34), and what follows from them."""
+    """X and Y of the form (34) of the quadratic paper, and what follows from them.
+
+    Parameters
+    ----------
+    X, Y : ndarray, shape (n, n)
+        p₁ + p₀ = X (q₁ − q₀) and p₁ − p₀ = −Y (q₁ + q₀).
+
+    Attributes
+    ----------
+    A, B : ndarray, shape (2n, 2n)
+        A η_{j+1} = B η_j with η = (p, q).
+    Phi : ndarray, shape (2n, 2n)
+        Φ = A⁻¹B, equations (12) and (32).
+    xi, zeta : ndarray, shape (n, n)
+        ξ = (X + Y)⁻¹ and ζ = (X⁻¹ + Y⁻¹)⁻¹ of Proposition 7.
+
+    Methods
+    -------
+    phi(p, q)
+        The quadratic form that every step conserves.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> scheme = la.linear.newmark(np.eye(1), 4 * np.eye(1), 0.5)
+    >>> scheme.X, scheme.Y
+    (array([[4.]]), array([[1.]]))
+    """
 
     X: FloatArray
     Y: FloatArray
 
     @property
     def A(self) -> FloatArray:
+        """A of A η_{j+1} = B η_j, (2n, 2n)."""
         I = np.eye(len(self.X))
         return np.block([[I, -self.X], [I, self.Y]])
 
     @property
     def B(self) -> FloatArray:
+        """B of A η_{j+1} = B η_j, (2n, 2n)."""
         I = np.eye(len(self.X))
         return np.block([[-I, -self.X], [I, -self.Y]])
 
@@ -60,13 +89,41 @@ class Scheme:
         return (zeta + zeta.T) / 2
 
     def phi(self, p: FloatArray, q: FloatArray) -> float:
-        """φ(p, q) = ½ pᵀξp + ½ qᵀζq, conserved by every step (42)."""
+        """φ(p, q) = ½ pᵀξp + ½ qᵀζq, which every step conserves (42).
+
+        Parameters
+        ----------
+        p, q : ndarray, shape (n,)
+            One state.
+
+        Returns
+        -------
+        float
+        """
         return float(p @ self.xi @ p + q @ self.zeta @ q) / 2
 
 
 @dataclass(frozen=True, eq=False)
 class SimpsonWithMiddle:
-    """Simpson's first variant (26)–(29): A (q_{j+1/2}, p_{j+1}, q_{j+1}) = B (p_j, q_j)."""
+    """Simpson's first variant, (26) to (29) of the quadratic paper: A (q_{j+1/2}, p_{j+1}, q_{j+1}) = B (p_j, q_j).
+
+    Attributes
+    ----------
+    L : ndarray, shape (n, n)
+        I − (h²/8) M⁻¹K.
+    A : ndarray, shape (3n, 3n)
+        Of the states after the step, with the middle.
+    B : ndarray, shape (3n, 2n)
+        Of the states before the step.
+    Phi : ndarray, shape (3n, 2n)
+        A⁻¹B (29). Its first n rows give the middle, the others η_{j+1}.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> la.linear.simpson_first(np.eye(1), np.eye(1), 0.5).Phi.shape
+    (3, 2)
+    """
 
     L: FloatArray
     A: FloatArray
@@ -79,9 +136,23 @@ class SimpsonWithMiddle:
 
 
 def newmark(M: Any, K: Any, h: float) -> Scheme:
-    """Newmark's scheme (γ = ½, β = ¼), equations (11) and (12): X = 2M/h, Y = hK/2.
+    """Newmark's scheme (γ = ½, β = ¼), equations (11) and (12) of the quadratic paper: X = 2M/h, Y = hK/2.
 
-    >>> newmark(np.eye(1), 4 * np.eye(1), 0.5).Phi
+    Parameters
+    ----------
+    M, K : array_like or sparse array, shape (n, n) or (n,)
+        Mass and stiffness.
+    h : float
+        The step.
+
+    Returns
+    -------
+    Scheme
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> la.linear.newmark(np.eye(1), 4 * np.eye(1), 0.5).Phi
     array([[ 0.6, -1.6],
            [ 0.4,  0.6]])
     """
@@ -90,13 +161,49 @@ def newmark(M: Any, K: Any, h: float) -> Scheme:
 
 
 def simpson_L(M: Any, K: Any, h: float) -> FloatArray:
-    """L = I − (h²/8) M⁻¹K, below equation (26): q_{j+1/2} = ½ L⁻¹ (q_j + q_{j+1})."""
+    """L = I − (h²/8) M⁻¹K, below equation (26) of the quadratic paper: q_{j+1/2} = ½ L⁻¹ (q_j + q_{j+1}).
+
+    Parameters
+    ----------
+    M, K : array_like or sparse array, shape (n, n) or (n,)
+        Mass and stiffness.
+    h : float
+        The step.
+
+    Returns
+    -------
+    ndarray, shape (n, n)
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> la.linear.simpson_L(np.eye(1), 4 * np.eye(1), 1.0)
+    array([[0.5]])
+    """
     M, K = _full(M), _full(K)
     return np.eye(len(M)) - h**2 / 8 * np.linalg.solve(M, K)
 
 
 def simpson_first(M: Any, K: Any, h: float) -> SimpsonWithMiddle:
-    """Simpson's first variant, with the middle: equations (26) to (28)."""
+    """Simpson's first variant, with the middle of the step: equations (26) to (28) of the quadratic paper.
+
+    Parameters
+    ----------
+    M, K : array_like or sparse array, shape (n, n) or (n,)
+        Mass and stiffness.
+    h : float
+        The step.
+
+    Returns
+    -------
+    SimpsonWithMiddle
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> la.linear.simpson_first(np.eye(2), np.eye(2), 0.5).A.shape
+    (6, 6)
+    """
     M, K = _full(M), _full(K)
     I = np.eye(len(M))
     O = np.zeros_like(I)
@@ -107,7 +214,27 @@ def simpson_first(M: Any, K: Any, h: float) -> SimpsonWithMiddle:
 
 
 def simpson_second(M: Any, K: Any, h: float) -> Scheme:
-    """Simpson's second variant, without the middle: equations (30) to (32)."""
+    """Simpson's second variant, without the middle: equations (30) to (32) of the quadratic paper.
+
+    Parameters
+    ----------
+    M, K : array_like or sparse array, shape (n, n) or (n,)
+        Mass and stiffness.
+    h : float
+        The step.
+
+    Returns
+    -------
+    Scheme
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> first = la.linear.simpson_first(np.eye(1), np.eye(1), 0.5)
+    >>> second = la.linear.simpson_second(np.eye(1), np.eye(1), 0.5)
+    >>> bool(np.allclose(first.Phi[1:], second.Phi))
+    True
+    """
     M, K = _full(M), _full(K)
     KL_inverse = np.linalg.solve(simpson_L(M, K, h).T, K).T
     Y = h / 3 * (KL_inverse + K / 2)
@@ -115,11 +242,36 @@ def simpson_second(M: Any, K: Any, h: float) -> Scheme:
 
 
 def members(method: Method | str, M: Any, K: Any, h: float) -> Scheme:
-    """X and Y of any member PsNrQu: p₁ + p₀ = X (q₁ − q₀), p₁ − p₀ = −Y (q₁ + q₀).
+    """X and Y of any symmetric member PsNrQu: p₁ + p₀ = X (q₁ − q₀), p₁ − p₀ = −Y (q₁ + q₀).
 
     The derivatives of L_d(q^0, …, q^s) are N = Â⊗M/h − h B̂⊗K times the q^ν. Eliminating the inner ones leaves
     p₀ = −(N₀₀ q₀ + N₀₁ q₁) and p₁ = N₁₀ q₀ + N₁₁ q₁ with N₀₀ = N₁₁, N₀₁ = N₁₀ by symmetry; so X = N₁₁ − N₁₀ and
     Y = −(N₁₁ + N₁₀).
+
+    Parameters
+    ----------
+    method : str or method
+        A symmetric member.
+    M, K : array_like or sparse array, shape (n, n) or (n,)
+        Mass and stiffness.
+    h : float
+        The step.
+
+    Returns
+    -------
+    Scheme
+
+    Raises
+    ------
+    ValueError
+        The method is not a symmetric member.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> same = la.linear.members("newmark", np.eye(1), 4 * np.eye(1), 0.5)
+    >>> bool(np.allclose(same.Phi, la.linear.newmark(np.eye(1), 4 * np.eye(1), 0.5).Phi))
+    True
     """
     method = by_name(method)
     if not isinstance(method, Galerkin) or not method.symmetric:

@@ -14,9 +14,24 @@ Interval = tuple[float, float]
 
 @lru_cache(maxsize=128)
 def stable_intervals(method: Method | str) -> tuple[Interval, ...]:
-    """Every interval of x = hω in which the method's powers stay bounded, ascending; the first begins at 0.
+    """Every interval of x = hω in which the powers of a method's step stay bounded, as floats.
 
-    >>> stable_intervals("newmark"), stable_intervals("stormer-verlet")
+    `la.analysis.stability` has the exact ends.
+
+    Parameters
+    ----------
+    method : str or method
+        The method.
+
+    Returns
+    -------
+    tuple of (lower, upper)
+        Ascending. The first interval begins at 0.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.linear.stable_intervals("newmark"), la.linear.stable_intervals("stormer-verlet")
     (((0.0, inf),), ((0.0, 2.0),))
     """
     method = by_name(method)

@@ -37,20 +37,75 @@ ALL_MODES = 1500  # up to this size frequencies come from a full eigenvalue deco
 
 
 class Quadratic:
-    """M q̈ + C q̇ + K q = f(t): the motion of L = ½ vᵀMv − ½ qᵀKq, equation (3) of the Simpson paper.
+    """A linear system M q̈ + C q̇ + K q = f(t), of the Lagrangian L = ½ vᵀMv − ½ qᵀKq.
 
-    M    mass: symmetric positive definite; a vector is a lumped (diagonal) mass
-    K    stiffness: symmetric positive semidefinite (a structure may float freely)
-    C    viscous damping: a symmetric matrix, or Rayleigh(alpha, beta)
-    f    load: a function of t giving n numbers, a pair (times, values) to interpolate, a vector times a record
-         (`linear.Load`), or a constant vector
+    Matrices are NumPy or scipy.sparse. If one is sparse, all are. Dense matrices may hold exact numbers, as text
+    ("1/3"), Fraction or SymPy numbers: float64 rounds them, and runs with ``digits=`` use them exactly.
 
-    Matrices are NumPy or scipy.sparse; if one is sparse, all are. Dense ones may hold exact numbers, as text ("1/3"),
-    Fraction or SymPy numbers: float64 rounds them, runs with digits= use them as they are.
+    Parameters
+    ----------
+    M : array_like or sparse array, shape (n, n) or (n,)
+        Mass: symmetric and positive definite. A vector is a lumped (diagonal) mass.
+    K : array_like or sparse array, shape (n, n) or (n,)
+        Stiffness: symmetric and positive semidefinite. A structure may float freely.
+    C : array_like, sparse array or Rayleigh, optional
+        Viscous damping: a symmetric matrix, or αM + βK.
+    f : callable, tuple, Load, Samples or array_like, optional
+        Load: a function of t that returns n numbers, a pair (times, values) to interpolate, a vector times a record,
+        or a constant vector.
 
-    >>> system = Quadratic([[2.0, 1.0], [1.0, 1.0]], [2.0, 1.0])
+    Attributes
+    ----------
+    n : int
+        Degrees of freedom.
+    M, K, C, f
+        The matrices and the load.
+    sparse : bool
+        Whether the matrices are sparse.
+    omega_max : float
+        The highest frequency, in radians per unit of time.
+
+    Methods
+    -------
+    without(fixed, M, K)
+        The system that is left when some degrees of freedom are held.
+    energy(q, p)
+        ½ pᵀM⁻¹p + ½ qᵀKq.
+    momentum(q, v)
+        p = M v.
+    velocity(q, p)
+        v = M⁻¹ p.
+    acceleration(q, p)
+        a = M⁻¹ (f(t) − C v − K q).
+    external_force(q, v)
+        f(t) − C v.
+    modes(k)
+        The lowest k frequencies and shapes.
+    stable_step(method)
+        The h below which every step is stable.
+    below(omega)
+        Whether all frequencies are below ω.
+    exact(q0, p0, t)
+        The exact motion without damping and load.
+    conserved(q, p, method, h)
+        The quadratic form that a method conserves.
+    around(dofs)
+        Degrees of freedom and their neighbours.
+    propagator(method, h)
+        One method at one step, ready to step.
+
+    Raises
+    ------
+    ValueError
+        A matrix is not symmetric, M is not positive definite, K is not positive semidefinite, or sizes do not fit.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> system = la.Quadratic([[2.0, 1.0], [1.0, 1.0]], [2.0, 1.0])
     >>> system.n, round(system.omega_max**2, 12)
     (2, 3.414213562373)
+    >>> path = la.integrate(system, "simpson", q0=[0.1, 0.0], v0=[0.0, 0.0], h=0.01, t_end=10)
     """
 
     def __init__(self, M: Any, K: Any, *, C: Any = None, f: Any = None) -> None:
@@ -82,7 +137,27 @@ class Quadratic:
 
     @classmethod
     def without(cls, fixed: Any, M: Any, K: Any, *, C: Any = None, f: Any = None) -> Quadratic:
-        """The system left when the degrees of freedom `fixed` (indices, or a mask) are held at zero."""
+        """The system that is left when some degrees of freedom are held at zero.
+
+        Parameters
+        ----------
+        fixed : array_like of int or bool
+            Which ones: indices, or a mask.
+        M, K, C, f
+            Of the whole system, as `la.Quadratic` takes them.
+
+        Returns
+        -------
+        Quadratic
+
+        Examples
+        --------
+        >>> import numpy as np, leastaction as la
+        >>> K = np.diag([1.0, 2.0, 1.0]) - np.eye(3, k=1) - np.eye(3, k=-1)
+        >>> la.Quadratic.without([0], np.ones(3), K).K
+        array([[ 2., -1.],
+               [-1.,  1.]])
+        """
         keep = free(np.shape(K)[0], fixed)
         damping = C if C is None or isinstance(C, Rayleigh) else eliminate(C, fixed)
         return cls(eliminate(M, fixed), eliminate(K, fixed), C=damping, f=reduced(f, keep))
@@ -100,28 +175,92 @@ class Quadratic:
     # Energy and momentum: q, p, v may carry leading axes, one state per row.
 
     def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> Any:
-        """H = ½ pᵀM⁻¹p + ½ qᵀKq, for one state or a row of them (t and params, as Lagrangian has them, say nothing)."""
+        """The energy ½ pᵀM⁻¹p + ½ qᵀKq.
+
+        Parameters
+        ----------
+        q, p : array_like, shape (n,) or (…, n)
+            One state, or one in each row.
+        t, params
+            Without effect: `la.Lagrangian.energy` has them.
+
+        Returns
+        -------
+        float or ndarray
+        """
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         H = 0.5 * (p * self.velocity(q, p)).sum(axis=-1) + 0.5 * (q * _rows(self.K, q)).sum(axis=-1)
         return float(H) if H.ndim == 0 else H
 
     def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
-        """p = M v."""
+        """The momentum p = M v.
+
+        Parameters
+        ----------
+        q, v : array_like, shape (n,) or (…, n)
+            Positions, which have no effect, and velocities.
+        t, params
+            Without effect.
+
+        Returns
+        -------
+        ndarray, of the shape of v
+        """
         return _rows(self.M, np.asarray(v, dtype=float))
 
     def velocity(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
-        """v = M⁻¹ p."""
+        """The velocity v = M⁻¹ p.
+
+        Parameters
+        ----------
+        q, p : array_like, shape (n,) or (…, n)
+            Positions, which have no effect, and momenta.
+        t, params
+            Without effect.
+
+        Returns
+        -------
+        ndarray, of the shape of p
+        """
         p = np.asarray(p, dtype=float)
         return np.asarray(self.mass_factor.solve(p.reshape(-1, self.n).T).T.reshape(p.shape))
 
     def acceleration(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
-        """a = M⁻¹ (f(t) − C v − K q)."""
+        """The acceleration a = M⁻¹ (f(t) − C v − K q).
+
+        Parameters
+        ----------
+        q, p : array_like, shape (n,) or (…, n)
+            Positions and momenta.
+        t : number or array_like, default 0
+            The time, of which the load is a function.
+        params
+            Without effect.
+
+        Returns
+        -------
+        ndarray, of the shape of q
+        """
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         v = self.velocity(q, p) if self.C is not None else np.zeros_like(q)
         return self.velocity(q, self.external_force(q, v, t) - _rows(self.K, q))
 
     def external_force(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
-        """f(t) − C v."""
+        """The external force f(t) − C v.
+
+        Parameters
+        ----------
+        q, v : array_like, shape (n,) or (…, n)
+            Positions, which have no effect, and velocities.
+        t : number or array_like, default 0
+            The time.
+        params
+            Without effect.
+
+        Returns
+        -------
+        ndarray, of the shape of v
+        """
         v = np.asarray(v, dtype=float)
         force = np.zeros_like(v)
         if self.C is not None:
@@ -134,7 +273,16 @@ class Quadratic:
     def around(self, dofs: Any) -> NDArray[np.int64]:
         """These degrees of freedom and all that K and C couple to them, ascending.
 
-        With a lumped mass `output=system.around(dofs)` stores what `path.acceleration(dofs)` needs.
+        With a lumped mass ``output=system.around(dofs)`` of a run stores what `path.acceleration` needs.
+
+        Parameters
+        ----------
+        dofs : array_like of int
+            Degrees of freedom.
+
+        Returns
+        -------
+        ndarray of int
         """
         dofs = chosen_dofs(dofs, self.n)
         coupled = [a for a in (self.K, self.C) if a is not None and not isinstance(a, Rayleigh)]
@@ -161,6 +309,7 @@ class Quadratic:
 
     @cached_property
     def stiffness_diagonal(self) -> FloatArray | None:
+        """The diagonal of K, where K is diagonal; else None."""
         return diagonal(self.K)
 
     @property
@@ -267,7 +416,19 @@ class Quadratic:
     # Steps, frequencies, stability, exact motion.
 
     def propagator(self, method: Method | str, h: float) -> Propagator:
-        """One method at one h, ready to step; the last one asked for is kept, with its factors."""
+        """One method at one h, ready to step. The last one asked for is kept, with its factors.
+
+        Parameters
+        ----------
+        method : str or method
+            The method.
+        h : float
+            The step.
+
+        Returns
+        -------
+        Propagator
+        """
         key = (by_name(method), float(h))
         if self._last is None or self._last[0] != key:
             self._last = None  # let go of the old factors before the new ones are made
@@ -275,11 +436,46 @@ class Quadratic:
         return self._last[1]
 
     def conserved(self, q: ArrayLike, p: ArrayLike, method: Method | str, h: float) -> float:
-        """φ(p, q), the quadratic form that the method's steps of size h conserve (Proposition 7)."""
+        """φ(p, q), the quadratic form that the steps of a method conserve (Proposition 7 of the quadratic paper).
+
+        Parameters
+        ----------
+        q, p : array_like, shape (n,)
+            One state.
+        method : str or method
+            A symmetric member PsNrQu.
+        h : float
+            The step.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            The system is damped, or the method is not a symmetric member.
+        """
         return self.propagator(method, h).conserved(q, p)
 
     def modes(self, k: int | None = None) -> Modes:
-        """The lowest k frequencies ω_i and shapes φ_i; without k all, of dense systems and of up to 1500 unknowns."""
+        """The lowest frequencies and their shapes.
+
+        Parameters
+        ----------
+        k : int, optional
+            How many. Without `k` all: of dense systems, and of sparse ones up to 1500 unknowns.
+
+        Returns
+        -------
+        Modes
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> la.Quadratic([1.0, 1.0], [4.0, 9.0]).modes().omega
+        array([2., 3.])
+        """
         if k is None or (self.n <= ALL_MODES and 0 < k <= self.n):
             found = self._all_modes
             return found if k is None else found.lowest(k)
@@ -295,7 +491,17 @@ class Quadratic:
         return modes(self.M, self.K)
 
     def below(self, omega: float) -> bool:
-        """Whether every frequency is below ω: whether M − K/ω² is positive definite. No eigenvalue is computed."""
+        """Whether every frequency is below ω: whether M − K/ω² is positive definite. No eigenvalue is computed.
+
+        Parameters
+        ----------
+        omega : float
+            ω, in radians per unit of time.
+
+        Returns
+        -------
+        bool
+        """
         square = omega * omega
         if square == np.inf or not (self.K.data if self.sparse else self.K).any():
             return omega > 0
@@ -307,16 +513,49 @@ class Quadratic:
 
     @cached_property
     def omega_max(self) -> float:
-        """The highest frequency: from all of them, or by `highest` for large systems."""
+        """The highest frequency, in radians per unit of time. It is computed when it is asked for."""
         return float(self.modes().omega[-1]) if self.n <= ALL_MODES else highest_frequency(self)
 
     def stable_step(self, method: Method | str) -> float:
-        """The h below which every step of the method is stable on the undamped system; inf if all are."""
+        """The h below which every step of a method is stable on the system without damping; inf if all are.
+
+        Parameters
+        ----------
+        method : str or method
+            The method.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> la.Quadratic([1.0], [4.0]).stable_step("verlet")
+        1.0
+        """
         limit = stable_intervals(by_name(method))[0][1]
         return limit / self.omega_max if np.isfinite(limit) and self.omega_max > 0 else float("inf")
 
     def exact(self, q0: ArrayLike, p0: ArrayLike, t: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """q(t), p(t) of the undamped, unloaded system; t is one time or an array of them, see `modal`."""
+        """q(t) and p(t) of the system without damping and load, by its modes.
+
+        Parameters
+        ----------
+        q0, p0 : array_like, shape (n,)
+            The start.
+        t : number or array_like
+            One time, or many.
+
+        Returns
+        -------
+        q, p : ndarray, shape (n,) or t.shape + (n,)
+
+        Raises
+        ------
+        ValueError
+            The system has damping or a load.
+        """
         if self.C is not None or self.f is not None:
             raise ValueError("the exact motion is known for M q̈ + K q = 0 only; this system has damping or a load")
         q0, p0 = (np.asarray(x, dtype=float) for x in (q0, p0))

@@ -71,7 +71,33 @@ KNOWN = {
 
 @dataclass(frozen=True)
 class Composition:
-    """Steps of `base`, of lengths γ_j h, one after the other; the factors are given, or known by a name."""
+    """Steps of one method, of lengths γ_j h, one after the other. `la.compose` makes it.
+
+    Attributes
+    ----------
+    base : method
+        The method whose steps are done.
+    name : str
+        Such as "yoshida(P1N2Q2Lob)".
+    order : int
+        The order that the factors give.
+    symmetric : bool
+        Whether a step of −h undoes a step of h.
+    count : int
+        How many steps of the innermost method one step is.
+
+    Methods
+    -------
+    factors(digits)
+        The γ_j, to as many digits as asked for.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> jump = la.compose("verlet", "yoshida")
+    >>> jump.count, [round(float(g), 4) for g in jump.factors()]
+    (3, [1.3512, -1.7024, 1.3512])
+    """
 
     base: Galerkin | Composition
     given: tuple[Any, ...] = ()
@@ -84,7 +110,17 @@ class Composition:
         return self.base if isinstance(self.base, Galerkin) else self.base.root
 
     def factors(self, digits: int = 17) -> tuple[Any, ...]:
-        """All γ_j of steps of the root as mpmath numbers, correct well beyond `digits`."""
+        """All γ_j of steps of the innermost method.
+
+        Parameters
+        ----------
+        digits : int, default 17
+            How many digits are to be correct.
+
+        Returns
+        -------
+        tuple of mpmath numbers
+        """
         return _factors(self, digits)
 
     @property
@@ -149,12 +185,29 @@ class Composition:
 
 
 def compose(method: Any, factors: str | Sequence[Any]) -> Composition:
-    """Steps of a method of lengths γ_1 h, …, γ_m h, one after the other, as one method.
+    """Do steps of a method of lengths γ_1 h, …, γ_m h, one after the other, as one step.
 
-    factors   numbers γ_j that sum to one, exact as everywhere, or floats; or a name: "yoshida" (the triple jump) and
-              "suzuki" (five steps) raise the order of any symmetric method by two; "yoshida6", "yoshida8" and "suzuki8"
-              are for methods of order two
+    Parameters
+    ----------
+    method : str or method
+        A member PsNrQu, or a composition.
+    factors : str or sequence of numbers
+        Numbers γ_j that sum to one, exact or floats. Or a name: "yoshida" (the triple jump) and "suzuki" (five steps)
+        raise the order of a symmetric method by two; "yoshida6", "yoshida8" and "suzuki8" are for methods of order
+        two.
 
+    Returns
+    -------
+    Composition
+        Its order is found from the factors.
+
+    Raises
+    ------
+    ValueError
+        The factors do not sum to one, or do not suit the method.
+
+    Examples
+    --------
     >>> import leastaction as la
     >>> la.compose("verlet", "yoshida"), la.compose("verlet", "yoshida").order
     (yoshida(P1N2Q2Lob), 4)

@@ -97,13 +97,33 @@ class Table:
 
 @dataclass(frozen=True)
 class Galerkin:
-    """PsNrQu: degree s, r quadrature nodes, quadrature order u. Symplectic, order min(2s, u); symmetric if the rule is.
+    """A member PsNrQu of the Galerkin family: degree s, r quadrature nodes, quadrature order u.
 
-    The equations of a coarse step have several roots: the one taken is followed from h → 0, or, with the branch "any",
-    what Newton's iteration finds.
+    It is symplectic, has order min(2s, u), and is symmetric in time if its rule is. `la.method` and `la.galerkin` make
+    it.
 
-    >>> galerkin(2, lobatto(3)).name
-    'P2N3Q4Lob'
+    Attributes
+    ----------
+    s : int
+        Degree of the polynomials.
+    rule : Quadrature
+        The quadrature rule.
+    name : str
+        Its name in the literature.
+    order : int
+        min(2s, u), which the Galerkin paper's section 5 and this project's tests measure.
+    symmetric : bool
+        Whether a step of −h undoes a step of h.
+    branch : {"followed", "any"}
+        The equations of a coarse step have several roots. "followed" is the root that is connected with h → 0; "any"
+        is the root that Newton's iteration finds.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> simpson = la.method("simpson")
+    >>> simpson.s, simpson.rule, simpson.order, simpson.symmetric
+    (2, lobatto(3), 4, True)
     """
 
     s: int
@@ -151,9 +171,30 @@ class Galerkin:
 def galerkin(s: int, rule: Quadrature) -> Galerkin:
     """The member of the family with polynomials of degree s and this quadrature rule.
 
+    Parameters
+    ----------
+    s : int
+        Degree of the polynomials, at least 1.
+    rule : Quadrature
+        A rule with r ≥ s nodes, as from `la.gauss`, `la.lobatto` or `la.rule`.
+
+    Returns
+    -------
+    Galerkin
+        A method of order min(2s, u), u being the order of the rule.
+
+    Raises
+    ------
+    ValueError
+        The rule has too few nodes for the degree, or a rule of one's own does not integrate velocities exactly.
+
+    Examples
+    --------
     >>> import leastaction as la
-    >>> la.galerkin(2, la.radau(2)), la.galerkin(2, la.radau(2)).order
-    (P2N2Q3RadR, 3)
+    >>> la.galerkin(2, la.lobatto(3))
+    P2N3Q4Lob
+    >>> la.galerkin(2, la.radau(2)).order
+    3
     """
     if not isinstance(rule, Quadrature):
         raise TypeError(

@@ -22,7 +22,7 @@ ALIASES: dict[str, Method] = {
     "midpoint": galerkin(1, gauss(1)),
     "newmark": galerkin(1, gauss(1)),
     "stormer-verlet": galerkin(1, lobatto(2)),
-    **dict.fromkeys(("leapfrog", "verlet", "stormer", "trapezoid"), galerkin(1, lobatto(2))),
+    **dict.fromkeys(("leapfrog", "verlet", "velocity-verlet", "stormer", "trapezoid"), galerkin(1, lobatto(2))),
     "simpson": galerkin(2, lobatto(3)),
     "rk4": rk4("hamilton"),
     "rk4-hamilton": rk4("hamilton"),
@@ -60,7 +60,7 @@ _RULES: dict[str, Callable[[int], Quadrature]] = {
 
 
 def family(max_s: int = 5, max_r: int | None = None) -> Iterator[Galerkin]:
-    """Every member of the family with 1 ≤ s ≤ max_s and s ≤ r ≤ max_r (s + 1 unless told)."""
+    """Every member of the family with 1 ≤ s ≤ max_s and s ≤ r ≤ max_r (without max_r: s + 1)."""
     for s in range(1, max_s + 1):
         for r in range(s, (s + 1 if max_r is None else max_r) + 1):
             yield galerkin(s, gauss(r))
@@ -69,11 +69,29 @@ def family(max_s: int = 5, max_r: int | None = None) -> Iterator[Galerkin]:
 
 
 def method(name: str | Method) -> Method:
-    """A method by its name: an alias such as "simpson", or a member of the family such as "P3N4Q6Lob".
+    """A method by its name.
 
-    >>> method("simpson")
+    Parameters
+    ----------
+    name : str or method
+        An alias such as "simpson", a member of the family such as "P3N4Q6Lob", or a composition such as
+        "yoshida(P1N2Q2Lob)". A method is returned as it is.
+
+    Returns
+    -------
+    Galerkin, Composition or RungeKutta4
+
+    Raises
+    ------
+    ValueError
+        No method has this name. The message names the nearest ones.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.method("simpson")
     P2N3Q4Lob
-    >>> method("P3N4Q6Lob").order
+    >>> la.method("P3N4Q6Lob").order
     6
     """
     if isinstance(name, Galerkin | Composition | RungeKutta4):

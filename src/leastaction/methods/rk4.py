@@ -14,12 +14,10 @@ _HALF = Fraction(1, 2)
 
 @dataclass(frozen=True)
 class RungeKutta4:
-    """RK4 on Hamilton's equations, state (q, p), or on the Euler–Lagrange equations, state (q, v).
+    """The classical Runge–Kutta method, on Hamilton's equations or on Lagrange's. `la.rk4` makes it.
 
-        hamilton:  q̇ = v(q, p),  ṗ = ∂L/∂q(q, v)
-        lagrange:  q̇ = v,  v̇ = L_vv⁻¹ (L_q − L_vq v − L_vt)
-
-    The two forms differ for a configuration-dependent mass; the papers use both. The tableau, for both:
+    On (q, p): q̇ = v(q, p), ṗ = ∂L/∂q(q, v). On (q, v): q̇ = v, v̇ = L_vv⁻¹ (L_q − L_vq v − L_vt). The two forms
+    differ where the mass depends on q, and the papers use both. The tableau of both is::
 
           0  |                        k_i = f(t + c_i h, y + h Σ_{j<i} a_ij k_j)
          1/2 | 1/2                    y⁺ = y + h Σ_i b_i k_i
@@ -27,6 +25,21 @@ class RungeKutta4:
           1  |  0    0    1
         -----+--------------------
              | 1/6  1/3  1/3  1/6
+
+    Attributes
+    ----------
+    form : {"hamilton", "lagrange"}
+        On which equations.
+    name : str
+        "rk4" or "rk4-lagrange".
+    order : int
+        4.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.method("rk4").form
+    'hamilton'
     """
 
     form: Form = "hamilton"
@@ -63,7 +76,23 @@ class RungeKutta4:
 
 
 def rk4(form: Form = "hamilton") -> RungeKutta4:
-    """The classical Runge–Kutta method on (q, p) (`form="hamilton"`) or on (q, v) (`form="lagrange"`)."""
+    """The classical Runge–Kutta method of order four. It is not symplectic: it is there to compare with.
+
+    Parameters
+    ----------
+    form : {"hamilton", "lagrange"}, default "hamilton"
+        On which equations: those of (q, p) or those of (q, v). The forms differ where the mass depends on q.
+
+    Returns
+    -------
+    RungeKutta4
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.rk4("lagrange"), la.rk4().order
+    (rk4(form='lagrange'), 4)
+    """
     if form not in get_args(Form):
         raise ValueError(f"form must be 'hamilton' or 'lagrange'; got {form!r}")
     return RungeKutta4(form)

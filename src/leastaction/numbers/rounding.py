@@ -108,7 +108,7 @@ def to_float(x: Any) -> float:
 
 
 def to_mpf(x: Any, bits: int | None = None) -> Any:
-    """The mpmath number of so many bits, those of the working precision unless told, that is nearest to x.
+    """The mpmath number with `bits` bits that is nearest to x; without `bits`, with those of the working precision.
 
     What is not finite stays so, for the caller to say where it came from.
     """

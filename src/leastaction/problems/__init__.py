@@ -68,28 +68,73 @@ _DRIVEN = {"cart-pole": ("cart_pole", "cart_pole")}
 
 
 def names() -> tuple[str, ...]:
-    """The names of all problems that move by themselves, in alphabetical order."""
+    """The names of all problems of the catalogue that move by themselves, in alphabetical order.
+
+    Returns
+    -------
+    tuple of str
+
+    See Also
+    --------
+    driven : the problems with inputs
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.problems.names()[:3]
+    ('andrews-squeezer', 'arenstorf', 'butterfly')
+    """
     return tuple(sorted(_PROBLEMS))
 
 
 def driven() -> tuple[str, ...]:
-    """The names of the problems with inputs: a run has to bring what drives them.
+    """The names of the problems with inputs, in alphabetical order. A run has to bring what drives them.
 
-    >>> pushed = get("cart-pole")
-    >>> pushed.system.inputs
+    Returns
+    -------
+    tuple of str
+
+    See Also
+    --------
+    names : the problems that move by themselves
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.problems.driven()
+    ('cart-pole',)
+    >>> la.problems.get("cart-pole").system.inputs
     {'u': (1,)}
     """
     return tuple(sorted(_DRIVEN))
 
 
 def get(name: str, **settings: Any) -> Problem:
-    """The problem of this name, with its usual data or, by keyword, with others.
+    """A problem of the catalogue, with its usual data or with others.
 
-    A setting is a number: int, float (its binary value, exactly), Fraction, mpf, SymPy number, or a string such as
-    "9.81" or "pi/2"; or a sequence of them, as for q0=. Strings are exact: "0.1" is one tenth at any precision.
-    The answer's `.settings` tells them all, exactly.
+    Parameters
+    ----------
+    name : str
+        One of `la.problems.names` or of `la.problems.driven`.
+    **settings
+        Data by name, such as ``eccentricity="0.9"``: int, float (its binary value), Fraction, mpf, SymPy number, or
+        text such as "9.81" or "pi/2"; or a sequence of them, as for q0. Text is exact: "0.1" is one tenth at any
+        precision.
 
-    >>> get("pendulum", theta0="pi/3").q0
+    Returns
+    -------
+    Problem
+        Its ``.settings`` holds all data, exactly.
+
+    Raises
+    ------
+    ValueError
+        No problem has this name, or it has no such setting.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.problems.get("pendulum", theta0="pi/3").q0
     array([1.04719755])
     """
     known_names = _PROBLEMS | _DRIVEN

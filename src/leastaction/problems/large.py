@@ -18,8 +18,26 @@ FloatArray = NDArray[np.float64]
 class Bodies:
     """N bodies that attract each other: a system with its data. Coordinates stand body after body: x₁, y₁, z₁, x₂, …
 
-    system        la.Lagrangian.sum of a kinetic term over bodies and of gravity over pairs
-    q0, p0, v0    positions, momenta and velocities, flat, as la.integrate takes them
+    Attributes
+    ----------
+    system : Sum
+        A kinetic term over bodies, and gravity over pairs.
+    q0, p0, v0 : ndarray, shape (N × dimensions,)
+        Positions, momenta and velocities as `la.integrate` takes them.
+    dimensions : int
+        2 or 3.
+
+    Methods
+    -------
+    places(q)
+        States by bodies.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> two = la.problems.n_body([1.0, 1.0], [[-0.5, 0.0], [0.5, 0.0]], [[0.0, -0.7], [0.0, 0.7]])
+    >>> two.places(two.q0).shape
+    (2, 2)
     """
 
     system: Sum
@@ -29,7 +47,17 @@ class Bodies:
     dimensions: int
 
     def places(self, q: ArrayLike) -> FloatArray:
-        """Positions, momenta or velocities (…, n) as (…, bodies, dimensions)."""
+        """Positions, momenta or velocities by bodies.
+
+        Parameters
+        ----------
+        q : array_like, shape (…, n)
+            As a path holds them.
+
+        Returns
+        -------
+        ndarray, shape (…, N, dimensions)
+        """
         array = np.asarray(q)
         return array.reshape(*array.shape[:-1], -1, self.dimensions)
 
@@ -46,12 +74,34 @@ def _gravity(q: Any, v: Any, G: Any, mm: Any, softening: Any) -> Any:
 def n_body(
     masses: ArrayLike, positions: ArrayLike, velocities: ArrayLike, *, G: float = 1.0, softening: float = 0.0
 ) -> Bodies:
-    """N point masses in 2 or 3 dimensions,  L = ½ Σ m_i v_i² + G Σ_{i<j} m_i m_j/√(|q_i − q_j|² + softening²).
+    """N point masses that attract each other, in two or three dimensions.
 
-    masses                  (N,)
-    positions, velocities   (N, 2) or (N, 3)
+    L = ½ Σ_i m_i v_i² + G Σ_{i<j} m_i m_j / √(|q_i − q_j|² + softening²)
 
-    >>> two = n_body([1.0, 1.0], [[-0.5, 0.0], [0.5, 0.0]], [[0.0, -0.7], [0.0, 0.7]])
+    Parameters
+    ----------
+    masses : array_like, shape (N,)
+        The masses.
+    positions, velocities : array_like, shape (N, 2) or (N, 3)
+        The start.
+    G : float, default 1
+        The constant of gravity, in the units of the data.
+    softening : float, default 0
+        A length that bounds the attraction of bodies that meet.
+
+    Returns
+    -------
+    Bodies
+
+    Raises
+    ------
+    ValueError
+        Shapes do not fit together.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> two = la.problems.n_body([1.0, 1.0], [[-0.5, 0.0], [0.5, 0.0]], [[0.0, -0.7], [0.0, 0.7]])
     >>> two.system.n, two.p0
     (4, array([ 0. , -0.7,  0. ,  0.7]))
     """
@@ -87,15 +137,34 @@ def lattice(
     params: Mapping[str, Any] | None = None,
     onsite_params: Mapping[str, Any] | None = None,
 ) -> Sum:
-    """Masses joined along the edges of a graph:  L = Σ_i (½ m_i v_i² − U(q_i)) − Σ_{(i, j)} V(q_j − q_i).
+    """Masses joined along the edges of a graph.
 
-    edges       (E, 2) integers: each row a pair (i, j) of nodes
-    potential   V(r, …), a plain NumPy function of the stretch r = q_j − q_i and of `params`: numbers, or arrays (E, …)
-    n           nodes; as many as the edges name unless told
-    masses      one for all, or (n,)
-    onsite      U(q, …) of one node, with `onsite_params`: numbers, or arrays (n, …)
+    L = Σ_i (½ m_i v_i² − U(q_i)) − Σ_{(i, j)} V(q_j − q_i)
 
-    >>> ring = lattice([[0, 1], [1, 2], [2, 0]], lambda r, k: 0.5 * k * r**2, params={"k": 2.0})
+    Parameters
+    ----------
+    edges : array_like of int, shape (E, 2)
+        Each row is a pair (i, j) of nodes.
+    potential : callable
+        V(r, …), a plain NumPy function of the stretch r = q_j − q_i and of `params`.
+    n : int, optional
+        Number of nodes. Without `n`: as many as the edges name.
+    masses : float or array_like of shape (n,), default 1
+        The masses.
+    onsite : callable, optional
+        U(q, …), the potential of one node, with `onsite_params`.
+    params, onsite_params : mapping, optional
+        Parameters of V and of U: numbers, or arrays with one entry for each edge or node.
+
+    Returns
+    -------
+    Sum
+        A system for `la.integrate`.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> ring = la.problems.lattice([[0, 1], [1, 2], [2, 0]], lambda r, k: 0.5 * k * r**2, params={"k": 2.0})
     >>> ring.acceleration([0.0, 1.0, 0.0], [0.0, 0.0, 0.0])
     array([ 2., -4.,  2.])
     """

@@ -66,24 +66,53 @@ class Invariant:
 
 
 class Problem:
-    """A system with data, invariants and, where one is known, its exact solution.
+    """A system with data, invariants and, where one is known, its exact solution. `la.problems.get` gives it.
 
-    system                  la.Lagrangian, its defaults the parameters of this problem
-    q0, p0, params, period  data as doubles, correctly rounded
-    period_of               what has this period: "the motion"; or, where the motion as a whole has none, a part
-                            of it or the time unit of its source. period is inf on a separatrix
-    exact_q0, exact_p0,     the same data exactly, as SymPy numbers; `data(digits)` gives them as mpf.
-    exact_params            la.integrate(..., digits=N) takes either
-    settings                what `get` was told, or its defaults, exactly
-    invariants              constants of the motion by name, each f(q, p), (K, n) → (K,); f(q, p, digits=N) too
-    exact(t)                q, p at the times t, shape (n,) for one time, (K, n) for K times
-    exact(t, digits=N)      the same as mpmath numbers with N digits; t may then hold exact numbers
-    reference               a state known from elsewhere, as doubles: t, q, p. The start, after the period of a closed
-                            orbit; a published state; or one computed with more digits (else None)
-    exact_reference         the same as SymPy numbers; None where velocities are published instead of momenta
-    matrices                M, K of L = ½ v·Mv − ½ q·Kq, when L is of that form (else None)
-    reduced                 the first order system that is left when conserved momenta are eliminated (else None)
-    name, title, description, source
+    Attributes
+    ----------
+    system : Lagrangian
+        The system. Its default parameters are those of the problem.
+    q0, p0 : ndarray, shape (n,)
+        The start, correctly rounded.
+    params : dict
+        The parameters as floats.
+    period : float or None
+        The period of `period_of`; inf on a separatrix.
+    period_of : str
+        What has this period: "the motion", or a part of it, or the time unit of the source.
+    exact_q0, exact_p0, exact_params
+        The same data exactly, as SymPy numbers. `la.integrate` with ``digits=`` takes either.
+    settings : dict
+        What `la.problems.get` was given, or its defaults, exactly.
+    invariants : dict of str to callable
+        Constants of the motion: f(q, p) takes (K, n) to (K,), and f(q, p, digits=N) works with N digits.
+    reference : tuple (t, q, p) or None
+        A state known from elsewhere, as floats: the start after the period of a closed orbit, a published state, or one
+        computed with more digits.
+    exact_reference : tuple (t, q, p) or None
+        The same as SymPy numbers. None where velocities are published in place of momenta.
+    matrices : tuple (M, K) or None
+        Of L = ½ v·Mv − ½ q·Kq, where L is of that form.
+    reduced : FirstOrder or None
+        The first-order system that is left when conserved momenta are eliminated.
+    has_exact : bool
+        Whether an exact solution is known.
+    name, title, description, source : str
+
+    Methods
+    -------
+    exact(t, digits)
+        The exact solution.
+    data(digits)
+        The data as mpmath numbers.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> kepler = la.problems.get("kepler", eccentricity="0.5")
+    >>> q, p = kepler.exact(kepler.period / 2)
+    >>> q.round(12)
+    array([-1.5,  0. ])
     """
 
     def __init__(
@@ -151,7 +180,18 @@ class Problem:
         return self._solution is not None
 
     def data(self, digits: int) -> Data:
-        """Initial values, parameters and period as mpf with so many digits."""
+        """Initial values, parameters and period as mpmath numbers.
+
+        Parameters
+        ----------
+        digits : int
+            Decimal digits.
+
+        Returns
+        -------
+        Data
+            With the fields q0, p0, params and period.
+        """
         reals(digits)
         with mpmath_digits(digits + GUARD):
             period = self._motion(digits).period if self._period is None and self.has_exact else self._period
@@ -164,7 +204,24 @@ class Problem:
         )
 
     def exact(self, t: Any, digits: int | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
-        """q and p at the times t by the exact solution, as doubles or, if `digits` is given, as mpmath numbers."""
+        """q and p at the times t by the exact solution.
+
+        Parameters
+        ----------
+        t : number or array_like, shape (K,)
+            The times. With `digits` they may be exact numbers.
+        digits : int, optional
+            Decimal digits of the answer, as mpmath numbers. Without `digits` the answer is in float64.
+
+        Returns
+        -------
+        q, p : ndarray, shape (n,) or (K, n)
+
+        Raises
+        ------
+        ValueError
+            No exact solution is known.
+        """
         if digits is None:
             motion = self._motion(DOUBLE_DIGITS)
             with mpmath_digits(2 * (DOUBLE_DIGITS + GUARD)):  # for what is yet computed from the constants

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any, cast
 
@@ -37,6 +38,7 @@ from leastaction.run.watched import WatchedEnergy
 from leastaction.sums import Sum
 
 ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING, HELD)  # of a trajectory
+_ready = threading.local()  # the stepper with which a single run was prepared
 
 
 def lanes(plan: Plan) -> int:
@@ -100,12 +102,16 @@ def prepare(plan: Plan, starts: Starts) -> dict[str, Any]:
     if how is not None and plan.events is None:
         how.prepare()
     else:
-        at_work(plan, starts.part(0, 1), Standing.begin(plan, starts.part(0, 1)))
+        stepper = at_work(plan, starts.part(0, 1), Standing.begin(plan, starts.part(0, 1)))
+        _ready.found = None if plan.many else (plan, stepper)
     return {"stability_time": stability} if plan.system.linear else {}
 
 
 def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
-    """Trajectories at work, from where they stand: all those in lanes, or one."""
+    """Trajectories at work, from where they stand: all those in lanes, or one. That of a single run is ready."""
+    ready, _ready.found = getattr(_ready, "found", None), None
+    if ready is not None and ready[0] is plan and not standing.steps.any():
+        return cast(Stepper, ready[1])
     width = lanes(plan)
     if width == 1:
         return _one(plan, starts, standing)
@@ -150,7 +156,7 @@ def _eventful(plan: Plan, events: Watch, start: Start, at: Any) -> Stepper:
 
     def make(t: Any, q: NDArray[Any], p: NDArray[Any], h: Any, *, number: int = 0, varied: int = 0) -> Stepper:
         at_start = q is start.q and p is start.p  # whose velocity may have been given
-        v = start.v if at_start else at.velocity(q, p, t + number * h, start.params, start.inputs)
+        v = start.v if at_start else at.velocity(q, p, t + number * h, start.params)
         row = Row.whole(system.n, varied)
         made: Any = steppers.stepper(system, method, Start(t, q, p, v, h, start.params, start.inputs), row, at)
         if number:

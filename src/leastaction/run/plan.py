@@ -167,7 +167,7 @@ def plan_run(
             at_pace = paced(system, pace, arithmetic)
             plan, starts = (
                 paced_plan(plan, at_pace, t_end, most or ENDLESS),
-                begin_paced(at_pace, arithmetic, starts, t0, many),
+                begin_paced(at_pace, arithmetic, starts, t0, t_end, many),
             )
         check_events(plan)
         if plan.events is not None:
@@ -208,7 +208,7 @@ def paced_plan(plan: Plan, system: Paced, t_end: Any, most: int) -> Plan:
         t0=plan.t0 * 0,
         steps=plan.steps if t_end is None else most,
         row=Row(system.n, np.append(plan.row.dofs, system.of.n), varied),
-        events=happening.paced_watch(plan.events, system, t_end, 1 if plan.h > 0 else -1),
+        events=happening.paced_watch(plan.events, system, t_end is not None, 1 if plan.h > 0 else -1),
         until=None,
         open=t_end is not None,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def _in_float64(
     return Starts(q, found_p, found_v, params, status)
 
 
-def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, many: bool) -> Starts:
+def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any, many: bool) -> Starts:
     """The same starts of a paced system: behind q and p energy and time, or time and −energy."""
     one, params = reals.array(np.ones(len(starts))), starts.params
     q, p, v, w = (np.asarray(x).astype(float) for x in (starts.q, starts.p, starts.v, params))
@@ -130,7 +131,7 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, many: bool
         sigma = np.full(len(starts), reals.array(np.nan)[()])
         for i in np.flatnonzero(starts.status == Status.COMPLETE):
             row = np.concatenate([one[:1] * t0, starts.q[i], starts.q[i] * 0])[None]
-            sigma[i] = evaluated(system.sigma, row, params[i], reals)[0, 0]
+            sigma[i] = evaluated(system.sigma, row, params[i, : system.sigma.inputs[-1][1]], reals)[0, 0]
     else:
         sigma = system.paces(np.full(len(starts), t0), starts.q, params)
     good = np.array([bool(x > 0) and all_finite(np.array(x)) for x in sigma])
@@ -150,7 +151,7 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, many: bool
         np.column_stack([starts.q, energy]),
         np.column_stack([starts.p, clock]),
         np.column_stack([speeds, rest]),
-        params,
+        np.column_stack([params, one * (t0 if t_end is None else t_end)]),
         starts.status,
     )
 
@@ -180,16 +181,20 @@ def _energies(system: Lagrangian, reals: Reals, starts: Starts, t0: Any, many: b
     """
     if many and not isinstance(reals, Digits):
         return system.energies(np.full(len(starts), t0), starts.q, starts.p, starts.params)
-    from leastaction.backends.flint import mechanics
-
     exact = reals if isinstance(reals, Digits) else Digits(ROUNDED_ONCE)
     E = np.full(len(starts), reals.array(np.nan)[()])
     for i in np.flatnonzero(starts.status == Status.COMPLETE):
         q, p, params = (exact.array(x[i]) for x in (starts.q, starts.p, starts.params))
-        E[i] = reals.array(
-            np.asarray(mechanics(system, params, exact).energy(q, p, t0 + exact.array(0).item())).item()
-        )[()]
+        at = _mechanics(system, tuple(params.tolist()), exact)
+        E[i] = reals.array(np.asarray(at.energy(q, p, t0 + exact.array(0).item())).item())[()]
     return E
+
+
+@lru_cache(maxsize=16)
+def _mechanics(system: Lagrangian, params: tuple[Any, ...], exact: Digits) -> Any:
+    from leastaction.backends.flint import mechanics
+
+    return mechanics(system, exact.array(np.array(params, object)), exact)
 
 
 def _at_digits(
@@ -281,6 +286,8 @@ def check_events_begin(watch: Watch, t0: Any, starts: Starts) -> None:
     """Refuse event functions that are not a number where a trajectory begins, since their events would not be noticed,
     and trajectories that begin behind a wall, by more than rounding.
     """
+    if all(item.monotone for item in watch.items):
+        return  # a time: it is a number
     begins = np.flatnonzero(starts.status == Status.COMPLETE)
     at = [np.full((len(begins), 1), float(t0)), starts.q[begins], starts.p[begins]]
     state = np.concatenate([part.astype(float) for part in at], axis=1)

@@ -80,7 +80,18 @@ class Stencils:
 
 
 def stencils(samples: Samples, h: Any) -> Stencils:
-    """The coefficients at step h, by the rounding rule, in the arithmetic of the samples."""
+    """The coefficients at step h, by the rounding rule, in the arithmetic of the samples. They are not to be changed:
+    in float64 who asks again is given the same.
+    """
+    return _kept_stencils(samples, h) if isinstance(h, float) else _stencils(samples, h)
+
+
+@lru_cache(maxsize=64)
+def _kept_stencils(samples: Samples, h: float) -> Stencils:
+    return _stencils(samples, h)
+
+
+def _stencils(samples: Samples, h: Any) -> Stencils:
     velocity = samples.dl * (1 / h)
     ends = samples.l.copy()
     ends[:, -1] = ends[:, -1] - 1
@@ -100,7 +111,7 @@ class Term:
     program   of the blocks t, q, v, multipliers, params, inputs those it needs ↦ of f, m, g those it has
     slopes    the same and behind it its derivatives, block f_q row by row ∂f_j/∂q_k; those that are zero are left out
     at        the method's quadrature "nodes", or the "controls" d_0 … d_s with the weights of their Lobatto rule
-    rest      (t, q, v, params) ↦ velocities from which that of a momentum is looked for; at rest unless told
+    rest      (t, q, v, params) ↦ velocities from which the search for the velocity of a momentum begins; without it, at rest
     """
 
     program: Program

@@ -15,10 +15,11 @@ If the second Newton increment is at most a quarter of the first, the root is th
 affine-invariant Newton–Kantorovich theorem; Deuflhard, *Newton Methods for Nonlinear Problems*, 2.1). With the first
 Jacobian kept the second increment is shorter, κ/2 of the first, not (κ/2)/(1 − κ): where the latter is a quarter, κ =
 1/3, the former is a sixth. The theorem's κ holds all along: with κ ≤ 1/3 a third Newton increment is at most a
-fourteenth of the second, one with a kept Jacobian never more than 0.42 of the one before. Where later ones are longer
-than a quarter, or a half, the first two have deceived, and the root may be a wrong one. Where a chord's first increment
-is a small part of the step already (NEARBY), a half will do for the second, too. The theorem's constant is seen
-at one place only, so this is no proof; `docs/design.md` tells what was measured.
+fourteenth of the second, one with a kept Jacobian never more than 0.42 of the one before. Where later
+increments are longer than a quarter, or a half, of those before, the first two were no evidence, and the root may be a
+wrong one. Where the first increment of a chord is a small part of the step already (NEARBY), a half is enough for the
+second, too. The theorem's constant is seen at one place only, so this is no proof; `docs/design.md` says what was
+measured.
 
 Floors. A coordinate may rest, or all but rest, while rounding moves it: its increments are then noise, and compare with
 nothing. What coordinate j of a step is summed from has the size

@@ -4,4 +4,15 @@ from __future__ import annotations
 
 
 class StoreError(OSError):
-    """An archive cannot be written or read; the message says why, and what is still safe."""
+    """An archive cannot be written or read. The message says why, and what is still safe.
+
+    Examples
+    --------
+    >>> import leastaction as la, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     try:
+    ...         la.open(folder)
+    ...     except la.StoreError:
+    ...         print("this folder is no archive")
+    this folder is no archive
+    """

@@ -18,16 +18,32 @@ Table = NDArray[np.int64]
 
 
 class Term:
-    """One summand of a Lagrangian: Σ over rows of fn(q[row], v[row], …).
+    """One summand of a large Lagrangian: Σ over rows of fn(q[row], v[row], …).
 
-    fn       a plain NumPy function fn(q, v, …) or fn(t, q, v, …) of the few coordinates that a row names, or None for a
-             term that is a force alone
-    over     the table, (R, k) integers: row r names the coordinates q[0] … q[k − 1] of the function. (R,) is (R, 1)
-    params   names and values: a number for all rows, or an array (R, …) with one entry for each. (1, …) is an array
-             that all rows share
-    force    a function F(q, v, …) or F(t, q, v, …) that returns k generalised forces
+    Parameters
+    ----------
+    fn : callable, optional
+        A plain NumPy function ``fn(q, v, …)`` or ``fn(t, q, v, …)`` of the k coordinates that a row names. Left out
+        for a term that is a force alone.
+    over : array_like of int, shape (R, k) or (R,)
+        The table. Row r names the coordinates q[0] … q[k − 1] of the function. (R,) means (R, 1).
+    params : mapping, optional
+        Names and values: a number for all rows, an array (R, …) with one entry for each row, or an array (1, …) that
+        all rows share.
+    force : callable, optional
+        ``F(q, v, …)`` or ``F(t, q, v, …)``, which returns k generalised forces.
 
-    >>> spring = Term(lambda q, v, k: -0.5 * k * (q[1] - q[0]) ** 2, over=[[0, 1], [1, 2]], params={"k": [1.0, 4.0]})
+    Attributes
+    ----------
+    rows : int
+        R.
+    width : int
+        k, the coordinates of a row.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> spring = la.Term(lambda q, v, k: -0.5 * k * (q[1] - q[0]) ** 2, over=[[0, 1], [1, 2]], params={"k": [1.0, 4.0]})
     >>> spring.rows, spring.width
     (2, 2)
     """

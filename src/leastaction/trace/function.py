@@ -53,8 +53,8 @@ def trace(
     """The Program L(t, q, v, params) of fn(q, v, **params), or of fn(t, q, v, **params) if `time`.
 
     `params` gives the shape of each parameter; the block "params" holds them one after the other, each in C order.
-    `takes` are those among them that the function takes, all unless told. Of q and v there are those that the role
-    reads. `inputs` gives the shapes of inputs; where there are some, the block "inputs" behind the parameters has them.
+    `takes` names the parameters that the function takes; without `takes` it takes all. Of q and v there are those that
+    the role reads. `inputs` gives the shapes of inputs; where there are some, the block "inputs" behind the parameters has them.
     """
     shapes = {"params": params} | ({"inputs": inputs} if inputs else {})
     sizes = {name: int(np.prod(shape, dtype=int)) for some in shapes.values() for name, shape in some.items()}
@@ -94,12 +94,29 @@ def named(fn: Callable[..., Any], names: Collection[str]) -> Collection[str]:
 
 
 def const(x: Any) -> Any:
-    """The exact number x, for use inside a Lagrangian: `const("1/3")`, `const("9.81")`, `const("pi")`.
+    """An exact number for use inside a Lagrangian.
 
-    A float in a Lagrangian means exactly that binary number, at any precision; 9.81 is not 981/100. Outside a trace
-    the result is the nearest float.
+    A float in a Lagrangian means its exact binary value, at any precision: 9.81 is not 981/100. ``la.const("9.81")``
+    is. Outside a Lagrangian the result is the nearest float.
 
-    >>> const("9.81"), const("1/3")
+    Parameters
+    ----------
+    x : str, int or Fraction
+        A decimal number, a ratio such as "1/3", or "pi".
+
+    Returns
+    -------
+    float, or a number of the trace
+
+    Raises
+    ------
+    ValueError
+        x is none of these.
+
+    Examples
+    --------
+    >>> import leastaction as la
+    >>> la.const("9.81"), la.const("1/3")
     (9.81, 0.3333333333333333)
     """
     builder = ACTIVE.get()

@@ -1,0 +1,232 @@
+"""Pages and pictures that come from code: methods, problems, papers, peers, the command line, the reference, a motion.
+
+They are written before Sphinx reads its sources, into folders that git ignores: `generated/`, `reference/api/` and
+`_static/made/`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from _extensions import reference
+
+ROOT = Path(__file__).parents[2]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in lines) + "\n"
+
+
+def methods() -> str:
+    """Every member with s ≤ 5 and r ≤ s + 1, what else it is, and where it is stable; compositions; RK4."""
+    from leastaction import analysis
+    from leastaction.linear import stable_intervals
+    from leastaction.methods import ALIASES, family
+    from leastaction.methods.composition import KNOWN
+
+    aliases: dict[str, list[str]] = {}
+    for alias, method in ALIASES.items():
+        aliases.setdefault(method.name, []).append(alias)
+    rows = []
+    for member in family(5):
+        also = analysis.equivalences(member)
+        is_also = ["Gauss collocation"] if also.gauss else []
+        if also.lobatto_pair != "no":
+            where = "" if also.lobatto_pair == "always" else ", constant mass"
+            is_also.append(f"Lobatto IIIA–IIIB{where}")
+        first, *others = stable_intervals(member)
+        limit = "every h" if first[1] == float("inf") else f"{first[1]:.4f}{' +' if others else ''}"
+        names = ", ".join(f'`"{name}"`' for name in aliases.get(member.name, []))
+        rows.append([f"`{member.name}`", names, member.order, limit, "; ".join(is_also)])
+    known = [[f'`la.compose(method, "{name}")`', what] for name, what in KNOWN.items()]
+    return f"""# Methods by name
+
+Any name of this page is a method for `la.integrate`, and so is any other PsNrQu: polynomials of degree s, r quadrature
+nodes, quadrature order u. The order of the method is min(2s, u). The table is computed when the site is built.
+
+"Stable" is the largest hω up to which steps stay bounded on an oscillator of frequency ω. A plus sign means that there
+are further stable intervals beyond: `la.analysis.stability` lists them exactly.
+
+{table(["method", "also called", "order", "stable up to hω =", "the same map as"], rows)}
+
+## Compositions
+
+{table(["call", "what it does"], known)}
+
+## Runge–Kutta
+
+`"rk4"` is the classical method on (q, p), `"rk4-lagrange"` the same on (q, v). It is explicit and has order 4. It is
+neither symplectic nor symmetric: it is there to compare with.
+"""
+
+
+def problems() -> str:
+    """The catalogue."""
+    import inspect
+
+    from leastaction import problems as catalogue
+
+    rows, parts = [], []
+    made_by = catalogue._PROBLEMS | catalogue._DRIVEN
+    for name in sorted((*catalogue.names(), *catalogue.driven())):
+        problem = catalogue.get(name)
+        n, m = problem.system.n, problem.system.m
+        known = ", ".join(problem.invariants) or "–"
+        inputs = ", ".join(f"`{one}`" for one in problem.system.inputs)
+        rows.append([f"[`{name}`](#{name})", n, m or "", inputs, "yes" if problem.has_exact else "", known])
+        module, function = made_by[name]
+        make = getattr(__import__(f"leastaction.problems.{module}", fromlist=[function]), function)
+        settings = ", ".join(f"`{setting}`" for setting in inspect.signature(make).parameters)
+        parts.append(
+            f"({name})=\n### {problem.title}\n\n`la.problems.get({name!r})`. {problem.description}\n\n"
+            + (f"Settings: {settings}. " if settings else "")
+            + f"Source: {problem.source}\n"
+        )
+    return f"""# The catalogue of problems
+
+`la.problems.get(name)` gives a problem: its system, its start, its invariants and, where one is known, its exact
+solution. n is the number of coordinates, m the number of constraints. A run of a problem with inputs has to bring what
+drives it. The page is made from the catalogue itself.
+
+{table(["name", "n", "m", "inputs", "exact solution", "invariants"], rows)}
+
+## Each problem
+
+{chr(10).join(parts)}"""
+
+
+def papers() -> str:
+    """What the reproduction of the papers gave, from the counts that a test compares with a whole run."""
+    from leastaction.papers import papers as registry
+
+    counts = json.loads((ROOT / "tests" / "data" / "reproduction.json").read_text(encoding="utf-8"))
+    rows, parts = [], []
+    for key, paper in registry().items():
+        own = counts[key]
+        rows.append(
+            [
+                f"{paper.authors}, *{paper.title}*",
+                f"{own['reproduced']} of {own['published']}",
+                own["figures"],
+                f"{own['hold']} of {own['claims']}",
+                own["misprint"],
+                own["as read"],
+            ]
+        )
+        tables = "; ".join(f"Table {part.number}: {part.title}" for part in paper.tables)
+        parts.append(f"**{paper.authors}**, *{paper.title}*, {paper.reference}. {tables}.\n")
+    head = ["paper", "numbers reproduced", "figures drawn again", "statements that hold", "misprints proved", "as read"]
+    return f"""# What was recomputed
+
+`make reproduce` computes every published number, figure and statement again. The counts below are those of a whole run;
+a slow test compares them.
+
+{table(head, rows)}
+
+Reproduced means: equal to the printed digits, rounded or cut. "As read" counts places where one mark is wrong, which
+machine reading may have lost. The report that `make reproduce` writes gives the reason for every number that differs.
+
+{chr(10).join(parts)}"""
+
+
+def peers() -> str:
+    """Features beside those of other packages; our own column is checked by evaluating an expression."""
+    import inspect
+
+    import leastaction as la
+
+    data = tomllib.loads((Path(__file__).parent / "peers.toml").read_text(encoding="utf-8"))
+    options = {name: set(inspect.signature(getattr(la, name)).parameters) for name in ("integrate", "ensemble")}
+    rows = []
+    for feature in data["feature"]:
+        if "check" in feature and not eval(feature["check"], {"la": la, "options": options}):
+            raise ValueError(f"peers.toml says of leastaction {feature['name']!r}, and {feature['check']} is not true")
+        rows.append([feature["name"], feature["leastaction"], *(feature[peer] for peer in data["peers"])])
+    links = [f"[{peer}]({data['links'][peer]})" for peer in data["peers"]]
+    return f"""# Beside other packages
+
+Each of these packages is the right one for something. The column of leastaction is checked against the code when the
+site is built; the others were read from the documentation that the heading links to.
+
+{table(["", "leastaction", *links], rows)}
+
+How fast they are beside each other stands on [the page of speed](../explanation/speed.md), with what leastaction loses.
+"""
+
+
+def command_line() -> str:
+    """The help of every command, as the command prints it."""
+    import argparse
+
+    from leastaction.cli import _parser
+
+    parser = _parser()
+    commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    parts = [
+        f"## `leastaction {name}`\n\n```text\n{command.format_help().strip()}\n```\n"
+        for name, command in commands.choices.items()
+    ]
+    return "# The command line\n\nWhat each command prints with `--help`.\n\n" + "\n".join(parts)
+
+
+MOTION = """
+import sys
+import leastaction as la
+
+problem = la.problems.get("double-pendulum-chaotic")
+path = la.integrate(problem.system, "P4N4Q8Gau", problem.q0, problem.p0, h=0.01, t_end=30)
+path.to_html(sys.argv[1], megabytes=0.35)
+"""
+
+
+def motion(file: Path) -> None:
+    """The moving picture of the landing page: one self-contained page of its own."""
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([sys.executable, "-c", MOTION, str(file)], check=True)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "methods": methods,
+    "problems": problems,
+    "papers": papers,
+    "peers": peers,
+    "command_line": command_line,
+}
+
+
+def write(file: Path, text: str) -> None:
+    """Write a page where it changed, so that Sphinx reads it again only then."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        file.write_text(text, encoding="utf-8")
+
+
+def generate(app: Sphinx) -> None:
+    source = Path(app.srcdir)
+    for name, make in PAGES.items():
+        write(source / "generated" / f"{name}.md", make())
+    names = reference.pages()
+    for stale in (source / "reference" / "api").glob("*.rst"):
+        if f"api/{stale.name}" not in names:
+            stale.unlink()
+    for name, text in names.items():
+        write(source / "reference" / name, text)
+    motion(source / "_static" / "made" / "double-pendulum.html")
+    if not any((ROOT / "gallery").glob("*.py")):
+        write(source / "gallery" / "index.rst", "Gallery\n=======\n\nNo script stands in ``gallery/`` yet.\n")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("builder-inited", generate, priority=100)  # before the gallery's own
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -113,19 +113,23 @@ class Samples:
             )
         return np.asarray(self.at(np.asarray(t, dtype=self.times.dtype)))
 
-    def at(self, t: NDArray[Any], axis: int = 0) -> NDArray[Any]:
-        """The values at any times, shape t.shape + …, the last ones beyond the ends; `axis` of the values is time."""
+    def at(self, t: NDArray[Any], axis: int = 0, who: NDArray[np.intp] | None = None) -> NDArray[Any]:
+        """The values at any times, shape t.shape + …, the last ones beyond the ends; `axis` of the values is time.
+
+        Of values of many trajectories, (B, m, …), `who` tells whose are wanted at each time: the shape of t.
+        """
         times, values = self.times, np.moveaxis(self.values, axis, 0)
         t = np.minimum(np.maximum(t, times[0]), times[-1])
         k = np.searchsorted(times, t, side="right") - 1
         if self.rule == "previous":
-            return np.asarray(values[k])
+            return np.asarray(values[k] if who is None else values[k, who])
         k = np.minimum(k, len(times) - 2)
-        x = np.reshape(t - times[k], (*np.shape(t), *[1] * (values.ndim - 1)))
+        place = k if who is None else (k, who)
+        x = np.reshape(t - times[k], (*np.shape(t), *[1] * (values.ndim - (1 if who is None else 2))))
         powers = self._coefficients(axis)
-        found = powers[-1][k]
+        found = powers[-1][place]
         for coefficient in powers[-2::-1]:
-            found = found * x + coefficient[k]
+            found = found * x + coefficient[place]
         return np.asarray(found)
 
     def _coefficients(self, axis: int) -> list[NDArray[Any]]:

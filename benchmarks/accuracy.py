@@ -317,12 +317,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="comet,arenstorf,tolerances")
     parser.add_argument("--problems", default=",".join(la.problems.names()))
+    parser.add_argument("--until", type=int, default=70, help="the Pythagorean problem until this time, 10, 20, …")
     options = parser.parse_args()
     if "comet" in options.only:
         comet()
     if "arenstorf" in options.only:
         arenstorf()
     if "pythagorean" in options.only:
-        pythagorean()
+        pythagorean(options.until)
     if "tolerances" in options.only:
         tolerances(options.problems.split(","))

@@ -65,5 +65,5 @@ release-check: setup
 	$(BIN)/python release/check.py $(ARGS)
 
 clean:
-	rm -rf .venv report dist build src/leastaction/backends/machine_code
-	rm -rf docs/generated docs/gallery docs/reference/api docs/reference/*.rst docs/_static/made
+	rm -rf .venv report dist build src/leastaction/backends/machine_code \
+	docs/generated docs/gallery docs/reference/api docs/reference/*.rst docs/_static/made docs/sg_execution_times.rst

@@ -14,6 +14,7 @@ import leastaction as la
 from leastaction.errors import TraceError
 from leastaction.looks import look
 from leastaction.methods import Galerkin
+from leastaction.numbers.rounding import reals
 from leastaction.quadrature import gauss, lobatto
 
 VALUES = {"m": 1.0, "g": 1.0, "c": 0.3}
@@ -669,6 +670,19 @@ def test_bad_inputs(inputs, error, message):
 def test_bad_samples(times, values, rule, message):
     with pytest.raises(ValueError, match=message):
         la.Samples(times, values, rule)
+
+
+@pytest.mark.parametrize("digits", [None, 30])
+@pytest.mark.parametrize("rule", ["previous", "linear", "cubic"])
+@pytest.mark.parametrize("shape", [(), (2,), (2, 3)])
+def test_samples_at_one_time_are_those_at_many(digits, rule, shape):
+    times = [0.0, 1.0, 2.5, 3.0, 5.0]
+    values = np.random.default_rng(1).normal(size=(5, *shape))
+    u = la.Samples(times, values, rule).rounded(reals(digits))
+    for t in (0.0, 0.7, 2.5, 4.9, 5.0):
+        assert u(t).shape == shape
+        np.testing.assert_array_equal(u(t), u.at(np.array([t], dtype=u.times.dtype))[0])
+    np.testing.assert_allclose(np.array([u(t) for t in times], float), values, rtol=0, atol=1e-15)
 
 
 def test_what_does_not_go_together():

@@ -271,3 +271,19 @@ def test_one_degree_of_freedom():
     one = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - q[0] ** 2, n=1)
     assert "states of 1 degree of freedom)" in repr(la.integrate(one, "simpson", [1.0], [0.0], h=0.1, steps=2))
     assert "Tangent of 1 degree of freedom" in repr(la.tangent(one, "simpson", [1.0], [0.0], h=0.1))
+
+
+@pytest.mark.parametrize("method", ["simpson", "P4N4Q8Gau", "rk4", la.compose("verlet", "yoshida")], ids=str)
+def test_dense_output_ends_where_a_run_ends_inside_a_step(method):
+    """An event stops the run: the last piece is a step of its own length, and the path goes through its last state."""
+    pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    events = {"bottom": la.Event(lambda q, p: q[0], stop=True)}
+    path = la.integrate(pendulum, method, [1.0], [0.0], h=0.5, t_end=10, events=events)
+    np.testing.assert_allclose(path(path.t), path.q, atol=1e-15)
+
+
+@pytest.mark.parametrize("method", ["P3N3Q6Gau", "P6N6Q12Gau"])
+def test_dense_output_ends_where_a_paced_run_meets_its_end(method):
+    kepler = la.problems.get("kepler", eccentricity="0.6")
+    path = la.integrate(kepler.system, method, kepler.q0, kepler.p0, h=0.1, t_end=20, pace="auto")
+    np.testing.assert_allclose(path(path.t), path.q, atol=1e-13)

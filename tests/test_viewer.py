@@ -72,6 +72,31 @@ def test_frames_are_no_more_than_needed_nor_allowed():
     assert len(tight) <= 66 and not tight.whole
 
 
+@pytest.mark.parametrize(("method", "per_turn"), [("P4N4Q8Gau", 200), ("P8N8Q16Gau", 12)])
+@pytest.mark.parametrize("direction", [1, -1])
+def test_frames_of_paced_paths(method, per_turn, direction):
+    """Where states are close the cubics through them, where they are far apart the motion itself: the same picture."""
+    problem = la.problems.get("kepler", eccentricity="0.6")
+    h, t_end = direction * 2 * np.pi / per_turn, direction * 3 * problem.period
+    path = la.integrate(problem.system, method, problem.q0, problem.p0, h=h, t_end=t_end, pace=lambda q: np.sqrt(q @ q))
+    found = frames(path, 20_000, lambda t, q, p: q)
+    assert found.whole and np.allclose(np.diff(found.t[:-1]), found.dt)
+    np.testing.assert_allclose(found.q, path(found.t), atol=2e-3)
+    energy = problem.system.energy(found.q, found.p)
+    np.testing.assert_allclose(energy, path.energy()[0], rtol=2e-2)
+
+
+def test_impacts_are_not_smoothed():
+    """A ball on a floor, with and without a pace: no frame is below it."""
+    ball = la.Lagrangian(lambda q, v: 0.5 * v @ v - 9.81 * q[1], n=2)
+    for pace in (None, lambda q: 1 + 0 * q[1]):
+        floor = {"floor": la.Impact(lambda q: q[1])}
+        path = la.integrate(ball, "simpson", [0.0, 1.0], v0=[1.0, 0.0], h=0.05, t_end=3, events=floor, pace=pace)
+        found = frames(path, 5000, lambda t, q, p: q)
+        assert found.q[:, 1].min() > -1e-9
+        np.testing.assert_allclose(found.q, path(found.t), atol=1e-9)
+
+
 def test_backward_and_short_paths():
     problem = la.problems.get("kepler")
     back = la.integrate(problem.system, "simpson", problem.q0, problem.p0, h=-0.05, steps=100)

@@ -42,18 +42,35 @@ def positions(path: Path, t: Reals) -> Reals:
     result = np.empty((len(times), n), path.q.dtype)
     impacts = _impacts(path)
     place = (times - begin) / path.h
-    index = np.clip(_floor(place), 0, max(0, math.ceil(float((end - begin) / path.h) - 1e-9) - 1))
+    last = _last_step(path)
+    index = np.clip(_floor(place), 0, last)
     thrown = [_last_before(impacts, step, time, path.h) for step, time in zip(index.tolist(), times, strict=True)]
     free = np.array([one is None for one in thrown])
-    if free.any():
-        result[free] = _free(path, impacts, index[free], (place - index)[free])
+    cut = free & (index == last) & (_end_of_step(path, last) != begin + (last + 1) * path.h)
+    whole = free & ~cut
+    if whole.any():
+        result[whole] = _free(path, impacts, index[whole], (place - index)[whole])
+    if cut.any():
+        start, left = begin + last * path.h, _states(path, impacts, np.array([last]))[0]
+        result[cut] = _piece(path, start, left, end - start, (times[cut] - start) / (end - start))
     for k in np.flatnonzero(~free):
         one = thrown[k]
         assert one is not None
-        begin_step = path.t[0] + one.step * path.h
-        rest = begin_step + path.h - one.t
-        result[k] = _inside(path, one, rest, (times[k] - one.t) / rest)
+        rest = _end_of_step(path, one.step) - one.t
+        result[k] = _piece(path, one.t, np.concatenate([one.q, one.p]), rest, (times[k : k + 1] - one.t) / rest)[0]
     return result.reshape(*t.shape, n)
+
+
+def _last_step(path: Path) -> int:
+    """The number of the step in which a path ends."""
+    return max(0, math.ceil(float((path.t[-1] - path.t[0]) / path.h) - 1e-9) - 1)
+
+
+def _end_of_step(path: Path, step: int) -> Any:
+    """When a step ends: the last one may be cut short by an event, or by a t_end of a run with a pace."""
+    whole, end = path.t[0] + (step + 1) * path.h, path.t[-1]
+    rounding = 1e-9 * abs(path.h) + 4 * np.finfo(float).eps * abs(end)
+    return end if step == _last_step(path) and abs(whole - end) > rounding else whole
 
 
 def _asked(path: Path, t: Reals) -> Reals:
@@ -93,12 +110,17 @@ def paced_positions(path: Path, run: Path, t: Reals) -> Reals:
     which = order[np.clip(np.searchsorted(forward * begins[order], forward * times, "right") - 1, 0, None)]
     result = np.empty((len(times), n), path.q.dtype)
     free = which < len(steps)
-    if free.any():
-        wanted, inverse = np.unique(which[free], return_inverse=True)
-        result[free] = _by_time(run, run.h, run.t[0] + steps[wanted] * run.h, left[wanted], inverse, times[free])
+    last = _last_step(run)
+    step_of = np.append(steps, np.full(len(thrown), -1))[which]
+    cut = free & (step_of == last) & (_end_of_step(run, last) != run.t[0] + (last + 1) * run.h)
+    for some, length in ((free & ~cut, run.h), (cut, run.t[-1] - (run.t[0] + last * run.h))):
+        if some.any():
+            wanted, inverse = np.unique(which[some], return_inverse=True)
+            begin = run.t[0] + steps[wanted] * run.h
+            result[some] = _by_time(run, length, begin, left[wanted], inverse, times[some])
     for k in np.flatnonzero(~free):
         one = thrown[which[k] - len(steps)]
-        rest = run.t[0] + (one.step + 1) * run.h - one.t
+        rest = _end_of_step(run, one.step) - one.t
         after, only = np.concatenate([one.q, one.p])[None], np.array([0])
         result[k] = _by_time(run, rest, np.array([one.t]), after, only, times[k : k + 1])[0]
     return result.reshape(*t.shape, n)
@@ -224,20 +246,15 @@ def _free(path: Path, impacts: _Impacts, index: NDArray[np.int64], tau: Reals) -
     return _hermite(path, path.h, path.t[0] + wanted * path.h, left, right, inverse, tau)
 
 
-def _inside(path: Path, start: _Impact, length: Any, tau: Any) -> Reals:
-    """q at the place τ of the step of this length that follows an impact."""
-    left, only, t, places = (
-        np.concatenate([start.q, start.p])[None],
-        np.array([0]),
-        np.array([start.t]),
-        np.array([tau]),
-    )
+def _piece(path: Path, start: Any, state: Reals, length: Any, tau: Reals) -> Reals:
+    """q at places τ of one step of another length, from a state: after an impact, or at the end of a run."""
+    left, same, t = state[None], np.zeros(len(tau), np.intp), np.array([start])
     if isinstance(path.method, Galerkin):
-        return _polynomial(path, length, t, left, only, places)[0]
+        return _polynomial(path, length, t, left, same, tau)
     if isinstance(path.method, Composition):
-        return _ends(path, length, t, left, only, places)[0]
-    right = _steps(path, start.t, left[0], 1, length)
-    return _hermite(path, length, t, left, right, only, places)[0]
+        return _ends(path, length, t, left, same, tau)
+    right = _steps(path, start, state, 1, length)
+    return _hermite(path, length, t, left, right, same, tau)
 
 
 def _floor(x: Reals) -> NDArray[np.int64]:

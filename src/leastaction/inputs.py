@@ -176,8 +176,16 @@ class Inputs(Mapping[str, Any]):
             if table is not None and begin >= 0 and begin + count <= table.shape[1]:
                 return table[:, begin : begin + count]
         times = t + self.reals.array(np.arange(first, first + count)) * h
-        rows = [self.nodes(times, h, c, np.full(count, i)) for i in range(self.batch)]
-        return np.stack(rows)
+        lengths = times * 0 + h
+        found = [self._of_all(channel, times, lengths, c) for channel in self.parts.values()]
+        shape = self.batch, count, len(c)
+        return np.concatenate([np.broadcast_to(x, (*shape, x.shape[3])) for x in found], axis=3)
+
+    def _of_all(self, channel: Channel, t: Array, h: Array, c: Array) -> Array:
+        """Of all trajectories, (B, K, len(c), size)."""
+        if isinstance(channel.values, Samples):
+            return np.moveaxis(channel.values.at(_places(channel.values, t, h, c), axis=1), 2, 0)
+        return np.stack([self._at(channel, t, h, c, np.full(len(t), i)) for i in range(channel.batch)])
 
     @cached_property
     def _table(self) -> Array | None:
@@ -203,8 +211,8 @@ class Inputs(Mapping[str, Any]):
     def _at(self, channel: Channel, t: Array, h: Array, c: Array, who: NDArray[np.intp]) -> Array:
         own = who if channel.batch > 1 else np.zeros_like(who)
         if isinstance(channel.values, Samples):
-            inner = np.clip(c, INSIDE, 1 - INSIDE) if channel.values.rule == "previous" else c
-            return _of_each(channel.values.at(t[:, None] + h[:, None] * inner, axis=1), own)
+            places = _places(channel.values, t, h, c)
+            return channel.values.at(places, axis=1, who=np.broadcast_to(own[:, None], places.shape))
         k = np.floor(((t + h / 2 - self.t0) / self.h).astype(float)).astype(int)
         k = np.clip(k, 0, channel.values.shape[1] - 1)
         values = channel.values[own, k]
@@ -261,9 +269,10 @@ class Inputs(Mapping[str, Any]):
         return found
 
 
-def _of_each(values: Array, who: NDArray[np.intp]) -> Array:
-    """Of values (K, r, B, size) those of the trajectory of each row, (K, r, size)."""
-    return np.asarray(values[np.arange(len(who)), :, who])
+def _places(samples: Samples, t: Array, h: Array, c: Array) -> Array:
+    """When samples are asked for: at the points of steps, those that jump inside these."""
+    inner = np.clip(c, INSIDE, 1 - INSIDE) if samples.rule == "previous" else c
+    return np.asarray(t[:, None] + h[:, None] * inner)
 
 
 # ------------------------------------------------------------------------------------------------------ what was given

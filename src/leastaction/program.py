@@ -126,7 +126,17 @@ class Program:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def select(self, *names: str) -> Program:
-        """The same program with only these outputs, without what they do not need."""
+        """The same program with only these outputs, without what they do not need; the same one every time."""
+        known = self._selected
+        if names not in known:
+            known[names] = self._reduced(names)
+        return known[names]
+
+    @cached_property
+    def _selected(self) -> dict[tuple[str, ...], Program]:
+        return {}
+
+    def _reduced(self, names: tuple[str, ...]) -> Program:
         results = [k for name in names for k in self.output(name)]
         needed = [False] * len(self.code)
         for k in results:

@@ -16,25 +16,43 @@ SLACK = 1e-9  # of the whole span: a time so little outside is at its end
 
 
 class Samples:
-    """A function of time that is known at some times, u(t_j) = values[j].
+    """A function of time that is known at some times, u(t_j) = values[j], and a rule for the times between.
 
-    A method of order above 2 sees the kinks of straight lines, a method of order above 4 those of a spline, unless
-    they fall on the ends of its steps.
+    Samples are inputs of a run (``la.integrate(…, inputs={"u": samples})``) and loads of a Quadratic system
+    (``la.Quadratic(M, K, f=samples)``). A method of order above 2 sees the kinks of straight lines, and one of order
+    above 4 those of a spline, unless they fall on the ends of its steps.
 
     Parameters
     ----------
     times : array_like, shape (m,)
-        Ascending.
-    values : array_like, shape (m, …)
-        A number or an array for each time. For the trajectories of an ensemble (B, m, …).
-    rule : {"cubic", "linear", "previous"}, default "cubic"
-        Between the times: "previous" keeps the value until the next one comes, "linear" joins by straight lines,
-        "cubic" is the spline with two continuous derivatives and no knot at the last time but one.
+        Ascending, at least two.
+    values : array_like, shape (m, …) or (B, m, …)
+        A number or an array for each time; with one more axis of length B in front, those of the B trajectories of an
+        ensemble. A load has n numbers for each time.
+    rule : {"previous", "linear", "cubic"}, default "cubic"
+        What holds between the times. "previous": a value stays until the next one comes. "linear": straight lines.
+        "cubic": the spline with two continuous derivatives and no knot at the second time and at the last but one.
+
+    Attributes
+    ----------
+    times, values : ndarray
+        As given, in float64.
+    rule : str
+        As given.
+    start, end : float
+        The first and the last of the times.
 
     Raises
     ------
+    TypeError
+        Times or values are not numbers.
     ValueError
-        Shapes do not fit, or times are not ascending.
+        Times do not ascend, shapes do not fit, numbers are not finite, or there is no such rule; or a call or a run
+        asks for a time outside the samples.
+
+    Notes
+    -----
+    ``samples(t)`` is the value at one time t, an array of shape (…).
 
     Examples
     --------
@@ -95,19 +113,23 @@ class Samples:
             )
         return np.asarray(self.at(np.asarray(t, dtype=self.times.dtype)))
 
-    def at(self, t: NDArray[Any], axis: int = 0) -> NDArray[Any]:
-        """The values at any times, shape t.shape + …, the last ones beyond the ends; `axis` of the values is time."""
+    def at(self, t: NDArray[Any], axis: int = 0, who: NDArray[np.intp] | None = None) -> NDArray[Any]:
+        """The values at any times, shape t.shape + …, the last ones beyond the ends; `axis` of the values is time.
+
+        Of values of many trajectories, (B, m, …), `who` tells whose are wanted at each time: the shape of t.
+        """
         times, values = self.times, np.moveaxis(self.values, axis, 0)
         t = np.minimum(np.maximum(t, times[0]), times[-1])
         k = np.searchsorted(times, t, side="right") - 1
         if self.rule == "previous":
-            return np.asarray(values[k])
+            return np.asarray(values[k] if who is None else values[k, who])
         k = np.minimum(k, len(times) - 2)
-        x = np.reshape(t - times[k], (*np.shape(t), *[1] * (values.ndim - 1)))
+        place = k if who is None else (k, who)
+        x = np.reshape(t - times[k], (*np.shape(t), *[1] * (values.ndim - (1 if who is None else 2))))
         powers = self._coefficients(axis)
-        found = powers[-1][k]
+        found = powers[-1][place]
         for coefficient in powers[-2::-1]:
-            found = found * x + coefficient[k]
+            found = found * x + coefficient[place]
         return np.asarray(found)
 
     def _coefficients(self, axis: int) -> list[NDArray[Any]]:

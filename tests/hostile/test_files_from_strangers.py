@@ -135,8 +135,9 @@ def archives(tmp_path_factory):
     la.integrate(rod(), "simpson", **ON_A_ROD, store=folder / "constraints")
     la.ensemble(rod(), "simpson", **ON_A_ROD | {"p0": np.array([[0.0, 0.3], [0.0, 0.2]])}, store=folder / "rods")
     la.integrate(rod(), "simpson", **ON_A_ROD, digits=20, store=folder / "digits-constraints")
+    la.integrate(SYSTEM, "simpson", **START, pace=distance, events=EVENTS, store=folder / "paced")
     until = {"h": 0.1, "t_end": 1.0, "pace": distance}
-    la.integrate(SYSTEM, "simpson", START["q0"], START["p0"], **until, events=EVENTS, store=folder / "paced")
+    la.integrate(SYSTEM, "simpson", START["q0"], START["p0"], **until, store=folder / "paced-until")
     la.ensemble(SYSTEM, "simpson", **START | {"q0": np.eye(2)}, pace=distance, store=folder / "paced-ensemble")
     la.integrate(masses_and_springs(6), "simpson", **ON_A_CHAIN, store=folder / "sums")
     la.integrate(SYSTEM, la.compose("simpson", "yoshida"), **START, store=folder / "composed")
@@ -231,7 +232,7 @@ def any_archive(archives, folder, seed):
     rng = np.random.default_rng(seed)
     file = folder / "archive"
     shutil.rmtree(file, ignore_errors=True)
-    shutil.copytree(archives / one(rng, RUNS), file)
+    shutil.copytree(archives / one(rng, [*RUNS, "paced-until"]), file)
     one(rng, [change_header, change_checkpoint, change_checkpoint, change_metadata])(rng, file)
     check_archive(file)
 

@@ -16,8 +16,9 @@ from leastaction.events.isolate import Part, parts
 from leastaction.events.kinds import Watch
 from leastaction.events.motion import Motion, Survey
 
-# Step, event, two places between which its function changes its sign, its values there, up (+1) or down (−1).
-Bracket = tuple[int, int, Any, Any, Any, Any, int]
+# Steps, events, two places between which their functions change their signs and the values there, rows of four, and
+# whether up (+1) or down (−1).
+Brackets = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any], NDArray[np.int8]]
 
 GROWS = 2.0  # where g is so many times larger than at both ends of its bracket it has no zero but a pole
 NARROWINGS = 20  # golden sections of the part in which an event function may turn
@@ -25,13 +26,19 @@ NARROWINGS = 20  # golden sections of the part in which an event function may tu
 
 @dataclass(frozen=True, eq=False)
 class Occurrence:
-    """An event in a step: which step of those examined, where in it, which event, up (+1) or down (−1), the state."""
+    """An event in a step: which step of those examined, where in it, which event, up (+1) or down (−1), and when and in
+    which state, (t, q, p).
+    """
 
     row: int
     tau: Any
     event: int
     direction: int
-    state: NDArray[Any]
+    at: NDArray[Any]
+
+    @property
+    def state(self) -> NDArray[Any]:
+        return self.at[1:]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +87,8 @@ class Examiner:
         """
         begin, end = _signs(survey.begin), _signs(survey.end)
         begin[1:] = np.where(follows[1:, None], end[:-1], begin[1:])
-        for row, signs in known.items():
-            begin[row] = signs
+        for k, signs in known.items():
+            begin[k] = signs
         leaving = np.where(survey.near, 0, begin).astype(np.int8)
         t = starts[:, 0]
 
@@ -89,26 +96,61 @@ class Examiner:
             return self.motion.steps(who[rows], starts[rows], tau * h)
 
         divided = self._divided(who, survey, flow)
-        brackets: list[Bracket] = []
-        lost: list[int] = []  # steps in which a wall is no number
-        at_once: list[Occurrence] = []  # impacts of a motion that begins on a wall, and goes into it
-        for row, event in zip(*(x.tolist() for x in np.nonzero(survey.near)), strict=True):
-            nodes = [(0 * t[row], survey.begin[row, event], int(begin[row, event]))]
-            for part in divided.get((row, event), ()):
-                sign = nodes[-1][2] or int(end[row, event])
-                nodes.append(self._node(who[[row]], flow, t, h, row, event, part, sign))
-            nodes.append((0 * t[row] + 1, survey.end[row, event], int(end[row, event])))
-            if any(value != value for _, value, _ in nodes):
-                lost += self._no_number(row, event, t[row])
-                continue
+        row, event = np.nonzero(survey.near)
+        pairs = zip(row.tolist(), event.tolist(), strict=True)
+        whole = np.fromiter((pair not in divided for pair in pairs), np.bool_, len(row))
+        plain, lost = self._crossed(survey, starts, begin, leaving, end, row[whole], event[whole])
+        found = [plain]
+        for one in divided:
+            brackets, missing = self._inside(who, flow, survey, t, h, begin, leaving, end, *one, divided[one])
+            found.append(brackets)
+            lost += missing
+        walls = np.array([item.restitution is not None for item in self.watch.items])
+        # Impacts of a motion that begins on a wall, and goes into it.
+        into = np.argwhere(survey.near & walls & (begin == 0) & (leaving == -1))
+        at_once = [Occurrence(k, 0 * t[k], e, -1, starts[k]) for k, e in into.tolist()]
+        joined = tuple(np.concatenate(part) for part in zip(*found, strict=True))
+        return self._located(who, at_once, joined, starts, h, (begin, leaving, end), lost)  # type: ignore[arg-type]
+
+    def _crossed(
+        self, survey: Survey, starts: NDArray[Any], begin: NDArray[np.int8], leaving: NDArray[np.int8],
+        end: NDArray[np.int8], row: NDArray[np.intp], event: NDArray[np.intp],
+    ) -> tuple[Brackets, list[int]]:  # fmt: skip
+        """Changes of sign in steps that need not be divided, and the steps in which a wall is no number."""
+        first, last, old, new = (x[row, event] for x in (survey.begin, survey.end, begin, end))
+        nothing = (first != first) | (last != last)
+        lost: list[int] = []
+        for i in np.flatnonzero(nothing):
+            lost += self._no_number(int(row[i]), int(event[i]), starts[row[i], 0])
+        leaving[row, event] = np.where(nothing, 0, new)
+        # Where a sign is one that was kept the value may be a rounding on the other side.
+        k = np.flatnonzero(~nothing & (old != 0) & (new != old))
+        old, zero = old[k], 0 * first[k]
+        enclosing = np.stack([zero, zero + 1, abs(first[k]) * old, -abs(last[k]) * old], axis=1)
+        return (row[k], event[k], enclosing, -old), lost
+
+    def _inside(
+        self, who: NDArray[np.intp], flow: Flow, survey: Survey, t: NDArray[Any], h: Any, begin: NDArray[np.int8],
+        leaving: NDArray[np.int8], end: NDArray[np.int8], row: int, event: int, divided: list[Part],
+    ) -> tuple[Brackets, list[int]]:  # fmt: skip
+        """The same for one event in a step that is divided."""
+        nodes = [(0 * t[row], survey.begin[row, event], int(begin[row, event]))]
+        for part in divided:
+            sign = nodes[-1][2] or int(end[row, event])
+            nodes.append(self._node(who[[row]], flow, t, h, row, event, part, sign))
+        nodes.append((0 * t[row] + 1, survey.end[row, event], int(end[row, event])))
+        lost: list[int] = []
+        found: list[tuple[Any, ...]] = []
+        if any(value != value for _, value, _ in nodes):
+            lost = self._no_number(row, event, t[row])
+        else:
             leaving[row, event] = next((sign for *_, sign in nodes[1:] if sign), 0)
-            if self.watch.items[event].restitution is not None and (begin[row, event], leaving[row, event]) == (0, -1):
-                at_once.append(Occurrence(row, 0 * t[row], event, -1, starts[row, 1:]))
             for (x, fx, old), (y, fy, new) in pairwise(nodes):
-                # Where a sign is one that was kept the value may be a rounding on the other side.
-                if old * new < 0 or (old and not new):
-                    brackets.append((row, event, x, y, abs(fx) * old, -abs(fy) * old, -old))
-        return self._located(who, at_once, brackets, starts, h, (begin, leaving, end), lost)
+                if old and new != old:
+                    found.append((x, y, abs(fx) * old, -abs(fy) * old, -old))
+        table = np.array(found, dtype=t.dtype).reshape(len(found), 5)
+        which = np.full((2, len(found)), [[row], [event]])
+        return (which[0], which[1], table[:, :4], table[:, 4].astype(np.int8)), lost
 
     def _no_number(self, row: int, event: int, t: Any) -> list[int]:
         """Say, once, that an event function is no number; the step, if it is a wall's: then the run cannot go on."""
@@ -173,32 +215,37 @@ class Examiner:
         self,
         who: NDArray[np.intp],
         occurrences: list[Occurrence],
-        brackets: list[Bracket],
+        brackets: Brackets,
         starts: NDArray[Any],
         h: Any,
         signs: tuple[Any, Any, Any],
         unsolved: list[int],
     ) -> Examined:
-        if not brackets:
+        row, event, enclosing, direction = brackets
+        if not len(row):
             return Examined(occurrences, *signs, frozenset(unsolved))
-        row, event = (np.array([bracket[i] for bracket in brackets]) for i in (0, 1))
-        enclosing = np.array([bracket[2:6] for bracket in brackets], dtype=starts.dtype)
         tau, value, states = self.motion.crossings(who[row], event, starts[row], h, enclosing)
-        for i, (k, e, _, _, fa, fb, direction) in enumerate(brackets):
-            if (states[i] != states[i]).any():
-                unsolved.append(k)
-            elif value[i] != value[i]:
-                unsolved += self._no_number(k, e, starts[k, 0] + tau[i] * h)
-            elif abs(value[i]) > GROWS * max(abs(fa), abs(fb)):
+        failed = (states != states).any(axis=1)
+        nothing = ~failed & (value != value)
+        pole = ~failed & ~nothing & (abs(value) > GROWS * abs(enclosing[:, 2:]).max(axis=1))
+        times = starts[row, 0] + tau * h
+        for k in np.flatnonzero(failed | nothing | pole):
+            if failed[k]:
+                unsolved.append(int(row[k]))
+            elif nothing[k]:
+                unsolved += self._no_number(int(row[k]), int(event[k]), times[k])
+            else:
                 warnings.warn(
-                    f"the function of event {self.watch.items[e].name!r} changes its sign near t = "
-                    f"{float(starts[k, 0] + tau[i] * h):.6g} without a zero: it has a pole there, which is no event. "
-                    "Write g without the pole, as its numerator alone",
+                    f"the function of event {self.watch.items[event[k]].name!r} changes its sign near t = "
+                    f"{float(times[k]):.6g} without a zero: it has a pole there, which is no event. Write g without "
+                    "the pole, as its numerator alone",
                     RuntimeWarning,
                     stacklevel=2,
                 )
-            else:
-                occurrences.append(Occurrence(k, tau[i], e, direction, states[i]))
+        right = np.flatnonzero(~(failed | nothing | pole))
+        table = np.concatenate([times[:, None], states], axis=1)[right]
+        fields = (row[right].tolist(), tau[right], event[right].tolist(), direction[right].tolist(), table)
+        occurrences += map(Occurrence, *fields)
         occurrences.sort(key=lambda one: (one.row, one.tau, one.event))
         return Examined(occurrences, *signs, frozenset(unsolved))
 

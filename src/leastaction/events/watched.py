@@ -122,19 +122,23 @@ class Log:
         """Whether a run that is to end at a time has come to it: that is its last event."""
         return self.counts[-1] > 0
 
-    def add(self, event: int, t: Any, *state: NDArray[Any]) -> bool:
-        """Note an event; whether it ends the run."""
+    def add(self, event: int, row: NDArray[Any]) -> bool:
+        """Note an event by its row; whether it ends the run."""
         item = self.watch.items[event]
-        self.counts[event] += 1
-        if item.most is None or self.counts[event] <= item.most:
-            self.rows[event].append(np.concatenate([[t], *state]))
-        return item.ends(self.counts[event])
+        count = self.counts[event] = self.counts[event] + 1
+        if item.most is None or count <= item.most:
+            self.rows[event].append(row)
+        return item.ends(count)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Counts, how many rows are kept of each event, and these rows one after the other, filled up with zeros."""
-        wide = [np.concatenate([row, 0 * row[1 : 2 + 3 * self.n - len(row)]]) for rows in self.rows for row in rows]
         kept = [len(rows) for rows in self.rows]
-        table = np.array(wide, self.dtype).reshape(len(wide), 1 + 3 * self.n)
+        ends = np.cumsum([0, *kept])
+        table = np.zeros((ends[-1], 1 + 3 * self.n), self.dtype)
+        for k, rows in enumerate(self.rows):
+            if rows:
+                table[ends[k] : ends[k + 1], : len(rows[0])] = rows
+                table[ends[k] : ends[k + 1], len(rows[0]) :] = 0 * rows[0][0]
         return {"event_counts": np.array([self.counts, kept], np.int64), "event_rows": table}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -256,6 +260,13 @@ class Watcher:
         `along` are the directions at the start of a row's step.
         """
         halted: dict[int, Occurrence | Ended] = {}
+        wanted = [item.direction for item in self.watch.items]
+        if not found.unsolved and not any(item.urgent for item in self.watch.items):
+            whose = who.tolist()
+            for each in found.occurrences:
+                if wanted[each.event] in (0, each.direction):
+                    self.logs[whose[each.row]].add(each.event, each.at)
+            return halted
         over: set[int] = set()  # trajectories that are at such an end
         found_there: list[tuple[int, Occurrence | Ended]] = [
             (row, Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))) for row in found.unsolved
@@ -269,13 +280,12 @@ class Watcher:
                 halted[row] = one
                 over.add(i)
                 continue
-            item = self.watch.items[one.event]
-            if item.direction not in (0, one.direction):
+            if wanted[one.event] not in (0, one.direction):
                 continue
-            if item.restitution is not None:
+            if self.watch.items[one.event].restitution is not None:
                 halted[row] = one
                 over.add(i)
-            elif self.logs[i].add(one.event, starts[row, 0] + one.tau * length, one.state):
+            elif self.logs[i].add(one.event, one.at):
                 tangent = self._stepped(starts[row], one.tau * length, along(row), 0.0)
                 halted[row] = Ended(Failure(STOPPED, 0.0, 0, 1.0), one.state, tangent)
                 over.add(i)
@@ -302,7 +312,7 @@ class Watcher:
                 p = self.motion.after_impact(i, impact.event, t, impact.state)
             except ArithmeticError:
                 return Ended(Failure(HELD, 0.0, 0, 0.0))
-            self.logs[i].add(impact.event, t, impact.state, p)
+            self.logs[i].add(impact.event, np.concatenate([[t], impact.state, p]))
             if self._saltation is not None and along is not None:
                 at = np.concatenate([[t], impact.state])
                 along = self._saltation.thrown(starts[0], flight, impact.event, at, along)

@@ -201,13 +201,14 @@ def _lost_energy(path: Path) -> str:
 
 
 def _check_time(wanted: Settings, run: Run, h: float, count: float, start: dict[str, Any], t0: float) -> None:
-    """Refuse a run that would keep the lab busy for too long, by the time that a few of its steps take."""
+    """Refuse a run that would keep the lab busy for too long, by the processor time that a few of its steps take."""
     system = wanted.subject.system
     if not run.paced and count * (system.n * getattr(run.method, "s", 1)) ** 2 < CERTAINLY_SHORT:
         return
-    tried, spent = 16, 0.0
+    tried, spent = 4, 0.0
     while spent < TRIED and tried < count:
         tried *= 4
+        clock = time.process_time()
         try:
             with measuring():
                 path = integrate(
@@ -216,7 +217,7 @@ def _check_time(wanted: Settings, run: Run, h: float, count: float, start: dict[
                 )  # fmt: skip
         except StepFailed:
             return
-        spent = path.stats["run_time"]  # without the time of compiling
+        spent = time.process_time() - clock if tried > 16 else 0.0  # the first ones are compiled
     seconds = spent / abs(float(path.t[-1]) - t0) * count * h if spent else 0.0
     if seconds > LONGEST:
         raise ValueError(

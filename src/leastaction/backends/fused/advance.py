@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from leastaction.backends.fused.chord import flat, unknowns
+from leastaction.backends.fused.chord import explicit, flat, unknowns
 from leastaction.backends.fused.elimination import solve
 from leastaction.backends.fused.mass import Mass, in_the_middle
 from leastaction.backends.fused.newton import Iteration, coordinates
@@ -99,7 +99,7 @@ def advance(
         if mass.separable:
             outputs |= {"drift": drift} if mass.fixed else {"drift": drift, "mass": inverse}
         outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}
-        outputs["inner" if mass.separable else "outer"] = [ok]
+        outputs["inner" if mass.separable and not explicit(step) else "outer"] = [ok]
         if mass.separable:
             outputs["points"] = where_ok(outputs["points"], "points")
     if energy:

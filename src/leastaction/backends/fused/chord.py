@@ -16,6 +16,9 @@ Such an inner iteration costs one product with a table instead of three. But G i
 is not quite that of a discrete Lagrangian: the energy drifts, by some 10⁻⁵ ε a step for a pendulum. So the last two
 iterations go the long way, by z; what they leave of it is that, times their contraction.
 
+Where s = 1 and the nodes are ends of the step, as of Störmer–Verlet, z follows from the force at q alone: `lift` gives
+it at once, and `outer`, which finds it again, the impulse.
+
 Trajectories lie side by side, or the points of one trajectory's step do (`step.rows`).
 """
 
@@ -77,6 +80,11 @@ def repeated(step: Step) -> frozenset[str]:
     return frozenset(
         ["inner", "ahead", *(f"{name} {e}" for e in range(len(step.terms)) for name in ("times", "weights", "q", "v"))]
     )
+
+
+def explicit(step: Step) -> bool:
+    """Whether the equations of a step give its unknowns at once, of a system whose f does not depend on v."""
+    return step.s == 1 and set(step.method.table.c.tolist()) <= {0.0, 1.0}
 
 
 @lru_cache(maxsize=64)

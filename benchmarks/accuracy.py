@@ -133,7 +133,7 @@ def pythagorean(last: int = 70) -> None:
         with mpmath.workdps(70):
             gap = max(abs(a - b) for a, b in zip(coarse[t], fine[t], strict=True))
             off = max(abs(a - mpmath.mpf(float(b))) for a, b in zip(fine[t], rough[t], strict=True))
-            rows.append([f"{t}", f"{-mpmath.log10(gap):.1f}"[:5], f"{-mpmath.log10(off):.1f}"[:5],
+            rows.append([f"{t}", f"{-float(mpmath.log10(gap)):.1f}", f"{-float(mpmath.log10(off)):.1f}",
                          mpmath.nstr(fine[t][0], 20), mpmath.nstr(fine[t][1], 20)])  # fmt: skip
     table(
         "Pythagorean problem: digits after the point in which all positions agree; x and y of the mass 3",

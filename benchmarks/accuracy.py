@@ -133,7 +133,7 @@ def pythagorean(last: int = 70) -> None:
         with mpmath.workdps(70):
             gap = max(abs(a - b) for a, b in zip(coarse[t], fine[t], strict=True))
             off = max(abs(a - mpmath.mpf(float(b))) for a, b in zip(fine[t], rough[t], strict=True))
-            rows.append([f"{t}", f"{-mpmath.log10(gap):.1f}"[:5], f"{-mpmath.log10(off):.1f}"[:5],
+            rows.append([f"{t}", f"{-float(mpmath.log10(gap)):.1f}", f"{-float(mpmath.log10(off)):.1f}",
                          mpmath.nstr(fine[t][0], 20), mpmath.nstr(fine[t][1], 20)])  # fmt: skip
     table(
         "Pythagorean problem: digits after the point in which all positions agree; x and y of the mass 3",
@@ -317,12 +317,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="comet,arenstorf,tolerances")
     parser.add_argument("--problems", default=",".join(la.problems.names()))
+    parser.add_argument("--until", type=int, default=70, help="the Pythagorean problem until this time, 10, 20, …")
     options = parser.parse_args()
     if "comet" in options.only:
         comet()
     if "arenstorf" in options.only:
         arenstorf()
     if "pythagorean" in options.only:
-        pythagorean()
+        pythagorean(options.until)
     if "tolerances" in options.only:
         tolerances(options.problems.split(","))

@@ -45,6 +45,7 @@ FEWEST = 4  # that are measured in any case
 HALVINGS = 10  # of a step, until the answer is known
 DEAR = 8.0  # times the best so far: a member that needs so much longer is not measured again
 AGREEING = 1e-4  # two answers that differ by more are two motions
+COARSER = 16.0  # times the rounding: an error as small as rounding is not chosen for a tolerance above this
 TRUSTED = 0.03  # an error above this is not yet in the range where error = C h^p
 MARGIN = 2.0  # what the predicted error stays below tol by
 STEEPER = 8.0  # times as much as in the first half that errors grow in the second half of a pilot: exponential
@@ -383,6 +384,8 @@ def _measured(
         tried.append((one, e))
         if e > TRUSTED:
             h /= 2
+        elif e <= floor and target > COARSER * floor and all(h >= other.h for other, _ in tried):
+            h *= 2  # far more accurate than asked for, by how much is not to be seen
         elif (e <= target and len(tried) > 1) or e <= floor:
             break
         else:

@@ -51,6 +51,7 @@ docs: setup
 bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/orders.py
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/ensemble.py
@@ -64,5 +65,5 @@ release-check: setup
 	$(BIN)/python release/check.py $(ARGS)
 
 clean:
-	rm -rf .venv report dist build src/leastaction/backends/machine_code
-	rm -rf docs/generated docs/gallery docs/reference/api docs/reference/*.rst docs/_static/made
+	rm -rf .venv report dist build src/leastaction/backends/machine_code \
+	docs/generated docs/gallery docs/reference/api docs/reference/*.rst docs/_static/made docs/sg_execution_times.rst

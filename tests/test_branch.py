@@ -30,6 +30,12 @@ def test_a_root_that_is_refused_else_is_a_root():
     assert path.method.branch == "any" and path.method.name == METHOD and "any branch" in repr(path.method)
 
 
+def test_a_step_without_any_root_says_so():
+    """One of the eight coarse points of Figures 5.7 and 5.9 that no root has."""
+    with pytest.raises(la.StepFailed, match="Newton's iteration finds no root, and none of this size of step"):
+        la.integrate(KEPLER.system, "P1N3Q4Lob", **START, h=1.0, steps=25, branch="any")
+
+
 @pytest.mark.parametrize("name", ["inseparable", "double-pendulum", "kepler-3d"])
 @pytest.mark.parametrize("method", ["midpoint", "simpson", "P5N5Q10Gau"])
 def test_small_steps_have_one_root(name, method):

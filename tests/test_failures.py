@@ -204,7 +204,8 @@ def check_report(error, system, method, q0, p0, **how):
     assert message.startswith(f"step {error.step} at t = {error.time:.6g} could not be solved with h = {error.h:g}: ")
     advised = re.search(r"Try a smaller step, h = (\S+), or a method with more nodes", message)
     assert 0 < float(advised[1]) / error.h <= 0.5
-    assert f"The {len(path)} states before are in the exception's .path" in message
+    before = f"The {len(path)} states before are" if len(path) > 1 else "The state before is"
+    assert f"{before} in the exception's .path" in message
     assert np.isfinite(path.q).all() and np.isfinite(path.p).all() and np.isfinite(path.energy()).all()
     if error.step:
         before = la.integrate(system, method, q0, p0, **{**how, "steps": error.step})

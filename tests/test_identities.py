@@ -1,6 +1,5 @@
 """Members of the family that are known methods under other names, step for step to round-off."""
 
-from contextlib import ExitStack, contextmanager
 from unittest import mock
 
 import numpy as np
@@ -9,8 +8,8 @@ import pytest
 import leastaction as la
 from classical import gradient, hamilton, integrals, legendre, partitioned_runge_kutta
 from leastaction.backends import trajectories
-from leastaction.backends.fused import programs
 from leastaction.backends.solver import Solvers
+from rungs import solved_by
 from systems import NAMES, case, double_pendulum, inseparable, pendulum, separable, step
 
 STEPS = 5
@@ -128,39 +127,6 @@ def test_simpson_of_the_pendulum_paper(h):
 
 
 # ------------------------------------------------------------------------------ every way to solve a step
-
-
-@contextmanager
-def solved_by(how):
-    """Let runs be solved by one rung of the ladder.
-
-    side by side    chords as kernels, the points of a step in lanes (one trajectory)
-    chords          chords as kernels, trajectories in lanes; no Newton's iteration as a kernel
-    chord, shifted, newton   the loops over the points, with mass chords, shifted chords, or by Newton alone
-    """
-    fields, shifts = Solvers._solver, Solvers._shifts
-
-    def chosen(self, step, lanes):
-        return fields(self, step, lanes) | {"has_chord": how == "chord"}
-
-    def shifted(self, step, lanes, newton_cost, value_cost):
-        return shifts(self, step, lanes, 1e30, value_cost) if how == "shifted" else (-1, 1)
-
-    def none(*_):
-        return None
-
-    with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(trajectories, "MOST_UNKNOWNS", 0))
-        if how in ("newton", "chord", "shifted"):
-            stack.enter_context(mock.patch.object(Solvers, "_solver", chosen))
-            stack.enter_context(mock.patch.object(Solvers, "_shifts", shifted))
-            for name in ("side_by_side", "step_programs"):
-                stack.enter_context(mock.patch.object(trajectories, name, none))
-        else:
-            stack.enter_context(mock.patch.object(programs, "MOST_INSTRUCTIONS", 0))
-        trajectories.backend.cache_clear()
-        yield
-    trajectories.backend.cache_clear()
 
 
 @pytest.mark.parametrize("method", ["midpoint", "stormer-verlet", "simpson", "P3N3Q6Gau", "P3N4Q6Lob"])

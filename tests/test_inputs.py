@@ -12,7 +12,9 @@ import scipy.linalg
 
 import leastaction as la
 from leastaction.errors import TraceError
+from leastaction.looks import look
 from leastaction.methods import Galerkin
+from leastaction.numbers.rounding import reals
 from leastaction.quadrature import gauss, lobatto
 
 VALUES = {"m": 1.0, "g": 1.0, "c": 0.3}
@@ -670,12 +672,28 @@ def test_bad_samples(times, values, rule, message):
         la.Samples(times, values, rule)
 
 
+@pytest.mark.parametrize("digits", [None, 30])
+@pytest.mark.parametrize("rule", ["previous", "linear", "cubic"])
+@pytest.mark.parametrize("shape", [(), (2,), (2, 3)])
+def test_samples_at_one_time_are_those_at_many(digits, rule, shape):
+    times = [0.0, 1.0, 2.5, 3.0, 5.0]
+    values = np.random.default_rng(1).normal(size=(5, *shape))
+    u = la.Samples(times, values, rule).rounded(reals(digits))
+    for t in (0.0, 0.7, 2.5, 4.9, 5.0):
+        assert u(t).shape == shape
+        np.testing.assert_array_equal(u(t), u.at(np.array([t], dtype=u.times.dtype))[0])
+    np.testing.assert_allclose(np.array([u(t) for t in times], float), values, rtol=0, atol=1e-15)
+
+
 def test_what_does_not_go_together():
     run = {"h": 0.1, "steps": 5, **START}
     with pytest.raises(ValueError, match=r"has no input 'u'; la\.Lagrangian"):
         la.integrate(TIMED, "simpson", inputs={"u": np.zeros(5)}, **run)
     with pytest.raises(ValueError, match="a Quadratic system has its load f"):
         la.integrate(la.Quadratic([1.0], [1.0]), "simpson", [1.0], [0.0], h=0.1, steps=5, inputs={"u": np.zeros(5)})
+    with pytest.raises(ValueError, match="what acts on the rows of a sum takes parameters alone"):
+        rows = la.Lagrangian.sum([la.Term(lambda q, v: 0.5 * v[0] ** 2, over=[0, 1])], n=2)
+        la.integrate(rows, "simpson", inputs={"u": np.zeros(5)}, **run)
     with pytest.raises(ValueError, match="is driven by u, w"):
         la.integrate(DRIVEN, "simpson", inputs=GOOD, pace=lambda q: 1.0 + q[0] ** 2, **run)
     with pytest.raises(ValueError, match="tol= chooses the method and its steps"):
@@ -718,3 +736,17 @@ def test_tools_that_bring_no_inputs_say_so():
         la.analysis.lyapunov(DRIVEN, "simpson", START["q0"], v0=START["v0"], h=0.1, steps=5)
     with pytest.raises(ValueError, match="is driven by 'u', 'w'"):
         la.tangent(DRIVEN, "simpson", START["q0"], [0.0, 0.0], h=0.1)
+
+
+def test_the_cart_is_drawn(tmp_path):
+    problem = la.problems.get("cart-pole")
+    assert la.problems.driven() == ("cart-pole",) and "cart-pole" not in la.problems.names()
+    path = la.integrate(
+        problem.system, "simpson", problem.q0, problem.p0, h=0.02, steps=50, inputs={"u": np.ones((50, 1))}
+    )
+    path.to_html(tmp_path / "cart.html")
+    seen = look(path.system)
+    assert seen.title == "Cart and pole" and seen.names == ("x", "θ")
+    points, links = seen.draw(path.q[0], l=0.5)
+    assert len(points) == 8 and len(links) == 6
+    np.testing.assert_allclose(points[5], [np.sin(0.1), np.cos(0.1)])

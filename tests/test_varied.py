@@ -44,9 +44,16 @@ def test_digits_and_archives(tmp_path):
     np.testing.assert_array_equal(np.asarray(la.resume(tmp_path / "a.zarr", steps=6).q), whole.q)
 
 
+def test_it_is_still_called_quadratic():
+    paths = la.ensemble(
+        la.Quadratic(M, K), "simpson", np.ones(N), np.zeros(N), h=0.1, steps=2, params={"K": [K, 2 * K]}
+    )
+    assert repr(paths).startswith("Paths(2 × quadratic, P2N3Q4Lob")
+
+
 def test_what_is_refused():
     system, start = la.Quadratic(M, K), (np.ones(N), np.zeros(N))
-    with pytest.raises(la.UnstableStepError, match="P2N3Q4Lob is not stable"):
+    with pytest.raises(la.UnstableStepError, match="trajectory 1: P2N3Q4Lob is not stable"):
         la.ensemble(system, "simpson", *start, h=0.8, steps=2, params={"K": [K, 40 * K]})
     with pytest.warns(la.EnergyWarning, match="do not keep their energy"):
         la.ensemble(system, "simpson", *start, h=0.8, steps=2, params={"K": [K, 40 * K]}, allow_unstable=True)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.numbers.notation import to_texts
+from leastaction.numbers.notation import BINARY_NUMBER, to_texts
 from leastaction.numbers.rounding import Digits, Reals, all_finite
 from leastaction.quadrature import lagrange
 from leastaction.reading import entry, integer, listing, mapping, text
@@ -433,6 +433,8 @@ def _numbers(arrays: Mapping[str, Any], name: str, reals: Reals) -> Array:
     found = np.asarray(entry(arrays, name))
     if found.dtype.kind != ("U" if isinstance(reals, Digits) else "f") or not found.size:
         raise ValueError(f"{name} must hold numbers of the run; got {found.dtype} of shape {found.shape}")
+    if found.dtype.kind == "U" and not all(BINARY_NUMBER.fullmatch(str(x)) for x in found.flat):
+        raise ValueError(f"{name} must hold binary numbers as text, such as 0x1a2bp-52")
     values = reals.array(found)
     if not all_finite(values):
         raise ValueError(f"{name} must be finite")

@@ -11,10 +11,11 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import HELD, RESTING, Failure
+from leastaction.backends.status import BRANCH_ENDS, HELD, RESTING, Failure
 from leastaction.errors import EnergyWarning, RestingContact, StepFailed
 from leastaction.events import T_END, Log, together
 from leastaction.inputs import Inputs
+from leastaction.methods.registry import ANY_BRANCH
 from leastaction.pace import Paced
 from leastaction.path import Path, in_time, states_in_time
 from leastaction.paths import Paths
@@ -173,8 +174,8 @@ def _raise_resting(path: Path, step: int) -> NoReturn:
     raise RestingContact(
         f"at t = {now:.6g} the impacts on {name!r} follow each other without end: the motion comes to rest on the "
         "wall, and from there on it is another one, with the wall as a constraint. End the run before, with "
-        f"la.Event(…, stop=True), or take more restitution. The {len(path)} states before are in the exception's "
-        ".path, the impacts in its .path.events",
+        f"la.Event(…, stop=True), or take more restitution. {_before(path)} in the exception's .path, the impacts in "
+        "its .path.events",
         path=path,
         step=step,
         time=now,
@@ -182,6 +183,10 @@ def _raise_resting(path: Path, step: int) -> NoReturn:
         residual=0.0,
         iterations=0,
     )
+
+
+def _before(path: Path) -> str:
+    return f"The {len(path)} states before are" if len(path) > 1 else "The state before is"
 
 
 def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoReturn:
@@ -192,8 +197,8 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
     if failure.status == HELD:
         raise StepFailed(
             f"step {step} at t = {now:.6g}: no impulse along the gradient of a wall that the motion has met throws it "
-            "back. The wall depends on the constraints there, or L admits no such momentum. The "
-            f"{len(path)} states before are in the exception's .path",
+            "back. The wall depends on the constraints there, or L admits no such momentum. "
+            f"{_before(path)} in the exception's .path",
             path=path,
             step=step,
             time=now,
@@ -204,6 +209,8 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
     halvings = math.ceil(-math.log2(failure.reach)) if 0 < failure.reach < 1 else 1
     system = path.system if path.pace is None else path.pace.system
     reason, advice = system.explain(failure.status, h / 2**halvings)
+    if failure.status == BRANCH_ENDS and ANY_BRANCH in path.method.text:
+        reason = "Newton's iteration finds no root, and none of this size of step is connected with the motion"
     message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {reason}"
     if failure.iterations:
         message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
@@ -221,7 +228,7 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
             f"energy was at most {size:.3g}"
         )
     raise StepFailed(
-        f"{message}. {advice}. The {len(path)} states before are in the exception's .path",
+        f"{message}. {advice}. {_before(path)} in the exception's .path",
         path=path,
         step=step,
         time=now,

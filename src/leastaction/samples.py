@@ -16,25 +16,43 @@ SLACK = 1e-9  # of the whole span: a time so little outside is at its end
 
 
 class Samples:
-    """A function of time that is known at some times, u(t_j) = values[j].
+    """A function of time that is known at some times, u(t_j) = values[j], and a rule for the times between.
 
-    A method of order above 2 sees the kinks of straight lines, a method of order above 4 those of a spline, unless
-    they fall on the ends of its steps.
+    Samples are inputs of a run (``la.integrate(…, inputs={"u": samples})``) and loads of a Quadratic system
+    (``la.Quadratic(M, K, f=samples)``). A method of order above 2 sees the kinks of straight lines, and one of order
+    above 4 those of a spline, unless they fall on the ends of its steps.
 
     Parameters
     ----------
     times : array_like, shape (m,)
-        Ascending.
-    values : array_like, shape (m, …)
-        A number or an array for each time. For the trajectories of an ensemble (B, m, …).
-    rule : {"cubic", "linear", "previous"}, default "cubic"
-        Between the times: "previous" keeps the value until the next one comes, "linear" joins by straight lines,
-        "cubic" is the spline with two continuous derivatives and no knot at the last time but one.
+        Ascending, at least two.
+    values : array_like, shape (m, …) or (B, m, …)
+        A number or an array for each time; with one more axis of length B in front, those of the B trajectories of an
+        ensemble. A load has n numbers for each time.
+    rule : {"previous", "linear", "cubic"}, default "cubic"
+        What holds between the times. "previous": a value stays until the next one comes. "linear": straight lines.
+        "cubic": the spline with two continuous derivatives and no knot at the second time and at the last but one.
+
+    Attributes
+    ----------
+    times, values : ndarray
+        As given, in float64.
+    rule : str
+        As given.
+    start, end : float
+        The first and the last of the times.
 
     Raises
     ------
+    TypeError
+        Times or values are not numbers.
     ValueError
-        Shapes do not fit, or times are not ascending.
+        Times do not ascend, shapes do not fit, numbers are not finite, or there is no such rule; or a call or a run
+        asks for a time outside the samples.
+
+    Notes
+    -----
+    ``samples(t)`` is the value at one time t, an array of shape (…).
 
     Examples
     --------

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from leastaction.errors import UnstableStepError
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.forcing import Constant
@@ -45,6 +46,7 @@ def varied(
         raise ValueError(f"this Quadratic system has {', '.join(full)}, of which each trajectory may have its own; got "
                          f"{unknown[0]!r}")  # fmt: skip
     made = Lagrangian(_action, n=system.n, params=full, force=_FORCES.get(("C" in full, "f" in full)))
+    made.name = system.name
     given = {name: np.asarray(params.get(name, full[name]), dtype=object) for name in ("M", "K", "C") if name in full}
     sizes = {len(a) for a in given.values() if a.ndim == 3} or {1}
     for b in range(max(sizes) if len(sizes) == 1 else 0):  # unlike sizes are refused by the run
@@ -54,7 +56,10 @@ def varied(
         except ValueError as error:
             raise ValueError(f"trajectory {b}: {error}") from None
         if not allow_unstable:
-            require_stable(single.propagator(method, to_float(h)))
+            try:
+                require_stable(single.propagator(method, to_float(h)))
+            except UnstableStepError as error:
+                raise UnstableStepError(f"trajectory {b}: {error}") from None
     return made
 
 

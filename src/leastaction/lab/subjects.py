@@ -60,7 +60,7 @@ class Subject:
 
     @cached_property
     def held(self) -> dict[str, tuple[str, int]]:
-        """Sliders of what drives the system from outside: each holds an entry of an input, of this name and place."""
+        """Sliders of what drives the system from outside, each an entry of an input: its name and place."""
         found: dict[str, tuple[str, int]] = {}
         for name, shape in self.system.inputs.items():
             size = math.prod(shape)

@@ -51,8 +51,8 @@ class Quadratic:
     C : array_like, sparse array or Rayleigh, optional
         Viscous damping: a symmetric matrix, or αM + βK.
     f : callable, tuple, Load, Samples or array_like, optional
-        Load: a function of t that returns n numbers, a pair (times, values) to interpolate, a vector times a record,
-        or a constant vector.
+        Load: a function of t that returns n numbers, `la.Samples` with values (m, n) or the pair (times, values) of
+        cubic ones, a vector times a record (`la.linear.Load`), or a constant vector.
 
     Attributes
     ----------

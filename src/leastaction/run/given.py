@@ -13,6 +13,7 @@ from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import Composition, Galerkin, Method
 from leastaction.numbers.rounding import Reals
+from leastaction.sums import Sum
 from leastaction.systems import System
 
 
@@ -31,6 +32,11 @@ def given_inputs(
         raise ValueError(
             "inputs= are for Lagrangians; a Quadratic system has its load f: la.Quadratic(M, K, f=la.Samples(times, "
             "values)), or la.linear.Load(vector, times, samples), a vector times a record"
+        )
+    if given and isinstance(system, Sum):
+        raise ValueError(
+            "inputs= are for Lagrangians: what acts on the rows of a sum takes parameters alone. Write the system as "
+            "one la.Lagrangian(L, n, force=F, inputs={…})"
         )
     shapes = system.inputs if isinstance(system, Lagrangian) else {}
     return read_inputs(given, shapes, system.name, reals, t0, h, steps, *points_of(method, reals), many)

@@ -111,7 +111,8 @@ class Term:
     program   of the blocks t, q, v, multipliers, params, inputs those it needs ↦ of f, m, g those it has
     slopes    the same and behind it its derivatives, block f_q row by row ∂f_j/∂q_k; those that are zero are left out
     at        the method's quadrature "nodes", or the "controls" d_0 … d_s with the weights of their Lobatto rule
-    rest      (t, q, v, params) ↦ velocities from which that of a momentum is sought; without `rest`, from zero
+    rest      (t, q, v, params) ↦ velocities from which the search for the velocity of a momentum begins; without `rest`
+              the search begins at rest
     """
 
     program: Program

@@ -54,8 +54,8 @@ def trace(
 
     `params` gives the shape of each parameter; the block "params" holds them one after the other, each in C order.
     `takes` names the parameters that the function takes; without `takes` it takes all. Of q and v there are those that
-    the role reads. `inputs` gives the shapes of inputs; where there are some, the block "inputs" stands behind that of
-    the parameters.
+    the role reads. `inputs` gives the shapes of inputs; where there are some, the block "inputs" behind the parameters
+    has them.
     """
     shapes = {"params": params} | ({"inputs": inputs} if inputs else {})
     sizes = {name: int(np.prod(shape, dtype=int)) for some in shapes.values() for name, shape in some.items()}

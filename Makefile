@@ -36,7 +36,7 @@ test: setup browser
 test-all: setup browser
 	$(PYTEST) -m "slow or not slow"
 
-lint: setup
+lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -116,3 +118,31 @@ def test_work_is_not_known():
     path = la.integrate(system, "simpson", [1.0], [0.0], h=0.1, steps=5, branch="any")
     with pytest.raises(ValueError, match="is not known of a run with branch='any'"):
         path.work()
+
+
+@pytest.mark.parametrize("h", [0.1, 1.9, 7.0])
+def test_an_explicit_step_has_a_root_however_long_it_is(h):
+    """Störmer and Verlet find it from the force at the start, q⁺ = q + h (p + h f/2), whatever h and the motion."""
+
+    def wells(q, v):
+        return 0.5 * (v @ v) - 0.25 * (q @ q) ** 2 + np.cos(3 * q[0])
+
+    system, q, p = la.Lagrangian(wells, n=2), np.array([1.2, -0.7]), np.array([0.3, 2.0])
+
+    def force(q):
+        return -(q @ q) * q - np.array([3 * np.sin(3 * q[0]), 0.0])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", la.EnergyWarning)
+        path = la.integrate(system, "stormer-verlet", q, p, h=h, steps=3)
+        fine = la.integrate(system, "stormer-verlet", q, p, h=h, steps=3, digits=30)
+        paths = la.ensemble(system, "stormer-verlet", np.tile(q, (5, 1)), np.tile(p, (5, 1)), h=h, steps=3)
+    for k in range(3):
+        half = p + h / 2 * force(q)
+        q = q + h * half
+        p = half + h / 2 * force(q)
+        size = 1 + abs(q).max() + abs(p).max()
+        for found in (path, paths[4]):
+            np.testing.assert_allclose(found.q[k + 1], q, rtol=1e-9, atol=1e-12 * size)
+            np.testing.assert_allclose(found.p[k + 1], p, rtol=1e-9, atol=1e-12 * size)
+        np.testing.assert_allclose(fine.q[k + 1].astype(float), q, rtol=1e-9, atol=1e-12 * size)

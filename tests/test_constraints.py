@@ -89,6 +89,7 @@ MEMBERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", [HARD, UNFORCED], ids=["forced", "free"])
 def test_the_order_is_that_without_constraints(system):
     """2s in q, in p and in λ, for Gauss and Lobatto rules alike: a mass that depends on t and q, a constraint on t."""

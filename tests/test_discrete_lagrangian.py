@@ -143,6 +143,7 @@ def test_exact_discrete_lagrangian_is_the_action_of_the_motion():
     assert errors[0] > 1e4 * errors[1] > 1e8 * errors[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["midpoint", "simpson", "P2N2Q3RadR", "P3N3Q6Gau", "P2N2Q2Lob", "P1N3Q6Gau"])
 def test_variational_order(method):
     system, q0, v0 = case("inseparable")

@@ -269,6 +269,7 @@ def test_root_is_the_continued_one(method):
     check()
 
 
+@pytest.mark.slow
 def test_every_root_of_a_coarse_run_is_the_continued_one():
     """Predicted by extrapolation, steps of a third of a period stay on the branch, or the run stops."""
     system = la.Lagrangian(pendulum, n=1, params={"g": 1.0})

@@ -85,6 +85,7 @@ def separable(q, v):
     return 0.5 * (v @ v) - 0.5 * (q @ q) - 0.1 * (q[0] * q[1]) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_where_forces_have_no_velocities(method):
     """Chords that iterate places alone, with points side by side or not."""

@@ -403,6 +403,7 @@ def test_code_and_page_to_keep(browser, lab, tmp_path):
     assert browser.complaints == [] and browser.requested <= {"file", "data"}
 
 
+@pytest.mark.slow
 def test_a_closed_tab_and_ten_open_ones(lab, tmp_path):
     """Pages closed while they wait for an answer, and ten that ask at once: each gets its own."""
     browser = Browser(tmp_path / "profile")

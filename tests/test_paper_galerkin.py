@@ -114,6 +114,7 @@ def test_every_figure_is_there():
     assert list(FIGURES) == ["4.1", "4.2", "4.3", *(f"5.{k}" for k in range(1, 15))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", UNSOLVED)
 def test_steps_without_solution(family):
     last = {"Gau": 5, "Lob": 6}[family]
@@ -165,12 +166,19 @@ def test_kepler_period():
     assert abs(float(corrected - 5)) < 1e-14
 
 
-@pytest.mark.parametrize("statement", PAPER.statements, ids=lambda statement: f"{statement.place}")
+LONG = ("section 6, outlook", "section 4.1.1")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [pytest.param(one, id=f"{one.place}", marks=[pytest.mark.slow] * (one.place in LONG)) for one in PAPER.statements],
+)
 def test_statements(statement):
     claim = statement.check(Options())
     assert claim.holds, claim.measured
 
 
+@pytest.mark.slow
 def test_pre_asymptotic_orders_are_marked():
     """Figure 5.8: 1.8 and 1.6 for order two, with the steps of the paper; smaller ones give 2."""
     with style():

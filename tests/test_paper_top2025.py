@@ -108,7 +108,10 @@ def test_a_full_run_takes_every_row_with_64_digits():
     assert table.arithmetic(Options(digits=64)) == "T ≤ 10 s with 64 digits, the longer rows in float64."
 
 
-@pytest.mark.parametrize("statement", PAPER.statements, ids=[s.place for s in PAPER.statements])
+@pytest.mark.parametrize(
+    "statement",
+    [pytest.param(s, id=s.place, marks=[pytest.mark.slow] * (s.place == "section 3.2.2")) for s in PAPER.statements],
+)
 def test_statements(statement):
     claim = statement.check(Options())
     assert claim.holds, claim.measured

@@ -143,6 +143,7 @@ def test_noether_momenta(method):
 # Nothing on the way is a float64.
 
 
+@pytest.mark.slow
 def test_no_hidden_float64_pendulum_at_200_digits():
     """Gauss with 24 nodes, h = 10⁻⁵: the error, of the order of h⁴⁸, leaves nothing to hide behind."""
     pendulum = problems.get("pendulum")

@@ -459,6 +459,7 @@ def test_importing_leastaction_does_not_import_sympy():
 # ------------------------------------------------------------------------------------------------ constraints
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, h",
     [

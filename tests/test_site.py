@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 pytest.importorskip("sphinx")
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 LOADED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("link", "href"), ("source", "src")}

@@ -281,6 +281,7 @@ def killed(process):
     return process.wait() == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_also_while_extended(tmp_path):
     rng = fresh_generator()
     file, first, more = tmp_path / "run.zarr", 60_000, 20_011

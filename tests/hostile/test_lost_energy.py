@@ -122,6 +122,7 @@ def test_with_a_pace(tmp_path):
     assert la.open(tmp_path / "run").stats["energy_lost"] == path.stats["energy_lost"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["kepler", "pendulum", "henon-heiles", "double-pendulum", "figure-eight"])
 def test_never_of_ordinary_paces(name):
     problem = la.problems.get(name)
@@ -210,6 +211,7 @@ def test_close_encounters_with_equal_steps_are_told(name):
     assert len(messages) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "method"), RUNS)
 def test_never_over_the_catalogue(name, method):
     """After one step, within a period, after whole periods, where all is as it was, and later."""

@@ -195,8 +195,21 @@ class Step:
 
     @property
     def checked(self) -> bool:
-        """Whether its root must be the one that is connected with the motion at h → 0."""
-        return self.method.branch == "followed"
+        """Whether its root must be the one that is connected with the motion at h → 0; there may be others."""
+        return self.method.branch == "followed" and not self.explicit
+
+    @cached_property
+    def explicit(self) -> bool:
+        """Whether the equations are linear in the unknowns, and have one root, however long the step: as those of
+        Störmer and Verlet, where forces do not depend on velocities and the mass is constant.
+        """
+        if self.s > 1 or len(self.terms) > 1 or not set(self.samples(self.terms[0]).tau) <= {0.0, 1.0}:
+            return False
+        slopes = self.terms[0].slopes
+        if not {"f_v", "m_q", "m_v"} <= dict(slopes.outputs).keys():
+            return False
+        still = all(slopes.code[k] == ("const", 0.0) for block in ("f_v", "m_q") for k in slopes.output(block))
+        return still and not slopes.depends("m_v", "t", "q", "v")
 
     @cached_property
     def params(self) -> int:

@@ -68,6 +68,7 @@ def test_random_starts(cases, allowed):
     assert silent == 0 and missed <= allowed
 
 
+@pytest.mark.slow
 def test_chaos_is_told():
     problem = la.problems.get("double-pendulum-chaotic")
     with pytest.warns(RuntimeWarning, match="the tolerance 1e-10 was missed"):
@@ -199,6 +200,7 @@ def test_a_damaged_advice(tmp_path, change):
         type(path.advice).from_record(record | change)
 
 
+@pytest.mark.slow
 def test_one_advice_for_an_ensemble():
     """Pendulums from small to large swings, whose periods differ: all keep the tolerance."""
     problem, angles = la.problems.get("pendulum"), np.linspace(0.2, 2.8, 9)

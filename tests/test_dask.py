@@ -61,7 +61,7 @@ def same(one, other):
         np.testing.assert_array_equal(found.table(), other.events[name].table())
 
 
-@pytest.mark.parametrize("method", ["simpson", "rk4"])
+@pytest.mark.parametrize("method", ["simpson", pytest.param("rk4", marks=pytest.mark.slow)])
 def test_a_cluster_gives_the_local_result(client, method):
     Q, P, m = random_starts(100)
     options = {"params": {"m": m}, "h": 0.02, "steps": 200, "every": 50, **WATCHED}
@@ -87,7 +87,7 @@ def test_a_worker_killed_in_the_middle(client):
     same(paths, la.ensemble(PENDULUM, "simpson", Q, P, **options))
 
 
-@pytest.mark.parametrize("method", ["simpson", "rk4"])
+@pytest.mark.parametrize("method", ["simpson", pytest.param("rk4", marks=pytest.mark.slow)])
 def test_a_stored_ensemble_goes_on_on_a_cluster(client, tmp_path, monkeypatch, method):
     """Stored and extended there and here, in many short stretches."""
     monkeypatch.setattr(archive, "BLOCK_BYTES", 2**11)

@@ -190,7 +190,7 @@ EVENTS = {
 }
 
 
-@pytest.mark.parametrize("digits", [None, 30])
+@pytest.mark.parametrize("digits", [None, pytest.param(30, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", SYSTEMS)
 @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
 @pytest.mark.parametrize("method", METHODS)

@@ -66,6 +66,7 @@ def test_published_orders_are_those_declared(family, published):
         assert tuple(map(int, orders)) == tuple(member(family, s, r).order for s in range(1, len(orders) + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "name"), STORED)
 def test_orders_seen_in_float64(number, name):
     problem = {"oscillator": OSCILLATOR, "Kepler": KEPLER}[name]

@@ -164,7 +164,7 @@ def random_invariant(q, v, m, k, a):
     return T + k[0] * area * np.cos(y @ y) + a[0] * np.cos(mixed) - a[1] * (x @ x) / 2 - 0.1 * (y @ y) ** 2 - x @ x
 
 
-@pytest.mark.parametrize("method", ["simpson", "P5N5Q10Gau"])
+@pytest.mark.parametrize("method", ["simpson", pytest.param("P5N5Q10Gau", marks=pytest.mark.slow)])
 def test_random_invariant_lagrangians(method):
     """x × p_x + y × p_y is kept for any choice of coefficients."""
     system = la.Lagrangian(random_invariant, n=4, params={"m": np.zeros(3), "k": np.zeros(1), "a": np.zeros(2)})

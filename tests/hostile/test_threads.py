@@ -25,7 +25,7 @@ def printed(code, argument, threads):
     return found.stdout
 
 
-@pytest.mark.parametrize("kind", ["path", "tangent", "rk4", "ensemble"])
+@pytest.mark.parametrize("kind", ["path", "tangent", "rk4", pytest.param("ensemble", marks=pytest.mark.slow)])
 def test_bits_do_not_depend_on_the_threads_of_BLAS(kind):
     one, two = (printed(BITS, kind, threads) for threads in (1, 2))
     assert len(one) > 60 and one == two

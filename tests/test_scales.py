@@ -52,6 +52,34 @@ def test_a_fast_neighbour_does_not_hide_a_pendulum(method, V):
     np.testing.assert_allclose(paths.q[:, :, 1:], np.tile(alone.q, (5, 1, 1)), rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("method", ["rk4", "midpoint", "P4N4Q8Gau"])
+def test_a_heavy_or_fast_neighbour_at_30_digits(method):
+    alone = la.integrate(ALONE, method, [1.0], v0=[0.3], h=0.1, steps=5, digits=30)
+    for M, V in ((1e16, 1.0), (1.0, 1e16), (1e100, 1e-100), (1e-100, 1e100)):
+        path = la.integrate(BESIDE, method, [0.0, 1.0], v0=[V, 0.3], h=0.1, steps=5, params={"M": M}, digits=30)
+        assert abs(path.q[:, 1:] - alone.q).max() < 1e-29 and abs(path.p[:, 1:] - alone.p).max() < 1e-29
+
+
+def gravity(q, v, m, G):
+    """Three bodies in the plane."""
+    x, u = q.reshape(3, 2), v.reshape(3, 2)
+    V = sum(m[i] * m[j] / np.sqrt(np.sum((x[i] - x[j]) ** 2)) for i in range(3) for j in range(i))
+    return 0.5 * np.sum(m * np.sum(u**2, axis=1)) + G * V
+
+
+def test_sun_earth_and_a_satellite_in_si_units():
+    """Masses from 10³ to 10³⁰ kg: the motion is that in units in which all momenta are of order one."""
+    m, G = np.array([1.989e30, 5.972e24, 1e3]), 6.674e-11
+    q0 = np.array([0, 0, 1.496e11, 0, 1.496e11 + 4.2e7, 0.0])
+    v0 = np.array([0, 0, 0, 29.78e3, 0, 29.78e3 + np.sqrt(G * m[1] / 4.2e7)])
+    system = la.Lagrangian(gravity, n=6, params={"m": m, "G": G})
+    for method in ("rk4", "P4N4Q8Gau"):
+        path = la.integrate(system, method, q0, v0=v0, h=60.0, steps=60)
+        exact = la.integrate(system, method, q0, v0=v0, h=60.0, steps=60, digits=25)
+        around, expected = path.q[:, 4:] - path.q[:, 2:4], (exact.q[:, 4:] - exact.q[:, 2:4]).astype(float)
+        assert abs(around - expected).max() < 1e-3  # metres: differences of 10¹¹ m are known to 2·10⁻⁵
+
+
 def scaled(q, v, a, c):
     """A double pendulum in coordinates a_j q_j, its Lagrangian times c."""
     x, u = q / a, v / a
@@ -71,6 +99,8 @@ def test_changes_of_units_leave_the_errors_as_they_are(method):
         path = la.integrate(system, method, q0, v0=v0, h=0.02, steps=100, params={"a": a, "c": c})
         np.testing.assert_allclose(path.q / a, base.q, rtol=0, atol=1e-13)
         assert path.stats["newton_iterations"] <= 1.1 * base.stats["newton_iterations"]
+        many = la.ensemble(system, method, np.tile(q0, (3, 1)), v0=v0, h=0.02, steps=100, params={"a": a, "c": c})
+        np.testing.assert_allclose(many.q / a, np.tile(base.q, (3, 1, 1)), rtol=0, atol=1e-13)
 
 
 def test_a_coordinate_that_rounding_alone_moves():

@@ -13,13 +13,14 @@ import leastaction as la
 from leastaction.linear.dispersion import excited, turn
 from leastaction.oscillator import exact_step
 from seeds import fresh_generator
+from thrift import rest_slow
 
 
 def error_of(path: la.Path, q) -> float:
     return float(np.abs(path.q[-1] - q).max() / path.advice.size)
 
 
-@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("tol", rest_slow([1e-3, 1e-6, 1e-9, 1e-12], [1e-3, 1e-9]))
 @pytest.mark.parametrize(
     "name", ["pendulum", "kepler", "harmonic-oscillator-2d", "charged-particle", "driven-oscillator"]
 )
@@ -51,7 +52,7 @@ def test_the_choice_is_repeatable():
     assert np.array_equal(again.q, path.q) and np.array_equal(again.t, path.t)
 
 
-@pytest.mark.parametrize(("cases", "allowed"), [(12, 1), pytest.param(100, 5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("cases", "allowed"), [(4, 1), pytest.param(100, 5, marks=pytest.mark.slow)])
 def test_random_starts(cases, allowed):
     """Of random pendulums, 95 of 100 keep the tolerance, and those that do not say so."""
     random, missed, silent = fresh_generator(), 0, 0

@@ -13,7 +13,7 @@ TABLE_1 = [[2, 4], [2, 4, 6], [2, 4, 6, 8], [2, 4, 6, 8, 10]]
 TABLE_2 = [[2, 2], [2, 4, 4], [2, 4, 6, 6], [2, 4, 6, 8, 8]]
 
 
-@pytest.mark.parametrize("family, printed", [("Gau", TABLE_1), ("Lob", TABLE_2)])
+@pytest.mark.parametrize("family, printed", [("Gau", TABLE_1), pytest.param("Lob", TABLE_2, marks=pytest.mark.slow)])
 def test_tables_1_and_2_on_kepler_in_50_digits(family, printed):
     result = order_table(la.problems.get("kepler"), family, STEPS, t_end=1, digits=50)
     expected = np.array([row + [np.nan] * (5 - len(row)) for row in printed])
@@ -23,7 +23,7 @@ def test_tables_1_and_2_on_kepler_in_50_digits(family, printed):
     assert "s = 5" in repr(result)
 
 
-@pytest.mark.parametrize("family, printed", [("Gau", TABLE_1), ("Lob", TABLE_2)])
+@pytest.mark.parametrize("family, printed", [pytest.param("Gau", TABLE_1, marks=pytest.mark.slow), ("Lob", TABLE_2)])
 def test_tables_1_and_2_on_the_oscillator_in_float64(family, printed):
     """The paper's own problem, with its steps and a run of 10 (the paper gives none)."""
     steps = [1, 0.5, 0.25, 0.125, 0.0625, 0.03125]

@@ -9,6 +9,7 @@ import leastaction as la
 from leastaction.analysis import iteration_matrix, lyapunov, reversibility_defect, structure, symplectic_defect
 from leastaction.methods import family
 from mp_step import Reference
+from thrift import rest_slow
 
 
 def double_pendulum(q, v, m, l, g):
@@ -44,7 +45,7 @@ def central(f, x, digits):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", rest_slow(METHODS, ["stormer-verlet", "simpson", "P3N3Q6Gau", "rk4", "rk4-lagrange"]))
 def test_tangent_map_against_differences_in_45_digits(system, name):
     system, q, p = SYSTEMS[system]
     n, steps, h, t, digits = system.n, 2, 0.11, 0.35, 45
@@ -66,7 +67,9 @@ def test_tangent_map_against_differences_in_45_digits(system, name):
     np.testing.assert_allclose(result.h, expected[:, -1], rtol=0, atol=2e-14 * scale)
 
 
-@pytest.mark.parametrize("name", ["simpson", "P6N6Q12Gau", "P18N18Q36Gau", "rk4", "rk4-lagrange"])
+@pytest.mark.parametrize(
+    "name", ["simpson", "P6N6Q12Gau", pytest.param("P18N18Q36Gau", marks=pytest.mark.slow), "rk4", "rk4-lagrange"]
+)
 def test_tangent_along_a_path_is_the_product_of_the_steps(name):
     """By the fused kernel, by loops over the nodes, by LAPACK, and for RK4; stored states are those of a plain run."""
     system, q, p = SYSTEMS["double pendulum"]
@@ -128,7 +131,7 @@ def test_sensitivity_to_a_parameter_is_that_of_the_exact_motion():
     np.testing.assert_allclose(path.sensitivity[:, 0, 1], -k * w * np.sin(w * t), rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("member", list(family(4, 6)), ids=str)
+@pytest.mark.parametrize("member", rest_slow([*family(4, 6)], [*family(4, 4)]), ids=str)
 def test_the_family_is_symplectic_and_symmetric_to_round_off(member):
     for system, q, p in SYSTEMS.values():
         assert symplectic_defect(system, member, q, p, h=0.1) < 5e-15

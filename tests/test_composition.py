@@ -63,7 +63,7 @@ def test_order_and_symmetry_are_found(base, factors, order, symmetric):
         YOSHIDA,
         la.compose("midpoint", "suzuki"),
         la.compose("verlet", "yoshida6"),
-        la.compose("verlet", "suzuki8"),
+        pytest.param(la.compose("verlet", "suzuki8"), marks=pytest.mark.slow),
         la.compose("simpson", "yoshida"),
         la.compose("verlet", ["1/3", "2/3"]),
         pytest.param(la.compose("midpoint", "yoshida8"), marks=pytest.mark.slow),

@@ -44,7 +44,7 @@ CLEAN = (
     IndexError,
     MemoryError,
 )
-few = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, database=None)
+few = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, database=None)
 many = settings(few, max_examples=2000)
 SEEDS = st.integers(0, 2**32 - 1)  # of a change; the test that fails shows its own
 

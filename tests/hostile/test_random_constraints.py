@@ -13,7 +13,7 @@ from test_random_lagrangians import Words, random_lagrangian
 import leastaction as la
 from seeds import fresh_generator
 
-FEW, MANY = 2, 40
+FEW, MANY = 1, 40
 T = 0.8
 
 

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 import leastaction as la
 from seeds import fresh_generator
 
-FEW, MANY = 4, 60
+FEW, MANY = 2, 60
 T = 1.5
 
 

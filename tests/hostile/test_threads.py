@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from thrift import rest_slow
 
 HERE = Path(__file__).parents[1]
 BITS = "import sys; from hostile_workers import bits; print(bits(sys.argv[1]))"
@@ -25,7 +26,7 @@ def printed(code, argument, threads):
     return found.stdout
 
 
-@pytest.mark.parametrize("kind", ["path", "tangent", "rk4", pytest.param("ensemble", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", rest_slow(["path", "tangent", "rk4", "ensemble"], ["path"]))
 def test_bits_do_not_depend_on_the_threads_of_BLAS(kind):
     one, two = (printed(BITS, kind, threads) for threads in (1, 2))
     assert len(one) > 60 and one == two

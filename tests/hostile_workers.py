@@ -62,6 +62,9 @@ STORED_RUNS = (
     "composed",
     "varied",
     "impacts lanes",
+    "inputs",
+    "inputs lanes",
+    "all at once",
 )
 
 
@@ -81,6 +84,17 @@ def rod():
     """A pendulum in the plane, its rod a constraint."""
     return la.Lagrangian(
         lambda q, v: 0.5 * (v @ v) - 9.81 * q[1], n=2, params={"l": 1.0}, constraints=lambda q, l: (q @ q - l**2) / 2
+    )
+
+
+def driven(constraints=None):
+    """A pendulum in the plane, damped, and pushed by an input."""
+    return la.Lagrangian(
+        lambda q, v: 0.5 * (v @ v) - 9.81 * q[1],
+        n=2,
+        force=lambda q, v, u: u * v[::-1] - 0.01 * v,
+        inputs={"u": 1},
+        constraints=constraints,
     )
 
 
@@ -120,6 +134,23 @@ def stored_run(kind, file):
         else:
             pushed = {"p0": np.stack([np.zeros(12), np.linspace(0.1, 0.9, 12)], axis=1)}
             la.ensemble(rod(), "simpson", **begin | pushed, steps=30_000, threads=2)
+    elif kind in ("inputs", "inputs lanes"):
+        spring = la.Lagrangian(
+            lambda q, v: 0.5 * (v @ v) - 0.5 * (q @ q), n=1, force=lambda q, v, u: u - 0.1 * v, inputs={"u": 1}
+        )
+        begin = {"q0": [1.0], "p0": [0.0], "h": 0.02, "store": file, "every": 7}
+        if kind == "inputs":
+            la.integrate(spring, "P4N4Q8Gau", **begin, steps=100_000, inputs={"u": np.sin(np.arange(1e5))[:, None]})
+        else:
+            each = np.sin(np.arange(20_000.0) * np.linspace(1, 2, 12)[:, None])[:, :, None]
+            many = begin | {"q0": np.ones((12, 1)), "threads": 2}
+            la.ensemble(spring, "simpson", **many, steps=20_000, inputs={"u": each})
+    elif kind == "all at once":  # force, input, constraint, impact, event, derivatives
+        events = {"line": la.Event(lambda q, p: q[0]), "wall": la.Impact(lambda q: q[0] + 0.5)}
+        begin = {"q0": [1.0, 0.0], "p0": [0.0, 0.3], "h": 0.02, "store": file, "every": 7, "events": events}
+        on_a_rod = driven(lambda q: (q @ q - 1) / 2)
+        u = 0.1 * np.sin(np.arange(10_000.0))[:, None]
+        la.integrate(on_a_rod, "simpson", **begin, steps=10_000, inputs={"u": u}, tangent=True)
     elif kind == "paced":
         line = {"line": la.Event(lambda q, p: q[1], most=20)}
         begin = {"q0": [0.1, 0.0], "p0": [0.0, 4.2], "h": 0.05, "store": file}

@@ -24,7 +24,7 @@ from mutations import (
 )
 
 import leastaction as la
-from hostile_workers import masses_and_springs, rod
+from hostile_workers import driven, masses_and_springs, rod
 from leastaction.reading import unpacked
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.header import checksum
@@ -63,6 +63,7 @@ EVENTS = {"cross": la.Event(lambda q, p, m: m * q[0] - 0.5), "wall": la.Impact(l
 ON_A_ROD = {"q0": [1.0, 0.0], "p0": [0.0, 0.3], "h": 0.05, "steps": 10}
 ON_A_CHAIN = {"q0": np.sin(np.arange(6.0)), "p0": np.zeros(6), "h": 0.1, "steps": 10}
 START = {"q0": [1.0, 0.3], "p0": [0.0, 0.2], "h": 0.1, "steps": 10}
+PUSH = {"u": np.sin(np.arange(15.0))[:, None]}  # for five steps more
 
 
 def sparse():
@@ -102,6 +103,7 @@ def saved(tmp_path_factory):
             "paced": la.integrate(SYSTEM, "simpson", **START, pace=distance, events=EVENTS),
             "sums": la.integrate(masses_and_springs(6), "simpson", **ON_A_CHAIN),
             "composed": la.integrate(SYSTEM, la.compose("simpson", "yoshida"), **START),
+            "inputs": la.integrate(driven(), "simpson", **START, inputs=PUSH),
         }
     found = Saved()
     for name, path in paths.items():
@@ -144,6 +146,8 @@ def archives(tmp_path_factory):
     K = np.array([np.eye(2), 2 * np.eye(2), 3 * np.eye(2)])
     la.ensemble(la.Quadratic(np.ones(2), np.eye(2)), "simpson", **START, params={"K": K}, store=folder / "varied")
     la.ensemble(SYSTEM, "simpson", **START | {"q0": np.eye(2)}, events=EVENTS, store=folder / "impacts")
+    la.integrate(driven(), "simpson", **START, inputs=PUSH, store=folder / "inputs")
+    la.ensemble(driven(), "simpson", **START | {"q0": np.eye(2)}, inputs=PUSH, store=folder / "inputs-lanes")
     return folder
 
 
@@ -211,7 +215,7 @@ def check_archive(file):
 
 
 KINDS = ["plain", "tangent", "digits", "linear", "sparse", "events", "forced", "loaded"]
-KINDS += ["constraints", "paced", "sums", "composed"]
+KINDS += ["constraints", "paced", "sums", "composed", "inputs"]
 RUNS = ["path", "rk4", "linear", "sparse", "lanes", "singles", "digits", "linear-ensemble"]
 RUNS += ["events", "digits-events", "forced", "loaded", "rk4-lanes", "tangents"]
 RUNS += [
@@ -224,6 +228,8 @@ RUNS += [
     "composed",
     "varied",
     "impacts",
+    "inputs",
+    "inputs-lanes",
 ]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import leastaction as la
 from leastaction.between import states
+from thrift import rest_slow
 
 
 def thrown(q, v, g):
@@ -69,6 +70,7 @@ def test_the_law_of_reflection_in_a_circle():
     np.testing.assert_allclose(chords, 2 * math.sqrt(1 - nearest**2) / speed, rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_the_energy_in_a_stadium():
     wall = {"wall": la.Impact(stadium)}
     path = la.integrate(FREE, "midpoint", [0.1, 0.2], [0.8, 0.6], h=0.7, steps=1500, events=wall)
@@ -135,7 +137,7 @@ def test_a_motion_that_begins_on_a_wall_and_goes_into_it():
         assert path.events["floor"].t.tolist() == [0.0]
 
 
-@pytest.mark.parametrize("restitution", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("restitution", rest_slow([0.0, 0.5, 0.9], [0.0, 0.5]))
 def test_resting_contact_ends_the_run(restitution):
     floor = {"floor": la.Impact(lambda q: q[0], restitution=restitution)}
     with pytest.raises(la.RestingContact, match="'floor' follow each other without end") as caught:

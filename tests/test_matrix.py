@@ -141,7 +141,8 @@ run(SYSTEMS[kind], "simpson", many, digits, steps=LONG[digits], every=7, tangent
 LONG = {None: 60_000, 30: 900}
 
 
-@pytest.mark.parametrize("digits", [None, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.slow  # some kinds of runs are killed in every run of the tests: hostile/test_kills.py
+@pytest.mark.parametrize("digits", [None, 30])
 @pytest.mark.parametrize("kind", SYSTEMS)
 @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
 def test_killed_and_resumed_bit_for_bit(tmp_path, many, kind, digits):

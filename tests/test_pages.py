@@ -11,6 +11,8 @@ from pathlib import Path
 import matplotlib
 import pytest
 
+from thrift import rest_slow
+
 matplotlib.use("Agg")
 
 ROOT = Path(__file__).parents[1]
@@ -29,7 +31,10 @@ def blocks(page):
 WITH_CODE = {str(page.relative_to(ROOT)): found for page in PAGES if (found := blocks(page))}
 
 
-@pytest.mark.parametrize("name", WITH_CODE)
+LONG = {"docs/tutorial/accuracy.md", "docs/viewer.md", "docs/accuracy.md", "docs/howto/from_scipy.md"}
+
+
+@pytest.mark.parametrize("name", rest_slow([*WITH_CODE], [name for name in WITH_CODE if name not in LONG]))
 def test_the_code_of_a_page_runs(name, tmp_path, monkeypatch):
     import matplotlib.pyplot as plt
 

@@ -135,6 +135,7 @@ def start(file, steps, every, how):
     return process
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_and_resumed_bit_for_bit(tmp_path):
     rng = fresh_generator()
     file, steps, every = tmp_path / "run.zarr", 600_000, 10

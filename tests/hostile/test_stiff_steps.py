@@ -10,6 +10,7 @@ import pytest
 
 import leastaction as la
 from seeds import fresh_generator
+from thrift import rest_slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # such steps are too long for that
 
@@ -52,7 +53,7 @@ def test_midpoint_steps_satisfy_their_equations():
     assert solved > 100
 
 
-@pytest.mark.parametrize("method", ["midpoint", "simpson", "P3N3Q6Gau"])
+@pytest.mark.parametrize("method", rest_slow(["midpoint", "simpson", "P3N3Q6Gau"], ["midpoint"]))
 def test_long_runs_are_those_of_more_digits(method):
     """Root by root: what float64 computes is what 30 digits do, as long as rounding has not grown."""
     rng = fresh_generator()

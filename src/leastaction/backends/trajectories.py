@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.programs import StepPrograms, side_by_side, step_programs
+from leastaction.backends.fused.programs import StepPrograms, alone, step_programs
 from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
@@ -37,9 +37,6 @@ NEVER = 2**62  # steps after which a state is stored that is not to be stored
 RESTING = 64
 KERNELS = ("advance", "inner", "lift", "outer", "restart", "fresh", "kept", "settle")
 
-# Single trajectories of higher degree or of more unknowns than these are faster with the points side by side.
-MOST_DEGREE = 3
-MOST_UNKNOWNS = 8
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
 FEWEST_LOOKS = 8  # … and of each of many
 
@@ -67,10 +64,9 @@ class Backend:
         """
         if self.composed:
             return None
-        small = self.step.s <= MOST_DEGREE and self.step.s * self.step.n <= MOST_UNKNOWNS
-        if self.lanes > 1 or small or self.step.multipliers:
-            return step_programs(self.system, self.method, self.energy, self.lanes > 1)
-        return side_by_side(self.system, self.method, native_lanes())
+        if self.lanes > 1:
+            return step_programs(self.system, self.method, self.energy)
+        return alone(self.system, self.method, native_lanes())
 
     @property
     def params(self) -> int:

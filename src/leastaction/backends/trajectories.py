@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.programs import StepPrograms, side_by_side, step_programs
+from leastaction.backends.fused.programs import StepPrograms, explicit_programs, side_by_side, step_programs
 from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
@@ -35,7 +35,7 @@ NEVER = 2**62  # steps after which a state is stored that is not to be stored
 # After a step for which chords did not do, those to follow begin with Newton: so many, divided by the chords that cost
 # about as much.
 RESTING = 64
-KERNELS = ("advance", "inner", "lift", "outer", "restart", "fresh", "kept", "settle")
+KERNELS = ("advance", "begin", "leap", "inner", "lift", "outer", "restart", "fresh", "kept", "settle")
 
 # Single trajectories of higher degree or of more unknowns than these are faster with the points side by side.
 MOST_DEGREE = 3
@@ -63,10 +63,11 @@ class Backend:
     def programs(self) -> StepPrograms | None:
         """The kernels of a whole step, or None where the solver's loops do it.
 
-        Kernels begin the next step where this one ends; in a composition it begins elsewhere.
+        Kernels begin the next step where this one ends; in a composition it begins elsewhere, but for explicit ones.
         """
-        if self.composed:
-            return None
+        explicit = explicit_programs(self.system, self.method, self.energy)
+        if explicit is not None or self.composed:
+            return explicit
         small = self.step.s <= MOST_DEGREE and self.step.s * self.step.n <= MOST_UNKNOWNS
         if self.lanes > 1 or small or self.step.multipliers:
             return step_programs(self.system, self.method, self.energy, self.lanes > 1)
@@ -120,8 +121,10 @@ class Backend:
         if self.programs is None:
             return {}
         # A lane whose angles are out of the bounded sine's range gets a NaN, and has its step solved alone.
-        # Of one trajectory coordinates may be packed into vectors: with constraints that pays for the longer wait.
-        pack = self.stride == 1 and self.step.multipliers > 0
+        # Of one trajectory coordinates may be packed into vectors: with constraints that pays for the longer wait, and
+        # where explicit steps have many coordinates.
+        many = "leap" in self.programs.kernels and self.step.n >= native_lanes()
+        pack = self.stride == 1 and (self.step.multipliers > 0 or many)
         return {
             name: compile_program(program, self.stride, self.stride > 1 and name != "advance", True, pack=pack)
             for name, program in self.programs.kernels.items()
@@ -339,6 +342,7 @@ class Trajectories:
                 **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
                 **{name: at[name] for name in ("reach", "length", "floor", "started")},
                 **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "failed", "scale")},
+                "handed": at["started"] + 1 if "leap" in kernels else at["carry"] + 2 * backend.room,
                 **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest")},
                 "jacobian": at.get("slopes", 0),
                 "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,

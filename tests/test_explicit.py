@@ -70,7 +70,7 @@ def test_many_steps_are_those_of_forty_digits(seed):
 
 
 def test_one_force_is_computed_in_a_step():
-    """The kernel of a step that hands its last force on has the instructions of one; with inputs it has those of two."""
+    """The kernel of a step that hands its last force on has the instructions of one, with inputs those of two."""
 
     def count(system):
         return sum(op == "sin" for op, *_ in backend(system, VERLET, 1).programs.kernels["leap"].code)

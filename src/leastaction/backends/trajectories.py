@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.programs import StepPrograms, explicit_programs, side_by_side, step_programs
+from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, step_programs
 from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
@@ -37,9 +37,6 @@ NEVER = 2**62  # steps after which a state is stored that is not to be stored
 RESTING = 64
 KERNELS = ("advance", "begin", "leap", "inner", "lift", "outer", "restart", "fresh", "kept", "settle")
 
-# Single trajectories of higher degree or of more unknowns than these are faster with the points side by side.
-MOST_DEGREE = 3
-MOST_UNKNOWNS = 8
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
 FEWEST_LOOKS = 8  # … and of each of many
 MOST_KEPT, MOST_LAID = 2**16, 8  # doubles of a memory that is laid out once for all runs alike, and how many are kept
@@ -69,10 +66,9 @@ class Backend:
         explicit = explicit_programs(self.system, self.method, self.energy)
         if explicit is not None or self.composed:
             return explicit
-        small = self.step.s <= MOST_DEGREE and self.step.s * self.step.n <= MOST_UNKNOWNS
-        if self.lanes > 1 or small or self.step.multipliers:
-            return step_programs(self.system, self.method, self.energy, self.lanes > 1)
-        return side_by_side(self.system, self.method, native_lanes())
+        if self.lanes > 1:
+            return step_programs(self.system, self.method, self.energy)
+        return alone(self.system, self.method, native_lanes())
 
     @property
     def params(self) -> int:

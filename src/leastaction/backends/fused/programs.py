@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leastaction.backends.fused import explicit
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, inner, lift, outer, repeated, restart, tables
 from leastaction.backends.fused.mass import Mass, mass_of
@@ -38,7 +39,7 @@ MOST_CHORDS = 40
 @dataclass(frozen=True)
 class StepPrograms:
     """The kernels by name: advance; inner, lift, outer and restart of chords, fresh and kept of Newton's iteration;
-    settle where constraints hold.
+    settle where constraints hold; begin and leap of explicit steps.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """
@@ -92,6 +93,32 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     if step.end is not None:
         kernels["settle"] = settling(step, blocks)
     return StepPrograms(kernels, min(chords, MOST_CHORDS))
+
+
+def explicit_programs(system: Lagrangian, method: Galerkin, energy: bool = False) -> StepPrograms | None:
+    """The kernels of an explicit step, for trajectories side by side or for one alone.
+
+    None if it is not explicit, or if solving with its mass would be too long.
+    """
+    step = step_of(system, method)
+    if not step.explicit:
+        return None
+    n, mass = step.n, mass_of(step)
+    if not mass.diagonal and n * n + (0 if mass.fixed else n**3 // 3) > MOST_CHORD_INSTRUCTIONS:
+        return None
+    blocks = [
+        ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1),
+        ("q", n), ("p", n), ("carry", 2 * n), *explicit.blocks(step, mass),
+        ("length", n), ("reach", n), ("floor", n),
+        ("lowest", int(energy)), ("highest", int(energy)),
+        ("z", n), ("impulse", n), ("trouble", 1), ("left", 1),
+    ]  # fmt: skip
+    kernels = {"leap": explicit.leap(step, mass, *_one_by_one(step, blocks))}
+    first = explicit.begin(step, mass, *_one_by_one(step, blocks))
+    if first is not None:
+        kernels["begin"] = first
+    kernels["advance"] = advance(system, step, *_one_by_one(step, blocks), None, None, energy)
+    return StepPrograms(kernels)
 
 
 def _newton(step: Step) -> Iteration | None:

@@ -107,7 +107,7 @@ def stretch(plan: Plan, starts: Starts, standing: Standing, block: Block, tick: 
         rows, looks = block.rows[slice(*part)], Looks(plan)
         while goes_on and not stepper.status().all() and stepper.done < end:
             clock = time.perf_counter()
-            look = next_look(stepper.done)
+            look = next_look(plan, stepper.done)
             asked = min(piece, min(end, look) - stepper.done)
             done = stepper.advance(asked, plan.every, block.first, rows)
             if stepper.done == look:

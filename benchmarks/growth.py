@@ -2,8 +2,8 @@
 
 Plain Lagrangians with Gauss' rules of s nodes: pendulums side by side, coupled by springs, soft ones (h ω at most 1),
 where mass chords solve a step, and stiff ones (h ω up to 30), where shifted chords do, and a few of these by Newton's
-iteration, too; and chains of pendulums, each hanging from the one before, whose mass is dense. Times are of the processor, of steps alone. Prints tables in Markdown and draws
-docs/figures/growth.png.
+iteration, too; and chains of pendulums, each hanging from the one before, whose mass is dense. Times are of the
+processor, of steps alone. Prints tables in Markdown and draws docs/figures/growth.png.
 """
 
 from __future__ import annotations

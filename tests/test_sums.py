@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.backends import cells, summands
 from leastaction.backends.stepper import GalerkinStepper, Start
 from leastaction.backends.tables import cut
+from leastaction.backends.trajectories import HELPER
 
 N = 7
 
@@ -153,6 +156,82 @@ def test_row_order_changes_nothing():
         paths.append(la.integrate(system, "simpson", q0=q, v0=v, h=0.02, steps=20))
     assert np.array_equal(paths[0].q, paths[1].q)
     assert np.array_equal(paths[0].p, paths[1].p)
+
+
+def grid(side):
+    """The edges of a square grid, and of its diagonals."""
+    at = np.arange(side**2).reshape(side, side)
+    edges = ((at[1:], at[:-1]), (at[:, 1:], at[:, :-1]), (at[1:, 1:], at[:-1, :-1]))
+    return np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in edges])
+
+
+def tables_to_share():
+    rng = np.random.default_rng(3)
+    n = 40
+    return {
+        "chain": (pairs(1000), 1000),
+        "grid": (grid(40), 1600),
+        "pairs": (np.array([(a, b) for a in range(n) for b in range(a + 1, n)]), n),
+        "random": (np.array([rng.permutation(300)[:3] for _ in range(400)]), 300),
+        "apart": (np.stack([np.arange(400), np.arange(400) + 500], axis=1), 1000),
+    }
+
+
+@pytest.mark.parametrize("name", list(tables_to_share()))
+def test_rows_of_one_phase_touch_no_coordinate_together(name, monkeypatch):
+    table, n = tables_to_share()[name]
+    monkeypatch.setattr(cells, "RANGE", 64 if n > 64 else 8)
+    monkeypatch.setattr(cells, "BARRIER", 1)
+    cut = cells.cells_of(n, [table], 4)
+    (cell,) = cut.of
+    assert len(cut.phases) > 2 and cut.phases[1] > 1
+    for begin, end in zip(cut.phases, cut.phases[1:], strict=False):
+        sets = [set(table[cell == k].ravel().tolist()) for k in range(begin, end)]
+        assert len(set().union(*sets)) == sum(map(len, sets))
+    # Ranges are owned once, and later phases do not touch what is done with the first.
+    assert sorted(k for _, a, b, _, _ in cut.owned.tolist() for k in range(a, b)) == list(range(n))
+    later = set(table[cell >= cut.phases[1]].ravel().tolist())
+    assert not later.intersection(k for *_, a, b in cut.owned.tolist() for k in range(a, b))
+
+
+@pytest.mark.parametrize("method", ["stormer-verlet", "simpson", "P2N2Q4Gau"])
+@pytest.mark.parametrize("name", ["chain", "grid", "pairs"])
+def test_threads_change_nothing(name, method, monkeypatch):
+    """To the last bit, with parts of the work for each of them."""
+    table, n = tables_to_share()[name]
+    monkeypatch.setattr(cells, "RANGE", 64 if n > 64 else 8)
+    monkeypatch.setattr(cells, "BARRIER", 1)
+    monkeypatch.setattr(summands, "HEAVY", 1)
+    system = la.Lagrangian.sum(
+        [
+            la.Term(kinetic, over=np.arange(n), params={"m": np.linspace(1, 2, n)}),
+            la.Term(spring, over=table, params={"k": 1.0, "b": 1.0}),
+        ],
+        n=n,
+    )
+    assert len(system.assembly.cells.phases) > 2
+    q, v = start(n)
+    paths = [la.integrate(system, method, q0=q, v0=v, h=0.02, steps=30, threads=k) for k in (1, 2, 3, None)]
+    assert not any(thread.name == HELPER for thread in threading.enumerate())
+    for path in paths[1:]:
+        assert np.array_equal(path.q, paths[0].q)
+        assert np.array_equal(path.p, paths[0].p)
+
+
+def test_threads_end_with_a_run_that_fails():
+    n = 40_000
+    system = chain(n)
+    q, v = start(n)
+    with pytest.raises(la.StepFailed):
+        la.integrate(system, "stormer-verlet", q0=q, v0=v, h=3.0, steps=100, threads=2)
+    assert not any(thread.name == HELPER for thread in threading.enumerate())
+
+
+def test_threads_are_a_positive_number():
+    q, v = start()
+    for wrong in (0, -1, 1.5):
+        with pytest.raises((TypeError, ValueError), match="threads"):
+            la.integrate(random_sum(1), "simpson", q0=q, v0=v, h=0.1, steps=1, threads=wrong)
 
 
 def test_every_row_of_a_table_is_in_one_part():

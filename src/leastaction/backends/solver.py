@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.mass import inverse_of, mass_of, middle_of
 from leastaction.backends.fused.work import work
-from leastaction.backends.layout import SHIFTS, SOLVER, TERM
+from leastaction.backends.layout import SHIFTS, SOLVER, TEAM, TERM
 from leastaction.backends.points import place_of_rest
 from leastaction.backends.records import Memory
 from leastaction.backends.shifts import shifts_of
 from leastaction.backends.sparse import add_sparse
-from leastaction.backends.summands import Assembly, Strips, padded
+from leastaction.backends.summands import Assembly, Rows, Strips, padded
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program, Value, indices
@@ -47,12 +47,13 @@ class Solvers:
     room: int = 1  # doubles that the kernels need to work in
     pushed: int = 1  # and those for what a direction changes
     rows: list[tuple[Strips, list[int]]] = field(default_factory=list)  # sums over rows, and where their parts are
+    team: int | None = None  # where the record of the threads is that share the work of a sum
 
     def copy(self) -> Solvers:
         """The same, in a memory of its own."""
         return Solvers(
             self.memory.copy(), self.kernels.copy(), self.terms.copy(), self.chords.copy(), self.room, self.pushed,
-            self.rows.copy(),
+            self.rows.copy(), self.team,
         )  # fmt: skip
 
     def compiled(self, program: Program, lanes: int, in_place: bool = False, rarely: bool = False) -> int:
@@ -103,7 +104,7 @@ class Solvers:
             "given": step.params + step.driven, "terms": place, "soft": soft,
             "term_count": len(terms), "separable": mass.separable, "constant": mass.constant,
             "diagonal": mass.diagonal, "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1,
-            "timed": 0, "swift": 0, "sparse": -1, "shifts": shifts, "stiff": shifts >= 0, "kinds": 0,
+            "timed": 0, "swift": 0, "sparse": -1, "team": -1, "shifts": shifts, "stiff": shifts >= 0, "kinds": 0,
             "checked": step.checked, "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(point, 1, rarely=True),
             "rest": place_of_rest(point),
@@ -205,7 +206,7 @@ class Solvers:
             "params": first("params") if used.intersection(range(first("params"), first("params") + sizes["params"]))
             else -1,
             "driven": first("inputs") if sizes.get("inputs") else -1,
-            "parts": 0, "part_count": 0, "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
+            "rows": -1, "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
             "reads": reads, "role": [],
             **{name: _first(dense, block) for name, block in (("by_time", "f_t"), ("by_params", "f_w"))},
             "raw": 2 * r + 6 * r * s, "A": 3 * s * groups * W, "E": 3 * r * width * W,
@@ -228,7 +229,7 @@ class Solvers:
         """
         W, n, s = native_lanes(), sums.n, method.s
         vectors, found, ahead = padded(n) // W, samples(method), ahead_of(method)
-        both = self._sum_term(sums, method, sums.gradient.strips, "fm")
+        both = self._sum_term(sums, method, sums.gradient.rows, "fm")
         soft = self._sum_term(sums, method, sums.forces, "f") if sums.separable else both
         plain = sums.separable and sums.mass.diagonal
         sparse = self._sum_matrices(sums, method, stiff) if stiff or not plain else -1
@@ -252,6 +253,7 @@ class Solvers:
             "propose": self.compiled(ahead.propose_program, W, in_place=True), "memory": ahead.memory,
             "candidates": ahead.candidates, "record": ahead.record,
         }  # fmt: skip
+        numbers["team"] = self.team = self._team(sums, method)
         unused = ("B", "J", "G", "t", "values", "at", "at_values", "V", "move", "fastest", "argument", "reached",
                   "left", "end_at", "end_values", "saddle", "end_move", "pushed")  # fmt: skip
         all_n, rows = vectors * W, vectors * s * W
@@ -260,7 +262,7 @@ class Solvers:
             "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last"), rows),
             **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "scale", "reach", "noise"), all_n),
             "work": self.room,
-            "unit": numbers["kinds"],
+            "unit": 2 * max(W, numbers["kinds"]),
         }  # fmt: skip
         kind: Any = np.concatenate([sums.kinds, np.zeros(all_n - n, int)]) if numbers["kinds"] > 1 else []
         table = method.table
@@ -274,24 +276,41 @@ class Solvers:
         self.terms[place], self.chords[place] = both, chords
         return place
 
+    def _team(self, sums: Assembly, method: Galerkin) -> int:
+        """The record of the threads that share a sum's work; where it is."""
+        W, cells, line = native_lanes(), sums.cells.phases[1], [0] * 32  # so that nothing lies near what threads watch
+        ahead, points = ahead_of(method), len(samples(method).tau)
+        tally = [field.name for field in TEAM.fields if field.kind == "tally"]
+        sizes = {
+            "seen": 4 * W, "tops": 2 * max(W, int(sums.kinds.max()) + 1), "errors": ahead.candidates * W,
+            "b": method.s * W, "scaled": max(points, ahead.candidates) * W, "work": self.room,
+        }  # fmt: skip
+        return self.memory.add(
+            (TEAM, {
+                "helpers": 0, "nap": 0, "nap_time": 0, "room": self.room, "width": sizes["scaled"],
+                **dict.fromkeys(tally, 0),
+                "ticket": line, "done": line, "stop": line, "t": 1,
+                **{name: size * cells for name, size in sizes.items()},
+            })
+        )  # fmt: skip
+
     def _sum_matrices(self, sums: Assembly, method: Galerkin, stiff: bool) -> int:
         """The record of a sum's sparse matrices; where it is."""
         blocks = sums.matrices if stiff else sums.mass
-        parts: dict[str, list[int]] = {}
-        for block, strips in blocks.strips.items():
-            laid = [one.lay_out(self.memory) for one in strips]
-            self.rows += zip(strips, laid, strict=True)
-            parts[block] = [place for own in laid for place in own]
-        return add_sparse(self.memory, blocks, parts, method)
+        places = {block: self._rows(Rows(strips)) for block, strips in blocks.strips.items()}
+        return add_sparse(self.memory, blocks, places, method)
 
-    def _sum_term(self, sums: Assembly, method: Galerkin, strips: Sequence[Strips], blocks: str) -> int:
+    def _rows(self, rows: Rows) -> int:
+        """The record of a sum over rows; where it is."""
+        place, laid = rows.lay_out(self.memory)
+        self.rows += laid
+        return place
+
+    def _sum_term(self, sums: Assembly, method: Galerkin, rows: Rows, blocks: str) -> int:
         """The record of the sums over rows of f, or of f and m, as a term; where it is."""
         W, s, found = native_lanes(), method.s, samples(method)
         r, vectors = len(found.tau), padded(sums.n) // W
         room = vectors + 1
-        laid = [one.lay_out(self.memory) for one in strips]
-        self.rows += zip(strips, laid, strict=True)
-        places = [place for own in laid for place in own]
         gather, scatter = [(1, 0, 0, 1, vectors)], [(0, 0, 0, vectors)]
         if blocks == "fm":
             gather, scatter = [*gather, (1 + room, 0, 1, 0, vectors)], [*scatter, (room, 0, 1, vectors)]
@@ -301,7 +320,7 @@ class Solvers:
                 "points": r, "groups": r, "kernel": 0, "slopes": 0,
                 "coefficients": self.compiled(_coefficients(found), 1), "inputs": inputs, "outputs": outputs,
                 "slope_outputs": 0, "gathers": len(gather), "scatters": len(scatter), "entries": 0, "pairs": 0,
-                "time": 0, "params": -1, "driven": -1, "parts": places[0] if places else 0, "part_count": len(places),
+                "time": 0, "params": -1, "driven": -1, "rows": self._rows(rows),
                 "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
                 "role": _roles(found), "by_time": 0, "by_params": 0,
                 "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "K": 1,

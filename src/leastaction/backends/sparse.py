@@ -19,8 +19,10 @@ from leastaction.methods import Galerkin
 NARROW = 24  # entries beside the diagonal, up to which the order of Cuthill and McKee is as good as any
 
 
-def add_sparse(memory: Memory, blocks: Blocks, parts: dict[str, list[int]], method: Galerkin) -> int:
-    """Lay out the matrices of these blocks, m_v and perhaps f_q, and their factors; returns where the record is."""
+def add_sparse(memory: Memory, blocks: Blocks, rows: dict[str, int], method: Galerkin) -> int:
+    """Lay out the matrices of these blocks, m_v and perhaps f_q, sums over `rows`, and their factors; returns where the
+    record is.
+    """
     n, s, W = blocks.n, method.s, native_lanes()
     row, column = blocks.row, blocks.column
     order = _order(n, row, column)
@@ -44,19 +46,15 @@ def add_sparse(memory: Memory, blocks: Blocks, parts: dict[str, list[int]], meth
     return memory.add(
         (SPARSE, {
             "n": n, "entries": entries, "upper": upper, "fill": fill, "shifts": count,
-            **_where("stiffness", "stiffness_parts", parts.get("f_q", [])), **_where("masses", "mass_parts",
-            parts["m_v"]), "row": row, "column": column, "first": above, "second": mirror[above], "up": up, "ui": ui,
-            "order": order, "parent": parent, "lp": lp, "li": np.zeros(fill, np.int64),
+            "stiffness": rows.get("f_q", -1), "masses": rows["m_v"],
+            "row": row, "column": column, "first": above, "second": mirror[above], "up": up, "ui": ui, "order": order,
+            "parent": parent, "lp": lp, "li": np.zeros(fill, np.int64),
             **{name: np.zeros(n, np.int64) for name in ("next", "mark", "path", "stack")},
             "K": entries + W, "M": entries + W, "A": 2 * upper, "L": (count + 1) * 2 * fill,
             "pivot": (count + 1) * 2 * n, "y": 2 * n, "x": 2 * n, **shifts,
             "dz": room * s, "middle_q": room + W, "middle_v": room + W,
         })
     )  # fmt: skip
-
-
-def _where(first: str, count: str, places: list[int]) -> dict[str, int]:
-    return {first: places[0] if places else 0, count: len(places)}
 
 
 def _order(n: int, row: NDArray[np.int64], column: NDArray[np.int64]) -> NDArray[np.int64]:

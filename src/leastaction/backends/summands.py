@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.layout import PART
+from leastaction.backends.cells import Cells, cells_of
+from leastaction.backends.layout import PART, ROWS
 from leastaction.backends.native import loop
 from leastaction.backends.records import Memory
 from leastaction.backends.tables import Part, cut
@@ -24,6 +25,7 @@ from leastaction.step.form import Summand
 
 FloatArray = NDArray[np.float64]
 MOST_ITERATIONS = 50
+HEAVY = 2048  # rows that threads share rather than leave to one
 ZERO = ("const", 0.0)
 
 
@@ -50,16 +52,18 @@ class Strips:
         n: int,
         further: NDArray[np.int64] | None = None,
         places: int = 0,
+        cells: NDArray[np.int64] | None = None,
     ) -> Strips:
         """The strips of a program whose numbers are added where `writes` says.
 
-        Columns `further`, behind the coordinates, name other places, of which there are so many.
+        Columns `further`, behind the coordinates, name other places, of which there are so many. Rows may be cut into
+        cells.
         """
         table, nowhere = summand.rows, np.full(summand.rows.shape[1], padded(n))
         if further is not None:
             table = np.concatenate([table, further], axis=1)
             nowhere = np.concatenate([nowhere, np.full(further.shape[1], places)])
-        parts = tuple(cut(table, nowhere))
+        parts = tuple(cut(table, nowhere, cells))
         own = tuple((summand.pitch > 0).tolist())
         kernels = [compile_strip(Strip(program, tuple(writes), own, table.shape[1], part.pattern)) for part in parts]
         return cls(summand, parts, tuple(kernels))
@@ -73,8 +77,8 @@ class Strips:
             places.append(
                 memory.add(
                     (PART, {
-                        "kernel": kernel.address, "table": part.table.ctypes.data, "count": part.count, "pitch": size,
-                        "given": int(own.sum()) * size, "common": int(common.sum()),
+                        "kernel": kernel.address, "pitch": size, "given": int(own.sum()) * size,
+                        "common": int(common.sum()),
                     })
                 )
             )  # fmt: skip
@@ -91,10 +95,48 @@ class Strips:
                 given[k * len(rows) : (k + 1) * len(rows)] = params[a + b * rows]
 
 
-def gradient_strips(n: int, summands: Sequence[Summand], *blocks: str) -> list[Strips]:
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A sum over rows: the strips of all terms, cut into cells, or whole."""
+
+    strips: Sequence[Strips]
+    cells: Cells | None = None
+
+    def lay_out(self, memory: Memory) -> tuple[int, list[tuple[Strips, list[int]]]]:
+        """The records in this memory: where that of all rows is, and those of the parts of each strips."""
+        laid = [(one, one.lay_out(memory)) for one in self.strips]
+        pieces = sorted(
+            (cell, e, place, *piece)
+            for e, (one, places) in enumerate(laid)
+            for part, place in zip(one.parts, places, strict=True)
+            for cell, *piece in part.pieces()
+        )
+        phases = [0, 1] if self.cells is None else list(self.cells.phases)
+        counts = np.bincount([cell for cell, *_ in pieces], minlength=phases[-1])
+        W = native_lanes()
+        owned = np.zeros((0, 5), np.int64) if self.cells is None else self.cells.owned
+        # A vector that a later phase touches waits for it.
+        vectors = np.stack([owned[:, 1] // W, -(-owned[:, 2] // W), -(-owned[:, 3] // W), owned[:, 4] // W], axis=1)
+        at_end = owned[:, 4] == owned[:, 2]
+        vectors[at_end, 3] = vectors[at_end, 1]
+        vectors[:, 3] = np.maximum(vectors[:, 2], vectors[:, 3])
+        rest = int((vectors[:, 1] - vectors[:, 0] - vectors[:, 3] + vectors[:, 2]).sum())
+        rows = (0,) if self.cells is None else self.cells.rows
+        place = memory.add(
+            (ROWS, {
+                "cells": phases[-1], "phases": len(phases) - 1, "ranges": len(owned), "rest": rest,
+                "piece": [piece for _, _, *piece in pieces], "begin": np.concatenate([[0], np.cumsum(counts)]),
+                "phase": phases, "heavy": [count >= HEAVY for count in rows], "owned": vectors,
+                "own": np.searchsorted(owned[:, 0], np.arange(phases[1] + 1)),
+            })
+        )  # fmt: skip
+        return place, laid
+
+
+def gradient_strips(n: int, summands: Sequence[Summand], cells: Cells, *blocks: str) -> list[Strips]:
     """The strips of f, m or both, of all terms that have them."""
     found = []
-    for summand in summands:
+    for summand, own in zip(summands, cells.of, strict=True):
         values = summand.values
         outputs, writes = [], []
         for block in blocks:
@@ -103,26 +145,24 @@ def gradient_strips(n: int, summands: Sequence[Summand], *blocks: str) -> list[S
                     outputs.append(k)
                     writes.append(Write(block, c))
         if outputs:
-            found.append(Strips.of(summand, values.with_outputs(all=outputs), writes, n))
+            found.append(Strips.of(summand, values.with_outputs(all=outputs), writes, n, cells=own))
     return found
 
 
 class Evaluation:
-    """Strips with memory of their own, to be called from Python."""
+    """A sum over rows with memory of its own, to be called from Python."""
 
-    def __init__(self, n: int, strips: Sequence[Strips], sizes: tuple[int, int]) -> None:
-        self.n, self.strips, self.sizes = n, strips, sizes
+    def __init__(self, n: int, rows: Rows, sizes: tuple[int, int]) -> None:
+        self.n, self.rows, self.sizes = n, rows, sizes
         self.memory = Memory()
-        self.places = [one.lay_out(self.memory) for one in strips]
-        flat = [place for own in self.places for place in own]
-        self.first, self.count = (flat[0] if flat else 0), len(flat)
+        self.place, self._laid = rows.lay_out(self.memory)
         self.memory.finish()
         self._params: FloatArray | None = None
 
     def __call__(self, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What is added to the two arrays at this point."""
         if self._params is None or not np.array_equal(self._params, params):
-            for one, places in zip(self.strips, self.places, strict=True):
+            for one, places in self._laid:
                 one.give(self.memory, places, params)
             self._params = params.copy()
         W, room = native_lanes(), padded(self.n)
@@ -130,7 +170,7 @@ class Evaluation:
         Q[: self.n], V[: self.n] = q, v
         f, m = (np.zeros(padded(size) + W) for size in self.sizes)
         memory = self.memory
-        loop("strips.evaluate")(memory.I, memory.D, self.first, self.count, np.array([float(t)]), Q, V, f, m)
+        loop("strips.evaluate")(memory.I, memory.D, self.place, np.array([float(t)]), Q, V, f, m)
         return f[: self.sizes[0]], m[: self.sizes[1]]
 
 
@@ -169,7 +209,7 @@ class Blocks:
 
     @cached_property
     def _evaluations(self) -> dict[str, Evaluation]:
-        return {block: Evaluation(self.n, strips, (len(self.keys), 1)) for block, strips in self.strips.items()}
+        return {block: Evaluation(self.n, Rows(strips), (len(self.keys), 1)) for block, strips in self.strips.items()}
 
     def entries(self, block: str, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> FloatArray:
         """The entries of a block at a point."""
@@ -209,13 +249,21 @@ class Assembly:
         return At(self, params)
 
     @cached_property
-    def gradient(self) -> Evaluation:
-        return Evaluation(self.n, gradient_strips(self.n, self.summands, "f", "m"), (self.n, self.n))
+    def cells(self) -> Cells:
+        """Which rows may be added at the same time."""
+        return cells_of(self.n, [summand.rows for summand in self.summands], native_lanes())
 
     @cached_property
-    def forces(self) -> list[Strips]:
-        """The strips of f alone."""
-        return gradient_strips(self.n, self.summands, "f")
+    def gradient(self) -> Evaluation:
+        return Evaluation(self.n, self._gradient("f", "m"), (self.n, self.n))
+
+    def _gradient(self, *blocks: str) -> Rows:
+        return Rows(gradient_strips(self.n, self.summands, self.cells, *blocks), self.cells)
+
+    @cached_property
+    def forces(self) -> Rows:
+        """The sum of f alone."""
+        return self._gradient("f")
 
     @cached_property
     def timed(self) -> bool:
@@ -255,7 +303,7 @@ class Assembly:
 
     @cached_property
     def momenta(self) -> Evaluation:
-        return Evaluation(self.n, gradient_strips(self.n, self.summands, "m"), (1, self.n))
+        return Evaluation(self.n, self._gradient("m"), (1, self.n))
 
     @cached_property
     def mass(self) -> Blocks:
@@ -286,15 +334,15 @@ class Assembly:
     @cached_property
     def _right(self) -> Evaluation:
         """f − m_q v − m_t, which is M a."""
-        return Evaluation(self.n, self._strips(_right_side), (self.n, 1))
+        return Evaluation(self.n, self._rows(_right_side), (self.n, 1))
 
     @cached_property
     def _external(self) -> Evaluation:
         """F."""
-        return Evaluation(self.n, self._strips(lambda summand: summand.force), (self.n, 1))
+        return Evaluation(self.n, self._rows(lambda summand: summand.force), (self.n, 1))
 
-    def _strips(self, make: Callable[[Summand], Program | None]) -> list[Strips]:
-        """The strips of a Program with a number for each coordinate of a row."""
+    def _rows(self, make: Callable[[Summand], Program | None]) -> Rows:
+        """The sum of a Program with a number for each coordinate of a row."""
         found = []
         for summand in self.summands:
             program = make(summand)
@@ -303,7 +351,7 @@ class Assembly:
                 if kept:
                     writes = [Write("f", c) for c, _ in kept]
                     found.append(Strips.of(summand, program.with_outputs(all=[k for _, k in kept]), writes, self.n))
-        return found
+        return Rows(found)
 
     @cached_property
     def _parts_of_L(self) -> list[Evaluation]:
@@ -312,7 +360,7 @@ class Assembly:
         for summand in self.summands:
             R, k = summand.rows.shape
             strips = Strips.of(summand, summand.L, [Write("f", k)], self.n, np.arange(R)[:, None], R)
-            found.append(Evaluation(self.n, [strips], (R, 1)))
+            found.append(Evaluation(self.n, Rows([strips]), (R, 1)))
         return found
 
 

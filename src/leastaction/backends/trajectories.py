@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import hashlib
+import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.programs import StepPrograms, side_by_side, step_programs
-from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS
+from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
 from leastaction.backends.solver import Solvers, ahead_of
@@ -35,6 +40,8 @@ NEVER = 2**62  # steps after which a state is stored that is not to be stored
 # After a step for which chords did not do, those to follow begin with Newton: so many, divided by the chords that cost
 # about as much.
 RESTING = 64
+HELPER = "leastaction helper"  # name of a thread
+NAP = 50  # microseconds that a thread sleeps which has waited long for another
 KERNELS = ("advance", "inner", "lift", "outer", "restart", "fresh", "kept", "settle")
 
 # Single trajectories of higher degree or of more unknowns than these are faster with the points side by side.
@@ -93,6 +100,11 @@ class Backend:
     def softly(self) -> bool:
         """Whether a step that fails may be tried with a matrix that is not there yet."""
         return False
+
+    @property
+    def cells(self) -> int:
+        """Pieces of the work of one trajectory that threads may share."""
+        return 1
 
     @property
     def fused(self) -> bool:
@@ -247,6 +259,10 @@ class SumBackend(Backend):
     @property
     def softly(self) -> bool:
         return not self.stiff and not self.explicit
+
+    @property
+    def cells(self) -> int:
+        return self.sums.cells.phases[1]
 
     @property
     def explicit(self) -> bool:
@@ -435,11 +451,39 @@ class Trajectories:
                 row[:, begin : begin + size] = numbers[..., None]
         return row.reshape(len(q), -1)
 
-    def advance(self, end: int, every: int, skipped: int, rows: FloatArray) -> None:
+    def advance(self, end: int, every: int, skipped: int, rows: FloatArray, threads: int = 1) -> None:
         """So many steps of all, or as far as they go; the state after k goes to rows[:, k // every − skipped]."""
         memory = self.solvers.memory
         self.set(end=end)
-        self._run(memory.I, memory.D, self.place, *self.given(every, skipped, rows))
+        with self.helped(threads):
+            self._run(memory.I, memory.D, self.place, *self.given(every, skipped, rows))
+
+    @contextlib.contextmanager
+    def helped(self, threads: int) -> Iterator[None]:
+        """With so many threads, where there is work for them: those beside this one end with the block."""
+        memory, place = self.solvers.memory, self.solvers.team
+        count = min(threads, self.backend.cells) - 1
+        if place is None or count < 1:
+            yield
+            return
+        address, time = nap()
+        for name, value in (("helpers", count), ("nap", address), ("nap_time", time)):
+            memory.I[memory.number(place, TEAM, name)] = value
+        stop = memory.array(place, "stop")
+        stop[0] = 0
+        work = loop("helpers.work")
+        given = (memory.I, memory.D, place)
+        helpers = [threading.Thread(target=work, args=given, name=HELPER, daemon=True) for _ in range(count)]
+        try:
+            for helper in helpers:
+                helper.start()
+            yield
+        finally:
+            stop[0] = 1
+            for helper in helpers:
+                if helper.ident is not None:
+                    helper.join()
+            memory.I[memory.number(place, TEAM, "helpers")] = 0
 
     def drive(self, table: FloatArray, first: int) -> None:
         """The inputs of the steps from the first on, (B or 1, steps, nodes or 1, channels)."""
@@ -546,6 +590,14 @@ class Trajectories:
     @property
     def alive(self) -> bool:
         return bool(self.states[:, self.backend.places["alive"]].any())
+
+
+@cache
+def nap() -> tuple[int, int]:
+    """What lets a thread sleep: the address of a function of the system, and its argument for some 50 microseconds."""
+    if sys.platform == "win32":
+        return ctypes.cast(ctypes.windll.kernel32.Sleep, ctypes.c_void_p).value or 0, 0
+    return ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value or 0, NAP
 
 
 def _rows(params: FloatArray, count: int, inputs: FloatArray | None) -> FloatArray:

@@ -157,9 +157,9 @@ def set_sparse(S, I, D, q, z):
     P, h = read_sparse(I, D, S.sparse), S.h[0]
     in_the_middle(S, P, q, z, h)
     t = S.t[0] + 0.5 * h
-    assemble(I, D, P, P.stiffness, P.stiffness_parts, t, P.middle_q, P.middle_v, P.K)
+    assemble(I, D, P, P.stiffness, t, P.middle_q, P.middle_v, P.K)
     if S.constant == 0:
-        assemble(I, D, P, P.masses, P.mass_parts, t, P.middle_q, P.middle_v, P.M)
+        assemble(I, D, P, P.masses, t, P.middle_q, P.middle_v, P.M)
     regular = True
     for e in range(P.shifts):
         regular = regular and factor_sparse(P, e, h * h * P.gamma[2 * e], h * h * P.gamma[2 * e + 1])

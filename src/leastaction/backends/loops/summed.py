@@ -36,7 +36,7 @@ def set_summed_mass(S, I, D, t, q, z, h):
         return True
     P = read_sparse(I, D, S.sparse)
     in_the_middle(S, P, q, z, h)
-    assemble(I, D, P, P.masses, P.mass_parts, t[0] + 0.5 * h, P.middle_q, P.middle_v, P.M)
+    assemble(I, D, P, P.masses, t[0] + 0.5 * h, P.middle_q, P.middle_v, P.M)
     return factor_sparse(P, P.shifts, 0.0, 0.0)
 
 
@@ -82,7 +82,7 @@ def summed_velocity(S, I, D):
         if miss <= 4.0 * EPS * size or miss >= before:
             return miss <= 1e-10 * size
         if S.constant == 0:
-            assemble(I, D, P, P.masses, P.mass_parts, S.t[0], S.q, S.v, P.M)
+            assemble(I, D, P, P.masses, S.t[0], S.q, S.v, P.M)
             if not factor_sparse(P, P.shifts, 0.0, 0.0):
                 return False
         solve_sparse(P, P.shifts, False)

@@ -51,13 +51,13 @@ class Cells:
         return sum(max(float(own.max(initial=0)), float(own.sum()) / CORES) + BARRIER for own in spans)
 
 
-def cells_of(n: int, tables: Sequence[IntArray], step: int) -> Cells:
-    """The cut of these tables' rows; ranges begin with multiples of `step`."""
-    whole = _cut(n, tables, -(-n // step) * step)
-    sizes = {RANGE}
-    if sum(map(len, tables)) > FEW * n:
+def cells_of(n: int, tables: Sequence[IntArray], step: int, *, whole: bool = False) -> Cells:
+    """The cut of these tables' rows, or with `whole` one cell; ranges begin with multiples of `step`."""
+    one = _cut(n, tables, -(-n // step) * step)
+    sizes = set() if whole else {RANGE}
+    if not whole and sum(map(len, tables)) > FEW * n:
         sizes.add(max(step, -(-n // (FEW * step)) * step))
-    found = [whole, *(cut for size in sorted(sizes) if size < n and (cut := _cut(n, tables, size)) is not None)]
+    found = [one, *(cut for size in sorted(sizes) if size < n and (cut := _cut(n, tables, size)) is not None)]
     best = min((cut for cut in found if cut is not None), key=lambda cut: cut.cost)
     return best
 

@@ -132,13 +132,15 @@ TEAM = Record.of(
 SPARSE = Record.of(
     "Sparse",
     number={
-        "n": "coordinates",
+        "n": "coordinates and multipliers",
         "entries": "of K and M that may not be zero",
         "upper": "those of the upper triangle, the diagonal included",
         "fill": "entries of L",
         "shifts": "matrices M + h²γK that a step falls apart into; behind their factors are those of M",
         "stiffness": "where the sum over rows is that gives K, …",
-        "masses": "… and that which gives M",
+        "masses": "… and that which gives M, and G beside it",
+        "rates": "and that which gives ġ",
+        "still": "1 if M does not depend on velocities",
     },
     integers={
         "row": "of each entry",
@@ -168,9 +170,15 @@ SPARSE = Record.of(
         "into": "from equations to right-hand sides, (shifts, s, 2)",
         "out": "from solutions to increments, (s, shifts, 2)",
         "mean": "Σ_i b_i l_ν(c_i), (s)",
+        "into_held": "from constraints to right-hand sides, (shifts, s, 2)",
+        "out_held": "from solutions to multipliers, (s, shifts, 2)",
+        "beta": "weights of the control points, (s)",
         "dz": "increments: rows",
-        "middle_q": "the middle of the step: positions, …",
+        "middle_q": "the middle of the step, or its end: positions and multipliers, …",
         "middle_v": "… and velocities",
+        "rate": "ġ, where the multipliers are",
+        "change": "of velocities and multipliers",
+        "push": "of the momenta",
     },
 )
 

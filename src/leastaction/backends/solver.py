@@ -18,6 +18,7 @@ from leastaction.backends.records import Memory
 from leastaction.backends.shifts import shifts_of
 from leastaction.backends.sparse import add_sparse
 from leastaction.backends.summands import Assembly, Rows, Strips, padded
+from leastaction.constraints import rate
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program, Value, indices
@@ -229,22 +230,28 @@ class Solvers:
         """
         W, n, s = native_lanes(), sums.n, method.s
         vectors, found, ahead = padded(n) // W, samples(method), ahead_of(method)
-        both = self._sum_term(sums, method, sums.gradient.rows, "fm")
-        soft = self._sum_term(sums, method, sums.forces, "f") if sums.separable else both
-        plain = sums.separable and sums.mass.diagonal
+        components = padded(sums.size) // W
+        records = [self._sum_term(sums, found, s, sums.gradient.rows, "fm")]
+        if sums.m:
+            records.append(self._sum_term(sums, samples(method, "controls"), s, sums.reactions, "g"))
+        both = soft = self.memory.add(*((TERM, record) for record in records))
+        plain = sums.separable and sums.mass.diagonal and not sums.m
+        if sums.separable and not sums.m:
+            soft = self.memory.add((TERM, self._sum_term(sums, found, s, sums.forces, "f")))
         sparse = self._sum_matrices(sums, method, stiff) if stiff or not plain else -1
         ends = {float(c): i for i, c in enumerate(found.tau)}
         explicit = s == 1 and set(ends) <= {0.0, 1.0} and plain
-        chords = STIFF_CHORDS if stiff else MOST_CHORDS
+        chords = STIFF_CHORDS if stiff and not sums.m else MOST_CHORDS
         checked = method.branch == "followed"
         judges = [verdict_program(fresh, chords, checked) for fresh in (False, True, False, False)]
         numbers = {
-            "coordinates": n, "n": vectors, "components": vectors, "multipliers": 0, "s": s, "lanes": 1, "across": W,
+            "coordinates": n, "n": vectors, "components": components, "multipliers": sums.m, "s": s, "lanes": 1,
+            "across": W,
             "summed": 1, "checked": checked, "end": 0, "linear_end": 0,
             "width": s, "square": 1, "stride": s * W, "unknowns": 0, "lead": 0, "params": 0, "channels": 0,
             "given": 0, "terms": both,
-            "soft": soft, "term_count": 1, "separable": sums.separable, "constant": sums.mass.constant,
-            "diagonal": sums.mass.diagonal, "has_chord": 1, "explicit": explicit, "early": ends.get(0.0, -1),
+            "soft": soft, "term_count": len(records), "separable": sums.separable, "constant": sums.mass.constant,
+            "diagonal": sums.mass.diagonal, "has_chord": not sums.m, "explicit": explicit, "early": ends.get(0.0, -1),
             "late": ends.get(1.0, -1), "timed": sums.timed, "swift": plain, "sparse": sparse, "shifts": -1,
             "stiff": stiff, "kinds": int(sums.kinds.max()) + 1, "chords": chords,
             "mass": 0, "point": 0, "rest": 0, **{f"judge_{name}": self.compiled(judge, 1) for name, judge in
@@ -256,11 +263,12 @@ class Solvers:
         numbers["team"] = self.team = self._team(sums, method)
         unused = ("B", "J", "G", "t", "values", "at", "at_values", "V", "move", "fastest", "argument", "reached",
                   "left", "end_at", "end_values", "saddle", "end_move", "pushed")  # fmt: skip
-        all_n, rows = vectors * W, vectors * s * W
+        all_n, rows = vectors * W, components * s * W
         sizes = {
             **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 9,
             "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last"), rows),
-            **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "scale", "reach", "noise"), all_n),
+            **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "reach", "noise"), all_n),
+            "scale": components * W,
             "work": self.room,
             "unit": 2 * max(W, numbers["kinds"]),
         }  # fmt: skip
@@ -298,7 +306,10 @@ class Solvers:
         """The record of a sum's sparse matrices; where it is."""
         blocks = sums.matrices if stiff else sums.mass
         places = {block: self._rows(Rows(strips)) for block, strips in blocks.strips.items()}
-        return add_sparse(self.memory, blocks, places, method)
+        if sums.m:
+            places["rates"] = self._rows(sums.of_rows(rate, held=True))
+        still = not any(summand.node.depends("m_v", "v") for summand in sums.summands)
+        return add_sparse(self.memory, blocks, places, method, still)
 
     def _rows(self, rows: Rows) -> int:
         """The record of a sum over rows; where it is."""
@@ -306,27 +317,29 @@ class Solvers:
         self.rows += laid
         return place
 
-    def _sum_term(self, sums: Assembly, method: Galerkin, rows: Rows, blocks: str) -> int:
-        """The record of the sums over rows of f, or of f and m, as a term; where it is."""
-        W, s, found = native_lanes(), method.s, samples(method)
-        r, vectors = len(found.tau), padded(sums.n) // W
-        room = vectors + 1
+    def _sum_term(self, sums: Assembly, found: Samples, s: int, rows: Rows, blocks: str) -> dict[str, Any]:
+        """The record of the sums over rows of f, of f and m, or of reactions and constraints, as a term."""
+        W = native_lanes()
+        r, vectors, components = len(found.tau), padded(sums.n) // W, padded(sums.size) // W
+        room = components + 1
         gather, scatter = [(1, 0, 0, 1, vectors)], [(0, 0, 0, vectors)]
         if blocks == "fm":
             gather, scatter = [*gather, (1 + room, 0, 1, 0, vectors)], [*scatter, (room, 0, 1, vectors)]
+        if blocks == "g":
+            held = components - vectors
+            gather.append((1 + vectors, vectors, 2, 0, held))
+            scatter.append((vectors, vectors, 2, held))
         inputs, outputs = 1 + 2 * room, len(blocks) * room
-        return self.memory.add(
-            (TERM, {
-                "points": r, "groups": r, "kernel": 0, "slopes": 0,
-                "coefficients": self.compiled(_coefficients(found), 1), "inputs": inputs, "outputs": outputs,
-                "slope_outputs": 0, "gathers": len(gather), "scatters": len(scatter), "entries": 0, "pairs": 0,
-                "time": 0, "params": -1, "driven": -1, "rows": self._rows(rows),
-                "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
-                "role": _roles(found), "by_time": 0, "by_params": 0,
-                "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "K": 1,
-                "point": r * inputs * W, "values": max(r, 2) * outputs * W,
-            })
-        )  # fmt: skip
+        return {
+            "points": r, "groups": r, "kernel": 0, "slopes": 0,
+            "coefficients": self.compiled(_coefficients(found), 1), "inputs": inputs, "outputs": outputs,
+            "slope_outputs": 0, "gathers": len(gather), "scatters": len(scatter), "entries": 0, "pairs": 0,
+            "time": 0, "params": -1, "driven": -1, "rows": self._rows(rows),
+            "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
+            "role": _roles(found), "by_time": 0, "by_params": 0,
+            "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "K": 1,
+            "point": r * inputs * W, "values": max(r, 2) * outputs * W,
+        }  # fmt: skip
 
     def add_sensitive(self, step: Step, slopes: Sequence[Program]) -> int:
         """Lay out the terms once more, their kernels with derivatives by time and parameters; returns where."""

@@ -233,9 +233,10 @@ class SumBackend(Backend):
     @cached_property
     def blocks(self) -> tuple[tuple[str, int], ...]:
         n, s, ahead = self.room, self.method.s, ahead_of(self.method)
+        components = padded(self.sums.size)
         return (
             ("q", n), ("p", n), ("carry", 2 * n), ("tiles", n * (s + 2 + ahead.memory)), ("length", n), ("reach", n),
-            ("floor", n), ("z", n * s), ("impulse", n), ("scale", n),
+            ("floor", n), ("z", components * s), ("impulse", n), ("scale", components),
             ("chosen", ahead.candidates + 1 + ahead.record), ("params", 0), ("t", 1), ("alive", 1), ("started", 1),
             ("iterations", 1), ("trouble", 1), ("rest", 1),
         )  # fmt: skip
@@ -253,12 +254,12 @@ class SumBackend(Backend):
     @cached_property
     def _solvers(self) -> tuple[Solvers, int, int]:
         solvers = Solvers()
-        place = solvers.add_sum(self.sums, self.method, self.stiff)
+        place = solvers.add_sum(self.sums, self.method, self.stiff or self.sums.m > 0)
         return solvers, place, place
 
     @property
     def softly(self) -> bool:
-        return not self.stiff and not self.explicit
+        return not (self.stiff or self.explicit or self.sums.m)
 
     @property
     def cells(self) -> int:
@@ -268,7 +269,7 @@ class SumBackend(Backend):
     def explicit(self) -> bool:
         """Whether the equations of a step give its unknowns at once."""
         ends = set(self.method.table.c.tolist()) <= {0.0, 1.0}
-        return self.method.s == 1 and ends and self.sums.separable and self.sums.mass.diagonal
+        return self.method.s == 1 and ends and self.sums.separable and self.sums.mass.diagonal and not self.sums.m
 
     def give(self, solvers: Solvers, place: int, params: FloatArray) -> None:
         for strips, places in solvers.rows:
@@ -282,7 +283,7 @@ class SumBackend(Backend):
         inverse[:n] = 1.0 / M[mass.row == mass.column]
         memory.array(place, "M")[:] = inverse
         sparse = int(memory.I[memory.number(place, SOLVER, "sparse")])
-        if sparse >= 0:
+        if sparse >= 0 and not self.sums.m:
             loop("sparse.begin")(memory.I, memory.D, sparse, nothing, nothing)
 
 

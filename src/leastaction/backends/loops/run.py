@@ -523,7 +523,7 @@ def measure_piece(I, D, J, cell):
     for k in range(2 * room):
         tops[k] = 0.0
     for e in range(R.own[cell], R.own[cell + 1]):
-        first, end = R.owned[4 * e], R.owned[4 * e + 1]
+        first, end = R.owned[4 * e], min(R.owned[4 * e + 1], S.n)
         _measure(A, S, X, first, end)
         top_of(S, at(X, A.length), first, end, tops)
         top_of(S, at(X, A.reach), first, end, at(tops, room))
@@ -575,7 +575,7 @@ def assess_piece(I, D, J, cell):
     for e in range(S.candidates):
         store(at(errors, e * W), splat(0.0))
     for e in range(R.own[cell], R.own[cell + 1]):
-        first, end = R.owned[4 * e], R.owned[4 * e + 1]
+        first, end = R.owned[4 * e], min(R.owned[4 * e + 1], S.n)
         raise_to(S, at(X, A.length), first, end, ALIKE, S.unit)
         raise_to(S, at(X, A.reach), first, end, REACHING, at(S.unit, max(W, S.kinds)))
         _assess(A, S, X, first, end, errors, scaled, work)
@@ -610,4 +610,4 @@ def propose_piece(I, D, J, cell):
     A, S, X = read_run(I, D, J.run[0]), read_solver(I, D, J.solver[0]), doubles(J.state[0])
     R, scaled, work = read_rows(I, D, read_term(I, D, S.soft).rows), at(J.scaled, cell * J.width), J.work
     for e in range(R.own[cell], R.own[cell + 1]):
-        _propose(A, S, X, R.owned[4 * e], R.owned[4 * e + 1], scaled, at(work, cell * J.room))
+        _propose(A, S, X, R.owned[4 * e], min(R.owned[4 * e + 1], S.n), scaled, at(work, cell * J.room))

@@ -139,9 +139,9 @@ def sweep(S, I, D, first, slopes, q, p, z):
 @native
 def add_up(S, T, I, D, point, values):
     """The values at a point ← the sums over all rows; each array has a vector more, for rows that there are not."""
-    room = (S.n + 1) * W
+    room = (S.components + 1) * W
     q, v = at(point, W), at(point, W + room)
-    add_together(S, I, D, T.rows, point[0], q, v, values, at(values, room), 1 if T.outputs > S.n + 1 else 0)
+    add_together(S, I, D, T.rows, point[0], q, v, values, at(values, room), 1 if T.outputs > S.components + 1 else 0)
 
 
 @native

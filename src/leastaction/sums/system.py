@@ -423,7 +423,8 @@ class Sum:
             name = text(entry(data, "name"), "a term's name")
             program = Program.from_json(entry(data, "program"))
             force, constraints = (
-                None if entry(data, name) is None else Program.from_json(data[name]) for name in ("force", "constraints")
+                None if entry(data, name) is None else Program.from_json(data[name])
+                for name in ("force", "constraints")
             )
             shared = mapping(entry(data, "params"), "params")
             own = [text(key, "a parameter's name") for key in listing(entry(data, "own"), "own")]

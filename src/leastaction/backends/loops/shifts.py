@@ -186,7 +186,7 @@ def set_sparse(S, I, D, q, z):
 def by_sparse(S, I, D):
     """S.R ← −(A/h ⊗ M + h B ⊗ K)⁻¹ S.R; with constraints, of all that the step's equations and g = 0 determine:
 
-        X_j w_j + Gᵀ y_j = −h (V⁻¹A⁻¹R)_j,    G w_j = −(V⁻¹g)_j,    dz = V w,    h² A⁻¹W dλ = V y.
+    X_j w_j + Gᵀ y_j = −h (V⁻¹A⁻¹R)_j,    G w_j = −(V⁻¹g)_j,    dz = V w,    h² A⁻¹W dλ = V y.
     """
     P, s, h, size = read_sparse(I, D, S.sparse), S.s, S.h[0], S.n * W
     n = P.n

@@ -4,8 +4,8 @@ verdict."""
 from __future__ import annotations
 
 from leastaction.backends.loops.constraints import settle
-from leastaction.backends.loops.held_sums import settle_sum
 from leastaction.backends.loops.elimination import factor, solve
+from leastaction.backends.loops.held_sums import settle_sum
 from leastaction.backends.loops.increments import (
     BEFORE,
     ENDED,

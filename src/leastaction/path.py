@@ -372,6 +372,8 @@ class Path:
     def plot(self, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the path with Matplotlib. Several paths may share an axis.
 
+        Where states are few, "configuration" and "phase" follow the method's own polynomial between them.
+
         Parameters
         ----------
         what : str, default "configuration"

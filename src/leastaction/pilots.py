@@ -408,7 +408,7 @@ def _measured(
     steps = math.ceil(one.steps / stretch * longer)
     seconds = lab.seconds(s, pace, steps)
     reach = e * stretch**order
-    why = "" if kept else "would take far longer"
+    why = "" if kept else "slower, and so not tried at this step"
     if e > TRUSTED:
         return Option(
             member(s),

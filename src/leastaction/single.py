@@ -32,7 +32,8 @@ from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.starts import Starts, begin
-from leastaction.systems import System
+from leastaction.sums import Sum
+from leastaction.systems import System, check_system
 from leastaction.waiting import compiling
 
 POWERS = 8
@@ -108,13 +109,15 @@ class Question:
         return choose(replace(asked, omega=_frequency(system, t0, starts, abs(t_end - t0))), tol)
 
 
-def check_undriven(system: System, inputs: Any) -> None:
-    """Refuse to choose steps for what belongs to steps."""
+def measurable(system: System, inputs: Any = None) -> System:
+    """The system as pilots can run it: a sum is written out. Inputs, which belong to steps, are refused."""
+    check_system(system)
     if inputs or (isinstance(system, Lagrangian) and system.inputs):
         raise ValueError(
             "tol= chooses the method and its steps by pilot runs of many kinds, and inputs belong to the steps of one: "
             "give method= and h=, and compare with half of it"
         )
+    return system.expanded() if isinstance(system, Sum) else system
 
 
 def _can_be_paced(system: System) -> bool:

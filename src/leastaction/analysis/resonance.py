@@ -156,7 +156,7 @@ def resonance(
     0
     """
     if not isinstance(system, Lagrangian):
-        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
+        raise TypeError(f"expected a la.Lagrangian; got {system!r}. A sum of terms is one by its .expanded()")
     if system.forced:
         raise ValueError(
             f"a force acts on {system.name}: its energy changes by the work of the force, so that an error of it "

@@ -118,8 +118,8 @@ class Load(Samples):
             g = g[:, None]
         if g.ndim != 2 or g.shape[1] != self.vector.shape[1]:
             raise ValueError(
-                f"{self.vector.shape[1]} vectors need samples of shape ({len(np.atleast_1d(times))}, "
-                f"{self.vector.shape[1]}), a column for each; got {np.shape(samples)}"
+                f"samples must have the shape ({len(np.atleast_1d(times))}, {self.vector.shape[1]}): a row for each "
+                f"time, a column for each vector of the load; got {np.shape(samples)}"
             )
         super().__init__(times, g, rule)
 

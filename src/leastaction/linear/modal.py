@@ -52,6 +52,10 @@ class Modes:
     shape: FloatArray
     dual: FloatArray
 
+    def __repr__(self) -> str:
+        with np.printoptions(precision=6, threshold=12):
+            return f"Modes({len(self.omega)} of {len(self.shape)}, omega={self.omega})"
+
     def lowest(self, k: int) -> Modes:
         """The first k of them."""
         return Modes(self.omega[:k], self.shape[:, :k], self.dual[:, :k])

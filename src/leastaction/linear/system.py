@@ -114,7 +114,8 @@ class Quadratic:
         self.n: int = mass.shape[0]
         for name, a in (("K", stiffness), ("C", damping)):
             if a is not None and not isinstance(a, Rayleigh) and a.shape[0] != self.n:
-                raise ValueError(f"M and {name} must have the same size; got {mass.shape} and {a.shape}")
+                other = ". Damping αM + βK is C=la.linear.Rayleigh(α, β)" if name == "C" else ""
+                raise ValueError(f"M and {name} must have the same size; got {mass.shape} and {a.shape}{other}")
         self.mass_diagonal = diagonal(mass)
         require_positive_definite(mass if self.mass_diagonal is None else self.mass_diagonal, "M")
         require_positive_semidefinite(stiffness, "K")
@@ -149,6 +150,8 @@ class Quadratic:
         Returns
         -------
         Quadratic
+            Its degrees of freedom are the others in their order, counted anew from 0:
+            ``np.setdiff1d(np.arange(n), fixed)`` are their numbers in the whole system.
 
         Examples
         --------

@@ -14,7 +14,6 @@ from leastaction.advice import Advice
 from leastaction.backends.rows import Row
 from leastaction.inputs import Inputs
 from leastaction.lagrangian import Lagrangian
-from leastaction.linear import Quadratic
 from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Branch, Composition, Galerkin, Method, RungeKutta4, with_branch
 from leastaction.methods import method as method_named
@@ -25,7 +24,7 @@ from leastaction.run.given import given_inputs
 from leastaction.run.reductions import Reduction, wanted
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
 from leastaction.sums import Sum
-from leastaction.systems import System
+from leastaction.systems import System, check_system
 
 ENDLESS = 2**52  # steps of a run that an event ends
 
@@ -120,11 +119,7 @@ def plan_run(
 
     most   steps of a run with a pace until t_end: it ends after so many, wherever it is
     """
-    if not isinstance(system, Lagrangian | Quadratic | Sum):
-        raise TypeError(
-            f"expected a system, as from la.Lagrangian(fn, n=…), la.Lagrangian.sum(terms, n=…) or la.Quadratic(M, K); "
-            f"got {system!r}"
-        )
+    check_system(system)
     if isinstance(system, Sum):
         more = digits is not None or pace is not None or bool(tangent or events or reduce)
         system = _as_needed(system, method_named(method), more)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from core import per_step, table
+from core import per_step
+from measured import table
 from numpy.typing import NDArray
 
 import leastaction as la
@@ -72,7 +73,7 @@ def main() -> None:
     found = measured()
     for kind, times in found.items():
         rows = [[str(n), *(f"{t:.3g}" for t in row)] for n, row in zip(SIZES, times, strict=True)]
-        table(f"µs per step, {kind}", ["n", *(f"s = {s}" for s in DEGREES)], rows)
+        table(kind, f"µs per step, {kind}", ["n", *(f"s = {s}" for s in DEGREES)], rows)
     draw(found)
 
 

@@ -21,7 +21,8 @@ from pathlib import Path
 
 import mpmath
 import numpy as np
-from core import best, chain, per_step, table
+from core import best, chain, per_step
+from measured import table
 from numpy.typing import NDArray
 
 import leastaction as la
@@ -164,7 +165,7 @@ def against_c(repeats: int) -> None:
                 )
         header = ["member", "h", "leastaction, µs per step", *(f"C {name}, µs per step" for name in PROCESSORS)]
         header += [*(f"leastaction / C {name}" for name in PROCESSORS), "iterations of C"]
-        table(f"{problem.title}: the same scheme in C", [*header, "difference after 100 steps"], rows)
+        table(case.name, f"{problem.title}: the same scheme in C", [*header, "difference after 100 steps"], rows)
 
 
 DEGREES = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -184,7 +185,7 @@ def growth(repeats: int) -> None:
             runs[str(s)] = per_step(run, int(np.clip(SECONDS / min(probe), 2, 20_000)))
         cost[n] = best(repeats, **runs)
     rows = [[member(s), *(f"{1e6 * cost[n][str(s)]:.1f}" for n in SIZES)] for s in DEGREES]
-    table("µs per step of chains of pendulums", ["member", *(f"n = {n}" for n in SIZES)], rows)
+    table("chains", "µs per step of chains of pendulums", ["member", *(f"n = {n}" for n in SIZES)], rows)
     rows = []
     for name, pairs, value in (
         (
@@ -195,7 +196,7 @@ def growth(repeats: int) -> None:
         ("as n grows", [*pairwise(SIZES)], lambda a, b: [cost[b][str(s)] / cost[a][str(s)] for s in DEGREES]),
     ):
         rows += [[name, f"{a} → {b}", f"{min(value(a, b)):.1f}", f"{max(value(a, b)):.1f}"] for a, b in pairs]
-    table("How that cost grows", ["", "from, to", "least factor", "largest factor"], rows)
+    table("growth", "How that cost grows", ["", "from, to", "least factor", "largest factor"], rows)
     _plot(cost)
 
 

@@ -114,7 +114,7 @@ def install(python: str, wheel: Path, environment: Path) -> None:
     run(python, "-m", "venv", str(environment))
     inside = str(environment / "bin" / "python")
     run(inside, "-m", "pip", "install", "--quiet", str(wheel))
-    run(inside, "-W", "error", str(ROOT / "release" / "smoke.py"), folder=environment)
+    run(inside, "-I", "-W", "error", str(ROOT / "release" / "smoke.py"), folder=environment)
     print(f"{python}: the smoke test passed", flush=True)
 
 

@@ -156,7 +156,9 @@ def peers() -> str:
     return f"""# Beside other packages
 
 Each of these packages is the right one for something. The column of leastaction is checked against the code when the
-site is built; the others were read from the documentation that the heading links to.
+site is built. The other columns are a reader's summary of the packages' own documentation, which the heads of the columns
+link to: heyoka.py 7, REBOUND 4 and 5, diffrax 0.7, trep 1.0, SciPy 1.18. No code checks them, and a later version may
+have more.
 
 {table(["", "leastaction", *links], rows)}
 

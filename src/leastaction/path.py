@@ -230,7 +230,8 @@ class Path:
         self._require_whole("the work")
         if any(found.p_after is not None for found in self.events.values()):
             raise ValueError(
-                "the work is summed over whole steps, and impacts lie within them: it is known of runs without impacts"
+                "the work is summed over whole steps, and an impact divides a step: path.work() is known for runs "
+                "without impacts"
             )
         with self.reals.working():
             if self.pace is not None and self.system.forced and not cast(Paced, self.pace.system).moved_by_time:

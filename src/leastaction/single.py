@@ -89,7 +89,7 @@ class Question:
     def advice(self, tol: float) -> Advice:
         """Method and step for a tolerance, and the pace, if one may be tried."""
         if self.t_end is None:
-            raise ValueError("tol= is about the error at a time: give t_end=")
+            raise ValueError("tol= bounds the error at the end of the run: give t_end=")
         t0, t_end = number("t0", self.t0), number("t_end", self.t_end)
         if t0 == t_end:
             raise ValueError(f"t_end must differ from the start, t0 = {t0:g}")
@@ -114,8 +114,8 @@ def measurable(system: System, inputs: Any = None) -> System:
     check_system(system)
     if inputs or (isinstance(system, Lagrangian) and system.inputs):
         raise ValueError(
-            "tol= chooses the method and its steps by pilot runs of many kinds, and inputs belong to the steps of one: "
-            "give method= and h=, and compare with half of it"
+            "tol= tries many methods and steps, and inputs have values for the steps of one method: give method= and "
+            "h=, and compare with a run of h/2"
         )
     return system.expanded() if isinstance(system, Sum) else system
 

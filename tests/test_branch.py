@@ -94,7 +94,12 @@ def test_dense_output_is_the_cubic_through_the_states():
     [
         (KEPLER.system, "rk4", {}, "rk4 solves no equations"),
         (KEPLER.system, "simpson", {"branch": "all"}, "must be 'followed' or 'any'"),
-        (KEPLER.system, "simpson", {"events": {"x": la.Event(lambda q, p: q[0])}}, "With branch='any' leave events= out"),
+        (
+            KEPLER.system,
+            "simpson",
+            {"events": {"x": la.Event(lambda q, p: q[0])}},
+            "With branch='any' leave events= out",
+        ),
         (la.Quadratic(np.eye(2), np.eye(2)), "simpson", {}, "linear and have one root"),
     ],
 )

@@ -12,7 +12,7 @@ from leastaction.backends.native import fingerprint
 from leastaction.backends.status import GOING_WELL, NOT_FINITE
 from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
 from leastaction.linear.factor import Factor, blas_threads, factor
-from leastaction.linear.forcing import Constant, Rayleigh, as_load, checked, is_constant, reduced
+from leastaction.linear.forcing import Constant, Rayleigh, as_load, at_times, is_constant, reduced
 from leastaction.linear.highest import highest_frequency
 from leastaction.linear.matrices import (
     chosen_dofs,
@@ -270,7 +270,7 @@ class Quadratic:
             force -= np.asarray(self.damping_force(v.reshape(-1, self.n).T)).T.reshape(v.shape)
         if self.f is not None:
             times = np.broadcast_to(np.asarray(t, dtype=float), v.shape[:-1])
-            force += np.array([checked(self.f(at), self.n, at) for at in times.ravel()]).reshape(v.shape)
+            force += at_times(self.f, self.n, times)
         return force
 
     def around(self, dofs: Any) -> NDArray[np.int64]:

@@ -156,9 +156,8 @@ def peers() -> str:
     return f"""# Beside other packages
 
 Each of these packages is the right one for something. The column of leastaction is checked against the code when the
-site is built. The other columns are a reader's summary of the packages' own documentation, which the heads of the columns
-link to: heyoka.py 7, REBOUND 4 and 5, diffrax 0.7, trep 1.0, SciPy 1.18. No code checks them, and a later version may
-have more.
+site is built. The other columns are a reader's summary of the packages' own documentation, read in 2026; the heads of
+the columns link to it. No code checks these columns, and a later version may have more.
 
 {table(["", "leastaction", *links], rows)}
 

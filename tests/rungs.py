@@ -28,11 +28,10 @@ def solved_by(how):
         return None
 
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(trajectories, "MOST_UNKNOWNS", 0))
         if how in ("newton", "chord", "shifted"):
             stack.enter_context(mock.patch.object(Solvers, "_solver", chosen))
             stack.enter_context(mock.patch.object(Solvers, "_shifts", shifted))
-            for name in ("side_by_side", "step_programs"):
+            for name in ("alone", "step_programs"):
                 stack.enter_context(mock.patch.object(trajectories, name, none))
         else:
             stack.enter_context(mock.patch.object(programs, "MOST_INSTRUCTIONS", 0))

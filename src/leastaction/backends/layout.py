@@ -330,6 +330,7 @@ RUN = Record.of(
         "end_slopes": "kernel of the End with all its derivatives, or 0",
         "check": "kernel that tells whether an event may lie in a step, or 0",
         "look_size": "numbers that it reads of one trajectory",
+        "memory": "where in the state the leading coefficients of the last step are, which it reads, too",
         "looks": "steps in doubt that there is room for, of each trajectory",
     },
     tally={
@@ -342,6 +343,7 @@ RUN = Record.of(
         "halted": "of each group: 1, the step to begin with is solved, and has been looked at; 2, and the group pauses "
         "after it",
         "looked": "of each trajectory: steps in doubt so far",
+        "look_sources": "where in the state the numbers are that the check reads, in a group's lanes",
     },
     reals={
         "start": "time of step 0",
@@ -355,10 +357,7 @@ RUN = Record.of(
         "active": "which lanes iterate",
         "push": "what the kernels' numbers change by along a direction, (groups, outputs, W) and (groups, inputs, W)",
         "sensitive_h": "the step for which the coefficients of the sensitive terms are",
-        "look": "what the check reads of a group: t, h, q, p, z, impulse, last leading coefficients, parameters and "
-        "inputs",
-        "doubt": "what it gives: doubt, urgent, leading coefficients",
-        "last": "the leading coefficients of the last step of each group, (n, lanes) each",
+        "doubt": "what the check gives: doubt, urgent, leading coefficients",
     },
 )
 

@@ -32,6 +32,7 @@ MOST_CHORDS = 40
 FIXED, MOVING, LAST = range(3)  # as in `loops.swift_chords`, which only Numba may import
 NOTHING = 1e-30  # an entry of a table that is zero but for its rounding
 JUDGES = ("soft", "fresh", "kept", "shifted")  # the verdicts that a solver asks for
+ATTEMPT = 4  # times that shifted chords which fail must cost less than Newton's iteration
 STIFF_CHORDS = 8  # mass chords of a sum that cost about as much as to factorise and solve
 
 
@@ -138,15 +139,18 @@ class Solvers:
         }  # fmt: skip
 
     def _shifts(self, step: Step, lanes: int, newton_cost: float, value_cost: float) -> tuple[int, int]:
-        """Where the record of the shifts is that a step of one trajectory falls apart into, or −1 where that costs more
-        than Newton's iteration; and how many shifted chords cost as much as that.
+        """Where the record of the shifts is that a step of one trajectory falls apart into, or −1 where an attempt that
+        fails costs too much; and how many shifted chords cost as much as Newton's iteration.
+
+        An attempt factorises once, and after three chords their contraction tells whether to go on.
         """
         n, s, W = step.n, step.s, native_lanes()
         found = shifts_of(step.method)
         sizes = np.where(found["gamma"][:, 1] != 0.0, 2 * n, n)
         factors = work(step.terms[0].slopes) + float((sizes**3).sum()) / (2 * W)
         one = value_cost + float((sizes**2).sum()) + 4 * s * n * len(sizes)
-        if lanes > 1 or step.multipliers or factors + one > newton_cost:
+        attempt = factors + 3 * one
+        if lanes > 1 or step.multipliers or attempt > 2 * newton_cost / ATTEMPT:
             return -1, 1
         lead = -(-2 * n // W) * W
         rows = n * -(-s // W) * W

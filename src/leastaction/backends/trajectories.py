@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.programs import StepPrograms, side_by_side, step_programs
+from leastaction.backends.fused.programs import StepPrograms, alone, step_programs
 from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
@@ -37,9 +37,6 @@ NEVER = 2**62  # steps after which a state is stored that is not to be stored
 RESTING = 64
 KERNELS = ("advance", "inner", "lift", "outer", "restart", "fresh", "kept", "settle")
 
-# Single trajectories of higher degree or of more unknowns than these are faster with the points side by side.
-MOST_DEGREE = 3
-MOST_UNKNOWNS = 8
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
 FEWEST_LOOKS = 8  # … and of each of many
 
@@ -67,10 +64,9 @@ class Backend:
         """
         if self.composed:
             return None
-        small = self.step.s <= MOST_DEGREE and self.step.s * self.step.n <= MOST_UNKNOWNS
-        if self.lanes > 1 or small or self.step.multipliers:
-            return step_programs(self.system, self.method, self.energy, self.lanes > 1)
-        return side_by_side(self.system, self.method, native_lanes())
+        if self.lanes > 1:
+            return step_programs(self.system, self.method, self.energy)
+        return alone(self.system, self.method, native_lanes())
 
     @property
     def params(self) -> int:
@@ -317,21 +313,26 @@ class Trajectories:
             z_coordinate = (places["z"].stop - places["z"].start) // (n + step.multipliers) * T
             z_control = T // backend.spread
             held = (n * z_coordinate, z_coordinate, z_control)
-        self._check = None if check is None else compile_program(check, L)
-        looks: dict[str, Any] = {"check": 0, "look_size": 0, "looks": 0, "look": 1, "doubt": 1, "last": 1}
         self._looks: FloatArray = _NOTHING
         self._table: FloatArray = _NOTHING
-        if self._check is not None:
-            inputs, room = self._check.inputs, max(FEWEST_LOOKS, MOST_LOOKS // size)
-            looks = {"check": self._check.address, "look_size": inputs, "looks": room, "look": inputs * L,
-                     "doubt": self._check.outputs * L, "last": np.full(self.groups * n * L, np.nan)}  # fmt: skip
-            kernels = {**kernels, "check": self._check}
+        looks: dict[str, Any] = {
+            "check": 0, "look_size": 0, "memory": backend.size, "looks": 0, "look_sources": [], "doubt": 1
+        }  # fmt: skip
+        rows = backend.size
+        if check is not None:
+            sources = self._sources(check, z_coordinate, z_control)
+            rows += n + 1  # the leading coefficients of the last step, and h
+            kernel = compile_program(check.reading(sources, rows * T // L), L)
+            kernels = {**kernels, "check": kernel}
+            inputs, room = len(sources), max(FEWEST_LOOKS, MOST_LOOKS // size)
+            looks |= {"check": kernel.address, "look_size": inputs, "looks": room, "look_sources": sources,
+                      "doubt": kernel.outputs * L}  # fmt: skip
             self._looks = np.zeros((self.groups * L, room, 1 + inputs))
         self.place = self.solvers.memory.add(
             (RUN, {
                 "fused": backend.fused,
                 **{name: kernels[name].address if name in kernels else 0 for name in KERNELS},
-                "solver": solver, "alone": alone, "lanes": L, "stride": T, "groups": self.groups, "size": backend.size,
+                "solver": solver, "alone": alone, "lanes": L, "stride": T, "groups": self.groups, "size": rows,
                 **{name: at[name] for name in ("t", "params", "alive", "q", "p", "carry", "z", "impulse", "trouble")},
                 "z_coordinate": z_coordinate, "z_control": z_control,
                 **dict(zip(("held", "held_multiplier", "held_control"), held, strict=True)),
@@ -359,11 +360,26 @@ class Trajectories:
         )  # fmt: skip
         self.solvers.finish()
         self._run = loop("run.run")
-        self.states = aligned(np.zeros((self.groups, backend.size, T)))
+        self._memory = aligned(np.full((self.groups, rows, T), np.nan))
+        self._memory[:, -1] = part * h
+        self.states = self._memory[:, : backend.size]
         outputs = max((kernel.outputs for kernel in kernels.values()), default=0)
         self._Y = aligned(np.zeros((1 + outputs, T)))
         self._scratch = aligned(np.zeros(max((kernel.work for kernel in kernels.values()), default=1)))
         self.counts = np.zeros((self.groups * L, COUNTS), np.int64)
+
+    def _sources(self, check: Program, z_coordinate: int, z_control: int) -> list[int]:
+        """Where in a lane of a group's state the numbers are that a check reads, in its order."""
+        how = self.backend
+        n, T, channels, r = how.step.n, how.stride, how.step.channels, len(how.step.method.table.c)
+        found = {name: np.arange(place.start, place.stop) * T for name, place in how.places.items()}
+        found |= {"last": (how.size + np.arange(n)) * T, "h": np.array([how.size + n]) * T}
+        controls = np.arange(how.step.s)[:, None]
+        found["z"] = found["z"][:1] + controls * z_control + np.arange(n) * z_coordinate
+        if channels and how.spread > 1:  # the nodes side by side
+            nodes, vectors = np.arange(r)[:, None], -(-r // T)
+            found["inputs"] = found["inputs"][:1] + (np.arange(channels) * vectors + nodes // T) * T + nodes % T
+        return [int(place) // how.lanes for name, size in check.inputs for place in found[name].ravel()[:size]]
 
     def _chords(self, solver: int) -> int:
         """How many chords cost about as much as to solve a step by Newton."""
@@ -451,7 +467,7 @@ class Trajectories:
     def given(self, every: int, skipped: int, rows: FloatArray) -> tuple[NDArray[Any], ...]:
         """The arrays that the loop is given, told which states go where."""
         self.set(every=every or NEVER, skipped=skipped, rows=rows.shape[1])
-        return self.states, self._Y, self.counts, rows, self._scratch, self.D, self._looks
+        return self._memory, self._Y, self.counts, rows, self._scratch, self.D, self._looks
 
     def addresses(self, every: int, skipped: int, rows: FloatArray) -> list[int]:
         """What the loop is given, by addresses."""
@@ -462,8 +478,9 @@ class Trajectories:
     @property
     def last(self) -> FloatArray:
         """What the check, if there is one, reads of the step before the next, (groups, lanes, n)."""
-        L, n = self.backend.lanes, self.backend.step.n
-        return self.real("last").reshape(self.groups, n, L).transpose(0, 2, 1)
+        how, n = self.backend, self.backend.step.n
+        lanes: FloatArray = self._memory[:, how.size : how.size + n].reshape(self.groups, n, how.lanes, -1)
+        return lanes[..., 0].transpose(0, 2, 1)
 
     def looks(self) -> tuple[NDArray[np.intp], FloatArray]:
         """The steps in which an event may lie, since this was asked last: which trajectory's, and rows (step, what the

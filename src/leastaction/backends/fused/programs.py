@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, inner, lift, outer, repeated, restart, tables
@@ -27,7 +27,7 @@ Blocks = list[tuple[str, int]]
 MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
 MOST_HELD = 40  # unknowns of a step with constraints
-FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes
+FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes and alone
 MOST_CHORDS = 40
 
 
@@ -45,7 +45,7 @@ class StepPrograms:
 
 
 def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, soft: bool = True) -> StepPrograms | None:
-    """The kernels for trajectories side by side, or for one alone: Newton's iteration if it is short enough, and if
+    """The kernels for trajectories side by side, or for one `alone`: Newton's iteration if it is short enough, and if
     wanted (`soft`) chords where they pay. None if either would be too long.
 
     Wanted may be the range of the energy.
@@ -100,6 +100,25 @@ def _newton(step: Step) -> Iteration | None:
     return one if len(one.first.code) <= MOST_CHORD_INSTRUCTIONS else None
 
 
+def alone(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | None:
+    """The kernels for one trajectory: Newton's iteration, if it is short enough and costs less than a few chords with
+    the points of a step side by side; else these.
+    """
+    step = step_of(system, method)
+    if step.multipliers or _shortly(step, lanes):
+        return step_programs(system, method, soft=False)
+    return side_by_side(system, method, lanes)
+
+
+def _shortly(step: Step, lanes: int) -> bool:
+    """Whether Newton's iteration as a kernel costs less than FEWEST_CHORDS with points side by side."""
+    one = _newton(step)
+    if one is None:
+        return False
+    mass, _, builder = _side_by_side(step, lanes)
+    return work(one.first) + 2 * work(one.again) < FEWEST_CHORDS * work(_chord(step, mass, builder(), 1))
+
+
 def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | None:
     """The kernels for one trajectory, the points of its step side by side in `lanes` lanes: chords alone.
 
@@ -108,27 +127,34 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
     step = step_of(system, method)
     if step.multipliers:
         return None
-    mass, rows = mass_of(step), SideBySide(tables(step), lanes, None, repeated(step))
+    mass, rows, builder = _side_by_side(step, lanes)
     if chord_length(step, mass, lanes) > MOST_CHORD_INSTRUCTIONS:
         return None
+    newtons = newton_work(step, lanes) / work(_chord(step, mass, builder(), 1))
+    ahead, B = builder()
+    onward = advance(system, step, ahead, B, None, mass, False)
+    chords = max(1, min(MOST_CHORDS, int(2 * newtons)))
+    return StepPrograms({"advance": onward, **_chords(step, mass, builder, chords)}, chords, rows)
+
+
+def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[], tuple[Rows, Builder]]]:
+    """The mass, the rows of points side by side, and what builds on the state of a trajectory with these."""
+    mass, rows = mass_of(step), SideBySide(tables(step), lanes, None, repeated(step))
     n, N = step.n, step.n * rows.length(step.s)
+    nodes = len(step.method.table.c)
     blocks = [
-        ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.channels * rows.length(len(method.table.c))),
+        ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.channels * rows.length(nodes)),
         ("alive", 1), ("tables", rows.size),
         ("q", n), ("p", n), ("carry", 2 * n),
         *_remembered(step, rows),
         ("z", N), ("impulse", n), ("trouble", 1), ("left", 1), *_soft(step, rows, mass),
     ]  # fmt: skip
 
-    def builder() -> tuple[Any, Builder]:
+    def builder() -> tuple[Rows, Builder]:
         B = Builder(blocks)
         return SideBySide(rows.tables, lanes, B, rows.repeated), B
 
-    newtons = newton_work(step, lanes) / work(_chord(step, mass, builder(), 1))
-    ahead, B = builder()
-    onward = advance(system, step, ahead, B, None, mass, False)
-    chords = max(1, min(MOST_CHORDS, int(2 * newtons)))
-    return StepPrograms({"advance": onward, **_chords(step, mass, builder, chords)}, chords, rows)
+    return mass, rows, builder
 
 
 def _one_by_one(step: Step, blocks: Blocks) -> tuple[Rows, Builder]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leastaction.backends.fused.elimination import elimination_length
 from leastaction.backends.fused.mass import Mass
 from leastaction.program import ACROSS, BINARY, UNARY, Program
 from leastaction.step.form import Step
@@ -28,9 +29,9 @@ def work(program: Program) -> float:
 
 
 def newton_length(step: Step) -> int:
-    """About how many instructions a whole Newton step has."""
+    """About how many instructions a whole Newton step without multipliers has."""
     nodes = sum(len(step.samples(term).tau) * len(term.slopes.code) for term in step.terms)
-    return nodes + (step.s * (step.n + step.multipliers)) ** 3
+    return nodes + 3 * elimination_length(step)
 
 
 def newton_work(step: Step, lanes: int) -> float:

@@ -57,7 +57,7 @@ from leastaction.backends.loops.noise import QUIET
 from leastaction.backends.loops.solver import alone
 from leastaction.backends.loops.sweep import lanewise, prepare, read_solver, set_given, set_inputs, set_times
 from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
-from leastaction.backends.loops.tangent import carry, input_place, take_lane
+from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.verdict import FORGETTING, GOING, REACH, TINY
 
@@ -215,37 +215,22 @@ def _drive(A, X, k, lane):
 @native
 def _look(A, X, k, group, looks, scratch):
     """Whether a group is to halt before step k, which is solved, is done: an event may lie in it."""
-    n, N, L, T = A.n, A.n * A.s, A.lanes, A.stride
-    look, last = A.look, at(A.last, group * n * L)
-    for i in range(L):
-        look[i], look[L + i] = X[A.t * T], A.step[0]
-        for j in range(n):
-            look[(2 + j) * L + i], look[(2 + n + j) * L + i] = X[(A.q + j) * T + i], X[(A.p + j) * T + i]
-            for v in range(A.s):
-                look[(2 + 2 * n + v * n + j) * L + i] = X[A.z * T + j * A.z_coordinate + v * A.z_control + i]
-            look[(2 + 2 * n + N + j) * L + i] = X[(A.impulse + j) * T + i]
-            look[(2 + 3 * n + N + j) * L + i] = last[j * L + i]
-        for j in range(A.param_count):
-            look[(2 + 4 * n + N + j) * L + i] = X[(A.params + j) * T + i]
-        for e in range(A.nodes if A.channels > 0 else 0):
-            for j in range(A.channels):
-                place = 2 + 4 * n + N + A.param_count + e * A.channels + j
-                look[place * L + i] = X[input_place(A, e, j, i)]
-    call_kernel(A.check, look, A.doubt, scratch)
+    n, L, T, doubt, memory = A.n, A.lanes, A.stride, A.doubt, at(X, A.memory * A.stride)
+    call_kernel(A.check, X, doubt, scratch)
     halt = False
     for i in range(L):
         if X[A.alive * T + i] == 0.0:
             continue
-        if A.doubt[i] != 0.0:
+        if doubt[i] != 0.0:
             lane = group * L + i
             own = at(looks, (lane * A.looks + A.looked[lane]) * (1 + A.look_size))
             own[0] = k
             for j in range(A.look_size):
-                own[1 + j] = look[j * L + i]
+                own[1 + j] = X[A.look_sources[j] * L + i]
             A.looked[lane] += 1
-            halt = halt or A.doubt[L + i] != 0.0 or A.looked[lane] == A.looks
+            halt = halt or doubt[L + i] != 0.0 or A.looked[lane] == A.looks
         for j in range(n):
-            last[j * L + i] = A.doubt[(2 + j) * L + i]
+            memory[j * T + i] = doubt[(2 + j) * L + i]
     return halt
 
 

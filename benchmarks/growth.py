@@ -15,7 +15,8 @@ from unittest import mock
 
 import matplotlib.pyplot as plt
 import numpy as np
-from core import chain, per_step, table
+from core import chain, per_step
+from measured import table
 from numpy.typing import NDArray
 
 import leastaction as la
@@ -102,8 +103,8 @@ def main() -> None:
     found = measured()
     for name, times in found.items():
         rows = [[str(n), *(f"{t:.3g}" for t in row)] for n, row in zip(SIZES, times, strict=True)]
-        table(f"µs per step, {name}", ["n", *(f"s = {s}" for s in DEGREES)], rows)
-    table("µs per stiff step", ["n", "s", "shifted chords", "Newton", "ratio"], beside_newton())
+        table(name, f"µs per step, {name}", ["n", *(f"s = {s}" for s in DEGREES)], rows)
+    table("newton", "µs per stiff step", ["n", "s", "shifted chords", "Newton", "ratio"], beside_newton())
     draw(found)
 
 

@@ -19,7 +19,8 @@ from pathlib import Path
 
 import mpmath
 import numpy as np
-from core import best, per_step, table
+from core import best, per_step
+from measured import table
 from numpy.typing import NDArray
 
 import leastaction as la
@@ -161,7 +162,7 @@ def against_c(repeats: int) -> None:
                 )
         header = ["member", "h", "leastaction, µs per step", *(f"C {name}, µs per step" for name in PROCESSORS)]
         header += [*(f"leastaction / C {name}" for name in PROCESSORS), "iterations of C"]
-        table(f"{problem.title}: the same scheme in C", [*header, "difference after 100 steps"], rows)
+        table(case.name, f"{problem.title}: the same scheme in C", [*header, "difference after 100 steps"], rows)
 
 
 def main() -> None:

@@ -295,7 +295,9 @@ def test_a_random_graph_of_rods_is_the_lagrangian_written_out():
         [
             la.Term(lambda q, v: 0.5 * v @ v, over=at),
             la.Term(lambda q, v: -np.sqrt(1 + (q[:3] - q[3:]) @ (q[:3] - q[3:])), over=ties),
-            la.Term(over=rods, constraints=lambda q, l: (q[3:] - q[:3]) @ (q[3:] - q[:3]) - l**2, params={"l": lengths}),
+            la.Term(
+                over=rods, constraints=lambda q, l: (q[3:] - q[:3]) @ (q[3:] - q[:3]) - l**2, params={"l": lengths}
+            ),
             la.Term(over=at[5:], constraints=lambda t, q, a: np.array([q[0] - 0.1 * np.sin(t) - a, q[1] + q[2]]),
                     params={"a": [0.3]}),
         ],

@@ -1,4 +1,4 @@
-"""Where a step of a sum with constraints ends: both g = 0 and ġ = 0 hold there, as in `constraints`, by sparse systems."""
+"""Where a step of a sum with constraints ends: g = 0 and ġ = 0 hold there, as in `constraints`, by sparse systems."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from leastaction.step.verdict import EPS, NOISE
 
 MEASURED = 8.0  # by how much the noise of a sum's forces may be more elsewhere than where it was measured
 QUIET = 8.0 * EPS  # of a coordinate: what rounding may do to the increments of a step much shorter than itself
-HELD = 128.0 * EPS  # of the largest coordinate of a kind: what rounding of constraints may do to others of a sum
+HELD = 32.0 * EPS  # of the largest coordinate of a kind: what rounding of constraints may do to others of a sum
 PASSED_ON = 4  # from coordinate to coordinate noise is followed so many times
 SHARED = 2.0**-10  # this part of it, in the metric of the mass, constraints pass on to any other
 

@@ -10,7 +10,7 @@ from leastaction.backends.solver import Solvers
 
 @contextmanager
 def solved_by(how):
-    """Let runs be solved by one rung of the ladder.
+    """Let runs be solved by one rung of the ladder, also steps that are explicit.
 
     side by side    chords as kernels, the points of a step in lanes (one trajectory)
     chords          chords as kernels, trajectories in lanes; no Newton's iteration as a kernel
@@ -28,11 +28,11 @@ def solved_by(how):
         return None
 
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(trajectories, "MOST_UNKNOWNS", 0))
+        stack.enter_context(mock.patch.object(trajectories, "explicit_programs", none))
         if how in ("newton", "chord", "shifted"):
             stack.enter_context(mock.patch.object(Solvers, "_solver", chosen))
             stack.enter_context(mock.patch.object(Solvers, "_shifts", shifted))
-            for name in ("side_by_side", "step_programs"):
+            for name in ("alone", "step_programs"):
                 stack.enter_context(mock.patch.object(trajectories, name, none))
         else:
             stack.enter_context(mock.patch.object(programs, "MOST_INSTRUCTIONS", 0))

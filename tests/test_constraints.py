@@ -443,7 +443,7 @@ def test_what_is_refused():
         la.Lagrangian(lambda q, v: v @ v, n=2, constraints=lambda q: None)
     with pytest.raises(ValueError, match="rk4 has no multipliers"):
         la.integrate(PENDULUMS, "rk4", q0=places(1, 1), v0=np.zeros(4), h=0.01, steps=1)
-    with pytest.raises(ValueError, match="has constraints: between two positions"):
+    with pytest.raises(ValueError, match=r"has constraints\. A step between two positions"):
         la.discrete_lagrangian(PENDULUMS, "simpson", 0.1)
     free = la.Lagrangian(lambda q, v: v @ v, n=2)
     with pytest.raises(TypeError, match="project is for systems with constraints"):
@@ -626,7 +626,7 @@ def test_no_impulse_leads_away_from_a_wall_that_the_constraints_hold():
     with pytest.raises(la.StepFailed) as failed:
         la.integrate(
             ROD, "simpson", q0=[2.0, 0.0], v0=[0, 0], h=0.05, steps=80,
-            events={"wall": la.Impact(lambda t, q: q @ q - 3 - t)},
+            events={"wall": la.Impact(lambda t, q: q @ q - 3.02 - t)},
         )  # fmt: skip
     assert len(failed.value.path) == 20
 

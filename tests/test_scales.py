@@ -9,6 +9,7 @@ import pytest
 
 import leastaction as la
 from leastaction.backends import trajectories
+from leastaction.backends.fused import programs
 
 ALONE = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
 
@@ -42,7 +43,7 @@ def test_a_fast_neighbour_does_not_hide_a_pendulum(method, V):
     alone = la.integrate(ALONE, method, [1.0], v0=[0.3], h=0.1, steps=30)
     options = {"v0": [V, 0.3], "h": 0.1, "steps": 30}
     found = [la.integrate(BESIDE, method, [0.0, 1.0], **options)]
-    with mock.patch.object(trajectories, "MOST_UNKNOWNS", 0):
+    with mock.patch.object(programs, "MOST_INSTRUCTIONS", 0):
         trajectories.backend.cache_clear()
         found.append(la.integrate(BESIDE, method, [0.0, 1.0], **options))
     trajectories.backend.cache_clear()

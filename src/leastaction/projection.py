@@ -22,6 +22,7 @@ from leastaction.errors import ConstraintError
 from leastaction.lagrangian import Lagrangian
 from leastaction.numbers.rounding import Digits, Reals, all_finite, reals
 from leastaction.program import Builder, Program
+from leastaction.sums import Sum
 from leastaction.trace import jacobian
 
 FloatArray = NDArray[np.float64]
@@ -36,7 +37,7 @@ MOST_ITERATIONS, MOST_HALVINGS = 60, 30
 
 
 def project(
-    system: Lagrangian,
+    system: Lagrangian | Sum,
     q0: ArrayLike,
     v0: ArrayLike,
     *,
@@ -51,7 +52,7 @@ def project(
 
     Parameters
     ----------
-    system : Lagrangian
+    system : Lagrangian or Sum
         A system with constraints.
     q0, v0 : array_like, shape (n,)
         Positions and velocities near the constraints.
@@ -81,7 +82,7 @@ def project(
     >>> q.round(12), v.round(12)
     (array([ 3., -4.]), array([1.12, 0.84]))
     """
-    if not isinstance(system, Lagrangian) or not system.m:
+    if not isinstance(system, Lagrangian | Sum) or not system.m:
         raise TypeError(
             f"project is for systems with constraints, as from la.Lagrangian(…, constraints=g); got {system!r}"
         )
@@ -95,6 +96,9 @@ def project(
                 raise ValueError(f"{name} must be {system.n} finite numbers; got {given!r}")
             start.append(array)
         rough = [np.asarray(x, float) for x in (time, *start, values)]
+        if isinstance(system, Sum) and not isinstance(arithmetic, Digits):
+            return system.project(rough[1], rough[2], float(rough[0]), rough[3])
+        system = system.expanded() if isinstance(system, Sum) else system
         near = _nearest(system, *rough)
         if not isinstance(arithmetic, Digits):
             return near
@@ -421,7 +425,7 @@ def near_singular(system: Any, t: NDArray[Any], q: NDArray[Any], p: NDArray[Any]
     """What there is to say of a run, its times and states from the first to the last, that ends where constraints
     nearly depend on each other; None elsewhere.
     """
-    if not system.m:
+    if not system.m or not isinstance(system, Lagrangian):
         return None
     ends = [0, len(t) - 1]
     t, q, p, params = (np.asarray(x, float) for x in (t[ends], q[ends], p[ends], params))

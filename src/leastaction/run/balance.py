@@ -93,11 +93,13 @@ class Looks:
     def __init__(self, plan: Plan) -> None:
         self._plan, self._wanted = plan, columns(plan) > 0
         self._found: list[tuple[FloatArray, NDArray[Any]]] = []  # times, and states (q, p)
+        self._last = -1  # after how many steps the last ones are
 
     def add(self, stepper: Stepper) -> None:
-        """Where they are now."""
-        if not self._wanted:
+        """Where they are now, if that is not known."""
+        if not self._wanted or stepper.done == self._last:
             return
+        self._last = stepper.done
         plan, states = self._plan, stepper.at()[:, : 2 * self._plan.row.n]
         with plan.reals.working():
             system, steps = plan.system, plan.reals.array(stepper.steps())

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leastaction.program import Builder
 from leastaction.step.form import Step
@@ -49,18 +50,40 @@ def solve(B: Builder, matrix: Sequence[Sequence[int]], rights: Sequence[Sequence
     return solutions
 
 
-def order_of(step: Step) -> list[int]:
-    """The equations in an order in which they can be eliminated without pivoting, for small h."""
-    n, N = step.n, step.s * (step.n + step.multipliers)
-    (node,) = (term for term in step.terms if "m_v" in dict(term.slopes.outputs))
-    code = node.slopes.code
-    zero = np.array([code[k] == ("const", 0.0) for k in node.slopes.output("m_v")]).reshape(n, n)
+def order_of(step: Step) -> tuple[list[int], list[int]]:
+    """The equations and the unknowns in an order in which they can be eliminated without pivoting, for small h: one
+    coordinate after the other, so that little is filled in where few of them depend on each other; multipliers last.
+    """
+    n, s = step.n, step.s
+    zero = ~_entries(step, "m_v")
     rows = list(range(n))
     if zero.diagonal().any():
         from scipy.optimize import linear_sum_assignment
 
         rows = [int(row) for row in linear_sum_assignment(zero.T)[1]]
-    return [block * n + row for block in range(step.s) for row in rows] + list(range(step.s * n, N))
+    multipliers = list(range(s * n, s * (n + step.multipliers)))
+    equations, unknowns = ([v * n + j for j in order for v in range(s)] for order in (rows, range(n)))
+    return equations + multipliers, unknowns + multipliers
+
+
+def elimination_length(step: Step) -> int:
+    """How many multiplications it takes to eliminate the Jacobian of a step without multipliers in that order."""
+    equations, unknowns = order_of(step)
+    entries = np.logical_or.reduce([_entries(step, name) for name in ("f_q", "f_v", "m_q", "m_v")])
+    filled = np.tile(entries, (step.s, step.s))[np.ix_(equations, unknowns)]
+    length = 0
+    for k in range(len(filled)):
+        below, right = filled[k + 1 :, k], filled[k, k + 1 :]
+        length += int(right.sum()) * (1 + int(below.sum()))
+        filled[k + 1 :, k + 1 :] |= np.outer(below, right)
+    return length
+
+
+def _entries(step: Step, block: str) -> NDArray[np.bool_]:
+    """Which entries of a derivative of the node are not zero by structure, (n, n)."""
+    (node,) = (term for term in step.terms if "m_v" in dict(term.slopes.outputs))
+    code = node.slopes.code
+    return np.array([code[k] != ("const", 0.0) for k in node.slopes.output(block)]).reshape(step.n, step.n)
 
 
 def factors(B: Builder, matrix: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -69,10 +92,12 @@ def factors(B: Builder, matrix: Sequence[Sequence[int]]) -> list[list[int]]:
     N = len(rows)
     for k in range(N):
         rows[k][k] = B.div(B.const(1.0), rows[k][k])
+        below = [i for i in range(k + 1, N) if B.constant(rows[i][k]) != 0]
         for j in range(k + 1, N):
-            rows[k][j] = B.mul(rows[k][k], rows[k][j])
-            for i in range(k + 1, N):
-                rows[i][j] = B.sub(rows[i][j], B.mul(rows[i][k], rows[k][j]))
+            if B.constant(rows[k][j]) != 0:
+                rows[k][j] = B.mul(rows[k][k], rows[k][j])
+                for i in below:
+                    rows[i][j] = B.sub(rows[i][j], B.mul(rows[i][k], rows[k][j]))
     return rows
 
 

@@ -96,6 +96,8 @@ def equations(step: Step) -> Equations:
                     for k in range(n):
                         if "q" in slopes:
                             slope = slopes["q"][j * n + k]
+                            if B.constant(slope) == 0:
+                                continue
                             if out == "f":
                                 I_by_q.add(j, k, one, slope)
                             for v in range(s):
@@ -115,12 +117,13 @@ def _columns(
     s: int,
     j: int,
 ) -> Iterator[tuple[int, int]]:
-    """The derivatives of the j-th number that a term gives at a point by each unknown."""
+    """The derivatives of the j-th number that a term gives at a point by the unknowns on which it depends."""
     n, m = sizes["q"], sizes["multipliers"]
     for v in range(s):
         for k in range(n):
-            parts = [B.mul(gather[block][v], slopes[block][j * n + k]) for block in ("q", "v") if block in slopes]
-            yield places["q"][k][v], B.sum(parts)
+            own = [(block, slopes[block][j * n + k]) for block in ("q", "v") if block in slopes]
+            if any(B.constant(slope) != 0 for _, slope in own):
+                yield places["q"][k][v], B.sum(B.mul(gather[block][v], slope) for block, slope in own)
         if "multipliers" in slopes:
             for k in range(m):
                 yield places["multipliers"][k][v], B.mul(gather["multipliers"][v], slopes["multipliers"][j * m + k])

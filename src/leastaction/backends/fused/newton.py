@@ -27,6 +27,7 @@ class Iteration:
               is kept for the next ones, the impulse's derivatives by z and the factors of the Jacobian
     again     the same, but for what is kept
     pattern   where the factors are in their matrix; its other entries are the `constants`
+    unknowns  the order in which that matrix has them
     """
 
     before: Program
@@ -34,6 +35,7 @@ class Iteration:
     again: Program
     pattern: tuple[tuple[int, int], ...]
     constants: dict[tuple[int, int], float]
+    unknowns: list[int]
 
     @property
     def chords(self) -> int:
@@ -43,10 +45,10 @@ class Iteration:
 
 def iteration(step: Step) -> Iteration:
     """The equations of a step, for the kernels."""
-    E, order = equations(step), order_of(step)
+    E, (order, unknowns) = equations(step), order_of(step)
     B = E.B
     right = [B.op("neg", E.residual[i]) for i in order]
-    rows = factors(B, [E.jacobian[i] for i in order])
+    rows = factors(B, [[E.jacobian[i][j] for j in unknowns] for i in order])
     places = [(i, j) for i in range(len(rows)) for j in range(len(rows))]
     constants = {(i, j): float(x) for i, j in places if (x := B.constant(rows[i][j])) is not None}
     pattern = tuple(place for place in places if place not in constants)
@@ -57,7 +59,7 @@ def iteration(step: Step) -> Iteration:
         factors=[rows[i][j] for i, j in pattern],
     )
     before, first = whole.split(("z", "inputs"), "invariants")
-    return Iteration(before, first, first.select("right", "impulse"), pattern, constants)
+    return Iteration(before, first, first.select("right", "impulse"), pattern, constants, unknowns)
 
 
 def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
@@ -72,7 +74,8 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     rows = [[B.const(one.constants.get((i, j), 0.0)) for j in range(N)] for i in range(N)]
     for (i, j), factor in zip(one.pattern, (kept or x)["factors"], strict=True):
         rows[i][j] = factor
-    dz = substitute(B, rows, right)
+    solved = substitute(B, rows, right)
+    dz = [k for _, k in sorted(zip(one.unknowns, solved, strict=True))]
     slopes = (kept or x)["slopes"]
     impulse = [B.add(impulse[j], dot(B, slopes[j * N : (j + 1) * N], dz)) for j in range(n)]
     new = [B.add(z, d) for z, d in zip(x["z"], dz, strict=True)]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from leastaction.backends.fused import explicit
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, inner, lift, outer, repeated, restart, tables
 from leastaction.backends.fused.mass import Mass, mass_of
@@ -28,13 +29,17 @@ MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
 MOST_HELD = 40  # unknowns of a step with constraints
 FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes
+# One trajectory alone is solved by Newton up to this degree, where that costs less than so many chords with points side
+# by side: a little slower than these where steps are soft, several times faster where they are stiff.
+MOST_DEGREE = 2
+MOST_ALONE = 8
 MOST_CHORDS = 40
 
 
 @dataclass(frozen=True)
 class StepPrograms:
     """The kernels by name: advance; inner, lift, outer and restart of chords, fresh and kept of Newton's iteration;
-    settle where constraints hold.
+    settle where constraints hold; begin and leap of explicit steps.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """
@@ -45,7 +50,7 @@ class StepPrograms:
 
 
 def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, soft: bool = True) -> StepPrograms | None:
-    """The kernels for trajectories side by side, or for one alone: Newton's iteration if it is short enough, and if
+    """The kernels for trajectories side by side, or for one `alone`: Newton's iteration if it is short enough, and if
     wanted (`soft`) chords where they pay. None if either would be too long.
 
     Wanted may be the range of the energy.
@@ -90,6 +95,32 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     return StepPrograms(kernels, min(chords, MOST_CHORDS))
 
 
+def explicit_programs(system: Lagrangian, method: Galerkin, energy: bool = False) -> StepPrograms | None:
+    """The kernels of an explicit step, for trajectories side by side or for one alone.
+
+    None if it is not explicit, or if solving with its mass would be too long.
+    """
+    step = step_of(system, method)
+    if not step.explicit:
+        return None
+    n, mass = step.n, mass_of(step)
+    if not mass.diagonal and n * n + (0 if mass.fixed else n**3 // 3) > MOST_CHORD_INSTRUCTIONS:
+        return None
+    blocks = [
+        ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1),
+        ("q", n), ("p", n), ("carry", 2 * n), *explicit.blocks(step, mass),
+        ("length", n), ("reach", n), ("floor", n),
+        ("lowest", int(energy)), ("highest", int(energy)),
+        ("z", n), ("impulse", n), ("trouble", 1), ("left", 1),
+    ]  # fmt: skip
+    kernels = {"leap": explicit.leap(step, mass, *_one_by_one(step, blocks))}
+    first = explicit.begin(step, mass, *_one_by_one(step, blocks))
+    if first is not None:
+        kernels["begin"] = first
+    kernels["advance"] = advance(system, step, *_one_by_one(step, blocks), None, None, energy)
+    return StepPrograms(kernels)
+
+
 def _newton(step: Step) -> Iteration | None:
     """Newton's iteration, if it is short enough. With multipliers most of the matrix is zero: its length is counted."""
     if not step.multipliers:
@@ -100,6 +131,25 @@ def _newton(step: Step) -> Iteration | None:
     return one if len(one.first.code) <= MOST_CHORD_INSTRUCTIONS else None
 
 
+def alone(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | None:
+    """The kernels for one trajectory: Newton's iteration, if it is short enough and costs less than a few chords with
+    the points of a step side by side; else these.
+    """
+    step = step_of(system, method)
+    if step.multipliers or _shortly(step, lanes):
+        return step_programs(system, method, soft=False)
+    return side_by_side(system, method, lanes)
+
+
+def _shortly(step: Step, lanes: int) -> bool:
+    """Whether Newton's iteration as a kernel costs little beside chords with points side by side."""
+    one = _newton(step) if step.s <= MOST_DEGREE else None
+    if one is None:
+        return False
+    mass, _, builder = _side_by_side(step, lanes)
+    return work(one.first) + 2 * work(one.again) < MOST_ALONE * work(_chord(step, mass, builder(), 1))
+
+
 def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | None:
     """The kernels for one trajectory, the points of its step side by side in `lanes` lanes: chords alone.
 
@@ -108,27 +158,34 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
     step = step_of(system, method)
     if step.multipliers:
         return None
-    mass, rows = mass_of(step), SideBySide(tables(step), lanes, None, repeated(step))
+    mass, rows, builder = _side_by_side(step, lanes)
     if chord_length(step, mass, lanes) > MOST_CHORD_INSTRUCTIONS:
         return None
+    newtons = newton_work(step, lanes) / work(_chord(step, mass, builder(), 1))
+    ahead, B = builder()
+    onward = advance(system, step, ahead, B, None, mass, False)
+    chords = max(1, min(MOST_CHORDS, int(2 * newtons)))
+    return StepPrograms({"advance": onward, **_chords(step, mass, builder, chords)}, chords, rows)
+
+
+def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[], tuple[Rows, Builder]]]:
+    """The mass, the rows of points side by side, and what builds on the state of a trajectory with these."""
+    mass, rows = mass_of(step), SideBySide(tables(step), lanes, None, repeated(step))
     n, N = step.n, step.n * rows.length(step.s)
+    nodes = len(step.method.table.c)
     blocks = [
-        ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.channels * rows.length(len(method.table.c))),
+        ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.channels * rows.length(nodes)),
         ("alive", 1), ("tables", rows.size),
         ("q", n), ("p", n), ("carry", 2 * n),
         *_remembered(step, rows),
         ("z", N), ("impulse", n), ("trouble", 1), ("left", 1), *_soft(step, rows, mass),
     ]  # fmt: skip
 
-    def builder() -> tuple[Any, Builder]:
+    def builder() -> tuple[Rows, Builder]:
         B = Builder(blocks)
         return SideBySide(rows.tables, lanes, B, rows.repeated), B
 
-    newtons = newton_work(step, lanes) / work(_chord(step, mass, builder(), 1))
-    ahead, B = builder()
-    onward = advance(system, step, ahead, B, None, mass, False)
-    chords = max(1, min(MOST_CHORDS, int(2 * newtons)))
-    return StepPrograms({"advance": onward, **_chords(step, mass, builder, chords)}, chords, rows)
+    return mass, rows, builder
 
 
 def _one_by_one(step: Step, blocks: Blocks) -> tuple[Rows, Builder]:

@@ -35,8 +35,10 @@ def table(key: str, title: str, header: list[str], rows: list[list[str]]) -> Non
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([f"| {' | '.join(header)} |", f"|{'---|' * len(header)}", *lines]) + "\n"
+    def line(cells: list[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    return "\n".join([line(header), f"|{'---|' * len(header)}", *map(line, rows)]) + "\n"
 
 
 def processor() -> str:

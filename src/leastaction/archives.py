@@ -107,7 +107,7 @@ def resume(
     client : dask.distributed.Client, optional
         Run an ensemble on this cluster.
     threads : int, optional
-        How many cores an ensemble uses.
+        How many cores to use.
     progress : bool, default False
         Show a progress bar.
 
@@ -142,8 +142,8 @@ def resume(
         raise ValueError("say how far to go on: with steps= or with t_end=, not both")
     archive = Archive.open(FilePath(path), write=True)
     many = archive.header["kind"] == "ensemble"
-    if not many and (client is not None or threads is not None):
-        raise ValueError("client= and threads= are for ensembles; this archive holds one path")
+    if not many and client is not None:
+        raise ValueError("client= is for ensembles; this archive holds one path")
     with archive.writing():
         with interpreting(archive.path):
             disk = Disk.open(archive)

@@ -51,6 +51,7 @@ def run_one(
     *,
     every: int = 1,
     progress: bool = False,
+    threads: int | None = None,
     store: str | os.PathLike[str] | None = None,
     advice: Advice | None = None,
     **asked: Any,
@@ -64,10 +65,10 @@ def run_one(
         told = prepare(plan, starts)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
-        return from_memory(memory, told, progress)
+        return from_memory(memory, told, progress, threads=threads)
     assert store is not None
     with Disk.creating(FilePath(store), plan, starts, [(0, 1)]) as disk:
-        return from_archive(disk, told, progress)
+        return from_archive(disk, told, progress, threads=threads)
 
 
 @dataclass(frozen=True, eq=False)

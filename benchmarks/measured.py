@@ -35,8 +35,10 @@ def table(key: str, title: str, header: list[str], rows: list[list[str]]) -> Non
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([f"| {' | '.join(header)} |", f"|{'---|' * len(header)}", *lines]) + "\n"
+    def line(cells: list[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    return "\n".join([line(header), f"|{'---|' * len(header)}", *map(line, rows)]) + "\n"
 
 
 def processor() -> str:
@@ -78,13 +80,9 @@ def peers() -> str:
         for number, (name, *times, _) in enumerate(tables[key]["rows"]):
             cells = [short(f"{unit * float(t)}") if t else "–" for t in times]
             rows.append([f"{what}: {name}" if number == 0 else name, *cells])
-    errors = [
-        f"10⁻{''.join('⁰¹²³⁴⁵⁶⁷⁸⁹'[int(d)] for d in e[-2:].lstrip('0'))}" for e in tables["kepler"]["header"][1:-1]
-    ]
-    first, *others = errors
-    return markdown([f"µs per unit of time, at an error of {first}", *others], rows).replace(
-        f"at an error of {first} |", f"at an error of | {first} |", 1
-    )
+    raised = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+    errors = [f"10⁻{str(int(e.partition('-')[2])).translate(raised)}" for e in tables["kepler"]["header"][1:-1]]
+    return markdown(["µs per unit of time, at an error of", *errors], rows)
 
 
 def losses() -> str:

@@ -25,9 +25,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from measured import table
+
 import leastaction as la
 from browser import CHROMIUM, Browser
 
+ROWS: list[list[str]] = []  # of the table
 VIEW = "document.getElementById('view').motion"
 LAB = "document.getElementById('view').lab"
 
@@ -97,7 +100,7 @@ def since(before: dict[int, float], *roots: int) -> float:
 
 
 def load() -> str:
-    return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    return f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
 
 
 def page(folder: Path) -> Path:
@@ -108,9 +111,8 @@ def page(folder: Path) -> Path:
         clock = time.perf_counter()
         path.to_html(file)
         seconds.append(time.perf_counter() - clock)
-    size = file.stat().st_size / 1e6
-    took = f"{statistics.median(seconds):.2f} s (best {min(seconds):.2f})"
-    print(f"to_html of {len(path)} states: {took}, {size:.2f} MB; {load()}")
+    what = f"`to_html` of {len(path)} states, {file.stat().st_size / 1e6:.2f} MB"
+    ROWS.append([what, f"{statistics.median(seconds):.2f} s", f"{min(seconds):.2f} s", "", load()])
     return file
 
 
@@ -122,12 +124,12 @@ def playing(browser: Browser, file: Path, seconds: float) -> None:
         before = processor(browser.pid)
         found = browser.evaluate(f"{PLAY}({seconds})")
         cores = since(before, browser.pid) / (seconds + 0.5)
-        print(
-            f"playing, {name}: {found['fps']:.1f} frames a second (best second {found['best']}), {found['late']} of "
-            f"{found['frames']} late; a frame costs {found['cost']:.1f} ms, 95 % below {found['dear']:.1f}, and all of "
-            f"Chromium {1e3 * cores / found['fps']:.1f} ms of processor time; "
-            f"{len(browser.complaints)} complaints; {load()}"
+        assert not browser.complaints, browser.complaints
+        spent = (
+            f"{1e3 * cores / found['fps']:.1f} ms a frame in all of Chromium, {found['cost']:.1f} in the page's thread"
         )
+        usual = f"{found['fps']:.1f} frames a second"
+        ROWS.append([f"that page playing, {name}", usual, f"{found['best']} in its best second", spent, load()])
 
 
 def sliding(browser: Browser, count: int) -> None:
@@ -144,11 +146,9 @@ def sliding(browser: Browser, count: int) -> None:
             before = processor(browser.pid, process.pid)
             latency = browser.evaluate(f"{SLIDE}({str(plays).lower()}, {count})")
             each = 1e3 * since(before, browser.pid, process.pid) / len(latency)
-            print(
-                f"slider to picture, {'playing' if plays else 'paused'}: {statistics.median(latency):.0f} ms "
-                f"(best {min(latency):.0f}, 90 % below {sorted(latency)[int(0.9 * len(latency))]:.0f}), "
-                f"{each:.0f} ms of processor time for each; {load()}"
-            )
+            what = f"lab, double pendulum, 60 s: slider to new picture, {'playing' if plays else 'paused'}"
+            usual = f"{statistics.median(latency):.0f} ms, 90 % below {sorted(latency)[int(0.9 * len(latency))]:.0f}"
+            ROWS.append([what, usual, f"{min(latency):.0f} ms", f"{each:.0f} ms, browser and lab", load()])
     finally:
         process.send_signal(signal.SIGINT)
         process.wait()
@@ -158,7 +158,10 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seconds", type=float, default=8.0, help="how long to play (default: 8)")
     options.add_argument("--count", type=int, default=60, help="how many times to move the slider (default: 60)")
+    options.add_argument("--quick", action="store_true", help="half as long, and keep nothing")
     given = options.parse_args()
+    if given.quick:
+        given.seconds, given.count = given.seconds / 2, given.count // 2
     with tempfile.TemporaryDirectory() as name:
         file = page(Path(name))
         if CHROMIUM is None:
@@ -169,6 +172,7 @@ def main() -> None:
             sliding(browser, given.count)
         finally:
             browser.close()
+    table("viewer", "How fast motion is shown", ["what", "usual", "best", "processor time", "load"], ROWS)
 
 
 if __name__ == "__main__":

@@ -754,3 +754,14 @@ def test_the_cart_is_drawn(tmp_path):
     points, links = seen.draw(path.q[0], l=0.5)
     assert len(points) == 8 and len(links) == 6
     np.testing.assert_allclose(points[5], [np.sin(0.1), np.cos(0.1)])
+
+
+def test_the_tangent_of_some_steps_takes_inputs():
+    """The derivative of two driven steps is that which a run carries along; by a parameter, too."""
+    cart = la.problems.get("cart-pole")
+    driven = {"inputs": {"u": [[1.0], [-2.0]]}, "steps": 2}
+    found = la.tangent(cart.system, "P3N3Q6Gau", cart.q0, cart.p0, 0.05, **driven)
+    path = la.integrate(cart.system, "P3N3Q6Gau", cart.q0, cart.p0, h=0.05, tangent="all", **driven)
+    assert (found.state == path.tangent[-1]).all() and (found.q == path.q[-1]).all()
+    with pytest.raises(ValueError, match="driven by 'u'"):
+        la.tangent(cart.system, "P3N3Q6Gau", cart.q0, cart.p0, 0.05)

@@ -299,3 +299,17 @@ def test_conservation_in_a_stiff_system():
     path = la.integrate(system, "newmark", [1.0, 0.1, 1e-5], [0, 0, 0], h=0.1, steps=10_000)
     energy = path.energy()
     assert np.abs(energy / energy[0] - 1).max() < 10 * np.finfo(float).eps * 1e4 * np.sqrt(10_000)
+
+
+@pytest.mark.parametrize("rule", ["linear", "cubic", "previous"])
+def test_samples_at_many_times_are_those_at_each(rule):
+    """A load of samples is asked for at all nodes of many steps at once: the same bits as one time after the other."""
+    times, rng = np.linspace(0, 2, 9), np.random.default_rng(3)
+    at = np.sort(rng.uniform(0, 2, (5, 3)), axis=None).reshape(5, 3)
+    for load in (
+        la.Samples(times, rng.normal(size=(9, 4)), rule),
+        la.linear.Load(rng.normal(size=(4, 2)), times, rng.normal(size=(9, 2)), rule),
+    ):
+        assert (load(at) == [[load(t) for t in row] for row in at]).all() and load(at).shape == (5, 3, 4)
+    with pytest.raises(ValueError, match=r"known from t = 0 to 2; the run asks for t = 2\.5"):
+        load(np.array([1.0, 2.5]))

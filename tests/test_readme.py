@@ -89,6 +89,37 @@ def test_a_benchmark_keeps_its_tables(monkeypatch, tmp_path, capsys):
     assert "| leastaction | 99 | 1.00 |" in capsys.readouterr().out
 
 
+def test_what_others_do_faster_is_told(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import measured
+
+    monkeypatch.setattr(measured, "FOLDER", tmp_path)
+    head = ["µs at an error of", "1e-06", "1e-08", "1e-10", "1e-12", "1e-14", "least error"]
+    times = [
+        ["leastaction", "2.2", "2.2", "2.21", "2.2", "5.4", "1e-15"],
+        ["heyoka", "1.3", "1.6", "1.9", "2.3", "", "3e-14"],
+    ]
+    ratios = [
+        ["Kepler problem", "1.70", "1.4", "1.2", "0.96", "neither", ""],
+        ["Outer", "0.5", "0.5", "0.4", "0.4", "", ""],
+    ]
+    c = {"header": ["member", "leastaction / C native"], "rows": [["P4", "3.1"], ["P8", "7.9"]]}
+    motions = {key: {"header": head, "rows": times} for key in ("kepler", "outer-solar-system")}
+    for script, tables in {
+        "peers": motions | {"ratios": {"rows": ratios}},
+        "ensemble": {"same error, native": {"rows": [["position: leastaction / heyoka", "2.2", "", "2.71"]]}},
+        "orders": {"kepler": c, "outer-solar-system": c},
+    }.items():
+        (tmp_path / f"{script}.json").write_text(json.dumps(tables))
+    lines = measured.peers().splitlines()
+    assert lines[0] == "| µs per unit of time, at an error of | 10⁻⁶ | 10⁻⁸ | 10⁻¹⁰ | 10⁻¹² | 10⁻¹⁴ |"
+    assert lines[3] == "| heyoka | 1.3 | 1.6 | 1.9 | 2.3 | – |"
+    assert lines[4].endswith("| 2200 | 2200 | 2210 | 2200 | 5400 |")
+    losses = measured.losses()
+    assert "Kepler problem, errors of 10⁻⁶ to 10⁻¹² | heyoka | 1.0 to 1.7 |" in losses and "Outer" not in losses
+    assert "2.2 to 2.7" in losses and losses.count("3.1 to 7.9") == 2
+
+
 @pytest.mark.slow
 def test_a_whole_reproduction_gives_these_counts(tmp_path):
     assert main(["reproduce", "--out", str(tmp_path)]) == 0

@@ -22,7 +22,7 @@ and its momentum is −E. With u = dt/ds and any number C > 0
     L̂(q, t, w, u) = u L(t, q, w/u) + ½ C (u/σ(t, q) − 1)²
 
 has the momenta p = ∂L/∂v and p_t = −H + y/σ, y = C (u/σ − 1), and the energy y + y²/2C, which is zero where p_t = −H.
-There u = σ, and the orbits are those of L, which may depend on t as it likes: this is the motion in the extended phase
+There u = σ, and the orbits are those of L, which may depend on t in any way: this is the motion in the extended phase
 space (q, t, p, −E). External forces are (u F, −w·F) there: they change p, and by their work E. Constraints g(t, q) = 0
 are constraints of (q, t). L̂ is regular wherever L is: it is convex in (w, u), u > 0, if L is in v. C has no influence
 on the motion; it is chosen large against σ times the kinetic energy, since a step's u/σ − 1 is its error of y, over C.

@@ -1,4 +1,4 @@
-"""What a run preserved of the constants its system has; where forces act, but for what these brought."""
+"""Which constants of its system a run has kept. Where forces act, what they brought is subtracted first."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def resonance(
     0
     """
     if not isinstance(system, Lagrangian):
-        raise TypeError(f"expected a la.Lagrangian; got {system!r}. A sum of terms is one by its .expanded()")
+        raise TypeError(f"expected a la.Lagrangian; got {system!r}. For a sum of terms give system.expanded()")
     if system.forced:
         raise ValueError(
             f"a force acts on {system.name} and its work changes the energy, so a change of the energy shows no "

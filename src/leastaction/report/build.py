@@ -65,7 +65,7 @@ class Outcome:
 
     @property
     def claims(self) -> list[Claim]:
-        """What is stated and can be judged: of figures and by theorems and text, but for run times."""
+        """All statements that can be judged, of figures, theorems and text; those about run times cannot."""
         return [claim for claim in self._all_claims if not claim.timed]
 
     @property

@@ -414,7 +414,7 @@ def rows_there(plan: Plan, standing: Standing, first: int, end: int) -> NDArray[
 
 
 def rows_needed(plan: Plan, standing: Standing, first: int, end: int) -> NDArray[np.bool_]:
-    """Which of them are finite: all, but for trajectories that could not even begin."""
+    """Which trajectories are finite: all, except those that could not even begin."""
     begun = (standing.steps > 0) | (standing.status == Status.COMPLETE)
     return rows_there(plan, standing, first, end) & begun[:, None]
 

@@ -1,6 +1,6 @@
 """Frames: the states that a picture is made of, few enough to send and close enough to be joined by straight lines.
 
-Frames are equally spaced in time, but for the last. Of a run with many states every so many are taken; where states are
+Frames are equally spaced in time, except the last. Of many states only every k-th is taken; where states are
 far apart, the motion in between is the method's own polynomial, `path(t)`. The spacing is the widest for which the
 middle of two frames lies on the straight line between them, up to a small part of the picture.
 """
@@ -32,7 +32,7 @@ ASKED = 200  # times at which cubics are compared with the motion
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """States at t[k] = t[0] + k dt, but for the last; `whole` tells whether straight lines between them will do."""
+    """States at t[k] = t[0] + k dt, except the last; `whole` tells whether straight lines may join them."""
 
     t: FloatArray
     q: FloatArray

@@ -68,6 +68,7 @@ export class Lab {
       const { drag, since } = this.wanted, asked = this.request("run", drag ? { drag } : {});
       this.wanted = null;
       this.root.classList.add("busy");
+      this.view.spare = true;
       try {
         const scene = await this.ask(asked);
         // pulled, or put back on the constraints; what was changed meanwhile is asked for next
@@ -79,6 +80,7 @@ export class Lab {
         this.say(scene.notes.join(" "));
         this.latency.push(performance.now() - since);
       } catch (error) { this.say(error.message); }
+      this.view.spare = false;
       this.answered += 1;
       this.root.classList.remove("busy");
       this.write();

@@ -26,6 +26,7 @@ function icon(path) {
 }
 
 const PLAY = "M7 4l13 8-13 8z", PAUSE = "M6 4h4v16H6zM14 4h4v16h-4z";
+const SPARING = 60; // milliseconds between two frames while an answer is awaited
 const READING = 100; // milliseconds between two readings of the numbers
 const TRAILS = [["none", "no trail"], ["short", "short trail"], ["long", "long trail"], ["all", "whole trail"]];
 const HELP = "Space plays and pauses · ← → move in time, with Shift further · Home, End · + − change the speed · T trails · L log scale";
@@ -44,6 +45,7 @@ export class View {
     this.makeControls();
     root.append(...(heading ? [element("header", {}, this.title, this.facts)] : []), this.body, this.bar);
     root.tabIndex = -1;
+    this.spare = false; this.drawn = -Infinity; this.told = -Infinity;
     this.log = false; this.phase = 0; this.hidden = new Set(); this.waiting = null;
     this.trail = this.trails.value = "short";
     keys.addEventListener("keydown", event => this.key(event));
@@ -258,9 +260,15 @@ export class View {
     this.wake();
   }
 
-  // Draw soon, once.
+  // Draw soon, once. While `spare` is set, something is awaited: the motion that plays meanwhile is drawn less often, so that
+  // its frames do not keep the answer waiting.
   wake() {
-    this.waiting ??= requestAnimationFrame(() => { this.waiting = null; this.draw(); });
+    this.waiting ??= requestAnimationFrame(now => {
+      this.waiting = null;
+      if (this.spare && this.clock.playing && now - this.drawn < SPARING) return;
+      this.drawn = now;
+      this.draw();
+    });
   }
 
   // Draw at once, and not a second time soon.

@@ -879,8 +879,12 @@ class Lagrangian:
         self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """v(t, q, p) at K points with parameters (K, …), and where there is one; NaN elsewhere."""
-        v, found = np.full(q.shape, np.nan), np.zeros(len(q), bool)
-        begin = 0
+        v, failed = self._inverse(t, q, p, params)
+        found = np.ones(len(q), bool)
+        if failed is None:
+            return v, found
+        v[failed:], found[failed:] = np.nan, False
+        begin = failed + 1
         while begin < len(q):
             rest = slice(begin, None)
             part, failed = self._inverse(t[rest], q[rest], p[rest], params[rest])

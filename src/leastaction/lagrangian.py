@@ -921,7 +921,7 @@ class Lagrangian:
         block = {name: values[:, self.node.output_slice(name)] for name, _ in self.node.outputs}
         p = block["m"] if p is None else p
         m_q, Lvv = block["m_q"].reshape(size, n, n), block["m_v"].reshape(size, n, n)
-        right = block["f"] - np.einsum("bjk,bk->bj", m_q, v) - block["m_t"]
+        right = block["f"] - (m_q @ v[:, :, None])[:, :, 0] - block["m_t"]
         L = points.evaluate(self.program, at)
         terms = np.abs(np.concatenate([p, right, L], axis=1))
         if not status.any() and _dominant(Lvv) and (terms < 1 / ORDINARY).all():

@@ -150,8 +150,10 @@ def _system(plan: Plan) -> Any:
 
 def _of_the_motion(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
     """q and p without the energy and the time that a pace has added."""
+    if not isinstance(plan.system, Paced):
+        return states
     n = plan.row.n
-    return np.delete(states, [n - 1, 2 * n - 1], axis=1) if isinstance(plan.system, Paced) else states
+    return np.concatenate([states[:, : n - 1], states[:, n : 2 * n - 1]], axis=1)
 
 
 def _parameters(plan: Plan, starts: Starts) -> NDArray[Any]:

@@ -82,9 +82,9 @@ def begin(
     if len(set(sizes.values())) > 1:
         raise ValueError(f"the batch sizes differ: {sizes}; give B rows, or one set for all trajectories")
     size = next(iter(sizes.values()), 1)
-    flat = [np.broadcast_to(block, (size, *block.shape[1:])).reshape(size, -1) for block in values.values()]
-    table = np.ascontiguousarray(np.concatenate([reals.array(np.zeros((size, 0))), *flat], axis=1))
-    q, other = (np.ascontiguousarray(np.broadcast_to(block, (size, system.n))) for block in (q, other))
+    flat = [_of_all(block, size).reshape(size, -1) for block in values.values()]
+    table = np.concatenate([reals.array(np.zeros((size, 0))), *flat], axis=1)
+    q, other = (np.ascontiguousarray(_of_all(block, size)) for block in (q, other))
     p, v = (other, None) if v0 is None else (None, other)
     driven = None if inputs is None else inputs.instant(reals.array(np.zeros(size)) + t0, np.arange(size))
     complete = _at_digits if isinstance(reals, Digits) else _in_float64
@@ -261,6 +261,11 @@ def _none_begins(q: NDArray[Any], p: NDArray[Any]) -> Exception:
         f"no trajectory of the ensemble can begin: ∂²L/∂v² is singular, or L or its derivatives are not finite, "
         f"at every initial state (the first is q = {q[0]}, p = {p[0]}). la.integrate on one of them says more."
     )
+
+
+def _of_all(block: NDArray[Any], size: int) -> NDArray[Any]:
+    """A row for each of so many trajectories."""
+    return block if len(block) == size else np.broadcast_to(block, (size, *block.shape[1:]))
 
 
 def _one(name: str, value: Any, shape: tuple[int, ...], reals: Reals) -> NDArray[Any]:

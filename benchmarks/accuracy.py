@@ -25,7 +25,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from core import table
+from measured import table
 
 import leastaction as la
 
@@ -78,6 +78,7 @@ def comet() -> None:
         except la.StepFailed:
             rows.append([label, f"{problem.period / h:.0f}", "fails", ""])
     table(
+        "comet",
         f"Kepler, e = {COMET}, ten orbits, order 16",
         ["pace", "steps per orbit", "error of position", "range of energy"],
         rows,
@@ -123,7 +124,7 @@ def arenstorf() -> None:
         rows.append([f"leastaction, {label}", name, f"{steps}", f"{closure:.1e}", f"{1e3 * seconds:.2f}"])
         rows.append(["… of which a run of one step", name, "1", "", f"{1e3 * one_step:.2f}"])
     others = _heyoka(problem) + _ias15(problem)
-    table("Arenstorf, one period", ["program", "settings", "steps", "closure", "ms"], rows + others)
+    table("arenstorf", "Arenstorf, one period", ["program", "settings", "steps", "closure", "ms"], rows + others)
     best = min(float(row[4]) for row in rows[::2])
     for name in ("heyoka", "REBOUND IAS15"):
         times = [float(row[4]) for row in others if row[0] == name and row[3] and float(row[3]) < CLOSED]
@@ -158,6 +159,7 @@ def pythagorean(last: int = 70) -> None:
             rows.append([f"{t}", f"{-float(mpmath.log10(gap)):.1f}", f"{-float(mpmath.log10(off)):.1f}",
                          mpmath.nstr(fine[t][0], 20), mpmath.nstr(fine[t][1], 20)])  # fmt: skip
     table(
+        "pythagorean",
         "Pythagorean problem: digits after the point in which all positions agree; x and y of the mass 3",
         ["t", "h = 0.125 and 0.1, 60 digits", "float64 and 60 digits", "x", "y"],
         rows,
@@ -278,7 +280,9 @@ def tolerances(names: list[str]) -> None:
     kept = sum("MISSED" not in row[2] and "told" not in row[2] for row in rows)
     print(f"{kept} of {len(rows)} kept; ratios: median {np.median(ratios):.1f}, worst {ratios.max():.1f}, at most 3: "
           f"{(ratios <= 3).sum()} of {len(ratios)}")  # fmt: skip
-    table("Tolerances", ["problem", "tol", "error", "chosen", "ms", "best", "ms", "ratio", "advice s"], rows)
+    table(
+        "tolerances", "Tolerances", ["problem", "tol", "error", "chosen", "ms", "best", "ms", "ratio", "advice s"], rows
+    )
 
 
 def _reference(problem: Any, t_end: float) -> tuple[Any, float] | None:

@@ -3,7 +3,8 @@
     python benchmarks/sums.py [--quick]
 
 FPUT chains from 10³ to 10⁶ masses against fput.c; 1,000 bodies against REBOUND's leapfrog, and P8N8Q16Gau against its
-IAS15 over a crossing time (where rebound is installed); and the cost of a stiff step.
+IAS15 over a crossing time (where rebound is installed); one thread and two; chains of rods in angles and as terms with
+constraints; and the cost of a stiff step.
 Prints tables in Markdown.
 """
 
@@ -68,7 +69,7 @@ def chains(quick: bool) -> None:
                 steps = max(20, (10**7 if quick else 10**8) // n // (1 if method == "stormer-verlet" else 20))
 
                 def run(steps: int) -> la.Path:
-                    return la.integrate(system, method, q0=q0, p0=p0, h=0.1, steps=steps, every=steps)  # noqa: B023
+                    return la.integrate(system, method, q0, p0, h=0.1, steps=steps, every=steps, threads=1)  # noqa: B023
 
                 ours, spent, _ = per_step(run, steps, 2)
                 for name in names:
@@ -117,7 +118,8 @@ def bodies(quick: bool) -> None:
     steps = 20 if quick else 100
 
     def run(steps: int) -> la.Path:
-        return la.integrate(ball.system, "stormer-verlet", q0=ball.q0, p0=ball.p0, h=1e-3, steps=steps, every=steps)
+        start = {"q0": ball.q0, "p0": ball.p0, "h": 1e-3}
+        return la.integrate(ball.system, "stormer-verlet", **start, steps=steps, every=steps, threads=1)
 
     ours, _, _ = per_step(run, steps, 3)
     print("\n| 1,000 bodies, all pairs | ms a step |\n|---|---|")
@@ -147,13 +149,85 @@ def bodies(quick: bool) -> None:
     print(f"\n| 1,000 bodies over t = {crossing} | s | relative change of the energy |\n|---|---|---|")
     for h in (0.04, 0.02):
         clock = time.process_time()
-        path = la.integrate(ball.system, "P8N8Q16Gau", q0=ball.q0, p0=ball.p0, h=h, t_end=crossing, every=10**6)
+        start = {"q0": ball.q0, "p0": ball.p0, "h": h}
+        path = la.integrate(ball.system, "P8N8Q16Gau", **start, t_end=crossing, every=10**6, threads=1)
         spent, E = time.process_time() - clock, path.energy()
         print(f"| P8N8Q16Gau, h = {h} | {spent:.1f} | {abs(E[-1] / E[0] - 1):.1e} |")
     sim = simulation("ias15")
     before, clock = sim.energy(), time.process_time()
     sim.integrate(crossing)
     print(f"| REBOUND, IAS15 | {time.process_time() - clock:.1f} | {abs(sim.energy() / before - 1):.1e} |")
+
+
+def threads(quick: bool) -> None:
+    """One thread and two by the clock, taking turns; the least of many short pieces, since others use the machine."""
+    from leastaction.backends.stepper import GalerkinStepper, Start
+
+    print("\n| FPUT, clock, ns per mass and step | masses | one thread | two threads | ratio |\n|---|---|---|---|---|")
+    for n in (10**5, 10**6):
+        system, k = fput(n), np.arange(n)
+        q0, p0 = 0.5 * np.sin(np.pi * 300 * (k + 1) / (n + 1)) + 0.2 * np.sin(0.37 * k), np.zeros(n)
+        for method in ("stormer-verlet", "simpson"):
+            steps = max(1, (10**7 if method == "stormer-verlet" else 10**5) // n)
+            at_work, rows, best = {}, np.zeros((1, 1, 2 * n)), {1: np.inf, 2: np.inf}
+            for count in best:
+                stepper = GalerkinStepper(system, la.method(method), Start(0.0, q0, p0, p0, 0.1, system.values()))
+                stepper.advance(1, 0, 0, rows)
+                at_work[count] = stepper
+            for _ in range(3 if quick else 10):
+                for count, stepper in at_work.items():
+                    with stepper.run.helped(count):  # helpers stay for several pieces
+                        for _ in range(8):
+                            clock = time.perf_counter()
+                            stepper.run.advance(stepper.done + steps, 0, 0, rows)
+                            best[count] = min(best[count], (time.perf_counter() - clock) / steps / n * 1e9)
+            print(f"| {method} | {n:,} | {best[1]:.2f} | {best[2]:.2f} | {best[1] / best[2]:.2f} |")
+
+
+def hanging(count: int) -> tuple[la.Lagrangian, np.ndarray, np.ndarray]:
+    """A chain of rods in Cartesian coordinates, from the origin, and a start at rest."""
+    xy = np.arange(2 * count).reshape(count, 2)
+    terms = [
+        la.Term(lambda q, v: 0.5 * (v @ v) - 9.81 * q[1], over=xy),
+        la.Term(over=xy[:1], constraints=lambda q: (q @ q - 1) / 2),
+        la.Term(
+            over=np.concatenate([xy[:-1], xy[1:]], axis=1),
+            constraints=lambda q: ((q[2:] - q[:2]) @ (q[2:] - q[:2]) - 1) / 2,
+        ),
+    ]
+    angles = np.pi / 6 + 0.3 * np.sin(np.arange(count))
+    q = np.stack([np.cumsum(np.sin(angles)), -np.cumsum(np.cos(angles))], axis=1).ravel()
+    system = la.Lagrangian.sum(terms, n=2 * count)
+    return system, *la.project(system, q, np.zeros(2 * count))
+
+
+def in_angles(count: int) -> tuple[la.Lagrangian, np.ndarray, np.ndarray]:
+    """The same chain in its angles: no constraints, and a dense mass."""
+
+    def chain(q, v):  # type: ignore[no-untyped-def]
+        x, y = np.cumsum(np.cos(q) * v), np.cumsum(np.sin(q) * v)
+        return 0.5 * np.sum(x**2 + y**2) + 9.81 * np.sum(np.cumsum(np.cos(q)))
+
+    return la.Lagrangian(chain, n=count), np.pi / 6 + 0.3 * np.sin(np.arange(count)), np.zeros(count)
+
+
+def links(quick: bool) -> None:
+    h = 2e-3
+    print(f"\n| planar chain, Simpson, h = {h} | links | first step, s | ms a step | µs a step and link | iterations |")
+    print("|---|---|---|---|---|---|")
+    cases = [("angles, dense mass", in_angles, count) for count in ((20,) if quick else (20, 100))]
+    cases += [("Cartesian, terms and constraints", hanging, count) for count in (20, 100, 300, 1000, 3000)]
+    for name, make, count in cases:
+        clock = time.process_time()
+        system, q0, v0 = make(count)
+        la.integrate(system, "simpson", q0=q0, v0=v0, h=h, steps=1)
+        first = time.process_time() - clock
+
+        def run(steps: int) -> la.Path:
+            return la.integrate(system, "simpson", q0=q0, v0=v0, h=h, steps=steps, every=steps)  # noqa: B023
+
+        cost, spent, _ = per_step(run, 40, 2)
+        print(f"| {name} | {count} | {first:.1f} | {cost * 1e3:.2f} | {cost / count * 1e6:.1f} | {spent:.1f} |")
 
 
 def stiff() -> None:
@@ -168,7 +242,7 @@ def stiff() -> None:
 
         def run(steps: int) -> la.Path:
             v0 = np.zeros(n)  # noqa: B023
-            return la.integrate(system, "P2N2Q4Gau", q0=q0, v0=v0, h=0.1, steps=steps, every=steps)  # noqa: B023
+            return la.integrate(system, "P2N2Q4Gau", q0=q0, v0=v0, h=0.1, steps=steps, every=steps, threads=1)  # noqa: B023
 
         cost, spent, _ = per_step(run, 20, 1)
         print(f"| | {n:,} | {cost * 1e3:.2f} | {spent:.1f} |")
@@ -180,7 +254,9 @@ def main() -> None:
     given = parser.parse_args()
     first_step()  # first, since the memory of a process counts what its parent had
     chains(given.quick)
+    threads(given.quick)
     bodies(given.quick)
+    links(given.quick)
     stiff()
     print(f"\nmost memory of all: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 

@@ -190,7 +190,7 @@ def test_store_resume_save(tmp_path):
         la.resume(tmp_path / "a.zarr", steps=3)
     first = la.integrate(SYSTEM, "simpson", **given, steps=50, store=tmp_path / "b.zarr")
     assert len(first) == 51
-    with pytest.raises(ValueError, match="with a pace goes on by steps="):
+    with pytest.raises(ValueError, match="with a pace can be continued with steps="):
         la.resume(tmp_path / "b.zarr", t_end=9.0)
     more = la.resume(tmp_path / "b.zarr", steps=30)
     once = la.integrate(SYSTEM, "simpson", **given, steps=80)
@@ -298,8 +298,8 @@ def test_pictures(tmp_path):
 def test_automatic_pace_of_a_comet():
     """σ = 1 at the start, and some fifty steps an orbit at e = 0.99, begun at either end of the orbit.
 
-    At the far end the error is a rounding of E, on which the period depends: with sixty e from 0.985 to 0.991 its median
-    was 2 to 3·10⁻¹², the largest 10⁻¹¹.
+    At the far end the error is a rounding of E, on which the period depends: with sixty e from 0.985 to 0.991 its
+    median was 2 to 3·10⁻¹², the largest 10⁻¹¹.
     """
     for e, most, error in ((0.99, 50, 2e-12), (-0.99, 230, 5e-12)):
         errors = []
@@ -541,7 +541,7 @@ def test_ensembles_until_a_time(method, tmp_path):
         assert np.array_equal(found.events["apocentre"].t, paths.events["apocentre"].t, equal_nan=True)
     with pytest.raises(la.StoreError, match="end at their t_end"):
         la.resume(tmp_path / "e.zarr", steps=5)
-    with pytest.raises(ValueError, match="or to the t_end it was begun with"):
+    with pytest.raises(ValueError, match="or to the t_end that it was begun with"):
         la.resume(tmp_path / "e.zarr", t_end=30.0)
 
 

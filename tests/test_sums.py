@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.backends import cells, summands
 from leastaction.backends.stepper import GalerkinStepper, Start
 from leastaction.backends.tables import cut
+from leastaction.backends.trajectories import HELPER
 
 N = 7
 
@@ -153,6 +156,188 @@ def test_row_order_changes_nothing():
         paths.append(la.integrate(system, "simpson", q0=q, v0=v, h=0.02, steps=20))
     assert np.array_equal(paths[0].q, paths[1].q)
     assert np.array_equal(paths[0].p, paths[1].p)
+
+
+def grid(side):
+    """The edges of a square grid, and of its diagonals."""
+    at = np.arange(side**2).reshape(side, side)
+    edges = ((at[1:], at[:-1]), (at[:, 1:], at[:, :-1]), (at[1:, 1:], at[:-1, :-1]))
+    return np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in edges])
+
+
+def tables_to_share():
+    rng = np.random.default_rng(3)
+    n = 40
+    return {
+        "chain": (pairs(1000), 1000),
+        "grid": (grid(40), 1600),
+        "pairs": (np.array([(a, b) for a in range(n) for b in range(a + 1, n)]), n),
+        "random": (np.array([rng.permutation(300)[:3] for _ in range(400)]), 300),
+        "apart": (np.stack([np.arange(400), np.arange(400) + 500], axis=1), 1000),
+    }
+
+
+@pytest.mark.parametrize("name", list(tables_to_share()))
+def test_rows_of_one_phase_touch_no_coordinate_together(name, monkeypatch):
+    table, n = tables_to_share()[name]
+    monkeypatch.setattr(cells, "RANGE", 64 if n > 64 else 8)
+    monkeypatch.setattr(cells, "BARRIER", 1)
+    cut = cells.cells_of(n, [table], 4)
+    (cell,) = cut.of
+    assert len(cut.phases) > 2 and cut.phases[1] > 1
+    for begin, end in zip(cut.phases, cut.phases[1:], strict=False):
+        sets = [set(table[cell == k].ravel().tolist()) for k in range(begin, end)]
+        assert len(set().union(*sets)) == sum(map(len, sets))
+    # Ranges are owned once, and later phases do not touch what is done with the first.
+    assert sorted(k for _, a, b, _, _ in cut.owned.tolist() for k in range(a, b)) == list(range(n))
+    later = set(table[cell >= cut.phases[1]].ravel().tolist())
+    assert not later.intersection(k for *_, a, b in cut.owned.tolist() for k in range(a, b))
+
+
+@pytest.mark.parametrize("method", ["stormer-verlet", "simpson", "P2N2Q4Gau"])
+@pytest.mark.parametrize("name", ["chain", "grid", "pairs"])
+def test_threads_change_nothing(name, method, monkeypatch):
+    """To the last bit, with parts of the work for each of them."""
+    table, n = tables_to_share()[name]
+    monkeypatch.setattr(cells, "RANGE", 64 if n > 64 else 8)
+    monkeypatch.setattr(cells, "BARRIER", 1)
+    monkeypatch.setattr(summands, "HEAVY", 1)
+    system = la.Lagrangian.sum(
+        [
+            la.Term(kinetic, over=np.arange(n), params={"m": np.linspace(1, 2, n)}),
+            la.Term(spring, over=table, params={"k": 1.0, "b": 1.0}),
+        ],
+        n=n,
+    )
+    assert len(system.assembly.cells.phases) > 2
+    q, v = start(n)
+    paths = [la.integrate(system, method, q0=q, v0=v, h=0.02, steps=30, threads=k) for k in (1, 2, 3, None)]
+    assert not any(thread.name == HELPER for thread in threading.enumerate())
+    for path in paths[1:]:
+        assert np.array_equal(path.q, paths[0].q)
+        assert np.array_equal(path.p, paths[0].p)
+
+
+def test_threads_end_with_a_run_that_fails():
+    n = 40_000
+    system = chain(n)
+    q, v = start(n)
+    with pytest.raises(la.StepFailed):
+        la.integrate(system, "stormer-verlet", q0=q, v0=v, h=3.0, steps=100, threads=2)
+    assert not any(thread.name == HELPER for thread in threading.enumerate())
+
+
+def test_threads_are_a_positive_number():
+    q, v = start()
+    for wrong in (0, -1, 1.5):
+        with pytest.raises((TypeError, ValueError), match="threads"):
+            la.integrate(random_sum(1), "simpson", q0=q, v0=v, h=0.1, steps=1, threads=wrong)
+
+
+def hanging(N, method_mass="diagonal"):
+    """N bodies in a plane, in Cartesian coordinates, held by rods: a chain from the origin, with a force and time."""
+    xy = np.arange(2 * N).reshape(N, 2)
+    terms = [
+        la.Term(
+            lambda t, q, v, m, g: 0.5 * m * (v[0] ** 2 + v[1] ** 2) - m * g * q[1] * (1 + 0.1 * np.sin(t)),
+            over=xy,
+            params={"m": np.linspace(1, 2, N), "g": 9.81},
+            force=lambda q, v: -0.05 * v,
+        ),
+        la.Term(over=xy[:1], constraints=lambda q, l: (q @ q - l**2) / 2, params={"l": 1.0}),
+        la.Term(
+            over=np.concatenate([xy[:-1], xy[1:]], axis=1),
+            constraints=lambda q, l: ((q[2:] - q[:2]) @ (q[2:] - q[:2]) - l**2) / 2,
+            params={"l": 1.0},
+        ),
+    ]
+    if method_mass == "sparse":
+        pairs_of = np.concatenate([xy[:-1], xy[1:]], axis=1)
+        terms.append(la.Term(lambda q, v: 0.1 * (v[0] * v[2] + v[1] * v[3]), over=pairs_of))
+    if method_mass == "moving":
+        terms.append(la.Term(lambda q, v: 0.1 * (v[0] ** 2 + v[1] ** 2) * np.sin(q[0]) ** 2, over=xy))
+    system = la.Lagrangian.sum(terms, n=2 * N)
+    angles = 0.5 + 0.3 * np.sin(np.arange(N))
+    places = np.stack([np.cumsum(np.sin(angles)), -np.cumsum(np.cos(angles))], axis=1).ravel()
+    return system, *la.project(system, places, np.random.default_rng(0).standard_normal(2 * N))
+
+
+@pytest.mark.parametrize(
+    ("mass", "method"),
+    [
+        *(("diagonal", method) for method in ("midpoint", "stormer-verlet", "simpson", "P3N3Q6Gau", "P4N5Q8Lob")),
+        ("sparse", "simpson"),
+        ("moving", "P2N2Q4Gau"),
+    ],
+)
+def test_constrained_steps_are_those_of_the_lagrangian_written_out(mass, method):
+    system, q, v = hanging(4, mass)
+    plain = system.expanded()
+    assert system.m == plain.m == 4
+    path = la.integrate(system, method, q0=q, v0=v, h=0.02, steps=25)
+    other = la.integrate(plain, method, q0=q, v0=v, h=0.02, steps=25)
+    assert path.q == pytest.approx(other.q, abs=2e-13)
+    assert path.p == pytest.approx(other.p, abs=1e-12)
+    assert path.multipliers == pytest.approx(other.multipliers, abs=1e-10)
+    assert path.reaction() == pytest.approx(other.reaction(), abs=1e-10)
+    assert path(0.311) == pytest.approx(other(0.311), abs=2e-13)
+
+
+def test_a_random_graph_of_rods_is_the_lagrangian_written_out():
+    """Springs between all, rods between some, coordinates in any order, constraints of two numbers that move."""
+    rng = np.random.default_rng(4)
+    at = rng.permutation(18).reshape(6, 3)
+    rods = np.concatenate([at[[0, 1, 2, 3]], at[[1, 2, 3, 4]]], axis=1)[rng.permutation(4)]
+    ties = np.concatenate([at[[0, 2, 1]], at[[5, 5, 4]]], axis=1)
+    X = rng.standard_normal((18,))
+    lengths = np.linalg.norm(X[rods[:, 3:]] - X[rods[:, :3]], axis=1)
+
+    def rod(q, l):
+        return (q[3:] - q[:3]) @ (q[3:] - q[:3]) - l**2
+
+    system = la.Lagrangian.sum(
+        [
+            la.Term(lambda q, v: 0.5 * v @ v, over=at),
+            la.Term(lambda q, v: -np.sqrt(1 + (q[:3] - q[3:]) @ (q[:3] - q[3:])), over=ties),
+            la.Term(over=rods, constraints=rod, params={"l": lengths}),
+            la.Term(over=at[5:], constraints=lambda t, q: np.array([q[0] - 0.1 * np.sin(t), q[1] + q[2]])),
+        ],
+        n=18,
+    )
+    q, v = la.project(system, X, rng.standard_normal(18))
+    path = la.integrate(system, "simpson", q0=q, v0=v, h=0.02, steps=40)
+    other = la.integrate(system.expanded(), "simpson", q0=q, v0=v, h=0.02, steps=40)
+    assert path.q == pytest.approx(other.q, abs=1e-12)
+    assert path.p == pytest.approx(other.p, abs=1e-12)
+
+
+def test_constraints_of_a_long_chain_hold_to_round_off():
+    system, q, v = hanging(300)
+    path = la.integrate(system, "simpson", q0=q, v0=v, h=0.005, steps=60, every=10)
+    at = system.assembly.at(system.values())
+    for t, q, v in zip(path.t, path.q, path.velocity(), strict=True):
+        here = at.constraints(float(t), q, v)
+        assert (abs(here.g) <= 64 * np.finfo(float).eps * here.g_size).all()
+        assert (abs(here.c) <= 64 * np.finfo(float).eps * here.c_size).all()
+
+
+def test_constrained_sums_are_stored_and_resumed_to_the_last_bit(tmp_path):
+    system, q, v = hanging(20)
+    whole = la.integrate(system, "simpson", q0=q, v0=v, h=0.01, steps=40)
+    la.integrate(system, "simpson", q0=q, v0=v, h=0.01, steps=15, store=tmp_path / "run")
+    stored = la.resume(tmp_path / "run", steps=25)
+    assert np.array_equal(stored.q, whole.q) and np.array_equal(stored.p, whole.p)
+    assert la.open(tmp_path / "run").system.m == 20
+
+
+def test_starts_off_the_constraints_are_refused():
+    system, q, v = hanging(5)
+    with pytest.raises(la.ConstraintError, match=r"q0 is off the constraints.*la\.project"):
+        la.integrate(system, "simpson", q0=q + 0.01, v0=v, h=0.01, steps=1)
+    with pytest.raises(la.ConstraintError, match=r"velocity is off the constraints.*la\.project"):
+        la.integrate(system, "simpson", q0=q, v0=v + 1.0, h=0.01, steps=1)
+    with pytest.raises(la.ConstraintError, match="no state on the constraints"):
+        la.project(system, 0 * q, v)
 
 
 def test_every_row_of_a_table_is_in_one_part():

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from leastaction.advice import Advice, check_tolerance
-from leastaction.events import Event, Impact
+from leastaction.events import Event, Impact, watch
 from leastaction.methods import Branch, Method
 from leastaction.path import Path
-from leastaction.single import Question, advised, check_undriven, run_one
+from leastaction.single import Question, advised, measurable, run_one
 from leastaction.systems import System
 
 
@@ -40,6 +40,7 @@ def integrate(
     events: Mapping[str, Event | Impact] | None = None,
     inputs: Mapping[str, Any] | None = None,
     pace: Callable[..., Any] | str | None = None,
+    threads: int | None = None,
 ) -> Path:
     """Integrate a system from the state (q0, p0) or (q0, v0): one trajectory.
 
@@ -108,6 +109,10 @@ def integrate(
         steps of s, a last shorter step meets `t_end`, and `path.t` holds times. Where the energy changes, since L or σ
         depends on t, a force acts or constraints hold, time is one more coordinate of the step. With constraints σ
         must be given.
+    threads : int, optional
+        How many cores to use, at most. One trajectory has work for several only where it is a large sum
+        (:doc:`/sums`). The result does not depend on `threads`. Without `threads` the number follows from the size of
+        the sum.
 
     Returns
     -------
@@ -160,7 +165,7 @@ def integrate(
     options: dict[str, Any] = {
         "every": every, "digits": digits, "progress": progress, "output": output, "allow_unstable": allow_unstable,
         "branch": branch, "tangent": tangent, "store": store, "events": events,
-        "inputs": inputs,
+        "inputs": inputs, "threads": threads,
     }  # fmt: skip
     start = (q0, p0, v0)
     if tol is None:
@@ -172,9 +177,10 @@ def integrate(
         )  # fmt: skip
     if method is not None or h is not None or steps is not None:
         raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h and steps")
-    check_undriven(system, inputs)
+    system = measurable(system, inputs)
     if digits is not None:
         raise ValueError("tol= is for float64: with digits= give a method and h")
+    watch(events, system)  # a mistake in an event must not wait for the measurements
     question = Question(system, start, t_end, t0, params, pace)
     return advised(question, question.advice(check_tolerance(tol)), options)
 
@@ -229,6 +235,5 @@ def advise(
     >>> advice.chosen.error <= 1e-8
     True
     """
-    check_undriven(system, None)
-    question = Question(system, (q0, p0, v0), t_end, t0, params, pace)
+    question = Question(measurable(system), (q0, p0, v0), t_end, t0, params, pace)
     return question.advice(check_tolerance(tol))

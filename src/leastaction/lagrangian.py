@@ -297,7 +297,7 @@ class Lagrangian:
         given = {text(name, "a parameter's name"): numbers(value, f"{name!r}") for name, value in defaults.items()}
         inputs, name = shapes_from(entry(record, "inputs")), text(entry(record, "name"), "name")
         if inputs and force is None:
-            raise ValueError("inputs drive a system by its force, and there is none")
+            raise ValueError("the system has inputs and no force, and only a force reads inputs: give force=")
         return cls.from_program(program, n, given, name, force, constraints, inputs)
 
     @classmethod

@@ -22,11 +22,13 @@ from leastaction.errors import ConstraintError
 from leastaction.lagrangian import Lagrangian
 from leastaction.numbers.rounding import Digits, Reals, all_finite, reals
 from leastaction.program import Builder, Program
+from leastaction.sums import Sum
 from leastaction.trace import jacobian
 
 FloatArray = NDArray[np.float64]
 
 ROUND_OFF = 64  # units in the last place of what g and ġ are summed from, or of the state
+SQUARED = 1e-150, 1e150  # what may be squared in float64, and divided by that
 DEPENDENT = 1e-10  # what is left of a row of G, of its length, where it depends on others
 INVOLVED = 1e-6  # a part of the combination that is none
 NEAR_SINGULAR = 1 / 3  # of its first value the smallest singular value of G's rows, of length one each, is near zero
@@ -35,7 +37,7 @@ MOST_ITERATIONS, MOST_HALVINGS = 60, 30
 
 
 def project(
-    system: Lagrangian,
+    system: Lagrangian | Sum,
     q0: ArrayLike,
     v0: ArrayLike,
     *,
@@ -50,7 +52,7 @@ def project(
 
     Parameters
     ----------
-    system : Lagrangian
+    system : Lagrangian or Sum
         A system with constraints.
     q0, v0 : array_like, shape (n,)
         Positions and velocities near the constraints.
@@ -80,7 +82,7 @@ def project(
     >>> q.round(12), v.round(12)
     (array([ 3., -4.]), array([1.12, 0.84]))
     """
-    if not isinstance(system, Lagrangian) or not system.m:
+    if not isinstance(system, Lagrangian | Sum) or not system.m:
         raise TypeError(
             f"project is for systems with constraints, as from la.Lagrangian(…, constraints=g); got {system!r}"
         )
@@ -94,6 +96,9 @@ def project(
                 raise ValueError(f"{name} must be {system.n} finite numbers; got {given!r}")
             start.append(array)
         rough = [np.asarray(x, float) for x in (time, *start, values)]
+        if isinstance(system, Sum) and not isinstance(arithmetic, Digits):
+            return system.project(rough[1], rough[2], float(rough[0]), rough[3])
+        system = system.expanded() if isinstance(system, Sum) else system
         near = _nearest(system, *rough)
         if not isinstance(arithmetic, Digits):
             return near
@@ -335,7 +340,8 @@ def _unit_rows(here: Look) -> tuple[FloatArray, FloatArray]:
             rows[k] = np.linalg.solve(np.linalg.cholesky(here.M[k]), here.G[k].T).T
         except np.linalg.LinAlgError:  # a mass that is not positive has no metric
             rows[k] = here.G[k] / np.sqrt(np.abs(np.diag(here.M[k])) + np.finfo(float).tiny)
-    lengths = np.linalg.norm(rows, axis=2)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(rows, axis=2)
     return rows / np.where(lengths > 0, lengths, 1.0)[:, :, None], lengths
 
 
@@ -380,6 +386,12 @@ def require_independent(
     """Raise if constraints depend on each other at one state: which rows, and why that may be."""
     if not np.isfinite(here.G).all():
         raise ConstraintError(f"∂g/∂q is not finite at q = {q}: {here.G[0].tolist()}")
+    for i, size in enumerate(np.abs(here.G[0]).max(axis=1)):
+        if size and not SQUARED[0] < size < SQUARED[1]:
+            raise ConstraintError(
+                f"row {i} of ∂g/∂q is of the size {size:.1g}, whose square is beyond float64: divide that constraint "
+                "by it"
+            )
     rows = dependent_rows(here)
     if not rows:
         return
@@ -413,7 +425,7 @@ def near_singular(system: Any, t: NDArray[Any], q: NDArray[Any], p: NDArray[Any]
     """What there is to say of a run, its times and states from the first to the last, that ends where constraints
     nearly depend on each other; None elsewhere.
     """
-    if not system.m:
+    if not system.m or not isinstance(system, Lagrangian):
         return None
     ends = [0, len(t) - 1]
     t, q, p, params = (np.asarray(x, float) for x in (t[ends], q[ends], p[ends], params))

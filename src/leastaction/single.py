@@ -32,7 +32,8 @@ from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.starts import Starts, begin
-from leastaction.systems import System
+from leastaction.sums import Sum
+from leastaction.systems import System, check_system
 from leastaction.waiting import compiling
 
 POWERS = 8
@@ -50,6 +51,7 @@ def run_one(
     *,
     every: int = 1,
     progress: bool = False,
+    threads: int | None = None,
     store: str | os.PathLike[str] | None = None,
     advice: Advice | None = None,
     **asked: Any,
@@ -63,10 +65,10 @@ def run_one(
         told = prepare(plan, starts)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
-        return from_memory(memory, told, progress)
+        return from_memory(memory, told, progress, threads=threads)
     assert store is not None
     with Disk.creating(FilePath(store), plan, starts, [(0, 1)]) as disk:
-        return from_archive(disk, told, progress)
+        return from_archive(disk, told, progress, threads=threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,7 @@ class Question:
     def advice(self, tol: float) -> Advice:
         """Method and step for a tolerance, and the pace, if one may be tried."""
         if self.t_end is None:
-            raise ValueError("tol= is about the error at a time: give t_end=")
+            raise ValueError("tol= bounds the error at the end of the run: give t_end=")
         t0, t_end = number("t0", self.t0), number("t_end", self.t_end)
         if t0 == t_end:
             raise ValueError(f"t_end must differ from the start, t0 = {t0:g}")
@@ -108,13 +110,15 @@ class Question:
         return choose(replace(asked, omega=_frequency(system, t0, starts, abs(t_end - t0))), tol)
 
 
-def check_undriven(system: System, inputs: Any) -> None:
-    """Refuse to choose steps for what belongs to steps."""
+def measurable(system: System, inputs: Any = None) -> System:
+    """The system as pilots can run it: a sum is written out. Inputs, which belong to steps, are refused."""
+    check_system(system)
     if inputs or (isinstance(system, Lagrangian) and system.inputs):
         raise ValueError(
-            "tol= chooses the method and its steps by pilot runs of many kinds, and inputs belong to the steps of one: "
-            "give method= and h=, and compare with half of it"
+            "tol= tries many methods and steps, and inputs have values for the steps of one method: give method= and "
+            "h=, and compare with a run of h/2"
         )
+    return system.expanded() if isinstance(system, Sum) else system
 
 
 def _can_be_paced(system: System) -> bool:

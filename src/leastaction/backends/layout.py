@@ -30,8 +30,7 @@ TERM = Record.of(
         "time": "where among the numbers read t is, or −1",
         "params": "where the parameters begin, or −1",
         "driven": "where the inputs begin, or −1",
-        "parts": "where the records of the sums over rows are, …",
-        "part_count": "… and how many: 0 where a kernel gives the numbers",
+        "rows": "where the record of the sum over rows is, or −1 where a kernel gives the numbers",
         "by_time": "where derivatives by time are among the numbers that `slopes` gives, if there are …",
         "by_params": "… and those by the parameters",
     },
@@ -58,8 +57,6 @@ PART = Record.of(
     "Part",
     number={
         "kernel": "loop over rows (`kernel.strips`)",
-        "table": "address of its table",
-        "count": "stretches, or vectors of rows",
         "pitch": "rows",
     },
     reals={
@@ -68,18 +65,82 @@ PART = Record.of(
     },
 )
 
+ROWS = Record.of(
+    "Rows",
+    number={
+        "cells": "of rows (`backends.cells`)",
+        "phases": "of cells that may be added side by side",
+        "ranges": "of coordinates",
+        "rest": "vectors of coordinates that cells of later phases touch",
+    },
+    integers={
+        "piece": "(part, address of its table, stretches or vectors of rows, rows before them) of each cell",
+        "begin": "where the pieces of each cell begin",
+        "phase": "where the cells of each phase begin",
+        "heavy": "of each phase: 1 if threads share it",
+        "owned": "vectors of coordinates, from … to, and of those from … to that no later phase touches: of each range",
+        "own": "where the ranges of each cell of the first phase begin",
+    },
+)
+
+TEAM = Record.of(
+    "Team",
+    number={
+        "helpers": "threads beside the first",
+        "nap": "address of what lets a thread sleep, …",
+        "nap_time": "… and for how long",
+        "room": "numbers for kernels to work in, of each cell, …",
+        "width": "… and of those that they give",
+    },
+    tally={
+        "solver": "where the solver's record is, …",
+        "run": "… and that of the run",
+        "state": "addresses: of the state, …",
+        "q": "… of a step's start, …",
+        "p": "",
+        "z": "… its unknowns, …",
+        "scale": "… and what they are measured by, …",
+        "reach": "",
+        "floor": "",
+        "impulse": "",
+        "at_q": "… of a point …",
+        "at_v": "",
+        "into_f": "… and the sums there",
+        "into_m": "",
+        "rows": "which sums over rows",
+        "mode": "how",
+        "first": "the first of the cells that are added",
+        "count": "of pieces of work",
+        "generation": "of the work in hand",
+    },
+    integers={
+        "ticket": "generation, kind of work, and pieces left of the work in hand",
+        "done": "pieces of it that are done",
+        "stop": "1 if the helpers are to go",
+    },
+    reals={
+        "t": "time of a point",
+        "seen": "what was seen of an iteration, of each cell",
+        "tops": "largest numbers of each kind, of each cell",
+        "errors": "of predictions, of each cell",
+        "b": "increments of one coordinate, of each cell",
+        "scaled": "what kernels give, of each cell",
+        "work": "theirs to work in, of each cell",
+    },
+)
+
 SPARSE = Record.of(
     "Sparse",
     number={
-        "n": "coordinates",
+        "n": "coordinates and multipliers",
         "entries": "of K and M that may not be zero",
         "upper": "those of the upper triangle, the diagonal included",
         "fill": "entries of L",
         "shifts": "matrices M + h²γK that a step falls apart into; behind their factors are those of M",
-        "stiffness": "where the sums over rows that give K are, …",
-        "stiffness_parts": "… and how many",
-        "masses": "where those that give M are, …",
-        "mass_parts": "… and how many",
+        "stiffness": "where the sum over rows is that gives K, …",
+        "masses": "… and that which gives M, and G beside it",
+        "rates": "and that which gives ġ",
+        "still": "1 if M does not depend on velocities",
     },
     integers={
         "row": "of each entry",
@@ -109,9 +170,15 @@ SPARSE = Record.of(
         "into": "from equations to right-hand sides, (shifts, s, 2)",
         "out": "from solutions to increments, (s, shifts, 2)",
         "mean": "Σ_i b_i l_ν(c_i), (s)",
+        "into_held": "from constraints to right-hand sides, (shifts, s, 2)",
+        "out_held": "from solutions to multipliers, (s, shifts, 2)",
+        "beta": "weights of the control points, (s)",
         "dz": "increments: rows",
-        "middle_q": "the middle of the step: positions, …",
+        "middle_q": "the middle of the step, or its end: positions and multipliers, …",
         "middle_v": "… and velocities",
+        "rate": "ġ, where the multipliers are",
+        "change": "of velocities and multipliers",
+        "push": "of the momenta",
     },
 )
 
@@ -170,6 +237,7 @@ SOLVER = Record.of(
         "timed": "1 if the force depends on t",
         "swift": "1 if mass chords of a sum need no more than a diagonal and its forces",
         "sparse": "where the record of sparse matrices is, or −1",
+        "team": "where that of the threads is that share the work of a sum, or −1",
         "shifts": "where the record of dense ones is that a step falls apart into, or −1",
         "stiff": "1 if there is the shifted chord",
         "kinds": "kinds of coordinates that are alike, in sums",

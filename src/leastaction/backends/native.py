@@ -29,7 +29,8 @@ LOOPS = {
     "composed.run": "innnndd",
     "polynomials.polynomials": "idnnddddd",
     "polynomials.events": "idnnndddi" + "dddddd",
-    "strips.evaluate": "idnnddddd",
+    "helpers.work": "idn",
+    "strips.evaluate": "idnddddd",
     "sparse.analyse": "niiiii",
     "sparse.begin": "idndd",
     "points.evaluate": "nnnnddd",
@@ -51,6 +52,7 @@ _APART = (
     "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_iterate", "_iterate_fused",
     "_iterate_softly", "_advance", "sweep", "move", "single", "settle", "set_bumps",
     "shifted", "stiffly", "set_dense", "by_dense", "set_sparse", "by_sparse", "summed_velocity", "level", "leap",
+    "_piece", "take", "wait", "settle_sum",
 )  # fmt: skip
 
 

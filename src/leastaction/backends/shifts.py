@@ -17,7 +17,8 @@ FloatArray = NDArray[np.float64]
 
 @lru_cache(maxsize=64)
 def shifts_of(method: Galerkin) -> dict[str, FloatArray]:
-    """γ and α, what takes equations to right-hand sides and solutions to increments, and the mean; see `loops.shifts`.
+    """γ and α, what takes equations to right-hand sides and solutions to increments, the same of constraints, the mean
+    and the weights of the control points; see `loops.shifts`.
 
     Of conjugate pairs those with a positive imaginary part are kept.
     """
@@ -32,7 +33,13 @@ def shifts_of(method: Galerkin) -> dict[str, FloatArray]:
     keep = gamma.imag >= 0
     out = V[:, keep] * np.where(gamma.imag > 0, 2.0, 1.0)[keep]
     complexes = {"gamma": gamma[keep], "alpha": alpha[keep], "into": into[keep], "out": out}
-    return {**{name: _parts(x) for name, x in complexes.items()}, "mean": table.weights @ positions}
+    # Constraints: the equations have h² W ⊗ Gᵀ dλ beside A ⊗ M dz, and G dz^ν = −g^ν.
+    controls = stencils(samples(method, "controls"), 1)
+    W = (controls.weights[:, None] * controls.scatter["f"]).T @ controls.gather["multipliers"]
+    reactions = np.linalg.solve(W, np.linalg.solve(inverse, out))
+    beta = controls.weights[: method.s]
+    complexes |= {"into_held": np.linalg.inv(V)[keep], "out_held": reactions}
+    return {**{name: _parts(x) for name, x in complexes.items()}, "mean": table.weights @ positions, "beta": beta}
 
 
 def _parts(x: NDArray[Any]) -> FloatArray:

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.mass import inverse_of, mass_of, middle_of
 from leastaction.backends.fused.work import work
-from leastaction.backends.layout import SHIFTS, SOLVER, TERM
+from leastaction.backends.layout import SHIFTS, SOLVER, TEAM, TERM
 from leastaction.backends.points import place_of_rest
 from leastaction.backends.records import Memory
 from leastaction.backends.shifts import shifts_of
 from leastaction.backends.sparse import add_sparse
-from leastaction.backends.summands import Assembly, Strips, padded
+from leastaction.backends.summands import Assembly, Rows, Strips, padded
+from leastaction.constraints import rate
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program, Value, indices
@@ -47,12 +48,13 @@ class Solvers:
     room: int = 1  # doubles that the kernels need to work in
     pushed: int = 1  # and those for what a direction changes
     rows: list[tuple[Strips, list[int]]] = field(default_factory=list)  # sums over rows, and where their parts are
+    team: int | None = None  # where the record of the threads is that share the work of a sum
 
     def copy(self) -> Solvers:
         """The same, in a memory of its own."""
         return Solvers(
             self.memory.copy(), self.kernels.copy(), self.terms.copy(), self.chords.copy(), self.room, self.pushed,
-            self.rows.copy(),
+            self.rows.copy(), self.team,
         )  # fmt: skip
 
     def duplicate(self) -> Solvers:
@@ -107,7 +109,7 @@ class Solvers:
             "given": step.params + step.driven, "terms": place, "soft": soft,
             "term_count": len(terms), "separable": mass.separable, "constant": mass.constant,
             "diagonal": mass.diagonal, "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1,
-            "timed": 0, "swift": 0, "sparse": -1, "shifts": shifts, "stiff": shifts >= 0, "kinds": 0,
+            "timed": 0, "swift": 0, "sparse": -1, "team": -1, "shifts": shifts, "stiff": shifts >= 0, "kinds": 0,
             "checked": step.checked, "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(point, 1, rarely=True),
             "rest": place_of_rest(point),
@@ -159,7 +161,8 @@ class Solvers:
         lead = -(-2 * n // W) * W
         rows = n * -(-s // W) * W
         record = {
-            "count": len(sizes), "lead": lead, "pivots": np.zeros(len(sizes) * 2 * n, np.int64), **found,
+            "count": len(sizes), "lead": lead, "pivots": np.zeros(len(sizes) * 2 * n, np.int64),
+            **{name: found[name] for name in ("gamma", "alpha", "into", "out", "mean")},
             "X": len(sizes) * 2 * n * lead, "x": 2 * n, "f_q": n * n, "f_v": n * n, "dz": rows,
         }  # fmt: skip
         return self.memory.add((SHIFTS, record)), _chords(2 * newton_cost / one)
@@ -209,7 +212,7 @@ class Solvers:
             "params": first("params") if used.intersection(range(first("params"), first("params") + sizes["params"]))
             else -1,
             "driven": first("inputs") if sizes.get("inputs") else -1,
-            "parts": 0, "part_count": 0, "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
+            "rows": -1, "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
             "reads": reads, "role": [],
             **{name: _first(dense, block) for name, block in (("by_time", "f_t"), ("by_params", "f_w"))},
             "raw": 2 * r + 6 * r * s, "A": 3 * s * groups * W, "E": 3 * r * width * W,
@@ -232,22 +235,28 @@ class Solvers:
         """
         W, n, s = native_lanes(), sums.n, method.s
         vectors, found, ahead = padded(n) // W, samples(method), ahead_of(method)
-        both = self._sum_term(sums, method, sums.gradient.strips, "fm")
-        soft = self._sum_term(sums, method, sums.forces, "f") if sums.separable else both
-        plain = sums.separable and sums.mass.diagonal
+        components = padded(sums.size) // W
+        records = [self._sum_term(sums, found, s, sums.gradient.rows, "fm")]
+        if sums.m:
+            records.append(self._sum_term(sums, samples(method, "controls"), s, sums.reactions, "g"))
+        both = soft = self.memory.add(*((TERM, record) for record in records))
+        plain = sums.separable and sums.mass.diagonal and not sums.m
+        if sums.separable and not sums.m:
+            soft = self.memory.add((TERM, self._sum_term(sums, found, s, sums.forces, "f")))
         sparse = self._sum_matrices(sums, method, stiff) if stiff or not plain else -1
         ends = {float(c): i for i, c in enumerate(found.tau)}
         explicit = s == 1 and set(ends) <= {0.0, 1.0} and plain
-        chords = STIFF_CHORDS if stiff else MOST_CHORDS
+        chords = STIFF_CHORDS if stiff and not sums.m else MOST_CHORDS
         checked = method.branch == "followed"
         judges = [verdict_program(fresh, chords, checked) for fresh in (False, True, False, False)]
         numbers = {
-            "coordinates": n, "n": vectors, "components": vectors, "multipliers": 0, "s": s, "lanes": 1, "across": W,
+            "coordinates": n, "n": vectors, "components": components, "multipliers": sums.m, "s": s, "lanes": 1,
+            "across": W,
             "summed": 1, "checked": checked, "end": 0, "linear_end": 0,
             "width": s, "square": 1, "stride": s * W, "unknowns": 0, "lead": 0, "params": 0, "channels": 0,
             "given": 0, "terms": both,
-            "soft": soft, "term_count": 1, "separable": sums.separable, "constant": sums.mass.constant,
-            "diagonal": sums.mass.diagonal, "has_chord": 1, "explicit": explicit, "early": ends.get(0.0, -1),
+            "soft": soft, "term_count": len(records), "separable": sums.separable, "constant": sums.mass.constant,
+            "diagonal": sums.mass.diagonal, "has_chord": not sums.m, "explicit": explicit, "early": ends.get(0.0, -1),
             "late": ends.get(1.0, -1), "timed": sums.timed, "swift": plain, "sparse": sparse, "shifts": -1,
             "stiff": stiff, "kinds": int(sums.kinds.max()) + 1, "chords": chords,
             "mass": 0, "point": 0, "rest": 0, **{f"judge_{name}": self.compiled(judge, 1) for name, judge in
@@ -256,15 +265,17 @@ class Solvers:
             "propose": self.compiled(ahead.propose_program, W, in_place=True), "memory": ahead.memory,
             "candidates": ahead.candidates, "record": ahead.record,
         }  # fmt: skip
+        numbers["team"] = self.team = self._team(sums, method)
         unused = ("B", "J", "G", "t", "values", "at", "at_values", "V", "move", "fastest", "argument", "reached",
                   "left", "end_at", "end_values", "saddle", "end_move", "pushed")  # fmt: skip
-        all_n, rows = vectors * W, vectors * s * W
+        all_n, rows = vectors * W, components * s * W
         sizes = {
             **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 9,
             "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last"), rows),
-            **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "scale", "reach", "noise"), all_n),
+            **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "reach", "noise"), all_n),
+            "scale": components * W,
             "work": self.room,
-            "unit": numbers["kinds"],
+            "unit": 2 * max(W, numbers["kinds"]),
         }  # fmt: skip
         kind: Any = np.concatenate([sums.kinds, np.zeros(all_n - n, int)]) if numbers["kinds"] > 1 else []
         table = method.table
@@ -278,40 +289,62 @@ class Solvers:
         self.terms[place], self.chords[place] = both, chords
         return place
 
+    def _team(self, sums: Assembly, method: Galerkin) -> int:
+        """The record of the threads that share a sum's work; where it is."""
+        W, cells, line = native_lanes(), sums.cells.phases[1], [0] * 32  # so that nothing lies near what threads watch
+        ahead, points = ahead_of(method), len(samples(method).tau)
+        tally = [field.name for field in TEAM.fields if field.kind == "tally"]
+        sizes = {
+            "seen": 4 * W, "tops": 2 * max(W, int(sums.kinds.max()) + 1), "errors": ahead.candidates * W,
+            "b": method.s * W, "scaled": max(points, ahead.candidates) * W, "work": self.room,
+        }  # fmt: skip
+        return self.memory.add(
+            (TEAM, {
+                "helpers": 0, "nap": 0, "nap_time": 0, "room": self.room, "width": sizes["scaled"],
+                **dict.fromkeys(tally, 0),
+                "ticket": line, "done": line, "stop": line, "t": 1,
+                **{name: size * cells for name, size in sizes.items()},
+            })
+        )  # fmt: skip
+
     def _sum_matrices(self, sums: Assembly, method: Galerkin, stiff: bool) -> int:
         """The record of a sum's sparse matrices; where it is."""
         blocks = sums.matrices if stiff else sums.mass
-        parts: dict[str, list[int]] = {}
-        for block, strips in blocks.strips.items():
-            laid = [one.lay_out(self.memory) for one in strips]
-            self.rows += zip(strips, laid, strict=True)
-            parts[block] = [place for own in laid for place in own]
-        return add_sparse(self.memory, blocks, parts, method)
+        places = {block: self._rows(Rows(strips)) for block, strips in blocks.strips.items()}
+        if sums.m:
+            places["rates"] = self._rows(sums.of_rows(rate, held=True))
+        still = not any(summand.node.depends("m_v", "v") for summand in sums.summands)
+        return add_sparse(self.memory, blocks, places, method, still)
 
-    def _sum_term(self, sums: Assembly, method: Galerkin, strips: Sequence[Strips], blocks: str) -> int:
-        """The record of the sums over rows of f, or of f and m, as a term; where it is."""
-        W, s, found = native_lanes(), method.s, samples(method)
-        r, vectors = len(found.tau), padded(sums.n) // W
-        room = vectors + 1
-        laid = [one.lay_out(self.memory) for one in strips]
-        self.rows += zip(strips, laid, strict=True)
-        places = [place for own in laid for place in own]
+    def _rows(self, rows: Rows) -> int:
+        """The record of a sum over rows; where it is."""
+        place, laid = rows.lay_out(self.memory)
+        self.rows += laid
+        return place
+
+    def _sum_term(self, sums: Assembly, found: Samples, s: int, rows: Rows, blocks: str) -> dict[str, Any]:
+        """The record of the sums over rows of f, of f and m, or of reactions and constraints, as a term."""
+        W = native_lanes()
+        r, vectors, components = len(found.tau), padded(sums.n) // W, padded(sums.size) // W
+        room = components + 1
         gather, scatter = [(1, 0, 0, 1, vectors)], [(0, 0, 0, vectors)]
         if blocks == "fm":
             gather, scatter = [*gather, (1 + room, 0, 1, 0, vectors)], [*scatter, (room, 0, 1, vectors)]
+        if blocks == "g":
+            held = components - vectors
+            gather.append((1 + vectors, vectors, 2, 0, held))
+            scatter.append((vectors, vectors, 2, held))
         inputs, outputs = 1 + 2 * room, len(blocks) * room
-        return self.memory.add(
-            (TERM, {
-                "points": r, "groups": r, "kernel": 0, "slopes": 0,
-                "coefficients": self.compiled(_coefficients(found), 1), "inputs": inputs, "outputs": outputs,
-                "slope_outputs": 0, "gathers": len(gather), "scatters": len(scatter), "entries": 0, "pairs": 0,
-                "time": 0, "params": -1, "driven": -1, "parts": places[0] if places else 0, "part_count": len(places),
-                "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
-                "role": _roles(found), "by_time": 0, "by_params": 0,
-                "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "K": 1,
-                "point": r * inputs * W, "values": max(r, 2) * outputs * W,
-            })
-        )  # fmt: skip
+        return {
+            "points": r, "groups": r, "kernel": 0, "slopes": 0,
+            "coefficients": self.compiled(_coefficients(found), 1), "inputs": inputs, "outputs": outputs,
+            "slope_outputs": 0, "gathers": len(gather), "scatters": len(scatter), "entries": 0, "pairs": 0,
+            "time": 0, "params": -1, "driven": -1, "rows": self._rows(rows),
+            "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
+            "role": _roles(found), "by_time": 0, "by_params": 0,
+            "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "K": 1,
+            "point": r * inputs * W, "values": max(r, 2) * outputs * W,
+        }  # fmt: skip
 
     def add_sensitive(self, step: Step, slopes: Sequence[Program]) -> int:
         """Lay out the terms once more, their kernels with derivatives by time and parameters; returns where."""

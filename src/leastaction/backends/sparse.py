@@ -19,15 +19,22 @@ from leastaction.methods import Galerkin
 NARROW = 24  # entries beside the diagonal, up to which the order of Cuthill and McKee is as good as any
 
 
-def add_sparse(memory: Memory, blocks: Blocks, parts: dict[str, list[int]], method: Galerkin) -> int:
-    """Lay out the matrices of these blocks, m_v and perhaps f_q, and their factors; returns where the record is."""
-    n, s, W = blocks.n, method.s, native_lanes()
-    row, column = blocks.row, blocks.column
+def add_sparse(memory: Memory, blocks: Blocks, rows: dict[str, int], method: Galerkin, still: bool) -> int:
+    """Lay out the matrices of these blocks, m_v and perhaps f_q, sums over `rows`, and their factors; returns where the
+    record is. Constraints are further rows and columns.
+    """
+    n, s, W = len(blocks.unknowns), method.s, native_lanes()
+    number = np.zeros(blocks.size, np.int64)
+    number[blocks.unknowns] = np.arange(n)
+    row, column = number[blocks.row], number[blocks.column]
     order = _order(n, row, column)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
+    if n > blocks.n:
+        order = _held_later(order, place, row, column, blocks.n)
+        place[order] = np.arange(n)
     i, j = place[row], place[column]
-    mirror = np.searchsorted(blocks.keys, column * n + row)
+    mirror = np.searchsorted(blocks.keys, blocks.column * blocks.size + blocks.row)
     above = np.flatnonzero(i <= j)
     above = above[np.lexsort((i[above], j[above]))]
     up = np.concatenate([[0], np.cumsum(np.bincount(j[above], minlength=n))]).astype(np.int64)
@@ -36,27 +43,37 @@ def add_sparse(memory: Memory, blocks: Blocks, parts: dict[str, list[int]], meth
     loop("sparse.analyse")(n, up, ui, parent, counts, mark)
     lp = np.concatenate([[0], np.cumsum(counts)])
     fill, entries, upper = int(lp[-1]), len(row), len(above)
-    names = ("gamma", "into", "out", "mean")
+    names = ("gamma", "into", "out", "mean", "into_held", "out_held", "beta")
     found = shifts_of(method)
     shifts = {name: found[name] if "f_q" in blocks.strips else np.zeros((0, 2)) for name in names}
     count = len(shifts["gamma"])
-    room = padded(n)
+    room = padded(blocks.size)
+    held = room + W if n > blocks.n else 1
     return memory.add(
         (SPARSE, {
             "n": n, "entries": entries, "upper": upper, "fill": fill, "shifts": count,
-            **_where("stiffness", "stiffness_parts", parts.get("f_q", [])), **_where("masses", "mass_parts",
-            parts["m_v"]), "row": row, "column": column, "first": above, "second": mirror[above], "up": up, "ui": ui,
-            "order": order, "parent": parent, "lp": lp, "li": np.zeros(fill, np.int64),
+            "stiffness": rows.get("f_q", -1), "masses": rows["m_v"], "rates": rows.get("rates", -1), "still": still,
+            "row": blocks.row, "column": blocks.column, "first": above, "second": mirror[above], "up": up, "ui": ui,
+            "order": blocks.unknowns[order], "parent": parent, "lp": lp, "li": np.zeros(fill, np.int64),
             **{name: np.zeros(n, np.int64) for name in ("next", "mark", "path", "stack")},
             "K": entries + W, "M": entries + W, "A": 2 * upper, "L": (count + 1) * 2 * fill,
             "pivot": (count + 1) * 2 * n, "y": 2 * n, "x": 2 * n, **shifts,
-            "dz": room * s, "middle_q": room + W, "middle_v": room + W,
+            "dz": room * s, "middle_q": room + W, "middle_v": room + W, "rate": held, "change": held, "push": held,
         })
     )  # fmt: skip
 
 
-def _where(first: str, count: str, places: list[int]) -> dict[str, int]:
-    return {first: places[0] if places else 0, count: len(places)}
+def _held_later(
+    order: NDArray[np.int64], place: NDArray[np.int64], row: NDArray[np.int64], column: NDArray[np.int64], n: int
+) -> NDArray[np.int64]:
+    """The order, with every multiplier behind the coordinates of its constraint: then no pivot is zero, while masses
+    are positive and constraints do not depend on each other.
+    """
+    late = place.astype(float)
+    late[n:] = 0.0
+    mixed = (row >= n) & (column < n)
+    np.maximum.at(late, row[mixed], place[column[mixed]] + 0.5)
+    return np.lexsort((place, late)).astype(np.int64)
 
 
 def _order(n: int, row: NDArray[np.int64], column: NDArray[np.int64]) -> NDArray[np.int64]:

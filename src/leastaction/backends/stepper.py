@@ -170,12 +170,14 @@ class GalerkinStepper:
     """A member of the PsNrQu family at work, on one trajectory or on many in lanes.
 
     energy   fused steps in lanes also compute the range of the energy
+    threads  that may share the work of one trajectory
     check    whether an event may lie in a step, asked after every one (`looks`)
     phase    of a composition: where in a whole step these begin, and how long they are, in parts of h
     """
 
     # The integers of its state: what the loops count, the most iterations, and what the state means.
     INTEGERS: tuple[str, ...] = ("status", "steps", "iterations", "continued", "most", "stiff", "layout")
+    threads = 1
 
     def __init__(
         self,
@@ -220,7 +222,7 @@ class GalerkinStepper:
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun = self.done
         self.drive(begun, steps)
-        self.run.advance(begun + steps, every, first, rows)
+        self.run.advance(begun + steps, every, first, rows, self.threads)
         done = int(self.run.counts[: self.size, STEPS].max())
         if self.run.counts[0, STATUS] != GOING_WELL and self.run.backend.softly:
             self._stiffen()

@@ -8,22 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.layout import PART
+from leastaction.backends.cells import Cells, cells_of
+from leastaction.backends.layout import PART, ROWS
 from leastaction.backends.native import loop
 from leastaction.backends.records import Memory
 from leastaction.backends.tables import Part, cut
+from leastaction.constraints import geometry, rate
 from leastaction.kernel import Native, Strip, Write, compile_strip, native_lanes
 from leastaction.program import Builder, Program
 from leastaction.step.form import Summand
+from leastaction.trace import derivatives, jacobian
 
 FloatArray = NDArray[np.float64]
+Constraint = tuple[Summand, Program]  # whose coordinates and parameters, and (t, q, params) ↦ g
 MOST_ITERATIONS = 50
+HEAVY = 2048  # rows that threads share rather than leave to one
 ZERO = ("const", 0.0)
 
 
@@ -50,16 +55,18 @@ class Strips:
         n: int,
         further: NDArray[np.int64] | None = None,
         places: int = 0,
+        cells: NDArray[np.int64] | None = None,
     ) -> Strips:
         """The strips of a program whose numbers are added where `writes` says.
 
-        Columns `further`, behind the coordinates, name other places, of which there are so many.
+        Columns `further`, behind the coordinates, name other places, of which there are so many. Rows may be cut into
+        cells.
         """
         table, nowhere = summand.rows, np.full(summand.rows.shape[1], padded(n))
         if further is not None:
             table = np.concatenate([table, further], axis=1)
             nowhere = np.concatenate([nowhere, np.full(further.shape[1], places)])
-        parts = tuple(cut(table, nowhere))
+        parts = tuple(cut(table, nowhere, cells))
         own = tuple((summand.pitch > 0).tolist())
         kernels = [compile_strip(Strip(program, tuple(writes), own, table.shape[1], part.pattern)) for part in parts]
         return cls(summand, parts, tuple(kernels))
@@ -73,8 +80,8 @@ class Strips:
             places.append(
                 memory.add(
                     (PART, {
-                        "kernel": kernel.address, "table": part.table.ctypes.data, "count": part.count, "pitch": size,
-                        "given": int(own.sum()) * size, "common": int(common.sum()),
+                        "kernel": kernel.address, "pitch": size, "given": int(own.sum()) * size,
+                        "common": int(common.sum()),
                     })
                 )
             )  # fmt: skip
@@ -91,10 +98,50 @@ class Strips:
                 given[k * len(rows) : (k + 1) * len(rows)] = params[a + b * rows]
 
 
-def gradient_strips(n: int, summands: Sequence[Summand], *blocks: str) -> list[Strips]:
-    """The strips of f, m or both, of all terms that have them."""
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A sum over rows: the strips of all terms, cut into cells, or whole."""
+
+    strips: Sequence[Strips]
+    cells: Cells | None = None
+
+    def lay_out(self, memory: Memory) -> tuple[int, list[tuple[Strips, list[int]]]]:
+        """The records in this memory: where that of all rows is, and those of the parts of each strips."""
+        laid = [(one, one.lay_out(memory)) for one in self.strips]
+        pieces = sorted(
+            (cell, e, place, *piece)
+            for e, (one, places) in enumerate(laid)
+            for part, place in zip(one.parts, places, strict=True)
+            for cell, *piece in part.pieces()
+        )
+        phases = [0, 1] if self.cells is None else list(self.cells.phases)
+        counts = np.bincount([cell for cell, *_ in pieces], minlength=phases[-1])
+        W = native_lanes()
+        owned = np.zeros((0, 5), np.int64) if self.cells is None else self.cells.owned
+        # A vector that a later phase touches waits for it.
+        vectors = np.stack([owned[:, 1] // W, -(-owned[:, 2] // W), -(-owned[:, 3] // W), owned[:, 4] // W], axis=1)
+        at_end = owned[:, 4] == owned[:, 2]
+        vectors[at_end, 3] = vectors[at_end, 1]
+        vectors[:, 3] = np.maximum(vectors[:, 2], vectors[:, 3])
+        rest = int((vectors[:, 1] - vectors[:, 0] - vectors[:, 3] + vectors[:, 2]).sum())
+        rows = (0,) if self.cells is None else self.cells.rows
+        place = memory.add(
+            (ROWS, {
+                "cells": phases[-1], "phases": len(phases) - 1, "ranges": len(owned), "rest": rest,
+                "piece": [piece for _, _, *piece in pieces], "begin": np.concatenate([[0], np.cumsum(counts)]),
+                "phase": phases, "heavy": [count >= HEAVY for count in rows], "owned": vectors,
+                "own": np.searchsorted(owned[:, 0], np.arange(phases[1] + 1)),
+            })
+        )  # fmt: skip
+        return place, laid
+
+
+def gradient_strips(
+    n: int, summands: Sequence[Summand], cells: Sequence[NDArray[np.int64]], *blocks: str
+) -> list[Strips]:
+    """The strips of f, m or both, of all terms that have them, their rows in these cells."""
     found = []
-    for summand in summands:
+    for summand, own in zip(summands, cells, strict=True):
         values = summand.values
         outputs, writes = [], []
         for block in blocks:
@@ -103,34 +150,32 @@ def gradient_strips(n: int, summands: Sequence[Summand], *blocks: str) -> list[S
                     outputs.append(k)
                     writes.append(Write(block, c))
         if outputs:
-            found.append(Strips.of(summand, values.with_outputs(all=outputs), writes, n))
+            found.append(Strips.of(summand, values.with_outputs(all=outputs), writes, n, cells=own))
     return found
 
 
 class Evaluation:
-    """Strips with memory of their own, to be called from Python."""
+    """A sum over rows with memory of its own, to be called from Python."""
 
-    def __init__(self, n: int, strips: Sequence[Strips], sizes: tuple[int, int]) -> None:
-        self.n, self.strips, self.sizes = n, strips, sizes
+    def __init__(self, n: int, rows: Rows, sizes: tuple[int, int]) -> None:
+        self.n, self.rows, self.sizes = n, rows, sizes
         self.memory = Memory()
-        self.places = [one.lay_out(self.memory) for one in strips]
-        flat = [place for own in self.places for place in own]
-        self.first, self.count = (flat[0] if flat else 0), len(flat)
+        self.place, self._laid = rows.lay_out(self.memory)
         self.memory.finish()
         self._params: FloatArray | None = None
 
     def __call__(self, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What is added to the two arrays at this point."""
         if self._params is None or not np.array_equal(self._params, params):
-            for one, places in zip(self.strips, self.places, strict=True):
+            for one, places in self._laid:
                 one.give(self.memory, places, params)
             self._params = params.copy()
         W, room = native_lanes(), padded(self.n)
         Q, V = np.zeros(room + W), np.zeros(room + W)
-        Q[: self.n], V[: self.n] = q, v
+        Q[: len(q)], V[: len(v)] = q, v
         f, m = (np.zeros(padded(size) + W) for size in self.sizes)
         memory = self.memory
-        loop("strips.evaluate")(memory.I, memory.D, self.first, self.count, np.array([float(t)]), Q, V, f, m)
+        loop("strips.evaluate")(memory.I, memory.D, self.place, np.array([float(t)]), Q, V, f, m)
         return f[: self.sizes[0]], m[: self.sizes[1]]
 
 
@@ -141,35 +186,44 @@ class Blocks:
     diagonal      there are no others
     """
 
-    def __init__(self, n: int, summands: Sequence[Summand], *blocks: str) -> None:
-        self.n = n
-        local = {block: [_entries(summand.node, block) for summand in summands] for block in blocks}
-        self.diagonal = all(a == b for own in local.values() for entries in own for a, b, _ in entries)
-        keys = {
-            (block, e): np.stack([summand.rows[:, a] * n + summand.rows[:, b] for a, b, _ in own[e]], axis=1)
-            for block, own in local.items()
-            for e, summand in enumerate(summands)
-            if own[e]
-        }
-        self.keys = np.arange(n) * (n + 1)
+    def __init__(
+        self, n: int, summands: Sequence[Summand], *blocks: str, held: Sequence[Summand] = (), size: int = 0
+    ) -> None:
+        self.n, self.size = n, max(n, size)
+        self.unknowns = np.concatenate([np.arange(n), np.arange(padded(n), self.size)])
+        parts = [(block, summand, _entries(summand.node, block)) for block in blocks for summand in summands]
+        for block in blocks:
+            for summand in held:
+                begin = int(np.searchsorted(summand.rows[0], padded(n)))  # the multipliers come last
+                mixed = block == "m_v"
+                found = _entries(summand.node, "f_q")
+                parts.append((block, summand, [e for e in found if (e[0] < begin) ^ (e[1] < begin) == mixed]))
+        parts = [part for part in parts if part[2]]
+        self.diagonal = all(a == b for _, _, entries in parts for a, b, _ in entries)
+        N = self.size
+        keys = [
+            np.stack([summand.rows[:, a] * N + summand.rows[:, b] for a, b, _ in own], axis=1)
+            for _, summand, own in parts
+        ]
+        self.keys = self.unknowns * (N + 1)
         if not self.diagonal:
-            found = _distinct(np.concatenate([self.keys, *(key.ravel() for key in keys.values())]))
-            self.keys = _distinct(np.concatenate([found, found % n * n + found // n]))
-        self.row, self.column = self.keys // n, self.keys % n
+            found_keys = _distinct(np.concatenate([self.keys, *(key.ravel() for key in keys)]))
+            self.keys = _distinct(np.concatenate([found_keys, found_keys % N * N + found_keys // N]))
+        self.row, self.column = self.keys // N, self.keys % N
         self.strips: dict[str, list[Strips]] = {block: [] for block in blocks}
-        for (block, e), key in keys.items():
-            own, summand = local[block][e], summands[e]
+        for (block, summand, own), key in zip(parts, keys, strict=True):
             k = summand.rows.shape[1]
             program = summand.node.with_outputs(all=[value for _, _, value in own])
             writes = [Write("f", k + i) for i in range(len(own))]
             self.strips[block].append(
-                Strips.of(summand, program, writes, n, np.searchsorted(self.keys, key), len(self.keys))
+                Strips.of(summand, program, writes, self.size, np.searchsorted(self.keys, key), len(self.keys))
             )
         self.constant = not any(summand.node.depends(block, "t", "q", "v") for block in blocks for summand in summands)
 
     @cached_property
     def _evaluations(self) -> dict[str, Evaluation]:
-        return {block: Evaluation(self.n, strips, (len(self.keys), 1)) for block, strips in self.strips.items()}
+        sizes = (len(self.keys), 1)
+        return {block: Evaluation(self.size, Rows(strips), sizes) for block, strips in self.strips.items()}
 
     def entries(self, block: str, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> FloatArray:
         """The entries of a block at a point."""
@@ -201,21 +255,67 @@ def _entries(node: Program, block: str) -> list[tuple[int, int, int]]:
 class Assembly:
     """What is summed over the rows of all terms, at one point at a time."""
 
-    def __init__(self, n: int, summands: Sequence[Summand]) -> None:
+    def __init__(self, n: int, summands: Sequence[Summand], constraints: Sequence[Constraint] = ()) -> None:
         self.n, self.summands = n, tuple(summands)
+        self._constraints = tuple(constraints)
+        self.m = sum(len(summand.rows) * g.output_size for summand, g in constraints)
+        # Multipliers are further coordinates, behind the last vector of the others.
+        self.size = padded(n) + self.m if self.m else n
+
+    @cached_property
+    def held(self) -> list[Summand]:
+        """The constraints as summands λ·g of coordinates and multipliers: what they give is Gᵀλ, and g."""
+        found, begin = [], padded(self.n)
+        for summand, g in self._constraints:
+            R, j = len(summand.rows), g.output_size
+            multipliers = begin + np.arange(R * j).reshape(R, j)
+            begin += R * j
+            found.append(held_summand(summand, g, np.concatenate([summand.rows, multipliers], axis=1)))
+        return found
+
+    def of_rows(self, make: Callable[[Program], Program], held: bool = False) -> Rows:
+        """The sum over rows of m numbers that a Program makes of constraints, where g is, or, without `held`, one
+        after the other.
+        """
+        found, begin = [], padded(self.n) if held else 0
+        programs = [make(g) for _, g in self._constraints]
+        total = sum(len(one.rows) * p.output_size for (one, _), p in zip(self._constraints, programs, strict=True))
+        for (summand, _), program in zip(self._constraints, programs, strict=True):
+            (R, k), count = summand.rows.shape, program.output_size
+            places = begin + np.arange(R * count).reshape(R, count)
+            begin += R * count
+            writes = [Write("f", k + i) for i in range(count)]
+            nowhere = padded(self.size) if held else total
+            found.append(Strips.of(summand, program, writes, self.size, places, nowhere))
+        return Rows(found)
 
     def at(self, params: FloatArray) -> At:
         """With these parameters."""
         return At(self, params)
 
     @cached_property
-    def gradient(self) -> Evaluation:
-        return Evaluation(self.n, gradient_strips(self.n, self.summands, "f", "m"), (self.n, self.n))
+    def cells(self) -> Cells:
+        """Which rows may be added at the same time."""
+        tables = [summand.rows for summand in (*self.summands, *self.held)]
+        return cells_of(self.size, tables, native_lanes(), whole=self.m > 0)
 
     @cached_property
-    def forces(self) -> list[Strips]:
-        """The strips of f alone."""
-        return gradient_strips(self.n, self.summands, "f")
+    def gradient(self) -> Evaluation:
+        return Evaluation(self.size, self._gradient("f", "m"), (self.size, self.size))
+
+    def _gradient(self, *blocks: str) -> Rows:
+        cells = self.cells.of[: len(self.summands)]
+        return Rows(gradient_strips(self.size, self.summands, cells, *blocks), self.cells)
+
+    @cached_property
+    def reactions(self) -> Rows:
+        """The sum of what constraints give: Gᵀλ, and g."""
+        return Rows(gradient_strips(self.size, self.held, self.cells.of[len(self.summands) :], "f"), self.cells)
+
+    @cached_property
+    def forces(self) -> Rows:
+        """The sum of f alone."""
+        return self._gradient("f")
 
     @cached_property
     def timed(self) -> bool:
@@ -255,7 +355,7 @@ class Assembly:
 
     @cached_property
     def momenta(self) -> Evaluation:
-        return Evaluation(self.n, gradient_strips(self.n, self.summands, "m"), (1, self.n))
+        return Evaluation(self.size, self._gradient("m"), (1, self.size))
 
     @cached_property
     def mass(self) -> Blocks:
@@ -264,8 +364,8 @@ class Assembly:
 
     @cached_property
     def matrices(self) -> Blocks:
-        """∂m/∂v and ∂f/∂q."""
-        return Blocks(self.n, self.summands, "m_v", "f_q")
+        """∂m/∂v and ∂f/∂q; with constraints G and Gᵀ beside the first, and λ·∂²g/∂q² in the second."""
+        return Blocks(self.n, self.summands, "m_v", "f_q", held=self.held, size=self.size)
 
     @cached_property
     def separable(self) -> bool:
@@ -286,15 +386,22 @@ class Assembly:
     @cached_property
     def _right(self) -> Evaluation:
         """f − m_q v − m_t, which is M a."""
-        return Evaluation(self.n, self._strips(_right_side), (self.n, 1))
+        return Evaluation(self.n, self._rows(_right_side), (self.n, 1))
+
+    @cached_property
+    def _geometry(self) -> Evaluation:
+        """All of `_geometry`, row by row."""
+        rows = self.of_rows(_geometry)
+        total = sum(len(one.rows) * _geometry(g).output_size for one, g in self._constraints)
+        return Evaluation(self.size, rows, (total, 1))
 
     @cached_property
     def _external(self) -> Evaluation:
         """F."""
-        return Evaluation(self.n, self._strips(lambda summand: summand.force), (self.n, 1))
+        return Evaluation(self.n, self._rows(lambda summand: summand.force), (self.n, 1))
 
-    def _strips(self, make: Callable[[Summand], Program | None]) -> list[Strips]:
-        """The strips of a Program with a number for each coordinate of a row."""
+    def _rows(self, make: Callable[[Summand], Program | None]) -> Rows:
+        """The sum of a Program with a number for each coordinate of a row."""
         found = []
         for summand in self.summands:
             program = make(summand)
@@ -303,7 +410,7 @@ class Assembly:
                 if kept:
                     writes = [Write("f", c) for c, _ in kept]
                     found.append(Strips.of(summand, program.with_outputs(all=[k for _, k in kept]), writes, self.n))
-        return found
+        return Rows(found)
 
     @cached_property
     def _parts_of_L(self) -> list[Evaluation]:
@@ -312,7 +419,7 @@ class Assembly:
         for summand in self.summands:
             R, k = summand.rows.shape
             strips = Strips.of(summand, summand.L, [Write("f", k)], self.n, np.arange(R)[:, None], R)
-            found.append(Evaluation(self.n, [strips], (R, 1)))
+            found.append(Evaluation(self.n, Rows([strips]), (R, 1)))
         return found
 
 
@@ -324,7 +431,7 @@ class At:
     params: FloatArray
 
     def momentum(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray:
-        return self.sums.momenta(t, q, v, self.params)[1]
+        return self.sums.momenta(t, q, v, self.params)[1][: self.sums.n]
 
     def external(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray:
         return self.sums._external(t, q, v, self.params)[0]
@@ -359,8 +466,75 @@ class At:
         scale = float(np.max(np.abs(p), initial=0.0))
         return v if np.isfinite(size) and size <= 1e-10 * scale + 1e-300 else None
 
-    def acceleration(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray | None:
-        return self._solved(t, q, v, self.sums._right(t, q, v, self.params)[0])
+    def motion(self, t: float, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """a and λ: M a − Gᵀλ = f − m_q v − m_t, and g̈ = G a + bend = 0; None where there are none."""
+        right = self.sums._right(t, q, v, self.params)[0]
+        if not self.sums.m:
+            a = self._solved(t, q, v, right)
+            return None if a is None else (a, np.zeros(0))
+        here = self.constraints(t, q, v)
+        return self._held(t, q, v, here.G, right, -here.bend)
+
+    def constraints(self, t: float, q: FloatArray, v: FloatArray) -> Held:
+        """The constraints at a point."""
+        from scipy.sparse import csr_array
+
+        sums, found = self.sums, self.sums._geometry(t, q, v, self.params)[0]
+        parts: dict[str, list[FloatArray]] = {}
+        rows, columns, begin, row = [], [], 0, 0
+        for summand, g in sums._constraints:
+            (R, k), j = summand.rows.shape, g.output_size
+            program = _geometry(g)
+            block = found[begin : begin + R * program.output_size].reshape(R, -1)
+            begin += block.size
+            for name, _ in program.outputs:
+                parts.setdefault(name, []).append(block[:, program.output_slice(name)].ravel())
+            rows.append(np.repeat(row + np.arange(R * j), k))
+            columns.append(np.repeat(summand.rows[:, None, :], j, axis=1).ravel())
+            row += R * j
+        x = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+        places = (np.concatenate(rows), np.concatenate(columns))
+        shape = (sums.m, sums.n)
+        G, slopes = csr_array((x["G"], places), shape=shape), csr_array((x["c_q"], places), shape=shape)
+        g_size = abs(G) @ np.abs(q) + np.abs(x["g_t"] * t)
+        c_size = abs(G) @ np.abs(v) + abs(slopes) @ np.abs(q) + np.abs(x["g_t"])
+        return Held(x["g"], x["c"], x["bend"], G, g_size, c_size)
+
+    def lifted(self, t: float, q: FloatArray, v: FloatArray, off: FloatArray) -> FloatArray | None:
+        """The shortest change of the state, in the metric of M, that takes this much off g, or off ġ."""
+        found = self._held(t, q, v, self.constraints(t, q, v).G, np.zeros(self.sums.n), -off)
+        return None if found is None else found[0]
+
+    def nearest(self, t: float, q0: FloatArray, v0: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """The nearest state on the constraints; None where none is found."""
+        q, before = q0, np.inf
+        for _ in range(MOST_ITERATIONS):
+            here = self.constraints(t, q, v0)
+            change = self.lifted(t, q, v0, here.g - here.G @ (q - q0))
+            if change is None:
+                return None
+            step = q0 + change - q
+            q, size = q + step, float(np.abs(step).max())
+            if size <= 4 * np.finfo(float).eps * np.abs(q).max() or (size >= before and size < 1e-10 * np.abs(q).max()):
+                change = self.lifted(t, q, v0, self.constraints(t, q, v0).c)
+                return None if change is None else (q, v0 + change)
+            before = size
+        return None
+
+    def _held(
+        self, t: float, q: FloatArray, v: FloatArray, G: Any, right: FloatArray, below: FloatArray
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """x and y with M x − Gᵀy = right, G x = below; None where constraints depend on each other."""
+        from scipy.sparse import block_array, diags_array
+        from scipy.sparse.linalg import splu
+
+        M = self.sums.mass.matrix("m_v", t, q, v, self.params)
+        M = diags_array(M) if self.sums.mass.diagonal else M
+        try:
+            found = splu(block_array([[M, -G.T], [G, None]]).tocsc()).solve(np.concatenate([right, below]))
+        except RuntimeError:
+            return None
+        return found[: self.sums.n], found[self.sums.n :]
 
     def _solved(self, t: float, q: FloatArray, v: FloatArray, right: FloatArray) -> FloatArray | None:
         """M⁻¹ times a vector; None where M is singular."""
@@ -373,6 +547,48 @@ class At:
             return np.asarray(splu(M).solve(right))
         except RuntimeError:
             return None
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Constraints at a point: g, c = ġ, what g̈ is without acceleration, G, sparse; and what g and ġ are summed from."""
+
+    g: FloatArray
+    c: FloatArray
+    bend: FloatArray
+    G: Any
+    g_size: FloatArray
+    c_size: FloatArray
+
+
+@lru_cache(maxsize=64)
+def _geometry(g: Program) -> Program:
+    """(t, q, v, params) ↦ g, c, G, bend of the constraints of a row, and c_q and g_t."""
+    slopes = jacobian(rate(g), "q")
+    found = geometry(g)
+    B = Builder(found.inputs)
+    given = {name: B.input(name) for name, _ in B.inputs}
+    outputs = B.inline(found, **given)
+    outputs["c_q"] = B.inline(slopes, **given)["c_q"]
+    still = given | {"v": [B.const(0.0)] * len(given["v"])}
+    outputs["g_t"] = B.inline(slopes, **still)["c"]
+    return B.build(**outputs)
+
+
+def held_summand(summand: Summand, g: Program, rows: NDArray[np.int64]) -> Summand:
+    """The constraints g of a summand as a summand λ·g of the coordinates and the multipliers of a row."""
+    k, j = summand.rows.shape[1], g.output_size
+    size = dict(g.inputs)["params"]
+    B = Builder([("t", 1), ("q", k + j), ("v", k + j), ("params", size)])
+    (t,), q, _, params = (B.input(name) for name, _ in B.inputs)
+    held = B.inline(g, t=[t], q=q[:k], params=params)["g"]
+    product = B.build(L=[B.sum(B.mul(a, b) for a, b in zip(q[k:], held, strict=True))])
+    second = derivatives(product, True)
+    at = B.inline(second, **{name: B.input(name) for name, _ in B.inputs})
+    zeros = [B.const(0.0)] * (k + j)
+    values = B.build(f=at["Lq"], m=zeros)
+    node = B.build(f=at["Lq"], m=zeros, f_q=at["Lqq"])
+    return Summand(product, values, node, None, rows, summand.first, summand.pitch)
 
 
 def _right_side(summand: Summand) -> Program:

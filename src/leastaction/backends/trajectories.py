@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import hashlib
+import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, step_programs
-from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS
+from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
 from leastaction.backends.solver import Solvers, ahead_of
@@ -35,6 +40,8 @@ NEVER = 2**62  # steps after which a state is stored that is not to be stored
 # After a step for which chords did not do, those to follow begin with Newton: so many, divided by the chords that cost
 # about as much.
 RESTING = 64
+HELPER = "leastaction helper"  # name of a thread
+NAP = 50  # microseconds that a thread sleeps which has waited long for another
 KERNELS = ("advance", "begin", "leap", "inner", "lift", "outer", "restart", "fresh", "kept", "settle")
 
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
@@ -91,6 +98,11 @@ class Backend:
     def softly(self) -> bool:
         """Whether a step that fails may be tried with a matrix that is not there yet."""
         return False
+
+    @property
+    def cells(self) -> int:
+        """Pieces of the work of one trajectory that threads may share."""
+        return 1
 
     @property
     def fused(self) -> bool:
@@ -226,9 +238,10 @@ class SumBackend(Backend):
     @cached_property
     def blocks(self) -> tuple[tuple[str, int], ...]:
         n, s, ahead = self.room, self.method.s, ahead_of(self.method)
+        components = padded(self.sums.size)
         return (
             ("q", n), ("p", n), ("carry", 2 * n), ("tiles", n * (s + 2 + ahead.memory)), ("length", n), ("reach", n),
-            ("floor", n), ("z", n * s), ("impulse", n), ("scale", n),
+            ("floor", n), ("z", components * s), ("impulse", n), ("scale", components),
             ("chosen", ahead.candidates + 1 + ahead.record), ("params", 0), ("t", 1), ("alive", 1), ("started", 1),
             ("iterations", 1), ("trouble", 1), ("rest", 1),
         )  # fmt: skip
@@ -246,18 +259,22 @@ class SumBackend(Backend):
     @cached_property
     def _solvers(self) -> tuple[Solvers, int, int]:
         solvers = Solvers()
-        place = solvers.add_sum(self.sums, self.method, self.stiff)
+        place = solvers.add_sum(self.sums, self.method, self.stiff or self.sums.m > 0)
         return solvers, place, place
 
     @property
     def softly(self) -> bool:
-        return not self.stiff and not self.explicit
+        return not (self.stiff or self.explicit or self.sums.m)
+
+    @property
+    def cells(self) -> int:
+        return self.sums.cells.phases[1]
 
     @property
     def explicit(self) -> bool:
         """Whether the equations of a step give its unknowns at once."""
         ends = set(self.method.table.c.tolist()) <= {0.0, 1.0}
-        return self.method.s == 1 and ends and self.sums.separable and self.sums.mass.diagonal
+        return self.method.s == 1 and ends and self.sums.separable and self.sums.mass.diagonal and not self.sums.m
 
     def give(self, solvers: Solvers, place: int, params: FloatArray) -> None:
         for strips, places in solvers.rows:
@@ -271,7 +288,7 @@ class SumBackend(Backend):
         inverse[:n] = 1.0 / M[mass.row == mass.column]
         memory.array(place, "M")[:] = inverse
         sparse = int(memory.I[memory.number(place, SOLVER, "sparse")])
-        if sparse >= 0:
+        if sparse >= 0 and not self.sums.m:
             loop("sparse.begin")(memory.I, memory.D, sparse, nothing, nothing)
 
 
@@ -517,11 +534,39 @@ class Trajectories:
                 row[:, begin : begin + size] = numbers[..., None]
         return row.reshape(len(q), -1)
 
-    def advance(self, end: int, every: int, skipped: int, rows: FloatArray) -> None:
+    def advance(self, end: int, every: int, skipped: int, rows: FloatArray, threads: int = 1) -> None:
         """So many steps of all, or as far as they go; the state after k goes to rows[:, k // every − skipped]."""
         memory = self.solvers.memory
         self.set(end=end)
-        self._run(memory.I, memory.D, self.place, *self.given(every, skipped, rows))
+        with self.helped(threads):
+            self._run(memory.I, memory.D, self.place, *self.given(every, skipped, rows))
+
+    @contextlib.contextmanager
+    def helped(self, threads: int) -> Iterator[None]:
+        """With so many threads, where there is work for them: those beside this one end with the block."""
+        memory, place = self.solvers.memory, self.solvers.team
+        count = min(threads, self.backend.cells) - 1
+        if place is None or count < 1:
+            yield
+            return
+        address, time = nap()
+        for name, value in (("helpers", count), ("nap", address), ("nap_time", time)):
+            memory.I[memory.number(place, TEAM, name)] = value
+        stop = memory.array(place, "stop")
+        stop[0] = 0
+        work = loop("helpers.work")
+        given = (memory.I, memory.D, place)
+        helpers = [threading.Thread(target=work, args=given, name=HELPER, daemon=True) for _ in range(count)]
+        try:
+            for helper in helpers:
+                helper.start()
+            yield
+        finally:
+            stop[0] = 1
+            for helper in helpers:
+                if helper.ident is not None:
+                    helper.join()
+            memory.I[memory.number(place, TEAM, "helpers")] = 0
 
     def drive(self, table: FloatArray, first: int) -> None:
         """The inputs of the steps from the first on, (B or 1, steps, nodes or 1, channels)."""
@@ -629,6 +674,14 @@ class Trajectories:
     @property
     def alive(self) -> bool:
         return bool(self.states[:, self.backend.places["alive"]].any())
+
+
+@cache
+def nap() -> tuple[int, int]:
+    """What lets a thread sleep: the address of a function of the system, and its argument for some 50 microseconds."""
+    if sys.platform == "win32":
+        return ctypes.cast(ctypes.windll.kernel32.Sleep, ctypes.c_void_p).value or 0, 0
+    return ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value or 0, NAP
 
 
 def _rows(params: FloatArray, count: int, inputs: FloatArray | None) -> FloatArray:

@@ -38,6 +38,7 @@ from leastaction.run.watched import WatchedEnergy
 from leastaction.sums import Sum
 
 ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING, HELD)  # of a trajectory
+EACH = 32_768  # rows and coordinates that are enough for a thread
 _ready = threading.local()  # the stepper with which a single run was prepared
 
 
@@ -105,6 +106,15 @@ def prepare(plan: Plan, starts: Starts) -> dict[str, Any]:
         stepper = at_work(plan, starts.part(0, 1), Standing.begin(plan, starts.part(0, 1)))
         _ready.found = None if plan.many else (plan, stepper)
     return {"stability_time": stability} if plan.system.linear else {}
+
+
+def team(plan: Plan, cores: int) -> int:
+    """How many of the cores one trajectory has work for, by the rows of its sums and its coordinates."""
+    system = plan.system
+    if not isinstance(system, Sum) or _native(plan, 1) is None:
+        return 1
+    sums = system.assembly
+    return max(1, min(cores, (sums.n + sum(sums.cells.rows)) // EACH))
 
 
 def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:

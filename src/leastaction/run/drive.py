@@ -15,9 +15,10 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
+from leastaction.backends.stepper import GalerkinStepper
 from leastaction.numbers.rounding import Digits
 from leastaction.run.balance import Looks, next_look
-from leastaction.run.batches import at_work, lanes, together
+from leastaction.run.batches import at_work, lanes, team, together
 from leastaction.run.checks import positive
 from leastaction.run.interrupts import interruptible, progress_bar
 from leastaction.run.plan import Plan
@@ -92,10 +93,13 @@ def drive(sink: Sink, client: Any = None, threads: int | None = None, progress: 
     return {"run_time": time.perf_counter() - clock}
 
 
-def stretch(plan: Plan, starts: Starts, standing: Standing, block: Block, tick: Tick, lasting: bool = True) -> None:
+def stretch(
+    plan: Plan, starts: Starts, standing: Standing, block: Block, tick: Tick, lasting: bool = True, threads: int = 1
+) -> None:
     """From where these trajectories stand to the end of the block, in pieces, or as far as the tick lets them. What
     further steps depend on is kept if it is `lasting`.
 
+    So many threads may share the work of each trajectory, one trajectory after the other.
     A stepper may end a piece before it was asked to, as where a step is to be looked at: it is asked again.
     """
     end, size, piece, goes_on = block.end(plan), together(plan, len(starts)), FIRST_PIECE, True
@@ -104,10 +108,12 @@ def stretch(plan: Plan, starts: Starts, standing: Standing, block: Block, tick: 
         if not goes_on or not standing.going(end)[slice(*part)].any():
             continue
         stepper = at_work(plan, starts.part(*part), standing.part(*part))
+        if isinstance(stepper, GalerkinStepper):
+            stepper.threads = threads
         rows, looks = block.rows[slice(*part)], Looks(plan)
         while goes_on and not stepper.status().all() and stepper.done < end:
             clock = time.perf_counter()
-            look = next_look(stepper.done)
+            look = next_look(plan, stepper.done)
             asked = min(piece, min(end, look) - stepper.done)
             done = stepper.advance(asked, plan.every, block.first, rows)
             if stepper.done == look:
@@ -161,7 +167,7 @@ def _here(sink: Sink, parts: list[Part], workers: int, report: Callable[[int], A
 
             # What has happened is read from the state; else it is for the next stretch, where there is one.
             lasting = plan.events is not None or chunk.seconds < math.inf
-            stretch(plan, starts, chunk.standing, block, tick, lasting)
+            stretch(plan, starts, chunk.standing, block, tick, lasting, 1 if plan.many else workers)
             chunk.take(block)
         if chunk.next() is not None:
             chunk.close()
@@ -183,10 +189,13 @@ def _here(sink: Sink, parts: list[Part], workers: int, report: Callable[[int], A
 
 
 def _cores(plan: Plan) -> int:
-    """The cores this process may use; other precisions and linear algebra have one, or share them themselves."""
-    if isinstance(plan.reals, Digits) or plan.system.linear or not plan.many:
+    """The cores that this process may use, and has work for; other precisions and linear algebra have one, or share
+    them themselves.
+    """
+    if isinstance(plan.reals, Digits) or plan.system.linear:
         return 1
     try:
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
     except AttributeError:
-        return os.cpu_count() or 1
+        cores = os.cpu_count() or 1
+    return cores if plan.many else team(plan, cores)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.backends.native import fingerprint
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.backends.summands import Assembly
-from leastaction.errors import DegenerateLagrangianError
+from leastaction.errors import ConstraintError, DegenerateLagrangianError
 from leastaction.lagrangian import Lagrangian, Params
 from leastaction.numbers.notation import to_texts
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
@@ -28,6 +28,8 @@ from leastaction.step.form import Summand
 from leastaction.sums.term import Term
 
 FloatArray = NDArray[np.float64]
+EPS = float(np.finfo(float).eps)
+ROUND_OFF = 64  # units in the last place of what g and ġ are summed from, or of the state
 MOST_EXPANDED = 200  # coordinates of a sum that is written out as one Program
 
 
@@ -43,7 +45,6 @@ class Sum:
     """
 
     linear = False
-    m = 0  # constraints
 
     def __init__(self, terms: Sequence[Term], n: int, name: str = "a sum") -> None:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
@@ -146,10 +147,9 @@ class Sum:
             own = size // term.rows if term.own[key] else size
             first += range(begin, begin + own)
             pitch += [own if term.own[key] else 0] * own
-        (at_nodes,) = term.local.terms
         return Summand(
             L=term.local.program,
-            values=at_nodes.program,
+            values=term.local.terms[0].program,
             node=term.local.node,
             force=term.local.force,
             rows=term.table,
@@ -157,10 +157,16 @@ class Sum:
             pitch=np.array(pitch, np.int64),
         )
 
+    @property
+    def m(self) -> int:
+        """How many constraints hold."""
+        return sum(term.rows * term.local.m for term in self.terms)
+
     @cached_property
     def assembly(self) -> Assembly:
         """The sums over rows, of one point at a time."""
-        return Assembly(self.n, self.summands)
+        held = [(one, term.local) for one, term in zip(self.summands, self.terms, strict=True) if term.local.m]
+        return Assembly(self.n, self.summands, [(one, cast(Program, local.constraints)) for one, local in held])
 
     @property
     def depends_on_time(self) -> bool:
@@ -174,15 +180,20 @@ class Sum:
 
     def expanded(self) -> Lagrangian:
         """The same system as one Lagrangian, every row written out: for what is computed of small systems alone."""
+        return self._written_out
+
+    @cached_property
+    def _written_out(self) -> Lagrangian:
         if self.n > MOST_EXPANDED:
             raise ValueError(
                 f"{self.name} has n = {self.n} coordinates; what needs its Lagrangian written out row by row (digits=, "
-                f"tangent=, events=, reduce=, RK4, and analysis) is for at most {MOST_EXPANDED}"
+                f"tangent=, events=, reduce=, tol=, pace=, RK4, and analysis) is for at most {MOST_EXPANDED}"
             )
         size = sum(array.size for array in self._defaults.values())
         B = Builder([("t", 1), ("q", self.n), ("v", self.n), ("params", size)])
         t, q, v, flat = (B.input(block) for block, _ in B.inputs)
         parts: list[int] = []
+        held: list[int] = []
         push: dict[int, list[int]] = {}
         for term, summand in zip(self.terms, self.summands, strict=True):
             for r, row in enumerate(term.table.tolist()):
@@ -192,11 +203,15 @@ class Sum:
                 if term.local.force is not None:
                     for j, x in zip(row, B.inline(term.local.force, **at)["F"], strict=True):
                         push.setdefault(j, []).append(x)
+                if term.local.constraints is not None:
+                    still = {name: value for name, value in at.items() if name != "v"}
+                    held += B.inline(term.local.constraints, **still)["g"]
         force = None
         if push:
             force = B.build(F=[B.sum(push.get(j, [])) for j in range(self.n)]).select("F")
         program = B.build(L=[B.sum(parts)]).select("L")
-        return Lagrangian.from_program(program, self.n, self._given, self.name, force)
+        constraints = _still(B.build(g=held), self.n, size) if held else None
+        return Lagrangian.from_program(program, self.n, self._given, self.name, force, constraints)
 
     # Mechanics.
 
@@ -237,13 +252,40 @@ class Sum:
     def acceleration(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
         """The acceleration by Euler, Lagrange and d'Alembert at one point (n,) or many (K, n)."""
 
+        return self._each(q, v, t, "v", lambda q, v, t: self._motion(q, v, t, params)[0])
+
+    def multipliers(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
+        """λ of the constraints, such that g̈ = 0, term by term and row by row, at one point (m,) or many (K, m)."""
+        return self._each(q, v, t, "v", lambda q, v, t: self._motion(q, v, t, params)[1])
+
+    def reaction(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
+        """Gᵀλ, the forces that hold the constraints, at one point (n,) or many (K, n)."""
+
         def one(q: FloatArray, v: FloatArray, t: float) -> FloatArray:
-            a = self.assembly.at(self.values(params)).acceleration(t, q, v)
-            if a is None:
-                raise DegenerateLagrangianError(f"{self.name} has no acceleration there: ∂²L/∂v² is singular")
-            return a
+            if not self.m:
+                return np.zeros(self.n)
+            G = self.assembly.at(self.values(params)).constraints(t, q, v).G
+            return np.asarray(G.T @ self._motion(q, v, t, params)[1])
 
         return self._each(q, v, t, "v", one)
+
+    def _motion(self, q: FloatArray, v: FloatArray, t: float, params: Any) -> tuple[FloatArray, FloatArray]:
+        """Acceleration and multipliers."""
+        found = self.assembly.at(self.values(params)).motion(t, q, v)
+        if found is None:
+            reason = ", or its constraints depend on each other" if self.m else ""
+            raise DegenerateLagrangianError(f"{self.name} has no acceleration there: ∂²L/∂v² is singular{reason}")
+        return found
+
+    def project(self, q: FloatArray, v: FloatArray, t: float, params: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The state on the constraints that is nearest to (q, v), in the metric of the mass."""
+        found = self.assembly.at(params).nearest(t, q, v)
+        if found is None:
+            raise ConstraintError(
+                f"no state on the constraints of {self.name} was found near q0: begin nearer, or ask whether the "
+                "constraints contradict each other or depend on each other"
+            )
+        return found
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         """The energy at many states, each with its own parameters."""
@@ -260,7 +302,7 @@ class Sum:
             if found is not None:
                 v[i] = found
                 L[i] = sum(np.sum(part) for part in at.parts_of_L(t, q[i], found))
-            f[i], m[i] = self.assembly.gradient(t, q[i], 0 * q[i], params[i])
+            f[i], m[i] = (x[: self.n] for x in self.assembly.gradient(t, q[i], 0 * q[i], params[i]))
         return v, L, f, m
 
     def potentials(
@@ -270,9 +312,10 @@ class Sum:
         found = np.full((len(times), len(q)), np.nan)
         for i in range(len(q)):
             at, rest = self.assembly.at(params[i]), np.zeros(self.n)
-            a = at.acceleration(t, q[i], v[i])
-            if a is None:
+            motion = at.motion(t, q[i], v[i])
+            if motion is None:
                 continue
+            a = motion[0]
             for k, tau in enumerate(times):
                 there = q[i] + v[i] * tau + a * tau**2 / 2
                 found[k, i] = -sum(float(np.sum(part)) for part in at.parts_of_L(t, there, rest))
@@ -311,9 +354,7 @@ class Sum:
             v = self._velocity(q, p, t, params)
         else:
             p = at.momentum(t, q, v)
-        a = at.acceleration(t, q, v)
-        if a is None:
-            raise DegenerateLagrangianError(f"{self.name} is degenerate: ∂²L/∂v² is singular at the start")
+        a, _ = self._motion(q, v, t, params)
         for what, array in (("momentum", p), ("acceleration", a)):
             if not np.isfinite(array).all():
                 j = int(np.flatnonzero(~np.isfinite(array))[0])
@@ -323,7 +364,25 @@ class Sum:
                 )
         if not all(np.isfinite(part).all() for part in at.parts_of_L(t, q, v)):
             raise ValueError("L is not finite at the start: the motion begins outside the domain of a term")
+        if self.m:
+            self._check_held(t, q, v, params)
         return p, v
+
+    def _check_held(self, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> None:
+        """Refuse a state that is off the constraints by more than round-off."""
+        at, found = self.assembly.at(params), []
+        here = at.constraints(t, q, v)
+        for what, off, size, x in (("q0", here.g, here.g_size, q), ("the velocity", here.c, here.c_size, v)):
+            if (np.abs(off) <= ROUND_OFF * EPS * size).all():
+                continue
+            change = at.lifted(t, q, v, off)
+            if change is not None and np.abs(change).max() <= ROUND_OFF * EPS * np.abs(x).max():
+                continue
+            far = "" if change is None else f", and the nearest that is on them differs by {np.abs(change).max():.2g}"
+            worst = int(np.argmax(np.abs(off)))
+            found.append(f"{what} is off the constraints, at most by {abs(off[worst]):.2g} in number {worst}{far}")
+        if found:
+            raise ConstraintError("; ".join(found) + ". Begin with q0, v0 = la.project(system, q0, v0)")
 
     def check_span(self, t0: float, t_end: float) -> None:
         """L is known at all times."""
@@ -341,6 +400,7 @@ class Sum:
                 "name": term.name,
                 "program": term.local.program.to_json(),
                 "force": None if term.local.force is None else term.local.force.to_json(),
+                "constraints": None if term.local.constraints is None else term.local.constraints.to_json(),
                 "params": {key: to_texts(value) for key, value in term.given.items() if not term.own[key]},
                 "own": [key for key in term.given if term.own[key]],
                 "order": list(term.given),
@@ -366,7 +426,10 @@ class Sum:
         for k, data in enumerate(listing(entry(record, "terms"), "terms")):
             name = text(entry(data, "name"), "a term's name")
             program = Program.from_json(entry(data, "program"))
-            force = None if entry(data, "force") is None else Program.from_json(data["force"])
+            force, constraints = (
+                None if entry(data, name) is None else Program.from_json(data[name])
+                for name in ("force", "constraints")
+            )
             shared = mapping(entry(data, "params"), "params")
             own = [text(key, "a parameter's name") for key in listing(entry(data, "own"), "own")]
             params: dict[str, Any] = {}
@@ -377,7 +440,7 @@ class Sum:
                 else:
                     params[text(key, "a parameter's name")] = numbers(entry(shared, key), f"{key!r}")
             table = floats(arrays, f"term{k}_over", (None, None), np.int64)
-            terms.append(Term.from_programs(program, table, params, name, force))
+            terms.append(Term.from_programs(program, table, params, name, force, constraints))
         n = integer(entry(record, "n"), "n, the number of degrees of freedom,", 1, sum(t.table.size for t in terms))
         return cls(terms, n, text(entry(record, "name"), "name"))
 
@@ -401,3 +464,10 @@ class Sum:
 
     def __repr__(self) -> str:
         return f"Sum({', '.join(map(repr, self.terms))}, n={self.n})"
+
+
+def _still(program: Program, n: int, params: int) -> Program:
+    """A Program of (t, q, v, params) that does not read v, without v."""
+    B = Builder([("t", 1), ("q", n), ("params", params)])
+    given = {name: B.input(name) for name, _ in B.inputs} | {"v": [B.const(0.0)] * n}
+    return B.build(**B.inline(program, **given))

@@ -24,7 +24,7 @@ class Term:
     ----------
     fn : callable, optional
         A plain NumPy function ``fn(q, v, …)`` or ``fn(t, q, v, …)`` of the k coordinates that a row names. Left out
-        for a term that is a force alone.
+        for a term that is a force or a constraint alone.
     over : array_like of int, shape (R, k) or (R,)
         The table. Row r names the coordinates q[0] … q[k − 1] of the function. (R,) means (R, 1).
     params : mapping, optional
@@ -32,6 +32,8 @@ class Term:
         all rows share.
     force : callable, optional
         ``F(q, v, …)`` or ``F(t, q, v, …)``, which returns k generalised forces.
+    constraints : callable, optional
+        ``g(q, …)`` or ``g(t, q, …)``, which returns numbers held at zero, fewer than k.
 
     Attributes
     ----------
@@ -55,26 +57,35 @@ class Term:
         over: ArrayLike,
         params: Mapping[str, Any] | None = None,
         force: Callable[..., Any] | None = None,
+        constraints: Callable[..., Any] | None = None,
     ) -> None:
-        name = getattr(fn if fn is not None else force, "__name__", "a term")
+        name = getattr(fn or force or constraints, "__name__", "a term")
         self.table = _table(over, name)
         self.given = deepcopy(dict(params or {}))
         local = {key: _of_one_row(key, value, len(self.table), name) for key, value in self.given.items()}
         if fn is None:
-            if force is None:
-                raise TypeError("a Term needs a function fn(q, v, …) that returns its part of L, or a force=")
+            if force is None and constraints is None:
+                raise TypeError(
+                    "a Term needs a function fn(q, v, …) that returns its part of L, a force=, or constraints="
+                )
             fn = _nothing
-        self._set(Lagrangian(fn, self.width, local, force=force), name)
+        self._set(Lagrangian(fn, self.width, local, force=force, constraints=constraints), name)
 
     @classmethod
     def from_programs(
-        cls, program: Program, table: Table, params: Mapping[str, Any], name: str, force: Program | None
+        cls,
+        program: Program,
+        table: Table,
+        params: Mapping[str, Any],
+        name: str,
+        force: Program | None,
+        constraints: Program | None,
     ) -> Term:
-        """A term from the Programs of L and of the force, as a file keeps them."""
+        """A term from the Programs of L, of the force and of the constraints, as a file keeps them."""
         term = cls.__new__(cls)
         term.table, term.given = _table(table, name), dict(params)
         local = {key: _of_one_row(key, value, len(term.table), name) for key, value in term.given.items()}
-        term._set(Lagrangian.from_program(program, term.width, local, name, force), name)
+        term._set(Lagrangian.from_program(program, term.width, local, name, force, constraints), name)
         return term
 
     def _set(self, local: Lagrangian, name: str) -> None:
@@ -96,7 +107,7 @@ class Term:
 
 
 def _nothing(q: Any, v: Any, **params: Any) -> float:
-    """The Lagrangian of a force alone."""
+    """The Lagrangian of a force or a constraint alone."""
     return 0.0
 
 

@@ -28,7 +28,11 @@ Blocks = list[tuple[str, int]]
 MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
 MOST_HELD = 40  # unknowns of a step with constraints
-FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes and alone
+FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes
+# One trajectory alone is solved by Newton up to this degree, where that costs less than so many chords with points side
+# by side: a little slower than these where steps are soft, several times faster where they are stiff.
+MOST_DEGREE = 2
+MOST_ALONE = 8
 MOST_CHORDS = 40
 
 
@@ -138,12 +142,12 @@ def alone(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | No
 
 
 def _shortly(step: Step, lanes: int) -> bool:
-    """Whether Newton's iteration as a kernel costs less than FEWEST_CHORDS with points side by side."""
-    one = _newton(step)
+    """Whether Newton's iteration as a kernel costs little beside chords with points side by side."""
+    one = _newton(step) if step.s <= MOST_DEGREE else None
     if one is None:
         return False
     mass, _, builder = _side_by_side(step, lanes)
-    return work(one.first) + 2 * work(one.again) < FEWEST_CHORDS * work(_chord(step, mass, builder(), 1))
+    return work(one.first) + 2 * work(one.again) < MOST_ALONE * work(_chord(step, mass, builder(), 1))
 
 
 def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | None:

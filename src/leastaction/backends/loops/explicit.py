@@ -10,72 +10,148 @@ of a step and the start of the next are one sweep over the coordinates, to the s
 
 from __future__ import annotations
 
+from leastaction.backends.layout import RUN
 from leastaction.backends.loops.machine import (
     W,
     add,
     at,
+    doubles,
     first_of,
     fused,
     largest_of,
     load,
     mul,
     native,
+    reader,
     splat,
     store,
     sub,
     where,
 )
-from leastaction.backends.loops.strips import add_rows
-from leastaction.backends.loops.sweep import read_term
+from leastaction.backends.loops.rows import HEAVY, add_later, add_together, clear
+from leastaction.backends.loops.strips import add_cell, read_rows
+from leastaction.backends.loops.sweep import read_solver, read_term
+from leastaction.backends.loops.team import COPY, DRIFT, LEAP, LEAP_REST, read_team, share
+
+read_run = reader(RUN)
 
 
 @native
-def keep(A, S, X):
+def keep(S, I, D):
     """Copy the state, to come back to it where a force turns out to be no number."""
-    for j in range(S.n * W):
-        S.q[j], S.p[j] = X[A.q + j], X[A.p + j]
-        S.start[j], S.last[j] = X[A.carry + j], X[A.carry + S.n * W + j]
+    _copy(S, I, D, 0)
 
 
 @native
-def come_back(A, S, X):
+def come_back(S, I, D):
     """The state as it was kept."""
-    for j in range(S.n * W):
-        X[A.q + j], X[A.p + j] = S.q[j], S.p[j]
-        X[A.carry + j], X[A.carry + S.n * W + j] = S.start[j], S.last[j]
+    _copy(S, I, D, 1)
     S.ahead[0] = 0
     S.known[0] = 0
 
 
 @native
+def _copy(S, I, D, back):
+    J, R = read_team(I, D, S.team), read_rows(I, D, read_term(I, D, S.soft).rows)
+    J.mode[0] = back
+    share(I, D, J, COPY, R.phase[1], copy_piece)
+
+
+@native
+def copy_piece(I, D, J, cell):
+    """A cell's part of the state to where it is kept, or back."""
+    A, S, X = read_run(I, D, J.run[0]), read_solver(I, D, J.solver[0]), doubles(J.state[0])
+    R, back = read_rows(I, D, read_term(I, D, S.soft).rows), J.mode[0] == 1
+    for e in range(R.own[cell], R.own[cell + 1]):
+        for c in range(R.owned[4 * e], R.owned[4 * e + 1]):
+            for k in range(4):
+                kept = S.q if k == 0 else S.p if k == 1 else S.start if k == 2 else S.last
+                place = A.q if k == 0 else A.p if k == 1 else A.carry if k == 2 else A.carry + S.n * W
+                here, there = at(kept, c * W), at(X, place + c * W)
+                if back:
+                    store(there, load(here))
+                else:
+                    store(here, load(there))
+
+
+@native
 def leap(S, I, D, A, X, onward):
     """One step; with `onward` the positions after the next one, too. False where a force is no number."""
-    T = read_term(I, D, S.soft)
-    n, h, r, room = S.n, A.step[0], T.points, (S.n + 1) * W
-    t, q = X[A.t], at(X, A.q)
-    w0 = T.raw[r + S.early] if S.early >= 0 else 0.0
-    w1 = T.raw[r + S.late] if S.late >= 0 else 0.0
-    before = at(T.values, S.current[0] * room)
+    T, J = read_term(I, D, S.soft), read_team(I, D, S.team)
+    R, room = read_rows(I, D, T.rows), (S.n + 1) * W
+    cells = R.phase[1]
+    t, h, q = X[A.t], A.step[0], at(X, A.q)
     after = at(T.values, (1 - S.current[0]) * room)
     if S.ahead[0] == 0:
         if S.early >= 0 and S.known[0] == 0:
-            for c in range(n + 1):
-                store(at(before, c * W), splat(0.0))
-            add_rows(I, D, T.parts, T.part_count, t, q, q, before, before)
-        _drift(A, S, X, n, h, w0, before, after)
-    if S.late >= 0:
-        add_rows(I, D, T.parts, T.part_count, t + h, q, q, after, after)
+            before = at(T.values, S.current[0] * room)
+            add_together(S, I, D, T.rows, t, q, q, before, before, 0)
+        share(I, D, J, DRIFT, cells, drift_piece)
     steady = S.early >= 0 and S.late >= 0 and S.timed == 0
     S.ahead[0] = 1 if onward and steady else 0
-    sound = (
-        _kick_and_drift(A, S, X, n, h, w0, w1, before, after)
-        if S.ahead[0] == 1
-        else _kick(A, S, X, n, w0, w1, before, after)
-    )
+    J.t[0] = t + h
+    share(I, D, J, LEAP, cells, leap_piece)
+    if S.late >= 0:
+        add_later(I, D, J, T.rows, t + h, q, q, after, after)
+    if R.rest > 0:
+        share(I, D, J, LEAP_REST, cells if R.rest * W >= HEAVY else 1, leap_rest_piece)
     S.known[0] = 1 if steady else 0
     if steady:
         S.current[0] = 1 - S.current[0]
+    sound = True
+    for e in range(2 * cells):
+        total = load(at(J.seen, e * 2 * W))
+        sound = sound and first_of(largest_of(where(sub(total, total), splat(1.0), splat(0.0)))) == 0.0
     return sound
+
+
+@native
+def _fields(I, D, J):
+    """What pieces of a leap need: the run, the solver, the state, the weights of the ends and the forces there."""
+    A, S, X = read_run(I, D, J.run[0]), read_solver(I, D, J.solver[0]), doubles(J.state[0])
+    T = read_term(I, D, S.soft)
+    r, room = T.points, (S.n + 1) * W
+    w0 = T.raw[r + S.early] if S.early >= 0 else 0.0
+    w1 = T.raw[r + S.late] if S.late >= 0 else 0.0
+    return A, S, X, T, w0, w1, at(T.values, S.current[0] * room), at(T.values, (1 - S.current[0]) * room)
+
+
+@native
+def drift_piece(I, D, J, cell):
+    """The positions of the ranges of a cell go on."""
+    A, S, X, T, w0, _, before, _ = _fields(I, D, J)
+    R = read_rows(I, D, T.rows)
+    for e in range(R.own[cell], R.own[cell + 1]):
+        _drift(A, S, X, R.owned[4 * e], R.owned[4 * e + 1], w0, before)
+
+
+@native
+def leap_piece(I, D, J, cell):
+    """The forces of a cell's rows; then coordinates that no later row touches go on, while they are at hand."""
+    A, S, X, T, w0, w1, before, after = _fields(I, D, J)
+    R, q, total = read_rows(I, D, T.rows), at(X, A.q), splat(0.0)
+    if S.late >= 0:
+        clear(R, cell, after)
+        add_cell(I, D, R, cell, J.t[0], q, q, after, after)
+    for e in range(R.own[cell], R.own[cell + 1]):
+        total = _go_on(A, S, X, R.owned[4 * e + 2], R.owned[4 * e + 3], w0, w1, before, after, total)
+    store(at(J.seen, cell * 4 * W), total)
+    store(at(J.seen, cell * 4 * W + 2 * W), splat(0.0))
+
+
+@native
+def leap_rest_piece(I, D, J, first):
+    """The other coordinates of a cell go on, or, where they are few, of all cells."""
+    A, S, X, T, w0, w1, before, after = _fields(I, D, J)
+    R = read_rows(I, D, T.rows)
+    end = first + 1 if R.rest * W >= HEAVY else R.phase[1]
+    for cell in range(first, end):
+        total = splat(0.0)
+        for e in range(R.own[cell], R.own[cell + 1]):
+            of = at(R.owned, 4 * e)
+            total = _go_on(A, S, X, of[0], of[2], w0, w1, before, after, total)
+            total = _go_on(A, S, X, of[3], of[1], w0, w1, before, after, total)
+        store(at(J.seen, cell * 4 * W + 2 * W), total)
 
 
 @native
@@ -90,39 +166,27 @@ def add_exactly(x, carry, move):
 
 
 @native
-def _drift(A, S, X, n, h, w0, before, after):
-    """q⁺, and room for the force there."""
-    for c in range(n):
+def _drift(A, S, X, first, end, w0, before):
+    """q⁺."""
+    h = A.step[0]
+    for c in range(first, end):
         push = fused(splat(w0), load(at(before, c * W)), load(at(X, A.p + c * W)))
         carry = at(X, A.carry + c * W)
         add_exactly(at(X, A.q + c * W), carry, fused(mul(splat(h), load(at(S.M, c * W))), push, load(carry)))
-        store(at(after, c * W), splat(0.0))
 
 
 @native
-def _kick(A, S, X, n, w0, w1, before, after):
-    """p⁺."""
-    total = splat(0.0)
-    for c in range(n):
+def _go_on(A, S, X, first, end, w0, w1, before, after, total):
+    """p⁺, and where positions go ahead q after the next step."""
+    h, n, ahead = A.step[0], S.n, S.ahead[0]
+    for c in range(first, end):
+        f1 = load(at(after, c * W))
         carry = at(X, A.carry + (n + c) * W)
-        move = fused(splat(w1), load(at(after, c * W)), fused(splat(w0), load(at(before, c * W)), load(carry)))
-        total = add(total, move)
-        add_exactly(at(X, A.p + c * W), carry, move)
-    return first_of(largest_of(where(sub(total, total), splat(1.0), splat(0.0)))) == 0.0
-
-
-@native
-def _kick_and_drift(A, S, X, n, h, w0, w1, before, after):
-    """p⁺, then q after the next step; the force at the start of this one makes room for that at its end."""
-    total = splat(0.0)
-    for c in range(n):
-        f0, f1 = load(at(before, c * W)), load(at(after, c * W))
-        carry = at(X, A.carry + (n + c) * W)
-        move = fused(splat(w1), f1, fused(splat(w0), f0, load(carry)))
+        move = fused(splat(w1), f1, fused(splat(w0), load(at(before, c * W)), load(carry)))
         total = add(total, move)
         p = add_exactly(at(X, A.p + c * W), carry, move)
-        carry = at(X, A.carry + c * W)
-        push = fused(splat(w0), f1, p)
-        add_exactly(at(X, A.q + c * W), carry, fused(mul(splat(h), load(at(S.M, c * W))), push, load(carry)))
-        store(at(before, c * W), splat(0.0))
-    return first_of(largest_of(where(sub(total, total), splat(1.0), splat(0.0)))) == 0.0
+        if ahead == 1:
+            carry = at(X, A.carry + c * W)
+            push = fused(splat(w0), f1, p)
+            add_exactly(at(X, A.q + c * W), carry, fused(mul(splat(h), load(at(S.M, c * W))), push, load(carry)))
+    return total

@@ -22,10 +22,8 @@ from leastaction.backends.loops.machine import (
 )
 from leastaction.backends.loops.sweep import lanewise
 from leastaction.backends.status import GOING_WELL, IN_DOUBT, NOT_CONVERGED, NOT_FINITE
-from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEGLIGIBLE, STILL, TINY
+from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEGLIGIBLE, STILL, TINY, WAKING, WOKEN
 
-# A coordinate that others set in motion moves for the first time in a later iteration: to the rate it counts as this.
-WOKEN = 0.1
 # Of coordinates that are alike in a sum, one may be at rest when the others come to it, as where a wave arrives. The
 # part of the largest steps among them that its increments are compared with, and the part that it may reach at once.
 ALIKE = 2.0**-10
@@ -48,12 +46,24 @@ def put(x, i, across, value):
 def begin(S, z, scale):
     """Before the first iteration: each component's scale is its prediction's."""
     for c in range(S.components):
-        top = splat(TINY)
-        for v in range(S.width):
-            top = larger(top, size_of(load(at(z, (c * S.width + v) * W))))
-        put(scale, c, S.across, largest_of(top) if S.across == 1 else top)
+        measure_one(S, c, z, scale)
     if S.summed == 1:
         level(S, scale, ALIKE)
+    renew(S)
+
+
+@native
+def measure_one(S, c, z, scale):
+    """The scale of one component ← the largest of its unknowns."""
+    top = splat(TINY)
+    for v in range(S.width):
+        top = larger(top, size_of(load(at(z, (c * S.width + v) * W))))
+    put(scale, c, S.across, largest_of(top) if S.across == 1 else top)
+
+
+@native
+def renew(S):
+    """Nothing was seen yet of an iteration."""
     for k in range(S.lanes):
         S.seen[BEFORE * S.lanes + k] = 0.0
         S.seen[ITERATIONS * S.lanes + k] = 0.0
@@ -65,26 +75,65 @@ def begin(S, z, scale):
 @native
 def level(S, x, part):
     """Coordinates of one kind are alike: none is measured by less than a part of the largest x among them."""
+    for k in range(max(W, S.kinds)):
+        S.unit[k] = 0.0
+    top_of(S, x, 0, S.n, S.unit)
     if S.kinds == 1:
-        top = splat(0.0)
-        for c in range(S.n):
-            top = larger(top, load(at(x, c * W)))
-        least = mul(splat(part), largest_of(top))
-        for c in range(S.n):
+        S.unit[0] = first_of(largest_of(load(S.unit)))
+    raise_to(S, x, 0, S.n, part, S.unit)
+
+
+@native
+def top_of(S, x, first, end, top):
+    """The largest x of each kind among the vectors first … end, or `top`, if it is larger; of one kind, W of them."""
+    if S.kinds == 1:
+        found = load(top)
+        for c in range(first, end):
+            found = larger(found, load(at(x, c * W)))
+        store(top, found)
+        return
+    for j in range(first * W, end * W):
+        top[S.kind[j]] = max(top[S.kind[j]], x[j])
+
+
+@native
+def gather_tops(S, J, cells, which):
+    """The units of all kinds ← the largest of what the cells found, for the first or the second time."""
+    room = max(W, S.kinds)
+    unit = at(S.unit, which * room)
+    for k in range(S.kinds):
+        unit[k] = 0.0
+    for cell in range(cells):
+        top = at(J.tops, (2 * cell + which) * room)
+        if S.kinds == 1:
+            unit[0] = max(unit[0], first_of(largest_of(load(top))))
+        else:
+            for k in range(S.kinds):
+                unit[k] = max(unit[k], top[k])
+
+
+@native
+def raise_to(S, x, first, end, part, unit):
+    """x of the vectors first … end is at least a part of its kind's unit."""
+    if S.kinds == 1:
+        least = splat(part * unit[0])
+        for c in range(first, end):
             store(at(x, c * W), larger(load(at(x, c * W)), least))
         return
-    for e in range(S.kinds):
-        S.unit[e] = 0.0
-    for j in range(S.n * W):
-        S.unit[S.kind[j]] = max(S.unit[S.kind[j]], x[j])
-    for j in range(S.n * W):
-        x[j] = max(x[j], part * S.unit[S.kind[j]])
+    for j in range(first * W, end * W):
+        x[j] = max(x[j], part * unit[S.kind[j]])
+
+
+@native
+def positive(x):
+    """x where it is positive, else zero."""
+    return larger(x, splat(0.0))
 
 
 @native
 def still(floor, length):
     """The floor of a coordinate that moves little; zero of others."""
-    return where(larger(sub(length, mul(splat(STILL), floor)), splat(0.0)), splat(0.0), floor)
+    return where(positive(sub(length, mul(splat(STILL), floor))), splat(0.0), floor)
 
 
 @native
@@ -116,10 +165,13 @@ def move_one(S, c, row, z, scale, reach, floor, replace, on):
     put(scale, c, across, where(on, top, before))
     if c >= S.n:
         return splat(0.0), splat(0.0), splat(0.0), total
-    beyond = larger(sub(moved, still(lanewise(floor, c, across), top)), splat(0.0))
+    beyond = positive(sub(moved, still(lanewise(floor, c, across), top)))
     ratio = div(beyond, top)
-    if across == 1 and S.seen[ITERATIONS] > 0.0 and first_of(before) <= TINY:
-        ratio = splat(min(first_of(ratio), WOKEN * S.seen[BEFORE]))
+    if S.seen[ITERATIONS] > 0.0:
+        last = splat(S.seen[BEFORE]) if S.lanes == 1 else load(at(S.seen, BEFORE * W))
+        awake = positive(sub(mul(splat(WAKING), sub(before, splat(TINY))), top))
+        most = where(awake, ratio, mul(splat(WOKEN), last))
+        ratio = where(positive(sub(ratio, most)), most, ratio)
     limit = lanewise(reach, c, across)
     return ratio, sub(moved, limit), sub(top, mul(splat(FAR), limit)), total
 

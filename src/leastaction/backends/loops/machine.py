@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
@@ -78,6 +80,87 @@ def _pointer(kind):
         return kind(types.int64), codegen
 
     return pointer
+
+
+@intrinsic
+def address_of(typing_context, pointer):
+    """The integer address of an array."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.ptrtoint(arguments[0], ir.IntType(64))
+
+    return types.int64(pointer), codegen
+
+
+# ---------------------------------------------------------------------------------------------- threads
+
+
+@intrinsic
+def read_shared(typing_context, pointer):
+    """An integer that other threads write, and with it all that they wrote before it."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.load_atomic(arguments[0], "acquire", 8)
+
+    return types.int64(pointer), codegen
+
+
+@intrinsic
+def write_shared(typing_context, pointer, value):
+    """Write an integer that other threads read, after all that was written before."""
+
+    def codegen(context, builder, signature, arguments):
+        builder.store_atomic(arguments[1], arguments[0], "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.int64), codegen
+
+
+@intrinsic
+def add_shared(typing_context, pointer, value):
+    """Add to an integer that other threads add to."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.atomic_rmw("add", arguments[0], arguments[1], "acq_rel")
+
+    return types.int64(pointer, types.int64), codegen
+
+
+@intrinsic
+def exchange_shared(typing_context, pointer, old, new):
+    """Replace an integer by a new one where it is the old one; whether it was."""
+
+    def codegen(context, builder, signature, arguments):
+        found = builder.cmpxchg(*arguments, "acq_rel", "acquire")
+        return builder.extract_value(found, 1)
+
+    return types.boolean(pointer, types.int64, types.int64), codegen
+
+
+@intrinsic
+def pause(typing_context):
+    """A moment in which a thread waits for another."""
+
+    def codegen(context, builder, signature, arguments):
+        if platform.machine().lower() in ("x86_64", "amd64"):
+            kind = ir.FunctionType(ir.VoidType(), [])
+            builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), kind), [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def sleep(typing_context, address, time):
+    """Call what lets a thread sleep, at an integer address."""
+
+    def codegen(context, builder, signature, arguments):
+        function = ir.FunctionType(ir.IntType(32), [ir.IntType(32)])
+        time = builder.trunc(arguments[1], ir.IntType(32))
+        builder.call(builder.inttoptr(arguments[0], function.as_pointer()), [time])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
 
 
 # ---------------------------------------------------------------------------------------------- records

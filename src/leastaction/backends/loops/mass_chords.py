@@ -128,9 +128,10 @@ def chords(S, I, D, h, patient):
     for i in range(total):
         S.start[i] = S.z[i]
     if set_mass(S, I, D, S.t, S.q, S.z, S.values, h):
-        begin(S, S.z, S.scale)
         if S.swift == 1:
-            swift_begin(S, I, D, S.q, S.z)
+            swift_begin(S, I, D, S.q, S.z, S.scale)
+        else:
+            begin(S, S.z, S.scale)
         going = True
         while going:
             chord(S, I, D, S.q, S.p, S.z, S.scale, S.reach, S.floor, S.seen)
@@ -138,7 +139,7 @@ def chords(S, I, D, h, patient):
         S.iterations[0] = int(S.seen[ITERATIONS])
         S.left[0] = S.found[LEFT]
         if S.swift == 1 and S.found[GOOD] != 0.0:
-            swift_impulse(S, I, D, S.q, S.z)
+            swift_impulse(S, I, D, S.q, S.z, S.impulse)
         moved = 0.0
         for j in range(S.n * S.across):
             moved += S.impulse[j]

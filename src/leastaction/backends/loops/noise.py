@@ -10,6 +10,7 @@ from leastaction.step.verdict import EPS, NOISE
 
 MEASURED = 8.0  # by how much the noise of a sum's forces may be more elsewhere than where it was measured
 QUIET = 8.0 * EPS  # of a coordinate: what rounding may do to the increments of a step much shorter than itself
+HELD = 32.0 * EPS  # of the largest coordinate of a kind: what rounding of constraints may do to others of a sum
 PASSED_ON = 4  # from coordinate to coordinate noise is followed so many times
 SHARED = 2.0**-10  # this part of it, in the metric of the mass, constraints pass on to any other
 
@@ -50,8 +51,19 @@ def set_noise(S):
 @native
 def quiet_floor(S, h):
     """S.floor ← none; in sums what rounding of a coordinate alone may do, which is next to nothing."""
+    if S.summed == 1 and S.multipliers > 0:
+        held_floor(S)
+        return
     for j in range(S.n * S.across):
         S.floor[j] = QUIET * (abs(S.q[j]) + abs(h * S.v[j])) if S.summed == 1 else 0.0
+
+
+@native
+def held_floor(S):
+    """S.floor ← what rounding of constraints does to the coordinates of a sum: g is summed from all of a kind."""
+    for j in range(S.n * W):
+        S.floor[j] = HELD * abs(S.q[j])
+    level(S, S.floor, 1.0)
 
 
 @native
@@ -60,7 +72,9 @@ def set_floor(S, h):
     n = S.n
     if S.summed == 1:
         for j in range(n * W):
-            S.floor[j] = 4.0 * QUIET * (abs(S.q[j]) + abs(h * S.v[j])) + MEASURED * h * h * S.M[j] * abs(S.noise[j])
+            rounded = 4.0 * QUIET * (abs(S.q[j]) + abs(h * S.v[j]))
+            S.floor[j] = max(rounded, 4.0 * HELD * abs(S.q[j]) if S.multipliers > 0 else 0.0)
+            S.floor[j] += MEASURED * h * h * S.M[j] * abs(S.noise[j])
         level(S, S.floor, 1.0)
         return
     slow, fast = at(S.noise, 3 * n), at(S.noise, 3 * n + n * n)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.solver import alone, uniform
 from leastaction.backends.loops.sweep import read_solver
+from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL
 from leastaction.step.crossing import MOST_VALUES
 from leastaction.step.crossing import next_place as next_place_in_python
@@ -42,6 +43,8 @@ def polynomials(I, D, place, count, lengths, starts, params, z, impulses):
     """
     S = read_solver(I, D, place)
     n, s, across = S.coordinates, S.s, S.across
+    if S.summed == 1:
+        read_team(I, D, S.team).solver[0] = place
     for k in range(count):
         _set_params(S, at(params, k * S.given))
         if single(S, I, D, at(starts, k * (1 + 2 * n)), lengths[k]):

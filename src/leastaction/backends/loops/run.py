@@ -27,14 +27,17 @@ from leastaction.backends.loops.increments import (
     REACHING,
     SOLVED,
     begin,
-    level,
+    gather_tops,
     put,
+    raise_to,
     still,
+    top_of,
 )
 from leastaction.backends.loops.increments import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.machine import (
     W,
     add,
+    address_of,
     at,
     call_kernel,
     div,
@@ -55,9 +58,11 @@ from leastaction.backends.loops.machine import (
 from leastaction.backends.loops.mass_chords import chord, set_mass
 from leastaction.backends.loops.noise import QUIET
 from leastaction.backends.loops.solver import alone
-from leastaction.backends.loops.sweep import lanewise, prepare, read_solver, set_given, set_inputs, set_times
+from leastaction.backends.loops.strips import read_rows
+from leastaction.backends.loops.sweep import lanewise, prepare, read_solver, read_term, set_given, set_inputs, set_times
 from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
 from leastaction.backends.loops.tangent import carry, take_lane
+from leastaction.backends.loops.team import ASSESS, MEASURE, PROPOSE, read_team, share
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.verdict import FORGETTING, GOING, REACH, TINY
 
@@ -75,6 +80,9 @@ def run(I, D, place, states, Y, counts, stored, scratch, tangent, looks):
     """
     A = read_run(I, D, place)
     S, S1 = read_solver(I, D, A.solver), read_solver(I, D, A.alone)
+    if S.summed == 1:
+        J = read_team(I, D, S.team)
+        J.run[0], J.solver[0], J.state[0] = place, A.solver, address_of(states)
     for group in range(A.groups):
         X = at(states, group * A.size * A.stride)
         _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, looks)
@@ -116,7 +124,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
     explicit, quick, k = S.explicit == 1 and check == 0, True, first
     due = (first // every + 1) * every  # steps after which a state is stored next
     if explicit:
-        keep(A, S, X)
+        keep(S, I, D)
         S.ahead[0] = 0
         S.known[0] = 0
     while k < end:
@@ -124,9 +132,9 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             return
         if explicit:
             if not quick:
-                keep(A, S, X)
+                keep(S, I, D)
             if not leap(S, I, D, A, X, quick and k + 1 < end and k + 1 != due):
-                come_back(A, S, X)
+                come_back(S, I, D)
                 if quick:  # once more, more slowly, to the last step that can be done
                     counts[lane * COUNTS + STEPS] -= k - first
                     X[A.t] = begin + first * period
@@ -189,7 +197,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         elif A.fused == 1:
             call_kernel(A.advance, X, Y, scratch)
         else:
-            _advance(A, S, X)
+            _advance(I, D, A, S, X)
         if k + 1 == due:
             row = due // every - A.skipped
             due += every
@@ -347,11 +355,12 @@ def _iterate(I, D, A, S, X):
             if A.active[i] != 0.0:
                 trouble[i] = 1.0
         return
-    begin(S, z, at(X, A.scale * L))
-    for i in range(S.components * S.stride * L):
-        S.start[i] = z[i]
     if S.swift == 1:
-        swift_begin(S, I, D, q, z)
+        swift_begin(S, I, D, q, z, at(X, A.scale))
+    else:
+        begin(S, z, at(X, A.scale * L))
+        for i in range(S.components * S.stride * L):
+            S.start[i] = z[i]
     while wanted:
         chord(S, I, D, q, p, z, at(X, A.scale * L), at(X, A.reach * L), at(X, A.floor * L), A.active)
         wanted = False
@@ -359,9 +368,10 @@ def _iterate(I, D, A, S, X):
             if A.active[i] != 0.0:
                 good, ended = S.found[GOOD * L + i] != 0.0, S.found[ENDED * L + i] != 0.0
                 total = 0.0
-                if S.swift == 0 or (ended and good):
-                    if S.swift == 1:
-                        swift_impulse(S, I, D, q, z)
+                if S.swift == 1:
+                    if ended and good and not swift_impulse(S, I, D, q, z, impulse):
+                        good = False
+                else:
                     for j in range(n):
                         impulse[j * L + i] = S.impulse[j * L + i]
                         total += S.impulse[j * L + i]
@@ -436,21 +446,51 @@ def add_with_carry(x, carry, move, across, alive, lanes):
 
 
 @native
-def _advance(A, S, X):
+def _advance(I, D, A, S, X):
     """From a step that is solved to the next: compensated sums, prediction, lengths, as `fused` has them."""
-    n, s, L, across, width = S.n, A.s, A.lanes, S.across, S.width
-    row = width * W
-    z, tiles = at(X, A.z * L), at(X, A.tiles * L)
-    ok = splat(1.0) if L == 1 else load(at(X, A.alive * L))
-    for j in range(2 * n):
-        end = at(z, j * row + (s - 1) * across) if j < n else at(X, A.impulse * L + (j - n) * across)
-        add_with_carry(at(X, A.q * L + j * across), at(X, A.carry * L + j * across), end, across, at(X, A.alive * L), L)
-    count = s + 2 + S.memory  # numbers of a tile
+    L = A.lanes
     for e in range(S.candidates):
         store(at(A.errors, e * W), splat(0.0))
-    # A tile is one coordinate of W trajectories, or W coordinates of one.
-    tile_count = n if across > 1 else (n + W - 1) // W
-    for j in range(n):
+    if S.summed == 1:
+        J, cells = read_team(I, D, S.team), read_rows(I, D, read_term(I, D, S.soft).rows).phase[1]
+        share(I, D, J, MEASURE, cells, measure_piece)
+        gather_tops(S, J, cells, 0)
+        gather_tops(S, J, cells, 1)
+        share(I, D, J, ASSESS, cells, assess_piece)
+        for e in range(cells * S.candidates):
+            place = at(A.errors, e % S.candidates * W)
+            store(place, larger(load(place), load(at(J.errors, e * W))))
+    else:
+        _measure(A, S, X, 0, S.n)
+        _assess(A, S, X, 0, S.n, A.errors, S.scaled, S.work)
+    chosen, started = at(X, A.chosen * L), lanewise(at(X, A.started * L), 0, L)
+    for e in range(S.candidates):
+        error = load(at(A.errors, e * W))
+        put(chosen, e, L, largest_of(error) if L == 1 else error)
+    put(chosen, S.candidates, L, started)
+    call_kernel(S.choose, chosen, A.choice, S.work)
+    if S.summed == 1:
+        share(I, D, J, PROPOSE, cells, propose_piece)
+    else:
+        _propose(A, S, X, 0, S.n, S.scaled, S.work)
+    for k in range(L):
+        X[A.started * L + k] = 1.0
+        X[A.iterations * L + k] = 0.0
+        X[A.trouble * L + k] = 0.0
+
+
+@native
+def _measure(A, S, X, first, end):
+    """Sums with what rounding left over, and how far steps lately went, of the coordinates first … end."""
+    n, s, L, across, width = S.n, A.s, A.lanes, S.across, S.width
+    row = width * W
+    z, alive = at(X, A.z * L), at(X, A.alive * L)
+    ok = splat(1.0) if L == 1 else load(alive)
+    for j in range(first, end):
+        move = at(z, j * row + (s - 1) * across)
+        add_with_carry(at(X, A.q * L + j * across), at(X, A.carry * L + j * across), move, across, alive, L)
+        move, k = at(X, A.impulse * L + j * across), n + j
+        add_with_carry(at(X, A.q * L + k * across), at(X, A.carry * L + k * across), move, across, alive, L)
         longest = splat(TINY)
         before = lanewise(at(X, A.length * L), j, across)
         for v in range(width):
@@ -469,10 +509,39 @@ def _advance(A, S, X):
             ahead = fma(splat(S.slope[v]), lanewise(at(z, j * row), v, across), ahead)
         reach = larger(larger(mul(splat(REACH), limit), mul(splat(GOING), size_of(ahead))), floor)
         put(at(X, A.reach * L), j, across, where(ok, reach, lanewise(at(X, A.reach * L), j, across)))
-    if S.summed == 1:
-        level(S, at(X, A.length), ALIKE)
-        level(S, at(X, A.reach), REACHING)
-    for j in range(n):
+
+
+@native
+def measure_piece(I, D, J, cell):
+    """The same of a cell, and the largest of each kind in it."""
+    A, S, X = read_run(I, D, J.run[0]), read_solver(I, D, J.solver[0]), doubles(J.state[0])
+    R, room = read_rows(I, D, read_term(I, D, S.soft).rows), max(W, S.kinds)
+    tops = at(J.tops, 2 * cell * room)
+    for k in range(2 * room):
+        tops[k] = 0.0
+    for e in range(R.own[cell], R.own[cell + 1]):
+        first, end = R.owned[4 * e], min(R.owned[4 * e + 1], S.n)
+        _measure(A, S, X, first, end)
+        top_of(S, at(X, A.length), first, end, tops)
+        top_of(S, at(X, A.reach), first, end, at(tops, room))
+
+
+# A tile is one coordinate of W trajectories, or W coordinates of one.
+
+
+@native
+def _tiles(S, first, end):
+    """The tiles of the coordinates first … end; of one trajectory's these are all."""
+    return (first, end) if S.across > 1 else (0, (S.n + W - 1) // W)
+
+
+@native
+def _assess(A, S, X, first, end, errors, scaled, work):
+    """How well predictions would have met the step that is solved, for the coordinates first … end."""
+    s, L, across, row = A.s, A.lanes, S.across, S.width * W
+    z, tiles = at(X, A.z * L), at(X, A.tiles * L)
+    count = s + 2 + S.memory  # numbers of a tile
+    for j in range(first, end):
         unit = div(splat(1.0), lanewise(at(X, A.length * L), j, across))
         if across == 1:
             tile, k = at(tiles, (j // W) * count * W), j % W
@@ -485,24 +554,43 @@ def _advance(A, S, X):
                 store(at(tile, v * W), load(at(z, j * row + v * W)))
             store(at(tile, s * W), unit)
     started = lanewise(at(X, A.started * L), 0, L)
-    for j in range(tile_count):
+    begin, stop = _tiles(S, first, end)
+    for j in range(begin, stop):
         tile = at(tiles, j * count * W)
         store(at(tile, (s + 1) * W), started)
-        call_kernel(S.assess, tile, S.scaled, S.work)
+        call_kernel(S.assess, tile, scaled, work)
         for e in range(S.candidates):
-            store(at(A.errors, e * W), larger(load(at(A.errors, e * W)), load(at(S.scaled, e * W))))
-    chosen = at(X, A.chosen * L)
+            store(at(errors, e * W), larger(load(at(errors, e * W)), load(at(scaled, e * W))))
+
+
+@native
+def assess_piece(I, D, J, cell):
+    """The same of a cell, measured by its kinds."""
+    A, S, X = read_run(I, D, J.run[0]), read_solver(I, D, J.solver[0]), doubles(J.state[0])
+    R, errors = read_rows(I, D, read_term(I, D, S.soft).rows), at(J.errors, cell * S.candidates * W)
+    scaled, work = at(J.scaled, cell * J.width), at(J.work, cell * J.room)
     for e in range(S.candidates):
-        error = load(at(A.errors, e * W))
-        put(chosen, e, L, largest_of(error) if L == 1 else error)
-    put(chosen, S.candidates, L, started)
-    call_kernel(S.choose, chosen, A.choice, S.work)
+        store(at(errors, e * W), splat(0.0))
+    for e in range(R.own[cell], R.own[cell + 1]):
+        first, end = R.owned[4 * e], min(R.owned[4 * e + 1], S.n)
+        raise_to(S, at(X, A.length), first, end, ALIKE, S.unit)
+        raise_to(S, at(X, A.reach), first, end, REACHING, at(S.unit, max(W, S.kinds)))
+        _assess(A, S, X, first, end, errors, scaled, work)
+
+
+@native
+def _propose(A, S, X, first, end, scaled, work):
+    """The prediction that was chosen, of the coordinates first … end."""
+    s, L, across, row = A.s, A.lanes, S.across, S.width * W
+    z, tiles, count = at(X, A.z * L), at(X, A.tiles * L), A.s + 2 + S.memory
+    ok = splat(1.0) if L == 1 else load(at(X, A.alive * L))
     choice = lanewise(A.choice, 0, L)
-    for j in range(tile_count):
+    begin, stop = _tiles(S, first, end)
+    for j in range(begin, stop):
         tile = at(tiles, j * count * W)
         store(at(tile, s * W), choice)
-        call_kernel(S.propose, tile, S.scaled, S.work)
-    for j in range(n):
+        call_kernel(S.propose, tile, scaled, work)
+    for j in range(first, end):
         if across == 1:
             tile, k = at(tiles, (j // W) * count * W), j % W
             for v in range(s):
@@ -511,7 +599,12 @@ def _advance(A, S, X):
             tile = at(tiles, j * count * W)
             for v in range(s):
                 store(at(z, j * row + v * W), where(ok, load(at(tile, v * W)), load(at(z, j * row + v * W))))
-    for k in range(L):
-        X[A.started * L + k] = 1.0
-        X[A.iterations * L + k] = 0.0
-        X[A.trouble * L + k] = 0.0
+
+
+@native
+def propose_piece(I, D, J, cell):
+    """The same of a cell."""
+    A, S, X = read_run(I, D, J.run[0]), read_solver(I, D, J.solver[0]), doubles(J.state[0])
+    R, scaled, work = read_rows(I, D, read_term(I, D, S.soft).rows), at(J.scaled, cell * J.width), J.work
+    for e in range(R.own[cell], R.own[cell + 1]):
+        _propose(A, S, X, R.owned[4 * e], min(R.owned[4 * e + 1], S.n), scaled, at(work, cell * J.room))

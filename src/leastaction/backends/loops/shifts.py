@@ -18,7 +18,19 @@ from __future__ import annotations
 
 from leastaction.backends.layout import SHIFTS
 from leastaction.backends.loops.elimination import factor, solve
-from leastaction.backends.loops.increments import DOUBT, ENDED, ITERATIONS, KEEP, begin, concluded, judge, move, sound
+from leastaction.backends.loops.increments import (
+    DOUBT,
+    ENDED,
+    ITERATIONS,
+    KEEP,
+    OFF,
+    SOUND,
+    begin,
+    concluded,
+    judge,
+    move,
+    sound,
+)
 from leastaction.backends.loops.machine import W, at, call_kernel, native, reader
 from leastaction.backends.loops.sparse import assemble, read_sparse
 from leastaction.backends.loops.sparse import factor as factor_sparse
@@ -38,7 +50,7 @@ def shifted(S, I, D, q, p, z, scale, reach):
     if S.stiff == 0:
         return NOT_CONVERGED
     begin(S, z, scale)
-    fresh = True
+    fresh, finding = True, S.multipliers > 0  # the first iteration finds the multipliers, which are not predicted
     while True:
         if fresh:
             regular = set_sparse(S, I, D, q, z) if S.summed == 1 else set_dense(S, I, D, q, z)
@@ -52,6 +64,10 @@ def shifted(S, I, D, q, p, z, scale, reach):
         else:
             by_dense(S, I, D)
         move(S, z, scale, reach, S.floor, 0, S.seen)
+        if finding and S.seen[SOUND] != 0.0:
+            finding = False
+            S.seen[DOUBT] = 1.0 if S.checked == 1 and S.seen[OFF] != 0.0 else 0.0
+            continue
         judge(S, S.judge_shifted)
         if S.found[ENDED] != 0.0 or S.seen[DOUBT] != 0.0:
             break
@@ -157,9 +173,9 @@ def set_sparse(S, I, D, q, z):
     P, h = read_sparse(I, D, S.sparse), S.h[0]
     in_the_middle(S, P, q, z, h)
     t = S.t[0] + 0.5 * h
-    assemble(I, D, P, P.stiffness, P.stiffness_parts, t, P.middle_q, P.middle_v, P.K)
-    if S.constant == 0:
-        assemble(I, D, P, P.masses, P.mass_parts, t, P.middle_q, P.middle_v, P.M)
+    assemble(I, D, P, P.stiffness, t, P.middle_q, P.middle_v, P.K)
+    if S.constant == 0 or S.multipliers > 0:
+        assemble(I, D, P, P.masses, t, P.middle_q, P.middle_v, P.M)
     regular = True
     for e in range(P.shifts):
         regular = regular and factor_sparse(P, e, h * h * P.gamma[2 * e], h * h * P.gamma[2 * e + 1])
@@ -168,37 +184,44 @@ def set_sparse(S, I, D, q, z):
 
 @native
 def by_sparse(S, I, D):
-    """S.R ← −(A/h ⊗ M + h B ⊗ K)⁻¹ S.R."""
-    P, s, h = read_sparse(I, D, S.sparse), S.s, S.h[0]
+    """S.R ← −(A/h ⊗ M + h B ⊗ K)⁻¹ S.R; with constraints, of all that the step's equations and g = 0 determine:
+
+    X_j w_j + Gᵀ y_j = −h (V⁻¹A⁻¹R)_j,    G w_j = −(V⁻¹g)_j,    dz = V w,    h² A⁻¹W dλ = V y.
+    """
+    P, s, h, size = read_sparse(I, D, S.sparse), S.s, S.h[0], S.n * W
     n = P.n
-    for j in range(S.n * S.stride):
+    for j in range(S.components * S.stride):
         P.dz[j] = 0.0
     for e in range(P.shifts):
         both = P.gamma[2 * e + 1] != 0.0
         for k in range(n):
             j = P.order[k]
             place, real, imaginary = j // W * S.stride + j % W, 0.0, 0.0
+            into, by = (P.into, -h) if j < size else (P.into_held, -1.0)
             for v in range(s):
-                real += P.into[2 * (e * s + v)] * S.R[place + v * W]
-                imaginary += P.into[2 * (e * s + v) + 1] * S.R[place + v * W]
-            P.x[k], P.x[n + k] = -h * real, -h * imaginary
+                real += into[2 * (e * s + v)] * S.R[place + v * W]
+                imaginary += into[2 * (e * s + v) + 1] * S.R[place + v * W]
+            P.x[k], P.x[n + k] = by * real, by * imaginary
         solve_sparse(P, e, both)
         for k in range(n):
             j = P.order[k]
             place, real, imaginary = j // W * S.stride + j % W, P.x[k], P.x[n + k]
+            out, by = (P.out, 1.0) if j < size else (P.out_held, 1.0 / (h * h))
             for v in range(s):
-                into = 2 * (v * P.shifts + e)
-                P.dz[place + v * W] += P.out[into] * real - P.out[into + 1] * imaginary
-    for j in range(S.n * S.stride):
+                at_v = 2 * (v * P.shifts + e)
+                P.dz[place + v * W] += by * (out[at_v] * real - out[at_v + 1] * imaginary)
+    for j in range(S.components * S.stride):
         S.R[j] = P.dz[j]
 
 
 @native
 def _push_sparse(S, I, D):
-    """S.impulse ← what it is after the increments S.R: + h K Σ_ν mean_ν dz^ν."""
-    P = read_sparse(I, D, S.sparse)
+    """S.impulse ← what it is after the increments S.R: + h K Σ_ν mean_ν dz^ν + h Gᵀ Σ_ν β_ν dλ^ν."""
+    P, size = read_sparse(I, D, S.sparse), S.n * W
     for e in range(P.entries):
         i, j, total = P.row[e], P.column[e], 0.0
-        for v in range(S.s):
-            total += P.mean[v] * S.R[j // W * S.stride + v * W + j % W]
-        S.impulse[i] += S.h[0] * P.K[e] * total
+        if i < size:
+            mean, entry = (P.mean, P.K[e]) if j < size else (P.beta, P.M[e])
+            for v in range(S.s):
+                total += mean[v] * S.R[j // W * S.stride + v * W + j % W]
+            S.impulse[i] += S.h[0] * entry * total

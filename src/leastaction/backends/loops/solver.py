@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from leastaction.backends.loops.constraints import settle
 from leastaction.backends.loops.elimination import factor, solve
+from leastaction.backends.loops.held_sums import settle_sum
 from leastaction.backends.loops.increments import (
     BEFORE,
     ENDED,
@@ -21,7 +22,7 @@ from leastaction.backends.loops.increments import (
 from leastaction.backends.loops.legendre import invert_alone
 from leastaction.backends.loops.machine import at, native
 from leastaction.backends.loops.mass_chords import chords
-from leastaction.backends.loops.noise import quiet_floor, set_floor, set_noise
+from leastaction.backends.loops.noise import held_floor, quiet_floor, set_floor, set_noise
 from leastaction.backends.loops.shifts import shifted
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
 from leastaction.backends.loops.sweep import jacobian, prepare, set_given, set_times, sweep
@@ -191,9 +192,8 @@ def _prolong(S, grown):
     Multipliers stay.
     """
     s, row, d, across = S.s, S.stride, S.d, S.across
-    for c in range(S.n, S.components):
-        for m in range(s):
-            S.z[c * row + m] = S.last[c * row + m]
+    for i in range(S.n * row, S.components * row):
+        S.z[i] = S.last[i]
     for m in range(1, s + 1):
         x = grown * d[m]
         for c in range(S.n):
@@ -282,6 +282,8 @@ def alone(S, I, D, h, predicted, later):
     Returns the status, the iterations spent, and whether continuation was needed.
     """
     spent = 0
+    if S.summed == 1 and S.multipliers > 0:
+        held_floor(S)
     for guess in range(2):
         if (guess == 0 and predicted) or (
             guess == 1 and S.checked == 0 and (later or not predicted) and uniform(S, I, D, h)
@@ -291,14 +293,14 @@ def alone(S, I, D, h, predicted, later):
             status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach)
             spent += S.iterations[0]
             if status == GOING_WELL:
-                return _ended(S, h), spent, False
+                return _ended(S, I, D, h), spent, False
     prepare(S, I, D, h, False)
     set_given(S, I, D, S.terms, S.t, S.values)
     if S.soft != S.terms:
         set_given(S, I, D, S.soft, S.t, S.values)
     if not later and not predicted:
         if at_once(S, I, D, h):
-            return _ended(S, h), S.iterations[0], False
+            return _ended(S, I, D, h), S.iterations[0], False
         spent += S.iterations[0]
     status, noisy = BRANCH_ENDS, 0
     while status != GOING_WELL and noisy < 2:
@@ -308,13 +310,14 @@ def alone(S, I, D, h, predicted, later):
     if later and status == GOING_WELL:  # it may be noise that has misled the others
         set_floor(S, abs(h))
     if status == GOING_WELL:
-        status = _ended(S, h)
+        status = _ended(S, I, D, h)
     return status, spent, True
 
 
 @native
-def _ended(S, h):
+def _ended(S, I, D, h):
     """The status of a step whose equations are solved, after the End's are where there are constraints."""
-    if S.multipliers == 0 or settle(S, S.end, h):
+    if S.multipliers == 0:
         return GOING_WELL
-    return SINGULAR
+    held = settle_sum(S, I, D, h) if S.summed == 1 else settle(S, S.end, h)
+    return GOING_WELL if held else SINGULAR

@@ -34,18 +34,18 @@ def analyse(n, up, ui, parent, counts, mark):
 
 
 @native
-def assemble(I, D, P, first, count, t, q, v, values):
+def assemble(I, D, P, rows, t, q, v, values):
     """The entries of a matrix that is a sum over rows, at a point."""
     for e in range(P.entries):
         values[e] = 0.0
-    add_rows(I, D, first, count, t, q, v, values, values)
+    add_rows(I, D, rows, t, q, v, values, values)
 
 
 @native
 def begin(I, D, place, q, v):
     """The factors of a mass that is constant; where it is singular, those of a step will be, too."""
     P = read_sparse(I, D, place)
-    assemble(I, D, P, P.masses, P.mass_parts, 0.0, q, v, P.M)
+    assemble(I, D, P, P.masses, 0.0, q, v, P.M)
     factor(P, P.shifts, 0.0, 0.0)
 
 

@@ -7,6 +7,7 @@ from leastaction.backends.loops.machine import W, add, at, div, fma, load, nativ
 from leastaction.backends.loops.sparse import assemble, read_sparse
 from leastaction.backends.loops.sparse import factor as factor_sparse
 from leastaction.backends.loops.sparse import solve as solve_sparse
+from leastaction.backends.loops.strips import add_rows
 from leastaction.backends.loops.sweep import add_up, read_term
 from leastaction.step.verdict import EPS, TINY
 
@@ -27,6 +28,19 @@ def in_the_middle(S, P, q, z, h):
             speed = fma(splat(S.middle[s + v]), x, speed)
         store(at(P.middle_q, c * W), add(load(at(q, c * W)), moved))
         store(at(P.middle_v, c * W), div(speed, splat(h)))
+    for c in range(S.n, S.components):  # multipliers as they are on average
+        total = splat(0.0)
+        for v in range(s):
+            total = add(total, load(at(z, c * row + v * W)))
+        store(at(P.middle_q, c * W), div(total, splat(float(s))))
+
+
+@native
+def set_rate(S, I, D, P, t, q, v):
+    """P.rate ← ġ at a point, where the multipliers are."""
+    for j in range((S.components + 1) * W):
+        P.rate[j] = 0.0
+    add_rows(I, D, P.rates, t, q, v, P.rate, P.rate)
 
 
 @native
@@ -36,7 +50,7 @@ def set_summed_mass(S, I, D, t, q, z, h):
         return True
     P = read_sparse(I, D, S.sparse)
     in_the_middle(S, P, q, z, h)
-    assemble(I, D, P, P.masses, P.mass_parts, t[0] + 0.5 * h, P.middle_q, P.middle_v, P.M)
+    assemble(I, D, P, P.masses, t[0] + 0.5 * h, P.middle_q, P.middle_v, P.M)
     return factor_sparse(P, P.shifts, 0.0, 0.0)
 
 
@@ -57,12 +71,12 @@ def by_summed_mass(S, I, D):
 @native
 def summed_velocity(S, I, D):
     """S.v with m(t, q, v) = p at S.t, S.q, S.p, by Newton's iteration; whether there is one."""
-    if S.separable == 1 and S.sparse < 0:
+    if S.separable == 1 and S.diagonal == 1:
         for j in range(S.n * W):
             S.v[j] = S.M[j] * S.p[j]
         return True
     P, T = read_sparse(I, D, S.sparse), read_term(I, D, S.terms)
-    room = (S.n + 1) * W
+    room = (S.components + 1) * W
     for j in range(S.n * W):
         S.v[j] = 0.0
     before = HUGE
@@ -73,21 +87,27 @@ def summed_velocity(S, I, D):
         T.point[0] = S.t[0]
         add_up(S, T, I, D, T.point, T.values)
         miss, size = 0.0, 0.0
+        if S.multipliers > 0:
+            set_rate(S, I, D, P, S.t[0], at(T.point, W), at(T.point, W + room))
         for k in range(P.n):
             j = P.order[k]
+            if j >= S.n * W:
+                P.x[k] = -P.rate[j]
+                continue
             P.x[k] = S.p[j] - T.values[room + j]
             miss, size = max(miss, abs(P.x[k])), max(size, abs(S.p[j]))
         if miss - miss != 0.0:
             return False
         if miss <= 4.0 * EPS * size or miss >= before:
             return miss <= 1e-10 * size
-        if S.constant == 0:
-            assemble(I, D, P, P.masses, P.mass_parts, S.t[0], S.q, S.v, P.M)
+        if S.constant == 0 or S.multipliers > 0:
+            assemble(I, D, P, P.masses, S.t[0], at(T.point, W), at(T.point, W + room), P.M)
             if not factor_sparse(P, P.shifts, 0.0, 0.0):
                 return False
         solve_sparse(P, P.shifts, False)
         for k in range(P.n):
-            S.v[P.order[k]] += P.x[k]
+            if P.order[k] < S.n * W:
+                S.v[P.order[k]] += P.x[k]
         before = miss
     return False
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from leastaction.backends.layout import SOLVER, TERM
 from leastaction.backends.loops.machine import W, add, at, call_kernel, fma, load, mul, native, reader, splat, store
-from leastaction.backends.loops.strips import add_rows
+from leastaction.backends.loops.rows import add_together
 
 TERM_SIZE = len(TERM.fields)
 
@@ -139,11 +139,9 @@ def sweep(S, I, D, first, slopes, q, p, z):
 @native
 def add_up(S, T, I, D, point, values):
     """The values at a point ← the sums over all rows; each array has a vector more, for rows that there are not."""
-    room = (S.n + 1) * W
-    for c in range(T.outputs):
-        store(at(values, c * W), splat(0.0))
+    room = (S.components + 1) * W
     q, v = at(point, W), at(point, W + room)
-    add_rows(I, D, T.parts, T.part_count, point[0], q, v, values, at(values, room))
+    add_together(S, I, D, T.rows, point[0], q, v, values, at(values, room), 1 if T.outputs > S.components + 1 else 0)
 
 
 @native

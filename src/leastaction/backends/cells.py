@@ -1,0 +1,135 @@
+"""Rows that may be added at the same time.
+
+Coordinates are cut into ranges, and rows that touch the same ranges form a cell. Cells without a range in common may
+be added side by side: they form a phase, and phases follow each other. In a lattice almost all rows lie inside one
+range, in the first phase; of all pairs, ranges meet each other as the players of a tournament do.
+
+The cut depends on the tables alone, never on who adds: each number is summed in one order, to the same bits, by one
+thread or many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+RANGE = 4096  # coordinates that stay in a core's cache while their rows are added and their steps are done
+FEW = 16  # ranges, where rows touch most pairs of them
+CORES = 4  # for which cuts are compared
+BARRIER = 4096  # rows that could be added while cores wait for each other
+MOST_CELLS = 4096
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A cut.
+
+    of       of each table, the cell of every row
+    phases   where each begins among the cells, and where the last one ends
+    owned    ranges of coordinates: (cell of the first phase, begin, end, and of those that no other cell touches, about
+             in the middle: begin, end), cell by cell
+    rows     in the cells of each phase
+    """
+
+    of: tuple[IntArray, ...]
+    phases: tuple[int, ...]
+    owned: IntArray
+    rows: tuple[int, ...]
+
+    @property
+    def cost(self) -> float:
+        """Rows added one after the other, on some cores."""
+        counts = np.zeros(self.phases[-1])
+        for cell in self.of:
+            counts += np.bincount(cell, minlength=self.phases[-1])
+        spans = [counts[a:b] for a, b in zip(self.phases, self.phases[1:], strict=False)]
+        return sum(max(float(own.max(initial=0)), float(own.sum()) / CORES) + BARRIER for own in spans)
+
+
+def cells_of(n: int, tables: Sequence[IntArray], step: int, *, whole: bool = False) -> Cells:
+    """The cut of these tables' rows, or with `whole` one cell; ranges begin with multiples of `step`."""
+    one = _cut(n, tables, -(-n // step) * step)
+    sizes = set() if whole else {RANGE}
+    if not whole and sum(map(len, tables)) > FEW * n:
+        sizes.add(max(step, -(-n // (FEW * step)) * step))
+    found = [one, *(cut for size in sorted(sizes) if size < n and (cut := _cut(n, tables, size)) is not None)]
+    best = min((cut for cut in found if cut is not None), key=lambda cut: cut.cost)
+    return best
+
+
+def _cut(n: int, tables: Sequence[IntArray], size: int) -> Cells | None:
+    """The cells of ranges of this size; None where there are too many."""
+    count = -(-n // size)
+    signatures: list[IntArray] = []  # the ranges that the rows touch, each sort of rows once …
+    numbers: list[IntArray] = []  # … and which of them those of each table are
+    known = 0
+    for table in tables:
+        distinct, which = _signatures(table // size, count)
+        if known + len(distinct) > MOST_CELLS:
+            return None
+        signatures += list(distinct)
+        numbers.append(which + known)
+        known += len(distinct)
+    weights = np.zeros(known)
+    for which in numbers:
+        weights += np.bincount(which, minlength=known)
+    sets: dict[frozenset[int], float] = {}
+    for signature, weight in zip(signatures, weights.tolist(), strict=True):
+        touched = frozenset(signature.tolist())
+        sets[touched] = sets.get(touched, 0.0) + weight
+    phases, taken = [[]], [set()]  # type: list[list[frozenset[int]]], list[set[int]]
+    for touched in sorted(sets, key=lambda touched: (-sets[touched], sorted(touched))):
+        free = next((k for k, used in enumerate(taken) if not used & touched), len(phases))
+        if free == len(phases):
+            phases.append([])
+            taken.append(set())
+        phases[free].append(touched)
+        taken[free] |= touched
+    phases[0] += [frozenset([k]) for k in range(count) if k not in taken[0]]
+    phases[0].sort(key=sorted)
+    order = {touched: k for k, touched in enumerate(touched for phase in phases for touched in phase)}
+    place = np.array([order[frozenset(signature.tolist())] for signature in signatures], np.int64)
+    of = tuple(place[which] for which in numbers)
+    ends = np.cumsum([0, *map(len, phases)]).tolist()
+    rows = tuple(int(sum(sets.get(touched, 0.0) for touched in phase)) for phase in phases)
+    owned = [(order[touched], k) for touched in phases[0] for k in sorted(touched)]
+    return Cells(of, tuple(ends), _owned(n, size, owned, tables, of, ends[1]), rows)
+
+
+def _signatures(ranges: IntArray, count: int) -> tuple[list[IntArray], IntArray]:
+    """The sets of ranges that rows touch, and which of them each row does."""
+    key = np.sort(ranges, axis=1)
+    sole = np.asarray((key == key[:, :1]).all(axis=1))
+    found: list[IntArray] = [np.array([k]) for k in range(count)]
+    which = key[:, 0].copy()
+    others = key[~sole]
+    if len(others):
+        distinct, inverse = np.unique(others, axis=0, return_inverse=True)
+        which[~sole] = count + inverse.ravel()
+        found += list(distinct)
+    return found, which
+
+
+def _owned(
+    n: int, size: int, owned: list[tuple[int, int]], tables: Sequence[IntArray], of: Sequence[IntArray], first: int
+) -> IntArray:
+    """See Cells."""
+    touched = np.zeros(n, bool)  # by cells of later phases
+    for table, cell in zip(tables, of, strict=True):
+        touched[table[cell >= first].ravel()] = True
+    places = np.flatnonzero(touched)
+    found = []
+    for owner, k in owned:
+        begin, end = k * size, min((k + 1) * size, n)
+        inside = places[np.searchsorted(places, begin) : np.searchsorted(places, end)]
+        middle = (begin + end) // 2
+        split = np.searchsorted(inside, middle)
+        low = int(inside[split - 1]) + 1 if split > 0 else begin
+        high = int(inside[split]) if split < len(inside) else end
+        found.append((owner, begin, end, low, high))
+    return np.array(found, np.int64)

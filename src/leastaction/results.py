@@ -11,7 +11,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import BRANCH_ENDS, HELD, RESTING, Failure
+from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, HELD, RESTING, STOPPED, Failure
 from leastaction.errors import EnergyWarning, RestingContact, StepFailed
 from leastaction.events import T_END, Log, together
 from leastaction.inputs import Inputs
@@ -120,10 +120,10 @@ def _facts(
 
 def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel: int) -> None:
     """Raise if a step of one trajectory failed; warn if it was interrupted."""
-    done = int(standing.steps[0])
-    if standing.status[0] == Status.STOPPED:
+    done, status = int(standing.steps[0]), int(standing.status[0])
+    if status == STOPPED:
         return
-    if standing.status[0] != Status.COMPLETE:
+    if status != GOING_WELL:
         with plan.reals.working():
             now = plan.t0 + done * plan.h if path.pace is None else _clock(plan, standing.at)[0]
             raise_failure(path, standing.told["failure"], done, float(now))

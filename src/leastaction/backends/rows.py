@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,11 @@ class Row:
     dofs: NDArray[np.int64]
     varied: int = 0
 
-    @classmethod
-    def whole(cls, n: int, varied: int = 0) -> Row:
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def whole(n: int, varied: int = 0) -> Row:
         """All degrees of freedom."""
-        return cls(n, np.arange(n), varied)
+        return Row(n, np.arange(n), varied)
 
     @cached_property
     def columns(self) -> NDArray[np.int64]:

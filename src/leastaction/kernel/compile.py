@@ -178,7 +178,8 @@ def compile_program(
     numbers side by side is done at once.
     """
     effort = _effort(program, rarely)
-    effort = effort._replace(pack=pack and effort.passes > 0)
+    if pack and effort.passes > 0:
+        effort = effort._replace(pack=True)
     what = (program.digest, lanes, bounded, in_place, effort)
     with _lock:
         native = _recent.get(what) or _held.get(what)

@@ -124,16 +124,17 @@ class Looks:
             else:
                 measured = [*_measured(plan, starts, *(states for _, states in found))]
             for (t, _), (E, K, rounding) in zip(found, [sizes.T for sizes in measured], strict=True):
+                start, size, noise, right = balance.T[:4]
                 going = np.isnan(balance[:, 4])
-                balance[going, 1] = np.fmax(balance[:, 1], K)[going]
-                balance[going, 2] = np.fmax(balance[:, 2], rounding)[going]
-                error = np.where(np.isinf(E), np.inf, np.abs(E - balance[:, 0]))
-                wrong = going & (error > LARGE * balance[:, 1]) & (error > balance[:, 2])
+                np.fmax(size, K, out=size, where=going)
+                np.fmax(noise, rounding, out=noise, where=going)
+                error = np.where(np.isinf(E), np.inf, np.abs(E - start))
+                wrong = going & (error > LARGE * size) & (error > noise)
                 if wrong.any():  # a motion that begins at rest has no K to compare with
-                    balance[wrong, 1] = np.fmax(balance[:, 1], _at_once(plan, starts))[wrong]
-                    wrong &= error > LARGE * balance[:, 1]
-                balance[going & ~wrong, 3] = t[going & ~wrong]
-                balance[wrong, 4], balance[wrong, 5] = t[wrong], error[wrong]
+                    np.fmax(size, _at_once(plan, starts), out=size, where=wrong)
+                    wrong &= error > LARGE * size
+                    balance[wrong, 4], balance[wrong, 5] = t[wrong], error[wrong]
+                np.copyto(right, t, where=going & ~wrong)
 
 
 def losses(plan: Plan, standing: Standing) -> list[Loss]:
@@ -154,8 +155,10 @@ def _system(plan: Plan) -> Any:
 
 def _of_the_motion(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
     """q and p without the energy and the time that a pace has added."""
+    if not isinstance(plan.system, Paced):
+        return states
     n = plan.row.n
-    return np.delete(states, [n - 1, 2 * n - 1], axis=1) if isinstance(plan.system, Paced) else states
+    return np.concatenate([states[:, : n - 1], states[:, n : 2 * n - 1]], axis=1)
 
 
 def _parameters(plan: Plan, starts: Starts) -> NDArray[Any]:
@@ -170,7 +173,7 @@ def _measured(plan: Plan, starts: Starts, *states: NDArray[Any]) -> FloatArray:
         return np.array([[at(row) for at, row in zip(each, rows, strict=True)] for rows in states])
     system = _system(plan)
     n = system.n
-    rows, params = np.concatenate(states), np.tile(_parameters(plan, starts), (len(states), 1))
+    rows, params = np.concatenate(states), np.concatenate([_parameters(plan, starts)] * len(states))
     q, p, t = rows[:, :n].copy(), rows[:, n:].copy(), np.full((len(rows), 1), float(plan.t0))
     if isinstance(system, Sum):
         v, L, f, m = system.terms_of_energy(float(plan.t0), q, p, params)
@@ -253,8 +256,8 @@ def _at_digits(plan: Plan, params: NDArray[Any]) -> Callable[[NDArray[Any]], Flo
 def _sizes(q: FloatArray, p: FloatArray, v: FloatArray, L: FloatArray, f: FloatArray, m: FloatArray) -> FloatArray:
     """E, K and the rounding of E, a row for each state; f = ∂L/∂q and m = ∂L/∂v are those of v = 0."""
     flow, L = p * v, L.ravel()
-    m = np.where(np.isfinite(m), m, 0.0)  # L may not know v = 0
-    f = np.where(np.isfinite(f), f, 0.0)
+    if not (np.isfinite(m).all() and np.isfinite(f).all()):  # L may not know v = 0
+        m, f = np.where(np.isfinite(m), m, 0.0), np.where(np.isfinite(f), f, 0.0)
     K = 0.5 * np.abs(v * (p - m)).sum(axis=1)
     rounding = ROUNDINGS * EPSILON * (np.abs(flow).sum(axis=1) + np.abs(L) + np.abs(f * q).sum(axis=1))
     return np.stack([flow.sum(axis=1) - L, K, rounding], axis=1)

@@ -149,7 +149,7 @@ def plan_run(
             h=h if pace is None else asked,
             steps=count,
             every=every and positive("every", every),
-            row=Row(system.n, stored_dofs(output, system.n), _varied(system, tangent)),
+            row=_row(system, output, _varied(system, tangent)),
             energies=wanted(reduce),
             events=happening.watch(events, system),
             many=many,
@@ -281,9 +281,13 @@ def check_length(plan: Plan) -> None:
         check_times(plan.system, plan.t0, plan.h, plan.steps)
 
 
-def stored_dofs(output: ArrayLike | None, n: int) -> NDArray[np.int64]:
-    """The degrees of freedom to store, checked; all of them for None."""
-    return np.arange(n) if output is None else chosen_dofs(output, n, "output")
+def _row(system: System, output: ArrayLike | None, varied: int) -> Row:
+    """What is stored of a state."""
+    return (
+        Row.whole(system.n, varied)
+        if output is None
+        else Row(system.n, chosen_dofs(output, system.n, "output"), varied)
+    )
 
 
 def _varied(system: System, tangent: bool | Literal["all"]) -> int:

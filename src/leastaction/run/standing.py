@@ -163,12 +163,12 @@ class Standing:
     def rows(self, plan: Plan) -> int:
         """States stored of one trajectory that ends here: if an event has stopped it, a last one inside a step."""
         done = int(self.steps[0])
-        return int(plan.regular(done)) + 1 if self.status[0] == Status.STOPPED else plan.rows(done)
+        return int(plan.regular(done)) + 1 if int(self.status[0]) == status.STOPPED else plan.rows(done)
 
     def times(self, plan: Plan, first: int, end: int) -> NDArray[Any]:
         """Times of the stored states first … end of one trajectory."""
         t = plan.times(first, end, int(self.steps[0]))
-        if self.status[0] == Status.STOPPED and end == self.rows(plan):
+        if int(self.status[0]) == status.STOPPED and end == self.rows(plan):
             (log,) = self.logs(plan)
             if log.stopped is not None:
                 t[-1] = log.stopped[0]

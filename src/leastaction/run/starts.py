@@ -23,6 +23,8 @@ from leastaction.systems import System
 
 ROUNDED_ONCE = 40  # digits of what is then rounded to float64
 
+Numbers = tuple[Any, ...]
+
 
 @dataclass(frozen=True, eq=False)
 class Starts:
@@ -80,9 +82,9 @@ def begin(
     if len(set(sizes.values())) > 1:
         raise ValueError(f"the batch sizes differ: {sizes}; give B rows, or one set for all trajectories")
     size = next(iter(sizes.values()), 1)
-    flat = [np.broadcast_to(block, (size, *block.shape[1:])).reshape(size, -1) for block in values.values()]
-    table = np.ascontiguousarray(np.concatenate([reals.array(np.zeros((size, 0))), *flat], axis=1))
-    q, other = (np.ascontiguousarray(np.broadcast_to(block, (size, system.n))) for block in (q, other))
+    flat = [_of_all(block, size).reshape(size, -1) for block in values.values()]
+    table = np.concatenate([reals.array(np.zeros((size, 0))), *flat], axis=1)
+    q, other = (np.ascontiguousarray(_of_all(block, size)) for block in (q, other))
     p, v = (other, None) if v0 is None else (None, other)
     driven = None if inputs is None else inputs.instant(reals.array(np.zeros(size)) + t0, np.arange(size))
     complete = _at_digits if isinstance(reals, Digits) else _in_float64
@@ -120,7 +122,7 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any
     one, params = reals.array(np.ones(len(starts))), starts.params
     q, p, v, w = (np.asarray(x).astype(float) for x in (starts.q, starts.p, starts.v, params))
     if system.automatic:
-        own = system.own(float(t0), q, p, v, _accelerations(system.of, t0, q, v, w), w)
+        own = (_own_of_many if many else _own_of_one)(system, float(t0), q, p, v, w)
         bad = np.flatnonzero(~(np.isfinite(own) & (own > 0)).all(axis=1) & (starts.status == Status.COMPLETE))
         if len(bad):
             raise ValueError(
@@ -184,13 +186,35 @@ def _energies(system: Lagrangian, reals: Reals, starts: Starts, t0: Any, many: b
     """
     if many and not isinstance(reals, Digits):
         return system.energies(np.full(len(starts), t0), starts.q, starts.p, starts.params)
-    exact = reals if isinstance(reals, Digits) else Digits(ROUNDED_ONCE)
     E = np.full(len(starts), reals.array(np.nan)[()])
     for i in np.flatnonzero(starts.status == Status.COMPLETE):
-        q, p, params = (exact.array(x[i]) for x in (starts.q, starts.p, starts.params))
-        at = _mechanics(system, tuple(params.tolist()), exact)
-        E[i] = reals.array(np.asarray(at.energy(q, p, t0 + exact.array(0).item())).item())[()]
+        arithmetic: Any = reals
+        E[i] = _energy(system, arithmetic, *(tuple(x[i].tolist()) for x in (starts.q, starts.p, starts.params)), t0)
     return E
+
+
+@lru_cache(maxsize=64)
+def _energy(system: Lagrangian, reals: Any, q: Numbers, p: Numbers, params: Numbers, t0: Any) -> Any:
+    """E of one start, rounded once; runs with other steps begin with the same."""
+    exact = reals if isinstance(reals, Digits) else Digits(ROUNDED_ONCE)
+    at = _mechanics(system, tuple(exact.array(params).tolist()), exact)
+    E = at.energy(exact.array(q), exact.array(p), t0 + exact.array(0).item())
+    return reals.array(np.asarray(E).item())[()]
+
+
+def _own_of_many(system: Paced, t0: float, q: Any, p: Any, v: Any, params: Any) -> NDArray[np.float64]:
+    """What an automatic pace takes from where motions begin, a row for each."""
+    return system.own(t0, q, p, v, _accelerations(system.of, t0, q, v, params), params)
+
+
+def _own_of_one(system: Paced, t0: float, *rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same of one motion; runs with other steps begin with the same."""
+    return _own(system, t0, *(tuple(row[0].tolist()) for row in rows))
+
+
+@lru_cache(maxsize=64)
+def _own(system: Paced, t0: float, *numbers: Numbers) -> NDArray[np.float64]:
+    return _own_of_many(system, t0, *(np.array([row], float) for row in numbers))
 
 
 @lru_cache(maxsize=16)
@@ -237,6 +261,11 @@ def _none_begins(q: NDArray[Any], p: NDArray[Any]) -> Exception:
         f"no trajectory of the ensemble can begin: ∂²L/∂v² is singular, or L or its derivatives are not finite, "
         f"at every initial state (the first is q = {q[0]}, p = {p[0]}). la.integrate on one of them says more."
     )
+
+
+def _of_all(block: NDArray[Any], size: int) -> NDArray[Any]:
+    """A row for each of so many trajectories."""
+    return block if len(block) == size else np.broadcast_to(block, (size, *block.shape[1:]))
 
 
 def _one(name: str, value: Any, shape: tuple[int, ...], reals: Reals) -> NDArray[Any]:

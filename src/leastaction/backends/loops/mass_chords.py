@@ -117,8 +117,10 @@ def chord(S, I, D, q, p, z, scale, reach, floor, active):
 
 
 @native
-def chords(S, I, D, h):
-    """Chords of one trajectory from S.t, S.q, S.p and the prediction S.z. Whether they do; else S.z is as before."""
+def chords(S, I, D, h, patient):
+    """Chords of one trajectory from S.t, S.q, S.p and the prediction S.z; if `patient`, also where Newton would cost
+    less. Whether they do; else S.z is as before.
+    """
     S.iterations[0] = 0
     if S.has_chord == 0:
         return False
@@ -133,7 +135,7 @@ def chords(S, I, D, h):
         going = True
         while going:
             chord(S, I, D, S.q, S.p, S.z, S.scale, S.reach, S.floor, S.seen)
-            going = S.found[ENDED] == 0.0 and S.found[KEEP] != 0.0 and S.seen[DOUBT] == 0.0
+            going = S.found[ENDED] == 0.0 and (patient or S.found[KEEP] != 0.0) and S.seen[DOUBT] == 0.0
         S.iterations[0] = int(S.seen[ITERATIONS])
         S.left[0] = S.found[LEFT]
         if S.swift == 1 and S.found[GOOD] != 0.0:

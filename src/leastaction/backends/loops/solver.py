@@ -20,7 +20,7 @@ from leastaction.backends.loops.increments import (
     sound,
 )
 from leastaction.backends.loops.legendre import invert_alone
-from leastaction.backends.loops.machine import native
+from leastaction.backends.loops.machine import at, native
 from leastaction.backends.loops.mass_chords import chords
 from leastaction.backends.loops.noise import held_floor, quiet_floor, set_floor, set_noise
 from leastaction.backends.loops.shifts import shifted
@@ -29,7 +29,7 @@ from leastaction.backends.loops.sweep import jacobian, prepare, set_given, set_t
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, IN_DOUBT, SINGULAR
 from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PROLONG, SMALLEST
 from leastaction.step.continuation import onward as onward_in_python
-from leastaction.step.verdict import REACH, TINY
+from leastaction.step.verdict import NEARBY, REACH, TINY
 
 HUGE = 1e300
 
@@ -167,7 +167,7 @@ def continue_from_rest(S, I, D, h, noisy):
         prepare(S, I, D, small, False)
         set_times(S, I, D, S.soft, S.t)
         status = GOING_WELL
-        if not chords(S, I, D, small):
+        if not chords(S, I, D, small, False):
             total += S.iterations[0]
             set_times(S, I, D, S.terms, S.t)
             status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach)
@@ -227,10 +227,57 @@ def uniform(S, I, D, h):
 
 
 @native
+def accelerated(S, I, D, h):
+    """S.z ← that of the motion with the velocity and the acceleration at S.t, S.q, S.p, but for what momenta change by
+    time alone; whether there are any.
+    """
+    n, s, row, values = S.n, S.s, S.stride, S.at_values
+    if not velocity_at(S, I, D):
+        return False
+    m_q, m_v = at(values, 2 * n + 2 * n * n), at(values, 2 * n + 3 * n * n)
+    for j in range(n):
+        S.move[j] = values[j]
+        for k in range(n):
+            S.move[j] -= m_q[j * n + k] * S.v[k]
+            S.V[j * n + k] = m_v[j * n + k]
+    if not factor(S.V, S.mass_pivots, n, n):
+        return False
+    solve(S.V, S.mass_pivots, n, n, S.move)
+    for j in range(n):
+        longest = TINY
+        for m in range(row):
+            tau = S.d[m + 1] * h if m < s else 0.0
+            S.z[j * row + m] = tau * (S.v[j] + 0.5 * tau * S.move[j])
+            longest = max(longest, abs(S.z[j * row + m]))
+        S.reach[j] = longest
+    quiet_floor(S, h)
+    return True
+
+
+@native
+def at_once(S, I, D, h):
+    """A first step by mass chords from the accelerated motion. Whether they contract, so that the step is short for any
+    frequency, and that motion misses it by so little (NEARBY), in every coordinate, that no other root is as near.
+    """
+    S.iterations[0] = 0
+    if S.checked == 0 or S.has_chord == 0 or S.summed == 1 or not accelerated(S, I, D, h):
+        return False
+    if not chords(S, I, D, h, True):
+        return False
+    for j in range(S.n):
+        longest, missed = 0.0, 0.0
+        for m in range(j * S.stride, j * S.stride + S.s):
+            longest, missed = max(longest, abs(S.z[m])), max(missed, abs(S.z[m] - S.start[m]))
+        if missed > NEARBY * longest:
+            return False
+    return True
+
+
+@native
 def alone(S, I, D, h, predicted, later):
-    """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one, else by continuation; whether it
-    is later than the first, so that others failed before. Where any root will do, Newton is tried from the uniform
-    motion, too.
+    """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one, else `at_once` or by
+    continuation; whether it is later than the first, so that others failed before. Where any root will do, Newton is
+    tried from the uniform motion, too.
 
     Returns the status, the iterations spent, and whether continuation was needed.
     """
@@ -251,6 +298,10 @@ def alone(S, I, D, h, predicted, later):
     set_given(S, I, D, S.terms, S.t, S.values)
     if S.soft != S.terms:
         set_given(S, I, D, S.soft, S.t, S.values)
+    if not later and not predicted:
+        if at_once(S, I, D, h):
+            return _ended(S, I, D, h), S.iterations[0], False
+        spent += S.iterations[0]
     status, noisy = BRANCH_ENDS, 0
     while status != GOING_WELL and noisy < 2:
         status = continue_from_rest(S, I, D, h, noisy)

@@ -57,6 +57,7 @@ bench: setup
 	$(BIN)/python benchmarks/ensemble.py
 	$(BIN)/python benchmarks/choices.py
 	$(BIN)/python benchmarks/viewer.py
+	$(BIN)/python benchmarks/measured.py
 
 # Wheel and sdist: built, looked at, installed without extras into an empty environment for every Python found, and tried.
 release-check: setup

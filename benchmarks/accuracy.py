@@ -22,7 +22,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from core import table
+from measured import table
 
 import leastaction as la
 
@@ -74,6 +74,7 @@ def comet() -> None:
         except la.StepFailed:
             rows.append([label, f"{problem.period / h:.0f}", "fails", ""])
     table(
+        "comet",
         f"Kepler, e = {COMET}, ten orbits, order 16",
         ["pace", "steps per orbit", "error of position", "range of energy"],
         rows,
@@ -106,7 +107,7 @@ def arenstorf() -> None:
                 )
                 break
     rows += _heyoka(problem) + _ias15(problem)
-    table("Arenstorf, one period", ["program", "settings", "steps", "closure", "ms"], rows)
+    table("arenstorf", "Arenstorf, one period", ["program", "settings", "steps", "closure", "ms"], rows)
 
 
 def nearness(q: Any) -> Any:
@@ -136,6 +137,7 @@ def pythagorean(last: int = 70) -> None:
             rows.append([f"{t}", f"{-float(mpmath.log10(gap)):.1f}", f"{-float(mpmath.log10(off)):.1f}",
                          mpmath.nstr(fine[t][0], 20), mpmath.nstr(fine[t][1], 20)])  # fmt: skip
     table(
+        "pythagorean",
         "Pythagorean problem: digits after the point in which all positions agree; x and y of the mass 3",
         ["t", "h = 0.125 and 0.1, 60 digits", "float64 and 60 digits", "x", "y"],
         rows,
@@ -256,7 +258,9 @@ def tolerances(names: list[str]) -> None:
     kept = sum("MISSED" not in row[2] and "told" not in row[2] for row in rows)
     print(f"{kept} of {len(rows)} kept; ratios: median {np.median(ratios):.1f}, worst {ratios.max():.1f}, at most 3: "
           f"{(ratios <= 3).sum()} of {len(ratios)}")  # fmt: skip
-    table("Tolerances", ["problem", "tol", "error", "chosen", "ms", "best", "ms", "ratio", "advice s"], rows)
+    table(
+        "tolerances", "Tolerances", ["problem", "tol", "error", "chosen", "ms", "best", "ms", "ratio", "advice s"], rows
+    )
 
 
 def _reference(problem: Any, t_end: float) -> tuple[Any, float] | None:

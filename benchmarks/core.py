@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measured import table
 
 import leastaction as la
 from leastaction.backends import built
@@ -88,12 +89,6 @@ def at(error: float, points: Iterable[tuple[float, float]]) -> float | None:
     return float(np.exp(np.interp(np.log(error), *(np.log(column) for column in zip(*front, strict=True)))))
 
 
-def table(title: str, header: list[str], rows: list[list[str]]) -> None:
-    print(f"\n### {title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
-    for row in rows:
-        print(f"| {' | '.join(row)} |", flush=True)
-
-
 def single_trajectory(repeats: int) -> None:
     """Simpson on the double pendulum against C by hand and against JAX: Newton from the last parabola, prolonged."""
     steps = 200_000
@@ -119,17 +114,17 @@ def single_trajectory(repeats: int) -> None:
         ours = per_step(lambda count: la.integrate(SYSTEM, "simpson", **START, steps=count), steps)
         runs: dict[str, Callable[[], float]] = {
             "leastaction": lambda: ours() * steps,
-            "C": native("plain"),
-            "C -ffast-math": native("fast", "-ffast-math"),
+            "C by hand, `gcc -O3 -march=native`": native("plain"),
+            "the same with `-ffast-math`": native("fast", "-ffast-math"),
         }
         try:
-            runs["JAX lax.scan"] = jax_scan(20_000, scale=steps / 20_000, like=reference)
+            runs["JAX `lax.scan`, x64"] = jax_scan(20_000, scale=steps / 20_000, like=reference)
         except ImportError:
             print("(JAX is not installed: `make bench` installs it)")
         times = best(repeats, **runs)
     rows = [[name, f"{t / steps * 1e6:.3f}", f"{t / times['leastaction']:.2f}"] for name, t in times.items()]
     title = f"One trajectory: double pendulum, Simpson, h = 0.01, {iterations:.2f} Newton iterations per step"
-    table(title, ["program", "µs per step", "time / leastaction"], rows)
+    table("one trajectory", title, ["program", "µs per step", "time / leastaction"], rows)
 
 
 def jax_step(solve: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], tuple[Any, Any, Any]]:
@@ -205,18 +200,18 @@ def cost_against_degree(repeats: int) -> None:
             ]
         )
     header = ["method", "order", "µs per step", "iterations", "energy error, t ≤ 200"]
-    table("Cost against degree: double pendulum, h = 0.01", header, rows)
+    table("degree", "Cost against degree: double pendulum, h = 0.01", header, rows)
 
 
 def chain_child(n: int) -> None:
     """In a process of its own: from definition to first step, and the cost of a step."""
-    clock = time.perf_counter()
+    clock = time.process_time()
     system = la.Lagrangian(chain, n=n, params={"g": 9.81})
     start = {"q0": np.linspace(0.5, 1.0, n), "v0": np.zeros(n), "h": 1e-3}
     la.integrate(system, "simpson", **start, steps=1)
-    first = time.perf_counter() - clock
-    path = la.integrate(system, "simpson", **start, steps=300)
-    print(first, path.stats["run_time"] / 300 * 1e6, len(system.node.code), peak_memory())
+    first = time.process_time() - clock
+    step = per_step(lambda count: la.integrate(system, "simpson", **start, steps=count, every=count), 300)
+    print(first, min(step() for _ in range(3)) * 1e6, len(system.node.code), peak_memory())
 
 
 def peak_memory() -> float:
@@ -239,8 +234,14 @@ def cost_against_size() -> None:
             child("--chain", "1", cache=cache)
             first, step, code, size = map(float, child("--chain", str(n), cache=cache).split())
             rows.append([str(n), f"{first:.2f}", f"{step:.1f}", f"{code:.0f}", f"{size:.0f}"])
-    header = ["links", "definition to first step, s", "µs per step", "instructions at a point", "peak memory, MB"]
-    table("Chains of pendulums, Simpson", header, rows)
+    header = [
+        "links",
+        "definition to first step, s of the processor",
+        "µs per step",
+        "instructions at a point",
+        "peak memory, MB",
+    ]
+    table("chains", "Chains of pendulums, Simpson, h = 0.001", header, rows)
 
 
 def startup_child() -> None:
@@ -278,13 +279,14 @@ def startup(repeats: int) -> None:
                 **{
                     "python alone": process("-c", "pass", cache=warm),
                     "import numpy": process("-c", "import numpy", cache=warm),
-                    "import leastaction": process("-c", "import leastaction", cache=warm),
+                    "`import leastaction`": process("-c", "import leastaction", cache=warm),
                     "first 1,000 steps, warm cache": process(__file__, "--startup", cache=warm),
                     "first 1,000 steps, empty cache": emptied(__file__, "--startup"),
                 },
             )
             times["the same, loops not built either"] = emptied(__file__, "--startup", "--translate")()
     table(
+        "start-up",
         "Start-up, seconds of processor time, whole processes",
         ["what", "s"],
         [[name, f"{t:.2f}"] for name, t in times.items()],

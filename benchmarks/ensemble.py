@@ -23,7 +23,8 @@ from typing import NamedTuple
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
 import numpy as np
-from core import START, at, best, jax_step, table
+from core import START, at, best, jax_step
+from measured import table
 
 import leastaction as la
 
@@ -103,6 +104,7 @@ def one_core(repeats: int) -> None:
     base = cost["one trajectory"]
     rows = [[name, f"{c:.3f}", f"{base / c:.1f}"] for name, c in cost.items()]
     table(
+        "one core",
         f"One core: double pendulum, Simpson, h = 0.01, {here()}",
         ["run", "µs per step and trajectory", "one trajectory / it"],
         rows,
@@ -124,7 +126,7 @@ def processors(repeats: int) -> None:
         ratio = found["one"] / found["lanes"]
         rows.append([kind, str(found["count"]), f"{found['one']:.3f}", f"{found['lanes']:.3f}", f"{ratio:.2f}"])
     header = ["LEASTACTION_CPU", "lanes", "µs per step, one trajectory", "µs per step, lanes", "gain"]
-    table(f"Kinds of processors: double pendulum, Simpson, {here()}", header, rows)
+    table("processors", f"Kinds of processors: double pendulum, Simpson, {here()}", header, rows)
 
 
 def drift(repeats: int) -> None:
@@ -143,7 +145,7 @@ def drift(repeats: int) -> None:
         mean = f"{error.mean():+.2f} ± {error.std() / len(start) ** 0.5:.2f}"
         rows.append([f"{h:.10g}", str(len(start)), mean, f"{error.std():.1f}"])
     header = ["h", "pendulums", "mean energy error, ε per 10⁶ steps", "scatter"]
-    table(f"Pendulums, P3N3Q6Gau, {steps} steps", header, rows)
+    table("round-off", f"Pendulums, P3N3Q6Gau, {steps} steps", header, rows)
 
 
 def jax_vmap(steps: int, start: np.ndarray) -> Callable[[], float]:
@@ -337,7 +339,7 @@ def _print_work_precision(kind: str, found: dict) -> None:
     rows = [[name, f"{t:.2f}", f"{energy:.1e}", f"{place:.1e}"] for _, name, t, energy, place in found["rows"]]
     header = ["method", "µs per unit of time and trajectory", f"median relative energy error at t = {LONG:g}"]
     title = f"{kind}, {found['lanes']} lanes, one core, {B} double pendulums, {here()}"
-    table(title, [*header, f"median error of position at t = {SHORT:g}"], rows)
+    table(f"against heyoka, {kind}", title, [*header, f"median error of position at t = {SHORT:g}"], rows)
     rows = []
     for what, column in (("energy", 3), ("position", 4)):
         costs = {
@@ -350,7 +352,8 @@ def _print_work_precision(kind: str, found: dict) -> None:
         rows.append(
             [f"{what}: leastaction / heyoka", *("" if None in pair else f"{pair[0] / pair[1]:.2f}" for pair in pairs)]
         )
-    table(f"{kind}: both sides at the same error, interpolated", ["error of", *(f"{e:.0e}" for e in ERRORS)], rows)
+    title = f"{kind}: both sides at the same error, interpolated"
+    table(f"same error, {kind}", title, ["error of", *(f"{e:.0e}" for e in ERRORS)], rows)
 
 
 def many(steps: int, size: int) -> Callable[..., Callable[[], float]]:
@@ -378,7 +381,7 @@ def threads(repeats: int) -> None:
     times = best(repeats, **runs)
     spent = {name: cpu(timed)() for name, timed in runs.items()}
     rows = [[name, f"{t:.2f}", f"{times['1 thread'] / t:.2f}", f"{spent[name]:.2f}"] for name, t in times.items()]
-    table(title, ["run", "seconds", "one thread / it", "processor seconds"], rows)
+    table("threads", title, ["run", "seconds", "one thread / it", "processor seconds"], rows)
 
 
 def dask(repeats: int) -> None:
@@ -416,7 +419,7 @@ def dask(repeats: int) -> None:
             [str(workers), str(chunks), f"{local * workers / chunks:.2f}", f"{local:.2f}", f"{remote:.2f}", overhead]
         )
     header = ["workers, or threads", "chunks", "seconds per chunk", "seconds, threads", "seconds, Dask", "overhead"]
-    table(title, header, rows)
+    table("cluster", title, header, rows)
 
 
 def storing(repeats: int) -> None:
@@ -459,7 +462,7 @@ def storing(repeats: int) -> None:
         "ratio",
         "MB at most, and ten times as long",
     ]
-    table("Storing", header, rows)
+    table("storing", "Storing", header, rows)
 
 
 PARTS = (one_core, processors, against_heyoka, threads, dask, storing, drift)

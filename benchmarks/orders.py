@@ -1,9 +1,8 @@
-"""High orders: P4 … P16 against C by hand, and the cost of a step against s and n: `python benchmarks/orders.py`.
+"""High orders: P4 … P16 against C by hand: `python benchmarks/orders.py`.
 
 `gauss.c` is the same scheme for two separable problems, the stages in vectors, iterated to round-off. Both sides run in
 turns, and the best of each is taken, since machines are noisy. Compilation and set-up are left out on both sides: of
-the library the steps alone count, of C the call. Prints tables in Markdown; `--quick` does fewer repeats, `--only
-against_c` just this part.
+the library the steps alone count, of C the call. Prints tables in Markdown; `--quick` does fewer repeats.
 """
 
 from __future__ import annotations
@@ -16,18 +15,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import pairwise
 from pathlib import Path
 
 import mpmath
 import numpy as np
-from core import best, chain, per_step, table
+from core import best, per_step
+from measured import table
 from numpy.typing import NDArray
 
 import leastaction as la
 
 HERE = Path(__file__).parent
-FIGURE = HERE.parent / "docs" / "figures" / "orders.png"
 MEMBERS = (4, 6, 8, 10, 12, 14, 16)
 PROCESSORS = ("native", "x86-64-v3")
 SECONDS = 0.1  # about how long one timed run of the library takes
@@ -164,82 +162,14 @@ def against_c(repeats: int) -> None:
                 )
         header = ["member", "h", "leastaction, µs per step", *(f"C {name}, µs per step" for name in PROCESSORS)]
         header += [*(f"leastaction / C {name}" for name in PROCESSORS), "iterations of C"]
-        table(f"{problem.title}: the same scheme in C", [*header, "difference after 100 steps"], rows)
-
-
-DEGREES = (1, 2, 3, 4, 6, 8, 12, 16)
-SIZES = (2, 5, 10, 20, 50, 100)
-
-
-def growth(repeats: int) -> None:
-    """The cost of a step against s and n: chains of pendulums that swing gently, h = 1/1000."""
-    cost = {}
-    for n in SIZES:
-        system = la.Lagrangian(chain, n=n, params={"g": 9.81})
-        start = {"q0": np.linspace(0.5, 1.0, n), "v0": np.zeros(n), "h": 1e-3}
-        runs = {}
-        for s in DEGREES:
-            run = partial(_run, system, member(s), start)
-            probe = [run(steps).stats["time_per_step"] for steps in (2, 5, 5)]  # the first compiles
-            runs[str(s)] = per_step(run, int(np.clip(SECONDS / min(probe), 2, 20_000)))
-        cost[n] = best(repeats, **runs)
-    rows = [[member(s), *(f"{1e6 * cost[n][str(s)]:.1f}" for n in SIZES)] for s in DEGREES]
-    table("µs per step of chains of pendulums", ["member", *(f"n = {n}" for n in SIZES)], rows)
-    rows = []
-    for name, pairs, value in (
-        (
-            "twice as many stages",
-            [*pairwise((1, 2, 4, 8, 16))],
-            lambda a, b: [cost[n][str(b)] / cost[n][str(a)] for n in SIZES],
-        ),
-        ("as n grows", [*pairwise(SIZES)], lambda a, b: [cost[b][str(s)] / cost[a][str(s)] for s in DEGREES]),
-    ):
-        rows += [[name, f"{a} → {b}", f"{min(value(a, b)):.1f}", f"{max(value(a, b)):.1f}"] for a, b in pairs]
-    table("How that cost grows", ["", "from, to", "least factor", "largest factor"], rows)
-    _plot(cost)
-
-
-def _run(system: la.Lagrangian, name: str, start: dict, steps: int) -> la.Path:
-    return la.integrate(system, name, **start, steps=steps, every=steps)
-
-
-def _plot(cost: dict[int, dict[str, float]]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
-    for n in SIZES:
-        left.loglog(DEGREES, [1e6 * cost[n][str(s)] for s in DEGREES], ".-", label=f"n = {n}")
-    for s in DEGREES:
-        right.loglog(SIZES, [1e6 * cost[n][str(s)] for n in SIZES], ".-", label=f"s = {s}")
-    left.set(xlabel="degree s of PsNsQ2sGau", ylabel="µs per step", title="Chains of n pendulums")
-    right.set(xlabel="coordinates n", title="Members of degree s")
-    for axes, ticks in ((left, DEGREES), (right, SIZES)):
-        axes.set_xticks(ticks, [str(tick) for tick in ticks])
-        axes.minorticks_off()
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="x-small", ncols=2)
-    figure.savefig(FIGURE, dpi=150)
-    print(f"\n(drawn in docs/figures/{FIGURE.name})")
-
-
-PARTS = (against_c, growth)
+        table(case.name, f"{problem.title}: the same scheme in C", [*header, "difference after 100 steps"], rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = [part.__name__ for part in PARTS]
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
-    parser.add_argument("--only", default=",".join(names), help="parts, with commas between: %(default)s")
     options = parser.parse_args()
-    asked = options.only.split(",")
-    if unknown := set(asked) - set(names):
-        parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(names)}")
-    for part in PARTS:
-        if part.__name__ in asked:
-            part(3 if options.quick else 9)
+    against_c(3 if options.quick else 9)
 
 
 if __name__ == "__main__":

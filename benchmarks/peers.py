@@ -24,7 +24,8 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core for everyone
 
 import numpy as np
-from core import at, per_step, processor_seconds, table
+from core import at, per_step, processor_seconds
+from measured import table
 from motions import SAMPLES, Motion, motions
 from numpy.typing import NDArray
 from references import reference
@@ -333,14 +334,14 @@ def report(motion: Motion, points: list[Point]) -> list[str]:
         rows += [[name, p.run.settings, f"{p.error:.1e}", f"{p.seconds * 1e6:.4g}"] for p in found]
     unit = "day" if motion.name == "outer-solar-system" else "unit of time"
     header = ["program", "settings", "error of position", f"µs per {unit}"]
-    table(f"{motion.problem.title}, to t = {motion.span:g}", header, rows)
+    table(f"{motion.name}, all", f"{motion.problem.title}, to t = {motion.span:g}", header, rows)
     mine = [p for p in points if p.run.program == "leastaction"]
     rows = []
     for name in by_program(points):
         theirs = [p for p in points if p.run.program == name]
         rows.append([name, *(_microseconds(cost(theirs, e)) for e in ERRORS), f"{min(p.error for p in theirs):.0e}"])
     header = ["µs at an error of", *(f"{e:.0e}" for e in ERRORS), "least error"]
-    table(f"{motion.problem.title}: interpolated", header, rows)
+    table(motion.name, f"{motion.problem.title}: interpolated", header, rows)
     taylor = [p for p in points if p.run.program == "heyoka"]
     return [motion.problem.title, *(_ratio(cost(mine, e), cost(taylor, e)) for e in ERRORS), _against_ias15(points)]
 
@@ -414,7 +415,7 @@ def main() -> None:
         results[name] = measure(motion, peers, 3 if options.quick else 25)
         ratios.append(report(motion, results[name]))
     header = ["leastaction / heyoka, time at an error of", *(f"{e:.0e}" for e in ERRORS), "IAS15 / leastaction"]
-    table("Time ratios", header, ratios)
+    table("ratios", "Time ratios", header, ratios)
     if options.figure:
         draw(results, options.figure)
 

@@ -78,6 +78,7 @@ html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_copy_source = html_show_sourcelink = False
 html_show_copyright = False
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "changelog": []}
 html_theme_options = {
     "logo": {"text": "leastaction"},

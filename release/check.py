@@ -42,7 +42,7 @@ def main() -> None:
         print(f"leastaction {version}: {wheel.name}, {sdist.name}, both as they should be")
         if options.no_install:
             return
-        found = options.python or [name for name in PYTHONS if shutil.which(name) and works(name)]
+        found = options.python or pythons()
         if not found:
             sys.exit(f"none of {', '.join(PYTHONS)} is here: give one with --python")
         for number, python in enumerate(found):
@@ -94,6 +94,16 @@ def own_version() -> str:
     return names["__version__"]
 
 
+def pythons() -> list[str]:
+    """An interpreter for every version of PYTHONS that can be had: from the path, or from pyenv."""
+    found = []
+    for name in PYTHONS:
+        version = name.removeprefix("python")
+        kept = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/{name}"))
+        found += [python for python in (name, *map(str, kept)) if shutil.which(python) and works(python)][:1]
+    return found
+
+
 def works(python: str) -> bool:
     """Whether an interpreter of that name runs: a version manager may have the name and not the thing."""
     return subprocess.run([python, "-c", "import venv, ensurepip"], capture_output=True, check=False).returncode == 0
@@ -104,7 +114,8 @@ def install(python: str, wheel: Path, environment: Path) -> None:
     run(python, "-m", "venv", str(environment))
     inside = str(environment / "bin" / "python")
     run(inside, "-m", "pip", "install", "--quiet", str(wheel))
-    run(inside, "-W", "error", str(ROOT / "release" / "smoke.py"), folder=environment)
+    run(inside, "-I", "-W", "error", str(ROOT / "release" / "smoke.py"), folder=environment)
+    print(f"{python}: the smoke test passed", flush=True)
 
 
 def run(*command: str, folder: Path | None = None) -> None:

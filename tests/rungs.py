@@ -10,7 +10,7 @@ from leastaction.backends.solver import Solvers
 
 @contextmanager
 def solved_by(how):
-    """Let runs be solved by one rung of the ladder.
+    """Let runs be solved by one rung of the ladder, also steps that are explicit.
 
     side by side    chords as kernels, the points of a step in lanes (one trajectory)
     chords          chords as kernels, trajectories in lanes; no Newton's iteration as a kernel
@@ -28,6 +28,7 @@ def solved_by(how):
         return None
 
     with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(trajectories, "explicit_programs", none))
         if how in ("newton", "chord", "shifted"):
             stack.enter_context(mock.patch.object(Solvers, "_solver", chosen))
             stack.enter_context(mock.patch.object(Solvers, "_shifts", shifted))

@@ -263,3 +263,30 @@ def test_mistakes(given, message):
     problem = la.problems.get("pendulum")
     with pytest.raises(ValueError, match=message):
         la.integrate(problem.system, **({"q0": problem.q0, "p0": problem.p0, "t_end": 1.0} | given))
+
+
+def test_bodies_are_advised_as_any_lagrangian():
+    """Bodies, which are a sum over pairs, take a tolerance, events and all, at the error of the orbit's own answer."""
+    bodies = la.problems.n_body([1.0, 1e-3], [[0, 0], [1, 0]], [[0, 0], [0, 1.1]])
+    near = {"far": la.Event(lambda q, p: (q[2] - q[0]) * (p[2] * 1e3 - p[0]) + (q[3] - q[1]) * (p[3] * 1e3 - p[1]))}
+    path = la.integrate(bodies.system, q0=bodies.q0, p0=bodies.p0, t_end=15, tol=1e-7, events=near)
+    assert path.advice.reached < 1e-7 and path.events["far"].count > 0
+    fine = la.integrate(bodies.system, "P8N8Q16Gau", bodies.q0, bodies.p0, h=0.02, t_end=15)
+    assert np.abs(path.q[-1] - fine.q[-1]).max() < 1e-6
+    assert bodies.system.expanded() is bodies.system.expanded()
+
+
+def test_mistakes_are_told_before_anything_is_measured(monkeypatch):
+    """A function in place of a system, and an event that is none, need no pilot runs to be seen."""
+    monkeypatch.setattr("leastaction.single.choose", lambda *_: pytest.fail("it was measured"))
+
+    def pendulum(q, v):
+        return 0.5 * v[0] ** 2 + np.cos(q[0])
+
+    asked = {"q0": [1.0], "v0": [0.0], "t_end": 3, "tol": 1e-6}
+    with pytest.raises(
+        TypeError, match=r"got <function .*pendulum.*Make one of the function: la\.Lagrangian\(pendulum"
+    ):
+        la.integrate(pendulum, **asked)
+    with pytest.raises(TypeError, match=r"must be la\.Event\(g\)"):
+        la.integrate(la.Lagrangian(pendulum, n=1), **asked, events={"x": lambda q, p: q[0]})

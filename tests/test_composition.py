@@ -285,13 +285,13 @@ def test_structure():
                 branch="any",
                 events={"x": la.Event(lambda q, p: q[0])},
             ),
-            "leave them out with branch='any'",
+            "With branch='any' leave events= out",
         ),
         (
             lambda: la.integrate(
                 case("pendulum").system, YOSHIDA, [1], [0], h=0.1, steps=2, pace=lambda q: 1 + q[0] ** 2
             ),
-            "is a composition and has none",
+            "is a composition and has no polynomial",
         ),
     ],
 )
@@ -302,5 +302,5 @@ def test_what_is_refused(make, words):
 
 def test_work_is_refused():
     system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1, force=lambda q, v: -v)
-    with pytest.raises(ValueError, match="not told of compositions"):
+    with pytest.raises(ValueError, match="not known for compositions"):
         la.integrate(system, YOSHIDA, [1.0], [1.0], h=0.1, steps=3).work()

@@ -453,6 +453,22 @@ def test_steps_lost_in_the_rounding_of_time(t0, digits):
     la.integrate(driven, "simpson", [0], v0=[1], **{**how, "digits": 60})
 
 
+@pytest.mark.parametrize("t0", [1e15, -1e15])
+def test_nodes_lost_in_the_rounding_of_time(t0):
+    """t is known to 1/8, the step is 0.1: forces of t were taken at other times, and the motion was wrong by 5 %."""
+    driven = la.Lagrangian(lambda t, q, v: 0.5 * v @ v + np.cos(t) * q[0], n=1)
+    with pytest.raises(ValueError, match=r"a part in 64 of the step h = 0.1 is lost in the rounding of t = .*digits="):
+        la.integrate(driven, "simpson", [0], v0=[1], h=0.1, steps=5, t0=t0)
+
+
+@pytest.mark.parametrize("name", ["h", "t0", "t_end"])
+def test_a_truth_value_is_no_number(name):
+    with pytest.raises(TypeError, match=f"{name} must be a number; got True"):
+        la.integrate(
+            la.Lagrangian(lambda q, v: v @ v, n=1), "simpson", [0], [1], **{"h": 0.1, "t_end": 1.0, name: True}
+        )
+
+
 def test_steps_of_an_ensemble_lost_in_the_rounding_of_time():
     driven = la.Lagrangian(lambda t, q, v: 0.5 * v @ v + np.cos(t) * q[0], n=1)
     with pytest.raises(ValueError, match=r"is lost in the rounding of t = .* depends on t"):

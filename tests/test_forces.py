@@ -256,7 +256,7 @@ def test_tools_that_need_conservation_refuse_forces():
         la.analysis.structure(FORCED, "simpson", Q0, p0, [0.1])
     with pytest.raises(ValueError, match="not symplectic"):
         la.analysis.symplectic_defect(la.Quadratic([1.0], [1.0], C=[0.1]), "simpson", [1.0], [0.0], 0.1)
-    with pytest.raises(ValueError, match="work of the force"):
+    with pytest.raises(ValueError, match="its work changes the energy"):
         la.analysis.resonance(FORCED, "simpson", Q0, p0, [0.1, 0.2], t_end=1.0)
     driven = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), 1, force=lambda t, q, v: np.sin(t))
     assert la.analysis.symplectic_defect(driven, "simpson", [1.0], [0.5], 0.3) < 1e-14

@@ -165,15 +165,6 @@ def test_chord_newton_and_lanes_give_the_same_steps(name, s):
             np.testing.assert_allclose(p, found[0][1], **TIGHT)
 
 
-def test_chords_of_stormer_verlet_are_two():
-    """The force at the start gives the step, and the force at its end the impulse: nothing is iterated."""
-    system, q0, v0 = case("kepler-3d")
-    with solved_by("side by side"):
-        path = la.integrate(system, "stormer-verlet", q0, v0=v0, h=0.01, steps=200)
-        longer = la.integrate(system, "stormer-verlet", q0, v0=v0, h=0.01, steps=400)
-    assert longer.stats["newton_iterations"] - path.stats["newton_iterations"] == 2 * 200
-
-
 def stiff_chain(q, v, k):
     """Springs that are stiff and not quite linear, and a force that depends on the velocity."""
     e = np.diff(np.concatenate([[0.0], q, [0.0]]))

@@ -224,7 +224,7 @@ def test_a_wall_without_parameters_and_what_is_refused():
     ball = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - q[0], n=1)
     path = la.integrate(ball, "simpson", [1.0], [0.0], h=0.1, steps=30, events=FLOOR, tangent="all")
     assert path.events["floor"].count == 1 and path.sensitivity.shape == (31, 2, 1)
-    with pytest.raises(ValueError, match="matrices for one h"):
+    with pytest.raises(ValueError, match="matrix for one h"):
         la.integrate(la.Quadratic([1.0], [1.0]), "simpson", [1.0], [0.0], h=0.1, steps=3, events=FLOOR, tangent=True)
 
 

@@ -141,7 +141,7 @@ def test_quadratic_by_its_exact_motion():
 
 
 def test_quadratic_at_the_callers_low_precision():
-    """Nothing is rounded to the 15 digits mpmath has unless told."""
+    """Nothing is rounded to 15 digits, the precision that mpmath has where nobody sets another."""
     path = la.integrate(la.Quadratic(["1/3"], ["2/7"]), "simpson", [1], v0=["1/9"], h="1/10", steps=1, digits=50)
     v = path.velocity()[0, 0]
     with mpmath.workdps(50):

@@ -190,7 +190,7 @@ def test_store_resume_save(tmp_path):
         la.resume(tmp_path / "a.zarr", steps=3)
     first = la.integrate(SYSTEM, "simpson", **given, steps=50, store=tmp_path / "b.zarr")
     assert len(first) == 51
-    with pytest.raises(ValueError, match="with a pace goes on by steps="):
+    with pytest.raises(ValueError, match="with a pace can be continued with steps="):
         la.resume(tmp_path / "b.zarr", t_end=9.0)
     more = la.resume(tmp_path / "b.zarr", steps=30)
     once = la.integrate(SYSTEM, "simpson", **given, steps=80)
@@ -534,7 +534,7 @@ def test_ensembles_until_a_time(method, tmp_path):
         assert np.array_equal(found.events["apocentre"].t, paths.events["apocentre"].t, equal_nan=True)
     with pytest.raises(la.StoreError, match="end at their t_end"):
         la.resume(tmp_path / "e.zarr", steps=5)
-    with pytest.raises(ValueError, match="or to the t_end it was begun with"):
+    with pytest.raises(ValueError, match="or to the t_end that it was begun with"):
         la.resume(tmp_path / "e.zarr", t_end=30.0)
 
 

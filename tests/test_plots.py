@@ -265,3 +265,23 @@ def test_ensembles_to_xarray():
     assert data.q.dims == ("trajectory", "t", "dof") and data.energy.dims == ("trajectory", "t")
     np.testing.assert_array_equal(data.q.values, paths.q)
     np.testing.assert_array_equal(data.energy.values, paths.energy())
+
+
+@pytest.mark.parametrize("what", ["configuration", "phase"])
+def test_long_steps_are_drawn_as_curves(what):
+    """Thirty states of order 24 are a motion, not a polygon: between them the curve is the method's polynomial."""
+    problem = la.problems.get("kepler")
+    path = la.integrate(problem.system, "P12N12Q24Gau", problem.q0, problem.p0, h=0.7, t_end=20)
+    line = path.plot(what).lines[0]
+    x, y = line.get_data()
+    stored = (path.t, path.q[:, 0]) if what == "configuration" else (path.q[:, 0], path.p[:, 0])
+    assert len(x) > 8 * len(path)
+    assert all(np.isin(some, all_of).all() for some, all_of in zip(stored, (x, y), strict=True))
+    if what == "configuration":
+        assert np.abs(y - path(x)[:, 0]).max() < 1e-12
+
+
+def test_long_runs_and_kept_states_are_drawn_as_stored():
+    problem = la.problems.get("kepler")
+    path = la.integrate(problem.system, "P4N4Q8Gau", problem.q0, problem.p0, h=0.05, t_end=20, every=10)
+    assert len(path.plot().lines[0].get_xdata()) == len(path)

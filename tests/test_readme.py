@@ -1,7 +1,7 @@
-"""The README's table of the reproduction is what a reproduction gives.
+"""The README's tables are what was computed and measured.
 
-tests/data/reproduction.json holds the counts; the table is compared with it always, and it with a whole run in the
-slow test.
+tests/data/reproduction.json holds the counts of the reproduction; the table is compared with it always, and it with a
+whole run in the slow test. benchmarks/measured holds what the benchmarks have measured.
 """
 
 import json
@@ -60,6 +60,33 @@ def test_the_table_is_true():
         kinds = [sum(erratum.kind == kind for erratum in paper.errata) for kind in KINDS]
         assert kinds == [own[kind] for kind in KINDS]
         assert shown[key] == [*numbers, f"{own['hold']} of {own['claims']}", *map(str, kinds)], key
+
+
+def test_tables_of_times_are_those_measured(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import measured
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert {name for _, name, _, _ in measured.BLOCK.findall(text)} == set(measured.BLOCKS)
+    assert measured.with_tables(text)[0] == text, "run python benchmarks/measured.py"
+
+
+def test_a_benchmark_keeps_its_tables(monkeypatch, tmp_path, capsys):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import measured
+
+    monkeypatch.setattr(measured, "FOLDER", tmp_path / "measured")
+    monkeypatch.setattr("sys.argv", ["benchmarks/core.py"])
+    measured.table("one trajectory", "A title", ["program", "µs", "/"], [["leastaction", "0.4567", "1.00"]])
+    measured.table("start-up", "Another", ["what", "s"], [["`import leastaction`", "0.47"]])
+    assert list(measured.kept("core")) == ["one trajectory", "start-up"]
+    assert measured.one_trajectory().splitlines()[2] == "| leastaction | 0.46 | 1 |"
+    text, untold = measured.with_tables("<!-- measured: one_trajectory -->\n\nold\n<!-- end -->")
+    assert "0.46" in text and "old" not in text and not untold
+    monkeypatch.setattr("sys.argv", ["benchmarks/core.py", "--quick"])
+    measured.table("one trajectory", "A title", ["program", "µs", "/"], [["leastaction", "99", "1.00"]])
+    assert measured.kept("core")["one trajectory"]["rows"][0][1] == "0.4567"
+    assert "| leastaction | 99 | 1.00 |" in capsys.readouterr().out
 
 
 @pytest.mark.slow

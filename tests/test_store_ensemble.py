@@ -455,11 +455,11 @@ def test_plans_beyond_counting_or_telling_times_apart_are_refused_and_not_record
         la.resume(finished, steps=10**30)
     assert la.open(finished).q.shape == shape
     driven = la.Lagrangian(lambda t, q, v: 0.5 * v[0] ** 2 - np.cos(t) * q[0], n=1)
-    far = {"h": 0.1, "t0": 1e15, "final_only": True}
+    far = {"h": 0.1, "t0": 1e12, "final_only": True}
     la.ensemble(driven, "simpson", [1.0], [0.0], steps=1, store=tmp_path / "far.zarr", **far)
     with pytest.raises(ValueError, match="lost in the rounding"):
         la.resume(tmp_path / "far.zarr", steps=8 * 10**15)
-    assert la.open(tmp_path / "far.zarr").t[-1] < 1e15 + 1
+    assert la.open(tmp_path / "far.zarr").t[-1] < 1e12 + 1
     with pytest.raises(ValueError, match="lost in the rounding"):
         la.ensemble(driven, "simpson", [1.0], [0.0], steps=1, **far | {"t0": 1e17})
 

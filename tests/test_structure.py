@@ -182,3 +182,13 @@ def test_random_invariant_lagrangians(method):
         assert abs(momentum - momentum[0]).max() < 2e-14
 
     check()
+
+
+def test_an_invariant_lagrangian_with_a_coupling_that_is_all_but_none():
+    """The first coordinate is set in motion by the others' velocities, and by 10⁻³⁴ of them in the first iteration."""
+    zero = {"m": np.zeros(3), "k": np.zeros(1), "a": np.zeros(2)}
+    system, params = la.Lagrangian(random_invariant, n=4, params=zero), zero | {"m": np.array([0, 1, 5.2907536e-34])}
+    path = la.integrate(system, "P5N5Q10Gau", [0.0, 1, 1, 1], v0=np.zeros(4), h=0.05, steps=1000, params=params)
+    Q, P = path.q, path.p
+    momentum = Q[:, 0] * P[:, 1] - Q[:, 1] * P[:, 0] + Q[:, 2] * P[:, 3] - Q[:, 3] * P[:, 2]
+    assert abs(momentum - momentum[0]).max() < 2e-14

@@ -156,12 +156,35 @@ def peers() -> str:
     return f"""# Beside other packages
 
 Each of these packages is the right one for something. The column of leastaction is checked against the code when the
-site is built; the others were read from the documentation that the heading links to.
+site is built. The other columns are a reader's summary of the packages' own documentation, read in 2026; the heads of
+the columns link to it. No code checks these columns, and a later version may have more.
 
 {table(["", "leastaction", *links], rows)}
 
 How fast they are beside each other stands on [the page of speed](../explanation/speed.md), with what leastaction loses.
 """
+
+
+def measured() -> str:
+    """Every table that the benchmarks have kept, with the day and the processor; and what the README types by hand."""
+    folder = ROOT / "benchmarks"
+    told = subprocess.run(
+        [sys.executable, "-c", "import measured as m; print(*m.with_tables(m.README.read_text('utf-8'))[1], sep=', ')"],
+        cwd=folder, check=True, capture_output=True, text=True,
+    ).stdout.strip()  # fmt: skip
+    parts = []
+    for file in sorted((folder / "measured").glob("*.json")):
+        parts.append(f"## `benchmarks/{file.stem}.py`\n")
+        for one in json.loads(file.read_text(encoding="utf-8")).values():
+            when = f"Measured on {one['date']}, {one['processor']}, load {one['load']}."
+            parts.append(f"**{one['title']}**\n\n{table(one['header'], one['rows'])}\n{when}\n")
+    untold = f"The README types these tables by hand, since no file tells of them yet: {told}." if told else ""
+    return f"""# Measured
+
+`make bench` runs the benchmarks. They keep their tables in `benchmarks/measured`, and this page and the tables of the
+README are made from there. Times are of the processor where the head of a column does not say otherwise. {untold}
+
+{chr(10).join(parts)}"""
 
 
 def command_line() -> str:
@@ -201,6 +224,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "problems": problems,
     "papers": papers,
     "peers": peers,
+    "measured": measured,
     "command_line": command_line,
 }
 

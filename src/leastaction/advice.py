@@ -34,15 +34,17 @@ class Option:
 
 @dataclass(frozen=True)
 class Growth:
-    """How errors grow: by `factor` until the end of the run; `rate` > 0 if exponentially, per unit of time."""
+    """How errors grow from the end of the pilot to the end of the run: by `factor`; exponentially if `rate` > 0."""
 
     factor: float
     rate: float = 0.0
 
     def __str__(self) -> str:
         if self.rate:
-            return f"exponentially, e-fold in {1 / self.rate:.3g}; {self.factor:.1e} times until the end"
-        return f"by {self.factor:.2g} until the end, no faster than a power of t"
+            return (
+                f"exponentially, by a factor e in {1 / self.rate:.3g}; by {self.factor:.1e} from the pilot to the end"
+            )
+        return f"by a factor {self.factor:.2g} from the pilot to the end, no faster than a power of t"
 
 
 @dataclass(frozen=True)

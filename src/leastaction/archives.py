@@ -173,7 +173,8 @@ def _goal(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
     path, done, planned = disk.archive.path, int(standing.steps[0]), disk.plan.steps
     if t_end is not None and isinstance(disk.plan.system, Paced):
         raise ValueError(
-            "a run with a pace goes on by steps=, or to the t_end it was begun with: its last step ends there"
+            "a run with a pace can be continued with steps=, or to the t_end that it was begun with: its last step "
+            "ends there. For a later time begin a new run"
         )
     if standing.status[0] == Status.STOPPED and standing.at_end(disk.plan):
         raise StoreError(
@@ -204,7 +205,7 @@ def _goal_of_many(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> i
     """How many steps the trajectories of an ensemble are to have."""
     planned = disk.plan.steps
     if t_end is not None and isinstance(disk.plan.system, Paced):
-        raise ValueError("an ensemble with a pace goes on by steps=, or to the t_end it was begun with")
+        raise ValueError("an ensemble with a pace can be continued with steps=, or to the t_end that it was begun with")
     if steps is not None and disk.plan.open:
         raise StoreError(f"the trajectories in {disk.archive.path} end at their t_end; new runs go on from there")
     if t_end is None:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+Picture = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # t, q, p of M states ↦ (M, …)
+
+STRAIGHT = 1 / 2000  # of the picture's size: what a straight line may miss: a third of a pixel
+SMOOTH = 40_000  # numbers of a curve on paper, at most
 HIGH = 4  # the degree from which on the slope is the better one
 MOST = 1 << 22  # stored momenta that are read at once
 ALIKE = 1e-6  # of a step: times so near to each other are one
@@ -34,6 +38,41 @@ def states(path: Path, t: FloatArray) -> tuple[FloatArray, FloatArray]:
     low = not isinstance(path.method, Galerkin) or path.method.s < HIGH
     close = path.pace is None and path.every == 1 and 4 <= len(path) <= MOST // path.q.shape[1]
     return (np.asarray(path(t)).astype(float), _by_neighbours(path, t)) if low and close else _by_slope(path, t)
+
+
+def smooth(path: Path, picture: Picture) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """t, q and p of a curve that looks like one: the stored states, and others between them where these are few.
+
+    Long steps of a high order leave few states, and straight lines between them would be no picture of the motion.
+    Runs that are long, that keep every so many states only, or whose steps are dear to solve again stay as they are.
+    """
+    t, q, p = (np.asarray(x).astype(float) for x in (path.t, path.q, path.p))
+    known, parts = (t, q, p), 1
+    cheap = path.every == 1 and path.output is None and path.digits is None
+    while cheap and missed(flat(picture, t, q, p)) > STRAIGHT and 2 * parts * len(path) * q.shape[1] <= SMOOTH:
+        parts *= 2
+        t = np.interp(np.arange(parts * (len(path) - 1) + 1) / parts, np.arange(len(path)), known[0])
+        try:
+            q, p = states(path, t)
+        except ArithmeticError:  # a step that cannot be solved again: the stored states must do
+            return known
+        q[::parts], p[::parts] = known[1:]
+    return t, q, p
+
+
+def flat(picture: Picture, t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
+    """What must be straight: the points drawn, in parts of the picture's size."""
+    X = np.asarray(picture(t, q, p), float)
+    size = max(float(np.ptp(X[..., d])) for d in range(X.shape[-1])) or 1.0
+    return X.reshape(len(t), -1) / size
+
+
+def missed(X: FloatArray) -> float:
+    """How far the middle of three neighbours is from the line between the outer two, at most."""
+    if len(X) < 3:
+        return 0.0
+    last = len(X) - 1 - (len(X) - 1) % 2
+    return float(np.abs(X[1:last:2] - (X[0 : last - 1 : 2] + X[2 : last + 1 : 2]) / 2).max())
 
 
 def cubics(path: Path) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:

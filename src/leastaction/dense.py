@@ -34,8 +34,8 @@ def positions(path: Path, t: Reals) -> Reals:
     begin, end = path.t[0], path.t[-1]
     if path.every > 1 and path.method.branch == "any":
         raise ValueError(
-            "with branch='any' the states between the stored ones are not known: steps solved again may have other "
-            "roots. Run with every=1; the cubic through each two states is taken then"
+            "with branch='any' the states between the stored ones are not known: steps that are solved again may have "
+            "other roots. Run with every=1: then path(t) is the cubic through each two states"
         )
     if len(path) == 1 or not times.size:
         return np.broadcast_to(path.q[0], (*t.shape, n)).copy()

@@ -25,7 +25,7 @@ from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.reductions import Reduction
-from leastaction.single import advise_many, check_undriven
+from leastaction.single import advise_many, measurable
 from leastaction.systems import System
 from leastaction.varied import varied
 from leastaction.waiting import compiling
@@ -128,7 +128,7 @@ def ensemble(
     if tol is not None:
         if method is not None or h is not None or steps is not None or digits is not None:
             raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h, steps, digits")
-        check_undriven(system, inputs)
+        system = measurable(system, inputs)
         advice = advise_many(system, (q0, p0, v0), t_end, t0, params, pace, check_tolerance(tol))
         method, h = advice.chosen.method, math.copysign(advice.chosen.h, advice.t_end - advice.t0)
         pace = advice.chosen.pace

@@ -75,7 +75,7 @@ def taken(functions: Mapping[str, Callable[..., Any]], names: Collection[str]) -
     if idle:
         raise TraceError(
             f"none of the functions {', '.join(functions)} takes {', '.join(map(repr, idle))} of params. A function "
-            "gets the parameters that it names as its arguments"
+            "gets the parameters that it names as its arguments: add the argument, or leave the parameter out"
         )
     return found
 

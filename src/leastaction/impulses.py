@@ -38,17 +38,18 @@ def accumulated(path: Path, along: Direction) -> Reals:
         return path.reals.array(np.zeros(len(path)))
     if path.pace is not None:
         raise ValueError(
-            "what forces have done is summed over equal steps of time, and this run has a pace; its work() is known "
-            "where neither L nor σ depends on t"
+            "the work of forces is summed over equal steps of time, and this run has a pace. path.work() of such a "
+            "run is known where neither L nor σ depends on t"
         )
     if isinstance(path.method, Composition):
         raise ValueError(
-            f"what forces have done is not told of compositions, some of whose steps go back in time: run "
-            f"{path.method.root.name}, or another method of order {path.method.order}, for it"
+            f"the work of forces is not known for compositions, some of whose steps go back in time: run "
+            f"{path.method.root.name}, or another method of order {path.method.order}"
         )
     if path.method.branch == "any":
         raise ValueError(
-            "what forces have done is not known of a run with branch='any': steps solved again may have other roots"
+            "the work of forces is not known for a run with branch='any': steps that are solved again may have other "
+            "roots"
         )
     found = [path.reals.array([0])]
     for states in _pieces(path):

@@ -353,8 +353,8 @@ def _channel(
         return Channel(SAMPLES, _sampled(name, given.rounded(reals), shape, many))
     if callable(given):
         raise TypeError(
-            f"input {name!r} must be an array or la.Samples; got the function {given!r}. A force of a known function "
-            "of time is F(t, q, v, …), without an input; or give la.Samples(times, values) of it"
+            f"input {name!r} must be an array or la.Samples; got the function {given!r}. Write a known function of "
+            "time into the force, F(t, q, v, …), without an input; or give la.Samples(times, values) of it"
         )
     try:
         values = reals.array(given)

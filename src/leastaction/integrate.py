@@ -9,10 +9,10 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from leastaction.advice import Advice, check_tolerance
-from leastaction.events import Event, Impact
+from leastaction.events import Event, Impact, watch
 from leastaction.methods import Branch, Method
 from leastaction.path import Path
-from leastaction.single import Question, advised, check_undriven, run_one
+from leastaction.single import Question, advised, measurable, run_one
 from leastaction.systems import System
 
 
@@ -177,9 +177,10 @@ def integrate(
         )  # fmt: skip
     if method is not None or h is not None or steps is not None:
         raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h and steps")
-    check_undriven(system, inputs)
+    system = measurable(system, inputs)
     if digits is not None:
         raise ValueError("tol= is for float64: with digits= give a method and h")
+    watch(events, system)  # a mistake in an event must not wait for the measurements
     question = Question(system, start, t_end, t0, params, pace)
     return advised(question, question.advice(check_tolerance(tol)), options)
 
@@ -234,6 +235,5 @@ def advise(
     >>> advice.chosen.error <= 1e-8
     True
     """
-    check_undriven(system, None)
-    question = Question(system, (q0, p0, v0), t_end, t0, params, pace)
+    question = Question(measurable(system), (q0, p0, v0), t_end, t0, params, pace)
     return question.advice(check_tolerance(tol))

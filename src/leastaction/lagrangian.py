@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 EQUILIBRATIONS = 24  # each halves the exponents that are left
+DOMINANT = 1.999  # times the diagonal: where rows sum up to less, it outweighs what is beside it
+ORDINARY = 1e-100  # numbers that are larger, and smaller than one over it, do not overflow when they are divided
 
 Params = Mapping[str, Any] | FloatArray  # by name, or all of them as the flat array of `values`
 Given = Mapping[str, Any] | FloatArray | None  # inputs by name, or all of them as one flat array, or rows of it
@@ -295,7 +297,7 @@ class Lagrangian:
         given = {text(name, "a parameter's name"): numbers(value, f"{name!r}") for name, value in defaults.items()}
         inputs, name = shapes_from(entry(record, "inputs")), text(entry(record, "name"), "name")
         if inputs and force is None:
-            raise ValueError("inputs drive a system by its force, and there is none")
+            raise ValueError("the system has inputs and no force, and only a force reads inputs: give force=")
         return cls.from_program(program, n, given, name, force, constraints, inputs)
 
     @classmethod
@@ -433,7 +435,7 @@ class Lagrangian:
             start += default.size
         return named
 
-    @property
+    @cached_property
     def depends_on_time(self) -> bool:
         """Whether t occurs in L, in the force or in the constraints, or inputs do, which change with time."""
         programs = (self.program, self.force, self.constraints)
@@ -568,6 +570,8 @@ class Lagrangian:
             return params
         if not isinstance(params, Mapping | None):
             raise TypeError(f"params must map names to values, as in dict(m=1.0); got {params!r}")
+        if not params and reals is FLOAT64:
+            return self._flat.copy()
         merged = dict(self._defaults) if reals is FLOAT64 else _values(self._given, reals)
         for name, value in _values(params or {}, reals).items():
             if name not in merged:
@@ -576,6 +580,11 @@ class Lagrangian:
                 raise ValueError(f"parameter {name!r} has shape {merged[name].shape}, got {value.shape}")
             merged[name] = value
         return np.concatenate([reals.array([]), *(value.ravel() for value in merged.values())])
+
+    @cached_property
+    def _flat(self) -> FloatArray:
+        """The defaults of the parameters, one after the other."""
+        return np.concatenate([np.zeros(0), *(value.ravel() for value in self._defaults.values())])
 
     def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
         """The momentum p = ∂L/∂v.
@@ -656,7 +665,7 @@ class Lagrangian:
         array([0.6])
         """
         Q, P, T, single = self._rows(q, p, t, "p")
-        V, failed = points.velocities(self.node, self.n, T, Q, P, self.values(params))
+        V, failed = self._inverse(T, Q, P, self.values(params))
         if failed is not None:
             raise DegenerateLagrangianError(
                 f"no velocity of {self.name} has the momentum p = {P[failed]} at q = {Q[failed]}: ∂²L/∂v² is singular "
@@ -862,6 +871,10 @@ class Lagrangian:
 
     # Many trajectories at once, each with its own parameters.
 
+    @cached_property
+    def _inverse(self) -> points.Velocities:
+        return points.Velocities(self.node, self.n)
+
     def velocities(
         self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -870,7 +883,7 @@ class Lagrangian:
         begin = 0
         while begin < len(q):
             rest = slice(begin, None)
-            part, failed = points.velocities(self.node, self.n, t[rest], q[rest], p[rest], params[rest])
+            part, failed = self._inverse(t[rest], q[rest], p[rest], params[rest])
             end = len(q) if failed is None else begin + failed
             v[begin:end], found[begin:end] = part[: end - begin], True
             begin = end + 1
@@ -905,13 +918,16 @@ class Lagrangian:
         p = block["m"] if p is None else p
         m_q, Lvv = block["m_q"].reshape(size, n, n), block["m_v"].reshape(size, n, n)
         right = block["f"] - np.einsum("bjk,bk->bj", m_q, v) - block["m_t"]
+        L = points.evaluate(self.program, at)
+        terms = np.abs(np.concatenate([p, right, L], axis=1))
+        if not status.any() and _dominant(Lvv) and (terms < 1 / ORDINARY).all():
+            return p, v, status
         finite = np.isfinite(Lvv).all(axis=(1, 2))
         usable = finite & (np.abs(Lvv).max(axis=2) > 0).all(axis=1)
         safe = np.where(usable[:, None, None], Lvv, np.eye(n))
         regular = usable & (np.linalg.matrix_rank(equilibrated(safe)) == n)
         a = np.linalg.solve(np.where(regular[:, None, None], safe, np.eye(n)), right[:, :, None])[:, :, 0]
         status[finite & ~regular] = SINGULAR
-        L = points.evaluate(self.program, at)
         known = finite & np.isfinite(np.concatenate([p, a, L], axis=1)).all(axis=1)
         status[(status == GOING_WELL) & ~known] = NOT_FINITE
         return p, v, status
@@ -1006,6 +1022,15 @@ def equilibrated(matrices: FloatArray) -> FloatArray:
         row = np.where(row > 0, row, 1.0)
         scaled = scaled / row[..., :, None] / row[..., None, :]
     return scaled
+
+
+def _dominant(matrices: FloatArray) -> bool:
+    """Whether matrices, (B, n, n), have diagonals of ordinary size that outweigh the rest of their rows, and so are
+    regular beyond doubt.
+    """
+    size = np.abs(matrices)
+    diagonal = np.diagonal(size, axis1=1, axis2=2)
+    return bool((diagonal > ORDINARY).all() and (size.sum(axis=2) < DOMINANT * diagonal).all())
 
 
 def takes_time(fn: Callable[..., Any], params: Mapping[str, Any], reads: Sequence[str] = ("q", "v")) -> bool:

@@ -246,8 +246,8 @@ def automatic(system: Lagrangian) -> Program:
     """
     if system.m:
         raise ValueError(
-            f'pace="auto" is for systems without constraints: the frequencies of {system.name} are those of the '
-            "motions that its constraints leave. Give pace= as a function of q"
+            'pace="auto" is for systems without constraints: it would need the frequencies of the motions that the '
+            f"constraints of {system.name} leave free. Give pace= as a function of q"
         )
     found = _measures(system)
     B = Builder([*found.inputs[:-1], ("params", found.inputs[-1][1] + len(OWN))])

@@ -230,7 +230,8 @@ class Path:
         self._require_whole("the work")
         if any(found.p_after is not None for found in self.events.values()):
             raise ValueError(
-                "the work is summed over whole steps, and impacts lie within them: it is known of runs without impacts"
+                "the work is summed over whole steps, and an impact divides a step: path.work() is known for runs "
+                "without impacts"
             )
         with self.reals.working():
             if self.pace is not None and self.system.forced and not cast(Paced, self.pace.system).moved_by_time:
@@ -371,6 +372,8 @@ class Path:
 
     def plot(self, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the path with Matplotlib. Several paths may share an axis.
+
+        Where states are few, "configuration" and "phase" follow the method's own polynomial between them.
 
         Parameters
         ----------

@@ -170,8 +170,9 @@ def choose(asked: Asked, tol: float) -> Advice:
         pilot_length /= max(2.0, reference[1].seconds / SECONDS)
     if reference is None:
         raise ValueError(
-            f"no step of {asked.name} from the start can be solved, down to h = {1 / asked.omega / 2**HALVINGS:.1e}: "
-            "choose a method and h yourself, and see what la.integrate says"
+            f"no step of {asked.name} from the start can be solved, down to h = {1 / asked.omega / 2**HALVINGS:.1e}. "
+            "The motion may meet a singularity, such as a collision. Give method= and h=: then la.StepFailed says "
+            "where and why"
         )
     pace, known, unsure = reference
     scale, size = _scales(lab, asked, known, pace)
@@ -408,7 +409,7 @@ def _measured(
     steps = math.ceil(one.steps / stretch * longer)
     seconds = lab.seconds(s, pace, steps)
     reach = e * stretch**order
-    why = "" if kept else "would take far longer"
+    why = "" if kept else "slower, and so not tried at this step"
     if e > TRUSTED:
         return Option(
             member(s),

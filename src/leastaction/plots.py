@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import looks, sections
+from leastaction.between import smooth
 from leastaction.colours import COLOURS, colour
 from leastaction.linear.matrices import chosen_dofs
 from leastaction.looks import Look, conserves_energy, look, with_unit
@@ -148,7 +149,8 @@ def _common_unit(seen: Look, what: str, n: int) -> str:
 def _configuration(path: Path, seen: Look, ax: Axes) -> _Lines:
     n = path.q.shape[1]
     ax.set(xlabel=_time_label(seen), ylabel=with_unit("position $q$", _common_unit(seen, "q", n)))
-    return [(_name(path, seen, j), ax.plot(path.t, path.q[:, j], linewidth=1)[0]) for j in range(n)]
+    t, q, _ = smooth(path, lambda t, q, p: q)
+    return [(_name(path, seen, j), ax.plot(t, q[:, j], linewidth=1)[0]) for j in range(n)]
 
 
 _QUANTITIES = {"q": "position", "v": "velocity", "a": "acceleration"}
@@ -190,7 +192,13 @@ def _phase(path: Path, seen: Look, ax: Axes) -> _Lines:
     names = [
         f"{_name(path, seen, j)}, {seen.momentum(j)}" if seen.names else f"$(q_{{{j}}}, p_{{{j}}})$" for j in range(n)
     ]
-    return [(names[j], ax.plot(path.q[:, j], path.p[:, j], linewidth=1)[0]) for j in range(n)]
+    _, q, p = smooth(path, _phase_plane)
+    return [(names[j], ax.plot(q[:, j], p[:, j], linewidth=1)[0]) for j in range(n)]
+
+
+def _phase_plane(t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
+    """Positions and momenta in parts of their ranges."""
+    return np.stack([x / (float(np.ptp(x)) or 1.0) for x in (q, p)], axis=-1)
 
 
 def _energy(path: Path, seen: Look, ax: Axes) -> _Lines:

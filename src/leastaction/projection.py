@@ -28,6 +28,7 @@ from leastaction.trace import jacobian
 FloatArray = NDArray[np.float64]
 
 ROUND_OFF = 64  # units in the last place of what g and ġ are summed from, or of the state
+SQUARED = 1e-150, 1e150  # what may be squared in float64, and divided by that
 DEPENDENT = 1e-10  # what is left of a row of G, of its length, where it depends on others
 INVOLVED = 1e-6  # a part of the combination that is none
 NEAR_SINGULAR = 1 / 3  # of its first value the smallest singular value of G's rows, of length one each, is near zero
@@ -339,7 +340,8 @@ def _unit_rows(here: Look) -> tuple[FloatArray, FloatArray]:
             rows[k] = np.linalg.solve(np.linalg.cholesky(here.M[k]), here.G[k].T).T
         except np.linalg.LinAlgError:  # a mass that is not positive has no metric
             rows[k] = here.G[k] / np.sqrt(np.abs(np.diag(here.M[k])) + np.finfo(float).tiny)
-    lengths = np.linalg.norm(rows, axis=2)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(rows, axis=2)
     return rows / np.where(lengths > 0, lengths, 1.0)[:, :, None], lengths
 
 
@@ -384,6 +386,12 @@ def require_independent(
     """Raise if constraints depend on each other at one state: which rows, and why that may be."""
     if not np.isfinite(here.G).all():
         raise ConstraintError(f"∂g/∂q is not finite at q = {q}: {here.G[0].tolist()}")
+    for i, size in enumerate(np.abs(here.G[0]).max(axis=1)):
+        if size and not SQUARED[0] < size < SQUARED[1]:
+            raise ConstraintError(
+                f"row {i} of ∂g/∂q is of the size {size:.1g}, whose square is beyond float64: divide that constraint "
+                "by it"
+            )
     rows = dependent_rows(here)
     if not rows:
         return

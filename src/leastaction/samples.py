@@ -106,12 +106,16 @@ class Samples:
         return self if reals is FLOAT64 else Samples.of(*self._read(reals), self.rule)
 
     def __call__(self, t: Any) -> NDArray[Any]:
+        """The values at one time or many, shape t.shape + …, all of them within the samples."""
+        asked = np.asarray(t, dtype=self.times.dtype)
         slack = SLACK * (self.end - self.start)
-        if not self.start - slack <= t <= self.end + slack:
-            raise ValueError(
-                f"the samples are known from t = {self.start:g} to {self.end:g}; the run asks for t = {float(t):g}"
-            )
-        return np.asarray(self.at(np.asarray(t, dtype=self.times.dtype)))
+        for end in (asked.min(), asked.max()) if asked.size else ():
+            if not self.start - slack <= end <= self.end + slack:
+                raise ValueError(
+                    f"the samples are known from t = {self.start:g} to {self.end:g}; the run asks for "
+                    f"t = {float(end):g}"
+                )
+        return np.asarray(self.at(asked))
 
     def at(self, t: NDArray[Any], axis: int = 0, who: NDArray[np.intp] | None = None) -> NDArray[Any]:
         """The values at any times, shape t.shape + …, the last ones beyond the ends; `axis` of the values is time.

@@ -32,7 +32,8 @@ from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.starts import Starts, begin
-from leastaction.systems import System
+from leastaction.sums import Sum
+from leastaction.systems import System, check_system
 from leastaction.waiting import compiling
 
 POWERS = 8
@@ -89,7 +90,7 @@ class Question:
     def advice(self, tol: float) -> Advice:
         """Method and step for a tolerance, and the pace, if one may be tried."""
         if self.t_end is None:
-            raise ValueError("tol= is about the error at a time: give t_end=")
+            raise ValueError("tol= bounds the error at the end of the run: give t_end=")
         t0, t_end = number("t0", self.t0), number("t_end", self.t_end)
         if t0 == t_end:
             raise ValueError(f"t_end must differ from the start, t0 = {t0:g}")
@@ -109,13 +110,15 @@ class Question:
         return choose(replace(asked, omega=_frequency(system, t0, starts, abs(t_end - t0))), tol)
 
 
-def check_undriven(system: System, inputs: Any) -> None:
-    """Refuse to choose steps for what belongs to steps."""
+def measurable(system: System, inputs: Any = None) -> System:
+    """The system as pilots can run it: a sum is written out. Inputs, which belong to steps, are refused."""
+    check_system(system)
     if inputs or (isinstance(system, Lagrangian) and system.inputs):
         raise ValueError(
-            "tol= chooses the method and its steps by pilot runs of many kinds, and inputs belong to the steps of one: "
-            "give method= and h=, and compare with half of it"
+            "tol= tries many methods and steps, and inputs have values for the steps of one method: give method= and "
+            "h=, and compare with a run of h/2"
         )
+    return system.expanded() if isinstance(system, Sum) else system
 
 
 def _can_be_paced(system: System) -> bool:

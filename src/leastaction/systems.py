@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import isfunction
 from typing import Any, Protocol
 
 import numpy as np
@@ -98,6 +99,17 @@ class System(Protocol):
     def machine(self) -> str:
         """What decides the last bits of a run in float64, besides the version of leastaction."""
         ...
+
+
+def check_system(system: Any) -> None:
+    """Refuse what is no system, first of all a bare Lagrangian function."""
+    if isinstance(system, Lagrangian | Quadratic | Sum):
+        return
+    function = f". Make one of the function: la.Lagrangian({system.__name__}, n=…)" if isfunction(system) else ""
+    raise TypeError(
+        "expected a system, as from la.Lagrangian(fn, n=…), la.Lagrangian.sum(terms, n=…) or la.Quadratic(M, K); "
+        f"got {system!r}{function}"
+    )
 
 
 def from_record(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Lagrangian | Quadratic | Sum:

@@ -30,11 +30,13 @@ def varied(
     """
     if system.n > MOST_VARIED:
         raise ValueError(
-            f"matrices of each trajectory's own are for up to {MOST_VARIED} degrees of freedom, and this system has "
-            f"{system.n}; run one la.Quadratic after the other"
+            f"an ensemble whose trajectories have matrices of their own can have up to {MOST_VARIED} degrees of "
+            f"freedom; this system has {system.n}. Run one la.Quadratic after the other"
         )
     if system.f is not None and not isinstance(system.f, Constant):
-        raise ValueError("with matrices of each trajectory's own the load f must be constant, or none")
+        raise ValueError(
+            "in an ensemble whose trajectories have matrices of their own the load f must be constant, or none"
+        )
     M, K, C = system.exact_matrices(FLOAT64)
     own: dict[str, Any] = {"M": system.unrounded.get("M", M), "K": system.unrounded.get("K", K)}
     if C is not None:

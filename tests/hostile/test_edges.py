@@ -48,13 +48,15 @@ def test_copysign_of_a_constant_means_the_same_at_every_precision(sign):
     assert (paths[0].q[-1, 0] > 1) == (np.copysign(1, sign) > 0)
 
 
+@pytest.mark.slow
 def test_methods_of_high_degree_are_listed(capsys):
-    """P25N26…: zeros and poles of ρ so near each other that 256 bits do not tell them apart."""
-    assert main(["methods", "--max-s", "25"]) == 0
-    assert "P25N25Q50Gau" in capsys.readouterr().out
+    """From P25N26… on zeros and poles of ρ are so near each other that 256 bits do not tell them apart."""
+    assert main(["methods", "--max-s", "40"]) == 0
+    assert "P40N40Q80Gau" in capsys.readouterr().out
 
 
 def test_roots_that_are_nearer_than_the_first_enclosures():
+    """What `methods --max-s 40` needs of its hardest member."""
     roots = positive_roots(exact_step(la.method("P40N41Q82Gau")).rho)
     gaps = [float((high.x2 - low.x2).mid()) for low, high in itertools.pairwise(roots)]
     assert 0 < min(gaps) < 2.0**-BITS

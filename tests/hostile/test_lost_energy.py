@@ -122,6 +122,18 @@ def test_with_a_pace(tmp_path):
     assert la.open(tmp_path / "run").stats["energy_lost"] == path.stats["energy_lost"]
 
 
+@pytest.mark.parametrize("method", ["simpson", "P4N4Q8Gau"])
+@pytest.mark.parametrize("x", [1.0, 1.1])
+def test_a_pace_that_vanishes_on_the_way(method, x):
+    """Where σ = 0 time stands still; the motion in s came back from there, and went on, in time, as another one."""
+    run = {"q0": [x, 0.0], "v0": [0.0, 1.0], "h": 0.1, "t_end": 3.0, "pace": lambda q: q[0] - 0.5}
+    system = la.problems.get("kepler").system
+    path, messages = told(lambda: la.integrate(system, method, **run))
+    assert len(messages) == 1 and 1 < path.stats["energy_lost"][1] < 1.3
+    _, messages = told(lambda: la.ensemble(system, method, **run | {"q0": [[x, 0.0], [x + 0.01, 0.0]]}))
+    assert len(messages) == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["kepler", "pendulum", "henon-heiles", "double-pendulum", "figure-eight"])
 def test_never_of_ordinary_paces(name):

@@ -107,13 +107,13 @@ def discrete_lagrangian(
         raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
     if system.m:
         raise ValueError(
-            f"{system.name} has constraints: between two positions on them a step has multipliers, too, of which "
-            "la.discrete_lagrangian knows nothing. Take coordinates on the constraints"
+            f"{system.name} has constraints. A step between two positions then has multipliers, too, and "
+            "la.discrete_lagrangian does not compute them. Take coordinates that satisfy the constraints by themselves"
         )
     if system.forced:
         raise ValueError(
-            f"{system.name} has an external force, which no action has: its steps follow from discrete forces beside "
-            "L_d. Leave the force out"
+            f"an external force acts on {system.name}, and a force has no action: the steps follow from L_d and from "
+            "discrete forces. Leave the force out"
         )
     return DiscreteLagrangian(system, chosen, h, dict(params or {}), digits)
 

@@ -249,8 +249,8 @@ class Dispersion:
     def __repr__(self) -> str:
         what = "E_{k+1}/E_k − 1" if isinstance(self.method, RungeKutta4) else "relative oscillation of the energy"
         return (
-            f"{self.method.name} on the harmonic oscillator, x = hω\n"
-            f"  ω_h/ω − 1 = {self.phase_error!r}\n  {what} = {self.energy_error!r}"
+            f"{self.method.name} on the harmonic oscillator, x = hω\n  ω_h/ω − 1 = {self.phase_error!r}\n  {what} = "
+            f"{self.energy_error!r}"
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -301,13 +301,13 @@ def dispersion(method: str | Method) -> Dispersion:
     chosen = method_named(method)
     if isinstance(chosen, Composition):
         raise ValueError(
-            f"{chosen.name} is a composition, whose factors are seldom rational: there are no exact series of it; "
+            f"{chosen.name} is a composition, whose factors are seldom rational, so it has no exact series. "
             "analysis.stability and analysis.iteration_matrix take it"
         )
     if isinstance(chosen, Galerkin) and not chosen.symmetric:
         raise ValueError(
-            f"{chosen.name} is not symmetric in time: its ellipse is tilted, and the closed forms here are those of "
-            "symmetric members; analysis.stability and analysis.iteration_matrix take it"
+            f"{chosen.name} is not symmetric in time, and the closed forms of analysis.dispersion are those of "
+            "symmetric members. analysis.stability and analysis.iteration_matrix take it"
         )
     phase = _first(lambda count: [a - (k == 0) for k, a in enumerate(_phase_terms(chosen, count))])
     if isinstance(chosen, RungeKutta4):

@@ -156,11 +156,11 @@ def resonance(
     0
     """
     if not isinstance(system, Lagrangian):
-        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
+        raise TypeError(f"expected a la.Lagrangian; got {system!r}. A sum of terms is one by its .expanded()")
     if system.forced:
         raise ValueError(
-            f"a force acts on {system.name}: its energy changes by the work of the force, so that an error of it "
-            "shows no resonance. Scan the system without its force, or look at path.energy() - path.work()"
+            f"a force acts on {system.name} and its work changes the energy, so a change of the energy shows no "
+            "resonance. Scan the system without its force, or look at path.energy() - path.work()"
         )
     chosen = method_named(method)
     h = np.sort(np.asarray(hs, float))

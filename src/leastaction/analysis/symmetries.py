@@ -281,7 +281,7 @@ def symmetries(
       discrete: reflection of q0; reflection of q1; exchange of q0 and q1
     """
     if not isinstance(system, Lagrangian):
-        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…); got {system!r}")
+        raise TypeError(f"expected a la.Lagrangian; got {system!r}. A sum of terms is one by its .expanded()")
     if system.n > MOST_DEGREES:
         raise ValueError(
             f"{system.name} has n = {system.n} degrees of freedom, {system.n**2 + system.n} unknowns; "

@@ -123,9 +123,9 @@ def _require_symplectic(system: Lagrangian | Quadratic) -> None:
     force = system.force if isinstance(system, Lagrangian) else None
     if (force is not None and force.depends("F", "q", "v")) or (isinstance(system, Quadratic) and system.C is not None):
         raise ValueError(
-            f"a force acts on {system.name} that depends on q or v: its exact motion is not symplectic, so that a "
-            "defect says nothing of the method. Ask for the defect without the force; la.tangent gives the derivative "
-            "of the forced motion itself"
+            f"a force that depends on q or v acts on {system.name}, so the exact motion is not symplectic, and a "
+            "defect would say nothing about the method. Ask for the defect without the force; la.tangent gives the "
+            "derivative of the forced motion"
         )
 
 

@@ -90,6 +90,7 @@ def tangent(
     steps: int = 1,
     t0: float = 0.0,
     params: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> Tangent:
     """The exact derivative of some steps, by the state, the parameters and h.
 
@@ -111,6 +112,8 @@ def tangent(
         Time before the steps.
     params : mapping, optional
         Values of parameters, in place of the defaults.
+    inputs : mapping of str to array_like, optional
+        Of a system with inputs, the values in each step, as for `la.integrate`.
 
     Returns
     -------
@@ -139,7 +142,9 @@ def tangent(
             f"expected a la.Lagrangian, whose parameters can be varied; got {system!r}. For the derivative by the "
             "state alone, la.integrate(..., tangent=True) takes a Quadratic system too"
         )
-    path = integrate(system, method, q, p, h=h, steps=steps, t0=t0, params=params, every=steps, tangent="all")
+    path = integrate(
+        system, method, q, p, h=h, steps=steps, t0=t0, params=params, inputs=inputs, every=steps, tangent="all"
+    )
     assert path.tangent is not None and path.sensitivity is not None
     named, column = {}, 0
     for name, value in system.params.items():

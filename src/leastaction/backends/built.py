@@ -3,7 +3,7 @@
 The loops are the same for every Lagrangian, so their machine code can be made once for each kind of processor and come
 with the package; `build` makes it. A file is used only if the text of the loops is still the one that it was compiled
 from, and if it is for this system and this kind of processor; a processor of no known kind has none. Elsewhere the
-loops are translated and compiled at the first run, which takes some twenty seconds.
+loops are translated and compiled at the first run, which takes some 40 seconds of the processor.
 """
 
 from __future__ import annotations

@@ -329,6 +329,8 @@ RUN = Record.of(
     number={
         "fused": "1: whole steps are done by kernels; 0: by the solver's loops",
         "advance": "kernels of a fused step, or 0: to the next step, …",
+        "begin": "… what the first explicit step begins with, …",
+        "leap": "… an explicit step, …",
         "inner": "… chords, …",
         "lift": "",
         "outer": "",
@@ -348,6 +350,7 @@ RUN = Record.of(
         "q": "",
         "p": "",
         "carry": "",
+        "handed": "where what a composition hands from step to step ends, that began with q",
         "z": "",
         "z_coordinate": "from one coordinate of z to the next …",
         "z_control": "… and from one control point to the next",

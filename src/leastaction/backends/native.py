@@ -39,7 +39,8 @@ LOOPS = {
     "rk4.lanes": "idn" + "ddidd",
     "linear.run": "idn" + "ddddddd" + "id",
 }
-_MEMORY = {"i": np.int64, "d": np.float64}
+_MEMORY = {"i": np.dtype(np.int64), "d": np.dtype(np.float64)}
+_BYTES = ctypes.c_char * 0
 # The files, below the package, whose text decides the machine code.
 _SOURCES = ("backends/loops", "backends/native.py", "backends/layout.py", "backends/records.py", "backends/status.py")
 _RULES = ("step/continuation.py", "step/crossing.py", "step/verdict.py")
@@ -65,14 +66,14 @@ def loop(name: str) -> Callable[..., None]:
     function = ctypes.CFUNCTYPE(None, *types)(address)
 
     def call(*given: Any) -> None:
-        arguments = []
+        arguments: list[Any] = []
         for x, kind in zip(given, kinds, strict=True):
             if kind == "n":
                 arguments.append(int(x))
                 continue
             if x.dtype != _MEMORY[kind] or not x.flags.c_contiguous:
-                raise TypeError(f"{name} takes contiguous arrays of {_MEMORY[kind].__name__}, got {x.dtype}")
-            arguments.append(x.ctypes.data)
+                raise TypeError(f"{name} takes contiguous arrays of {_MEMORY[kind]}, got {x.dtype}")
+            arguments.append(_BYTES.from_buffer(x) if x.flags.writeable else x.ctypes.data)  # the former is faster
         function(*arguments)
 
     call.address = address  # type: ignore[attr-defined]

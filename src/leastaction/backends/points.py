@@ -42,17 +42,22 @@ def place_of_rest(point: Program) -> int:
     return int(point.output_slice("rest").start) if "rest" in dict(point.outputs) else 0
 
 
-def velocities(
-    point: Program, n: int, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
-) -> tuple[FloatArray, int | None]:
-    """v(t, q, p) at K points, and the index of the first that has none; `params` is one set, or (K, …) sets."""
-    kernel, fields = room(point, n, rarely=True)
-    memory = Memory()
-    place = memory.add((POINTS, fields))
-    memory.finish()
-    v, counts = np.zeros((len(q), n)), np.array([len(q), 0])
-    points = np.ascontiguousarray(np.concatenate([q, p], axis=1))
-    loop("points.velocities")(memory.I, memory.D, place, params.ndim - 1, counts, t, points, v, params)
-    del kernel  # alive until here
-    done = int(counts[1])
-    return v, None if done == len(q) else done
+class Velocities:
+    """v(t, q, p) of a system with n coordinates, from the Program of f, m and their derivatives at a point."""
+
+    def __init__(self, point: Program, n: int) -> None:
+        self._kernel, fields = room(point, n, rarely=True)
+        self._memory, self._n = Memory(), n
+        self._place = self._memory.add((POINTS, fields))
+        self._memory.finish()
+
+    def __call__(
+        self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
+    ) -> tuple[FloatArray, int | None]:
+        """At K points, and the index of the first that has none; `params` is one set, or (K, …) sets."""
+        memory = self._memory.duplicate()
+        v, counts = np.zeros((len(q), self._n)), np.array([len(q), 0])
+        points = np.concatenate([q, p], axis=1)
+        loop("points.velocities")(memory.I, memory.D, self._place, params.ndim - 1, counts, t, points, v, params)
+        done = int(counts[1])
+        return v, None if done == len(q) else done

@@ -14,6 +14,7 @@ doubles.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LINE = 8  # numbers in a cache line: arrays begin with one, so that no vector lies across two
+_BYTES = ctypes.c_char * 0
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class Record:
     def _places(self) -> dict[str, int]:
         return {field.name: place for place, field in enumerate(self.fields)}
 
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Of the fields."""
+        return frozenset(self._places)
+
     def place(self, name: str) -> int:
         """Where a field is in the record's row of integers."""
         return self._places[name]
@@ -73,6 +80,12 @@ class Memory:
         other._count, other._length, other._arrays = self._count, self._length, self._arrays.copy()
         return other
 
+    def duplicate(self) -> Memory:
+        """A memory that is laid out, with numbers of its own."""
+        other = Memory()
+        other._arrays, other.I, other.D = self._arrays, self.I.copy(), aligned(self.D)
+        return other
+
     def add(self, *records: tuple[Record, Mapping[str, Any]]) -> int:
         """Lay out records one after the other; returns where the first begins.
 
@@ -83,8 +96,8 @@ class Memory:
         self._integers.append(rows)
         self._count += len(rows)
         for record, values in records:
-            if values.keys() != {field.name for field in record.fields}:
-                raise TypeError(f"{record.name}: {values.keys() ^ {field.name for field in record.fields}}")
+            if values.keys() != record.names:
+                raise TypeError(f"{record.name}: {values.keys() ^ record.names}")
             for k, field in enumerate(record.fields):
                 rows[place - begin + k] = self._put(place, field, values[field.name])
             place += len(record.fields)
@@ -126,7 +139,7 @@ class Memory:
 def aligned(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """A copy that begins with a cache line."""
     memory = np.zeros(values.size + LINE)
-    begin = -memory.ctypes.data % (8 * LINE) // 8
+    begin = -ctypes.addressof(_BYTES.from_buffer(memory)) % (8 * LINE) // 8
     copy = memory[begin : begin + values.size].reshape(values.shape)
     copy[...] = values
     return copy

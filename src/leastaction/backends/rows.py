@@ -33,7 +33,7 @@ class Row:
         """Where what is stored of the state is in (q, p)."""
         return np.concatenate([self.dofs, self.n + self.dofs]).astype(np.int64)
 
-    @property
+    @cached_property
     def width(self) -> int:
         return len(self.columns) + self.varied * 2 * self.n
 
@@ -48,12 +48,12 @@ class Row:
             return states
         return np.concatenate([states[..., self.columns], states[..., 2 * self.n :]], axis=-1)
 
-    @property
+    @cached_property
     def output(self) -> NDArray[np.int64] | None:
         """The degrees of freedom stored, where not all are, in their order."""
         return None if np.array_equal(self.dofs, np.arange(self.n)) else self.dofs
 
-    @property
+    @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The parts of a row by name, with the shape of each."""
         n, extra = self.n, self.varied - 2 * self.n

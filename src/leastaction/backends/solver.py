@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -56,6 +56,10 @@ class Solvers:
             self.memory.copy(), self.kernels.copy(), self.terms.copy(), self.chords.copy(), self.room, self.pushed,
             self.rows.copy(), self.team,
         )  # fmt: skip
+
+    def duplicate(self) -> Solvers:
+        """The same in a memory that is laid out, with numbers of its own."""
+        return replace(self, memory=self.memory.duplicate())
 
     def compiled(self, program: Program, lanes: int, in_place: bool = False, rarely: bool = False) -> int:
         """The address of a program's kernel."""

@@ -214,6 +214,8 @@ class GalerkinStepper:
 
     @property
     def done(self) -> int:
+        if self.size == 1:
+            return int(self.run.counts[0, STEPS]) if self.run.counts[0, STATUS] == GOING_WELL else 0
         counts = self.run.counts[: self.size]
         return int(counts[counts[:, STATUS] == GOING_WELL, STEPS].max(initial=0))
 
@@ -255,8 +257,7 @@ class GalerkinStepper:
         return self.run.counts[: self.size, STATUS].astype(np.int8)
 
     def at(self) -> FloatArray:
-        values = self.run.get()
-        found = np.concatenate([self.run.block(values, "q"), self.run.block(values, "p")], axis=1)
+        found = np.concatenate([self.run.values("q"), self.run.values("p")], axis=1)
         return found if self.D is None else np.concatenate([found, self.D.reshape(1, -1)], axis=1)
 
     def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

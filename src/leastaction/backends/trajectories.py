@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.programs import StepPrograms, alone, step_programs
+from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, step_programs
 from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
@@ -42,10 +42,11 @@ NEVER = 2**62  # steps after which a state is stored that is not to be stored
 RESTING = 64
 HELPER = "leastaction helper"  # name of a thread
 NAP = 50  # microseconds that a thread sleeps which has waited long for another
-KERNELS = ("advance", "inner", "lift", "outer", "restart", "fresh", "kept", "settle")
+KERNELS = ("advance", "begin", "leap", "inner", "lift", "outer", "restart", "fresh", "kept", "settle")
 
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
 FEWEST_LOOKS = 8  # … and of each of many
+MOST_KEPT, MOST_LAID = 2**16, 8  # doubles of a memory that is laid out once for all runs alike, and how many are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +68,11 @@ class Backend:
     def programs(self) -> StepPrograms | None:
         """The kernels of a whole step, or None where the solver's loops do it.
 
-        Kernels begin the next step where this one ends; in a composition it begins elsewhere.
+        Kernels begin the next step where this one ends; in a composition it begins elsewhere, but for explicit ones.
         """
-        if self.composed:
-            return None
+        explicit = explicit_programs(self.system, self.method, self.energy)
+        if explicit is not None or self.composed:
+            return explicit
         if self.lanes > 1:
             return step_programs(self.system, self.method, self.energy)
         return alone(self.system, self.method, native_lanes())
@@ -112,12 +114,12 @@ class Backend:
         """What kernels with points side by side read."""
         return None if self.programs is None else self.programs.tables
 
-    @property
+    @cached_property
     def stride(self) -> int:
         """Numbers in which one of a group's values lies: one for each trajectory, or, with points side by side, W."""
         return native_lanes() if self.tables is not None else self.lanes
 
-    @property
+    @cached_property
     def spread(self) -> int:
         """Numbers in which one of a trajectory's values lies."""
         return self.stride // self.lanes
@@ -128,8 +130,10 @@ class Backend:
         if self.programs is None:
             return {}
         # A lane whose angles are out of the bounded sine's range gets a NaN, and has its step solved alone.
-        # Of one trajectory coordinates may be packed into vectors: with constraints that pays for the longer wait.
-        pack = self.stride == 1 and self.step.multipliers > 0
+        # Of one trajectory coordinates may be packed into vectors: with constraints that pays for the longer wait, and
+        # where explicit steps have many coordinates.
+        many = "leap" in self.programs.kernels and self.step.n >= native_lanes()
+        pack = self.stride == 1 and (self.step.multipliers > 0 or many)
         return {
             name: compile_program(program, self.stride, self.stride > 1 and name != "advance", True, pack=pack)
             for name, program in self.programs.kernels.items()
@@ -169,7 +173,7 @@ class Backend:
             lasting[self.places.get(name, slice(0))] = False
         return lasting.ravel()
 
-    @property
+    @cached_property
     def size(self) -> int:
         return self.places[self.blocks[-1][0]].stop
 
@@ -185,6 +189,11 @@ class Backend:
                 f"the trajectories stand as {layout:x}, while this version of leastaction goes on from "
                 f"{self.layout:x}; go on with the version that wrote it"
             )
+
+    @cached_property
+    def laid(self) -> dict[Any, Laid]:
+        """Memories that are laid out."""
+        return {}
 
     def solvers(self) -> tuple[Solvers, int, int]:
         """Memory for the solvers: for the lanes, and for one trajectory alone."""
@@ -292,6 +301,140 @@ def backend(
     return kind(system, method, lanes, energy, composed)
 
 
+@lru_cache(maxsize=16)
+def _table_numbers(backend: Backend, h: float) -> FloatArray:
+    """What kernels with points side by side read at step h."""
+    assert backend.tables is not None
+    return backend.tables.numbers(h)
+
+
+@dataclass(frozen=True, eq=False)
+class Laid:
+    """The memory of a run, laid out: solvers and the record of the run at a place.
+
+    rows              values of a group's state and what lies behind it
+    outputs, work     numbers that the kernels give, and need to work in
+    look_size, looks  numbers that a check reads, and room for how many
+    """
+
+    solvers: Solvers
+    place: int
+    groups: int
+    rows: int
+    outputs: int
+    work: int
+    look_size: int
+    looks: int
+    kernels: dict[str, Native]  # they live as long as this object
+
+
+def laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> Laid:
+    """The memory for so many trajectories, to be duplicated: small ones are laid out once for all runs alike."""
+    key = size, row.columns.tobytes(), row.varied, None if check is None else check.digest
+    found = backend.laid.get(key)
+    if found is None:
+        found = _laid_out(backend, size, row, check)
+        if len(found.solvers.memory.D) <= MOST_KEPT:
+            if len(backend.laid) >= MOST_LAID:
+                backend.laid.clear()
+            backend.laid[key] = found
+    return found
+
+
+def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> Laid:
+    step, L, places = backend.step, backend.lanes, backend.places
+    n, s = step.n, step.s
+    groups = -(-size // L)
+    solvers, solver, alone = backend.solvers()
+    kernels = backend.kernels
+    at = {name: place.start for name, place in places.items()}
+    T = backend.stride
+    if backend.fused and backend.spread == 1:
+        z_coordinate, z_control = T, n * T
+        held = (s * n * T, T, step.multipliers * T)
+    else:
+        z_coordinate = (places["z"].stop - places["z"].start) // (n + step.multipliers) * T
+        z_control = T // backend.spread
+        held = (n * z_coordinate, z_coordinate, z_control)
+    looks: dict[str, Any] = {
+        "check": 0, "look_size": 0, "memory": backend.size, "looks": 0, "look_sources": [], "doubt": 1
+    }  # fmt: skip
+    rows = backend.size
+    if check is not None:
+        sources = _sources(backend, check, z_coordinate, z_control)
+        rows += n + 1  # the leading coefficients of the last step, and h
+        kernel = compile_program(check.reading(sources, rows * T // L), L)
+        kernels = {**kernels, "check": kernel}
+        inputs, room = len(sources), max(FEWEST_LOOKS, MOST_LOOKS // size)
+        looks |= {"check": kernel.address, "look_size": inputs, "looks": room, "look_sources": sources,
+                  "doubt": kernel.outputs * L}  # fmt: skip
+    place = solvers.memory.add(
+        (RUN, {
+            "fused": backend.fused,
+            **{name: kernels[name].address if name in kernels else 0 for name in KERNELS},
+            "solver": solver, "alone": alone, "lanes": L, "stride": T, "groups": groups, "size": rows,
+            **{name: at[name] for name in ("t", "params", "alive", "q", "p", "carry", "z", "impulse", "trouble")},
+            "z_coordinate": z_coordinate, "z_control": z_control,
+            **dict(zip(("held", "held_multiplier", "held_control"), held, strict=True)),
+            "coordinate": 1 if backend.spread > 1 else T,
+            **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
+            **{name: at[name] for name in ("reach", "length", "floor", "started")},
+            **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "failed", "scale")},
+            "handed": at["started"] + 1 if "leap" in kernels else at["carry"] + 2 * backend.room,
+            **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest")},
+            "jacobian": at.get("slopes", 0),
+            "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
+            "every": NEVER, "skipped": 0, "rows": 0, "width": row.width,
+            "kept_count": len(row.columns), "kept_numbers": backend.numbers(row.columns),
+            "n": backend.room, "s": s, "param_count": backend.params, "inputs": at.get("inputs", 0),
+            "channels": step.channels, "nodes": len(step.method.table.c), "trajectories": size,
+            "vectors": -(-len(step.method.table.c) // T) if backend.spread > 1 else 0,
+            "table": 0, "table_trajectory": 0, "table_step": 0, "table_node": 0, "table_first": 0,
+            "resting": max(1, RESTING // _chords(backend, solvers, solver)),
+            "left": at.get("left", 0), "columns": row.varied,
+            **_sensitive(backend, solvers, alone, row.varied), **looks,
+            "end": 0, "most": 0, "looked": [0] * (groups * L), "halted": [0] * groups,
+            "start": 1, "step": 1, "period": 1, "offset": 1, "undone": 1, "failure": 3,
+            "errors": ahead_of(backend.method).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
+            [np.nan], "push": solvers.pushed,
+        })
+    )  # fmt: skip
+    solvers.finish()
+    outputs = max((kernel.outputs for kernel in kernels.values()), default=0)
+    work = max((kernel.work for kernel in kernels.values()), default=1)
+    return Laid(solvers, place, groups, rows, outputs, work, looks["look_size"], looks["looks"], kernels)
+
+
+def _sources(how: Backend, check: Program, z_coordinate: int, z_control: int) -> list[int]:
+    """Where in a lane of a group's state the numbers are that a check reads, in its order."""
+    n, T, channels, r = how.step.n, how.stride, how.step.channels, len(how.step.method.table.c)
+    found = {name: np.arange(place.start, place.stop) * T for name, place in how.places.items()}
+    found |= {"last": (how.size + np.arange(n)) * T, "h": np.array([how.size + n]) * T}
+    controls = np.arange(how.step.s)[:, None]
+    found["z"] = found["z"][:1] + controls * z_control + np.arange(n) * z_coordinate
+    if channels and how.spread > 1:  # the nodes side by side
+        nodes, vectors = np.arange(r)[:, None], -(-r // T)
+        found["inputs"] = found["inputs"][:1] + (np.arange(channels) * vectors + nodes // T) * T + nodes % T
+    return [int(place) // how.lanes for name, size in check.inputs for place in found[name].ravel()[:size]]
+
+
+def _chords(backend: Backend, solvers: Solvers, solver: int) -> int:
+    """How many chords cost about as much as to solve a step by Newton."""
+    programs = backend.programs
+    return programs.chords if programs is not None else solvers.chords[solver]
+
+
+def _sensitive(backend: Backend, solvers: Solvers, alone: int, columns: int) -> dict[str, int]:
+    """The terms along whose derivatives so many directions are carried."""
+    step = backend.step
+    found = {"sensitive": solvers.terms[alone], "end_slopes": 0}
+    if columns > 2 * step.n:
+        found["sensitive"] = solvers.add_sensitive(step, backend.system.sensitive_terms)
+    if columns and step.end is not None:
+        found["end_slopes"] = solvers.compiled(step.end.slopes, 1)
+    return found
+
+
 class Trajectories:
     """Groups of lanes with their state, between pieces of a run.
 
@@ -316,102 +459,21 @@ class Trajectories:
         self.backend, self.size = backend, size
         offset, part = phase
         self.D = _NOTHING if D is None else D
-        step, L, places = backend.step, backend.lanes, backend.places
-        n, s = step.n, step.s
-        self.groups = -(-size // L)
-        self.solvers, solver, alone = backend.solvers()
-        kernels = backend.kernels
-        at = {name: place.start for name, place in places.items()}
+        laid = laid_out(backend, size, row, check)
+        self.groups, self.place, self._kernels = laid.groups, laid.place, laid.kernels
+        self.solvers = laid.solvers.duplicate()
+        for name, value in (("start", t0 + offset * h), ("step", part * h), ("period", h), ("offset", offset)):
+            self.real(name)[0] = value
         T = backend.stride
-        if backend.fused and backend.spread == 1:
-            z_coordinate, z_control = T, n * T
-            held = (s * n * T, T, step.multipliers * T)
-        else:
-            z_coordinate = (places["z"].stop - places["z"].start) // (n + step.multipliers) * T
-            z_control = T // backend.spread
-            held = (n * z_coordinate, z_coordinate, z_control)
-        self._looks: FloatArray = _NOTHING
-        self._table: FloatArray = _NOTHING
-        looks: dict[str, Any] = {
-            "check": 0, "look_size": 0, "memory": backend.size, "looks": 0, "look_sources": [], "doubt": 1
-        }  # fmt: skip
-        rows = backend.size
-        if check is not None:
-            sources = self._sources(check, z_coordinate, z_control)
-            rows += n + 1  # the leading coefficients of the last step, and h
-            kernel = compile_program(check.reading(sources, rows * T // L), L)
-            kernels = {**kernels, "check": kernel}
-            inputs, room = len(sources), max(FEWEST_LOOKS, MOST_LOOKS // size)
-            looks |= {"check": kernel.address, "look_size": inputs, "looks": room, "look_sources": sources,
-                      "doubt": kernel.outputs * L}  # fmt: skip
-            self._looks = np.zeros((self.groups * L, room, 1 + inputs))
-        self.place = self.solvers.memory.add(
-            (RUN, {
-                "fused": backend.fused,
-                **{name: kernels[name].address if name in kernels else 0 for name in KERNELS},
-                "solver": solver, "alone": alone, "lanes": L, "stride": T, "groups": self.groups, "size": rows,
-                **{name: at[name] for name in ("t", "params", "alive", "q", "p", "carry", "z", "impulse", "trouble")},
-                "z_coordinate": z_coordinate, "z_control": z_control,
-                **dict(zip(("held", "held_multiplier", "held_control"), held, strict=True)),
-                "coordinate": 1 if backend.spread > 1 else T,
-                **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
-                **{name: at[name] for name in ("reach", "length", "floor", "started")},
-                **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "failed", "scale")},
-                **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest")},
-                "jacobian": at.get("slopes", 0),
-                "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
-                "every": NEVER, "skipped": 0, "rows": 0, "width": row.width,
-                "kept_count": len(row.columns), "kept_numbers": backend.numbers(row.columns),
-                "n": backend.room, "s": s, "param_count": backend.params, "inputs": at.get("inputs", 0),
-                "channels": step.channels, "nodes": len(step.method.table.c), "trajectories": size,
-                "vectors": -(-len(step.method.table.c) // T) if backend.spread > 1 else 0,
-                "table": 0, "table_trajectory": 0, "table_step": 0, "table_node": 0, "table_first": 0,
-                "resting": max(1, RESTING // self._chords(solver)),
-                "left": at.get("left", 0), "columns": row.varied, **self._sensitive(alone, row.varied), **looks,
-                "end": 0, "most": 0, "looked": [0] * (self.groups * L), "halted": [0] * self.groups,
-                "start": [t0 + offset * h], "step": [part * h],
-                "period": [h], "offset": [offset], "undone": 1, "failure": 3,
-                "errors": ahead_of(backend.method).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
-                [np.nan], "push": self.solvers.pushed,
-            })
-        )  # fmt: skip
-        self.solvers.finish()
         self._run = loop("run.run")
-        self._memory = aligned(np.full((self.groups, rows, T), np.nan))
+        self._memory = aligned(np.full((self.groups, laid.rows, T), np.nan))
         self._memory[:, -1] = part * h
         self.states = self._memory[:, : backend.size]
-        outputs = max((kernel.outputs for kernel in kernels.values()), default=0)
-        self._Y = aligned(np.zeros((1 + outputs, T)))
-        self._scratch = aligned(np.zeros(max((kernel.work for kernel in kernels.values()), default=1)))
-        self.counts = np.zeros((self.groups * L, COUNTS), np.int64)
-
-    def _sources(self, check: Program, z_coordinate: int, z_control: int) -> list[int]:
-        """Where in a lane of a group's state the numbers are that a check reads, in its order."""
-        how = self.backend
-        n, T, channels, r = how.step.n, how.stride, how.step.channels, len(how.step.method.table.c)
-        found = {name: np.arange(place.start, place.stop) * T for name, place in how.places.items()}
-        found |= {"last": (how.size + np.arange(n)) * T, "h": np.array([how.size + n]) * T}
-        controls = np.arange(how.step.s)[:, None]
-        found["z"] = found["z"][:1] + controls * z_control + np.arange(n) * z_coordinate
-        if channels and how.spread > 1:  # the nodes side by side
-            nodes, vectors = np.arange(r)[:, None], -(-r // T)
-            found["inputs"] = found["inputs"][:1] + (np.arange(channels) * vectors + nodes // T) * T + nodes % T
-        return [int(place) // how.lanes for name, size in check.inputs for place in found[name].ravel()[:size]]
-
-    def _chords(self, solver: int) -> int:
-        """How many chords cost about as much as to solve a step by Newton."""
-        programs = self.backend.programs
-        return programs.chords if programs is not None else self.solvers.chords[solver]
-
-    def _sensitive(self, alone: int, columns: int) -> dict[str, int]:
-        """The terms along whose derivatives so many directions are carried."""
-        step, solvers = self.backend.step, self.solvers
-        found = {"sensitive": solvers.terms[alone], "end_slopes": 0}
-        if columns > 2 * step.n:
-            found["sensitive"] = solvers.add_sensitive(step, self.backend.system.sensitive_terms)
-        if columns and step.end is not None:
-            found["end_slopes"] = solvers.compiled(step.end.slopes, 1)
-        return found
+        self._Y = aligned(np.zeros((1 + laid.outputs, T)))
+        self._scratch = aligned(np.zeros(laid.work))
+        self._looks: FloatArray = np.zeros((self.groups * backend.lanes, laid.looks, 1 + laid.look_size))
+        self._table: FloatArray = _NOTHING
+        self.counts = np.zeros((self.groups * backend.lanes, COUNTS), np.int64)
 
     def number(self, name: str) -> int:
         return self.solvers.memory.number(self.place, RUN, name)
@@ -433,7 +495,7 @@ class Trajectories:
             if name in how.places:
                 padded[self.size :, how.places[name]] = 0.0
         if how.tables is not None:
-            padded[:, how.places["tables"]] = how.tables.numbers(float(self.real("step")[0]))
+            padded[:, how.places["tables"]] = _table_numbers(how, float(self.real("step")[0]))
         self.states[...] = padded.reshape(self.groups, L, how.size, -1).transpose(0, 2, 1, 3).reshape(self.states.shape)
 
     def get(self) -> FloatArray:
@@ -444,7 +506,11 @@ class Trajectories:
 
     def values(self, name: str) -> FloatArray:
         """A block of the trajectories' state, (size, values)."""
-        return self.block(self.get(), name)
+        how = self.backend
+        place = how.places[name]
+        lanes = self.states[:, place].reshape(self.groups, -1, how.lanes, how.spread)[..., 0].transpose(0, 2, 1)
+        found = lanes.reshape(self.groups * how.lanes, -1)[: self.size]
+        return found[:, : how.step.n] if name in ("q", "p") else found
 
     def block(self, state: FloatArray, name: str) -> FloatArray:
         """A block of a state, (size, values), to look at or to set where every value is one number."""

@@ -249,13 +249,13 @@ def _paced_watch(events: Watch | None, system: Any, until: bool, direction: int)
         ]
         if any((item.restitution or 1.0) < 1.0 or item.restitution == 0 for item in events.items):
             raise ValueError(
-                "with pace= impacts are elastic, restitution = 1: after a loss the energy that the steps are made for "
-                "is another one. Take equal steps"
+                "with pace= impacts must be elastic, restitution=1: a loss changes the energy for which the steps are "
+                "made. Run without pace="
             )
         if system.clock == "p" and events.program.with_outputs(g=thrown).depends("g", "t"):
             raise ValueError(
-                "with pace= the wall of an impact must not move, since t is no coordinate of the step and E is kept; "
-                "with a pace σ(t, q) it is one"
+                "with pace= the wall of an impact must not move. Give a pace σ(t, q): with it time is a coordinate of "
+                "the step, and walls may move"
             )
         own = dict(events.program.inputs)["params"]
         items, results = [*events.items], B.inline(events.program, t=[t], q=q, p=p, params=params[:own])["g"]

@@ -181,7 +181,7 @@ def compile_program(
     effort = effort._replace(pack=pack and effort.passes > 0)
     what = (program.digest, lanes, bounded, in_place, effort)
     with _lock:
-        native = _held.get(what)
+        native = _recent.get(what) or _held.get(what)
     if native is None:
         lowered = lower(program, "kernel", lanes, bounded, in_place, vector_math.functions(lanes, _features()))
         code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=effort)
@@ -192,12 +192,13 @@ def compile_program(
 def _keep(what: _Kernel, native: Native) -> Native:
     """The one Native of a kernel, kept for a while though nobody may hold it."""
     with _lock:
-        native = _held.setdefault(what, native)
-        _recent[what] = native
+        kept = _recent.get(what)
+        if kept is None:
+            kept = _recent[what] = _held.setdefault(what, native)
         _recent.move_to_end(what)
         while len(_recent) > RECENT:
             _recent.popitem(last=False)
-    return native
+    return kept
 
 
 def compile_strip(strip: Strip) -> Native:

@@ -284,7 +284,9 @@ def _body(
 
     def write(operand: str, array: str, place: int) -> None:
         body.append(f"  %{array}{place} = getelementptr {kind}, ptr %{array}, i64 {place}")
-        body.append(f"  store {kind} {operand}, ptr %{array}{place}, align 8")
+        # Where some lanes keep the old value LLVM would make a masked store of it: slow itself, and slow to read from.
+        how = "store volatile" if in_place and target.count > 1 else "store"
+        body.append(f"  {how} {kind} {operand}, ptr %{array}{place}, align 8")
 
     late = writes if in_place else []
     at_once: dict[int, list[tuple[str, int]]] = {}

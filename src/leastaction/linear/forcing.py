@@ -118,8 +118,8 @@ class Load(Samples):
             g = g[:, None]
         if g.ndim != 2 or g.shape[1] != self.vector.shape[1]:
             raise ValueError(
-                f"{self.vector.shape[1]} vectors need samples of shape ({len(np.atleast_1d(times))}, "
-                f"{self.vector.shape[1]}), a column for each; got {np.shape(samples)}"
+                f"samples must have the shape ({len(np.atleast_1d(times))}, {self.vector.shape[1]}): a row for each "
+                f"time, a column for each vector of the load; got {np.shape(samples)}"
             )
         super().__init__(times, g, rule)
 
@@ -165,8 +165,9 @@ class Load(Samples):
         """The same load on some of the degrees of freedom."""
         return Load(self.vector[keep], self.times, self.values, self.rule)
 
-    def __call__(self, t: float) -> FloatArray:
-        return np.asarray(self.vector @ super().__call__(t))
+    def __call__(self, t: Any) -> FloatArray:
+        """The load at one time or many, shape t.shape + (n,)."""
+        return np.einsum("...k,nk->...n", super().__call__(t), self.vector)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +220,13 @@ def is_constant(f: Any) -> bool:
 def _is_pair(f: Any) -> bool:
     """(times, values), not the two numbers of a constant load."""
     return isinstance(f, tuple) and len(f) == 2 and np.ndim(f[0]) > 0
+
+
+def at_times(f: Force, n: int, times: FloatArray) -> FloatArray:
+    """The load at many times, shape t.shape + (n,): samples at once, a function one time after the other."""
+    if isinstance(f, Samples):
+        return np.ascontiguousarray(f(times), float)
+    return np.array([checked(f(t), n, t) for t in times.ravel().tolist()]).reshape(*times.shape, n)
 
 
 def checked(value: ArrayLike, n: int, t: float) -> FloatArray:

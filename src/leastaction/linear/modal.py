@@ -52,6 +52,10 @@ class Modes:
     shape: FloatArray
     dual: FloatArray
 
+    def __repr__(self) -> str:
+        with np.printoptions(precision=6, threshold=12):
+            return f"Modes({len(self.omega)} of {len(self.shape)}, omega={self.omega})"
+
     def lowest(self, k: int) -> Modes:
         """The first k of them."""
         return Modes(self.omega[:k], self.shape[:, :k], self.dual[:, :k])
@@ -94,7 +98,7 @@ def lowest_modes(system: Quadratic, k: int) -> Modes:
         raise ValueError(f"modes(k) gives the lowest k of n = {n} modes, 0 < k < {n // 2}; got k = {k!r}")
     largest = float((K.diagonal() / M.diagonal()).max())
     if largest == 0:
-        raise ValueError("the masses are free: every frequency is zero, and every basis one of modes")
+        raise ValueError("K is zero: every frequency is zero, and any basis is a basis of modes")
     start = np.random.default_rng(0).standard_normal(n)
     with one_thread():
         mu = FIRST_SHIFT * largest

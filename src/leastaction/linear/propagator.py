@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.linear.forcing import checked
+from leastaction.linear.forcing import at_times
 from leastaction.linear.operator import Operator, operator
 from leastaction.linear.solves import Solves, solves
 from leastaction.methods import Composition, Galerkin, Method
@@ -120,12 +120,12 @@ class Propagator:
         """Where in a step, 0 to 1, the method asks for the load."""
         return self.operator.c if self.small else self.solves.c
 
-    def load(self, t: float) -> FloatArray | None:
-        """f at the nodes of the step that begins at t, (r, n)."""
+    def load(self, t: ArrayLike) -> FloatArray | None:
+        """f at the nodes of the step that begins at t, (r, n); of many steps, t.shape + (r, n)."""
         f = self.system.f
         if f is None:
             return None
-        return np.array([checked(f(tc), self.system.n, tc) for tc in t + self.h * self.c])
+        return at_times(f, self.system.n, np.asarray(t, float)[..., None] + self.h * self.c)
 
     def increments(self, q: FloatArray, p: FloatArray, t: float = 0.0) -> tuple[FloatArray, FloatArray]:
         """q_{k+1} − q_k and p_{k+1} − p_k of one step.

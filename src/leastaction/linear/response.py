@@ -175,6 +175,10 @@ class Spectrum:
     velocity: FloatArray
     acceleration: FloatArray
 
+    def __repr__(self) -> str:
+        periods = f"{len(self.period)} periods from {self.period.min():.4g} to {self.period.max():.4g}"
+        return f"Spectrum({periods}, damping {', '.join(f'{ratio:g}' for ratio in self.damping)})"
+
     def plot(self, what: str = "acceleration", ax: Any = None) -> Any:
         """Draw one of the three over the period.
 

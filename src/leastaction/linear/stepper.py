@@ -82,7 +82,9 @@ class LinearStepper(Alone):
         F, nodes = np.zeros((1, 1)), 0
         if self.propagator.system.f is not None:
             steps, nodes = min(steps, LOADED_STEPS), len(op.c)
-            F = np.array([self.propagator.load(self.t + (self.done + k) * h) for k in range(steps)])
+            loads = self.propagator.load(self.t + (self.done + np.arange(steps)) * h)
+            assert loads is not None
+            F = loads
         memory = Memory()
         columns = self.row.columns
         numbers = {"n": 2 * n, "loads": nodes * n, "width": len(columns), "first": self.done, "steps": steps}

@@ -12,7 +12,7 @@ from leastaction.backends.native import fingerprint
 from leastaction.backends.status import GOING_WELL, NOT_FINITE
 from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
 from leastaction.linear.factor import Factor, blas_threads, factor
-from leastaction.linear.forcing import Constant, Rayleigh, as_load, checked, is_constant, reduced
+from leastaction.linear.forcing import Constant, Rayleigh, as_load, at_times, is_constant, reduced
 from leastaction.linear.highest import highest_frequency
 from leastaction.linear.matrices import (
     chosen_dofs,
@@ -114,7 +114,8 @@ class Quadratic:
         self.n: int = mass.shape[0]
         for name, a in (("K", stiffness), ("C", damping)):
             if a is not None and not isinstance(a, Rayleigh) and a.shape[0] != self.n:
-                raise ValueError(f"M and {name} must have the same size; got {mass.shape} and {a.shape}")
+                other = ". Damping αM + βK is C=la.linear.Rayleigh(α, β)" if name == "C" else ""
+                raise ValueError(f"M and {name} must have the same size; got {mass.shape} and {a.shape}{other}")
         self.mass_diagonal = diagonal(mass)
         require_positive_definite(mass if self.mass_diagonal is None else self.mass_diagonal, "M")
         require_positive_semidefinite(stiffness, "K")
@@ -149,6 +150,8 @@ class Quadratic:
         Returns
         -------
         Quadratic
+            Its degrees of freedom are the others in their order, counted anew from 0:
+            ``np.setdiff1d(np.arange(n), fixed)`` are their numbers in the whole system.
 
         Examples
         --------
@@ -267,7 +270,7 @@ class Quadratic:
             force -= np.asarray(self.damping_force(v.reshape(-1, self.n).T)).T.reshape(v.shape)
         if self.f is not None:
             times = np.broadcast_to(np.asarray(t, dtype=float), v.shape[:-1])
-            force += np.array([checked(self.f(at), self.n, at) for at in times.ravel()]).reshape(v.shape)
+            force += at_times(self.f, self.n, times)
         return force
 
     def around(self, dofs: Any) -> NDArray[np.int64]:

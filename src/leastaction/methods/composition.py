@@ -219,8 +219,8 @@ def compose(method: Any, factors: str | Sequence[Any]) -> Composition:
     base = named(method)
     if not isinstance(base, Galerkin | Composition):
         raise ValueError(
-            f"{base.name} is not symmetric, nor symplectic: its compositions have neither the orders nor the structure "
-            "that are wanted of them; compose a member PsNrQu"
+            f"{base.name} is neither symmetric nor symplectic, so its compositions would have neither the order nor "
+            "the structure that compositions are for; compose a member PsNrQu"
         )
     if isinstance(factors, str):
         return _known(base, factors)

@@ -150,15 +150,12 @@ class Galerkin:
         own = "" if self.branch == "followed" else ", any branch"
         return f"P{self.s}N{self.rule.r}Q{self.rule.order}{self.rule.text}{own}"
 
-    @cached_property
+    @property
     def table(self) -> Table:
         """The table in float64, every entry correctly rounded; those of l_0 and l_s to multiples of ε, so that
         1 − l_s is exact.
         """
-        entries = {name: rounded(array) for name, array in self.exact_table().items()}
-        ends = entries["l"].copy()
-        ends[:, [0, -1]] = np.rint(ends[:, [0, -1]] / EPS) * EPS
-        return Table(**{**entries, "l": ends}, symmetric=self.symmetric)
+        return _table(self.s, self.rule)
 
     def exact_table(self, digits: int = FLOAT64_DIGITS) -> dict[str, Any]:
         """The entries of `Table` as mpmath numbers, correct to `digits` and a few more."""
@@ -229,6 +226,14 @@ def _check_own(made: Galerkin) -> None:
             f"{made.name}: with these weights the discrete kinetic energy of some motion is not positive (its least "
             f"eigenvalue is {least:.2g}), so a step has no unique solution. Take positive weights, or a lower degree"
         )
+
+
+@lru_cache(maxsize=64)
+def _table(s: int, rule: Quadrature) -> Table:
+    entries = {name: rounded(array) for name, array in _exact_table(s, rule, FLOAT64_DIGITS).items()}
+    ends = entries["l"].copy()
+    ends[:, [0, -1]] = np.rint(ends[:, [0, -1]] / EPS) * EPS
+    return Table(**{**entries, "l": ends}, symmetric=rule.symmetric)
 
 
 @lru_cache(maxsize=64)

@@ -58,7 +58,7 @@ def falling_chain(m: Any = "1/10", g: Any = "9.81", l: Any = "1/10", count: Any 
     """A folded chain of 2k + 1 links: k straight down, one across, k up again. The end there is let go."""
     m, g, l, count = positive(m, "m"), positive(g, "g"), positive(l, "l"), whole(count, 3)
     if count % 2 == 0:
-        raise ValueError(f"count must be odd, one link across between as many down as up; got {count}")
+        raise ValueError(f"count must be odd: as many links go down as up, and one link goes across; got {count}")
     half = count // 2
     places = [(sp.Integer(0), -k * l) for k in range(1, half + 1)]
     places += [(l, -k * l) for k in range(half, -1, -1)]

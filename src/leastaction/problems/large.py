@@ -30,7 +30,7 @@ class Bodies:
     Methods
     -------
     places(q)
-        States by bodies.
+        Positions by bodies; of ``path.velocity()`` the velocities.
 
     Examples
     --------
@@ -45,6 +45,9 @@ class Bodies:
     p0: FloatArray
     v0: FloatArray
     dimensions: int
+
+    def __repr__(self) -> str:
+        return f"Bodies({len(self.q0) // self.dimensions} bodies in {self.dimensions} dimensions)"
 
     def places(self, q: ArrayLike) -> FloatArray:
         """Positions, momenta or velocities by bodies.

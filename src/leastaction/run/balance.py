@@ -10,7 +10,9 @@ the first step, up to its first turn. States are looked at after 1, 7, 37, 187, 
 period divides, and wherever a stretch of the run ends: a few looks, at all trajectories together. An error below the
 rounding of the terms says nothing.
 
-Of a run with a pace, which keeps σ (H − E₀), H itself is looked at: it is the energy of the motion in time.
+Of a run with a pace, which keeps σ (H − E₀), H itself is looked at: it is the energy of the motion in time. Where σ has
+a zero on the way time stands still, and the motion in s comes back from there: H is wrong for some steps before and
+after it turns, and right again later. So such runs are looked at more often, k ↦ k + k/16 + 1.
 
 A linear system is not looked at: whether h is stable on it is known before the run.
 """
@@ -43,6 +45,7 @@ FloatArray = NDArray[np.float64]
 
 LARGE = 0.5  # of K: an error of the energy that is told
 ROUNDINGS = 1e4  # units in the last place that an error must be beyond
+OFTEN = 16  # looks of a run with a pace while the steps grow twofold, about
 GOLDEN = (5**0.5 - 1) / 2
 FINER, SOONEST = 0.5**0.5, 24  # from one place of the first step to an earlier one, and how many there are
 EPSILON = float(np.finfo(float).eps)
@@ -74,8 +77,10 @@ def columns(plan: Plan) -> int:
     return len(COLUMNS)
 
 
-def next_look(done: int) -> int:
+def next_look(plan: Plan, done: int) -> int:
     """After how many steps the states are looked at next."""
+    if isinstance(plan.system, Paced):
+        return done + done // OFTEN + 1
     look = 1
     while look <= done:
         look = 5 * look + 2
@@ -88,11 +93,13 @@ class Looks:
     def __init__(self, plan: Plan) -> None:
         self._plan, self._wanted = plan, columns(plan) > 0
         self._found: list[tuple[FloatArray, NDArray[Any]]] = []  # times, and states (q, p)
+        self._last = -1  # after how many steps the last ones are
 
     def add(self, stepper: Stepper) -> None:
-        """Where they are now."""
-        if not self._wanted:
+        """Where they are now, if that is not known."""
+        if not self._wanted or stepper.done == self._last:
             return
+        self._last = stepper.done
         plan, states = self._plan, stepper.at()[:, : 2 * self._plan.row.n]
         with plan.reals.working():
             system, steps = plan.system, plan.reals.array(stepper.steps())

@@ -12,6 +12,8 @@ from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 
 MOST_STEPS = 2**53  # so many float64 numbers and the native loops can count
 
+FINEST = 64  # into so many parts a step is told apart where forces depend on t
+
 
 def positive(name: str, value: Any) -> int:
     """A positive integer, checked."""
@@ -22,6 +24,8 @@ def positive(name: str, value: Any) -> int:
 
 def number(name: str, value: Any, reals: Reals = FLOAT64) -> Any:
     """One finite number."""
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be a number; got {value!r}")
     try:
         array = reals.array(value)
     except (TypeError, ValueError) as error:
@@ -83,9 +87,13 @@ def check_count(count: float) -> None:
 def check_times(system: Any, t0: Any, h: Any, count: int) -> None:
     """Refuse times that rounding does not tell apart where they matter; elsewhere warn, since the states are right."""
     farthest = max(t0, t0 + count * h, key=abs)
-    if farthest + h != farthest and farthest - h != farthest:
+    least = h / FINEST if system.depends_on_time else h  # nodes are to be told apart, or steps
+    if farthest + least != farthest and farthest - least != farthest:
         return
-    lost = f"the step h = {float(h):g} is lost in the rounding of t = {float(farthest):g}"
+    step = f"the step h = {float(h):g} is lost in the rounding of t = {float(farthest):g}"
     if system.depends_on_time:
-        raise ValueError(f"{lost}, and {system.name} depends on t: measure time from nearer by, or run with digits=")
-    warnings.warn(f"{lost}: the states are right, their times are not told apart", RuntimeWarning, stacklevel=4)
+        raise ValueError(
+            f"a part in {FINEST} of {step}, and {system.name} depends on t: measure time from nearer by, or run with "
+            "digits="
+        )
+    warnings.warn(f"{step}: the states are right, their times are not told apart", RuntimeWarning, stacklevel=4)

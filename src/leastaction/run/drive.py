@@ -7,6 +7,7 @@ up from it now and then to write down where it stands.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -81,19 +82,22 @@ def drive(sink: Sink, client: Any = None, threads: int | None = None, progress: 
     plan, starts = sink.plan, sink.starts
     parts = sink.parts(usual_parts(plan, len(starts), client, threads))
     clock = time.perf_counter()
-    with progress_bar(None if plan.open else plan.steps * len(starts), progress) as bar:
-        bar.update(sink.done() if progress else 0)
+    with progress_bar(None if plan.open else plan.steps * len(starts), progress) as report:
+        report(sink.done() if progress else 0)
         if client is None:
-            _here(sink, parts, threads or _cores(plan), bar.update)
+            _here(sink, parts, threads or _cores(plan), report)
         else:
             from leastaction.run.cluster import on_cluster
 
-            on_cluster(client, sink, parts, bar.update)
+            on_cluster(client, sink, parts, report)
     return {"run_time": time.perf_counter() - clock}
 
 
-def stretch(plan: Plan, starts: Starts, standing: Standing, block: Block, tick: Tick, threads: int = 1) -> None:
-    """From where these trajectories stand to the end of the block, in pieces, or as far as the tick lets them.
+def stretch(
+    plan: Plan, starts: Starts, standing: Standing, block: Block, tick: Tick, lasting: bool = True, threads: int = 1
+) -> None:
+    """From where these trajectories stand to the end of the block, in pieces, or as far as the tick lets them. What
+    further steps depend on is kept if it is `lasting`.
 
     So many threads may share the work of each trajectory, one trajectory after the other.
     A stepper may end a piece before it was asked to, as where a step is to be looked at: it is asked again.
@@ -109,7 +113,7 @@ def stretch(plan: Plan, starts: Starts, standing: Standing, block: Block, tick: 
         rows, looks = block.rows[slice(*part)], Looks(plan)
         while goes_on and not stepper.status().all() and stepper.done < end:
             clock = time.perf_counter()
-            look = next_look(stepper.done)
+            look = next_look(plan, stepper.done)
             asked = min(piece, min(end, look) - stepper.done)
             done = stepper.advance(asked, plan.every, block.first, rows)
             if stepper.done == look:
@@ -119,7 +123,7 @@ def stretch(plan: Plan, starts: Starts, standing: Standing, block: Block, tick: 
                 spent = max(time.perf_counter() - clock, 1e-6)
                 piece = max(1, int(asked * min(MOST_GROWTH, PIECE_SECONDS / spent)))
         looks.add(stepper)
-        standing.take(*part, stepper)
+        standing.take(*part, stepper, lasting)
         looks.judge(starts.part(*part), standing.part(*part))
         if goes_on:
             tick(int((end - standing.steps[slice(*part)].max()) * size))  # what nobody has to do any more
@@ -161,7 +165,9 @@ def _here(sink: Sink, parts: list[Part], workers: int, report: Callable[[int], A
                     report(steps)
                 return not stop.is_set() and time.monotonic() < deadline
 
-            stretch(plan, starts, chunk.standing, block, tick, 1 if plan.many else workers)
+            # What has happened is read from the state; else it is for the next stretch, where there is one.
+            lasting = plan.events is not None or chunk.seconds < math.inf
+            stretch(plan, starts, chunk.standing, block, tick, lasting, 1 if plan.many else workers)
             chunk.take(block)
         if chunk.next() is not None:
             chunk.close()

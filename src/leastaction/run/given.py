@@ -35,8 +35,8 @@ def given_inputs(
         )
     if given and isinstance(system, Sum):
         raise ValueError(
-            "inputs= are for Lagrangians: what acts on the rows of a sum takes parameters alone. Write the system as "
-            "one la.Lagrangian(L, n, force=F, inputs={…})"
+            "inputs= are for Lagrangians: a force on the rows of a sum takes parameters alone. Write the system as one "
+            "la.Lagrangian(L, n, force=F, inputs={…})"
         )
     shapes = system.inputs if isinstance(system, Lagrangian) else {}
     return read_inputs(given, shapes, system.name, reals, t0, h, steps, *points_of(method, reals), many)

@@ -68,9 +68,12 @@ def preparing(rest: str) -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar(total: int | None, wanted: bool) -> Iterator[Any]:
-    """A bar with the rate and the time left, if wanted."""
+def progress_bar(total: int | None, wanted: bool) -> Iterator[Callable[[int], Any]]:
+    """A bar with the rate and the time left, if wanted; what it is told is how far the run has come."""
+    if not wanted:
+        yield lambda _: None
+        return
     from tqdm import tqdm
 
-    with tqdm(total=total, unit=" steps", unit_scale=True, disable=not wanted) as bar:
-        yield bar
+    with tqdm(total=total, unit=" steps", unit_scale=True) as bar:
+        yield bar.update

@@ -14,7 +14,6 @@ from leastaction.advice import Advice
 from leastaction.backends.rows import Row
 from leastaction.inputs import Inputs
 from leastaction.lagrangian import Lagrangian
-from leastaction.linear import Quadratic
 from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Branch, Composition, Galerkin, Method, RungeKutta4, with_branch
 from leastaction.methods import method as method_named
@@ -25,7 +24,7 @@ from leastaction.run.given import given_inputs
 from leastaction.run.reductions import Reduction, wanted
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
 from leastaction.sums import Sum
-from leastaction.systems import System
+from leastaction.systems import System, check_system
 
 ENDLESS = 2**52  # steps of a run that an event ends
 
@@ -120,17 +119,15 @@ def plan_run(
 
     most   steps of a run with a pace until t_end: it ends after so many, wherever it is
     """
-    if not isinstance(system, Lagrangian | Quadratic | Sum):
-        raise TypeError(
-            f"expected a system, as from la.Lagrangian(fn, n=…), la.Lagrangian.sum(terms, n=…) or la.Quadratic(M, K); "
-            f"got {system!r}"
-        )
+    check_system(system)
     if isinstance(system, Sum):
         more = digits is not None or pace is not None or bool(tangent or events or reduce)
         system = _as_needed(system, method_named(method), more)
     arithmetic = reals(digits)
     if allow_unstable and not system.linear:
-        raise ValueError("allow_unstable= is for Quadratic systems: of others no step is refused before it is tried")
+        raise ValueError(
+            "allow_unstable= is for Quadratic systems: for other systems no step is refused before it is tried"
+        )
     if reduce and (digits is not None or system.linear or tangent or output is not None):
         raise ValueError(
             "reduce= is for float64 ensembles of Lagrangian systems that store whole states without tangent=; compute "
@@ -184,12 +181,13 @@ def check_pace(method: Method, reduce: Any) -> None:
     """Refuse what a pace does not go with."""
     if isinstance(method, Composition):
         raise ValueError(
-            f"pace= is for members of the Galerkin family, between whose states times are found by the polynomial of a "
-            f"step; {method.name} is a composition and has none. Take a member of the same order"
+            "pace= is for members of the Galerkin family: the polynomial of a step tells the times between two "
+            f"states. {method.name} is a composition and has no polynomial. Take a member of the same order"
         )
     if not isinstance(method, Galerkin):
         raise ValueError(
-            f"pace= is for members of the Galerkin family: it keeps variable steps symplectic, and {method.name} is not"
+            f"pace= keeps variable steps symplectic, so it is for members of the Galerkin family; {method.name} is not "
+            "symplectic"
         )
     if reduce:
         raise ValueError(
@@ -225,8 +223,8 @@ def _method(system: System, method: str | Method, branch: Branch, watched: bool)
         raise ValueError("the equations of a Quadratic system are linear and have one root: leave branch= out")
     if watched:
         raise ValueError(
-            "events= are found by steps of other lengths, whose roots are followed from h → 0: leave them out with "
-            "branch='any', or compute them from the stored states"
+            "events= are found by steps of other lengths, whose roots are followed from h → 0. With branch='any' "
+            "leave events= out, or compute the events from the stored states"
         )
     return chosen
 
@@ -253,8 +251,9 @@ def check_events(plan: Plan) -> None:
         return
     if plan.events.impacts and system.linear:
         raise ValueError(
-            "tangent= through impacts needs derivatives by the lengths of steps, which those of a Quadratic system, "
-            "matrices for one h, do not have: write it as la.Lagrangian(lambda q, v: (v @ M @ v - q @ K @ q) / 2, n=…)"
+            "tangent= through impacts needs derivatives by the length of a step. A step of a Quadratic system is a "
+            "matrix for one h and has none: write the system as la.Lagrangian(lambda q, v: (v @ M @ v - q @ K @ q) / "
+            "2, n=…)"
         )
     if plan.events.impacts and isinstance(system, Lagrangian) and system.mass_varies_with_velocity:
         raise ValueError("tangent= through impacts is for Lagrangians that are quadratic in the velocities")
@@ -266,13 +265,13 @@ def check_driven(plan: Plan, inputs: Inputs | None) -> None:
         return
     if plan.row.varied > 2 * plan.row.n and inputs.sampled:
         raise ValueError(
-            "tangent='all' has the derivative by h, and with h the times move at which samples are asked for: give the "
-            "input as an array, held in each step or at the nodes, or tangent=True"
+            "tangent='all' has the derivative by h, and another h moves the times at which samples are taken: give "
+            "the input as an array, held in each step or at the nodes, or take tangent=True"
         )
     if plan.row.varied and plan.events is not None and not inputs.steady:
         raise ValueError(
-            "tangent= with events= takes inputs that are held in each step: the time of an event varies along a "
-            "direction, and what an input does meanwhile is known of these alone"
+            "tangent= with events= needs inputs that are held in each step: the derivative moves the time of an "
+            "event, and only a held input is known at the moved time"
         )
 
 

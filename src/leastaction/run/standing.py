@@ -108,12 +108,12 @@ class Standing:
         self.state.update(other.state)
         self.told.update(other.told)
 
-    def take(self, begin: int, end: int, stepper: Stepper) -> None:
-        """Where the trajectories begin … end are, as their stepper has it."""
+    def take(self, begin: int, end: int, stepper: Stepper, lasting: bool = True) -> None:
+        """Where the trajectories begin … end are, as their stepper has it; if it is to last, with the state."""
         part = slice(begin, end)
         self.status[part], self.steps[part], self.at[part] = stepper.status(), stepper.steps(), stepper.at()
         self.iterations[part], self.continued[part] = stepper.spent()
-        for name, array in stepper.state().items():
+        for name, array in stepper.state().items() if lasting else ():
             known = self.state.get(name)
             if known is None:
                 known = self.state[name] = np.zeros((len(self.steps), *array.shape[1:]), array.dtype)
@@ -128,7 +128,7 @@ class Standing:
 
     def going(self, steps: int) -> NDArray[np.bool_]:
         """Which trajectories still have to go to reach so many steps."""
-        return (self.status == Status.COMPLETE) & (self.steps < steps)
+        return (self.status == status.GOING_WELL) & (self.steps < steps)
 
     @staticmethod
     def _grown(known: NDArray[Any], array: NDArray[Any], alone: bool) -> NDArray[Any]:

@@ -46,6 +46,9 @@ class Starts:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "inputs"}
 
     def part(self, begin: int, end: int) -> Starts:
+        """Those of some trajectories; of all they are these."""
+        if begin == 0 and end >= len(self):
+            return self
         inputs = None if self.inputs is None else self.inputs.part(begin, end)
         return Starts(**{name: array[begin:end] for name, array in self.arrays().items()}, inputs=inputs)
 
@@ -121,8 +124,8 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any
         bad = np.flatnonzero(~(np.isfinite(own) & (own > 0)).all(axis=1) & (starts.status == Status.COMPLETE))
         if len(bad):
             raise ValueError(
-                f'pace="auto" measures by the frequency that L has at the start, q = {starts.q[bad[0]]}, and it has '
-                "none there: give pace= as a function of q"
+                'pace="auto" takes the frequency of L at the start as its unit, and L has no frequency at q = '
+                f"{starts.q[bad[0]]}: give pace= as a function of q"
             )
         params = np.concatenate([params, reals.array(own)], axis=1)
     if isinstance(reals, Digits):

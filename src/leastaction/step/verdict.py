@@ -34,6 +34,12 @@ power of h, K = M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹, and pass a part of any coordinate
 without, it computes x_j. From then on, as long as coordinate j moves by little of x_j (STILL NOISE), increments count
 by what they exceed NOISE x_j, and the reach is at least that.
 
+Woken. A coordinate that others alone set in motion, as by v_k² of a neighbour that starts from rest, is not moved by
+the first iteration, or by next to nothing, and all of its step comes with a later one: on its own scale an increment of
+one, however well the iteration contracts. But the theorem holds in any norm. Where an iteration makes the step of
+coordinate j so many times longer than it was (WAKING), its increment counts as a part WOKEN of δ_{k−1} at most, as it
+does in a norm with a longer scale_j. Every one that follows is measured by the new scale.
+
 The rule is written once, without branches, on Values of a Builder: inlined in fused kernels, compiled for the native
 loops, evaluated at any precision.
 """
@@ -63,6 +69,8 @@ GOING = 1.5  # … or half as long again as h times the velocity
 FAR = 2.0
 NOISE = 2.0**-46  # of g_j: increments as small as that are rounding
 STILL = 2.0**40  # a coordinate that moves by more than so many times its noise has none that counts
+WAKING = 2.0**10  # a step so many times longer than before this iteration was set in motion by others …
+WOKEN = 0.1  # … and its increment counts as this part of the last one, at most
 FORGETTING = 0.5  # what the length of a step becomes of itself with every step
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is one
 

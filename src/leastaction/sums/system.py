@@ -180,10 +180,14 @@ class Sum:
 
     def expanded(self) -> Lagrangian:
         """The same system as one Lagrangian, every row written out: for what is computed of small systems alone."""
+        return self._written_out
+
+    @cached_property
+    def _written_out(self) -> Lagrangian:
         if self.n > MOST_EXPANDED:
             raise ValueError(
                 f"{self.name} has n = {self.n} coordinates; what needs its Lagrangian written out row by row (digits=, "
-                f"tangent=, events=, reduce=, RK4, and analysis) is for at most {MOST_EXPANDED}"
+                f"tangent=, events=, reduce=, tol=, pace=, RK4, and analysis) is for at most {MOST_EXPANDED}"
             )
         size = sum(array.size for array in self._defaults.values())
         B = Builder([("t", 1), ("q", self.n), ("v", self.n), ("params", size)])

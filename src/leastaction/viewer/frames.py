@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.between import cubics, states
+from leastaction.between import STRAIGHT, Picture, cubics, flat, missed, states
 
 if TYPE_CHECKING:
     from leastaction.path import Path
 
 FloatArray = NDArray[np.float64]
-Picture = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # t, q, p of M states ↦ (M, …)
 
-STRAIGHT = 1 / 2000  # of the picture's size: what a straight line may miss: a third of a pixel
 QUICK_STRAIGHT, QUICK_MOST = 1 / 600, 4000
 FEWEST = 200  # frames, where there are as many to be had
 MOST_ROWS = 1 << 20  # states looked at
@@ -56,14 +54,14 @@ def frames(path: Path, most: int, picture: Picture, begin: int = 0, quick: bool 
     t, q, p = rows(path, begin, skip)
     if count <= 2:
         return Frames(t, q, p, float(t[-1] - t[0]), True)
-    X = _flat(picture, t, q, p)
-    missed = _missed(X)
-    if missed > straight and skip == 1 and path.output is None:
+    X = flat(picture, t, q, p)
+    off = missed(X)
+    if off > straight and skip == 1 and path.output is None:
         return _refined(path, t, q, p, min(most, QUICK_MOST) if quick else most, picture, straight)
     keep = 1
-    while len(t[:: 2 * keep]) > FEWEST and _missed(X[::keep]) < straight:
+    while len(t[:: 2 * keep]) > FEWEST and missed(X[::keep]) < straight:
         keep *= 2
-    return _every(t, q, p, keep, missed < straight)
+    return _every(t, q, p, keep, off < straight)
 
 
 def _even(path: Path, most: int, picture: Picture, begin: int, straight: float) -> Frames:
@@ -76,14 +74,14 @@ def _even(path: Path, most: int, picture: Picture, begin: int, straight: float) 
     def found(count: int, at: Callable[[FloatArray], tuple[FloatArray, FloatArray]]) -> Frames:
         t = np.linspace(float(path.t[begin]), float(path.t[-1]), count)
         q, p = at(t)
-        return Frames(t, q, p, float(t[1] - t[0]), _missed(_flat(picture, t, q, p)) < straight)
+        return Frames(t, q, p, float(t[1] - t[0]), missed(flat(picture, t, q, p)) < straight)
 
     count, quick = min(most, max(FEWEST, 2)), cubics(path)
     while not (last := found(count, quick)).whole and 2 * count <= most:
         count *= 2
     middle = np.asarray((path.t[begin:-1] + path.t[begin + 1 :]) / 2).astype(float)
     middle = middle[np.unique(np.linspace(0, len(middle) - 1, min(len(middle), ASKED)).round().astype(int))]
-    both = (_flat(picture, middle, *at(middle)) for at in (quick, partial(states, path)))
+    both = (flat(picture, middle, *at(middle)) for at in (quick, partial(states, path)))
     thrown = any(events.p_after is not None for events in path.events.values())
     if thrown or float(np.abs(np.subtract(*both)).max()) > straight:
         return found(count, partial(states, path))
@@ -120,7 +118,7 @@ def _refined(
             found = _between(path, t, q, p, parts)
         except ArithmeticError:  # a step that cannot be solved again: the stored states must do
             return found
-        if _missed(_flat(picture, found.t, found.q, found.p)) < straight:
+        if missed(flat(picture, found.t, found.q, found.p)) < straight:
             return replace(found, whole=True)
     return found
 
@@ -135,18 +133,3 @@ def _between(path: Path, t: FloatArray, q: FloatArray, p: FloatArray, parts: int
     positions[stored], momenta[stored] = q[: len(stored)], p[: len(stored)]
     positions[-1], momenta[-1] = q[-1], p[-1]
     return Frames(times, positions, momenta, float(dt), False)
-
-
-def _flat(picture: Picture, t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
-    """What must be straight: the points drawn, in parts of the picture's size."""
-    X = np.asarray(picture(t, q, p), float)
-    size = max(float(np.ptp(X[..., d])) for d in range(X.shape[-1])) or 1.0
-    return X.reshape(len(t), -1) / size
-
-
-def _missed(X: FloatArray) -> float:
-    """How far the middle of three neighbours is from the line between the outer two, at most."""
-    if len(X) < 3:
-        return 0.0
-    last = len(X) - 1 - (len(X) - 1) % 2
-    return float(np.abs(X[1:last:2] - (X[0 : last - 1 : 2] + X[2 : last + 1 : 2]) / 2).max())

@@ -16,7 +16,7 @@ import flint
 from leastaction.backends.flint.evaluate import decisions
 from leastaction.backends.flint.sizes import ROUGH, lengths
 from leastaction.numbers.conversion import Balls
-from leastaction.step.verdict import FAR, REACH, verdict_program
+from leastaction.step.verdict import FAR, REACH, WAKING, WOKEN, verdict_program
 
 CHORDS = 2  # iterations with a kept Jacobian that cost as much as one with a new one (measured, double pendulum)
 SETTLING = 2.0**-10  # increments so small change no scale that matters
@@ -57,6 +57,7 @@ class Judge:
         self._number, self._floor = _numbers(bits)
         self._before: Any = math.inf
         self._doubt = self._far = self._settling = False
+        self._woken: list[int] = []  # coordinates that this iteration set in motion
         self._iterations, self._newton = 0, True
 
     def __call__(self, dz: Balls, z: Balls, fresh: bool) -> Verdict:
@@ -66,7 +67,7 @@ class Judge:
         number = self._number
         sizes = [abs(number(dz[i] * unit)) for own, unit in zip(self._places, self._units, strict=True) for i in own]
         size = max(sizes) if sum(sizes) < math.inf else math.inf  # one that is not a number is no maximum
-        self._settling = size < SETTLING
+        self._settling = size < SETTLING and not self._woken
         # Where all Jacobians were fresh each iteration is to the one before as the second is to the first.
         self._newton = self._newton and fresh
         count = min(self._iterations, 1) if self._newton else self._iterations
@@ -79,9 +80,14 @@ class Judge:
 
     def _measure(self, dz: Balls, z: Balls) -> bool:
         """Scales and units of all components anew; whether one goes farther than it may at once."""
-        moved = lengths(self._places, dz)
-        scale = self._scale = [max(a, b) for a, b in zip(self._scale, lengths(self._places, z), strict=True)]
+        moved, before = lengths(self._places, dz), self._scale
+        scale = self._scale = [max(a, b) for a, b in zip(before, lengths(self._places, z), strict=True)]
         self._units = [a if a.is_zero() else (1 / a).mid() for a in scale]
+        self._woken = []
+        if self._iterations:
+            self._woken = [j for j, (a, b) in enumerate(zip(before, scale, strict=True)) if WAKING * a < b]
+        for j in self._woken:
+            self._units[j] = min(self._units[j], (WOKEN * self._before / moved[j]).mid())
         self._far = any(FAR * a < b for a, b in zip(self._limits, scale, strict=False))
         return any(a < b for a, b in zip(self._limits, moved, strict=False))
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from leastaction.backends.fused.chord import explicit, flat, unknowns
+from leastaction.backends.fused import explicit
+from leastaction.backends.fused.chord import flat, unknowns
 from leastaction.backends.fused.elimination import solve
 from leastaction.backends.fused.mass import Mass, in_the_middle
 from leastaction.backends.fused.newton import Iteration, coordinates
@@ -35,7 +36,7 @@ def advance(
     energy: bool,
 ) -> Program:
     """From a step that is solved to the next; t is already that of its end. The next begins with chords where there is
-    a mass for them, else with Newton.
+    a mass for them, else with Newton; without both it is explicit.
     """
     x = {name: B.values(name) for name, _ in B.inputs}
     n, s = step.n, step.s
@@ -56,13 +57,36 @@ def advance(
         state.append(total)
     q, p = where_ok(state[:n], "q"), where_ok(state[n:], "p")
 
+    outputs: dict[str, list[Any]] = {"q": q, "p": p, "carry": where_ok(carry, "carry"), "trouble": [0.0]}
+    given = {name: indices(values, B) for name, values in {**x, "q": q, "p": p}.items()}
+    if one is None and mass is None:
+        outputs |= explicit.handed(step, x)
+    else:
+        outputs |= _prepared(step, rows, B, one, mass, x | {"q": q, "p": p}, z)
+    if energy:
+        E = _energy(B, system, step, given["t"][0], given["q"], given["p"], z, h, given["params"])
+        outputs["lowest"] = where_ok([x["lowest"][0].op("min", E)], "lowest")
+        outputs["highest"] = where_ok([x["highest"][0].op("max", E)], "highest")
+    return B.build(**{name: indices(values, B) for name, values in outputs.items()})
+
+
+def _prepared(
+    step: Step, rows: Rows, B: Builder, one: Iteration | None, mass: Mass | None, x: dict[str, list[Any]], z: list[Row]
+) -> dict[str, list[Any]]:
+    """What the iteration of the next step begins with; x has q and p at its start, z is that of the last step."""
+    n, s = step.n, step.s
+    (ok,), (h,) = x["alive"], x["h"]
+
+    def where_ok(values: Sequence[Any], name: str) -> list[Any]:
+        return [ok.where(new, old) for new, old in zip(values, x[name], strict=True)]
+
     lately = rows.packed([size(row) for row in z])
     longest = [(a * FORGETTING).op("max", TINY).op("max", b) for a, b in zip(x["length"], lately, strict=True)]
     ahead, memory, choice, remembered = _remembered(step, rows, x, z, longest)
     drift: Row = []
     if mass is not None and mass.separable:
         inverse = mass.values(B, {"params": x["params"]})
-        drift = [row[0] for row in mass.solve(inverse, [[a] for a in p])]
+        drift = [row[0] for row in mass.solve(inverse, [[a] for a in x["p"]])]
         far = [h * v for v in drift]
     else:
         far = [_velocity(step, rows, row) for row in z]
@@ -70,22 +94,17 @@ def advance(
     reach = [(a * REACH).op("max", b) for a, b in zip(longest, going, strict=True)]
     floor = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], longest, strict=True)]
     outputs: dict[str, list[Any]] = {
-        "q": q,
-        "p": p,
-        "carry": where_ok(carry, "carry"),
         **{name: where_ok(values, name) for name, values in remembered.items()},
         "length": longest,
         "reach": where_ok([a.op("max", b) for a, b in zip(reach, floor, strict=True)], "reach"),
         "floor": floor,
-        "trouble": [0.0],
         "left": [0.0],
     }
-    given = {name: indices(values, B) for name, values in {**x, "q": q, "p": p}.items()}
     if one is not None or not (mass is not None and mass.separable):
         predicted = flat(step, rows, [ahead.propose(kept, choice) for kept in memory])
         outputs["z"] = where_ok(predicted + x["z"][n * rows.length(s) :], "z")
     if one is not None:
-        outputs |= _values(B, B.inline(one.before, **{name: given[name] for name, _ in one.before.inputs}))
+        outputs |= _values(B, B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs}))
         outputs |= {
             "scale": [size([outputs["z"][i] for i in own]).op("max", TINY) for own in coordinates(step)],
             "before": [0.0],
@@ -95,18 +114,14 @@ def advance(
             "iterations": [0.0],
         }
     if mass is not None:
-        outputs |= _soft(step, rows, B, mass, x, q, outputs.get("z"), ahead, memory, choice)
+        outputs |= _soft(step, rows, B, mass, x, outputs.get("z"), ahead, memory, choice)
         if mass.separable:
             outputs |= {"drift": drift} if mass.fixed else {"drift": drift, "mass": inverse}
         outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}
-        outputs["inner" if mass.separable and not explicit(step) else "outer"] = [ok]
+        outputs["inner" if mass.separable else "outer"] = [ok]
         if mass.separable:
             outputs["points"] = where_ok(outputs["points"], "points")
-    if energy:
-        E = _energy(B, system, step, given["t"][0], given["q"], given["p"], z, h, given["params"])
-        outputs["lowest"] = where_ok([x["lowest"][0].op("min", E)], "lowest")
-        outputs["highest"] = where_ok([x["highest"][0].op("max", E)], "highest")
-    return B.build(**{name: indices(values, B) for name, values in outputs.items()})
+    return outputs
 
 
 def _values(B: Builder, found: dict[str, list[int]]) -> dict[str, list[Any]]:
@@ -114,7 +129,7 @@ def _values(B: Builder, found: dict[str, list[int]]) -> dict[str, list[Any]]:
 
 
 def _remembered(
-    step: Step, rows: Rows, x: dict[str, list[Value]], z: Sequence[Row], longest: Row
+    step: Step, rows: Rows, x: dict[str, list[Any]], z: Sequence[Row], longest: Row
 ) -> tuple[Prediction, list[Row], Value, dict[str, list[Any]]]:
     """What a prediction remembers of each coordinate, its choice, and the new contents of its blocks."""
     ahead = Prediction(step.s, rows)
@@ -143,8 +158,7 @@ def _soft(
     rows: Rows,
     B: Builder,
     mass: Mass,
-    x: dict[str, list[Value]],
-    q: Sequence[Value],
+    x: dict[str, list[Any]],
     start: list[Any] | None,
     ahead: Prediction,
     memory: Sequence[Row],
@@ -154,7 +168,8 @@ def _soft(
     outputs: dict[str, list[Any]] = {}
     if not mass.separable and not mass.fixed:
         assert start is not None
-        at = in_the_middle(step, rows, x["t"][0], x["h"][0], q, unknowns(step, rows, start)) | {"params": x["params"]}
+        at = in_the_middle(step, rows, x["t"][0], x["h"][0], x["q"], unknowns(step, rows, start))
+        at |= {"params": x["params"]}
         outputs["mass"] = mass.values(B, at)
     if not mass.separable:
         assert start is not None

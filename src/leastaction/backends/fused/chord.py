@@ -16,9 +16,6 @@ Such an inner iteration costs one product with a table instead of three. But G i
 is not quite that of a discrete Lagrangian: the energy drifts, by some 10⁻⁵ ε a step for a pendulum. So the last two
 iterations go the long way, by z; what they leave of it is that, times their contraction.
 
-Where s = 1 and the nodes are ends of the step, as of Störmer–Verlet, z follows from the force at q alone: `lift` gives
-it at once, and `outer`, which finds it again, the impulse.
-
 Trajectories lie side by side, or the points of one trajectory's step do (`step.rows`).
 """
 
@@ -82,11 +79,6 @@ def repeated(step: Step) -> frozenset[str]:
     )
 
 
-def explicit(step: Step) -> bool:
-    """Whether the equations of a step give its unknowns at once, of a system whose f does not depend on v."""
-    return step.s == 1 and set(step.method.table.c.tolist()) <= {0.0, 1.0}
-
-
 @lru_cache(maxsize=64)
 def inner_of(method: Galerkin) -> FloatArray:
     """G/h², every entry rounded once."""
@@ -105,19 +97,22 @@ def inner_of(method: Galerkin) -> FloatArray:
 
 def forces(step: Step, B: Builder, x: dict[str, list[Value]], rows: Rows, Z: Sequence[Row]) -> list[Row]:
     """f at the points q + Z, a row for each coordinate, of a system whose f does not depend on v."""
-    program = step.terms[0].program.select("f")
     (times,) = rows.columns("times 0")
     given = []
     for g, time in enumerate(times):
-        read = {
-            "t": [x["t"][0] + time],
-            "q": [a + row[g] for a, row in zip(x["q"], Z, strict=True)],
-            "v": [0.0] * step.n,
-            "params": x["params"],
-            "inputs": driving(step, rows, x, g),
-        }
-        given.append(B.inline(program, **{name: indices(read[name], B) for name, _ in program.inputs})["f"])
-    return [[Value(B, f[j]) for f in given] for j in range(step.n)]
+        q = [a + row[g] for a, row in zip(x["q"], Z, strict=True)]
+        given.append(force_at(step, B, x, x["t"][0] + time, q, driving(step, rows, x, g)))
+    return [[f[j] for f in given] for j in range(step.n)]
+
+
+def force_at(
+    step: Step, B: Builder, x: dict[str, list[Value]], t: Value, q: Sequence[Any], inputs: Sequence[Value]
+) -> list[Value]:
+    """f at one point, or at those in one vector."""
+    program = step.terms[0].program.select("f")
+    read = {"t": [t], "q": q, "v": [0.0] * step.n, "params": x["params"], "inputs": inputs}
+    found = B.inline(program, **{name: indices(read[name], B) for name, _ in program.inputs})["f"]
+    return [Value(B, k) for k in found]
 
 
 def driving(step: Step, rows: Rows, x: dict[str, list[Value]], g: int) -> list[Value]:
@@ -133,7 +128,7 @@ def inner(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
     x = {name: B.values(name) for name, _ in B.inputs}
     Z = by_coordinate(step, x["points"])
     (times,), G = rows.columns("times 0"), rows.columns("inner")
-    a = mass.solve(_inverse(mass, B, x), forces(step, B, x, rows, Z))
+    a = mass.solve(inverse(mass, B, x), forces(step, B, x, rows, Z))
     new = [
         [y + time * v for y, time in zip(apply(rows, G, row), times, strict=True)]
         for v, row in zip(x["drift"], a, strict=True)
@@ -157,7 +152,8 @@ def inner(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
 def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """z from Z, of the trajectories that want to go on with z: an iteration that is not judged."""
     x = {name: B.values(name) for name, _ in B.inputs}
-    z, _ = _by_forces(step, mass, rows, B, x, by_coordinate(step, x["points"]))
+    f = forces(step, B, x, rows, by_coordinate(step, x["points"]))
+    z, _ = by_forces(step, mass, rows, x, inverse(mass, B, x), f)
     (rate,), (before,), (iterations,) = x["rate"], x["soft_before"], x["soft_iterations"]
     after = {"z": flat(step, rows, z), "soft_before": [before * rate], "soft_iterations": [iterations + 1.0]}
     return _wanted_by("outer", B, x, rows, after)
@@ -167,23 +163,24 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
     """z from z, of the trajectories that want it."""
     x = {name: B.values(name) for name, _ in B.inputs}
     z, gather = unknowns(step, rows, x["z"]), rows.columns("q 0")
-    new, impulse = _by_forces(step, mass, rows, B, x, [apply(rows, gather, row) for row in z])
+    f = forces(step, B, x, rows, [apply(rows, gather, row) for row in z])
+    new, impulse = by_forces(step, mass, rows, x, inverse(mass, B, x), f)
     return _changed(step, rows, B, x, _differences(new, z), new, impulse, chords)
 
 
-def _by_forces(
-    step: Step, mass: Mass, rows: Rows, B: Builder, x: dict[str, list[Value]], Z: Sequence[Row]
+def by_forces(
+    step: Step, mass: Mass, rows: Rows, x: dict[str, list[Any]], inverse: Sequence[Value], f: Sequence[Row]
 ) -> tuple[list[Row], Row]:
-    """−(S⁻¹ ⊗ M⁻¹) h (R without momenta), and the impulse, with the forces at q + Z."""
+    """−(S⁻¹ ⊗ M⁻¹) h (R without momenta), and the impulse, from the forces at the points."""
     (weights,), (end,) = rows.columns("weights 0"), rows.columns("end")
     scatter, solve = rows.columns("f 0"), rows.columns("solve")
     R, impulse = [], []
-    for f, p in zip(forces(step, B, x, rows, Z), x["p"], strict=True):
-        row = [a * w for a, w in zip(f, weights, strict=True)]
+    for own, p in zip(f, x["p"], strict=True):
+        row = [a * w for a, w in zip(own, weights, strict=True)]
         numbers = [rows.number(row, i) for i in range(len(scatter))]
-        impulse.append(_sum(numbers))
+        impulse.append(total(numbers))
         R.append(_minus(combine(scatter, numbers), end, p))
-    return [apply(rows, solve, row) for row in mass.solve(_inverse(mass, B, x), R)], impulse
+    return [apply(rows, solve, row) for row in mass.solve(inverse, R)], impulse
 
 
 def chord(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
@@ -192,7 +189,7 @@ def chord(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
     z = unknowns(step, rows, x["z"])
     R, impulse = equations(step, rows, B, x, z)
     solve = rows.columns("solve")
-    moves = [apply(rows, solve, row) for row in mass.solve(_inverse(mass, B, x), R)]
+    moves = [apply(rows, solve, row) for row in mass.solve(inverse(mass, B, x), R)]
     new = [[a + b for a, b in zip(old, move, strict=True)] for old, move in zip(z, moves, strict=True)]
     return _changed(step, rows, B, x, moves, new, impulse, chords)
 
@@ -210,7 +207,7 @@ def _changed(
     """The Program that goes to the new z, and judges it."""
     seen = judged(step, rows, _own(x), moves, new, fresh=False, chords=chords, rate=x["rate"][0])
     going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
-    good = seen.found["good"] & finite(_sum(impulse))
+    good = seen.found["good"] & finite(total(impulse))
     after = {"z": flat(step, rows, new), "impulse": impulse, "rate": [_rate(x, seen)], "outer": [going]}
     return _wanted_by("outer", B, x, rows, after | _judged(seen, ~going & ~good))
 
@@ -238,7 +235,7 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
                 row = [Value(B, at[block][j]) * w for at, w in zip(given, weights, strict=True)]
                 numbers = [rows.number(row, i) for i in range(len(scatter))]
                 if block == "f":
-                    impulse[j] = impulse[j] + _sum(numbers)
+                    impulse[j] = impulse[j] + total(numbers)
                 R[j] = [a + b for a, b in zip(R[j], combine(scatter, numbers), strict=True)]
     (end,) = rows.columns("end")
     return [_minus(row, end, p) for row, p in zip(R, x["p"], strict=True)], impulse
@@ -283,7 +280,8 @@ def by_coordinate(step: Step, values: Sequence[Any]) -> list[Row]:
     return [list(values[j * width : (j + 1) * width]) for j in range(step.n)]
 
 
-def _inverse(mass: Mass, B: Builder, x: dict[str, list[Value]]) -> list[Value]:
+def inverse(mass: Mass, B: Builder, x: dict[str, list[Value]]) -> list[Value]:
+    """M⁻¹, or what is needed to solve with M."""
     return mass.values(B, {}) if mass.fixed else x["mass"]
 
 
@@ -322,9 +320,9 @@ def _minus(row: Row, end: Row, p: Value) -> Row:
     return [a - c * p if isinstance(c, Value) or c != 0 else a for a, c in zip(row, end, strict=True)]
 
 
-def _sum(numbers: Sequence[Any]) -> Any:
+def total(numbers: Sequence[Any]) -> Any:
     """A sum by halves."""
     if len(numbers) == 1:
         return numbers[0]
     half = len(numbers) // 2
-    return _sum(numbers[:half]) + _sum(numbers[half:])
+    return total(numbers[:half]) + total(numbers[half:])

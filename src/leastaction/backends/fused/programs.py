@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leastaction.backends.fused import explicit
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, inner, lift, outer, repeated, restart, tables
 from leastaction.backends.fused.mass import Mass, mass_of
@@ -27,14 +28,18 @@ Blocks = list[tuple[str, int]]
 MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
 MOST_HELD = 40  # unknowns of a step with constraints
-FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes and alone
+FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes
+# One trajectory alone is solved by Newton up to this degree, where that costs less than so many chords with points side
+# by side: a little slower than these where steps are soft, several times faster where they are stiff.
+MOST_DEGREE = 2
+MOST_ALONE = 8
 MOST_CHORDS = 40
 
 
 @dataclass(frozen=True)
 class StepPrograms:
     """The kernels by name: advance; inner, lift, outer and restart of chords, fresh and kept of Newton's iteration;
-    settle where constraints hold.
+    settle where constraints hold; begin and leap of explicit steps.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """
@@ -90,6 +95,32 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     return StepPrograms(kernels, min(chords, MOST_CHORDS))
 
 
+def explicit_programs(system: Lagrangian, method: Galerkin, energy: bool = False) -> StepPrograms | None:
+    """The kernels of an explicit step, for trajectories side by side or for one alone.
+
+    None if it is not explicit, or if solving with its mass would be too long.
+    """
+    step = step_of(system, method)
+    if not step.explicit:
+        return None
+    n, mass = step.n, mass_of(step)
+    if not mass.diagonal and n * n + (0 if mass.fixed else n**3 // 3) > MOST_CHORD_INSTRUCTIONS:
+        return None
+    blocks = [
+        ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1),
+        ("q", n), ("p", n), ("carry", 2 * n), *explicit.blocks(step, mass),
+        ("length", n), ("reach", n), ("floor", n),
+        ("lowest", int(energy)), ("highest", int(energy)),
+        ("z", n), ("impulse", n), ("trouble", 1), ("left", 1),
+    ]  # fmt: skip
+    kernels = {"leap": explicit.leap(step, mass, *_one_by_one(step, blocks))}
+    first = explicit.begin(step, mass, *_one_by_one(step, blocks))
+    if first is not None:
+        kernels["begin"] = first
+    kernels["advance"] = advance(system, step, *_one_by_one(step, blocks), None, None, energy)
+    return StepPrograms(kernels)
+
+
 def _newton(step: Step) -> Iteration | None:
     """Newton's iteration, if it is short enough. With multipliers most of the matrix is zero: its length is counted."""
     if not step.multipliers:
@@ -111,12 +142,12 @@ def alone(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | No
 
 
 def _shortly(step: Step, lanes: int) -> bool:
-    """Whether Newton's iteration as a kernel costs less than FEWEST_CHORDS with points side by side."""
-    one = _newton(step)
+    """Whether Newton's iteration as a kernel costs little beside chords with points side by side."""
+    one = _newton(step) if step.s <= MOST_DEGREE else None
     if one is None:
         return False
     mass, _, builder = _side_by_side(step, lanes)
-    return work(one.first) + 2 * work(one.again) < FEWEST_CHORDS * work(_chord(step, mass, builder(), 1))
+    return work(one.first) + 2 * work(one.again) < MOST_ALONE * work(_chord(step, mass, builder(), 1))
 
 
 def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | None:

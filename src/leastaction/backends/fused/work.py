@@ -20,6 +20,7 @@ FUNCTION = 25.0
 # Loops over points, rows and columns are so many times slower than the same written out: measured on Newton's iteration
 # with 4 to 60 unknowns.
 LOOPS = 5.0
+PER_UNKNOWN = 250.0  # what such an iteration costs beside, for each of its unknowns: measured with 8 to 24
 DEAR = 4.0  # factoring the mass is done once in a step, and long to compile: it counts so many times
 
 
@@ -37,7 +38,8 @@ def newton_length(step: Step) -> int:
 def newton_work(step: Step, lanes: int) -> float:
     """About what a Newton iteration in the loops costs, the points of the step side by side."""
     nodes = sum(-(-len(step.samples(term).tau) // lanes) * work(term.slopes) for term in step.terms)
-    return LOOPS * (nodes + (step.s * (step.n + step.multipliers)) ** 3 / (2 * lanes))
+    unknowns = step.s * (step.n + step.multipliers)
+    return LOOPS * (nodes + unknowns**3 / (2 * lanes)) + PER_UNKNOWN * unknowns
 
 
 def chord_length(step: Step, mass: Mass, lanes: int = 1) -> float:

@@ -40,13 +40,13 @@ def run(table, phases, first, steps, address, home, directions):
 
 @native
 def _hand_over(A, old, new):
-    """q, p and what rounding left of them, and which lanes go on, to the next phase."""
+    """q, p and what rounding left of them, of explicit steps their force, and which lanes go on, to the next phase."""
     T = A.stride
     for group in range(A.groups):
         X, Y = at(old, group * A.size * T), at(new, group * A.size * T)
         for i in range(T):
             Y[A.alive * T + i] = X[A.alive * T + i]
-        for i in range(A.q * T, (A.carry + 2 * A.n) * T):
+        for i in range(A.q * T, A.handed * T):
             Y[i] = X[i]
 
 

@@ -22,10 +22,8 @@ from leastaction.backends.loops.machine import (
 )
 from leastaction.backends.loops.sweep import lanewise
 from leastaction.backends.status import GOING_WELL, IN_DOUBT, NOT_CONVERGED, NOT_FINITE
-from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEGLIGIBLE, STILL, TINY
+from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEGLIGIBLE, STILL, TINY, WAKING, WOKEN
 
-# A coordinate that others set in motion moves for the first time in a later iteration: to the rate it counts as this.
-WOKEN = 0.1
 # Of coordinates that are alike in a sum, one may be at rest when the others come to it, as where a wave arrives. The
 # part of the largest steps among them that its increments are compared with, and the part that it may reach at once.
 ALIKE = 2.0**-10
@@ -127,9 +125,15 @@ def raise_to(S, x, first, end, part, unit):
 
 
 @native
+def positive(x):
+    """x where it is positive, else zero."""
+    return larger(x, splat(0.0))
+
+
+@native
 def still(floor, length):
     """The floor of a coordinate that moves little; zero of others."""
-    return where(larger(sub(length, mul(splat(STILL), floor)), splat(0.0)), splat(0.0), floor)
+    return where(positive(sub(length, mul(splat(STILL), floor))), splat(0.0), floor)
 
 
 @native
@@ -161,10 +165,13 @@ def move_one(S, c, row, z, scale, reach, floor, replace, on):
     put(scale, c, across, where(on, top, before))
     if c >= S.n:
         return splat(0.0), splat(0.0), splat(0.0), total
-    beyond = larger(sub(moved, still(lanewise(floor, c, across), top)), splat(0.0))
+    beyond = positive(sub(moved, still(lanewise(floor, c, across), top)))
     ratio = div(beyond, top)
-    if across == 1 and S.seen[ITERATIONS] > 0.0 and first_of(before) <= TINY:
-        ratio = splat(min(first_of(ratio), WOKEN * S.seen[BEFORE]))
+    if S.seen[ITERATIONS] > 0.0:
+        last = splat(S.seen[BEFORE]) if S.lanes == 1 else load(at(S.seen, BEFORE * W))
+        awake = positive(sub(mul(splat(WAKING), sub(before, splat(TINY))), top))
+        most = where(awake, ratio, mul(splat(WOKEN), last))
+        ratio = where(positive(sub(ratio, most)), most, ratio)
     limit = lanewise(reach, c, across)
     return ratio, sub(moved, limit), sub(top, mul(splat(FAR), limit)), total
 

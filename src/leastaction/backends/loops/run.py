@@ -97,6 +97,14 @@ def _any(values, lanes):
 
 
 @native
+def _all(values, lanes):
+    found = 0
+    while found < lanes and values[found] != 0.0:
+        found += 1
+    return found == lanes
+
+
+@native
 def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, looks):
     n, L, T, h, every = A.n, A.lanes, A.stride, A.step[0], A.every
     begin, period, check, settle = A.start[0], A.period[0], A.check, A.settle
@@ -140,12 +148,16 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         else:
             if A.channels > 0:
                 _drive(A, X, k, lane)
-            if k == first:
+            if k == first and A.leap == 0:
                 # A first step has no last one to be predicted from: the lane finds it by continuation, alone.
                 for i in range(L):
                     if started[i] == 0.0:
                         trouble[i] = alive[i]
-            if A.fused == 1:
+            if A.leap != 0:
+                if A.begin != 0 and not _all(started, L):
+                    call_kernel(A.begin, X, Y, scratch)
+                call_kernel(A.leap, X, Y, scratch)
+            elif A.fused == 1:
                 if A.outer != 0:
                     _iterate_softly(A, X, Y, scratch)
                 if A.fresh != 0:
@@ -383,7 +395,7 @@ def _alone(I, D, A, S, X, i, count):
     n, s, T, h = A.n, A.s, A.stride, A.step[0]
     take_lane(A, S, X, i)
     later = X[A.started * T + i] != 0.0
-    status, spent, continued = alone(S, I, D, h, A.fresh == 0 and later, later)
+    status, spent, continued = alone(S, I, D, h, A.fresh == 0 and A.leap == 0 and later, later)
     if continued and later:
         count[CONTINUED] += 1
     count[ITERATIONS] += spent

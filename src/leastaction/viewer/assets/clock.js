@@ -3,6 +3,7 @@
 const SPEEDS = [1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16, 32, 64];
 
 export class Clock {
+  // changed(ticking): the time has gone on by itself, or the reader has done something
   constructor(changed) {
     this.begin = 0; this.end = 1; this.t = 0; this.playing = false;
     this.base = 1; this.factor = 1; // time of the motion for each second of the reader's
@@ -59,7 +60,7 @@ export class Clock {
     let t = this.t + forward * passed * this.speed;
     if (forward * (t - this.end) >= 0) t = this.begin; // again from the start
     this.t = t;
-    this.changed();
+    this.changed(true);
     requestAnimationFrame(this.tick);
   }
 }

@@ -4,7 +4,8 @@ import { frameTimes, place } from "./data.js";
 import { sharp, stroke } from "./chart.js";
 import { tickLabels, ticks } from "./ticks.js";
 
-const SHADES = 20, SEGMENTS = 2400;
+const SHADES = 12, SEGMENTS = 2400;
+const SHORT = 400; // frames of a short trail at most: a line of trail costs 5 µs, and a frame has 16 ms for everything
 const FACING = { azimuth: 0.5, elevation: 0.4 };
 
 // cividis, for trajectories of a cloud: from dark blue to yellow, read alike by every kind of colour vision
@@ -125,7 +126,7 @@ export class Stage {
   trailFrames() {
     // in the reader's seconds, at the usual speed
     const second = Math.max(1, Math.abs(this.pace / this.run.dt));
-    return { none: 0, short: Math.round(1.5 * second), long: Math.round(8 * second), all: this.run.count }[this.trail];
+    return { none: 0, short: Math.min(SHORT, Math.round(1.5 * second)), long: Math.round(8 * second), all: this.run.count }[this.trail];
   }
 
   // The way a point came, paler the longer ago.
@@ -134,7 +135,7 @@ export class Stage {
     if (!length || this.slots[point] === null) return;
     const stride = Math.max(1, Math.ceil(length / SEGMENTS)), whole = this.trail === "all";
     const steps = Math.ceil(length / stride), shades = whole ? 1 : Math.min(SHADES, steps);
-    c.strokeStyle = colour; c.lineWidth = whole ? 1 : 2; c.lineJoin = "round"; c.lineCap = "butt";
+    c.strokeStyle = colour; c.lineWidth = whole ? 1 : 2; c.lineJoin = "bevel"; c.lineCap = "butt";
     for (let shade = 0; shade < shades; shade++) {
       const from = Math.floor(steps * shade / shades), to = Math.floor(steps * (shade + 1) / shades);
       c.globalAlpha = whole ? 0.65 : 0.05 + 0.75 * ((shade + 1) / shades) ** 1.5;

@@ -26,6 +26,7 @@ function icon(path) {
 }
 
 const PLAY = "M7 4l13 8-13 8z", PAUSE = "M6 4h4v16H6zM14 4h4v16h-4z";
+const READING = 100; // milliseconds between two readings of the numbers
 const TRAILS = [["none", "no trail"], ["short", "short trail"], ["long", "long trail"], ["all", "whole trail"]];
 const HELP = "Space plays and pauses · ← → move in time, with Shift further · Home, End · + − change the speed · T trails · L log scale";
 
@@ -35,7 +36,7 @@ export class View {
     Object.assign(this, { root, onDrag, onBuild });
     root.classList.add("la");
     root.replaceChildren();
-    this.clock = new Clock(() => this.wake());
+    this.clock = new Clock(ticking => { if (!ticking) this.told = -Infinity; this.wake(); });
     this.title = element("h1"); this.facts = element("p", { class: "facts" });
     this.stages = element("div", { class: "stages" });
     this.charts = element("div", { class: "charts" });
@@ -79,7 +80,7 @@ export class View {
     const shape = JSON.stringify([scene.kind, scene.title, scene.runs.map(run => [run.label.split(",")[0], run.curves.map(c => c.name)]),
       scene.coordinates.map(c => c.q), scene.stage.dim]);
     this.scene = scene;
-    this.paint = null;
+    this.paint = null; this.told = -Infinity;
     if (shape !== this.shape) { this.shape = shape; this.build(); }
     const first = scene.runs[0];
     this.clock.span(first.begin, first.end, scene.seconds);
@@ -297,6 +298,11 @@ export class View {
     this.eChart?.draw(paint, t);
     this.iChart?.draw(paint, t);
     for (const chart of this.more) chart.draw(paint, null);
+    // Text and slider make the browser lay out the page anew, which takes longer than all drawing: while the motion plays, a
+    // reader who watches it reads ten times a second at most.
+    const now = performance.now();
+    if (clock.playing && now - this.told < READING) return;
+    this.told = now;
     if (document.activeElement !== this.slider || clock.playing) this.slider.value = clock.end === clock.begin ? 0 : (t - clock.begin) / (clock.end - clock.begin);
     const unit = scene.seconds ? " s" : "", digits = Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(Math.abs(clock.end - clock.begin) / 10 || 1))));
     const shown = `t = ${t.toFixed(digits).replace("-", "−")}${unit}`;

@@ -1,0 +1,145 @@
+"""What the benchmarks have measured, kept as data: benchmarks/measured/*.json, one file for each script.
+
+`table` prints a table in Markdown and keeps it. `python benchmarks/measured.py` writes the tables of the README from
+these files; the site shows them all. A quick run (`--quick`) prints and keeps nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "measured"
+README = Path(__file__).parents[1] / "README.md"
+BLOCK = re.compile(r"(<!-- measured: (\w+) -->\n\n)(.*?)(\n<!-- end -->)", re.DOTALL)
+
+Table = dict[str, Any]  # title, header, rows; processor, load, date
+
+
+def table(key: str, title: str, header: list[str], rows: list[list[str]]) -> None:
+    """Print a table; keep it under its key in the file of the script that runs."""
+    print(f"\n### {title}\n\n{markdown(header, rows)}", flush=True)
+    if "--quick" in sys.argv:
+        return
+    file = FOLDER / f"{Path(sys.argv[0]).stem}.json"
+    kept = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    here = {"processor": processor(), "load": round(os.getloadavg()[0], 1), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    kept[key] = {"title": title, "header": header, "rows": rows} | here
+    FOLDER.mkdir(exist_ok=True)
+    file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> str:
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([f"| {' | '.join(header)} |", f"|{'---|' * len(header)}", *lines]) + "\n"
+
+
+def processor() -> str:
+    """The model of the processor, as Linux names it."""
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*:\s*(.*)", info.read_text()) if info.exists() else None
+    return found[1] if found else "an unknown processor"
+
+
+def kept(script: str) -> dict[str, Table]:
+    """The tables of a script; none if it has kept none."""
+    file = FOLDER / f"{script}.json"
+    return json.loads(file.read_text("utf-8")) if file.exists() else {}
+
+
+# The tables of the README --------------------------------------------------------------------------------------------
+
+
+def short(number: str) -> str:
+    """Two or three digits of a number, as people read them; other words stay."""
+    try:
+        value = float(number)
+    except ValueError:
+        return number or "–"
+    return f"{value:.0f}" if value >= 100 else f"{value:.2g}" if value < 10 else f"{value:.1f}"
+
+
+def one_trajectory() -> str:
+    rows = kept("core")["one trajectory"]["rows"]
+    return markdown(["program", "µs per step", "relative"], [[name, short(t), short(x)] for name, t, x in rows])
+
+
+def peers() -> str:
+    tables, rows = kept("peers"), []
+    for key, what, unit in (
+        ("kepler", "Kepler, e = 0.6", 1),
+        ("outer-solar-system", "outer solar system, per 1,000 days", 1000),
+    ):
+        for number, (name, *times, _) in enumerate(tables[key]["rows"]):
+            cells = [short(f"{unit * float(t)}") if t else "–" for t in times]
+            rows.append([f"{what}: {name}" if number == 0 else name, *cells])
+    errors = [
+        f"10⁻{''.join('⁰¹²³⁴⁵⁶⁷⁸⁹'[int(d)] for d in e[-2:].lstrip('0'))}" for e in tables["kepler"]["header"][1:-1]
+    ]
+    first, *others = errors
+    return markdown([f"µs per unit of time, at an error of {first}", *others], rows).replace(
+        f"at an error of {first} |", f"at an error of | {first} |", 1
+    )
+
+
+def losses() -> str:
+    """Where others are faster: the least and the largest ratio of the times."""
+    rows = []
+    for name, *ratios in kept("peers")["ratios"]["rows"]:
+        if any(re.fullmatch(r"[\d.]+", x) and float(x) > 1 for x in ratios[:4]):
+            rows.append([f"one trajectory, {name}, errors of 10⁻⁶ to 10⁻¹²", "heyoka", _range(ratios[:4])])
+    found = next(
+        row for row in kept("ensemble")["same error, native"]["rows"] if row[0].startswith("position: leastaction /")
+    )
+    rows.append(["an ensemble of double pendulums, the same error of position", "heyoka, batches", _range(found[1:])])
+    for key, what in (("kepler", "Kepler's problem"), ("outer-solar-system", "the outer solar system")):
+        column = kept("orders")[key]["header"].index("leastaction / C native")
+        ratios = [row[column] for row in kept("orders")[key]["rows"]]
+        rows.append([f"{what}, P4N4Q8Gau to P16N16Q32Gau", "sixty lines of C for the scheme", _range(ratios)])
+    return markdown(["", "beside", "leastaction takes so many times as long"], rows)
+
+
+def _range(ratios: list[str]) -> str:
+    values = [float(x) for x in ratios if re.fullmatch(r"[\d.]+", x)]
+    return f"{min(values):.1f} to {max(values):.1f}"
+
+
+def first_run() -> str:
+    times = dict(kept("core")["start-up"]["rows"])
+    chain = next(row for row in kept("core")["chains"]["rows"] if row[0] == "20")
+    rows = [[name, f"{times[name]} s"] for name in times if name not in ("python alone", "import numpy")]
+    rows.append(["a chain of 20 pendulums: from its definition to its first step", f"{chain[1]} s"])
+    rows.append(["… and a step of it, Simpson, h = 0.001", f"{short(chain[2])} µs"])
+    return markdown(["new processes, seconds of the processor", ""], rows)
+
+
+BLOCKS = {make.__name__: make for make in (one_trajectory, peers, losses, first_run)}
+
+
+def with_tables(text: str) -> tuple[str, list[str]]:
+    """The README with its tables as they were measured, and the names of those of which no file tells yet."""
+    untold: list[str] = []
+
+    def made(block: re.Match[str]) -> str:
+        try:
+            return block[1] + BLOCKS[block[2]]() + block[4]
+        except KeyError as missing:
+            untold.append(f"{block[2]} ({missing.args[0]})")
+            return block[0]
+
+    return BLOCK.sub(made, text), untold
+
+
+def main() -> None:
+    text, untold = with_tables(README.read_text("utf-8"))
+    README.write_text(text, "utf-8")
+    print("written into README.md;" if len(untold) < len(BLOCKS) else "", f"not measured yet: {untold or 'none'}")
+
+
+if __name__ == "__main__":
+    main()

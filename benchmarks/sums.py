@@ -156,9 +156,13 @@ def bodies(quick: bool) -> None:
         spent, E = time.process_time() - clock, path.energy()
         print(f"| P8N8Q16Gau, h = {h} | {spent:.1f} | {abs(E[-1] / E[0] - 1):.1e} |")
     sim = simulation("ias15")
-    before, clock = sim.energy(), time.process_time()
+    clock = time.process_time()
     sim.integrate(crossing)
-    print(f"| REBOUND, IAS15 | {time.process_time() - clock:.1f} | {abs(sim.energy() / before - 1):.1e} |")
+    spent = time.process_time() - clock
+    x, v = np.zeros((len(m), 3)), np.zeros((len(m), 3))
+    sim.serialize_particle_data(xyz=x, vxvyvz=v)  # REBOUND's own energy knows nothing of softening
+    E = [ball.system.energy(q, (m[:, None] * w).ravel()) for q, w in ((ball.q0, V), (x.ravel(), v))]
+    print(f"| REBOUND, IAS15 | {spent:.1f} | {abs(E[1] / E[0] - 1):.1e} |")
 
 
 def threads(quick: bool) -> None:

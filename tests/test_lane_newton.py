@@ -7,6 +7,7 @@ import importlib
 import os
 import subprocess
 import sys
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -77,6 +78,7 @@ def test_a_kernel_in_place_replaces_what_it_reads(piece, monkeypatch):
     """Outputs with the name of an input take its place, others go to `out`, wherever the program is cut."""
     monkeypatch.setattr(lowering, "PIECE", piece)
     monkeypatch.setattr("leastaction.kernel.compile._held", {})
+    monkeypatch.setattr("leastaction.kernel.compile._recent", OrderedDict())
     program = some_program()
     native = compile_program(program, lanes=4, in_place=True)
     x = np.random.default_rng(1).normal(size=(5, 4))

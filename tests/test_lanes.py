@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections import OrderedDict
 
 import mpmath
 import numpy as np
@@ -51,10 +52,16 @@ def test_every_operation_in_lanes(lanes):
         np.testing.assert_allclose(values, expected, rtol=4 * 2**-52, atol=0)
 
 
+def forget_kernels(monkeypatch):
+    """What is compiled in this test is compiled anew."""
+    monkeypatch.setattr("leastaction.kernel.compile._held", {})
+    monkeypatch.setattr("leastaction.kernel.compile._recent", OrderedDict())
+
+
 @pytest.mark.parametrize("lanes", [4, 8])
 def test_without_a_vector_library_lanes_call_the_scalar_functions(monkeypatch, lanes):
     monkeypatch.setattr(vector_math, "functions", lambda lanes, features: {})
-    monkeypatch.setattr("leastaction.kernel.compile._held", {})
+    forget_kernels(monkeypatch)
     program = all_operations()
     x = np.random.default_rng(1).uniform(0, 1, (64, 2))
     ours = [place for place, op in enumerate(sorted(OPERATIONS)) if op not in ("sin", "cos")]
@@ -68,7 +75,7 @@ def test_library_functions_of_half_the_lanes_are_called_twice(monkeypatch):
     four = call(program, 4, x)
     real = vector_math.functions
     monkeypatch.setattr(vector_math, "functions", lambda lanes, features: real(lanes, features - {"avx512f"}))
-    monkeypatch.setattr("leastaction.kernel.compile._held", {})
+    forget_kernels(monkeypatch)
     np.testing.assert_array_equal(call(program, 8, x), four)
 
 

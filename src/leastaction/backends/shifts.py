@@ -17,29 +17,41 @@ FloatArray = NDArray[np.float64]
 
 @lru_cache(maxsize=64)
 def shifts_of(method: Galerkin) -> dict[str, FloatArray]:
-    """γ and α, what takes equations to right-hand sides and solutions to increments, the same of constraints, the mean
-    and the weights of the control points; see `loops.shifts`.
+    """γ and α, what takes equations to right-hand sides and solutions to increments, and the mean; see `loops.shifts`.
 
     Of conjugate pairs those with a positive imaginary part are kept.
     """
     table = stencils(samples(method), 1)
     positions, weights = table.gather["q"], table.weights[:, None]
-    B = (weights * table.scatter["f"]).T @ positions
     Q = (weights * table.scatter["m"]).T @ positions
     inverse = inverse_of(method)
-    gamma, V = np.linalg.eig(inverse @ B)
+    gamma, V, keep, out = _decoupled(method)
     into = np.linalg.solve(V, inverse.astype(V.dtype))
     alpha = np.diagonal(into @ Q @ V)
-    keep = gamma.imag >= 0
-    out = V[:, keep] * np.where(gamma.imag > 0, 2.0, 1.0)[keep]
     complexes = {"gamma": gamma[keep], "alpha": alpha[keep], "into": into[keep], "out": out}
-    # Constraints: the equations have h² W ⊗ Gᵀ dλ beside A ⊗ M dz, and G dz^ν = −g^ν.
+    return {**{name: _parts(x) for name, x in complexes.items()}, "mean": table.weights @ positions}
+
+
+@lru_cache(maxsize=64)
+def held_of(method: Galerkin) -> dict[str, FloatArray]:
+    """The same of constraints: what takes g to right-hand sides and solutions to multipliers, and the weights of the
+    control points. The equations have h² W ⊗ Gᵀ dλ beside A ⊗ M dz, and G dz^ν = −g^ν.
+    """
     controls = stencils(samples(method, "controls"), 1)
     W = (controls.weights[:, None] * controls.scatter["f"]).T @ controls.gather["multipliers"]
-    reactions = np.linalg.solve(W, np.linalg.solve(inverse, out))
-    beta = controls.weights[: method.s]
-    complexes |= {"into_held": np.linalg.inv(V)[keep], "out_held": reactions}
-    return {**{name: _parts(x) for name, x in complexes.items()}, "mean": table.weights @ positions, "beta": beta}
+    _, V, keep, out = _decoupled(method)
+    reactions = np.linalg.solve(W, np.linalg.solve(inverse_of(method), out))
+    complexes = {"into_held": np.linalg.inv(V)[keep], "out_held": reactions}
+    return {**{name: _parts(x) for name, x in complexes.items()}, "beta": controls.weights[: method.s]}
+
+
+def _decoupled(method: Galerkin) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[Any]]:
+    """A⁻¹B = V γ V⁻¹: γ, V, which are kept, and from solutions to increments."""
+    table = stencils(samples(method), 1)
+    B = (table.weights[:, None] * table.scatter["f"]).T @ table.gather["q"]
+    gamma, V = np.linalg.eig(inverse_of(method) @ B)
+    keep = gamma.imag >= 0
+    return gamma, V, keep, V[:, keep] * np.where(gamma.imag > 0, 2.0, 1.0)[keep]
 
 
 def _parts(x: NDArray[Any]) -> FloatArray:

@@ -161,8 +161,7 @@ class Solvers:
         lead = -(-2 * n // W) * W
         rows = n * -(-s // W) * W
         record = {
-            "count": len(sizes), "lead": lead, "pivots": np.zeros(len(sizes) * 2 * n, np.int64),
-            **{name: found[name] for name in ("gamma", "alpha", "into", "out", "mean")},
+            "count": len(sizes), "lead": lead, "pivots": np.zeros(len(sizes) * 2 * n, np.int64), **found,
             "X": len(sizes) * 2 * n * lead, "x": 2 * n, "f_q": n * n, "f_v": n * n, "dz": rows,
         }  # fmt: skip
         return self.memory.add((SHIFTS, record)), _chords(2 * newton_cost / one)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from leastaction.backends.layout import SPARSE
 from leastaction.backends.native import loop
 from leastaction.backends.records import Memory
-from leastaction.backends.shifts import shifts_of
+from leastaction.backends.shifts import held_of, shifts_of
 from leastaction.backends.summands import Blocks, padded
 from leastaction.kernel import native_lanes
 from leastaction.methods import Galerkin
@@ -44,7 +44,7 @@ def add_sparse(memory: Memory, blocks: Blocks, rows: dict[str, int], method: Gal
     lp = np.concatenate([[0], np.cumsum(counts)])
     fill, entries, upper = int(lp[-1]), len(row), len(above)
     names = ("gamma", "into", "out", "mean", "into_held", "out_held", "beta")
-    found = shifts_of(method)
+    found = shifts_of(method) | held_of(method)
     shifts = {name: found[name] if "f_q" in blocks.strips else np.zeros((0, 2)) for name in names}
     count = len(shifts["gamma"])
     room = padded(blocks.size)

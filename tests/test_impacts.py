@@ -274,3 +274,60 @@ def test_bad_input():
         la.integrate(BALL, "simpson", [1.0], [0.0], h=0.1, steps=3, events={"x": la.Impact(lambda q, p: q[0])})
     with pytest.raises(ValueError, match="begins behind the wall"):
         la.integrate(BALL, "simpson", [-1.0], [0.0], h=0.1, steps=3, events=FLOOR)
+
+
+SQUARE = {
+    "left": la.Impact(lambda q: q[0]), "right": la.Impact(lambda q: 1 - q[0]),
+    "floor": la.Impact(lambda q: q[1]), "roof": la.Impact(lambda q: 1 - q[1]),
+}  # fmt: skip
+CORNER = {"floor": la.Impact(lambda q: q[1]), "left": la.Impact(lambda q: q[0])}
+THROWN = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - q[0], n=1)
+
+
+@pytest.mark.parametrize("v0", [(1.0, 1.0), (1.0, 2.0), (3.0, 1.0)])
+@pytest.mark.parametrize("h", [0.05, 0.1, 0.125, 0.3])
+@pytest.mark.parametrize("method", ["midpoint", "simpson", "P4N4Q8Gau", "rk4"])
+def test_a_square_keeps_what_meets_its_corners_at_the_end_of_a_step(method, h, v0):
+    path = la.integrate(FREE, method, [0.5, 0.5], v0, h=h, steps=100, events=SQUARE)
+    assert np.abs(path.q - 0.5).max() < 0.5 + 1e-12
+    np.testing.assert_allclose(np.abs(path.p), np.tile(v0, (101, 1)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("digits", [None, 30])
+@pytest.mark.parametrize("start", [0.0, 0.9])
+def test_a_corner_throws_back_from_both_walls(start, digits):
+    how = {"h": 0.3, "steps": 12, "events": CORNER, "digits": digits}
+    path = la.integrate(FREE, "midpoint", [start, start], [-1.0, -1.0], **how)
+    np.testing.assert_allclose(path.q[-1].astype(float), 3.6 - start, rtol=1e-12)
+
+
+@pytest.mark.parametrize("v0", [0.7, 1.0, 3.0, 5.0])
+@pytest.mark.parametrize("h", [0.05, 0.1, 0.2, 0.3])
+@pytest.mark.parametrize("method", ["simpson", "P4N4Q8Gau"])
+def test_an_impact_at_the_end_of_a_step_is_no_resting_contact(method, h, v0):
+    free = la.Lagrangian(lambda q, v: 0.5 * v @ v, n=1)
+    walls = {"right": la.Impact(lambda q: 1 - q[0]), "left": la.Impact(lambda q: q[0])}
+    path = la.integrate(free, method, [0.5], [v0], h=h, steps=150, events=walls)
+    assert np.abs(path.q - 0.5).max() < 0.5 + 1e-12
+
+
+@pytest.mark.parametrize(("method", "digits"), [("simpson", None), ("P4N4Q8Gau", None), ("simpson", 20), ("rk4", None)])
+def test_the_jump_of_a_momentum_is_no_event_and_hides_none(method, digits):
+    """The velocity of a ball is zero at its apexes alone, however many bounces a step has."""
+    events = {"wall": la.Impact(lambda q: q[0]), "up": la.Event(lambda q, p: p[0], +1)}
+    path = la.integrate(THROWN, method, [1.0], [0.0], h=0.25, steps=20, digits=digits, events=events)
+    assert path.events["up"].count == 0
+    events = {"wall": la.Impact(lambda q: q[0]), "apex": la.Event(lambda q, p: p[0], -1)}
+    path = la.integrate(THROWN, method, [1.0], [0.0], h=3.0, t_end=15, digits=digits, events=events)
+    assert path.events["apex"].count == 5
+
+
+def test_events_at_one_time_do_not_depend_on_the_order_of_their_names():
+    wall, touch = la.Impact(lambda q: q[0]), la.Event(lambda q, p: q[0], stop=True)
+    for events in ({"wall": wall, "touch": touch}, {"touch": touch, "wall": wall}):
+        path = la.integrate(THROWN, "simpson", [1.0], [0.0], h=0.1, steps=100, events=events)
+        assert (path.events["wall"].count, path.events["touch"].count) == (4, 0)
+    end, other = la.Event(lambda q, p: q[0] - 1, stop=True), la.Event(lambda q, p: 2 * q[0] - 2)
+    for events in ({"end": end, "other": other}, {"other": other, "end": end}):
+        path = la.integrate(FREE, "simpson", [0.5, 0.0], [1.0, 0.0], h=0.3, steps=10, events=events)
+        assert path.events["other"].count == 1

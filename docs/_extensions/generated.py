@@ -121,20 +121,23 @@ def papers() -> str:
                 f"{own['hold']} of {own['claims']}",
                 own["misprint"],
                 own["as read"],
+                own["remark"],
             ]
         )
         tables = "; ".join(f"Table {part.number}: {part.title}" for part in paper.tables)
         parts.append(f"**{paper.authors}**, *{paper.title}*, {paper.reference}. {tables}.\n")
-    head = ["paper", "numbers reproduced", "figures drawn again", "statements that hold", "misprints proved", "as read"]
+    head = ["paper", "numbers reproduced", "figures drawn again", "statements that hold"]
+    head += ["misprints proved", "as read", "remarks"]
     return f"""# What was recomputed
 
-`make reproduce` computes every published number, figure and statement again. The counts below are those of a whole run;
-a slow test compares them.
+`make reproduce` computes the published numbers, figures and statements again. It lists what it does not: schematic
+figures and tables of parameters. The counts below are those of a whole run; a slow test compares them.
 
 {table(head, rows)}
 
 Reproduced means: equal to the printed digits, rounded or cut. "As read" counts places where one mark is wrong, which
-machine reading may have lost. The report that `make reproduce` writes gives the reason for every number that differs.
+machine reading may have lost; remarks accuse nothing. The report that `make reproduce` writes gives the reason for
+every number that differs.
 
 {chr(10).join(parts)}"""
 

@@ -8,6 +8,7 @@ import re
 import runpy
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Exit codes: 0 done, 1 the computation failed, 2 the call was wrong, 130 interrupted."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    warnings.showwarning = _warn
     try:
         code = int(options.command(options))
         sys.stdout.flush()
@@ -71,6 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:
         print(f"leastaction: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return 130
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning as people read it who type a command: without the place in the code."""
+    print(f"leastaction: warning: {message}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,7 +116,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--t-end", type=_number, required=True, help="until when")
     run.add_argument("--digits", type=int, help="decimal digits of the arithmetic (default: float64)")
     run.add_argument("--every", type=int, default=1, help="keep only every so many states")
-    run.add_argument("--plot", type=Path, metavar="FILE", help="draw positions and energy error to this file")
+    run.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw positions and the energy's error or change to FILE"
+    )
     run.add_argument("--out", type=Path, metavar="FILE", help="save the path to this file")
     run.set_defaults(command=_run)
     linear = run.add_argument_group("linear systems", "vectors are files (.mtx, .npy, text) or numbers: 0,1.5,2")
@@ -362,7 +371,6 @@ def _plot(path: Any, file: Path) -> None:
     figure, axes = plt.subplots(2, 1, figsize=(7, 6), layout="constrained", sharex=True)
     path.plot("configuration", axes[0])
     path.plot("energy", axes[1])
-    axes[1].set_title("")
     axes[0].set_xlabel("")
     figure.savefig(file, dpi=160)
 

@@ -203,13 +203,13 @@ def _phase_plane(t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
 
 def _energy(path: Path, seen: Look, ax: Axes) -> _Lines:
     energy = path.energy()
-    scale = abs(energy[0]) or 1.0
-    (line,) = ax.plot(path.t, (energy - energy[0]) / scale, linewidth=1)
-    largest = float(np.abs(energy - energy[0]).max() / scale)
+    change, relative = looks.change(energy)
+    (line,) = ax.plot(path.t, change, linewidth=1)
+    largest = float(np.abs(change).max())
     name = "energy error" if conserves_energy(path.system) else "energy change"
     ax.set(
         xlabel=_time_label(seen),
-        ylabel=with_unit(name, seen.unit("energy")) if energy[0] == 0 else f"relative {name}",
+        ylabel=f"relative {name}" if relative else with_unit(name, seen.unit("energy")),
     )
     ax.set_title(f"largest {largest:.1e}", fontsize="medium", loc="right")
     return [("", line)]
@@ -227,9 +227,7 @@ def _invariants(path: Path, seen: Look, ax: Axes) -> _Lines:
     ax.set(xlabel=_time_label(seen), ylabel=r"$|J - J_0|$, or $|J/J_0 - 1|$ if $J_0 \neq 0$", yscale="log")
     lines = []
     for name, one in values.items():
-        change = np.abs(one - one[0]).astype(float)
-        if abs(one[0]) > 1e-6 * float(change.max()):
-            change = change / abs(float(one[0])) if one[0] else change
+        change = np.abs(looks.change(one)[0]).astype(float)
         lines.append((name, ax.plot(t, np.maximum(change, 1e-17), linewidth=1)[0]))
     return lines
 

@@ -56,7 +56,9 @@ class Examined:
 
     def signs(self, one: Occurrence) -> NDArray[np.int8]:
         """The signs just after an occurrence."""
-        signs = np.where(self.begin[one.row] == 0, self.leaving[one.row], self.begin[one.row])
+        begin = self.begin[one.row]
+        # At the very start of a step nothing has left its zero: a motion may begin on several walls.
+        signs = begin.copy() if one.tau == 0 else np.where(begin == 0, self.leaving[one.row], begin)
         for earlier in self.occurrences[: self.occurrences.index(one) + 1]:
             if earlier.row == one.row:
                 signs[earlier.event] = earlier.direction
@@ -89,14 +91,16 @@ class Examiner:
         begin[1:] = np.where(follows[1:, None], end[:-1], begin[1:])
         for k, signs in known.items():
             begin[k] = signs
-        leaving = np.where(survey.near, 0, begin).astype(np.int8)
+        # A sign that was kept and is another one at the end has changed, wherever the values lie by rounding.
+        near = survey.near | ((begin != 0) & (end != 0) & (begin != end))
+        leaving = np.where(near, 0, begin).astype(np.int8)
         t = starts[:, 0]
 
         def flow(rows: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
             return self.motion.steps(who[rows], starts[rows], tau * h)
 
         divided = self._divided(who, survey, flow)
-        row, event = np.nonzero(survey.near)
+        row, event = np.nonzero(near)
         pairs = zip(row.tolist(), event.tolist(), strict=True)
         whole = np.fromiter((pair not in divided for pair in pairs), np.bool_, len(row))
         plain, lost = self._crossed(survey, starts, begin, leaving, end, row[whole], event[whole])
@@ -107,7 +111,7 @@ class Examiner:
             lost += missing
         walls = np.array([item.restitution is not None for item in self.watch.items])
         # Impacts of a motion that begins on a wall, and goes into it.
-        into = np.argwhere(survey.near & walls & (begin == 0) & (leaving == -1))
+        into = np.argwhere(near & walls & (begin == 0) & (leaving == -1))
         at_once = [Occurrence(k, 0 * t[k], e, -1, starts[k]) for k, e in into.tolist()]
         joined = tuple(np.concatenate(part) for part in zip(*found, strict=True))
         return self._located(who, at_once, joined, starts, h, (begin, leaving, end), lost)  # type: ignore[arg-type]
@@ -246,7 +250,10 @@ class Examiner:
         table = np.concatenate([times[:, None], states], axis=1)[right]
         fields = (row[right].tolist(), tau[right], event[right].tolist(), direction[right].tolist(), table)
         occurrences += map(Occurrence, *fields)
-        occurrences.sort(key=lambda one: (one.row, one.tau, one.event))
+        # Of those at one time impacts come first, since they throw others back that touch zero there, and ends last.
+        items = self.watch.items
+        order = [0 if item.restitution is not None else 2 if item.stop else 1 for item in items]
+        occurrences.sort(key=lambda one: (one.row, one.tau, order[one.event], one.event))
         return Examined(occurrences, *signs, frozenset(unsolved))
 
 

@@ -30,6 +30,8 @@ FloatArray = NDArray[np.float64]
 
 SHORTEST = 1e-9  # flights between impacts on one wall, in steps: shorter ones have no end
 MOST_IMPACTS = 10_000  # in one step
+LEAST_REST = 16  # roundings of h: a rest of a step after an impact that is shorter is none
+UNSEEN = 1024  # roundings of t and h: in a rest that is shorter the function of a wall is not told from zero
 LAST_STATES = 3  # before the next step: the curve through four states tells where it goes
 GROWING = ("event_rows",)  # of the state: how many rows they have is not known beforehand
 SUMS = {"newton_iterations", "continued"}  # of what steppers count; of the rest the largest is told
@@ -317,10 +319,9 @@ class Watcher:
                 at = np.concatenate([[t], impact.state])
                 along = self._saltation.thrown(starts[0], flight, impact.event, at, along)
             state = np.concatenate([impact.state[:n], p])
-            signs = found.signs(impact)
-            signs[impact.event] = 0
+            signs = self._signs_after(i, found, impact, t, state)
             length = self.h - passed
-            if abs(length) <= self.motion.eps * abs(self.h):
+            if abs(length) <= LEAST_REST * self.motion.eps * abs(self.h):
                 self._signs[i] = signs
                 self.tangent = None if along is None else along.state
                 return state
@@ -328,6 +329,10 @@ class Watcher:
             survey = self.motion.survey(who, starts, length)
             if (survey.ends != survey.ends).any():
                 return Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))
+            if abs(length) <= UNSEEN * self.motion.eps * (abs(self.h) + abs(t)):
+                # Too short for g to be told from zero: the motion leaves the wall, as its momentum says.
+                signs[impact.event] = 1
+                survey.near[0, impact.event], survey.end[0, impact.event] = False, abs(survey.end[0, impact.event]) + 1
             found = self._examine(who, survey, starts, length, np.array([False]), {0: signs})
             if found.leaving[0, impact.event] < 0:
                 return Ended(Failure(RESTING, 0.0, 0, 0.0))
@@ -342,6 +347,18 @@ class Watcher:
                 return Ended(Failure(RESTING, 0.0, 0, 0.0))
             impact = ended
         return Ended(Failure(RESTING, 0.0, 0, 0.0))
+
+    def _signs_after(
+        self, i: int, found: Examined, impact: Occurrence, t: Any, state: NDArray[Any]
+    ) -> NDArray[np.int8]:
+        """The signs of the event functions after an impact: zero of its wall, and anew of those that the jump of the
+        momentum changes, which is no event.
+        """
+        signs = found.signs(impact)
+        signs[impact.event] = 0
+        before, after = self.motion.values(np.array([i, i]), np.array([t, t]), np.stack([impact.state, state]))
+        jumps = (before != after) & np.array([item.restitution is None for item in self.watch.items])
+        return np.where(jumps, (after > 0).astype(np.int8) - (after < 0).astype(np.int8), signs).astype(np.int8)
 
 
 def _always(along: Direction | None, row: int) -> Direction | None:

@@ -182,10 +182,7 @@ def _curves(path: Path, seen: Look, wish: Wish, pack: Pack) -> list[dict[str, An
 def _change(name: str, kind: str, t: FloatArray, values: FloatArray, unit: str, pack: Pack) -> dict[str, Any]:
     """How a quantity leaves its first value: relative to it, unless it is small beside its own changes."""
     values = np.broadcast_to(np.asarray(values, float), t.shape)
-    change, size = values - values[0], abs(float(values[0]))
-    relative = kind == "energy" and size > 1e-12 * float(np.abs(values).max(initial=0.0))
-    if relative:
-        change = change / size
+    change, relative = looks.change(values) if kind == "energy" else (values - values[0], False)
     times, lows = extremes(t, change, BUCKETS)
     return {
         "name": f"relative {name}" if relative else with_unit(name, unit),

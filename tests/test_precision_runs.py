@@ -177,10 +177,12 @@ def test_interrupt_returns_what_there_is():
 import os, signal, threading, warnings
 import leastaction as la
 system = la.Lagrangian(lambda q, v: v[0] ** 2 / 2 - q[0] ** 2 / 2, n=1)
+how = {"h": "1/10", "every": 10, "digits": 64}
+la.integrate(system, "simpson", [1], [0], steps=1, **how)  # so that the next is prepared at once
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    path = la.integrate(system, "simpson", [1], [0], h="1/10", steps=10**6, every=10, digits=64)
+    path = la.integrate(system, "simpson", [1], [0], steps=10**6, **how)
 assert path.stats["interrupted"] and 1 < len(path) < 10**5 and "interrupted" in str(caught[-1].message)
 """
     assert signal.SIGINT and subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 0

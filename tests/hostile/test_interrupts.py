@@ -26,7 +26,7 @@ class PressesAtTheEnd:
     def __init__(self, total):
         self.total, self.done = total, 0
 
-    def update(self, steps):
+    def __call__(self, steps):
         self.done += steps
         if self.done >= self.total:
             signal.raise_signal(signal.SIGINT)

@@ -44,6 +44,8 @@ def test_midpoint_steps_satisfy_their_equations():
         h, q0 = fast / (2 * k**0.5), rng.uniform(0.05, 0.5) * rng.standard_normal(n)
         system = la.Lagrangian(chain, n=n, params={"k": k})
         path = states(lambda s=system, q=q0, h=h, n=n: la.integrate(s, "midpoint", q, np.zeros(n), h=h, steps=60))
+        if len(path) == 1:
+            continue  # the first step has failed, and said so
         middle = (path.q[1:] + path.q[:-1]) / 2
         terms = [path.q[1:], -path.q[:-1], -h * path.p[:-1], -0.5 * h**2 * force(middle, k)]
         # A rounding of the places is one of the force that is fast² times as large.

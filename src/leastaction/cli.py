@@ -50,9 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Exit codes: 0 done, 1 the computation failed, 2 the call was wrong, 130 interrupted."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    warnings.showwarning = _warn
     try:
-        code = int(options.command(options))
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            code = int(options.command(options))
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader, such as head, has seen enough; Python's own flush at exit must not complain

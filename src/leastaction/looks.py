@@ -14,15 +14,12 @@ Invariant = Callable[[Any, Any, Mapping[str, Any]], Any]  # q (K, n), p (K, n), 
 Momenta = Callable[[Any, Mapping[str, Any]], Mapping[str, Invariant]]
 
 
-SMALL = 1e-6  # a first value that is smaller than so much of the changes is no measure of these
-
-
 def change(values: Any) -> tuple[Any, bool]:
-    """How a quantity leaves its first value, and whether that is relative to it: not if it is small beside its own
-    changes, as one that is zero but for rounding.
+    """How a quantity leaves its first value, and whether that is relative to it: not where it changes by more than that
+    value, as one does that is zero at first but for rounding.
     """
     moved, size = values - values[0], abs(values[0])
-    relative = bool(size > SMALL * abs(moved).max())
+    relative = bool(size > 0 and size >= abs(moved).max())
     return (moved / size if relative else moved), relative
 
 

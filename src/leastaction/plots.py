@@ -224,7 +224,9 @@ def _invariants(path: Path, seen: Look, ax: Axes) -> _Lines:
     values |= {name: f(q, p, params) for name, f in looks.invariants(path.system, params).items()}
     if not values:
         raise ValueError(f"{path.system.name} conserves nothing that is known: neither its energy nor a momentum")
-    ax.set(xlabel=_time_label(seen), ylabel=r"$|J - J_0|$, or $|J/J_0 - 1|$ if $J_0 \neq 0$", yscale="log")
+    ax.set(
+        xlabel=_time_label(seen), ylabel=r"$|J/J_0 - 1|$, or $|J - J_0|$ if that is larger than $|J_0|$", yscale="log"
+    )
     lines = []
     for name, one in values.items():
         change = np.abs(looks.change(one)[0]).astype(float)

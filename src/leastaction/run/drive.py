@@ -125,7 +125,7 @@ def stretch(
         looks.add(stepper)
         standing.take(*part, stepper, lasting)
         looks.judge(starts.part(*part), standing.part(*part))
-        if goes_on:
+        if goes_on and plan.many:
             tick(int((end - standing.steps[slice(*part)].max()) * size))  # what nobody has to do any more
 
 

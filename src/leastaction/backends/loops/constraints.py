@@ -68,12 +68,18 @@ def settle(S, kernel, h):
             S.pushed[i] += S.end_move[n + i]
         whole = max(whole, summed)
         size = length / whole if whole > 0.0 else 0.0
-        if not size < 1e300:
-            return False
-        if size <= ENOUGH or (iteration > 0 and (S.linear_end == 1 or size > 0.5 * before)):
+        if settled(size, before, iteration, S.linear_end == 1):
             return size <= ROUNDING
         before = size
     return False
+
+
+@native
+def settled(size, before, iteration, linear):
+    """Whether the velocity at the end of a step moves no more, having moved by `size` now and by `before` last time:
+    rounding is left, or it is no number. Linear equations need two iterations, the second for rounding.
+    """
+    return not size < 1e300 or size <= ENOUGH or (iteration > 0 and (linear or size > 0.5 * before))
 
 
 @native

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leastaction.backends.loops.constraints import ENOUGH, MOST_ITERATIONS, ROUNDING
+from leastaction.backends.loops.constraints import MOST_ITERATIONS, ROUNDING, settled
 from leastaction.backends.loops.machine import W, at, native
 from leastaction.backends.loops.sparse import assemble, read_sparse
 from leastaction.backends.loops.sparse import factor as factor_sparse
@@ -61,9 +61,7 @@ def settle_sum(S, I, D, h):
                     summed += (abs(S.p[j]) + abs(P.push[j])) / heavy
         whole = max(whole, summed)
         moved = length / whole if whole > 0.0 else 0.0
-        if not moved < 1e300:
-            return False
-        if moved <= ENOUGH or (iteration > 0 and (P.still == 1 or moved > 0.5 * before)):
+        if settled(moved, before, iteration, P.still == 1):
             return moved <= ROUNDING
         before = moved
     return False

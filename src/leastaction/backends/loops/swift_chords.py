@@ -160,6 +160,12 @@ def chord_piece(I, D, J, cell):
 
 @native
 def chord_rest_piece(I, D, J, first):
+    """The other coordinates go on."""
+    _rest(I, D, J, first, _chord)
+
+
+@native
+def _rest(I, D, J, first, go_on):
     """The other coordinates of a cell, or, where they are few, of all cells."""
     S = read_solver(I, D, J.solver[0])
     T = read_term(I, D, S.soft)
@@ -168,8 +174,8 @@ def chord_rest_piece(I, D, J, first):
     for cell in range(first, end):
         for e in range(R.own[cell], R.own[cell + 1]):
             of = at(R.owned, 4 * e)
-            _chord(S, T, J, cell, of[0], of[2])
-            _chord(S, T, J, cell, of[3], of[1])
+            go_on(S, T, J, cell, of[0], of[2])
+            go_on(S, T, J, cell, of[3], of[1])
 
 
 @native
@@ -238,25 +244,17 @@ def push_piece(I, D, J, cell):
     _add_cell(S, I, D, T, R, cell, LAST)
     store(at(J.seen, cell * 4 * W), splat(0.0))
     for e in range(R.own[cell], R.own[cell + 1]):
-        _push(T, J, cell, R.owned[4 * e + 2], R.owned[4 * e + 3])
+        _push(S, T, J, cell, R.owned[4 * e + 2], R.owned[4 * e + 3])
 
 
 @native
 def push_rest_piece(I, D, J, first):
-    """The other coordinates of a cell, or, where they are few, of all cells."""
-    S = read_solver(I, D, J.solver[0])
-    T = read_term(I, D, S.soft)
-    R = read_rows(I, D, T.rows)
-    end = first + 1 if R.rest * W >= HEAVY else R.phase[1]
-    for cell in range(first, end):
-        for e in range(R.own[cell], R.own[cell + 1]):
-            of = at(R.owned, 4 * e)
-            _push(T, J, cell, of[0], of[2])
-            _push(T, J, cell, of[3], of[1])
+    """The impulse of the other coordinates."""
+    _rest(I, D, J, first, _push)
 
 
 @native
-def _push(T, J, cell, first, end):
+def _push(S, T, J, cell, first, end):
     r, impulse, seen = T.points, doubles(J.impulse[0]), at(J.seen, cell * 4 * W)
     every = load(seen)
     for c in range(first, end):

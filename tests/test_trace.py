@@ -199,6 +199,12 @@ def test_hessian_of_twenty_links_stays_short(fn, most):
     assert len(derivatives(program_of(fn, 20), second=True).code) < most
 
 
+def test_factors_of_roots_and_squares_cancel():
+    """∂(k/|q|)/∂q = −k q/|q|³ has no −½ and no 2."""
+    d = derivatives(program_of(lambda q, v, k: k / np.sqrt(q @ q), k=3.0), second=False)
+    assert not constants(d) - {0.0, 1.0}
+
+
 def test_constants_are_exact():
     program = program_of(lambda q, v: 0.1 * (0.3 * q[0]) * v[0] + const("1/3") * q[1] + Fraction(2, 7) * q[2])
     assert constants(program) == {Fraction(0.1) * Fraction(0.3), Fraction(1, 3), Fraction(2, 7)}

@@ -47,6 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.methods import Galerkin
+from leastaction.ordering import ordered
 from leastaction.program import Builder, Program
 from leastaction.quadrature import FLOAT64_DIGITS, lagrange_basis, lobatto, rounded
 
@@ -118,6 +119,11 @@ class Term:
     slopes: Program
     at: Literal["nodes", "controls"] = "nodes"
     rest: Program | None = None
+
+    @cached_property
+    def ordered(self) -> Program:
+        """The program, in an order that suits kernels."""
+        return ordered(self.program)
 
 
 def with_rest(point: Program, rest: Program | None) -> Program:

@@ -168,11 +168,22 @@ class _Sweep(Algebra):
                 half = self.times(own, slope[a])
                 for b in arguments[i:]:
                     self._connect(a, b, self.times(half, slope[b]))
-            term = self.times(adjoint, slope[a])
+            term = self._passed_on(k, len(arguments), adjoint, slope[a])
             self.adjoint[a] = self.plus(self.adjoint[a], term) if a in self.adjoint else term
         if self.second:
             for (a, b), bend in curvature.items():
                 self._connect(a, b, self.times(adjoint, bend))
+
+    def _passed_on(self, k: int, count: int, adjoint: int, slope: int) -> int:
+        """w̄_k f_a. The constant of a square's slope goes to the adjoint, which other squares share. That of another
+        function goes in front, where a square takes it: the −½ and the 2 in the gradient of 1/|x| leave nothing.
+        """
+        if count > 1 or self.constant(adjoint) is not None:
+            return self.times(adjoint, slope)
+        c, x = self.split(slope)
+        if self.program.code[k][0] == "sq":
+            return self.times(self.scaled(c, adjoint), x)
+        return self.scaled(c, self.times(adjoint, x))
 
     def _connect(self, a: int, b: int, term: int) -> None:
         if self.constant(term) == 0:

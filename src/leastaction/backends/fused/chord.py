@@ -109,7 +109,7 @@ def force_at(
     step: Step, B: Builder, x: dict[str, list[Value]], t: Value, q: Sequence[Any], inputs: Sequence[Value]
 ) -> list[Value]:
     """f at one point, or at those in one vector."""
-    program = step.terms[0].program.select("f")
+    program = step.terms[0].ordered.select("f")
     read = {"t": [t], "q": q, "v": [0.0] * step.n, "params": x["params"], "inputs": inputs}
     found = B.inline(program, **{name: indices(read[name], B) for name, _ in program.inputs})["f"]
     return [Value(B, k) for k in found]
@@ -226,7 +226,7 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
         for g, time in enumerate(times):
             read = {"t": [x["t"][0] + time], "q": [y[g] for y in q], "v": [y[g] for y in v], "params": x["params"]}
             read["inputs"] = driving(step, rows, x, g)
-            given.append(B.inline(term.program, **{name: indices(read[name], B) for name, _ in term.program.inputs}))
+            given.append(B.inline(term.ordered, **{name: indices(read[name], B) for name, _ in term.ordered.inputs}))
         for block in ("f", "m"):
             if block not in given[0]:
                 continue

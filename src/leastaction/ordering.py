@@ -1,0 +1,60 @@
+"""The order of a Program's instructions: another one means the same, but may keep fewer values waiting for their use.
+
+A gradient as it is written goes forwards over all pairs of bodies, then backwards: at the turn everything waits, more
+than the processor has registers for. `ordered` writes each value shortly before its use. It is a list schedule from the
+end to the beginning: of the instructions whose uses all stand behind, it takes one after which no more values wait than
+before, else the one that stood last. What is an instruction or two away from the inputs does not count, since it can be
+computed again.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from leastaction.program import Program
+
+GIVEN = ("input", "const")
+SHORT = 2  # instructions from the inputs
+
+
+def ordered(program: Program) -> Program:
+    """The same program, whose values wait less."""
+    code = program.code
+    length = [0] * len(code)
+    read: list[list[int]] = []
+    uses: list[list[int]] = [[] for _ in code]
+    for k, (op, *args) in enumerate(code):
+        read.append([] if op in GIVEN else [a for a in dict.fromkeys(args) if code[a][0] not in GIVEN])
+        if op not in GIVEN:
+            length[k] = 1 + sum(length[a] for a in read[k])
+        for a in read[k]:
+            uses[a].append(k)
+    unplaced, waits, placed = [len(used) for used in uses], [False] * len(code), [False] * len(code)
+
+    def candidate(k: int) -> tuple[bool, int]:
+        begin = sum(not waits[a] and length[a] > SHORT for a in read[k])
+        return begin > (waits[k] and length[k] > SHORT), -k
+
+    ready = [candidate(k) for k, (op, *_) in enumerate(code) if op not in GIVEN and not uses[k]]
+    heapq.heapify(ready)
+    backwards = []
+    while ready:
+        found = heapq.heappop(ready)
+        k = -found[1]
+        if placed[k] or found != candidate(k):  # it is there once more, as it is now
+            continue
+        placed[k] = True
+        backwards.append(k)
+        for a in read[k]:
+            unplaced[a] -= 1
+            if not waits[a]:
+                waits[a] = True
+                for other in uses[a]:
+                    if not unplaced[other] and not placed[other]:
+                        heapq.heappush(ready, candidate(other))
+            if not unplaced[a]:
+                heapq.heappush(ready, candidate(a))
+    order = [k for k, (op, *_) in enumerate(code) if op in GIVEN] + backwards[::-1]
+    place = {k: i for i, k in enumerate(order)}
+    moved = tuple(code[k] if code[k][0] in GIVEN else (code[k][0], *(place[a] for a in code[k][1:])) for k in order)
+    return Program(program.inputs, program.outputs, moved, tuple(place[k] for k in program.results))

@@ -91,6 +91,9 @@ def losses() -> str:
     for name, *ratios in kept("peers")["ratios"]["rows"]:
         if any(re.fullmatch(r"[\d.]+", x) and float(x) > 1 for x in ratios[:4]):
             rows.append([f"one trajectory, {name}, errors of 10⁻⁶ to 10⁻¹²", "heyoka", _range(ratios[:4])])
+        ias15, _, error = ratios[-1].partition(" at ")
+        if ias15 and float(ias15) < 1:
+            rows.append([f"one trajectory, {name}, an error of {error}", "REBOUND IAS15", f"{1 / float(ias15):.1f}"])
     found = next(
         row for row in kept("ensemble")["same error, native"]["rows"] if row[0].startswith("position: leastaction /")
     )

@@ -174,7 +174,7 @@ class Examiner:
         rows = np.flatnonzero((survey.near & survey.turning).any(axis=1))
         if not len(rows):
             return {}
-        curve = survey.curve(rows).measured(lambda some, tau: flow(rows[some], tau))
+        curve = survey.curve(rows).measured(lambda some, tau: flow(rows[some], tau)[:, self.motion.columns])
         found = parts(self.watch, curve, self.motion.params[who[rows]], survey.near[rows] & survey.turning[rows])
         return {(int(rows[row]), event): some for (row, event), some in found.items()}
 

@@ -32,6 +32,7 @@ SHORTEST = 1e-9  # flights between impacts on one wall, in steps: shorter ones h
 MOST_IMPACTS = 10_000  # in one step
 LEAST_REST = 16  # roundings of h: a rest of a step after an impact that is shorter is none
 UNSEEN = 1024  # roundings of t and h: in a rest that is shorter the function of a wall is not told from zero
+MOST_NUMBERS = 2**22  # of states that are looked at together
 LAST_STATES = 3  # before the next step: the curve through four states tells where it goes
 GROWING = ("event_rows",)  # of the state: how many rows they have is not known beforehand
 SUMS = {"newton_iterations", "continued"}  # of what steppers count; of the rest the largest is told
@@ -191,7 +192,7 @@ class Watcher:
     ) -> None:
         self.watch, self.motion, self.n, self.h = watch, motion, n, h
         self.logs = [Log(watch, n, motion.dtype) for _ in motion.params]
-        self._examine = Examiner(watch, motion)
+        self._examine = Examiner(motion.watch, motion)
         # The signs of the event functions at the end of the last step that was looked at, and that step's number.
         self._signs = np.zeros((len(self.logs), len(watch)), np.int8)
         self._after = np.full(len(self.logs), -1, np.int64)
@@ -530,7 +531,8 @@ class WatchedStates(Alone):
         self._ended: Ended | None = None
         self._before: dict[str, Any] = {}  # what steppers counted that the run has left
         urgent = any(item.urgent for item in watch.items)
-        self._together = (1 if urgent else 8) if isinstance(reals, Digits) else (16 if urgent else 256)
+        together = (1 if urgent else 8) if isinstance(reals, Digits) else (16 if urgent else 256)
+        self._together = max(1, min(together, MOST_NUMBERS // (row.whole_width + len(start.params))))
 
     def advance(self, steps: int, every: int, first: int, rows: NDArray[Any]) -> int:
         begun = self.done
@@ -585,10 +587,11 @@ class WatchedStates(Alone):
         step = np.arange(self.done, self.done + done)
         begin = len(states) - 1 - done
         t = self._start.t + np.arange(self.done - begin, self.done + done + 1) * h
-        curve = neighbours_curve(t.astype(float), float(h), states.astype(float), begin)
-        params = np.broadcast_to(self._motion.params, (done, self._motion.params.shape[1]))
-        near, turning = surveyed(watcher.watch, curve, params)
-        values = self._motion.values(np.zeros(done + 1, np.intp), t[begin:], states[begin:])
+        motion = self._motion
+        curve = neighbours_curve(t.astype(float), float(h), states[:, motion.columns].astype(float), begin)
+        params = np.broadcast_to(motion.params, (done, motion.params.shape[1]))
+        near, turning = surveyed(motion.watch, curve, params)
+        values = motion.values(np.zeros(done + 1, np.intp), t[begin:], states[begin:])
         sides = np.where(values > 0, 1, np.where(values < 0, -1, 0))
         near |= ~(sides[:-1] * sides[1:] > 0)  # whatever the curve through the states tells
         young = slice(max(0, LAST_STATES - 1 - begin))  # steps with too few before them for a curve to be trusted

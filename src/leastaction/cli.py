@@ -190,11 +190,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    from tqdm import tqdm
-
     from leastaction.papers import papers
     from leastaction.papers.model import Kind, Options
     from leastaction.report import reproduce
+    from leastaction.waiting import bar as progress_bar
 
     known = papers()
     unknown = [key for key in options.papers if key not in known]
@@ -203,12 +202,12 @@ def _reproduce(options: argparse.Namespace) -> int:
     if options.digits is not None and options.digits < MIN_DIGITS:
         raise ValueError(f"--digits must be at least {MIN_DIGITS}, what float64 has; got {options.digits}")
     chosen = [known[key] for key in dict.fromkeys(options.papers or known)]
-    with tqdm(total=1, unit="part", bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} {elapsed}") as bar:
+    with progress_bar(1, "part", bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} {elapsed}") as bar:
 
         def progress(what: str, done: int, total: int) -> None:
             bar.total = total
-            bar.n = done
-            bar.set_description(what)
+            bar.set_description(what, refresh=False)
+            bar.update(done - bar.n)
 
         outcomes = reproduce(chosen, options.out, Options(options.full, options.digits), progress)
     rows = []

@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning as people read it who type a command: without the place in the code."""
+    """A warning for people who type a command: without the place in the code."""
     print(f"leastaction: warning: {message}", file=sys.stderr)
 
 
@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--tol", type=float, help="instead of both: the error of the position at the end, of its range")
     run.add_argument("--t-end", type=_number, required=True, help="until when")
     run.add_argument("--digits", type=int, help="decimal digits of the arithmetic (default: float64)")
-    run.add_argument("--every", type=int, default=1, help="keep only every so many states")
+    run.add_argument("--every", type=int, default=1, help="store one state in this many steps (default: 1)")
     run.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw positions and the energy's error or change to FILE"
     )

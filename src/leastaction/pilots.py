@@ -184,7 +184,7 @@ def choose(asked: Asked, tol: float) -> Advice:
     for s in MEMBERS:
         for try_pace in asked.paces:
             if lab.spent > max(PATIENCE, best) and best < math.inf and len(options) >= FEWEST:
-                left.append(member(s))
+                left.append(member(s) if try_pace is None else f"{member(s)} with a pace")
                 continue
             tolerance, longer = tol / growth.factor / MARGIN, length / pilot_length
             option = _measured(lab, asked, s, try_pace, known, scale, tolerance, longer, best, unsure)
@@ -196,7 +196,7 @@ def choose(asked: Asked, tol: float) -> Advice:
                 best = min(best, option.seconds)
     notes = []
     if left:
-        notes.append(f"not measured, to save time: {', '.join(dict.fromkeys(left))}")
+        notes.append(f"not measured, to save time: {', '.join(left)}")
     if unsure * growth.factor > tol:
         notes.append(
             f"two runs of order {2 * REFERENCE} differ by {unsure * growth.factor:.1e} at the end: no smaller error "

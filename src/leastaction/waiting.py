@@ -1,4 +1,4 @@
-"""A word to who waits: a first run compiles for some seconds, a long run takes minutes; neither should seem hung."""
+"""What people see who wait: a line while a first run compiles, a bar while a long run goes on."""
 
 from __future__ import annotations
 

@@ -120,10 +120,12 @@ class Looks:
             if stepper.done == self._after[bisect_right(self._after, stepper.done) - 1]:
                 self.end(stepper)
         elif self._asked:
-            plan, states = self._plan, stepper.noted().transpose(1, 0, 2)
-            after = np.array(self._asked)[:, None]
+            plan, there = self._plan, bisect_right(self._asked, int(stepper.steps().max()))
+            if not there:
+                return
+            states, after = stepper.noted()[:, :there].transpose(1, 0, 2), np.array(self._asked[:there])[:, None]
             self._add(np.where(np.isnan(states[:, :, 0]), np.nan, plan.t0 + after * plan.h), states)
-            self._last = self._asked[-1]
+            self._last = self._asked[there - 1]
 
     def end(self, stepper: Stepper) -> None:
         """Where they are now, if that is not known."""

@@ -305,7 +305,7 @@ def _iterate_softly(A, X, Y, scratch):
     if A.inner != 0:
         while _any(inner, L):
             call_kernel(A.inner, X, Y, scratch)
-        if _any(outer, L):
+        if A.lift != 0 and _any(outer, L):
             call_kernel(A.lift, X, Y, scratch)
     while _any(outer, L):
         call_kernel(A.outer, X, Y, scratch)

@@ -16,8 +16,8 @@ from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, HELD, NOT_CONVERGED, RESTING, STOPPED, Failure
 from leastaction.backends.stepper import Alone, GalerkinStepper, Start
 from leastaction.events.check import check_program
-from leastaction.events.curve import Curve, neighbours_curve
-from leastaction.events.examine import Examined, Examiner, Occurrence
+from leastaction.events.curve import AROUND, through_states
+from leastaction.events.examine import MOST_NUMBERS, Examined, Examiner, Occurrence
 from leastaction.events.isolate import surveyed
 from leastaction.events.kinds import Watch
 from leastaction.events.motion import DetachedMotion, GalerkinMotion, Make, Motion, Survey
@@ -32,8 +32,7 @@ SHORTEST = 1e-9  # flights between impacts on one wall, in steps: shorter ones h
 MOST_IMPACTS = 10_000  # in one step
 LEAST_REST = 16  # roundings of h: a rest of a step after an impact that is shorter is none
 UNSEEN = 1024  # roundings of t and h: in a rest that is shorter the function of a wall is not told from zero
-MOST_NUMBERS = 2**22  # of states that are looked at together
-LAST_STATES = 3  # before the next step: the curve through four states tells where it goes
+LAST_STATES = AROUND - 1  # before the next step: the curve through them and its end tells where it goes
 GROWING = ("event_rows",)  # of the state: how many rows they have is not known beforehand
 SUMS = {"newton_iterations", "continued"}  # of what steppers count; of the rest the largest is told
 
@@ -413,6 +412,12 @@ class WatchedGalerkin:
     def done(self) -> int:
         return self._solver.done
 
+    def note(self, after: list[int]) -> bool:
+        return self._solver.note(after)
+
+    def noted(self) -> FloatArray:
+        return self._solver.noted()
+
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun, solver = self.done, self._solver
         end = begun + steps
@@ -588,7 +593,7 @@ class WatchedStates(Alone):
         begin = len(states) - 1 - done
         t = self._start.t + np.arange(self.done - begin, self.done + done + 1) * h
         motion = self._motion
-        curve = neighbours_curve(t.astype(float), float(h), states[:, motion.columns].astype(float), begin)
+        curve = through_states(t.astype(float), float(h), states[:, motion.columns].astype(float), begin)
         params = np.broadcast_to(motion.params, (done, motion.params.shape[1]))
         near, turning = surveyed(motion.watch, curve, params)
         values = motion.values(np.zeros(done + 1, np.intp), t[begin:], states[begin:])
@@ -604,11 +609,7 @@ class WatchedStates(Alone):
             return None
         starts = np.concatenate([t[begin + rows, None], states[begin + rows]], axis=1)
         ends = states[begin + rows + 1]
-
-        def some(of: NDArray[np.intp]) -> Curve:
-            return Curve(curve.t[rows[of]], curve.h, curve.coefficients[rows[of]], curve.off[rows[of]])
-
-        survey = Survey(values[rows], values[rows + 1], near[rows], turning[rows], ends, some)
+        survey = Survey(values[rows], values[rows + 1], near[rows], turning[rows], ends)
         found = watcher.look(np.zeros(len(rows), np.intp), step[rows], starts, survey).get(0)
         return None if found is None else (int(step[rows[found[0]]]), found[1])
 

@@ -11,6 +11,7 @@ from leastaction.backends.fused import explicit
 from leastaction.backends.fused.chord import flat, unknowns
 from leastaction.backends.fused.collocation import linearised
 from leastaction.backends.fused.elimination import solve
+from leastaction.backends.fused.held import Held
 from leastaction.backends.fused.mass import Mass, in_the_middle
 from leastaction.backends.fused.newton import Iteration, coordinates
 from leastaction.program import Builder, Program, Value, indices
@@ -32,7 +33,7 @@ def advance(
     step: Step,
     rows: Rows,
     B: Builder,
-    one: Iteration | None,
+    one: Iteration | Held | None,
     mass: Mass | None,
     energy: bool,
 ) -> Program:
@@ -62,6 +63,8 @@ def advance(
     given = {name: indices(values, B) for name, values in {**x, "q": q, "p": p}.items()}
     if one is None and mass is None:
         outputs |= explicit.handed(step, x)
+    elif isinstance(one, Held):
+        outputs |= _held(step, rows, B, one, x | {"q": q, "p": p}, z)
     else:
         outputs |= _prepared(step, rows, B, one, mass, x | {"q": q, "p": p}, z)
     if energy:
@@ -81,8 +84,7 @@ def _prepared(
     def where_ok(values: Sequence[Any], name: str) -> list[Any]:
         return [ok.where(new, old) for new, old in zip(values, x[name], strict=True)]
 
-    lately = rows.packed([size(row) for row in z])
-    longest = [(a * FORGETTING).op("max", TINY).op("max", b) for a, b in zip(x["length"], lately, strict=True)]
+    longest = _lately(rows, x["length"], z)
     ahead, memory, choice, remembered = _remembered(step, rows, x, z, longest)
     drift: Row = []
     if mass is not None and mass.separable:
@@ -91,14 +93,11 @@ def _prepared(
         far = [h * v for v in drift]
     else:
         far = [_velocity(step, rows, row) for row in z]
-    going = rows.packed([abs(y) * GOING for y in far])
-    reach = [(a * REACH).op("max", b) for a, b in zip(longest, going, strict=True)]
-    floor = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], longest, strict=True)]
+    limits = _limits(rows, x, longest, far)
     outputs: dict[str, list[Any]] = {
         **{name: where_ok(values, name) for name, values in remembered.items()},
-        "length": longest,
-        "reach": where_ok([a.op("max", b) for a, b in zip(reach, floor, strict=True)], "reach"),
-        "floor": floor,
+        **limits,
+        "reach": where_ok(limits["reach"], "reach"),
         "left": [0.0],
     }
     if one is not None or not (mass is not None and mass.pointwise):
@@ -124,6 +123,42 @@ def _prepared(
             if name in outputs:
                 outputs[name] = where_ok(outputs[name], name)
     return outputs
+
+
+def _lately(rows: Rows, before: Row, z: Sequence[Row]) -> Row:
+    """The largest of steps lately, fading, of each coordinate."""
+    now = rows.packed([size(row) for row in z])
+    return [(a * FORGETTING).op("max", TINY).op("max", b) for a, b in zip(before, now, strict=True)]
+
+
+def _limits(rows: Rows, x: dict[str, list[Any]], longest: Row, far: Row) -> dict[str, list[Any]]:
+    """How far the next step may reach; `far` is h times the velocity."""
+    going = rows.packed([abs(y) * GOING for y in far])
+    reach = [(a * REACH).op("max", b) for a, b in zip(longest, going, strict=True)]
+    floor = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], longest, strict=True)]
+    return {
+        "length": longest,
+        "reach": [a.op("max", b) for a, b in zip(reach, floor, strict=True)],
+        "floor": floor,
+    }
+
+
+def _held(step: Step, rows: Rows, B: Builder, one: Held, x: dict[str, list[Any]], z: list[Row]) -> dict[str, list[Any]]:
+    """What the next step begins with that is explicit but for its multipliers: these are predicted, and no more."""
+    n, (ok,) = step.n, x["alive"]
+    multipliers = [[a] for a in x["z"][n:]]
+    strength = _lately(rows, x["strength"], multipliers)
+    ahead, memory, choice, remembered = _remembered(step, rows, x, multipliers, strength)
+    limits = _limits(rows, x, _lately(rows, x["length"], z), [row[0] for row in z])
+    predicted = [y for row in memory for y in ahead.propose(row, choice)]
+    changed = remembered | limits | {"strength": strength, "z": x["z"][:n] + predicted}
+    return {
+        **{name: [ok.where(a, b) for a, b in zip(values, x[name], strict=True)] for name, values in changed.items()},
+        **_values(B, B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs})),
+        "left": [0.0],
+        "fresh": [0.0],
+        "iterations": [0.0],
+    }
 
 
 def _values(B: Builder, found: dict[str, list[int]]) -> dict[str, list[Any]]:

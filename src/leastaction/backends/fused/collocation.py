@@ -34,46 +34,31 @@ from leastaction.backends.fused.nodes import nodes_of
 from leastaction.backends.fused.shifts import inverses, shifted
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
-from leastaction.step.rows import Row, Rows, apply, combine
+from leastaction.step.rows import Row, Rows, apply
 
 
 def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
     """Z and V from Z and V, of the trajectories that want it."""
     x = {name: B.values(name) for name, _ in B.inputs}
-    (times,), (weights,), N = rows.columns("times 0"), rows.columns("weights 0"), rows.columns("places")
+    (weights,), N = rows.columns("weights 0"), rows.columns("places")
     Z, V = (by_coordinate(step, x[name]) for name in ("points", "speeds"))
-    program = step.terms[0].ordered
-    given: list[dict[str, list[Value]]] = []
-    inverse: list[list[Value]] = []
-    for g, time in enumerate(times):
-        read = {
-            "t": [x["t"][0] + time],
-            "q": [a + row[g] for a, row in zip(x["q"], Z, strict=True)],
-            "v": [row[g] for row in V],
-            "params": x["params"],
-            "inputs": driving(step, rows, x, g),
-        }
-        found = B.inline(program, **{name: indices(read[name], B) for name, _ in program.inputs})
-        given.append({name: [Value(B, k) for k in values] for name, values in found.items()})
-        inverse.append(mass.values(B, read))
-    impulse: Row = []
-    missing: list[Row] = []
-    for j, p in enumerate(x["p"]):
-        row = [at["f"][j] * w for at, w in zip(given, weights, strict=True)]
-        numbers = [rows.number(row, i) for i in range(len(N))]
-        impulse.append(total(numbers))
-        missing.append([a + p - at["m"][j] for a, at in zip(combine(N, numbers), given, strict=True)])
-    solved = [mass.solve(M, [[row[g]] for row in missing]) for g, M in enumerate(inverse)]
+    read = _nodes(step, rows, x)
+    f, m = _given(B, step.terms[0].ordered, read, "f", "m")
+    missing = []
+    for p, force, momentum in zip(x["p"], f, m, strict=True):
+        row = apply(rows, N, _weighed(force, weights))
+        missing.append([a + p - b for a, b in zip(row, momentum, strict=True)])
+    solved = [mass.solve(mass.values(B, at), [[row[g]] for row in missing]) for g, at in enumerate(read)]
     moves = shifted(step, rows, x["shifts"], [[at[j][0] for at in solved] for j in range(step.n)])
     speeds = [[a + b for a, b in zip(old, move, strict=True)] for old, move in zip(V, moves, strict=True)]
     places = [apply(rows, N, _weighed(row, weights)) for row in speeds]
-    seen = judged(step, rows, own(x), differences(places, Z), places, fresh=False, chords=chords, rate=x["rate"][0])
+    moved = differences(places, Z)
+    seen = judged(step, rows, own(x), moved, places, fresh=False, chords=chords, rate=x["rate"][0])
     going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
-    good = seen.found["good"] & finite(total(impulse)) & ~going
+    good = seen.found["good"] & ~going
     after = {
         "points": [y for row in places for y in row],
         "speeds": [y for row in speeds for y in row],
-        "impulse": impulse,
         "rate": [rate_of(x, seen)],
         "inner": [going],
         "outer": [good],
@@ -82,11 +67,48 @@ def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> P
 
 
 def ended(step: Step, rows: Rows, B: Builder) -> Program:
-    """z from V, of the trajectories whose step is solved."""
+    """z and the impulse from V, of the trajectories whose step is solved.
+
+    The forces are those of the last V, not those that it came from: these would be off by the last increment, by which
+    the energy drifts, however well the next increments would shrink.
+    """
     x = {name: B.values(name) for name, _ in B.inputs}
     (weights,), lift = rows.columns("weights 0"), rows.columns("lift")
     z = [apply(rows, lift, _weighed(row, weights)) for row in by_coordinate(step, x["speeds"])]
-    return wanted_by("outer", B, x, rows, {"z": flat(step, rows, z), "outer": [x["outer"][0] * 0.0]})
+    (f,) = _given(B, step.terms[0].ordered, _nodes(step, rows, x), "f")
+    weighed = [_weighed(row, weights) for row in f]
+    impulse = [total([rows.number(row, i) for i in range(step.s)]) for row in weighed]
+    sound = finite(total(impulse))
+    after = {
+        "z": flat(step, rows, z),
+        "impulse": impulse,
+        "outer": [sound * 0.0],
+        "failed": [sound.where(x["failed"][0], 2.0)],
+    }
+    return wanted_by("outer", B, x, rows, after)
+
+
+def _nodes(step: Step, rows: Rows, x: dict[str, list[Value]]) -> list[dict[str, list[Value]]]:
+    """What the Program reads at each node, or at those in each vector."""
+    (times,) = rows.columns("times 0")
+    Z, V = (by_coordinate(step, x[name]) for name in ("points", "speeds"))
+    return [
+        {
+            "t": [x["t"][0] + time],
+            "q": [a + row[g] for a, row in zip(x["q"], Z, strict=True)],
+            "v": [row[g] for row in V],
+            "params": x["params"],
+            "inputs": driving(step, rows, x, g),
+        }
+        for g, time in enumerate(times)
+    ]
+
+
+def _given(B: Builder, program: Program, read: Sequence[dict[str, list[Value]]], *blocks: str) -> list[list[Row]]:
+    """What the Program gives: of each block a row for each coordinate."""
+    program = program.select(*blocks)
+    found = [B.inline(program, **{name: indices(at[name], B) for name, _ in program.inputs}) for at in read]
+    return [[[Value(B, at[block][j]) for at in found] for j in range(len(found[0][block]))] for block in blocks]
 
 
 def linearised(step: Step, rows: Rows, B: Builder, x: dict[str, list[Any]], V: Sequence[Row]) -> list[Value]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leastaction.backends.fused import explicit
+from leastaction.backends.fused import explicit, held
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, inner, lift, outer, repeated, restart, tables
 from leastaction.backends.fused.collocation import collocated, ended
@@ -42,7 +42,7 @@ MOST_CHORDS = 40
 @dataclass(frozen=True)
 class StepPrograms:
     """The kernels by name: advance; inner, lift, outer and restart of chords, fresh and kept of Newton's iteration;
-    settle where constraints hold; begin and leap of explicit steps.
+    settle where constraints hold; begin and leap of explicit steps, and leap of those that are so but for multipliers.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """
@@ -122,6 +122,32 @@ def explicit_programs(system: Lagrangian, method: Galerkin, energy: bool = False
     if first is not None:
         kernels["begin"] = first
     kernels["advance"] = advance(system, step, *_one_by_one(step, blocks), None, None, energy)
+    return StepPrograms(kernels)
+
+
+def held_programs(system: Lagrangian, method: Galerkin, energy: bool = False) -> StepPrograms | None:
+    """The kernels of a step that is explicit but for its multipliers, for trajectories side by side or for one alone.
+
+    None if it is not, or if they would be too long.
+    """
+    step = step_of(system, method)
+    if not step.held_explicitly or step.end is None or not step.end.linear or step.n + step.multipliers > MOST_HELD:
+        return None
+    one, n = held.held(step), step.n
+    blocks = [
+        ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1),
+        ("q", n), ("p", n), ("carry", 2 * n),
+        *_remembered(step, OneByOne(), step.multipliers), ("strength", step.multipliers),
+        ("lowest", int(energy)), ("highest", int(energy)),
+        ("z", n + step.multipliers), ("impulse", n), ("trouble", 1), ("left", 1),
+        ("invariants", one.before.output_size), ("scale", n), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1),
+        ("iterations", 1),
+    ]  # fmt: skip
+    kernels = {name: write(step, one, blocks) for name, write in held.KERNELS.items()}
+    if len(kernels["leap"].code) > MOST_CHORD_INSTRUCTIONS:
+        return None
+    rows, B = _one_by_one(step, blocks)
+    kernels["advance"] = advance(system, step, rows, B, one, None, energy)
     return StepPrograms(kernels)
 
 
@@ -216,12 +242,12 @@ def _chords(step: Step, mass: Mass, builder: Callable[[], tuple[Rows, Builder]],
     return found | {"outer": chord(step, mass, *builder(), chords)}
 
 
-def _remembered(step: Step, rows: Rows) -> Blocks:
-    """What a prediction remembers, and the lengths of steps."""
+def _remembered(step: Step, rows: Rows, predicted: int | None = None) -> Blocks:
+    """What a prediction remembers, of all coordinates or of so many numbers, and the lengths of steps."""
     ahead, n = Prediction(step.s, rows), step.n
     packed = rows.length(n)
     return [
-        ("started", 1), ("memory", n * ahead.memory), ("record", ahead.record),
+        ("started", 1), ("memory", (n if predicted is None else predicted) * ahead.memory), ("record", ahead.record),
         ("length", packed), ("reach", packed), ("floor", packed),
     ]  # fmt: skip
 

@@ -25,6 +25,7 @@ from leastaction.backends.loops.increments import (
     judge,
     move,
     sound,
+    widen,
 )
 from leastaction.backends.loops.machine import (
     W,
@@ -55,6 +56,7 @@ ALIKE = 2.0**-10  # multipliers are measured by no less than this part of the la
 def newton_of_sum(S, I, D, q, p, z, scale, reach):
     """Newton's iteration of a sum from z. Returns the status."""
     begin(S, z, scale)
+    widen(S, scale)
     finding = S.multipliers > 0  # the first iteration finds the multipliers, which are not predicted
     while True:
         if not set_sparse(S, I, D, q, z):

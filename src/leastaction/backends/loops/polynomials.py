@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.mass_chords import chords
-from leastaction.backends.loops.solver import alone, ended, uniform
+from leastaction.backends.loops.solver import alone, ended, stand, uniform
 from leastaction.backends.loops.sweep import prepare, read_solver, set_times
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL
@@ -26,6 +26,7 @@ def single(S, I, D, start, h):
     if not uniform(S, I, D, h):
         return False
     if S.summed == 1 and S.has_chord == 1:
+        stand(S)
         prepare(S, I, D, h, False)
         set_times(S, I, D, S.soft, S.t)
         if chords(S, I, D, h, False):

@@ -309,6 +309,7 @@ SOLVER = Record.of(
         "work": "the kernels' own",
         "scale": "per component",
         "reach": "per coordinate",
+        "way": "the longest step of each coordinate that continuation has solved so far",
         "reached": "the largest fraction of h that continuation solved",
         "left": "what comes next, relative to the step",
         "end_at": "what the End's kernel reads: t, q, v, multipliers, parameters",
@@ -403,6 +404,9 @@ RUN = Record.of(
         "look_size": "numbers that it reads of one trajectory",
         "memory": "where in the state the leading coefficients of the last step are, which it reads, too",
         "looks": "steps in doubt that there is room for, of each trajectory",
+        "noted": "how many states are noted of each trajectory, …",
+        "noted_after": "… address of the numbers of steps after which, in order, …",
+        "notes": "… and address of the states, (trajectory, state, (q, p))",
     },
     tally={
         "end": "steps to be done by all",

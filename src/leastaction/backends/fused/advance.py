@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from leastaction.backends.fused import explicit
 from leastaction.backends.fused.chord import flat, unknowns
+from leastaction.backends.fused.collocation import linearised
 from leastaction.backends.fused.elimination import solve
 from leastaction.backends.fused.held import Held
 from leastaction.backends.fused.mass import Mass, in_the_middle
@@ -99,7 +100,7 @@ def _prepared(
         "reach": where_ok(limits["reach"], "reach"),
         "left": [0.0],
     }
-    if one is not None or not (mass is not None and mass.separable):
+    if one is not None or not (mass is not None and mass.pointwise):
         predicted = flat(step, rows, [ahead.propose(kept, choice) for kept in memory])
         outputs["z"] = where_ok(predicted + x["z"][n * rows.length(s) :], "z")
     if one is not None:
@@ -117,9 +118,10 @@ def _prepared(
         if mass.separable:
             outputs |= {"drift": drift} if mass.fixed else {"drift": drift, "mass": inverse}
         outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}
-        outputs["inner" if mass.separable else "outer"] = [ok]
-        if mass.separable:
-            outputs["points"] = where_ok(outputs["points"], "points")
+        outputs["inner" if mass.pointwise else "outer"] = [ok]
+        for name in ("points", "speeds"):
+            if name in outputs:
+                outputs[name] = where_ok(outputs[name], name)
     return outputs
 
 
@@ -201,24 +203,34 @@ def _soft(
 ) -> dict[str, list[Any]]:
     """What the chords of the next step begin with."""
     outputs: dict[str, list[Any]] = {}
-    if not mass.separable and not mass.fixed:
+    if not mass.pointwise and not mass.fixed:
         assert start is not None
         at = in_the_middle(step, rows, x["t"][0], x["h"][0], x["q"], unknowns(step, rows, start))
         at |= {"params": x["params"]}
         outputs["mass"] = mass.values(B, at)
-    if not mass.separable:
+    if not mass.pointwise:
         assert start is not None
         outputs["start"], begun = start, unknowns(step, rows, start)
-    elif step.s > WHOLE:
-        table = ahead.cut("ahead", choice)
-        begun = [apply(rows, table, row) for row in memory]
     else:
-        gather = rows.columns("q 0")
-        begun = [apply(rows, gather, ahead.propose(row, choice)) for row in memory]
-    if mass.separable:
+        begun = _at_points(step, rows, ahead, memory, choice, "ahead", "q 0")
         outputs["points"], outputs["choice"] = [y for row in begun for y in row], [choice]
+    if mass.collocated:
+        speeds = _at_points(step, rows, ahead, memory, choice, "faster", "v 0")
+        outputs["speeds"] = [y for row in speeds for y in row]
+        outputs["shifts"] = linearised(step, rows, B, x, speeds)
     outputs["soft_scale"] = [a.op("max", TINY) for a in rows.packed([size(row) for row in begun])]
     return outputs
+
+
+def _at_points(
+    step: Step, rows: Rows, ahead: Prediction, memory: Sequence[Row], choice: Value, cut: str, gather: str
+) -> list[Row]:
+    """Places or velocities at the points of the next step, by a table of modes or of the predicted increments."""
+    if step.s > WHOLE:
+        table = ahead.cut(cut, choice)
+        return [apply(rows, table, row) for row in memory]
+    columns = rows.columns(gather)
+    return [apply(rows, columns, ahead.propose(row, choice)) for row in memory]
 
 
 def _energy(

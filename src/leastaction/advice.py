@@ -21,7 +21,7 @@ MOST_OPTIONS = 1000  # that a file may tell of
 
 @dataclass(frozen=True)
 class Option:
-    """A way to run: what it would cost, and why it was left, if it was. NaN is what nobody has asked for."""
+    """A way to run: what it would cost, and why it was left out, if it was. NaN: not measured."""
 
     method: str
     h: float
@@ -265,7 +265,7 @@ def _option(record: Any) -> Option:
 
 
 def _text(x: float) -> str | None:
-    """A number; nothing for one that is none."""
+    """A number as text; None for NaN."""
     return to_text(x) if math.isfinite(x) else None
 
 
@@ -274,7 +274,7 @@ def _real(value: Any) -> float:
 
 
 def check_tolerance(tol: Any) -> float:
-    """tol, or why it is none."""
+    """tol as a float; an error says what is wrong with it."""
     if isinstance(tol, bool) or not isinstance(tol, int | float | np.number) or not EPS < tol < 1:
         raise ValueError(f"tol must be a number between 2e-16 and 1, relative to the size of the motion; got {tol!r}")
     return float(tol)

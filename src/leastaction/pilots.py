@@ -232,7 +232,7 @@ def choose(asked: Asked, tol: float) -> Advice:
     for s in MEMBERS:
         for try_pace in asked.paces:
             if lab.spent > max(PATIENCE, best) and best < math.inf:
-                left.append(member(s))
+                left.append(member(s) if try_pace is None else f"{member(s)} with a pace")
                 continue
             tolerance, longer = tol / aimed / MARGIN, length / pilot_length
             option = _measured(lab, asked, s, try_pace, known, scale, tolerance, longer, best, unsure)
@@ -256,7 +256,7 @@ def choose(asked: Asked, tol: float) -> Advice:
             f"{horizon:.4g}; beyond, energy and momenta are kept, and positions are those of a nearby motion"
         )
     if left:
-        notes.append(f"not measured, to save time: {', '.join(dict.fromkeys(left))}")
+        notes.append(f"not measured, to save time: {', '.join(left)}")
     if not options:
         raise ValueError(f"no member could be measured on {asked.name}: choose a method and h yourself")
     options.sort(key=lambda one: one.seconds)

@@ -132,7 +132,7 @@ class Solvers:
             "v": n, "at": (1 + 2 * n + step.params + step.channels) * lanes, "at_values": point.output_size,
             "V": n * n, "move": n,
             "fastest": n, "noise": 3 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
-            "reach": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
+            "reach": n, "way": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
             "end_values": 0 if end is None else end.slopes.output_size,
             "saddle": (n + m) ** 2 if m else 0, "end_move": n + m, "pushed": m,
         }  # fmt: skip
@@ -271,7 +271,7 @@ class Solvers:
         sizes = {
             **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 9,
             "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last"), rows),
-            **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "reach", "noise"), all_n),
+            **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "reach", "way", "noise"), all_n),
             "scale": components * W,
             "work": self.room,
             "unit": 2 * max(W, numbers["kinds"]),

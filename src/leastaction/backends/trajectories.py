@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, step_programs
+from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, held_programs, step_programs
 from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
@@ -73,6 +73,9 @@ class Backend:
         explicit = explicit_programs(self.system, self.method, self.energy)
         if explicit is not None or self.composed:
             return explicit
+        held = held_programs(self.system, self.method, self.energy)
+        if held is not None:
+            return held
         if self.lanes > 1:
             return step_programs(self.system, self.method, self.energy)
         return alone(self.system, self.method, native_lanes())

@@ -150,7 +150,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         else:
             if A.channels > 0:
                 _drive(A, X, k, lane)
-            if k == first and A.leap == 0:
+            if k == first and (A.leap == 0 or A.fresh != 0):
                 # A first step has no last one to be predicted from: the lane finds it by continuation, alone.
                 for i in range(L):
                     if started[i] == 0.0:
@@ -159,6 +159,9 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                 if A.begin != 0 and not _all(started, L):
                     call_kernel(A.begin, X, Y, scratch)
                 call_kernel(A.leap, X, Y, scratch)
+                if A.fresh != 0 and _any(at(X, A.fresh_wanted * L), L):
+                    _iterate_fused(A, X, Y, scratch)
+                    call_kernel(settle, X, Y, scratch)
             elif A.fused == 1:
                 if A.outer != 0:
                     _iterate_softly(A, X, Y, scratch)
@@ -305,7 +308,7 @@ def _iterate_softly(A, X, Y, scratch):
     if A.inner != 0:
         while _any(inner, L):
             call_kernel(A.inner, X, Y, scratch)
-        if _any(outer, L):
+        if A.lift != 0 and _any(outer, L):
             call_kernel(A.lift, X, Y, scratch)
     while _any(outer, L):
         call_kernel(A.outer, X, Y, scratch)

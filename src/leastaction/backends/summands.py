@@ -28,6 +28,9 @@ from leastaction.trace import derivatives, jacobian
 FloatArray = NDArray[np.float64]
 Constraint = tuple[Summand, Program]  # whose coordinates and parameters, and (t, q, params) ↦ g
 MOST_ITERATIONS = 50
+EPS = float(np.finfo(float).eps)
+SETTLED = 1e-9  # an increment of a velocity so small, relative to it, is rounding if it shrinks no more
+NOISE = 64 * EPS  # of what momenta move a velocity by: what their rounding does
 HEAVY = 2048  # rows that threads share rather than leave to one
 ZERO = ("const", 0.0)
 
@@ -448,23 +451,34 @@ class At:
         return int(none[0]) if len(none) else None
 
     def velocity(self, t: float, q: FloatArray, p: FloatArray) -> FloatArray | None:
-        """v with m(t, q, v) = p, by Newton's iteration; None where there is none."""
-        v = np.zeros(self.sums.n)
-        before = np.inf
+        """v with m(t, q, v) = p, by Newton's iteration; None where there is none.
+
+        Each coordinate is judged on its own scale, the largest |v_j| so far: the iteration ends where no increment is
+        more than rounding, or where small ones shrink no more. One that leads to no number is halved. Where increments
+        do not shrink, what rounding of p and m makes of them does not count.
+        """
+        v = move = noise = np.zeros(self.sums.n)
+        longest, before = v, np.inf
         for _ in range(MOST_ITERATIONS):
-            miss = p - self.momentum(t, q, v)
-            size = float(np.max(np.abs(miss)))
-            if not np.isfinite(size) or size == 0.0 or size >= before:
-                break
-            move = self._solved(t, q, v, miss)
-            if move is None:
-                return None
-            v = v + move
-            before = size
-            if self.sums.separable:
+            m = self.momentum(t, q, v)
+            if not np.isfinite(m).all():
+                move = 0.5 * move
+                v = v - move
+                continue
+            found = self._solved(t, q, v, p - m)
+            if found is None or self.sums.separable:
+                return found
+            v, move = v + found, found
+            longest = np.maximum(longest, np.abs(v))
+            beyond = np.maximum(np.abs(move) - noise, 0.0)
+            size = float(np.max(beyond[beyond > 0] / longest[beyond > 0], initial=0.0))
+            if size <= 4 * EPS or (size <= SETTLED and size > 0.5 * before):
                 return v
-        scale = float(np.max(np.abs(p), initial=0.0))
-        return v if np.isfinite(size) and size <= 1e-10 * scale + 1e-300 else None
+            if size > 0.5 * before:
+                rough = self._solved(t, q, v, np.abs(p) + np.abs(m))
+                noise = noise if rough is None else NOISE * np.abs(rough)
+            before = size
+        return None
 
     def motion(self, t: float, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """a and λ: M a − Gᵀλ = f − m_q v − m_t, and g̈ = G a + bend = 0; None where there are none."""

@@ -128,6 +128,45 @@ def test_stormer_verlet_is_rattle():
         np.testing.assert_allclose(path.p[k + 1], p, rtol=0, atol=3e-13)
 
 
+@pytest.mark.parametrize("lanes", (1, 5))
+def test_coordinates_that_turn_back_leave_no_doubt(lanes):
+    """Every coordinate of a point on a rod turns back all the time. Its steps are next to nothing there."""
+    q0 = np.array([places(0.3 + 0.01 * k, 0.2) for k in range(lanes)])
+    paths = la.ensemble(PENDULUMS, "stormer-verlet", q0=q0, v0=np.zeros((lanes, 4)), h=0.05, steps=1000)
+    assert paths.stats["continued"] == 0
+    for path in paths:
+        assert max(levels(path)) <= ROUND_OFF
+
+
+def test_coarse_steps_of_rattle_are_those_of_continuation():
+    """A first step is found by continuation: so is one from any state of a run, and it leads to the next."""
+    path = la.integrate(PENDULUMS, "stormer-verlet", q0=places(2.5, 1.0), v0=np.zeros(4), h=0.02, steps=120)
+    for k in range(1, 120, 3):
+        one = la.integrate(PENDULUMS, "stormer-verlet", q0=path.q[k], p0=path.p[k], h=0.02, steps=1)
+        np.testing.assert_allclose(one.q[-1], path.q[k + 1], rtol=0, atol=1e-14)
+        np.testing.assert_allclose(one.p[-1], path.p[k + 1], rtol=0, atol=1e-13)
+
+
+def test_rattle_with_all_that_goes_with_it():
+    """A force of place and time, an input, a full mass, a constraint that moves: as the loops compute it."""
+    M = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 3.0]])
+    system = la.Lagrangian(
+        lambda q, v, k: 0.5 * (v @ (M @ v)) - k * (q @ q) ** 2,
+        n=3,
+        params={"k": 0.4},
+        force=lambda t, q, v, u: np.array([u[0] * np.cos(t), -q[0] * q[1], u[1]]),
+        inputs={"u": 2},
+        constraints=lambda t, q: q @ q - (1 + 0.1 * np.sin(t)) ** 2,
+    )
+    start = la.project(system, [0.6, 0.0, 0.8], [0.1, 0.5, 0.0], digits=20)
+    u = np.random.default_rng(0).standard_normal((200, 2))
+    run = {"method": "stormer-verlet", "h": 0.02, "steps": 200, "inputs": {"u": u}}
+    precise = la.integrate(system, q0=start[0], v0=start[1], digits=20, **run)
+    path = la.integrate(system, q0=start[0].astype(float), v0=start[1].astype(float), **run)
+    np.testing.assert_allclose(path.q, precise.q.astype(float), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(path.p, precise.p.astype(float), rtol=0, atol=1e-12)
+
+
 def test_against_the_angle():
     """The pendulum in the plane is the pendulum with one angle."""
     angle = la.Lagrangian(lambda q, v, g, l: 0.5 * l**2 * v[0] ** 2 + g * l * np.cos(q[0]), n=1, params=ROD.params)

@@ -15,6 +15,7 @@ import numpy as np
 
 from leastaction.advice import Advice
 from leastaction.backends.points import evaluate
+from leastaction.errors import StepFailed
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.dispersion import excited
@@ -203,7 +204,14 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
     before, size = None, advice.size
     if chosen.seconds < CHECKED_SECONDS:
         every = LAST if math.isfinite(size) else max(1, chosen.steps // SIZED)
-        first = question.run(chosen.method, h, question.t_end, chosen.pace, every=every)
+        for _ in range(TRIES):  # a run may meet what its pilot did not
+            try:
+                first = question.run(chosen.method, h, question.t_end, chosen.pace, every=every)
+                break
+            except StepFailed:
+                h = h / 2
+        else:
+            first = question.run(chosen.method, h, question.t_end, chosen.pace, every=every)
         before = end(first)
         size = size if math.isfinite(size) else float(np.ptp(first.q, axis=0).max()) or 1.0
     reached, plain = None, options | {"store": None}  # an archive is written once, when all is known
@@ -215,18 +223,32 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         now, last = end(path), reached
         reached = float(np.abs(now - before).max() / size)
         before = now
-        if reached <= tol or (
-            last is not None and reached > last / 2
-        ):  # kept, or rounding, which no step helps against
+        # Kept; or rounding, which no step helps against; or a motion whose end nobody can know.
+        if reached <= tol or (last is not None and reached > last / 2) or advice.horizon is not None:
             break
         h = h * max(0.5, (0.3 * tol / reached) ** (1 / order))
     made = None if path.advice is None else path.advice.made
-    advice = replace(advice, size=size, reached=reached, made=made, chosen=replace(chosen, h=abs(float(path.h))))
+    notes = advice.notes
+    if advice.horizon is not None:
+        notes = (*notes[:1], *_energy_told(path), *notes[1:])
+    advice = replace(
+        advice, size=size, reached=reached, made=made, chosen=replace(chosen, h=abs(float(path.h))), notes=notes
+    )
     path = replace(path, advice=advice)
     if options["store"] is not None:
         path = question.run(chosen.method, h, question.t_end, chosen.pace, advice=advice, **options)
     _tell_if_missed(advice, 4)
     return path
+
+
+def _energy_told(path: Path) -> list[str]:
+    """How well a run keeps its energy, where it ought to, and whole states are stored."""
+    system: Any = path.system
+    if path.output is not None or system.depends_on_time or system.forced:
+        return []
+    p, v = np.asarray(path.p, float), np.asarray(path.velocity(), float)
+    change, kinetic = float(np.ptp(path.energy())), float(np.abs(p * v).sum(axis=1).max()) / 2
+    return [f"the energy of the run stays within {change:.1e}, {change / (kinetic or 1.0):.1e} of the kinetic energy"]
 
 
 def _tell_if_missed(advice: Advice, stacklevel: int) -> None:

@@ -404,6 +404,9 @@ RUN = Record.of(
         "look_size": "numbers that it reads of one trajectory",
         "memory": "where in the state the leading coefficients of the last step are, which it reads, too",
         "looks": "steps in doubt that there is room for, of each trajectory",
+        "noted": "how many states are noted of each trajectory, …",
+        "noted_after": "… address of the numbers of steps after which, in order, …",
+        "notes": "… and address of the states, (trajectory, state, (q, p))",
     },
     tally={
         "end": "steps to be done by all",

@@ -77,6 +77,14 @@ class Stepper(Protocol):
         """
         ...
 
+    def note(self, after: list[int]) -> bool:
+        """Keep the states after these steps, which are to be done next; False where no stepper of this kind can."""
+        ...
+
+    def noted(self) -> NDArray[Any]:
+        """The states (q, p) that were to be kept, (B, …, 2n); NaN where a trajectory has not come there."""
+        ...
+
     def steps(self) -> NDArray[np.int64]:
         """Done by each, (B,)."""
         ...
@@ -122,7 +130,17 @@ class PolynomialStepper(Stepper, Protocol):
         ...
 
 
-class Alone:
+class Forgetful:
+    """A stepper that keeps no states on its way but those of its rows."""
+
+    def note(self, after: list[int]) -> bool:
+        return False
+
+    def noted(self) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+class Alone(Forgetful):
     """What the stepper of one trajectory tells of it."""
 
     done = 0
@@ -199,6 +217,7 @@ class GalerkinStepper:
         self._energy, self._system = energy, system
         offset, part = phase or (0.0, 1.0)
         self._points = offset + part * method.table.c  # in whole steps
+        self._notes = np.zeros(0), np.zeros((self.size, 0, 0))
         self.run = Trajectories(how, self.size, start.t, start.h, self.row, D=self.D, check=check, phase=(offset, part))
         values = self.run.begin(start.t + offset * start.h, part * start.h, q, p, start.params, 1.0)
         if energy:
@@ -249,6 +268,17 @@ class GalerkinStepper:
         self.run.counts[0, STATUS] = GOING_WELL
         self.run.set(most=old.tally("most"))
         self.run.real("undone")[:] = old.real("undone")
+        self.run.note(*self._notes)
+
+    def note(self, after: list[int]) -> bool:
+        states = np.full((self.size, len(after), 2 * self.run.backend.room), np.nan)
+        self._notes = np.array(after, float), states
+        self.run.note(*self._notes)
+        return True
+
+    def noted(self) -> FloatArray:
+        n, how = self.row.n, self.run.backend
+        return self._notes[1] if how.room == n else self._notes[1][..., how.numbers(np.arange(2 * n))]
 
     def steps(self) -> NDArray[np.int64]:
         return self.run.counts[: self.size, STEPS].copy()
@@ -366,7 +396,7 @@ class GalerkinStepper:
             self.D[...] = state["directions"][0]
 
 
-class ComposedStepper:
+class ComposedStepper(Forgetful):
     """A composition at work, on one trajectory or on many in lanes: a stepper of its method for each factor.
 
     A trajectory that fails inside a step stands where the step began.
@@ -560,7 +590,7 @@ class RK4Stepper(Alone):
         self._memory.array(self._place, "v")[:] = state["velocity"][0]
 
 
-class RK4Lanes:
+class RK4Lanes(Forgetful):
     """The classical Runge–Kutta method at work on many trajectories, side by side."""
 
     INTEGERS: tuple[str, ...] = ("status", "steps")

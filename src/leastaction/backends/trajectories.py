@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, step_programs
+from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, held_programs, step_programs
 from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
@@ -73,6 +73,9 @@ class Backend:
         explicit = explicit_programs(self.system, self.method, self.energy)
         if explicit is not None or self.composed:
             return explicit
+        held = held_programs(self.system, self.method, self.energy)
+        if held is not None:
+            return held
         if self.lanes > 1:
             return step_programs(self.system, self.method, self.energy)
         return alone(self.system, self.method, native_lanes())
@@ -392,7 +395,7 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> L
             "table": 0, "table_trajectory": 0, "table_step": 0, "table_node": 0, "table_first": 0,
             "resting": max(1, RESTING // _chords(backend, solvers, solver)),
             "left": at.get("left", 0), "columns": row.varied,
-            **_sensitive(backend, solvers, alone, row.varied), **looks,
+            **_sensitive(backend, solvers, alone, row.varied), **looks, "noted": 0, "noted_after": 0, "notes": 0,
             "end": 0, "most": 0, "looked": [0] * (groups * L), "halted": [0] * groups,
             "start": 1, "step": 1, "period": 1, "offset": 1, "undone": 1, "failure": 3,
             "errors": ahead_of(backend.method).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
@@ -473,6 +476,7 @@ class Trajectories:
         self._scratch = aligned(np.zeros(laid.work))
         self._looks: FloatArray = np.zeros((self.groups * backend.lanes, laid.looks, 1 + laid.look_size))
         self._table: FloatArray = _NOTHING
+        self._notes: tuple[FloatArray, ...] = ()
         self.counts = np.zeros((self.groups * backend.lanes, COUNTS), np.int64)
 
     def number(self, name: str) -> int:
@@ -574,6 +578,11 @@ class Trajectories:
         pitches = [0 if length == 1 else pitch // 8 for length, pitch in zip(table.shape, table.strides, strict=True)]
         names = ("table_trajectory", "table_step", "table_node")
         self.set(table=table.ctypes.data, table_first=first, **dict(zip(names, pitches[:3], strict=True)))
+
+    def note(self, after: FloatArray, states: FloatArray) -> None:
+        """The states after these steps are to be written into rows (size, steps, 2 room)."""
+        self._notes = after, states  # the loop knows their addresses
+        self.set(noted=len(after), noted_after=after.ctypes.data, notes=states.ctypes.data)
 
     def given(self, every: int, skipped: int, rows: FloatArray) -> tuple[NDArray[Any], ...]:
         """The arrays that the loop is given, told which states go where."""

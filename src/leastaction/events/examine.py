@@ -11,17 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.events.curve import Flow
-from leastaction.events.isolate import Part, parts
+from leastaction.events.curve import Flow, through_steps
+from leastaction.events.isolate import MOST_PARTS, Part, parts
 from leastaction.events.kinds import Watch
 from leastaction.events.motion import Motion, Survey
+from leastaction.events.turn import lowest
 
 # Steps, events, two places between which their functions change their signs and the values there, rows of four, and
 # whether up (+1) or down (−1).
 Brackets = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any], NDArray[np.int8]]
 
-GROWS = 2.0  # where g is so many times larger than at both ends of its bracket it has no zero but a pole
-NARROWINGS = 20  # golden sections of the part in which an event function may turn
+BEYOND = 2.0**-10  # of a step: how far to look behind its end
+SHORTEST = 1e-9  # of t: in shorter steps all functions are as good as constant
+GROWS = 1e4  # where g is so many times larger than at both ends of its bracket it has no zero but a pole
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +72,8 @@ class Examiner:
 
     def __init__(self, watch: Watch, motion: Motion) -> None:
         self.watch, self.motion = watch, motion
-        self._told: set[int] = set()  # events whose functions were seen to be no number
+        self._told: set[int] = set()  # events whose functions were seen to be no number …
+        self._given_up: set[int] = set()  # … or zero all along
 
     def __call__(
         self,
@@ -85,28 +88,36 @@ class Examiner:
 
         An event function has one sign at the end of a step and at the start of the next, also where rounding makes it
         two: `follows` tells which steps follow the one in the row before, and `known` has the signs with which others
-        begin.
+        begin. Where it touches zero there, its sign is the one before.
         """
         begin, end = _signs(survey.begin), _signs(survey.end)
-        begin[1:] = np.where(follows[1:, None], end[:-1], begin[1:])
         for k, signs in known.items():
             begin[k] = signs
-        # A sign that was kept and is another one at the end has changed, wherever the values lie by rounding.
-        near = survey.near | ((begin != 0) & (end != 0) & (begin != end))
-        leaving = np.where(near, 0, begin).astype(np.int8)
         t = starts[:, 0]
 
         def flow(rows: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
             return self.motion.steps(who[rows], starts[rows], tau * h)
 
-        divided = self._divided(who, survey, flow)
+        divided = self._divided(who, survey, starts, h, flow)
+
+        def nodes(row: int, event: int) -> list[tuple[Any, Any, int]]:
+            return self._nodes(who, flow, survey, t, h, begin, end, row, event, divided[row, event])
+
+        for k, e in np.argwhere(end == 0).tolist():
+            if (k, e) in divided:
+                before = next((x for *_, x in nodes(k, e)[::-1] if x), end[k - 1, e] if follows[k] else begin[k, e])
+                end[k, e] = before if before == self._beyond(who[[k]], flow, t, h, k, e) else 0
+        begin[1:] = np.where(follows[1:, None], end[:-1], begin[1:])
+        # A sign that was kept and is another one at the end has changed, wherever the values lie by rounding.
+        near = survey.near | ((begin != 0) & (end != 0) & (begin != end))
+        leaving = np.where(near, 0, begin).astype(np.int8)
         row, event = np.nonzero(near)
         pairs = zip(row.tolist(), event.tolist(), strict=True)
         whole = np.fromiter((pair not in divided for pair in pairs), np.bool_, len(row))
         plain, lost = self._crossed(survey, starts, begin, leaving, end, row[whole], event[whole])
         found = [plain]
         for one in divided:
-            brackets, missing = self._inside(who, flow, survey, t, h, begin, leaving, end, *one, divided[one])
+            brackets, missing = self._inside(nodes(*one), t, leaving, *one)
             found.append(brackets)
             lost += missing
         walls = np.array([item.restitution is not None for item in self.watch.items])
@@ -133,24 +144,30 @@ class Examiner:
         enclosing = np.stack([zero, zero + 1, abs(first[k]) * old, -abs(last[k]) * old], axis=1)
         return (row[k], event[k], enclosing, -old), lost
 
-    def _inside(
+    def _nodes(
         self, who: NDArray[np.intp], flow: Flow, survey: Survey, t: NDArray[Any], h: Any, begin: NDArray[np.int8],
-        leaving: NDArray[np.int8], end: NDArray[np.int8], row: int, event: int, divided: list[Part],
-    ) -> tuple[Brackets, list[int]]:  # fmt: skip
-        """The same for one event in a step that is divided."""
+        end: NDArray[np.int8], row: int, event: int, divided: list[Part],
+    ) -> list[tuple[Any, Any, int]]:  # fmt: skip
+        """Place, value and sign of one event function at both ends of a step that is divided, and in its parts."""
         nodes = [(0 * t[row], survey.begin[row, event], int(begin[row, event]))]
         for part in divided:
-            sign = nodes[-1][2] or int(end[row, event])
+            sign = nodes[-1][2] or int(end[row, event]) or 1
             nodes.append(self._node(who[[row]], flow, t, h, row, event, part, sign))
-        nodes.append((0 * t[row] + 1, survey.end[row, event], int(end[row, event])))
+        return [*nodes, (0 * t[row] + 1, survey.end[row, event], int(end[row, event]))]
+
+    def _inside(
+        self, nodes: list[tuple[Any, Any, int]], t: NDArray[Any], leaving: NDArray[np.int8], row: int, event: int
+    ) -> tuple[Brackets, list[int]]:
+        """The same for one event in a step that is divided."""
         lost: list[int] = []
         found: list[tuple[Any, ...]] = []
         if any(value != value for _, value, _ in nodes):
             lost = self._no_number(row, event, t[row])
         else:
+            signed = [node for node in nodes if node[2]]  # a zero on the way is a touch or within a change of sign
             leaving[row, event] = next((sign for *_, sign in nodes[1:] if sign), 0)
-            for (x, fx, old), (y, fy, new) in pairwise(nodes):
-                if old and new != old:
+            for (x, fx, old), (y, fy, new) in pairwise(signed):
+                if new != old:
                     found.append((x, y, abs(fx) * old, -abs(fy) * old, -old))
         table = np.array(found, dtype=t.dtype).reshape(len(found), 5)
         which = np.full((2, len(found)), [[row], [event]])
@@ -169,14 +186,37 @@ class Examiner:
             )
         return [] if item.restitution is None else [row]
 
-    def _divided(self, who: NDArray[np.intp], survey: Survey, flow: Flow) -> dict[tuple[int, int], list[Part]]:
+    def _undecided(self, event: int, t: float) -> None:
+        if event not in self._given_up and self.watch.items[event].restitution is None:
+            self._given_up.add(event)
+            warnings.warn(
+                f"the function of event {self.watch.items[event].name!r} hardly differs from zero all along near t = "
+                f"{t:.6g}, or has more than {MOST_PARTS // 2} zeros in a step: not all of its events can be found. If "
+                "the motion conserves it, it has none; if it is fast, take shorter steps",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def _divided(
+        self, who: NDArray[np.intp], survey: Survey, starts: NDArray[Any], h: Any, flow: Flow
+    ) -> dict[tuple[int, int], list[Part]]:
         """For (step, event) the parts of a step that have a node."""
         rows = np.flatnonzero((survey.near & survey.turning).any(axis=1))
         if not len(rows):
             return {}
-        curve = survey.curve(rows).measured(lambda some, tau: flow(rows[some], tau))
-        found = parts(self.watch, curve, self.motion.params[who[rows]], survey.near[rows] & survey.turning[rows])
+        t, begin, end = starts[rows, 0].astype(float), starts[rows, 1:], survey.ends[rows]
+        curve = through_steps(t, float(h), begin, end, lambda some, tau: flow(rows[some], tau))
+        wanted = survey.near[rows] & survey.turning[rows]
+        found, given_up = parts(self.watch, curve, self.motion.params[who[rows]], wanted)
+        for k, event in given_up:
+            if abs(h) > SHORTEST * abs(t[k]):
+                self._undecided(event, t[k])
         return {(int(rows[row]), event): some for (row, event), some in found.items()}
+
+    def _beyond(self, who: NDArray[np.intp], flow: Flow, t: Any, h: Any, row: int, event: int) -> int:
+        """The sign of an event function a little after a step."""
+        which, tau = np.array([row]), np.array([0 * t[row] + 1 + BEYOND], dtype=t.dtype)
+        return int(_signs(self.motion.values(who, t[which] + tau * h, flow(which, tau)))[0, event])
 
     def _node(
         self, who: NDArray[np.intp], flow: Flow, t: Any, h: Any, row: int, event: int, part: Part, sign: int
@@ -184,7 +224,7 @@ class Examiner:
         """The node in a part of a step: place, value and sign.
 
         Where it is not certain, the place where the event function, which has this sign before, comes nearest to zero
-        or beyond: by golden sections, until its sign is another one.
+        or beyond.
         """
         begin, nearest, last, certain = part
         if certain is not None:
@@ -193,26 +233,11 @@ class Examiner:
 
         def at(tau: Any) -> Any:
             place = np.array([tau], dtype=t.dtype)
-            return self.motion.values(who, t[which] + place * h, flow(which, place))[0, event]
+            return sign * self.motion.values(who, t[which] + place * h, flow(which, place))[0, event]
 
-        a, middle, b = (0 * t[row] + x for x in (begin, nearest, last))
-        golden = 0.3819660112501051
-        best = (at(middle), middle)
-        left, right = a + golden * (b - a), b - golden * (b - a)
-        low, high = at(left), at(right)
-        for _ in range(NARROWINGS):
-            best = min(best, (low, left), (high, right), key=lambda pair: pair[0] * sign)
-            if best[0] * sign < 0:
-                break
-            if low * sign < high * sign:
-                b, right, high = right, left, low
-                left = a + golden * (b - a)
-                low = at(left)
-            else:
-                a, left, low = left, right, high
-                right = b - golden * (b - a)
-                high = at(right)
-        value, tau = best
+        zero = 0 * t[row]
+        tau, value = lowest(at, zero + begin, zero + nearest, zero + last, self.motion.eps)
+        value = sign * value
         return tau, value, int(_signs(np.array([value]))[0])
 
     def _located(

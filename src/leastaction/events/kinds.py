@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import TraceError
-from leastaction.events.enclosure import enclosed
+from leastaction.events.enclosure import enclosed, jumping
 from leastaction.program import Builder, Program
 
 RISING, FALLING = 1, -1
@@ -152,6 +152,11 @@ class Watch:
         return self.program.with_outputs(g=enclosed).depends("g", "p")
 
     @cached_property
+    def by_time(self) -> tuple[bool, ...]:
+        """Whether each function depends on t."""
+        return tuple(self.program.with_outputs(g=[k]).depends("g", "t") for k in self.program.results)
+
+    @cached_property
     def gradient(self) -> Program:
         """(t, q, p, params) ↦ g_t, one for each, and g_q, g_p, g_w row by row, w being the parameters."""
         from leastaction.trace import derivatives
@@ -192,8 +197,15 @@ class Watch:
 
     @cached_property
     def rate_bounds(self) -> Program:
-        """The same for the rate of g along (dt, dq, dp), which have a box too."""
-        return enclosed(self.rate, ("t", "q", "p", "dq", "dp"))
+        """The same for the rate of g along (dt, dq, dp), which have a box too. Where g may jump no rate bounds it."""
+        plain = enclosed(self.rate, ("t", "q", "p", "dq", "dp"))
+        jumps = jumping(self.program, ("t", "q", "p"), "g")
+        B = Builder(plain.inputs)
+        given = {name: B.input(name) for name, _ in plain.inputs}
+        found = B.inline(plain, **given)
+        off = B.inline(jumps, **{name: given[name] for name, _ in jumps.inputs})["jumps"]
+        radius = [B.add(r, jump) for r, jump in zip(found["rate_radius"], off, strict=True)]
+        return B.build(rate=found["rate"], rate_radius=radius)
 
 
 def watch(events: Mapping[str, Event | Impact] | None, system: Any) -> Watch | None:
@@ -283,6 +295,12 @@ def _traced(name: str, event: Event | Impact, system: Any, defaults: Mapping[str
     except (TypeError, ValueError):
         raise TypeError(f"the function of event {name!r} does not tell its arguments: write it in Python") from None
     wanted = {a.name: defaults[a.name] for a in arguments if a.name in defaults}
+    for a in arguments:
+        if a.name in wanted and a.default is not a.empty:
+            raise TraceError(
+                f"the function of event {name!r} has a default for its argument {a.name!r}, which is a parameter of "
+                "the system, too: leave the default out to get the parameter, or give the argument another name"
+            )
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     free = [a.name for a in arguments if a.kind in positional and a.default is a.empty and a.name not in wanted]
     count = 1 if impact else 2

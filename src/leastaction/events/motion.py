@@ -18,7 +18,6 @@ from leastaction.backends import points
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import GalerkinStepper, Start, Stepper
 from leastaction.events.check import midpoint_coefficients, survey_program
-from leastaction.events.curve import Curve, galerkin_curve
 from leastaction.events.impact import thrown_back
 from leastaction.events.kinds import Watch
 from leastaction.lagrangian import Lagrangian
@@ -54,7 +53,6 @@ class Survey:
     begin, end      the event functions at both ends, (K, events)
     near, turning   whether they may be zero in the step, and whether they may turn in it, (K, events)
     ends            the states at the end, (K, 2n)
-    curve           rows ↦ the curves of these steps
     """
 
     begin: NDArray[Any]
@@ -62,7 +60,6 @@ class Survey:
     near: NDArray[np.bool_]
     turning: NDArray[np.bool_]
     ends: NDArray[Any]
-    curve: Callable[[NDArray[np.intp]], Curve]
 
 
 class Motion(Protocol):
@@ -255,14 +252,8 @@ class GalerkinMotion:
         columns.append(given.reshape(count, given.shape[1] * given.shape[2]))
         found = points.evaluate(self._survey, np.hstack(columns))
         begin, end, near, turning = (found[:, self._survey.output_slice(name)] for name, _ in self._survey.outputs)
-
-        def curve(rows: NDArray[np.intp]) -> Curve:
-            states, t = starts[rows, 1:], starts[rows, 0]
-            solved = z[rows], impulse[rows], params[rows], given[rows]
-            return galerkin_curve(self.system, self.method, t, length, states, *solved)
-
         ends = starts[:, 1:] + np.hstack([z[:, -1], impulse])
-        return Survey(begin, end, near != 0, turning != 0, ends, curve)
+        return Survey(begin, end, near != 0, turning != 0, ends)
 
     def crossings(
         self, who: NDArray[np.intp], event: NDArray[np.int64], starts: FloatArray, length: float, brackets: FloatArray
@@ -295,7 +286,7 @@ class DetachedMotion:
         if self._solver is not None:
             ends[moving] = self._solver.single_steps(starts[moving], lengths[moving])
             return ends
-        for k in moving:
+        for k in moving[np.argsort(lengths[moving], kind="stable")]:  # a system may keep what one length needs
             t, *state = starts[k]
             solver = self._make(t, np.array(state[:n]), np.array(state[n:]), lengths[k])
             solver.advance(1, 0, 0, ends[None, :1])
@@ -303,20 +294,11 @@ class DetachedMotion:
         return ends
 
     def survey(self, who: NDArray[np.intp], starts: NDArray[Any], length: Any) -> Survey:
-        """By thirds of the step: its curve is the one through four states."""
-        tau = [0, self.reals.array(1) / 3, self.reals.array(2) / 3, 1]
-        states = np.stack([self.steps(who, starts, np.full(len(starts), x * length, self.dtype)) for x in tau], axis=1)
-
-        def curve(rows: NDArray[np.intp]) -> Curve:
-            x = np.array([-1.0, -1 / 3, 1 / 3, 1.0])
-            inverse = np.linalg.inv(np.vander(x, increasing=True))
-            coefficients = np.einsum("ji,kic->kcj", inverse, states[rows].astype(float))
-            t = starts[rows, 0].astype(float)
-            return Curve(t, float(length), coefficients, np.zeros(coefficients.shape[:2]))
-
-        begin, end = (self.values(who, starts[:, 0] + x * length, states[:, k]) for x, k in ((0, 0), (1, -1)))
+        """Without states before the step there is doubt everywhere."""
+        ends = self.steps(who, starts, np.full(len(starts), length, self.dtype))
+        begin, end = self.values(who, starts[:, 0], starts[:, 1:]), self.values(who, starts[:, 0] + length, ends)
         everything = np.ones(begin.shape, bool)
-        return Survey(begin, end, everything, everything, states[:, -1], curve)
+        return Survey(begin, end, everything, everything.copy(), ends)
 
     def crossings(
         self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], length: Any, brackets: NDArray[Any]

@@ -16,7 +16,7 @@ from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, HELD, NOT_CONVERGED, RESTING, STOPPED, Failure
 from leastaction.backends.stepper import Alone, GalerkinStepper, Start
 from leastaction.events.check import check_program
-from leastaction.events.curve import Curve, neighbours_curve
+from leastaction.events.curve import AROUND, through_states
 from leastaction.events.examine import Examined, Examiner, Occurrence
 from leastaction.events.isolate import surveyed
 from leastaction.events.kinds import Watch
@@ -32,7 +32,7 @@ SHORTEST = 1e-9  # flights between impacts on one wall, in steps: shorter ones h
 MOST_IMPACTS = 10_000  # in one step
 LEAST_REST = 16  # roundings of h: a rest of a step after an impact that is shorter is none
 UNSEEN = 1024  # roundings of t and h: in a rest that is shorter the function of a wall is not told from zero
-LAST_STATES = 3  # before the next step: the curve through four states tells where it goes
+LAST_STATES = AROUND - 1  # before the next step: the curve through them and its end tells where it goes
 GROWING = ("event_rows",)  # of the state: how many rows they have is not known beforehand
 SUMS = {"newton_iterations", "continued"}  # of what steppers count; of the rest the largest is told
 
@@ -412,6 +412,12 @@ class WatchedGalerkin:
     def done(self) -> int:
         return self._solver.done
 
+    def note(self, after: list[int]) -> bool:
+        return self._solver.note(after)
+
+    def noted(self) -> FloatArray:
+        return self._solver.noted()
+
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun, solver = self.done, self._solver
         end = begun + steps
@@ -585,7 +591,7 @@ class WatchedStates(Alone):
         step = np.arange(self.done, self.done + done)
         begin = len(states) - 1 - done
         t = self._start.t + np.arange(self.done - begin, self.done + done + 1) * h
-        curve = neighbours_curve(t.astype(float), float(h), states.astype(float), begin)
+        curve = through_states(t.astype(float), float(h), states.astype(float), begin)
         params = np.broadcast_to(self._motion.params, (done, self._motion.params.shape[1]))
         near, turning = surveyed(watcher.watch, curve, params)
         values = self._motion.values(np.zeros(done + 1, np.intp), t[begin:], states[begin:])
@@ -601,11 +607,7 @@ class WatchedStates(Alone):
             return None
         starts = np.concatenate([t[begin + rows, None], states[begin + rows]], axis=1)
         ends = states[begin + rows + 1]
-
-        def some(of: NDArray[np.intp]) -> Curve:
-            return Curve(curve.t[rows[of]], curve.h, curve.coefficients[rows[of]], curve.off[rows[of]])
-
-        survey = Survey(values[rows], values[rows + 1], near[rows], turning[rows], ends, some)
+        survey = Survey(values[rows], values[rows + 1], near[rows], turning[rows], ends)
         found = watcher.look(np.zeros(len(rows), np.intp), step[rows], starts, survey).get(0)
         return None if found is None else (int(step[rows[found[0]]]), found[1])
 

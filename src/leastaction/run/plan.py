@@ -36,7 +36,7 @@ class Plan:
     """What is the same for all trajectories of a run.
 
     reals    the arithmetic
-    every    a state is stored after every so many steps; 0: the last alone
+    every    steps from one stored state to the next; 0: the last state alone
     row      what is stored of it
     energies the names under which the range of the energy is wanted
     events   what is looked out for

@@ -31,7 +31,7 @@ MOST_CHORD_INSTRUCTIONS = 8000
 MOST_HELD = 40  # unknowns of a step with constraints
 FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes …
 FEWEST_COLLOCATED = 5  # … and so for chords of collocation, of which fewer are needed
-CROWDED = 2  # times what is counted Newton's kernels cost in lanes beside such chords: its numbers find no registers
+CROWDED = 4  # times what is counted Newton costs beside such chords: one lane that needs it lets all lanes wait
 # One trajectory alone is solved by Newton up to this degree, where that costs less than so many chords with points side
 # by side: a little slower than these where steps are soft, several times faster where they are stiff.
 MOST_DEGREE = 2

@@ -73,7 +73,7 @@ def why_none(chosen: Galerkin, h: Fraction) -> str:
     """What is known of the roots of that step, in words."""
     sides = least_side(chosen, h)
     if sides is not None and sides[0] > sides[1]:
-        return f"none exists ({sides[0]:.1f} > {sides[1]:.1f})"
+        return f"no root exists, since one side of its equation is at least {sides[0]:.1f} and the other {sides[1]:.1f}"
     count = roots_found(chosen, h)
     return f"{count or 'no'} root{'' if count == 1 else 's'} found from {STARTS} other starts"
 

@@ -22,6 +22,7 @@ from leastaction.events.turn import lowest
 # whether up (+1) or down (−1).
 Brackets = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any], NDArray[np.int8]]
 
+MOST_NUMBERS = 2**22  # of states that are looked at together
 BEYOND = 2.0**-10  # of a step: how far to look behind its end
 SHORTEST = 1e-9  # of t: in shorter steps all functions are as good as constant
 UNSEEN = 8.0  # roundings of states: walls that are as near are met
@@ -208,8 +209,16 @@ class Examiner:
         rows = np.flatnonzero((survey.near & survey.turning).any(axis=1))
         if not len(rows):
             return {}
-        t, begin, end = starts[rows, 0].astype(float), starts[rows, 1:], survey.ends[rows]
-        curve = through_steps(t, float(h), begin, end, lambda some, tau: flow(rows[some], tau))
+        t, columns = starts[rows, 0].astype(float), self.motion.columns
+        begin, end = starts[rows, 1:][:, columns], survey.ends[rows][:, columns]
+        together = max(1, MOST_NUMBERS // starts.shape[1])
+
+        def read(some: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
+            cuts = np.arange(together, len(some), together)
+            pieces = zip(np.split(rows[some], cuts), np.split(tau, cuts), strict=True)
+            return np.concatenate([flow(which, places)[:, columns] for which, places in pieces])
+
+        curve = through_steps(t, float(h), begin, end, read)
         wanted = survey.near[rows] & survey.turning[rows]
         found, given_up = parts(self.watch, curve, self.motion.params[who[rows]], wanted)
         for k, event in given_up:

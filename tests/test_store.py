@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -258,7 +259,7 @@ def test_resume_says_what_it_cannot_do(tmp_path):
         la.resume(file, steps=0)
     with pytest.raises(FileNotFoundError):
         la.resume(tmp_path / "nothing.zarr")
-    with pytest.raises(la.StoreError, match=r"exists; la\.resume"):
+    with pytest.raises(la.StoreError, match=rf"^{re.escape(str(file))} exists; la\.resume"):  # no "[Errno 17]" before
         la.integrate(PENDULUM, "simpson", **BEGIN, steps=10, store=file)
     (tmp_path / "empty.zarr").mkdir()
     with pytest.raises(la.StoreError, match="not a Zarr archive"):

@@ -22,6 +22,7 @@ from leastaction.events.turn import lowest
 # whether up (+1) or down (−1).
 Brackets = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any], NDArray[np.int8]]
 
+MOST_NUMBERS = 2**22  # of states that are looked at together
 BEYOND = 2.0**-10  # of a step: how far to look behind its end
 SHORTEST = 1e-9  # of t: in shorter steps all functions are as good as constant
 UNSEEN = 8.0  # roundings of states: walls that are as near are met
@@ -213,8 +214,16 @@ class Examiner:
         rows = np.flatnonzero((survey.near & survey.turning).any(axis=1))
         if not len(rows):
             return {}
-        t, begin, end = starts[rows, 0].astype(float), starts[rows, 1:], survey.ends[rows]
-        curve = through_steps(t, h[rows].astype(float), begin, end, lambda some, tau: flow(rows[some], tau))
+        t, columns = starts[rows, 0].astype(float), self.motion.columns
+        begin, end = starts[rows, 1:][:, columns], survey.ends[rows][:, columns]
+        together = max(1, MOST_NUMBERS // starts.shape[1])
+
+        def read(some: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
+            cuts = np.arange(together, len(some), together)
+            pieces = zip(np.split(rows[some], cuts), np.split(tau, cuts), strict=True)
+            return np.concatenate([flow(which, places)[:, columns] for which, places in pieces])
+
+        curve = through_steps(t, h[rows].astype(float), begin, end, read)
         wanted = survey.near[rows] & survey.turning[rows]
         found, given_up = parts(self.watch, curve, self.motion.params[who[rows]], wanted)
         for k, event in given_up:
@@ -228,8 +237,9 @@ class Examiner:
         """
         unseen = np.zeros(survey.end.shape)
         if self._walls.any():
-            begin, ends = starts.astype(float), survey.ends.astype(float)
-            t, size = begin[:, :1] + h.astype(float)[:, None], np.maximum(np.abs(begin[:, 1:]), np.abs(ends))
+            columns = self.motion.columns
+            begin, ends = starts[:, 1:][:, columns].astype(float), survey.ends[:, columns].astype(float)
+            t, size = (starts[:, 0] + h).astype(float)[:, None], np.maximum(np.abs(begin), np.abs(ends))
             given = [t, ends, self.motion.params[who], UNSEEN * EPS * np.abs(t), UNSEEN * EPS * size]
             radius = points.evaluate(self.watch.bounds, np.concatenate(given, axis=1))
             radius = radius[:, self.watch.bounds.output_slice("g_radius")] * float(self.motion.eps / EPS)

@@ -69,6 +69,8 @@ class Motion(Protocol):
     eps: Any
     dtype: Any
     params: FloatArray  # of each trajectory, in float64
+    watch: Watch  # the events as functions of a curve's coordinates …
+    columns: Any  # … which of (q, p) these are
 
     def steps(self, who: NDArray[np.intp], starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
         """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
@@ -176,6 +178,7 @@ class GalerkinMotion:
     """The motion of a member of the family in float64, by a stepper of its own: that of the run goes on undisturbed."""
 
     eps, dtype = EPS, float
+    columns = slice(None)
 
     def __init__(self, system: Lagrangian, method: Galerkin, start: Start, watch: Watch) -> None:
         self.system, self.method, self.watch = system, method, watch
@@ -308,10 +311,12 @@ class DetachedMotion:
     """The motion of one trajectory by any method on any system at any precision, by a stepper that does single steps of
     any length, or by one made anew for each.
 
+    A large system may have many coordinates, and an event function read few: curves are those of the latter.
     """
 
     def __init__(self, make: Make, mechanics: Any, reals: Reals, start: Start, watch: Watch) -> None:
-        self._make, self.watch, self.reals = make, watch, reals
+        self._make, self.reals = make, reals
+        self.watch, self.columns = watch.narrow
         self._mechanics, self._start = mechanics, start
         self.system = getattr(mechanics, "system", mechanics)
         self.eps = mpmath.mpf(2) ** -reals.bits if isinstance(reals, Digits) else EPS
@@ -347,7 +352,7 @@ class DetachedMotion:
         return crossings(self, who, event, starts, lengths, brackets)
 
     def values(self, who: NDArray[np.intp], t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
-        return self._evaluated(self.watch.program, t, states)
+        return self._evaluated(self.watch.program, t, states[:, self.columns])
 
     def evaluate(self, program: Program, at: NDArray[Any]) -> NDArray[Any]:
         return self._evaluated(program, at[:1], at[None, 1:])[0]
@@ -382,9 +387,10 @@ class DetachedMotion:
         return momenta
 
     def _after_impact(self, event: int, t: Any, state: NDArray[Any]) -> NDArray[Any]:
-        n, slope = len(state) // 2, self.watch.gradient
-        found = self._evaluated(slope, np.array([t], self.dtype), state[None])[0]
-        gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
+        n, slope, read = len(state) // 2, self.watch.gradient, self.columns[: len(self.columns) // 2]
+        found = self._evaluated(slope, np.array([t], self.dtype), state[None, self.columns])[0]
+        gradient = 0 * state[:n]
+        gradient[read] = found[slope.output_slice("g_q")].reshape(-1, len(read))[event]
         g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
         assert e is not None
         G = held_rows(self.system, lambda program: self._evaluated(program, np.array([t], self.dtype), state[None])[0])
@@ -402,4 +408,4 @@ class DetachedMotion:
     @cached_property
     def nonlinear(self) -> bool:
         """Whether L is not quadratic in v."""
-        return bool(hasattr(self.system, "hessian") and self.system.mass_varies_with_velocity)
+        return bool(getattr(self.system, "mass_varies_with_velocity", False))

@@ -16,7 +16,7 @@ from leastaction.backends.status import GOING_WELL, HELD, NOT_CONVERGED, RESTING
 from leastaction.backends.stepper import Alone, GalerkinStepper, Start
 from leastaction.events.check import check_program
 from leastaction.events.curve import AROUND, through_states
-from leastaction.events.examine import Examined, Examiner, Occurrence
+from leastaction.events.examine import MOST_NUMBERS, Examined, Examiner, Occurrence
 from leastaction.events.isolate import surveyed
 from leastaction.events.kinds import Watch
 from leastaction.events.motion import DetachedMotion, GalerkinMotion, Make, Motion, Survey
@@ -214,7 +214,7 @@ class Watcher:
     ) -> None:
         self.watch, self.motion, self.n, self.h = watch, motion, n, h
         self.logs = [Log(watch, n, motion.dtype) for _ in motion.params]
-        self._examine = Examiner(watch, motion)
+        self._examine = Examiner(motion.watch, motion)
         # The signs of the event functions at the end of the last step that was looked at, and that step's number.
         self._signs = np.zeros((len(self.logs), len(watch)), np.int8)
         self._after = np.full(len(self.logs), -1, np.int64)
@@ -463,6 +463,12 @@ class WatchedGalerkin:
     def done(self) -> int:
         return self._solver.done
 
+    def note(self, after: list[int]) -> bool:
+        return self._solver.note(after)
+
+    def noted(self) -> FloatArray:
+        return self._solver.noted()
+
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun, solver = self.done, self._solver
         end = begun + steps
@@ -586,7 +592,8 @@ class WatchedStates(Alone):
         self._ended: Ended | None = None
         self._before: dict[str, Any] = {}  # what steppers counted that the run has left
         urgent = any(item.urgent for item in watch.items)
-        self._together = (1 if urgent else 8) if isinstance(reals, Digits) else (16 if urgent else 256)
+        together = (1 if urgent else 8) if isinstance(reals, Digits) else (16 if urgent else 256)
+        self._together = max(1, min(together, MOST_NUMBERS // (row.whole_width + len(start.params))))
 
     def advance(self, steps: int, every: int, first: int, rows: NDArray[Any]) -> int:
         begun = self.done
@@ -641,10 +648,11 @@ class WatchedStates(Alone):
         step = np.arange(self.done, self.done + done)
         begin = len(states) - 1 - done
         t = self._start.t + np.arange(self.done - begin, self.done + done + 1) * h
-        curve = through_states(t.astype(float), float(h), states.astype(float), begin)
-        params = np.broadcast_to(self._motion.params, (done, self._motion.params.shape[1]))
-        near, turning = surveyed(watcher.watch, curve, params)
-        values = self._motion.values(np.zeros(done + 1, np.intp), t[begin:], states[begin:])
+        motion = self._motion
+        curve = through_states(t.astype(float), float(h), states[:, motion.columns].astype(float), begin)
+        params = np.broadcast_to(motion.params, (done, motion.params.shape[1]))
+        near, turning = surveyed(motion.watch, curve, params)
+        values = motion.values(np.zeros(done + 1, np.intp), t[begin:], states[begin:])
         sides = np.where(values > 0, 1, np.where(values < 0, -1, 0))
         near |= ~(sides[:-1] * sides[1:] > 0)  # whatever the curve through the states tells
         young = slice(max(0, LAST_STATES - 1 - begin))  # steps with too few before them for a curve to be trusted

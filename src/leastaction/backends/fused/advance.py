@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from leastaction.backends.fused import explicit
 from leastaction.backends.fused.chord import flat, unknowns
+from leastaction.backends.fused.collocation import linearised
 from leastaction.backends.fused.elimination import solve
+from leastaction.backends.fused.held import Held
 from leastaction.backends.fused.mass import Mass, in_the_middle
 from leastaction.backends.fused.newton import Iteration, coordinates
 from leastaction.program import Builder, Program, Value, indices
@@ -31,7 +33,7 @@ def advance(
     step: Step,
     rows: Rows,
     B: Builder,
-    one: Iteration | None,
+    one: Iteration | Held | None,
     mass: Mass | None,
     energy: bool,
 ) -> Program:
@@ -61,6 +63,8 @@ def advance(
     given = {name: indices(values, B) for name, values in {**x, "q": q, "p": p}.items()}
     if one is None and mass is None:
         outputs |= explicit.handed(step, x)
+    elif isinstance(one, Held):
+        outputs |= _held(step, rows, B, one, x | {"q": q, "p": p}, z)
     else:
         outputs |= _prepared(step, rows, B, one, mass, x | {"q": q, "p": p}, z)
     if energy:
@@ -80,8 +84,7 @@ def _prepared(
     def where_ok(values: Sequence[Any], name: str) -> list[Any]:
         return [ok.where(new, old) for new, old in zip(values, x[name], strict=True)]
 
-    lately = rows.packed([size(row) for row in z])
-    longest = [(a * FORGETTING).op("max", TINY).op("max", b) for a, b in zip(x["length"], lately, strict=True)]
+    longest = _lately(rows, x["length"], z)
     ahead, memory, choice, remembered = _remembered(step, rows, x, z, longest)
     drift: Row = []
     if mass is not None and mass.separable:
@@ -90,17 +93,14 @@ def _prepared(
         far = [h * v for v in drift]
     else:
         far = [_velocity(step, rows, row) for row in z]
-    going = rows.packed([abs(y) * GOING for y in far])
-    reach = [(a * REACH).op("max", b) for a, b in zip(longest, going, strict=True)]
-    floor = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], longest, strict=True)]
+    limits = _limits(rows, x, longest, far)
     outputs: dict[str, list[Any]] = {
         **{name: where_ok(values, name) for name, values in remembered.items()},
-        "length": longest,
-        "reach": where_ok([a.op("max", b) for a, b in zip(reach, floor, strict=True)], "reach"),
-        "floor": floor,
+        **limits,
+        "reach": where_ok(limits["reach"], "reach"),
         "left": [0.0],
     }
-    if one is not None or not (mass is not None and mass.separable):
+    if one is not None or not (mass is not None and mass.pointwise):
         predicted = flat(step, rows, [ahead.propose(kept, choice) for kept in memory])
         outputs["z"] = where_ok(predicted + x["z"][n * rows.length(s) :], "z")
     if one is not None:
@@ -118,10 +118,47 @@ def _prepared(
         if mass.separable:
             outputs |= {"drift": drift} if mass.fixed else {"drift": drift, "mass": inverse}
         outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}
-        outputs["inner" if mass.separable else "outer"] = [ok]
-        if mass.separable:
-            outputs["points"] = where_ok(outputs["points"], "points")
+        outputs["inner" if mass.pointwise else "outer"] = [ok]
+        for name in ("points", "speeds"):
+            if name in outputs:
+                outputs[name] = where_ok(outputs[name], name)
     return outputs
+
+
+def _lately(rows: Rows, before: Row, z: Sequence[Row]) -> Row:
+    """The largest of steps lately, fading, of each coordinate."""
+    now = rows.packed([size(row) for row in z])
+    return [(a * FORGETTING).op("max", TINY).op("max", b) for a, b in zip(before, now, strict=True)]
+
+
+def _limits(rows: Rows, x: dict[str, list[Any]], longest: Row, far: Row) -> dict[str, list[Any]]:
+    """How far the next step may reach; `far` is h times the velocity."""
+    going = rows.packed([abs(y) * GOING for y in far])
+    reach = [(a * REACH).op("max", b) for a, b in zip(longest, going, strict=True)]
+    floor = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], longest, strict=True)]
+    return {
+        "length": longest,
+        "reach": [a.op("max", b) for a, b in zip(reach, floor, strict=True)],
+        "floor": floor,
+    }
+
+
+def _held(step: Step, rows: Rows, B: Builder, one: Held, x: dict[str, list[Any]], z: list[Row]) -> dict[str, list[Any]]:
+    """What the next step begins with that is explicit but for its multipliers: these are predicted, and no more."""
+    n, (ok,) = step.n, x["alive"]
+    multipliers = [[a] for a in x["z"][n:]]
+    strength = _lately(rows, x["strength"], multipliers)
+    ahead, memory, choice, remembered = _remembered(step, rows, x, multipliers, strength)
+    limits = _limits(rows, x, _lately(rows, x["length"], z), [row[0] for row in z])
+    predicted = [y for row in memory for y in ahead.propose(row, choice)]
+    changed = remembered | limits | {"strength": strength, "z": x["z"][:n] + predicted}
+    return {
+        **{name: [ok.where(a, b) for a, b in zip(values, x[name], strict=True)] for name, values in changed.items()},
+        **_values(B, B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs})),
+        "left": [0.0],
+        "fresh": [0.0],
+        "iterations": [0.0],
+    }
 
 
 def _values(B: Builder, found: dict[str, list[int]]) -> dict[str, list[Any]]:
@@ -166,24 +203,34 @@ def _soft(
 ) -> dict[str, list[Any]]:
     """What the chords of the next step begin with."""
     outputs: dict[str, list[Any]] = {}
-    if not mass.separable and not mass.fixed:
+    if not mass.pointwise and not mass.fixed:
         assert start is not None
         at = in_the_middle(step, rows, x["t"][0], x["h"][0], x["q"], unknowns(step, rows, start))
         at |= {"params": x["params"]}
         outputs["mass"] = mass.values(B, at)
-    if not mass.separable:
+    if not mass.pointwise:
         assert start is not None
         outputs["start"], begun = start, unknowns(step, rows, start)
-    elif step.s > WHOLE:
-        table = ahead.cut("ahead", choice)
-        begun = [apply(rows, table, row) for row in memory]
     else:
-        gather = rows.columns("q 0")
-        begun = [apply(rows, gather, ahead.propose(row, choice)) for row in memory]
-    if mass.separable:
+        begun = _at_points(step, rows, ahead, memory, choice, "ahead", "q 0")
         outputs["points"], outputs["choice"] = [y for row in begun for y in row], [choice]
+    if mass.collocated:
+        speeds = _at_points(step, rows, ahead, memory, choice, "faster", "v 0")
+        outputs["speeds"] = [y for row in speeds for y in row]
+        outputs["shifts"] = linearised(step, rows, B, x, speeds)
     outputs["soft_scale"] = [a.op("max", TINY) for a in rows.packed([size(row) for row in begun])]
     return outputs
+
+
+def _at_points(
+    step: Step, rows: Rows, ahead: Prediction, memory: Sequence[Row], choice: Value, cut: str, gather: str
+) -> list[Row]:
+    """Places or velocities at the points of the next step, by a table of modes or of the predicted increments."""
+    if step.s > WHOLE:
+        table = ahead.cut(cut, choice)
+        return [apply(rows, table, row) for row in memory]
+    columns = rows.columns(gather)
+    return [apply(rows, columns, ahead.propose(row, choice)) for row in memory]
 
 
 def _energy(

@@ -22,7 +22,7 @@ Trajectories lie side by side, or the points of one trajectory's step do (`step.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import mpmath
@@ -30,6 +30,7 @@ import numpy as np
 
 from leastaction.backends.fused.judging import Seen, finite, judged
 from leastaction.backends.fused.mass import FloatArray, Mass, inverse_of
+from leastaction.backends.fused.nodes import Nodes, nodes_of
 from leastaction.methods import Galerkin
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.program import Builder, Program, Value, indices
@@ -55,10 +56,26 @@ def tables(step: Step) -> dict[str, Table]:
     for e, term in enumerate(step.terms):
         found |= {f"{name} {e}": table for name, table in _stencils(step.samples(term)).items()}
     if len(step.terms) == 1:
-        inner, ahead = inner_of(method), method.table.l[:, 1:] @ method.table.growth
+        inner = inner_of(method)
+        ahead, faster = (table[:, 1:] @ method.table.growth for table in (method.table.l, method.table.dl))
         found["inner"] = lambda h: inner * (h * h)
         found["ahead"] = lambda _: ahead
+        nodes = nodes_of(method)
+        if nodes is not None:
+            found |= {"faster": lambda h: faster * (1 / h), **_collocation(nodes)}
     return found
+
+
+def _collocation(nodes: Nodes) -> dict[str, Table]:
+    found: dict[str, Table] = {"places": lambda _: nodes.places, "lift": lambda _: nodes.lift}
+    for part, shift, into, out in zip(("re", "im"), nodes.shift, nodes.into, nodes.out, strict=True):
+        found |= {f"shift {part}": partial(np.multiply, shift[:, None])}
+        found |= {f"{name} {part}": partial(_always, table) for name, table in (("into", into), ("out", out))}
+    return found
+
+
+def _always(table: FloatArray, _: Any) -> FloatArray:
+    return table
 
 
 def _stencils(samples: Samples) -> dict[str, Table]:
@@ -75,7 +92,15 @@ def _stencils(samples: Samples) -> dict[str, Table]:
 def repeated(step: Step) -> frozenset[str]:
     """The tables by which points are found: where there are none, the last point is repeated."""
     return frozenset(
-        ["inner", "ahead", *(f"{name} {e}" for e in range(len(step.terms)) for name in ("times", "weights", "q", "v"))]
+        [
+            "inner",
+            "ahead",
+            "faster",
+            "places",
+            "out re",
+            "out im",
+            *(f"{name} {e}" for e in range(len(step.terms)) for name in ("times", "weights", "q", "v")),
+        ]
     )
 
 
@@ -133,10 +158,10 @@ def inner(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
         [y + time * v for y, time in zip(apply(rows, G, row), times, strict=True)]
         for v, row in zip(x["drift"], a, strict=True)
     ]
-    seen = judged(step, rows, _own(x), _differences(new, Z), new, fresh=False, chords=chords, final=False)
+    seen = judged(step, rows, own(x), differences(new, Z), new, fresh=False, chords=chords, final=False)
     found, (iterations,) = seen.found, x["soft_iterations"]
     going = ~found["ended"] & found["keep"] & ~found["doubt"]
-    rate = _rate(x, seen)
+    rate = rate_of(x, seen)
     nearly = ~(iterations < 1) & (found["left"] * rate * rate <= NEGLIGIBLE * EPS)
     # Solved already, or in the next two iterations: these go the long way.
     last = (found["solved"] & ~found["doubt"]) | (going & nearly)
@@ -146,7 +171,7 @@ def inner(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
         "inner": [going & ~last],
         "outer": [last],
     }
-    return _wanted_by("inner", B, x, rows, after | _judged(seen, ~going & ~last))
+    return wanted_by("inner", B, x, rows, after | seen_of_chord(seen, ~going & ~last))
 
 
 def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
@@ -156,7 +181,7 @@ def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     z, _ = by_forces(step, mass, rows, x, inverse(mass, B, x), f)
     (rate,), (before,), (iterations,) = x["rate"], x["soft_before"], x["soft_iterations"]
     after = {"z": flat(step, rows, z), "soft_before": [before * rate], "soft_iterations": [iterations + 1.0]}
-    return _wanted_by("outer", B, x, rows, after)
+    return wanted_by("outer", B, x, rows, after)
 
 
 def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
@@ -165,7 +190,7 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
     z, gather = unknowns(step, rows, x["z"]), rows.columns("q 0")
     f = forces(step, B, x, rows, [apply(rows, gather, row) for row in z])
     new, impulse = by_forces(step, mass, rows, x, inverse(mass, B, x), f)
-    return _changed(step, rows, B, x, _differences(new, z), new, impulse, chords)
+    return _changed(step, rows, B, x, differences(new, z), new, impulse, chords)
 
 
 def by_forces(
@@ -205,11 +230,11 @@ def _changed(
     chords: int,
 ) -> Program:
     """The Program that goes to the new z, and judges it."""
-    seen = judged(step, rows, _own(x), moves, new, fresh=False, chords=chords, rate=x["rate"][0])
+    seen = judged(step, rows, own(x), moves, new, fresh=False, chords=chords, rate=x["rate"][0])
     going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
     good = seen.found["good"] & finite(total(impulse))
-    after = {"z": flat(step, rows, new), "impulse": impulse, "rate": [_rate(x, seen)], "outer": [going]}
-    return _wanted_by("outer", B, x, rows, after | _judged(seen, ~going & ~good))
+    after = {"z": flat(step, rows, new), "impulse": impulse, "rate": [rate_of(x, seen)], "outer": [going]}
+    return wanted_by("outer", B, x, rows, after | seen_of_chord(seen, ~going & ~good))
 
 
 def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: Sequence[Row]) -> tuple[list[Row], Row]:
@@ -244,7 +269,7 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
 def restart(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """z ← the prediction, of the trajectories for which chords did not do."""
     x = {name: B.values(name) for name, _ in B.inputs}
-    z = x["start"] if not mass.separable else predicted(step, rows, x["memory"], x["choice"][0])
+    z = x["start"] if not mass.pointwise else predicted(step, rows, x["memory"], x["choice"][0])
     chosen = [x["failed"][0].where(new, old) for new, old in zip(z, x["z"], strict=True)]
     return B.build(z=indices(chosen, B))
 
@@ -285,22 +310,22 @@ def inverse(mass: Mass, B: Builder, x: dict[str, list[Value]]) -> list[Value]:
     return mass.values(B, {}) if mass.fixed else x["mass"]
 
 
-def _own(x: dict[str, list[Value]]) -> dict[str, list[Value]]:
+def own(x: dict[str, list[Value]]) -> dict[str, list[Value]]:
     return x | {name: x[own] for name, own in OWN.items()}
 
 
-def _rate(x: dict[str, list[Value]], seen: Seen) -> Value:
+def rate_of(x: dict[str, list[Value]], seen: Seen) -> Value:
     """By what increments shrink: one before it is known."""
     return (x["soft_iterations"][0] < 1).where(1.0, seen.after["before"][0] / x["soft_before"][0])
 
 
-def _judged(seen: Seen, failed: Value) -> dict[str, list[Any]]:
+def seen_of_chord(seen: Seen, failed: Value) -> dict[str, list[Any]]:
     """What any chord changes: what was seen, and whether chords did not do: 1 in doubt, 2 not solved."""
     after = {OWN.get(name, name): values for name, values in seen.after.items()}
     return after | {"failed": [failed.op("if", seen.found["solved"].where(1.0, 2.0))]}
 
 
-def _wanted_by(flag: str, B: Builder, x: dict[str, list[Value]], rows: Rows, after: dict[str, list[Any]]) -> Program:
+def wanted_by(flag: str, B: Builder, x: dict[str, list[Value]], rows: Rows, after: dict[str, list[Any]]) -> Program:
     outputs = {name: indices(values, B) for name, values in after.items()}
     if not rows.side_by_side:
         (active,) = x[flag]
@@ -311,7 +336,7 @@ def _wanted_by(flag: str, B: Builder, x: dict[str, list[Value]], rows: Rows, aft
     return B.build(**outputs)
 
 
-def _differences(new: Sequence[Row], old: Sequence[Row]) -> list[Row]:
+def differences(new: Sequence[Row], old: Sequence[Row]) -> list[Row]:
     return [[a - b for a, b in zip(x, y, strict=True)] for x, y in zip(new, old, strict=True)]
 
 

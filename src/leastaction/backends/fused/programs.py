@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leastaction.backends.fused import explicit
+from leastaction.backends.fused import explicit, held
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, inner, lift, outer, repeated, restart, tables
+from leastaction.backends.fused.collocation import collocated, ended
 from leastaction.backends.fused.mass import Mass, mass_of
 from leastaction.backends.fused.newton import Iteration, iteration, newton
 from leastaction.backends.fused.settling import settling
@@ -28,7 +29,9 @@ Blocks = list[tuple[str, int]]
 MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
 MOST_HELD = 40  # unknowns of a step with constraints
-FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes
+FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes …
+FEWEST_COLLOCATED = 5  # … and so for chords of collocation, of which fewer are needed
+CROWDED = 2  # times what is counted Newton's kernels cost in lanes beside such chords: its numbers find no registers
 # One trajectory alone is solved by Newton up to this degree, where that costs less than so many chords with points side
 # by side: a little slower than these where steps are soft, several times faster where they are stiff.
 MOST_DEGREE = 2
@@ -39,7 +42,7 @@ MOST_CHORDS = 40
 @dataclass(frozen=True)
 class StepPrograms:
     """The kernels by name: advance; inner, lift, outer and restart of chords, fresh and kept of Newton's iteration;
-    settle where constraints hold; begin and leap of explicit steps.
+    settle where constraints hold; begin and leap of explicit steps, and leap of those that are so but for multipliers.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """
@@ -83,9 +86,10 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
         if one is not None:
             cost = sum(work(newton(step, one, blocks, fresh)) * (1 if fresh else 2) for fresh in (True, False))
             chords = int(cost / work(_chord(step, mass, _one_by_one(step, whole), 1)))
-        if chords >= FEWEST_CHORDS:
+        if chords >= (FEWEST_COLLOCATED if mass.collocated else FEWEST_CHORDS):
+            chords = min(MOST_CHORDS, CROWDED * chords if mass.collocated else chords)
             blocks = whole
-            kernels = _chords(step, mass, lambda: _one_by_one(step, blocks), min(chords, MOST_CHORDS))
+            kernels = _chords(step, mass, lambda: _one_by_one(step, blocks), chords)
     rows, B = _one_by_one(step, blocks)
     kernels["advance"] = advance(system, step, rows, B, one, mass if kernels else None, energy)
     if one is not None:
@@ -118,6 +122,32 @@ def explicit_programs(system: Lagrangian, method: Galerkin, energy: bool = False
     if first is not None:
         kernels["begin"] = first
     kernels["advance"] = advance(system, step, *_one_by_one(step, blocks), None, None, energy)
+    return StepPrograms(kernels)
+
+
+def held_programs(system: Lagrangian, method: Galerkin, energy: bool = False) -> StepPrograms | None:
+    """The kernels of a step that is explicit but for its multipliers, for trajectories side by side or for one alone.
+
+    None if it is not, or if they would be too long.
+    """
+    step = step_of(system, method)
+    if not step.held_explicitly or step.end is None or not step.end.linear or step.n + step.multipliers > MOST_HELD:
+        return None
+    one, n = held.held(step), step.n
+    blocks = [
+        ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1),
+        ("q", n), ("p", n), ("carry", 2 * n),
+        *_remembered(step, OneByOne(), step.multipliers), ("strength", step.multipliers),
+        ("lowest", int(energy)), ("highest", int(energy)),
+        ("z", n + step.multipliers), ("impulse", n), ("trouble", 1), ("left", 1),
+        ("invariants", one.before.output_size), ("scale", n), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1),
+        ("iterations", 1),
+    ]  # fmt: skip
+    kernels = {name: write(step, one, blocks) for name, write in held.KERNELS.items()}
+    if len(kernels["leap"].code) > MOST_CHORD_INSTRUCTIONS:
+        return None
+    rows, B = _one_by_one(step, blocks)
+    kernels["advance"] = advance(system, step, rows, B, one, None, energy)
     return StepPrograms(kernels)
 
 
@@ -195,7 +225,8 @@ def _one_by_one(step: Step, blocks: Blocks) -> tuple[Rows, Builder]:
 
 def _chord(step: Step, mass: Mass, builder: tuple[Rows, Builder], chords: int) -> Program:
     """The chord that is taken most often."""
-    return (inner if mass.separable else chord)(step, mass, *builder, chords)
+    taken = inner if mass.separable else collocated if mass.collocated else chord
+    return taken(step, mass, *builder, chords)
 
 
 def _chords(step: Step, mass: Mass, builder: Callable[[], tuple[Rows, Builder]], chords: int) -> dict[str, Program]:
@@ -206,15 +237,17 @@ def _chords(step: Step, mass: Mass, builder: Callable[[], tuple[Rows, Builder]],
             "lift": lift(step, mass, *builder()),
             "outer": outer(step, mass, *builder(), chords),
         }
+    if mass.collocated:
+        return found | {"inner": collocated(step, mass, *builder(), chords), "outer": ended(step, *builder())}
     return found | {"outer": chord(step, mass, *builder(), chords)}
 
 
-def _remembered(step: Step, rows: Rows) -> Blocks:
-    """What a prediction remembers, and the lengths of steps."""
+def _remembered(step: Step, rows: Rows, predicted: int | None = None) -> Blocks:
+    """What a prediction remembers, of all coordinates or of so many numbers, and the lengths of steps."""
     ahead, n = Prediction(step.s, rows), step.n
     packed = rows.length(n)
     return [
-        ("started", 1), ("memory", n * ahead.memory), ("record", ahead.record),
+        ("started", 1), ("memory", (n if predicted is None else predicted) * ahead.memory), ("record", ahead.record),
         ("length", packed), ("reach", packed), ("floor", packed),
     ]  # fmt: skip
 
@@ -223,10 +256,13 @@ def _soft(step: Step, rows: Rows, mass: Mass) -> Blocks:
     """What belongs to chords."""
     n, N = step.n, step.n * rows.length(step.s)
     own = [("start", N)]
-    if mass.separable:
-        points = len(step.samples(step.terms[0]).tau)
-        own = [("points", n * rows.length(points)), ("drift", n), ("choice", 1), ("inner", 1)]
+    if mass.pointwise:
+        points = n * rows.length(len(step.samples(step.terms[0]).tau))
+        shifts = 2 * n * n * rows.length((step.s + 1) // 2)
+        moving = [("drift", n)] if mass.separable else [("speeds", points), ("shifts", shifts)]
+        own = [("points", points), *moving, ("choice", 1), ("inner", 1)]
+    size = 0 if mass.fixed or mass.collocated else mass.size
     return [
-        ("mass", 0 if mass.fixed else mass.size), *own, ("rate", 1), ("soft_scale", rows.length(n)), ("soft_before", 1),
-        ("soft_doubt", 1), ("soft_iterations", 1), ("outer", 1), ("failed", 1), ("rest", 1),
+        ("mass", size), *own, ("rate", 1), ("soft_scale", rows.length(n)), ("soft_before", 1), ("soft_doubt", 1),
+        ("soft_iterations", 1), ("outer", 1), ("failed", 1), ("rest", 1),
     ]  # fmt: skip

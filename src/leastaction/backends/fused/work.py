@@ -49,4 +49,6 @@ def chord_length(step: Step, mass: Mass, lanes: int = 1) -> float:
     for term in step.terms:
         r = len(step.samples(term).tau)
         total += r * len(term.program.code) + (2 if mass.separable else 4) * n * r * s
+    if mass.collocated:
+        total += 3 * n * n * s * (1 if mass.constant else n)
     return total / lanes + (0 if mass.diagonal or mass.fixed else DEAR * n**3 / 3)

@@ -76,6 +76,8 @@ def columns(plan: Plan) -> int:
     thrown = () if events is None else [item.restitution for item in events.items if item.restitution is not None]
     if thrown and (any(e != 1 for e in thrown) or (events is not None and events.program.depends("g", "t"))):
         return 0  # walls that take energy, or move
+    if thrown and isinstance(plan.system, Paced):
+        return 0  # walls that may move: the time that they know is a coordinate here, or a momentum
     return len(COLUMNS)
 
 

@@ -100,8 +100,8 @@ def summed_velocity(S, I, D):
             miss, size = max(miss, abs(P.x[k])), max(size, abs(S.p[j]))
         if miss - miss != 0.0:
             return False
-        if miss <= 4.0 * EPS * size or miss >= before:
-            return miss <= 1e-10 * size
+        if miss <= 4.0 * EPS * size or (miss >= before and miss <= 1e-10 * size):
+            return True
         if S.constant == 0 or S.multipliers > 0:
             assemble(I, D, P, P.masses, S.t[0], at(T.point, W), at(T.point, W + room), P.M)
             if not factor_sparse(P, P.shifts, 0.0, 0.0):

@@ -221,6 +221,11 @@ def test_velocities_of_unlike_momenta_in_sums(M):
     system, rng = la.Lagrangian.sum([la.Term(L, over=[[0, 1]])], n=2), fresh_generator()
     for q, v in zip(rng.uniform(-1, 1, (50, 2)), rng.uniform(-1, 1, (50, 2)) * [1, 5], strict=True):
         np.testing.assert_allclose(system.velocity(q, system.momentum(q, v)), v, rtol=1e-13, atol=1e-15)
+    whole = la.Lagrangian(L, n=2)
+    start = {"q0": [0.3, 0.7], "p0": [0.5 * M, 30.0], "h": 0.01, "steps": 30}
+    for method in ("midpoint", "P4N4Q8Gau"):
+        path = la.integrate(system, method, **start)
+        np.testing.assert_allclose(path.q, la.integrate(whole, method, **start).q, rtol=0, atol=1e-13)
 
 
 def test_velocities_near_that_of_light_in_sums():

@@ -181,7 +181,15 @@ def test_what_no_checkpoint_counts_is_dropped(tmp_path, small_chunks):
 def test_interrupted_by_the_keyboard(tmp_path):
     file = tmp_path / "run.zarr"
     la.integrate(PENDULUM, "simpson", **BEGIN, steps=1)  # compiled
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    def interrupt():
+        """On a busy machine the archive takes a while to make: an interrupt before the first step is another matter."""
+        deadline = time.monotonic() + 60
+        while not (file / "checkpoint" / "state").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
     with pytest.warns(RuntimeWarning, match=r"la\.resume"):
         stored = la.integrate(PENDULUM, "simpson", **BEGIN, steps=100_000_000, every=1000, store=file)
     assert stored.standing == "interrupted"

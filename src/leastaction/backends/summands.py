@@ -140,12 +140,15 @@ class Rows:
 
 
 def gradient_strips(
-    n: int, summands: Sequence[Summand], cells: Sequence[NDArray[np.int64]], *blocks: str
+    n: int, summands: Sequence[Summand], cells: Sequence[NDArray[np.int64]], *blocks: str, pushed: bool = False
 ) -> list[Strips]:
-    """The strips of f, m or both, of all terms that have them, their rows in these cells."""
+    """The strips of f, m or both, of all terms that have them, their rows in these cells; or of what they change by
+    along a direction, `pushed`: its numbers lie two arrays farther than those of the point (`Solvers._sum_term`).
+    """
     found = []
     for summand, own in zip(summands, cells, strict=True):
-        values = summand.values
+        values = _pushed(summand.node) if pushed else summand.values
+        further, nowhere = (summand.rows + 2 * _room(n), 2 * _room(n) + padded(n)) if pushed else (None, 0)
         outputs, writes = [], []
         for block in blocks:
             for c, k in enumerate(values.output(block)):
@@ -153,8 +156,33 @@ def gradient_strips(
                     outputs.append(k)
                     writes.append(Write(block, c))
         if outputs:
-            found.append(Strips.of(summand, values.with_outputs(all=outputs), writes, n, cells=own))
+            program = values.with_outputs(all=outputs)
+            found.append(Strips.of(summand, program, writes, n, further, nowhere, own))
     return found
+
+
+def _room(n: int) -> int:
+    """Numbers of an array of coordinates, with a vector more for rows that there are not."""
+    return padded(n) + native_lanes()
+
+
+@lru_cache(maxsize=64)
+def _pushed(node: Program) -> Program:
+    """(t, (q, dq), (v, dv), params) ↦ f_q dq + f_v dv and m_q dq + m_v dv, of a node with these derivatives."""
+    k, blocks = dict(node.inputs)["q"], dict(node.outputs)
+    B = Builder([(name, size * 2 if name in ("q", "v") else size) for name, size in node.inputs])
+    given = {name: B.input(name) for name, _ in B.inputs}
+    at = B.inline(node, **(given | {name: given[name][:k] for name in ("q", "v")}))
+    changes = {"q": given["q"][k:], "v": given["v"][k:]}
+    found = {}
+    for block in ("f", "m"):
+        parts: list[list[int]] = [[] for _ in range(k)]
+        for name, change in changes.items():
+            if f"{block}_{name}" in blocks:
+                for i, value in enumerate(at[f"{block}_{name}"]):
+                    parts[i // k].append(B.mul(value, change[i % k]))
+        found[block] = [B.sum(own) for own in parts]
+    return B.build(**found)
 
 
 class Evaluation:
@@ -306,14 +334,28 @@ class Assembly:
     def gradient(self) -> Evaluation:
         return Evaluation(self.size, self._gradient("f", "m"), (self.size, self.size))
 
-    def _gradient(self, *blocks: str) -> Rows:
+    def _gradient(self, *blocks: str, pushed: bool = False) -> Rows:
         cells = self.cells.of[: len(self.summands)]
-        return Rows(gradient_strips(self.size, self.summands, cells, *blocks), self.cells)
+        return Rows(gradient_strips(self.size, self.summands, cells, *blocks, pushed=pushed), self.cells)
+
+    def _reactions(self, pushed: bool) -> Rows:
+        cells = self.cells.of[len(self.summands) :]
+        return Rows(gradient_strips(self.size, self.held, cells, "f", pushed=pushed), self.cells)
+
+    @cached_property
+    def pushed(self) -> Rows:
+        """The sum of what f and m change by along a direction."""
+        return self._gradient("f", "m", pushed=True)
 
     @cached_property
     def reactions(self) -> Rows:
         """The sum of what constraints give: Gᵀλ, and g."""
-        return Rows(gradient_strips(self.size, self.held, self.cells.of[len(self.summands) :], "f"), self.cells)
+        return self._reactions(pushed=False)
+
+    @cached_property
+    def pushed_reactions(self) -> Rows:
+        """The sum of what these change by along a direction."""
+        return self._reactions(pushed=True)
 
     @cached_property
     def forces(self) -> Rows:

@@ -22,6 +22,7 @@ from leastaction.events.turn import lowest
 # whether up (+1) or down (−1).
 Brackets = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any], NDArray[np.int8]]
 
+MOST_NUMBERS = 2**22  # of states that are looked at together
 BEYOND = 2.0**-10  # of a step: how far to look behind its end
 SHORTEST = 1e-9  # of t: in shorter steps all functions are as good as constant
 UNSEEN = 8.0  # roundings of states: walls that are as near are met
@@ -58,6 +59,11 @@ class Examined:
     end: NDArray[np.int8]
     unsolved: frozenset[int]
 
+    def without(self, rows: frozenset[int]) -> Examined:
+        """The same without what was found in these steps."""
+        some = [one for one in self.occurrences if one.row not in rows] if rows else self.occurrences
+        return Examined(some, self.begin, self.leaving, self.end, self.unsolved - rows)
+
     def signs(self, one: Occurrence) -> NDArray[np.int8]:
         """The signs just after an occurrence."""
         begin = self.begin[one.row]
@@ -83,11 +89,11 @@ class Examiner:
         who: NDArray[np.intp],
         survey: Survey,
         starts: NDArray[Any],
-        h: Any,
+        h: NDArray[Any],
         follows: NDArray[np.bool_],
         known: Mapping[int, NDArray[np.int8]],
     ) -> Examined:
-        """Steps of length h from rows (t, q, p) of these trajectories, surveyed already.
+        """Steps of lengths h, (K,), from rows (t, q, p) of these trajectories, surveyed already.
 
         An event function has one sign at the end of a step and at the start of the next, also where rounding makes it
         two: `follows` tells which steps follow the one in the row before, and `known` has the signs with which others
@@ -100,7 +106,7 @@ class Examiner:
         t = starts[:, 0]
 
         def flow(rows: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
-            return self.motion.steps(who[rows], starts[rows], tau * h)
+            return self.motion.steps(who[rows], starts[rows], tau * h[rows])
 
         divided = self._divided(who, survey, starts, h, flow)
 
@@ -149,8 +155,8 @@ class Examiner:
         return (row[k], event[k], enclosing, -old), lost
 
     def _nodes(
-        self, who: NDArray[np.intp], flow: Flow, survey: Survey, t: NDArray[Any], h: Any, begin: NDArray[np.int8],
-        end: NDArray[np.int8], row: int, event: int, divided: list[Part], unseen: Any,
+        self, who: NDArray[np.intp], flow: Flow, survey: Survey, t: NDArray[Any], h: NDArray[Any],
+        begin: NDArray[np.int8], end: NDArray[np.int8], row: int, event: int, divided: list[Part], unseen: Any,
     ) -> list[tuple[Any, Any, int]]:  # fmt: skip
         """Place, value and sign of one event function at both ends of a step that is divided, and in its parts."""
         nodes = [(0 * t[row], survey.begin[row, event], int(begin[row, event]))]
@@ -202,46 +208,57 @@ class Examiner:
             )
 
     def _divided(
-        self, who: NDArray[np.intp], survey: Survey, starts: NDArray[Any], h: Any, flow: Flow
+        self, who: NDArray[np.intp], survey: Survey, starts: NDArray[Any], h: NDArray[Any], flow: Flow
     ) -> dict[tuple[int, int], list[Part]]:
         """For (step, event) the parts of a step that have a node."""
         rows = np.flatnonzero((survey.near & survey.turning).any(axis=1))
         if not len(rows):
             return {}
-        t, begin, end = starts[rows, 0].astype(float), starts[rows, 1:], survey.ends[rows]
-        curve = through_steps(t, float(h), begin, end, lambda some, tau: flow(rows[some], tau))
+        t, columns = starts[rows, 0].astype(float), self.motion.columns
+        begin, end = starts[rows, 1:][:, columns], survey.ends[rows][:, columns]
+        together = max(1, MOST_NUMBERS // starts.shape[1])
+
+        def read(some: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
+            cuts = np.arange(together, len(some), together)
+            pieces = zip(np.split(rows[some], cuts), np.split(tau, cuts), strict=True)
+            return np.concatenate([flow(which, places)[:, columns] for which, places in pieces])
+
+        curve = through_steps(t, h[rows].astype(float), begin, end, read)
         wanted = survey.near[rows] & survey.turning[rows]
         found, given_up = parts(self.watch, curve, self.motion.params[who[rows]], wanted)
         for k, event in given_up:
-            if abs(h) > SHORTEST * abs(t[k]):
+            if abs(h[rows[k]]) > SHORTEST * abs(t[k]):
                 self._undecided(event, t[k])
         return {(int(rows[row]), event): some for (row, event), some in found.items()}
 
-    def _unseen(self, who: NDArray[np.intp], starts: NDArray[Any], survey: Survey, h: Any) -> NDArray[Any]:
+    def _unseen(self, who: NDArray[np.intp], starts: NDArray[Any], survey: Survey, h: NDArray[Any]) -> NDArray[Any]:
         """How large the functions of walls may be by rounding alone, (K, events): bodies that stay together without a
         force between them have a distance that is zero but for it. Of events zero.
         """
         unseen = np.zeros(survey.end.shape)
         if self._walls.any():
-            begin, ends = starts.astype(float), survey.ends.astype(float)
-            t, size = begin[:, :1] + float(h), np.maximum(np.abs(begin[:, 1:]), np.abs(ends))
+            columns = self.motion.columns
+            begin, ends = starts[:, 1:][:, columns].astype(float), survey.ends[:, columns].astype(float)
+            t, size = (starts[:, 0] + h).astype(float)[:, None], np.maximum(np.abs(begin), np.abs(ends))
             given = [t, ends, self.motion.params[who], UNSEEN * EPS * np.abs(t), UNSEEN * EPS * size]
             radius = points.evaluate(self.watch.bounds, np.concatenate(given, axis=1))
             radius = radius[:, self.watch.bounds.output_slice("g_radius")] * float(self.motion.eps / EPS)
             unseen = np.where(self._walls & np.isfinite(radius), radius, 0.0)
         return unseen
 
-    def _beyond(self, who: NDArray[np.intp], flow: Flow, t: Any, h: Any, row: int, event: int, unseen: Any) -> int:
+    def _beyond(
+        self, who: NDArray[np.intp], flow: Flow, t: Any, h: NDArray[Any], row: int, event: int, unseen: Any
+    ) -> int:
         """The sign of an event function a little after a step."""
         which, tau = np.array([row]), np.array([0 * t[row] + 1 + BEYOND], dtype=t.dtype)
-        return int(_signs(self.motion.values(who, t[which] + tau * h, flow(which, tau)), unseen)[0, event])
+        return int(_signs(self.motion.values(who, t[which] + tau * h[which], flow(which, tau)), unseen)[0, event])
 
     def _node(
         self,
         who: NDArray[np.intp],
         flow: Flow,
         t: Any,
-        h: Any,
+        h: NDArray[Any],
         row: int,
         event: int,
         part: Part,
@@ -260,7 +277,7 @@ class Examiner:
 
         def at(tau: Any) -> Any:
             place = np.array([tau], dtype=t.dtype)
-            return sign * self.motion.values(who, t[which] + place * h, flow(which, place))[0, event] + unseen
+            return sign * self.motion.values(who, t[which] + place * h[which], flow(which, place))[0, event] + unseen
 
         zero = 0 * t[row]
         tau, value = lowest(at, zero + begin, zero + nearest, zero + last, self.motion.eps)
@@ -273,18 +290,18 @@ class Examiner:
         occurrences: list[Occurrence],
         brackets: Brackets,
         starts: NDArray[Any],
-        h: Any,
+        h: NDArray[Any],
         signs: tuple[Any, Any, Any],
         unsolved: list[int],
     ) -> Examined:
         row, event, enclosing, direction = brackets
         if not len(row):
             return Examined(occurrences, *signs, frozenset(unsolved))
-        tau, value, states = self.motion.crossings(who[row], event, starts[row], h, enclosing)
+        tau, value, states = self.motion.crossings(who[row], event, starts[row], h[row], enclosing)
         failed = (states != states).any(axis=1)
         nothing = ~failed & (value != value)
         pole = ~failed & ~nothing & (abs(value) > GROWS * abs(enclosing[:, 2:]).max(axis=1))
-        times = starts[row, 0] + tau * h
+        times = starts[row, 0] + tau * h[row]
         for k in np.flatnonzero(failed | nothing | pole):
             if failed[k]:
                 unsolved.append(int(row[k]))

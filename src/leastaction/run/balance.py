@@ -74,9 +74,10 @@ def columns(plan: Plan) -> int:
     if isinstance(plan.method, Galerkin) and plan.method.branch == "any":
         return 0  # any root will do, as asked
     thrown = () if events is None else [item.restitution for item in events.items if item.restitution is not None]
-    timed = isinstance(plan.system, Paced) and plan.system.clock == "q"  # the time is a coordinate there
-    if thrown and (any(e != 1 for e in thrown) or timed or (events is not None and events.program.depends("g", "t"))):
-        return 0  # walls that take energy, or may move
+    if thrown and (any(e != 1 for e in thrown) or (events is not None and events.program.depends("g", "t"))):
+        return 0  # walls that take energy, or move
+    if thrown and isinstance(plan.system, Paced):
+        return 0  # walls that may move: the time that they know is a coordinate here, or a momentum
     return len(COLUMNS)
 
 

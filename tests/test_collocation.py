@@ -108,7 +108,7 @@ def test_inputs_reach_the_nodes():
     ],
 )
 def test_few_iterations_and_no_doubt(name, method, h, most):
-    """Where the mass chord took ten to thirteen iterations, and a doubt in every fourth step, these are enough."""
+    """Where chords with one mass for all nodes took nine to thirteen iterations, fewer are enough."""
     problem = la.problems.get(name)
     few, many = (
         la.integrate(problem.system, method, problem.q0, problem.p0, h=h, steps=steps, every=steps)
@@ -161,3 +161,11 @@ def test_chords_that_lead_astray_are_left_to_newton():
     trajectories.backend.cache_clear()
     np.testing.assert_allclose(path.q, exact.q, rtol=0, atol=1e-13)
     assert path.stats["newton_iterations"] != exact.stats["newton_iterations"]
+
+
+def test_large_systems_keep_the_mass_of_the_middle():
+    """With many coordinates the inverses cost more than the iterations that they save."""
+    for n, wanted in ((3, True), (20, False)):
+        step = step_of(la.Lagrangian(lambda q, v: 0.5 * v @ v + q[:-1] @ v[1:] + np.sum(np.cos(q)), n=n), gauss(4))
+        assert mass_of(step).collocated
+        assert programs._mass(step).collocated == wanted

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
 import leastaction as la
 
@@ -453,6 +454,74 @@ def test_constraints_that_depend_on_each_other_are_named():
     height = with_rows(lambda q, l1, l2: np.array([*rods(q, l1, l2), q[3] + 1.7]))
     with pytest.raises(la.ConstraintError, match="singular configuration"):
         la.integrate(height, "simpson", q0=places(0, 0), v0=np.zeros(4), h=0.01, steps=1)
+
+
+def kaleidocycle():
+    """Six regular tetrahedra in a ring, joined along edges: a linkage of Bricard's, which moves though it should not.
+
+    The lengths of its thirty edges between twelve points, less one; and points nearby.
+    """
+    edges = [(2 * i, 2 * i + 1) for i in range(6)]
+    edges += [(2 * i + a, (2 * i + 2) % 12 + b) for i in range(6) for a in (0, 1) for b in (0, 1)]
+    begin, end = (3 * np.array(points)[:, None] + np.arange(3) for points in zip(*edges, strict=True))
+    near = []
+    for angle in np.arange(6) * np.pi / 3:
+        middle, half = 0.9 * np.array([np.cos(angle), np.sin(angle), 0.0]), np.array([0.0, 0.0, 0.5])
+        if len(near) % 12 == 0:
+            half = 0.5 * np.array([-np.sin(angle), np.cos(angle), 0.0])
+        near += [*(middle - half), *(middle + half)]
+
+    def lengths(q):
+        d = q[begin] - q[end]
+        return np.sum(d * d, axis=1) - 1.0
+
+    return lengths, np.array(near) + 0.05 * np.random.default_rng(3).standard_normal(36)
+
+
+def test_mechanisms_with_more_constraints_than_needed():
+    """Rows follow from others on all states of the mechanism, and nowhere else: that is no singular configuration."""
+    lengths, near = kaleidocycle()
+    q0 = least_squares(lengths, near, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
+
+    def ring(rows):
+        return la.Lagrangian(lambda q, v: 0.5 * (v @ v), n=36, constraints=lambda q: lengths(q)[rows])
+
+    with pytest.raises(la.ConstraintError, match=r"row 28 depends on rows .*; row 29 depends on rows .*\. Leave out"):
+        la.project(ring(list(range(30))), q0, np.zeros(36))
+    system = ring(list(range(28)))
+    spin = np.random.default_rng(0).standard_normal(36)
+    q0, v0 = la.project(system, q0, spin / np.sqrt(spin @ spin))
+    path = la.integrate(system, "simpson", q0=q0, v0=v0, h=0.05, steps=40)
+    assert max(np.abs(lengths(q)).max() for q in path.q) < 1e-13
+    assert np.ptp(path.energy()) < 1e-6
+    apart = np.linalg.norm((path.q[-1] - path.q[0]).reshape(12, 3), axis=1)
+    assert apart.max() > 0.1
+
+
+@pytest.mark.parametrize("name", ("stormer-verlet", "simpson"))
+def test_peaucellier_draws_a_straight_line(name):
+    """Seven bars: a point on a circle through the origin drives one that moves on a line, to round-off."""
+    long, short, c = 3.0, 1.2, 1.1
+    bars = [(1, None, long), (2, None, long), (1, 0, short), (2, 0, short), (3, 1, short), (3, 2, short)]
+
+    def held(q):
+        x = q.reshape(4, 2)
+        ends = [x[i] if k is None else x[i] - x[k] for i, k, _ in bars]
+        circle = x[0] - np.array([c, 0.0])
+        return np.array([circle @ circle - c**2, *(d @ d - bar[2] ** 2 for d, bar in zip(ends, bars, strict=True))])
+
+    m = np.repeat([1.0, 0.5, 0.7, 2.0], 2)
+    system = la.Lagrangian(
+        lambda q, v, g: 0.5 * (m * v) @ v - g * ((m * q)[1::2].sum()), 8, {"g": 9.81}, constraints=held
+    )
+    drive = c * np.array([1 + np.cos(0.35), np.sin(0.35)])
+    along = (drive @ drive + long**2 - short**2) / (2 * drive @ drive) * drive
+    aside = np.sqrt(long**2 - along @ along) / np.sqrt(drive @ drive) * np.array([-drive[1], drive[0]])
+    places = [drive, along + aside, along - aside, 2 * along - drive]
+    q0, v0 = la.project(system, np.concatenate(places), np.zeros(8))
+    path = la.integrate(system, name, q0=q0, v0=v0, h=0.002, steps=150)
+    assert np.abs(path.q[:, 6] - (long**2 - short**2) / (2 * c)).max() < 1e-14
+    assert np.ptp(path.q[:, 7]) > 0.1
 
 
 def test_a_singular_configuration_on_the_way():

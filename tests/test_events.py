@@ -34,8 +34,11 @@ def slope(hs, errors):
 
 @pytest.mark.parametrize(
     ("method", "order", "h"),
-    [("midpoint", 2, 0.1), ("simpson", 4, 0.2), ("P3N3Q6Gau", 6, 0.4), ("P3N4Q6Lob", 6, 0.25), ("P4N4Q8Gau", 8, 0.5)],
-)
+    [
+        ("midpoint", 2, 0.1), ("simpson", 4, 0.2), ("P3N3Q6Gau", 6, 0.4), ("P3N4Q6Lob", 6, 0.25), ("P4N4Q8Gau", 8, 0.5),
+        ("rk4", 4, 0.1), ("rk4-lagrange", 4, 0.1), ("yoshida(P1N2Q2Lob)", 4, 0.1),
+    ],
+)  # fmt: skip
 def test_times_of_a_pendulum_have_the_order_of_the_method(method, order, h):
     """It passes its lowest point after the odd quarter periods, and turns after the even ones."""
     hs = h / 2.0 ** np.arange(4 if order < 6 else 3)
@@ -311,9 +314,18 @@ def test_parameters_come_by_name_and_may_be_given_for_the_run():
     np.testing.assert_allclose(path.events["x"].t, np.arange(np.pi / 8, 2, np.pi / 2), atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["midpoint", "simpson", "P4N4Q8Gau"])
+COARSE = [
+    (PENDULUM, "midpoint", None, 0.02), (PENDULUM, "simpson", None, 0.05), (PENDULUM, "P4N4Q8Gau", None, 0.15),
+    (PENDULUM, "rk4", None, 0.05), (PENDULUM, "rk4-lagrange", None, 0.05), (PENDULUM, "yoshida(P1N2Q2Lob)", None, 0.05),
+    (PENDULUM, "P3N3Q6Gau", 20, 0.1), (PENDULUM, "rk4", 20, 0.05),
+    (la.Quadratic([[2, 1], [1, 2]], [[9, 1], [1, 3]]), "simpson", None, 0.2),
+    (la.Quadratic([[2, 1], [1, 2]], [[9, 1], [1, 3]]), "P3N3Q6Gau", 20, 0.3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("system", "method", "digits", "h"), COARSE)
 @pytest.mark.parametrize("draw", range(2))
-def test_no_crossing_is_lost_that_a_finer_run_sees(method, draw):
+def test_no_crossing_is_lost_that_a_finer_run_sees(system, method, digits, h, draw):
     """Random functions of a double pendulum at coarse steps, against the signs along a run of 100 times finer ones.
 
     A pair of crossings counts where the function goes further beyond zero between them than the coarse run is off.
@@ -326,13 +338,12 @@ def test_no_crossing_is_lost_that_a_finer_run_sees(method, draw):
         return waves + a[3] * np.exp(-((b[3] * q[0] - q[1]) ** 2)) + a[4] * np.tanh(p[1]) + 0.3 * c[4]
 
     q0, p0 = rng.uniform(-1, 1, 2), rng.uniform(-1, 1, 2)
-    h = {"midpoint": 0.02, "simpson": 0.05, "P4N4Q8Gau": 0.15}[method]
-    steps = round(4 / h)
+    steps = round((4 if digits is None else 1.5) / h)
     events = {"g": la.Event(g), "up": la.Event(g, +1)}
-    coarse = la.integrate(PENDULUM, method, q0, p0, h=h, steps=steps, events=events)
-    fine = la.integrate(PENDULUM, method, q0, p0, h=h / 100, steps=100 * steps)
+    coarse = la.integrate(system, method, q0, p0, h=h, steps=steps, digits=digits, events=events)
+    fine = la.integrate(system, method, q0, p0, h=h / 100, steps=100 * steps)
     values = g(fine.t, fine.q.T, fine.p.T)
-    off = np.abs(values[::100] - g(coarse.t, coarse.q.T, coarse.p.T)).max()
+    off = np.abs(values[::100] - g(*(x.astype(float).T for x in (coarse.t, coarse.q, coarse.p)))).max()
     # Where the finer run is beyond zero by more than the coarse one is off, so is the coarse one.
     certain = np.abs(values) > 4 * off
     signs, times = np.sign(values[certain]), fine.t[certain]

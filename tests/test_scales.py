@@ -10,6 +10,7 @@ import pytest
 import leastaction as la
 from leastaction.backends import trajectories
 from leastaction.backends.fused import programs
+from seeds import fresh_generator
 
 ALONE = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
 
@@ -208,3 +209,26 @@ def test_each_sets_the_next_in_motion(method, pair):
         path = la.integrate(la.Lagrangian(whole, n=n), method, **start)
         sum_of_terms = la.integrate(la.Lagrangian.sum(terms, n=n), method, **start)
         np.testing.assert_allclose(sum_of_terms.q, path.q, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("M", [1.0, 1e6, 1e16, 1e-12])
+def test_velocities_of_unlike_momenta_in_sums(M):
+    """A light coordinate whose momentum is not linear needs iterations that a heavy one does not."""
+
+    def L(q, v):
+        return 0.5 * M * (1 + 0.3 * np.cos(q[0])) * v[0] ** 2 + 0.5 * v[1] ** 2 + 0.25 * v[1] ** 4 + np.cos(q[1])
+
+    system, rng = la.Lagrangian.sum([la.Term(L, over=[[0, 1]])], n=2), fresh_generator()
+    for q, v in zip(rng.uniform(-1, 1, (50, 2)), rng.uniform(-1, 1, (50, 2)) * [1, 5], strict=True):
+        np.testing.assert_allclose(system.velocity(q, system.momentum(q, v)), v, rtol=1e-13, atol=1e-15)
+    whole = la.Lagrangian(L, n=2)
+    start = {"q0": [0.3, 0.7], "p0": [0.5 * M, 30.0], "h": 0.01, "steps": 30}
+    for method in ("midpoint", "P4N4Q8Gau"):
+        path = la.integrate(system, method, **start)
+        np.testing.assert_allclose(path.q, la.integrate(whole, method, **start).q, rtol=0, atol=1e-13)
+
+
+def test_velocities_near_that_of_light_in_sums():
+    system = la.Lagrangian.sum([la.Term(lambda q, v: -np.sqrt(1 - v[0] ** 2), over=[[0], [1]])], n=2)
+    p = np.array([7.0, 1e-3])
+    np.testing.assert_allclose(system.velocity([0.0, 0.0], p), p / np.sqrt(1 + p**2), rtol=1e-13)

@@ -42,7 +42,7 @@ LONGEST = 1000  # steps 2/ω of a pilot
 MOST = 40 * LONGEST  # steps of a pilot run: one that needs more is given up
 SECONDS = 0.3  # that a pilot run may take; longer ones are cut
 PATIENCE = 0.7  # seconds of pilots, or as long as the best run found takes: then no more members are measured
-FEWEST = 4  # that are measured in any case
+AFFORDED, TRIAL = 0.1, 8  # seconds of a first run for the answer, and steps by which its cost is known
 HALVINGS = 10  # of a step, until the answer is known
 DEAR = 8.0  # times the best so far: a member that needs so much longer is not measured again
 AGREEING = 1e-4  # two answers that differ by more are two motions
@@ -127,10 +127,22 @@ class _Lab:
     def _timed(self, s: int, h: float, t_end: float, pace: Any) -> tuple[Any, float]:
         """A run, and the seconds of the processor that it took in all."""
         clock = time.thread_time()
-        path = self.asked.run(member(s), self._signed(h), t_end, pace, LAST, False, MOST)
-        spent = time.thread_time() - clock
-        self.spent += spent
+        try:
+            path = self.asked.run(member(s), self._signed(h), t_end, pace, LAST, False, MOST)
+        finally:
+            spent = time.thread_time() - clock
+            self.spent += spent
         return path, spent
+
+    def affordable(self, pace: Any) -> float:
+        """How far the steps lead with which the answer is looked for first, in AFFORDED seconds."""
+        h = 0.5 / self.asked.omega
+        try:
+            spent = [self._timed(REFERENCE, h, self.asked.t0 + self._signed(TRIAL * h), pace)[1] for _ in range(2)]
+        except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
+            return math.inf
+        each = max(spent[-1] - self.fixed(pace), 1e-9) / TRIAL
+        return max(h * AFFORDED / each, 10 / self.asked.omega)
 
     def fixed(self, pace: Any) -> float:
         """What a run takes however short it is: to prepare it, and to hand it back."""
@@ -185,6 +197,8 @@ def choose(asked: Asked, tol: float) -> Advice:
     reach = {pace: _Lab(asked, asked.t_end).reach(pace) for pace in asked.paces}
     asked = replace(asked, paces=tuple(pace for pace in asked.paces if reach[pace] is not None))
     pilot_length = min(length, max(reach[pace] or 0.0 for pace in asked.paces))
+    if asked.paces[0] is None:
+        pilot_length = min(pilot_length, _Lab(asked, asked.t_end).affordable(None))
     while True:
         t_p = asked.t0 + math.copysign(pilot_length, asked.t_end - asked.t0)
         lab = _Lab(asked, asked.t_end if pilot_length == length else t_p)
@@ -217,7 +231,7 @@ def choose(asked: Asked, tol: float) -> Advice:
     best = math.inf
     for s in MEMBERS:
         for try_pace in asked.paces:
-            if lab.spent > max(PATIENCE, best) and best < math.inf and len(options) >= FEWEST:
+            if lab.spent > max(PATIENCE, best) and best < math.inf:
                 left.append(member(s) if try_pace is None else f"{member(s)} with a pace")
                 continue
             tolerance, longer = tol / aimed / MARGIN, length / pilot_length
@@ -421,7 +435,7 @@ def _measured(
     def error(one: _Pilot) -> float:
         return float(np.abs((one.state - known.state) / scale).max())
 
-    h, tried, too_long = known.h * (REFERENCE / s), [], math.inf
+    h, tried, too_long = min(known.h * (REFERENCE / s), 1.0 / asked.omega), [], math.inf
     order = 2.0 * s
     for _ in range(HALVINGS):
         one = lab.pilot(s, h, pace) if h < too_long else None
@@ -455,6 +469,11 @@ def _measured(
     else:
         stretch = 1.0 if kept else (target / e) ** (1 / order)
     stretch = min(stretch, max(1.0, 0.7 * too_long / one.h))
+    if stretch > 1.05:  # what steps of this length cost, and whether they do, is seen by one run more
+        longest = lab.pilot(s, one.h * stretch, pace)
+        if longest is not None and error(longest) <= target:
+            one, e = longest, error(longest)
+        stretch = 1.0
     steps = math.ceil(one.steps / stretch * longer)
     seconds = lab.seconds(pace, one, longer / min(stretch, 1.0))
     reach = e * stretch**order

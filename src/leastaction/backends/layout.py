@@ -31,6 +31,7 @@ TERM = Record.of(
         "params": "where the parameters begin, or −1",
         "driven": "where the inputs begin, or −1",
         "rows": "where the record of the sum over rows is, or −1 where a kernel gives the numbers",
+        "pushed": "where that of their derivative along a direction is, or −1",
         "by_time": "where derivatives by time are among the numbers that `slopes` gives, if there are …",
         "by_params": "… and those by the parameters",
     },
@@ -182,6 +183,21 @@ SPARSE = Record.of(
     },
 )
 
+KRYLOV = Record.of(
+    "Krylov",
+    number={
+        "most": "vectors of a Krylov space",
+    },
+    reals={
+        "basis": "of the space: (most + 1, rows)",
+        "w": "a direction: rows",
+        "scale": "by which directions are measured, per component",
+        "H": "the operator in this basis, turned to a triangle, (most, most + 1)",
+        "turns": "cosine and sine of each turn, (most, 2)",
+        "g": "the right-hand side in this basis, and the solution, (most + 1)",
+    },
+)
+
 SHIFTS = Record.of(
     "Shifts",
     number={
@@ -240,6 +256,7 @@ SOLVER = Record.of(
         "team": "where that of the threads is that share the work of a sum, or −1",
         "shifts": "where the record of dense ones is that a step falls apart into, or −1",
         "stiff": "1 if there is the shifted chord",
+        "krylov": "of a sum: where the record of Newton's iteration is, or −1",
         "kinds": "kinds of coordinates that are alike, in sums",
         "checked": "0 if any root will do",
         "chords": "mass chords that cost about as much as to solve a step by Newton",

@@ -256,9 +256,9 @@ class GalerkinStepper:
             self.run.drive(np.ascontiguousarray(table) if table.strides[-1] != 8 else table, first)
 
     def _stiffen(self) -> None:
-        """A step of a sum failed with mass chords: go on from before it with ∂f/∂q, which is there from now on."""
+        """A step of a sum failed: go on from before it with further derivatives, which are there from now on."""
         old = self.run
-        how = replace(old.backend, stiff=True)
+        how = replace(old.backend, stiff=old.backend.stiff + 1)
         self.run = Trajectories(how, self.size, self._start.t, self._start.h, self.row)
         how.give(self.run.solvers, int(self.run.solvers.memory.I[self.run.number("alone")]), self._start.params)
         values = old.get()
@@ -302,6 +302,22 @@ class GalerkinStepper:
             self._stiffen()
             return self.polynomials(starts)
         return z, int(failed[0]) if len(failed) else len(z)
+
+    def single_steps(self, starts: FloatArray, lengths: FloatArray) -> FloatArray:
+        """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
+        z, impulses = self.solved_steps(starts, lengths)
+        ends = starts[:, 1:] + np.concatenate([z[:, -1], impulses], axis=1)
+        if np.isnan(ends).any() and self.run.backend.softly:
+            self._stiffen()
+            return self.single_steps(starts, lengths)
+        return ends
+
+    def count_from(self, step: int) -> None:
+        """Before the first step: as if so many had been done, so that time counts these, too."""
+        values = self.run.get()
+        self.run.block(values, "t")[...] += step * float(self._start.h)
+        self.run.put(values)
+        self.run.counts[: self.size, STEPS] = step
 
     def solved_steps(
         self,
@@ -382,7 +398,7 @@ class GalerkinStepper:
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         counts, (most, stiff, layout) = state["integers"][:, :-3], state["integers"][0, -3:].tolist()
-        if stiff and self.run.backend.softly:
+        while self.run.backend.stiff < stiff:
             self._stiffen()
         run, size = self.run, self.size
         run.backend.require(layout)

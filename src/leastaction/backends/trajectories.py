@@ -58,7 +58,7 @@ class Backend:
     lanes: int
     energy: bool = False
     composed: bool = False  # the steps are those of a composition: others come between them
-    stiff: bool = False  # of a Sum: with ∂f/∂q
+    stiff: int = 0  # of a Sum: 1 with ∂f/∂q, for shifted chords; 2 with Newton's iteration, too
 
     @cached_property
     def step(self) -> Step:
@@ -99,7 +99,7 @@ class Backend:
 
     @property
     def softly(self) -> bool:
-        """Whether a step that fails may be tried with a matrix that is not there yet."""
+        """Whether a step that fails may be tried with derivatives that are not there yet."""
         return False
 
     @property
@@ -262,12 +262,12 @@ class SumBackend(Backend):
     @cached_property
     def _solvers(self) -> tuple[Solvers, int, int]:
         solvers = Solvers()
-        place = solvers.add_sum(self.sums, self.method, self.stiff or self.sums.m > 0)
+        place = solvers.add_sum(self.sums, self.method, self.stiff > 0, self.stiff > 1)
         return solvers, place, place
 
     @property
     def softly(self) -> bool:
-        return not (self.stiff or self.explicit or self.sums.m)
+        return self.stiff < 2 and not self.explicit
 
     @property
     def cells(self) -> int:
@@ -300,8 +300,9 @@ def backend(
     system: Lagrangian | Sum, method: Galerkin, lanes: int, energy: bool = False, composed: bool = False
 ) -> Backend:
     """How the steps of a method on a system are computed."""
-    kind = SumBackend if hasattr(system, "assembly") else Backend
-    return kind(system, method, lanes, energy, composed)
+    if hasattr(system, "assembly"):
+        return SumBackend(system, method, lanes, energy, composed, stiff=1 if system.m else 0)
+    return Backend(system, method, lanes, energy, composed)
 
 
 @lru_cache(maxsize=16)

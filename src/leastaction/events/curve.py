@@ -36,7 +36,7 @@ class Curve:
     """
 
     t: FloatArray
-    h: float
+    h: FloatArray
     coefficients: FloatArray
     off: FloatArray
     steeper: float
@@ -58,7 +58,7 @@ class Curve:
         return moved[:, :, 0], size[:, :, 1:].sum(axis=2), slope[:, :, 0], slope_size[:, :, 1:].sum(axis=2)
 
 
-def through_steps(t: FloatArray, h: float, begin: NDArray[Any], end: NDArray[Any], flow: Flow) -> Curve:
+def through_steps(t: FloatArray, h: FloatArray, begin: NDArray[Any], end: NDArray[Any], flow: Flow) -> Curve:
     """The curves of steps between two states, (K, 2n) each, by steps of other lengths.
 
     The derivative of a polynomial of degree d is at most d² times as large as itself (Markov), and what is left out is
@@ -117,7 +117,7 @@ def through_states(t: FloatArray, h: float, states: FloatArray, first: int) -> C
     off[some] += 2 * np.abs(np.einsum("i,kic->kc", np.append(0, change) - np.append(change, 0), around))
     off *= SAFETY
     off[off > np.abs(coefficients[:, :, 1:]).sum(axis=2) / 2] *= UNTOLD
-    return Curve(t[step], h, coefficients, off, float(AROUND - 1))
+    return Curve(t[step], np.full(len(step), h), coefficients, off, float(AROUND - 1))
 
 
 @lru_cache(maxsize=16)

@@ -86,9 +86,10 @@ def _balls(
     at, radius, slope, slope_radius = curve.boxes(row, centre, half)
     off = curve.off[row]
     beyond = curve.steeper * off
-    t = (curve.t[row] + (1 + centre) / 2 * curve.h)[:, None]
-    width, rest = half[:, None] * abs(curve.h) / 2, params[row]
-    dt = np.full((len(row), 1), curve.h / 2)
+    h = curve.h[row]
+    t = (curve.t[row] + (1 + centre) / 2 * h)[:, None]
+    width, rest = (half * np.abs(h) / 2)[:, None], params[row]
+    dt = h[:, None] / 2
     g = _ball(watch.bounds, "g", event, [t, at, rest, width, radius + off])
     rate = _ball(
         watch.rate_bounds, "rate", event, [t, at, rest, dt, slope, width, radius + off, slope_radius + beyond]

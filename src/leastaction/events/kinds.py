@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leastaction.errors import TraceError
 from leastaction.events.enclosure import enclosed, jumping
@@ -144,6 +145,22 @@ class Watch:
     @property
     def impacts(self) -> bool:
         return any(item.restitution is not None for item in self.items)
+
+    @cached_property
+    def narrow(self) -> tuple[Watch, NDArray[np.intp]]:
+        """The same events as functions of those coordinates alone that they read, and where these are in (q, p)."""
+        inputs = dict(self.program.inputs)
+        n, used = inputs["q"], {args[0] for op, *args in self.program.code if op == "input"}
+        first = {block: self.program.input_slice(block).start for block in ("q", "p")}
+        read = [j for j in range(n) if first["q"] + j in used or first["p"] + j in used]
+        B = Builder([(name, len(read) if name in first else size) for name, size in self.program.inputs])
+        nothing = B.const(0.0)
+        given = {name: B.input(name) for name in inputs}
+        for block in first:
+            own = dict(zip(read, given[block], strict=True))
+            given[block] = [own.get(j, nothing) for j in range(n)]
+        columns = np.array([*read, *(n + j for j in read)], np.intp)
+        return Watch(self.items, B.build(g=B.inline(self.program, **given)["g"])), columns
 
     @cached_property
     def by_momentum(self) -> bool:

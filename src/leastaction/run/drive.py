@@ -141,9 +141,13 @@ def usual_parts(plan: Plan, size: int, client: Any, threads: int | None) -> list
 
 
 def chunks(plan: Plan, size: int, workers: int) -> list[Part]:
-    """How to cut an ensemble for so many workers: whole groups of lanes, several chunks for each worker."""
-    L = lanes(plan)
-    length = min(-(-size // (workers * CHUNKS_PER_THREAD)), LARGEST_CHUNK)
+    """How to cut an ensemble for so many workers: whole groups of lanes, several chunks for each worker; one chunk
+    where there are impacts, since those of a chunk are worked out together.
+    """
+    L, each = lanes(plan), CHUNKS_PER_THREAD
+    if plan.events is not None and plan.events.impacts:
+        each = 1
+    length = min(-(-size // (workers * each)), LARGEST_CHUNK)
     length = max(L, length // L * L)
     return [(begin, min(begin + length, size)) for begin in range(0, size, length)]
 

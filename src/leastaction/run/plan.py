@@ -24,7 +24,7 @@ from leastaction.run.given import given_inputs
 from leastaction.run.reductions import Reduction, wanted
 from leastaction.run.standing import Status
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
-from leastaction.sums import Sum
+from leastaction.sums import MOST_EXPANDED, Sum
 from leastaction.systems import System, check_system
 
 # Steps of a run with a pace until t_end, at most: at least so many, or so many times those at the pace of its start.
@@ -123,7 +123,8 @@ def plan_run(
     """
     check_system(system)
     if isinstance(system, Sum):
-        more = digits is not None or pace is not None or bool(tangent or events or reduce)
+        more = digits is not None or pace is not None or bool(tangent or reduce)
+        more = more or (bool(events) and system.n <= MOST_EXPANDED)
         system = _as_needed(system, method_named(method), more)
     arithmetic = reals(digits)
     if allow_unstable and not system.linear:
@@ -256,6 +257,11 @@ def check_events(plan: Plan) -> None:
     system = plan.system
     if plan.events.impacts and isinstance(system, Lagrangian) and system.m and system.mass_varies_with_velocity:
         raise ValueError("la.Impact where constraints hold is for Lagrangians that are quadratic in the velocities")
+    if plan.events.impacts and isinstance(system, Sum) and system.m:
+        raise ValueError(
+            "la.Impact where constraints hold needs the gradients of all of them as one dense matrix; sums of terms "
+            f"have it for at most {MOST_EXPANDED} coordinates"
+        )
     if not plan.row.varied:
         return
     if plan.events.impacts and system.linear:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leastaction.backends.fused import explicit, held
@@ -13,7 +13,7 @@ from leastaction.backends.fused.collocation import collocated, ended
 from leastaction.backends.fused.mass import Mass, mass_of
 from leastaction.backends.fused.newton import Iteration, iteration, newton
 from leastaction.backends.fused.settling import settling
-from leastaction.backends.fused.work import chord_length, newton_length, newton_work, work
+from leastaction.backends.fused.work import chord_length, collocation_pays, newton_length, newton_work, work
 from leastaction.program import Builder, Program, Value
 from leastaction.step.form import Step, step_of
 from leastaction.step.prediction import Prediction
@@ -31,7 +31,7 @@ MOST_CHORD_INSTRUCTIONS = 8000
 MOST_HELD = 40  # unknowns of a step with constraints
 FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes …
 FEWEST_COLLOCATED = 5  # … and so for chords of collocation, of which fewer are needed
-CROWDED = 2  # times what is counted Newton's kernels cost in lanes beside such chords: its numbers find no registers
+CROWDED = 4  # times what is counted Newton costs beside such chords: one lane that needs it lets all lanes wait
 # One trajectory alone is solved by Newton up to this degree, where that costs less than so many chords with points side
 # by side: a little slower than these where steps are soft, several times faster where they are stiff.
 MOST_DEGREE = 2
@@ -61,7 +61,7 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     step = step_of(system, method)
     if step.end is not None and not step.end.linear:
         return None
-    mass = mass_of(step) if soft and not step.multipliers else None
+    mass = _mass(step) if soft and not step.multipliers else None
     one = _newton(step)
     if one is None and (mass is None or chord_length(step, mass) > MOST_CHORD_INSTRUCTIONS):
         return None
@@ -200,7 +200,7 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
 
 def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[], tuple[Rows, Builder]]]:
     """The mass, the rows of points side by side, and what builds on the state of a trajectory with these."""
-    mass, rows = mass_of(step), SideBySide(tables(step), lanes, None, repeated(step))
+    mass, rows = _mass(step, lanes), SideBySide(tables(step), lanes, None, repeated(step))
     n, N = step.n, step.n * rows.length(step.s)
     nodes = len(step.method.table.c)
     blocks = [
@@ -216,6 +216,14 @@ def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[]
         return SideBySide(rows.tables, lanes, B, rows.repeated), B
 
     return mass, rows, builder
+
+
+def _mass(step: Step, lanes: int = 1) -> Mass:
+    """The mass as chords see it, `lanes` points at once: those of collocation only where they pay."""
+    mass = mass_of(step)
+    if mass.collocated and (not collocation_pays(step) or chord_length(step, mass, lanes) > MOST_CHORD_INSTRUCTIONS):
+        return replace(mass, collocated=False)
+    return mass
 
 
 def _one_by_one(step: Step, blocks: Blocks) -> tuple[Rows, Builder]:

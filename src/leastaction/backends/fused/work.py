@@ -24,6 +24,9 @@ PER_UNKNOWN = 250.0  # what such an iteration costs beside, for each of its unkn
 DEAR = 4.0  # factoring the mass is done once in a step, and long to compile: it counts so many times
 
 
+SAVED = 3  # iterations that chords of collocation save in a step
+
+
 def work(program: Program) -> float:
     """What a program costs, in additions."""
     return sum(WORK.get(op, FUNCTION if op in UNARY or op in BINARY else 0.0) for op, *_ in program.code)
@@ -40,6 +43,13 @@ def newton_work(step: Step, lanes: int) -> float:
     nodes = sum(-(-len(step.samples(term).tau) // lanes) * work(term.slopes) for term in step.terms)
     unknowns = step.s * (step.n + step.multipliers)
     return LOOPS * (nodes + unknowns**3 / (2 * lanes)) + PER_UNKNOWN * unknowns
+
+
+def collocation_pays(step: Step) -> bool:
+    """Whether the inverses that chords of collocation write down in every step cost less than the chords they save."""
+    n, s = step.n, step.s
+    inverses = 16 * n**3 * ((s + 1) // 2)
+    return inverses < SAVED * (s * work(step.terms[0].program) + 4 * n * s * s)
 
 
 def chord_length(step: Step, mass: Mass, lanes: int = 1) -> float:

@@ -175,6 +175,8 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                 for i in range(L):
                     if trouble[i] != 0.0:
                         _alone(I, D, A, S1, X, i, at(counts, (lane + i) * COUNTS))
+                if not _any(alive, L):
+                    return  # time, prediction and lengths stay as they were before the step
             if check != 0 and _look(A, X, k, group, looks, scratch):
                 A.halted[group] = 1
                 return

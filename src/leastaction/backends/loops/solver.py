@@ -21,6 +21,7 @@ from leastaction.backends.loops.increments import (
     sound,
     widen,
 )
+from leastaction.backends.loops.krylov import newton_of_sum
 from leastaction.backends.loops.legendre import invert_alone
 from leastaction.backends.loops.machine import at, native
 from leastaction.backends.loops.mass_chords import chords
@@ -80,19 +81,22 @@ def newton(S, I, D, q, p, z, scale, reach):
 @native
 def stiffly(S, I, D, q, p, z, scale, reach, short):
     """A step for which mass chords do not do: by shifted chords, where there are any, and else, or where they do not do
-    either, by Newton's iteration, which a sum has none of; `short` as in `shifted`. Returns the status.
+    either, by Newton's iteration, where there is one; `short` as in `shifted`. Returns the status.
     """
     spent = 0
     if S.stiff == 1 or S.summed == 1:
         for i in range(S.components * S.stride):
             S.start[i] = z[i]
         status = shifted(S, I, D, q, p, z, scale, reach, short and S.summed == 1)
-        if status == GOING_WELL or S.summed == 1:
+        if status == GOING_WELL or (S.summed == 1 and S.krylov < 0):
             return status
         spent = S.iterations[0]
         for i in range(S.components * S.stride):
             z[i] = S.start[i]
-    status = newton(S, I, D, q, p, z, scale, reach)
+    if S.summed == 1:
+        status = newton_of_sum(S, I, D, q, p, z, scale, reach)
+    else:
+        status = newton(S, I, D, q, p, z, scale, reach)
     S.iterations[0] += spent
     return status
 
@@ -297,14 +301,14 @@ def alone(S, I, D, h, predicted, later):
             status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False)
             spent += S.iterations[0]
             if status == GOING_WELL:
-                return _ended(S, I, D, h), spent, False
+                return ended(S, I, D, h), spent, False
     prepare(S, I, D, h, False)
     set_given(S, I, D, S.terms, S.t, S.values)
     if S.soft != S.terms:
         set_given(S, I, D, S.soft, S.t, S.values)
     if not later and not predicted:
         if at_once(S, I, D, h):
-            return _ended(S, I, D, h), S.iterations[0], False
+            return ended(S, I, D, h), S.iterations[0], False
         spent += S.iterations[0]
     status, noisy = BRANCH_ENDS, 0
     while status != GOING_WELL and noisy < 2:
@@ -314,12 +318,12 @@ def alone(S, I, D, h, predicted, later):
     if later and status == GOING_WELL:  # it may be noise that has misled the others
         set_floor(S, abs(h))
     if status == GOING_WELL:
-        status = _ended(S, I, D, h)
+        status = ended(S, I, D, h)
     return status, spent, True
 
 
 @native
-def _ended(S, I, D, h):
+def ended(S, I, D, h):
     """The status of a step whose equations are solved, after the End's are where there are constraints."""
     if S.multipliers == 0:
         return GOING_WELL

@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     reproduce.add_argument(
         "--full",
         action="store_true",
-        help="every row of the top's tables with 64 digits, on all cores (some 45 minutes on two)",
+        help="every row of the top's tables with 64 digits, on all cores (some 45 minutes of one core)",
     )
     reproduce.add_argument("--digits", type=int, help="precision of the runs that have one")
     reproduce.add_argument("--out", type=Path, default=Path("report"), help="folder of the report (default: report)")

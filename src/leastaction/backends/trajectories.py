@@ -42,7 +42,7 @@ NEVER = 2**62  # steps after which a state is stored that is not to be stored
 RESTING = 64
 HELPER = "leastaction helper"  # name of a thread
 NAP = 50  # microseconds that a thread sleeps which has waited long for another
-KERNELS = ("advance", "begin", "leap", "inner", "lift", "outer", "restart", "fresh", "kept", "settle")
+KERNELS = ("advance", "begin", "leap", "outer", "lift", "recall", "restart", "fresh", "kept", "settle")
 
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
 FEWEST_LOOKS = 8  # … and of each of many
@@ -116,8 +116,8 @@ class Backend:
 
     @cached_property
     def stride(self) -> int:
-        """Numbers in which one of a group's values lies: one for each trajectory, or, with points side by side, W."""
-        return native_lanes() if self.tables is not None else self.lanes
+        """Numbers in which one of a group's values lies: one for each trajectory, or for each point side by side."""
+        return self.tables.lanes if self.tables is not None else self.lanes
 
     @cached_property
     def spread(self) -> int:
@@ -377,7 +377,7 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> L
             "z_coordinate": z_coordinate, "z_control": z_control,
             **dict(zip(("held", "held_multiplier", "held_control"), held, strict=True)),
             "coordinate": 1 if backend.spread > 1 else T,
-            **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
+            **{f"{name}_wanted": at.get(name, 0) for name in ("outer", "fresh", "kept")},
             **{name: at[name] for name in ("reach", "length", "floor", "started")},
             **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "failed", "scale")},
             "handed": at["started"] + 1 if "leap" in kernels else at["carry"] + 2 * backend.room,
@@ -491,7 +491,7 @@ class Trajectories:
         padded = np.zeros((self.groups * L, how.size, how.spread))
         padded[: self.size] = values.reshape(self.size, how.size, how.spread)
         padded[self.size :] = padded[self.size - 1]
-        for name in ("alive", "fresh", "inner", "outer"):
+        for name in ("alive", "fresh", "outer"):
             if name in how.places:
                 padded[self.size :, how.places[name]] = 0.0
         if how.tables is not None:
@@ -615,7 +615,7 @@ class Trajectories:
     def end(self, i: int, status: int = GOING_WELL) -> None:
         """Trajectory i goes no further, for good or for now."""
         lane, places = self.lane(i), self.backend.places
-        for name in ("alive", "fresh", "inner", "outer"):
+        for name in ("alive", "fresh", "outer"):
             if name in places:
                 lane[places[name]] = 0.0
         self.counts[i, STATUS] = status

@@ -5,6 +5,7 @@ equations        the equations of a step written out, with their derivatives
 elimination      linear algebra written out
 newton           an iteration with a new Jacobian, or with the last one
 mass, chord      an iteration with the mass matrix alone
+separable        the same where the mass is constant and forces do not depend on velocities
 judging          the verdict on an iteration
 advance          the sums q + z^s, p + impulse, and the prediction of the next step
 work             what kernels cost

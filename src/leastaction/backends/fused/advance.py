@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from leastaction.backends.fused import explicit
-from leastaction.backends.fused.chord import flat, unknowns
+from leastaction.backends.fused import explicit, separable
+from leastaction.backends.fused.chord import by_coordinate, flat, inverse, unknowns
 from leastaction.backends.fused.elimination import solve
 from leastaction.backends.fused.mass import Mass, in_the_middle
 from leastaction.backends.fused.newton import Iteration, coordinates
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
-from leastaction.step.rows import OneByOne, Row, Rows, apply, size
+from leastaction.step.rows import OneByOne, Row, Rows, size
 from leastaction.step.verdict import FORGETTING, GOING, REACH, STILL, TINY
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ def advance(
     """
     x = {name: B.values(name) for name, _ in B.inputs}
     n, s = step.n, step.s
-    (ok,), (h,) = x["alive"], x["h"]
+    (h,) = x["h"]
 
     def where_ok(values: Sequence[Any], name: str) -> list[Any]:
-        return [ok.where(new, old) for new, old in zip(values, x[name], strict=True)]
+        return _alive(rows, x, values, name)
 
     z = unknowns(step, rows, x["z"])
     ends = [rows.number(row, s - 1) for row in z]
@@ -70,6 +70,13 @@ def advance(
     return B.build(**{name: indices(values, B) for name, values in outputs.items()})
 
 
+def _alive(rows: Rows, x: dict[str, list[Any]], values: Sequence[Any], name: str) -> list[Any]:
+    """New values of the trajectories that are alive; with points side by side there is one, and it is."""
+    if rows.side_by_side:
+        return list(values)
+    return [x["alive"][0].where(new, old) for new, old in zip(values, x[name], strict=True)]
+
+
 def _prepared(
     step: Step, rows: Rows, B: Builder, one: Iteration | None, mass: Mass | None, x: dict[str, list[Any]], z: list[Row]
 ) -> dict[str, list[Any]]:
@@ -78,35 +85,38 @@ def _prepared(
     (ok,), (h,) = x["alive"], x["h"]
 
     def where_ok(values: Sequence[Any], name: str) -> list[Any]:
-        return [ok.where(new, old) for new, old in zip(values, x[name], strict=True)]
+        return _alive(rows, x, values, name)
 
-    lately = rows.packed([size(row) for row in z])
+    soft = mass is not None and mass.separable
+    lately = x["top"] if soft else rows.packed([size(row) for row in z])
     longest = [(a * FORGETTING).op("max", TINY).op("max", b) for a, b in zip(x["length"], lately, strict=True)]
-    ahead, memory, choice, remembered = _remembered(step, rows, x, z, longest)
-    drift: Row = []
+    memory, choice, remembered = by_coordinate(step, x.get("kicks", [])), ok, {"memory": x.get("kicks", [])}
+    if not soft or s <= WHOLE:
+        ahead, memory, choice, remembered = _remembered(step, rows, x, z, longest)
     if mass is not None and mass.separable:
-        inverse = mass.values(B, {"params": x["params"]})
-        drift = [row[0] for row in mass.solve(inverse, [[a] for a in x["p"]])]
-        far = [h * v for v in drift]
+        far = [h * row[0] for row in mass.solve(inverse(mass, B, x), [[a] for a in x["p"]])]
     else:
         far = [_velocity(step, rows, row) for row in z]
     going = rows.packed([abs(y) * GOING for y in far])
     reach = [(a * REACH).op("max", b) for a, b in zip(longest, going, strict=True)]
     floor = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], longest, strict=True)]
+    reach = [a.op("max", b) for a, b in zip(reach, floor, strict=True)]
     outputs: dict[str, list[Any]] = {
         **{name: where_ok(values, name) for name, values in remembered.items()},
+        "started": [1.0],
         "length": longest,
-        "reach": where_ok([a.op("max", b) for a, b in zip(reach, floor, strict=True)], "reach"),
+        "reach": where_ok(reach, "reach"),
         "floor": floor,
         "left": [0.0],
     }
-    if one is not None or not (mass is not None and mass.separable):
+    if not soft:
         predicted = flat(step, rows, [ahead.propose(kept, choice) for kept in memory])
         outputs["z"] = where_ok(predicted + x["z"][n * rows.length(s) :], "z")
     if one is not None:
         outputs |= _values(B, B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs}))
+        if not soft:
+            outputs["scale"] = [size([outputs["z"][i] for i in own]).op("max", TINY) for own in coordinates(step)]
         outputs |= {
-            "scale": [size([outputs["z"][i] for i in own]).op("max", TINY) for own in coordinates(step)],
             "before": [0.0],
             "doubt": [0.0],
             "fresh": [ok if mass is None else 0.0],
@@ -114,13 +124,15 @@ def _prepared(
             "iterations": [0.0],
         }
     if mass is not None:
-        outputs |= _soft(step, rows, B, mass, x, outputs.get("z"), ahead, memory, choice)
-        if mass.separable:
-            outputs |= {"drift": drift} if mass.fixed else {"drift": drift, "mass": inverse}
         outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}
-        outputs["inner" if mass.separable else "outer"] = [ok]
+        outputs["outer"] = [ok]
         if mass.separable:
-            outputs["points"] = where_ok(outputs["points"], "points")
+            begun = separable.begun(step, mass, rows, B, x | {"floor": floor, "reach": reach}, memory, choice)
+            outputs |= {name: where_ok(values, name) for name, values in begun.items()}
+            if s <= WHOLE:
+                outputs["choice"] = [choice]
+        else:
+            outputs |= _soft(step, rows, B, mass, x, outputs["z"])
     return outputs
 
 
@@ -143,8 +155,7 @@ def _remembered(
         after.append(kept)
         errors = off if j == 0 else [a.op("max", b) for a, b in zip(errors, off, strict=True)]
     choice, lately = ahead.choose(errors, started, x["record"])
-    blocks = {"started": [1.0], "memory": [y for kept in after for y in kept], "record": lately}
-    return ahead, after, choice, blocks
+    return ahead, after, choice, {"memory": [y for kept in after for y in kept], "record": lately}
 
 
 def _velocity(step: Step, rows: Rows, z: Row) -> Any:
@@ -154,36 +165,14 @@ def _velocity(step: Step, rows: Rows, z: Row) -> Any:
 
 
 def _soft(
-    step: Step,
-    rows: Rows,
-    B: Builder,
-    mass: Mass,
-    x: dict[str, list[Any]],
-    start: list[Any] | None,
-    ahead: Prediction,
-    memory: Sequence[Row],
-    choice: Value,
+    step: Step, rows: Rows, B: Builder, mass: Mass, x: dict[str, list[Any]], start: list[Any]
 ) -> dict[str, list[Any]]:
     """What the chords of the next step begin with."""
-    outputs: dict[str, list[Any]] = {}
-    if not mass.separable and not mass.fixed:
-        assert start is not None
-        at = in_the_middle(step, rows, x["t"][0], x["h"][0], x["q"], unknowns(step, rows, start))
-        at |= {"params": x["params"]}
+    begun, outputs = unknowns(step, rows, start), {"start": start}
+    if not mass.fixed:
+        at = in_the_middle(step, rows, x["t"][0], x["h"][0], x["q"], begun) | {"params": x["params"]}
         outputs["mass"] = mass.values(B, at)
-    if not mass.separable:
-        assert start is not None
-        outputs["start"], begun = start, unknowns(step, rows, start)
-    elif step.s > WHOLE:
-        table = ahead.cut("ahead", choice)
-        begun = [apply(rows, table, row) for row in memory]
-    else:
-        gather = rows.columns("q 0")
-        begun = [apply(rows, gather, ahead.propose(row, choice)) for row in memory]
-    if mass.separable:
-        outputs["points"], outputs["choice"] = [y for row in begun for y in row], [choice]
-    outputs["soft_scale"] = [a.op("max", TINY) for a in rows.packed([size(row) for row in begun])]
-    return outputs
+    return outputs | {"soft_scale": [a.op("max", TINY) for a in rows.packed([size(row) for row in begun])]}
 
 
 def _energy(

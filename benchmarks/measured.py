@@ -1,7 +1,7 @@
 """What the benchmarks have measured, kept as data: benchmarks/measured/*.json, one file for each script.
 
-`table` prints a table in Markdown and keeps it. `python benchmarks/measured.py` writes the tables of the README from
-these files; the site shows them all. A quick run (`--quick`) prints and keeps nothing.
+`table` prints a table in Markdown and keeps it. `python benchmarks/measured.py` writes the tables of the README and of
+docs/accuracy.md from these files; the site shows them all. A quick run (`--quick`) prints and keeps nothing.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "measured"
 README = Path(__file__).parents[1] / "README.md"
+PAGES = (README, Path(__file__).parents[1] / "docs" / "accuracy.md")
 BLOCK = re.compile(r"(<!-- measured: (\w+) -->\n\n)(.*?)(\n<!-- end -->)", re.DOTALL)
 
 Table = dict[str, Any]  # title, header, rows; processor, load, date
@@ -119,7 +120,54 @@ def first_run() -> str:
     return markdown(["new processes, seconds of the processor", ""], rows)
 
 
-BLOCKS = {make.__name__: make for make in (one_trajectory, peers, losses, first_run)}
+# The tables of docs/accuracy.md --------------------------------------------------------------------------------------
+
+
+def _whole(key: str) -> str:
+    found = kept("accuracy")[key]
+    return markdown(found["header"], found["rows"])
+
+
+def comet() -> str:
+    return _whole("comet")
+
+
+def arenstorf() -> str:
+    return _whole("arenstorf")
+
+
+def pythagorean() -> str:
+    return _whole("pythagorean")
+
+
+def tolerances() -> str:
+    """Of each problem how many times as long the chosen run takes as the best one, at each tolerance."""
+    found: dict[str, dict[str, str]] = {}
+    slowest: dict[str, float] = {}
+    for problem, tol, error, _, _, best, _, ratio, seconds in kept("accuracy")["tolerances"]["rows"]:
+        mark = next((f" ({word})" for word in ("told", "MISSED") if word in error), "")
+        found.setdefault(problem, {})[tol] = ("no equal step does" if best == "none" else ratio) + mark
+        slowest[problem] = max(slowest.get(problem, 0.0), float(seconds))
+    columns = list(dict.fromkeys(tol for row in found.values() for tol in row))
+    rows = [[name, *(row.get(tol, "") for tol in columns), f"{slowest[name]:.2f}"] for name, row in found.items()]
+    every = kept("accuracy")["tolerances"]["rows"]
+    ratios = sorted(float(row[7]) for row in every if row[5] != "none")
+    spent = sorted(float(row[8]) for row in every)
+    missed = sum("told" in row[2] or "MISSED" in row[2] for row in every)
+    told = (
+        f"{len(every) - missed} of {len(every)} tolerances were kept, as far as the truth is known. The ratio is "
+        f"{ratios[len(ratios) // 2]} in the median, {ratios[-1]} at worst. Advice and both runs took "
+        f"{spent[len(spent) // 2]} s of the processor in the median, {spent[-1]} s at most, and more than a second in "
+        f"{sum(x > 1 for x in spent)} cases."
+    )
+    header = ["problem", *(f"tol = {tol}" for tol in columns), "advice and both runs, s"]
+    return f"{markdown(header, rows)}\n{told}\n"
+
+
+BLOCKS = {
+    make.__name__: make
+    for make in (one_trajectory, peers, losses, first_run, comet, arenstorf, pythagorean, tolerances)
+}
 
 
 def with_tables(text: str) -> tuple[str, list[str]]:
@@ -137,9 +185,10 @@ def with_tables(text: str) -> tuple[str, list[str]]:
 
 
 def main() -> None:
-    text, untold = with_tables(README.read_text("utf-8"))
-    README.write_text(text, "utf-8")
-    print("written into README.md;" if len(untold) < len(BLOCKS) else "", f"not measured yet: {untold or 'none'}")
+    for page in PAGES:
+        text, untold = with_tables(page.read_text("utf-8"))
+        page.write_text(text, "utf-8")
+        print(f"written into {page.name}; not measured yet: {untold or 'none'}")
 
 
 if __name__ == "__main__":

@@ -190,7 +190,7 @@ def test_reproduce(capsys, tmp_path):
     assert main(["reproduce", "pendulum", "pendulum", "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     row = next(line for line in out.splitlines() if line.startswith("pendulum"))
-    assert row.split() == ["pendulum", "24", "24", "0", "2", "8", "of", "8", "1", "3", "0"]
+    assert row.split() == ["pendulum", "24", "24", "0", "2", "8", "of", "8", "0", "4", "0"]
     assert str(tmp_path / "index.html") in out
     records = json.loads((tmp_path / "results.json").read_text("utf-8"))
     cells, figures = [r for r in records if "table" in r], [r for r in records if "figure" in r]

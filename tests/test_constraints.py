@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
 import leastaction as la
 
@@ -126,6 +127,45 @@ def test_stormer_verlet_is_rattle():
         q = end
         np.testing.assert_allclose(path.q[k + 1], q, rtol=0, atol=1e-13)
         np.testing.assert_allclose(path.p[k + 1], p, rtol=0, atol=3e-13)
+
+
+@pytest.mark.parametrize("lanes", (1, 5))
+def test_coordinates_that_turn_back_leave_no_doubt(lanes):
+    """Every coordinate of a point on a rod turns back all the time. Its steps are next to nothing there."""
+    q0 = np.array([places(0.3 + 0.01 * k, 0.2) for k in range(lanes)])
+    paths = la.ensemble(PENDULUMS, "stormer-verlet", q0=q0, v0=np.zeros((lanes, 4)), h=0.05, steps=1000)
+    assert paths.stats["continued"] == 0
+    for path in paths:
+        assert max(levels(path)) <= ROUND_OFF
+
+
+def test_coarse_steps_of_rattle_are_those_of_continuation():
+    """A first step is found by continuation: so is one from any state of a run, and it leads to the next."""
+    path = la.integrate(PENDULUMS, "stormer-verlet", q0=places(2.5, 1.0), v0=np.zeros(4), h=0.02, steps=120)
+    for k in range(1, 120, 3):
+        one = la.integrate(PENDULUMS, "stormer-verlet", q0=path.q[k], p0=path.p[k], h=0.02, steps=1)
+        np.testing.assert_allclose(one.q[-1], path.q[k + 1], rtol=0, atol=1e-14)
+        np.testing.assert_allclose(one.p[-1], path.p[k + 1], rtol=0, atol=1e-13)
+
+
+def test_rattle_with_all_that_goes_with_it():
+    """A force of place and time, an input, a full mass, a constraint that moves: as the loops compute it."""
+    M = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 3.0]])
+    system = la.Lagrangian(
+        lambda q, v, k: 0.5 * (v @ (M @ v)) - k * (q @ q) ** 2,
+        n=3,
+        params={"k": 0.4},
+        force=lambda t, q, v, u: np.array([u[0] * np.cos(t), -q[0] * q[1], u[1]]),
+        inputs={"u": 2},
+        constraints=lambda t, q: q @ q - (1 + 0.1 * np.sin(t)) ** 2,
+    )
+    start = la.project(system, [0.6, 0.0, 0.8], [0.1, 0.5, 0.0], digits=20)
+    u = np.random.default_rng(0).standard_normal((200, 2))
+    run = {"method": "stormer-verlet", "h": 0.02, "steps": 200, "inputs": {"u": u}}
+    precise = la.integrate(system, q0=start[0], v0=start[1], digits=20, **run)
+    path = la.integrate(system, q0=start[0].astype(float), v0=start[1].astype(float), **run)
+    np.testing.assert_allclose(path.q, precise.q.astype(float), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(path.p, precise.p.astype(float), rtol=0, atol=1e-12)
 
 
 def test_against_the_angle():
@@ -414,6 +454,74 @@ def test_constraints_that_depend_on_each_other_are_named():
     height = with_rows(lambda q, l1, l2: np.array([*rods(q, l1, l2), q[3] + 1.7]))
     with pytest.raises(la.ConstraintError, match="singular configuration"):
         la.integrate(height, "simpson", q0=places(0, 0), v0=np.zeros(4), h=0.01, steps=1)
+
+
+def kaleidocycle():
+    """Six regular tetrahedra in a ring, joined along edges: a linkage of Bricard's, which moves though it should not.
+
+    The lengths of its thirty edges between twelve points, less one; and points nearby.
+    """
+    edges = [(2 * i, 2 * i + 1) for i in range(6)]
+    edges += [(2 * i + a, (2 * i + 2) % 12 + b) for i in range(6) for a in (0, 1) for b in (0, 1)]
+    begin, end = (3 * np.array(points)[:, None] + np.arange(3) for points in zip(*edges, strict=True))
+    near = []
+    for angle in np.arange(6) * np.pi / 3:
+        middle, half = 0.9 * np.array([np.cos(angle), np.sin(angle), 0.0]), np.array([0.0, 0.0, 0.5])
+        if len(near) % 12 == 0:
+            half = 0.5 * np.array([-np.sin(angle), np.cos(angle), 0.0])
+        near += [*(middle - half), *(middle + half)]
+
+    def lengths(q):
+        d = q[begin] - q[end]
+        return np.sum(d * d, axis=1) - 1.0
+
+    return lengths, np.array(near) + 0.05 * np.random.default_rng(3).standard_normal(36)
+
+
+def test_mechanisms_with_more_constraints_than_needed():
+    """Rows follow from others on all states of the mechanism, and nowhere else: that is no singular configuration."""
+    lengths, near = kaleidocycle()
+    q0 = least_squares(lengths, near, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
+
+    def ring(rows):
+        return la.Lagrangian(lambda q, v: 0.5 * (v @ v), n=36, constraints=lambda q: lengths(q)[rows])
+
+    with pytest.raises(la.ConstraintError, match=r"row 28 depends on rows .*; row 29 depends on rows .*\. Leave out"):
+        la.project(ring(list(range(30))), q0, np.zeros(36))
+    system = ring(list(range(28)))
+    spin = np.random.default_rng(0).standard_normal(36)
+    q0, v0 = la.project(system, q0, spin / np.sqrt(spin @ spin))
+    path = la.integrate(system, "simpson", q0=q0, v0=v0, h=0.05, steps=40)
+    assert max(np.abs(lengths(q)).max() for q in path.q) < 1e-13
+    assert np.ptp(path.energy()) < 1e-6
+    apart = np.linalg.norm((path.q[-1] - path.q[0]).reshape(12, 3), axis=1)
+    assert apart.max() > 0.1
+
+
+@pytest.mark.parametrize("name", ("stormer-verlet", "simpson"))
+def test_peaucellier_draws_a_straight_line(name):
+    """Seven bars: a point on a circle through the origin drives one that moves on a line, to round-off."""
+    long, short, c = 3.0, 1.2, 1.1
+    bars = [(1, None, long), (2, None, long), (1, 0, short), (2, 0, short), (3, 1, short), (3, 2, short)]
+
+    def held(q):
+        x = q.reshape(4, 2)
+        ends = [x[i] if k is None else x[i] - x[k] for i, k, _ in bars]
+        circle = x[0] - np.array([c, 0.0])
+        return np.array([circle @ circle - c**2, *(d @ d - bar[2] ** 2 for d, bar in zip(ends, bars, strict=True))])
+
+    m = np.repeat([1.0, 0.5, 0.7, 2.0], 2)
+    system = la.Lagrangian(
+        lambda q, v, g: 0.5 * (m * v) @ v - g * ((m * q)[1::2].sum()), 8, {"g": 9.81}, constraints=held
+    )
+    drive = c * np.array([1 + np.cos(0.35), np.sin(0.35)])
+    along = (drive @ drive + long**2 - short**2) / (2 * drive @ drive) * drive
+    aside = np.sqrt(long**2 - along @ along) / np.sqrt(drive @ drive) * np.array([-drive[1], drive[0]])
+    places = [drive, along + aside, along - aside, 2 * along - drive]
+    q0, v0 = la.project(system, np.concatenate(places), np.zeros(8))
+    path = la.integrate(system, name, q0=q0, v0=v0, h=0.002, steps=150)
+    assert np.abs(path.q[:, 6] - (long**2 - short**2) / (2 * c)).max() < 1e-14
+    assert np.ptp(path.q[:, 7]) > 0.1
 
 
 def test_a_singular_configuration_on_the_way():

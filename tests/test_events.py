@@ -34,8 +34,11 @@ def slope(hs, errors):
 
 @pytest.mark.parametrize(
     ("method", "order", "h"),
-    [("midpoint", 2, 0.1), ("simpson", 4, 0.2), ("P3N3Q6Gau", 6, 0.4), ("P3N4Q6Lob", 6, 0.25), ("P4N4Q8Gau", 8, 0.5)],
-)
+    [
+        ("midpoint", 2, 0.1), ("simpson", 4, 0.2), ("P3N3Q6Gau", 6, 0.4), ("P3N4Q6Lob", 6, 0.25), ("P4N4Q8Gau", 8, 0.5),
+        ("rk4", 4, 0.1), ("rk4-lagrange", 4, 0.1), ("yoshida(P1N2Q2Lob)", 4, 0.1),
+    ],
+)  # fmt: skip
 def test_times_of_a_pendulum_have_the_order_of_the_method(method, order, h):
     """It passes its lowest point after the odd quarter periods, and turns after the even ones."""
     hs = h / 2.0 ** np.arange(4 if order < 6 else 3)
@@ -139,6 +142,90 @@ def test_many_crossings_in_one_step():
     np.testing.assert_allclose(path.events["line"].t, exact[exact < 3], atol=1e-9)
 
 
+EVERYWHERE = [
+    (OSCILLATOR, "midpoint", None), (OSCILLATOR, "simpson", None), (OSCILLATOR, "rk4", None),
+    (OSCILLATOR, "rk4-lagrange", None), (OSCILLATOR, "yoshida(P1N2Q2Lob)", None), (OSCILLATOR, "P3N3Q6Gau", 20),
+    (OSCILLATOR, "rk4", 20), (la.Quadratic([1.0], [1.0]), "simpson", None), (la.Quadratic([1], [1]), "simpson", 20),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("system", "method", "digits"), EVERYWHERE)
+@pytest.mark.parametrize("h", [1.0, 0.5])
+def test_many_crossings_in_one_step_of_every_method(system, method, digits, h):
+    """A motion from one turn to the next passes all 25 lines, however many of them in one step."""
+
+    def g(q, p):
+        return np.sin(40 * q[0])
+
+    path = la.integrate(
+        system, method, ["1.02"], ["0"], h=h, steps=round(3 / h), digits=digits, events={"x": la.Event(g)}
+    )
+    assert path.events["x"].count == 25
+    q = path.events["x"].q[:, 0].astype(float)
+    np.testing.assert_allclose(q, np.arange(12, -13, -1) * np.pi / 40, atol=1e-14)
+    assert (np.diff(path.events["x"].t) > 0).all()
+
+
+@pytest.mark.parametrize("method", ["midpoint", "simpson", "rk4"])
+def test_crossings_of_a_motion_without_curvature(method):
+    """That of a free body, and one at rest: g alone bends."""
+    free = la.Lagrangian(lambda q, v: 0.5 * v @ v, n=1)
+    events = {"q": la.Event(lambda q, p: np.sin(40 * q[0])), "t": la.Event(lambda t, q, p: np.sin(40 * t))}
+    found = la.integrate(free, method, [0.01], [1.0], h=0.5, steps=6, events=events).events
+    np.testing.assert_allclose(found["q"].t, np.arange(1, 39) * np.pi / 40 - 0.01, rtol=1e-12)
+    found = la.integrate(free, method, [0.0], [0.0], h=0.5, steps=6, events={"t": events["t"]}).events
+    np.testing.assert_allclose(found["t"].t, np.arange(1, 39) * np.pi / 40, rtol=1e-12)
+
+
+@pytest.mark.parametrize("depth", [20, 36])
+def test_grazing_at_forty_digits(depth):
+    """cos t passes 1 − δ once after the start and twice around 2π, within 10⁻¹⁰ and 10⁻¹⁸ of the turn."""
+    event = la.Event(lambda q, p: (q[0] - 1) * 10**depth + 1)
+    path = la.integrate(OSCILLATOR, "P6N6Q12Gau", [1], [0], h="3/4", steps=9, digits=40, events={"top": event})
+    assert path.events["top"].count == 3
+    with mpmath.workdps(50):
+        _, before, after = path.events["top"].t
+        half = mpmath.acos(1 - mpmath.mpf(10) ** -depth)
+        assert abs((after - before) / (2 * half) - 1) < mpmath.mpf(10) ** -3
+
+
+JUMPS = {
+    "side": lambda q, p: np.where(q[0] > 0.33, 1.0, -1.0),
+    "saw": lambda q, p: np.fmod(3 * q[0], 1.0) - 0.3,
+    "floor": lambda q, p: np.floor(q[0] * 7) % 2 - 0.5,
+    "sign": lambda q, p: np.sign(q[0] - 0.4) * q[0],
+    "and back": lambda q, p: q[0] - 0.1 - 2.0 * (q[0] > 0.3) + 2.0 * (q[0] > 0.45),
+    "grows": lambda q, p: np.where(q[0] < 1, np.exp(9 * q[0]), -np.exp(9 * q[0])),
+    "angle": lambda q, p: np.arctan2(np.sin(5 * q[0]), np.cos(5 * q[0])),
+}
+
+
+@pytest.mark.parametrize(("method", "digits"), [("midpoint", None), ("rk4", None), ("simpson", 20)])
+@pytest.mark.parametrize("h", [0.6, 0.15])
+def test_every_jump_over_zero_is_an_event(method, digits, h):
+    free = la.Lagrangian(lambda q, v: 0.5 * v @ v, n=1)
+    events = {name: la.Event(g) for name, g in JUMPS.items()}
+    found = la.integrate(free, method, [0.01], [1.0], h=h, steps=round(3 / h), digits=digits, events=events).events
+    q = np.linspace(0.01, 3.01, 100_001)[1:]
+    for name, g in JUMPS.items():
+        values = g(q[None], None)
+        signs, places = np.sign(values[values != 0]), q[values != 0]
+        change = np.flatnonzero(signs[1:] != signs[:-1])
+        np.testing.assert_allclose(found[name].q[:, 0].astype(float), places[change], atol=7e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("digits", [None, 25])
+@pytest.mark.parametrize("method", ["simpson", "rk4"])
+def test_a_touch_at_the_end_of_a_step_is_no_event(method, digits):
+    free = la.Lagrangian(lambda q, v: 0.5 * v @ v, n=1)
+    events = {"above": la.Event(lambda q, p: (q[0] - 0.5) ** 2), "below": la.Event(lambda q, p: -((q[0] - 1) ** 4))}
+    events["through"] = la.Event(lambda q, p: (q[0] - 0.5) ** 3)
+    for t_end in (0.5, 1.0, 2.0):
+        path = la.integrate(free, method, [0.0], [1.0], h=0.25, t_end=t_end, digits=digits, events=events)
+        assert path.events["above"].count == path.events["below"].count == 0
+    assert path.events["through"].count == 1
+
+
 def test_directions_and_most():
     events = {
         "both": la.Event(lambda q, p: q[0]),
@@ -227,9 +314,18 @@ def test_parameters_come_by_name_and_may_be_given_for_the_run():
     np.testing.assert_allclose(path.events["x"].t, np.arange(np.pi / 8, 2, np.pi / 2), atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["midpoint", "simpson", "P4N4Q8Gau"])
+COARSE = [
+    (PENDULUM, "midpoint", None, 0.02), (PENDULUM, "simpson", None, 0.05), (PENDULUM, "P4N4Q8Gau", None, 0.15),
+    (PENDULUM, "rk4", None, 0.05), (PENDULUM, "rk4-lagrange", None, 0.05), (PENDULUM, "yoshida(P1N2Q2Lob)", None, 0.05),
+    (PENDULUM, "P3N3Q6Gau", 20, 0.1), (PENDULUM, "rk4", 20, 0.05),
+    (la.Quadratic([[2, 1], [1, 2]], [[9, 1], [1, 3]]), "simpson", None, 0.2),
+    (la.Quadratic([[2, 1], [1, 2]], [[9, 1], [1, 3]]), "P3N3Q6Gau", 20, 0.3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("system", "method", "digits", "h"), COARSE)
 @pytest.mark.parametrize("draw", range(2))
-def test_no_crossing_is_lost_that_a_finer_run_sees(method, draw):
+def test_no_crossing_is_lost_that_a_finer_run_sees(system, method, digits, h, draw):
     """Random functions of a double pendulum at coarse steps, against the signs along a run of 100 times finer ones.
 
     A pair of crossings counts where the function goes further beyond zero between them than the coarse run is off.
@@ -242,13 +338,12 @@ def test_no_crossing_is_lost_that_a_finer_run_sees(method, draw):
         return waves + a[3] * np.exp(-((b[3] * q[0] - q[1]) ** 2)) + a[4] * np.tanh(p[1]) + 0.3 * c[4]
 
     q0, p0 = rng.uniform(-1, 1, 2), rng.uniform(-1, 1, 2)
-    h = {"midpoint": 0.02, "simpson": 0.05, "P4N4Q8Gau": 0.15}[method]
-    steps = round(4 / h)
+    steps = round((4 if digits is None else 1.5) / h)
     events = {"g": la.Event(g), "up": la.Event(g, +1)}
-    coarse = la.integrate(PENDULUM, method, q0, p0, h=h, steps=steps, events=events)
-    fine = la.integrate(PENDULUM, method, q0, p0, h=h / 100, steps=100 * steps)
+    coarse = la.integrate(system, method, q0, p0, h=h, steps=steps, digits=digits, events=events)
+    fine = la.integrate(system, method, q0, p0, h=h / 100, steps=100 * steps)
     values = g(fine.t, fine.q.T, fine.p.T)
-    off = np.abs(values[::100] - g(coarse.t, coarse.q.T, coarse.p.T)).max()
+    off = np.abs(values[::100] - g(*(x.astype(float).T for x in (coarse.t, coarse.q, coarse.p)))).max()
     # Where the finer run is beyond zero by more than the coarse one is off, so is the coarse one.
     certain = np.abs(values) > 4 * off
     signs, times = np.sign(values[certain]), fine.t[certain]
@@ -265,9 +360,10 @@ def test_no_crossing_is_lost_that_a_finer_run_sees(method, draw):
 
 
 def test_a_function_that_is_zero_all_along_ends():
-    """p + sin t is zero but for the method's error: no promise but to come back."""
+    """p + sin t is zero but for the method's error: no promise but to come back, and to say so."""
     event = {"x": la.Event(lambda t, q, p: p[0] + np.sin(t))}
-    path = la.integrate(OSCILLATOR, "simpson", [1.0], [0.0], h=0.05, steps=40, events=event)
+    with pytest.warns(RuntimeWarning, match="hardly differs from zero all along near t = 0"):
+        path = la.integrate(OSCILLATOR, "simpson", [1.0], [0.0], h=0.05, steps=40, events=event)
     assert len(path) == 41
 
 
@@ -378,6 +474,7 @@ def test_bad_input():
         (lambda q, p: [q[0], p[0]], "returned an array"),
         (lambda q, p: None, "None"),
         (lambda q, p: q[1], "line"),
+        (lambda q, p, g=3.0: q[0] - g, "a default for its argument 'g', which is a parameter of the system, too"),
     ):
         if message is None:
             assert run({"x": la.Event(g)}).events["x"].count == 0  # one number in an array is a number

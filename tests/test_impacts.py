@@ -322,6 +322,18 @@ def test_the_jump_of_a_momentum_is_no_event_and_hides_none(method, digits):
     assert path.events["apex"].count == 5
 
 
+@pytest.mark.parametrize("method", ["simpson", "rk4"])
+@pytest.mark.parametrize(("place", "way", "speed"), [(0.1, 0.7, 1.3), (0.37, 1.1, 0.77), (0.0, 0.3, 0.7)])
+def test_newtons_cradle(method, place, way, speed):
+    """Of three equal masses, two of which touch, the first stops, the third goes on: one impact of each pair."""
+    masses = la.Lagrangian(lambda q, v: 0.5 * v @ v, n=3)
+    pairs = {"left": la.Impact(lambda q: q[1] - q[0]), "right": la.Impact(lambda q: q[2] - q[1])}
+    path = la.integrate(masses, method, [place - way, place, place], [speed, 0.0, 0.0], h=0.3, steps=6, events=pairs)
+    np.testing.assert_allclose(path.p[-1], [0.0, 0.0, speed], atol=1e-14)
+    for pair in path.events.values():
+        np.testing.assert_allclose(pair.t, [way / speed], rtol=1e-14)
+
+
 def test_events_at_one_time_do_not_depend_on_the_order_of_their_names():
     wall, touch = la.Impact(lambda q: q[0]), la.Event(lambda q, p: q[0], stop=True)
     for events in ({"wall": wall, "touch": touch}, {"touch": touch, "wall": wall}):

@@ -62,6 +62,13 @@ def test_fixed_and_chosen_degrees_of_freedom(files, capsys):
     keep = np.ix_([0, 2, 3], [0, 2, 3])
     whole = la.integrate(la.Quadratic(M[keep], K[keep]), "simpson", [0.1, 0.3, 0.4], [0, 0, 0], h=0.1, t_end=1)
     np.testing.assert_allclose(la.Path.load("run.npz").q, whole.q[:, [2, 0]], atol=1e-13)
+    assert "not counted: q2 is 3, q0 is 0 of the files" in capsys.readouterr().out
+
+
+def test_an_unstable_step_names_the_option_of_the_command(files, capsys):
+    given = "--mass M.mtx --stiffness K.mtx --method verlet --h 100 --t-end 1000 --q0 q0.txt"
+    assert main(["run", *given.split()]) == 2
+    assert "insist with --allow-unstable" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

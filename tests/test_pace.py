@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+import leastaction.run.plan
 from leastaction.errors import TraceError
 from leastaction.pace import OWN
 
@@ -272,6 +273,38 @@ def test_a_pace_that_is_not_positive_on_the_way():
     with pytest.raises(la.StepFailed, match="where the pace σ is not positive") as failed:
         la.integrate(SYSTEM, "midpoint", **start(0.5), h=0.1, steps=400, pace=lambda q: np.where(q[0] > 0, 1, -1))
     assert len(failed.value.path.t) > 1 and failed.value.time > 0
+
+
+def slowing(q):
+    return (q[0] - 0.5) ** 4
+
+
+VANISHING = {"q0": [1.0, 0.0], "v0": [0.0, 1.0], "h": 0.1, "t_end": 3.0, "pace": slowing}
+
+
+def test_time_that_stands_still():
+    """Where a pace has a zero of higher order the motion never comes to it: the run ends, and says why."""
+    with pytest.raises(la.StepFailed, match="time stands still") as failed:
+        la.integrate(SYSTEM, "simpson", **VANISHING, every=10_000)
+    path = failed.value.path
+    assert 1 < path.t[-1] < 1.05 and path.stats["steps"] >= 2**20
+    E = path.energy()
+    assert np.abs(E - E[0]).max() < 1e-3
+
+
+def test_time_that_stands_still_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setattr(leastaction.run.plan, "AT_LEAST", 1000)
+    monkeypatch.setattr(leastaction.run.plan, "AT_MOST", 1)
+    for more in ({"store": tmp_path / "run"}, {"digits": 20}):
+        with pytest.raises(la.StepFailed, match=r"after 1000 steps .* time stands still"):
+            la.integrate(SYSTEM, "simpson", **VANISHING, **more)
+    assert la.open(tmp_path / "run").standing == "failed"
+    assert len(la.resume(tmp_path / "run", steps=10)) == 1011
+    v0 = [[0.0, 1.0], [0.5, 1.0], [0.0, 1.2]]
+    for more in ({}, {"store": tmp_path / "many"}):
+        paths = la.ensemble(SYSTEM, "simpson", **VANISHING | {"v0": v0, "t_end": 2.0}, **more)
+        assert paths.failed.tolist() == [True, False, True] and paths.end_time[1] == 2
+    assert la.open(tmp_path / "many").failed.tolist() == [True, False, True]
 
 
 def test_what_a_pace_does_not_go_with():

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+import leastaction as la
+from leastaction.methods import method as method_named
 from leastaction.papers import papers
+from leastaction.papers.galerkin2014 import coarse_steps
 from leastaction.papers.galerkin2014.errata import ERRATA, PRINTED, SWAP, global_error, is_printed_right
 from leastaction.papers.galerkin2014.runs import KEPLER, OSCILLATOR, STEPS, asymptotic_order, errors, member
 from leastaction.papers.galerkin2014.tables import TABLE_1, TABLE_2, table_1, table_2
@@ -57,7 +62,39 @@ UNSOLVED = {
     "Lob": {"P1N3Q4Lob": 2, "P2N3Q4Lob": 1, "P3N3Q4Lob": 1, "P1N4Q6Lob": 2, "P1N5Q8Lob": 2, "P2N5Q8Lob": 1}
     | {"P1N6Q10Lob": 2, "P2N6Q10Lob": 1},
 }
+# Of these, the runs in which Newton finds no root of some step: of four steps none exists, of four it is not reached.
+WITHOUT_A_ROOT = [("P1N3Q4Lob", "1"), ("P1N3Q4Lob", "1/2"), ("P2N3Q4Lob", "1"), ("P3N3Q4Lob", "1")]
+ROOTS_ELSEWHERE = [("P1N2Q4Gau", "1/2"), ("P1N3Q6Gau", "1/2"), ("P2N3Q6Gau", "1"), ("P1N4Q8Gau", "1/2")]
 NOT_HOLDING = {"5.7": 1, "5.9": 1}  # the claim of errors at every step size, for the reason above
+
+
+@pytest.mark.parametrize(("name", "h"), WITHOUT_A_ROOT)
+def test_a_coarse_step_of_simpson_without_any_root(name, h):
+    least, right = coarse_steps.least_side(method_named(name), Fraction(h))
+    assert least > 1.05 * right
+    assert coarse_steps.roots_found(method_named(name), Fraction(h)) == 0
+
+
+@pytest.mark.parametrize(("name", "h"), ROOTS_ELSEWHERE)
+def test_a_coarse_step_whose_roots_newton_does_not_reach(name, h):
+    chosen, step = method_named(name), Fraction(h)
+    assert coarse_steps.least_side(chosen, step) is None
+    assert coarse_steps.roots_found(chosen, step) > 0
+
+
+@pytest.mark.parametrize("name", ["P1N3Q4Lob", "P2N3Q4Lob"])
+def test_the_radial_equation_is_that_of_a_step_of_simpson(name, monkeypatch):
+    """At a step that the library solves: its equations are met, and 2r/h + βhk/r² = |c| in the middle."""
+    given, chosen, h = get(KEPLER), method_named(name), Fraction(1, 10)
+    path = la.integrate(given.system, chosen, given.q0, given.p0, h=h, steps=1)
+    monkeypatch.setattr(coarse_steps, "last_state", lambda *_: (path.q[0], path.p[0]))
+    least, right = coarse_steps.least_side(chosen, h)
+    middle = path(0.05)
+    inner = [path(t) for t in np.linspace(0, 0.1, chosen.s + 1)[1:]]
+    assert np.abs(coarse_steps.residual(chosen, h, path.q[0], path.p[0])(np.concatenate(inner))).max() < 1e-11
+    r, beta = np.linalg.norm(middle), {1: 1 / 3, 2: 1 / 12}[chosen.s]
+    assert 2 * r / 0.1 + beta * 0.1 * given.params["k"] / r**2 == pytest.approx(right, rel=1e-12)
+    assert least < right
 
 
 @pytest.mark.parametrize(("family", "published"), [("Gau", TABLE_1), ("Lob", TABLE_2)])

@@ -28,8 +28,8 @@ TIMES = np.linspace(0.3, 2.8, 40)
 
 def test_round_trip(path, tmp_path):
     """Every array, the parameters and the system come back to the bit; energy and dense output work as before."""
-    path.save(tmp_path / "run.path")
-    back = la.Path.load(tmp_path / "run.path")
+    path.save(tmp_path / "run.npz")
+    back = la.Path.load(tmp_path / "run.npz")
     for name in ("t", "q", "p"):
         assert getattr(back, name).tobytes() == getattr(path, name).tobytes()
     assert (back.h, back.every, back.params, back.method) == (path.h, path.every, path.params, path.method)
@@ -41,13 +41,13 @@ def test_round_trip(path, tmp_path):
 
 def test_load_in_a_fresh_process(path, tmp_path):
     """One file is all another process needs: no function, the same bits."""
-    path.save(tmp_path / "run.path")
+    path.save(tmp_path / "run.npz")
     code = (
         "import sys, numpy as np, leastaction as la\n"
         "p = la.Path.load(sys.argv[1])\n"
         "print(p.energy().tobytes().hex(), p(np.linspace(0.3, 2.8, 40)).tobytes().hex())"
     )
-    command = [sys.executable, "-c", code, str(tmp_path / "run.path")]
+    command = [sys.executable, "-c", code, str(tmp_path / "run.npz")]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.split()
     assert printed == [path.energy().tobytes().hex(), path(TIMES).tobytes().hex()]
 
@@ -60,8 +60,8 @@ def test_array_parameters_and_fractions_survive(tmp_path):
 
     system = la.Lagrangian(fn, n=2, params={"k": [[2.0, 0.1], [0.1, 1.0]]})
     path = la.integrate(system, "simpson", [1.0, 0.0], [0.0, 0.1], h=0.1, steps=3)
-    path.save(tmp_path / "a.path")
-    back = la.Path.load(tmp_path / "a.path")
+    path.save(tmp_path / "a.npz")
+    back = la.Path.load(tmp_path / "a.npz")
     assert (back.params["k"] == path.params["k"]).all() and back.params["k"].shape == (2, 2)
     assert back.system.program == system.program
 
@@ -80,7 +80,7 @@ def broken_copies(data):
 
 def test_damaged_files_are_refused_or_whole(path, tmp_path):
     """A damaged file gives an error that names it, or, where only idle bytes of the archive changed, the same path."""
-    file = tmp_path / "run.path"
+    file = tmp_path / "run.npz"
     path.save(file)
     whole, refused = file.read_bytes(), 0
     for data in broken_copies(whole):
@@ -88,7 +88,7 @@ def test_damaged_files_are_refused_or_whole(path, tmp_path):
         try:
             back = la.Path.load(file)
         except ValueError as error:
-            assert "run.path is not a path saved by leastaction, or is damaged: " in str(error)
+            assert "run.npz is not a path saved by leastaction, or is damaged: " in str(error)
             refused += 1
         else:
             assert all((getattr(back, name) == getattr(path, name)).all() for name in ("t", "q", "p"))
@@ -108,7 +108,7 @@ def test_other_files_are_refused(tmp_path):
 
 def test_failed_save_leaves_the_old_file(path, tmp_path, monkeypatch):
     """A file is replaced only by a whole one, and nothing else is left behind."""
-    file = tmp_path / "run.path"
+    file = tmp_path / "run.npz"
     path.save(file)
     before = file.read_bytes()
 
@@ -120,13 +120,13 @@ def test_failed_save_leaves_the_old_file(path, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         path.save(file)
     assert file.read_bytes() == before
-    assert os.listdir(tmp_path) == ["run.path"]
+    assert os.listdir(tmp_path) == ["run.npz"]
 
 
 def test_saved_file_has_ordinary_permissions(path, tmp_path):
     (tmp_path / "plain").write_text("")
-    path.save(tmp_path / "run.path")
-    assert (tmp_path / "run.path").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    path.save(tmp_path / "run.npz")
+    assert (tmp_path / "run.npz").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 def test_to_xarray(path):
@@ -153,10 +153,14 @@ def test_plot(name, what, x, y):
     lines = ax.get_lines()
     assert len(lines) == (1 if what == "energy" else system.n)
     assert x in ax.get_xlabel() and y in ax.get_ylabel() and "P2N3Q4Lob" in ax.get_title(loc="left")
-    curves = {"configuration": path.q[:, 0], "phase": path.p[:, 0], "energy": path.energy() / abs(path.energy()[0])}
-    drawn = lines[0].get_ydata() + (np.sign(path.energy()[0]) if what == "energy" else 0)
+    energy = path.energy()
+    # The driving force changes the energy by more than the energy itself: that change is not drawn relative to it.
+    scale = 1.0 if name == "driven-pendulum" else abs(energy[0])
+    curves = {"configuration": path.q[:, 0], "phase": path.p[:, 0], "energy": (energy - energy[0]) / scale}
+    drawn = lines[0].get_ydata()
     between = (len(drawn) - 1) // (len(path) - 1)
     assert between == (1 if what == "energy" else 2)
+    assert ("relative" in ax.get_ylabel()) == (what == "energy" and scale != 1.0)
     np.testing.assert_allclose(drawn[::between], curves[what], atol=1e-15)
     _, mine = plt.subplots()
     assert path.plot(what, ax=mine) is mine
@@ -236,6 +240,8 @@ def test_a_csv_is_a_table_with_every_digit(tmp_path, digits):
         ("a.csv.gz", "pack"),
         ("a.html", "to_html"),
         ("a.gif", "animate"),
+        ("a.cvs", r"the ending \.cvs is not known"),
+        ("h0.01", r"add \.npz"),
     ],
 )
 def test_endings_of_other_formats_are_refused(tmp_path, name, advice):
@@ -244,8 +250,8 @@ def test_endings_of_other_formats_are_refused(tmp_path, name, advice):
     assert not list(tmp_path.iterdir())
 
 
-def test_endings_of_no_other_format_are_whole_paths(tmp_path):
-    for name in ("a.npz", "a", "a.path", "a.NPZ"):
+def test_npz_or_no_ending_is_a_whole_path(tmp_path):
+    for name in ("a.npz", "a", "b.NPZ"):
         short().save(tmp_path / name)
         assert len(la.Path.load(tmp_path / name)) == 6
 

@@ -61,6 +61,17 @@ def test_sections_of_angles_are_taken_modulo_a_turn():
     assert (np.cos(found.q[:, 0]) > 0).all()
 
 
+def test_sections_do_not_depend_on_the_unit_of_length():
+    """A length may change by more than π in a step: only angles come round the other side."""
+    kepler = la.problems.get("kepler")
+    metres = la.integrate(kepler.system, "P4N4Q8Gau", kepler.q0, kepler.p0, h=0.1, t_end=100)
+    system = la.Lagrangian(lambda q, v: 0.5e-6 * (v @ v) + 1 / np.sqrt(q @ q * 1e-6), n=2)
+    millimetres = la.integrate(system, "P4N4Q8Gau", kepler.q0 * 1e3, kepler.p0 * 1e-3, h=0.1, t_end=100)
+    small, large = crossings(metres, 1, 0.0), crossings(millimetres, 1, 0.0)
+    assert len(small) == len(large) > 10
+    np.testing.assert_allclose(large.t, small.t, atol=1e-9)
+
+
 def test_backward_runs_have_sections_too():
     problem = la.problems.get("henon-heiles")
     path = la.integrate(problem.system, "simpson", problem.q0, problem.p0, h=-0.05, steps=2000)

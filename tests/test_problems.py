@@ -264,7 +264,7 @@ def weierstrass(z, g2, g3):
 
 @pytest.mark.parametrize("name", ["lagrange-top", "lagrange-top-cusps"])
 def test_nutation_is_weierstrass(name):
-    """cos θ = (2/m)℘(t + ω₃) + (2Ic + p_ψ²)/(6I²m), (20) of the paper with the misprint corrected, m = μ/I.
+    """cos θ = (2/m)℘(t + ω₃) + (2Ic + p_ψ²)/(6I²m), (20) of the paper with 6I²m for 6Im, m = μ/I.
 
     It starts where the nutation is greatest, as loops do; cusps start half a period from there.
     """

@@ -66,9 +66,11 @@ def test_tables_of_times_are_those_measured(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import measured
 
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert {name for _, name, _, _ in measured.BLOCK.findall(text)} == set(measured.BLOCKS)
-    assert measured.with_tables(text)[0] == text, "run python benchmarks/measured.py"
+    assert measured.README == ROOT / "README.md"
+    texts = [page.read_text(encoding="utf-8") for page in measured.PAGES]
+    assert {name for text in texts for _, name, _, _ in measured.BLOCK.findall(text)} == set(measured.BLOCKS)
+    for text in texts:
+        assert measured.with_tables(text)[0] == text, "run python benchmarks/measured.py"
 
 
 def test_a_benchmark_keeps_its_tables(monkeypatch, tmp_path, capsys):

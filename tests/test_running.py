@@ -297,6 +297,20 @@ def test_progress_bar(capfd):
     assert out == "" and "100%" in err and "steps" in err
 
 
+def test_the_bar_of_a_run_that_fails_stands_where_it_failed(capfd):
+    falling = la.Lagrangian(lambda q, v: v[0] ** 2 / 2 + np.sqrt(q[0]), n=1)
+    with pytest.raises(la.StepFailed) as failure:
+        la.integrate(falling, "simpson", [1.0], v0=[-2.0], h=0.001, steps=10_000, progress=True)
+    shown = capfd.readouterr().err
+    assert f"{len(failure.value.path) - 1}/10.0k" in shown and "100%" not in shown
+
+
+def test_a_bar_in_a_file_is_few_lines(capfd):
+    """Where stderr is no terminal, every state of the bar is a line: only the first and the last are shown."""
+    run(steps=400_000, every=400_000, progress=True)
+    assert capfd.readouterr().err.count("steps/s") <= 2
+
+
 def test_allocation_that_cannot_be_met():
     with pytest.raises(
         MemoryError, match=r"states of 2 degrees of freedom need .* GiB; keep fewer with every= \(now 1\)"

@@ -141,6 +141,54 @@ def test_stiff_steps_are_those_of_the_lagrangian_written_out(method):
     assert path.p == pytest.approx(plain.p, abs=1e-12 * np.abs(plain.p).max())
 
 
+@pytest.mark.parametrize(("method", "h"), [("P2N2Q4Gau", 0.03), ("P3N3Q6Gau", 0.1), ("P4N4Q8Gau", 0.03)])
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
+def test_steps_in_which_stiffness_changes_much_are_those_of_the_lagrangian_written_out(method, h):
+    """Springs become a hundred times stiffer within a step: derivatives of its middle do for no other point."""
+    rng = np.random.default_rng(1)
+    system = chain(12, k=100.0, b=100.0)
+    q, v = 0.3 * rng.standard_normal(12), rng.standard_normal(12)
+    path = la.integrate(system, method, q0=q, v0=v, h=h, steps=5)
+    plain = la.integrate(system.expanded(), method, q0=q, v0=v, h=h, steps=5)
+    assert path.q == pytest.approx(plain.q, abs=1e-11 * np.abs(plain.q).max())
+    assert path.p == pytest.approx(plain.p, abs=1e-11 * np.abs(plain.p).max())
+
+
+@pytest.mark.parametrize("mass", MASSES)
+def test_newton_along_directions_is_newton(mass):
+    """J w, summed over rows, is the Jacobian written out: masses that move, forces, time."""
+    system, (q, v) = random_sum(3, mass), start()
+    rng = np.random.default_rng(0)
+    dq, dv = rng.standard_normal((2, N))
+    plain, sums, params = system.expanded(), system.assembly, system.values()
+    room = summands.padded(N) + summands.native_lanes()
+    Q, V = np.zeros((2, 3 * room))
+    Q[:N], V[:N], Q[2 * room : 2 * room + N], V[2 * room : 2 * room + N] = q, v, dq, dv
+    pushed = summands.Evaluation(2 * room + N, sums.pushed, (N, N))
+    f, m = pushed(0.3, Q[: 2 * room + N], V[: 2 * room + N], params)
+    at = plain.node(np.array([0.3]), q, v, params)
+    blocks = {name: np.array(at[name], float).reshape(N, N) for name in ("f_q", "f_v", "m_q", "m_v")}
+    assert f == pytest.approx(blocks["f_q"] @ dq + blocks["f_v"] @ dv, abs=1e-13)
+    assert m == pytest.approx(blocks["m_q"] @ dq + blocks["m_v"] @ dv, abs=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
+def test_forces_that_bend_are_no_noise():
+    """In long steps of a stiff chain a probe of f(q ± δ) bends: it must not be taken for rounding, by which a state of
+    10³⁰ would pass for a step.
+    """
+    rng = np.random.default_rng(1)
+    rng.standard_normal(24)
+    system = chain(12, k=1e3, b=1e3)
+    q, v = 0.3 * rng.standard_normal(12), rng.standard_normal(12)
+    plain = la.integrate(system.expanded(), "P2N2Q4Gau", q0=q, v0=v, h=0.3, steps=1)
+    try:
+        path = la.integrate(system, "P2N2Q4Gau", q0=q, v0=v, h=0.3, steps=1)
+    except la.StepFailed:
+        return
+    assert path.q == pytest.approx(plain.q, abs=1e-9 * np.abs(plain.q).max())
+
+
 def test_row_order_changes_nothing():
     rng = np.random.default_rng(0)
     n, edges = 60, np.array([(a, b) for a in range(60) for b in range(a + 1, 60) if (a * b) % 7 == 3])
@@ -305,6 +353,17 @@ def test_constrained_steps_are_those_of_the_lagrangian_written_out(mass, method)
     assert path.multipliers == pytest.approx(other.multipliers, abs=1e-10)
     assert path.reaction() == pytest.approx(other.reaction(), abs=1e-10)
     assert path(0.311) == pytest.approx(other(0.311), abs=2e-13)
+
+
+@pytest.mark.parametrize(("method", "h"), [("simpson", 0.1), ("P3N3Q6Gau", 0.2)])
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
+def test_long_steps_of_rods_are_those_of_the_lagrangian_written_out(method, h):
+    """Rods turn by more than an angle of one within a step: G of its middle is that of no other point."""
+    system, q, v = hanging(8)
+    path = la.integrate(system, method, q0=q, v0=v, h=h, steps=8)
+    plain = la.integrate(system.expanded(), method, q0=q, v0=v, h=h, steps=8)
+    assert path.q == pytest.approx(plain.q, abs=1e-11)
+    assert path.p == pytest.approx(plain.p, abs=1e-10)
 
 
 def test_a_random_graph_of_rods_is_the_lagrangian_written_out():
@@ -533,6 +592,73 @@ def test_small_sums_are_written_out_where_that_is_needed():
     assert la.integrate(system, "rk4", q0=q, v0=v, h=0.05, steps=5).q[-1] == pytest.approx(path.q[-1], abs=1e-6)
     with pytest.raises(ValueError, match="at most 200"):
         la.integrate(chain(300), "simpson", q0=np.zeros(300), v0=np.ones(300), h=0.05, steps=5, digits=30)
+
+
+def looked_for():
+    """Events of one and of several coordinates, of momenta and of time; one ends the run."""
+    return {
+        "one": la.Event(lambda q, p: q[3]),
+        "both": la.Event(lambda q, p: p[10] * q[11] - 0.1),
+        "ends": la.Event(lambda t, q, p, b: q[17] - b * p[5] + 0.1 * np.sin(t), direction=1, stop=True, most=3),
+    }
+
+
+def walls():
+    return {
+        "at rest": la.Impact(lambda q: q[5] + 2.0),
+        "moving": la.Impact(lambda t, q: 2.0 - q[11] + 0.1 * np.cos(t), restitution=0.7),
+    }
+
+
+@pytest.mark.parametrize("method", ["stormer-verlet", "simpson", "P4N4Q8Gau"])
+@pytest.mark.parametrize("events", [looked_for(), walls()], ids=["events", "impacts"])
+def test_events_of_large_sums_are_those_of_the_lagrangian_written_out(method, events, monkeypatch):
+    """A sum of few coordinates, as if it were one of many."""
+    system, (q, v) = chain(20, b=0.3), (np.random.default_rng(0).standard_normal(20) for _ in range(2))
+    how = {"q0": q, "v0": 2 * v, "h": 0.05, "steps": 300, "events": events}
+    plain = la.integrate(system, method, **how)
+    monkeypatch.setattr("leastaction.run.plan.MOST_EXPANDED", 10)
+    path = la.integrate(system, method, **how)
+    assert isinstance(plain.system, la.Lagrangian) and path.system is system
+    assert len(path.t) == len(plain.t) and path.q == pytest.approx(plain.q, abs=1e-11)
+    for name, found in plain.events.items():
+        assert 0 < path.events[name].count == found.count
+        assert path.events[name].t == pytest.approx(found.t, abs=1e-11)
+        assert path.events[name].p == pytest.approx(found.p, abs=1e-11)
+        if found.p_after is not None:
+            assert path.events[name].p_after == pytest.approx(found.p_after, abs=1e-11)
+
+
+def test_events_of_a_long_chain():
+    """A mode of 1,000 masses is at rest in the middle where cos ωt is zero; all masses together know of it, too."""
+    n, k = 1000, 400
+    system, mode = chain(n, b=0.0), np.sin(np.pi * k * np.arange(1, n + 1) / (n + 1))
+    omega = 2 * np.sin(np.pi * k / (2 * (n + 1)))
+    events = {"one": la.Event(lambda q, p: q[100]), "all": la.Event(lambda q, p: q @ mode, stop=True, most=4)}
+    path = la.integrate(system, "P4N4Q8Gau", q0=mode, v0=np.zeros(n), h=0.1, steps=200, events=events)
+    expected = (np.arange(4) + 0.5) * np.pi / omega
+    assert path.events["all"].t == pytest.approx(expected, abs=1e-9) and path.t[-1] == path.events["all"].t[-1]
+    assert path.events["one"].t == pytest.approx(expected[: path.events["one"].count], abs=1e-9)
+
+
+def test_events_of_large_sums_are_stored_and_resumed_to_the_last_bit(tmp_path):
+    system, (q, v) = chain(250, b=0.3), (np.random.default_rng(0).standard_normal(250) for _ in range(2))
+    events = {"some": la.Event(lambda q, p: q[3] - q[200]), **walls()}
+    how = {"q0": q, "v0": v, "h": 0.05, "events": events}
+    whole = la.integrate(system, "simpson", **how, steps=120)
+    la.integrate(system, "simpson", **how, steps=70, store=tmp_path / "run")
+    resumed = la.resume(tmp_path / "run", steps=50)
+    assert (resumed.q == whole.q).all() and (resumed.p == whole.p).all()
+    for name, found in whole.events.items():
+        assert found.count == resumed.events[name].count and (found.t == resumed.events[name].t).all()
+
+
+def test_impacts_of_large_constrained_sums_are_refused():
+    system, q, v = hanging(110)
+    with pytest.raises(ValueError, match="where constraints hold needs the gradients"):
+        la.integrate(system, "simpson", q0=q, v0=v, h=0.01, steps=1, events={"w": la.Impact(lambda q: q[0] + 500)})
+    path = la.integrate(system, "simpson", q0=q, v0=v, h=0.01, steps=3, events={"w": la.Event(lambda q, p: q[0])})
+    assert path.events["w"].count == 0
 
 
 @pytest.mark.parametrize("method", ["stormer-verlet", "simpson"])

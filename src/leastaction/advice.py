@@ -21,7 +21,7 @@ MOST_OPTIONS = 1000  # that a file may tell of
 
 @dataclass(frozen=True)
 class Option:
-    """A way to run: what it would cost, and why it was left, if it was. NaN is what nobody has asked for."""
+    """A way to run: what it would cost, and why it was left out, if it was. NaN: not measured."""
 
     method: str
     h: float
@@ -38,6 +38,10 @@ class Growth:
 
     factor: float
     rate: float = 0.0
+
+    def over(self, time: float) -> float:
+        """By how much an error grows in so long a time, if it does exponentially."""
+        return math.exp(min(600.0, self.rate * time))
 
     def __str__(self) -> str:
         if self.rate:
@@ -76,6 +80,8 @@ class Advice:
         why it was not taken.
     growth : Growth or None
         How errors grow until the end of the run.
+    horizon : float or None
+        The time until which `tol` can be kept, if it cannot be kept until `t_end`: of chaotic motions, about.
     size : float
         The size of the motion: the largest range of a coordinate.
     reached : float or None
@@ -113,6 +119,7 @@ class Advice:
     tol: float | None = None
     options: tuple[Option, ...] = ()
     growth: Growth | None = None
+    horizon: float | None = None
     size: float = math.nan
     bytes_per_state: int = 0
     reached: float | None = None
@@ -187,6 +194,7 @@ class Advice:
             "chosen": _recorded(self.chosen),
             "options": [_recorded(one) for one in self.options],
             "growth": None if self.growth is None else [_text(self.growth.factor), _text(self.growth.rate)],
+            "horizon": None if self.horizon is None else _text(self.horizon),
             "size": _text(self.size),
             "bytes_per_state": self.bytes_per_state,
             "reached": None if self.reached is None else _text(self.reached),
@@ -203,7 +211,7 @@ class Advice:
         if max(len(options), len(notes)) > MOST_OPTIONS:
             raise ValueError(f"an advice has at most {MOST_OPTIONS} options and notes")
         growth = told["growth"] and Growth(*(_real(x) for x in listing(told["growth"], "growth", 2)))
-        reached = entry(record, "reached")
+        reached, horizon = entry(record, "reached"), record.get("horizon")  # earlier versions had no horizon
         return cls(
             system=text(told["system"], "the system of the advice"),
             t0=t0,
@@ -212,6 +220,7 @@ class Advice:
             chosen=_option(told["chosen"]),
             options=tuple(_option(one) for one in options),
             growth=growth or None,
+            horizon=None if horizon is None else _real(horizon),
             size=_real(told["size"]),
             bytes_per_state=integer(entry(record, "bytes_per_state"), "bytes_per_state"),
             reached=None if reached is None else _real(reached),
@@ -256,7 +265,7 @@ def _option(record: Any) -> Option:
 
 
 def _text(x: float) -> str | None:
-    """A number; nothing for one that is none."""
+    """A number as text; None for NaN."""
     return to_text(x) if math.isfinite(x) else None
 
 
@@ -265,7 +274,7 @@ def _real(value: Any) -> float:
 
 
 def check_tolerance(tol: Any) -> float:
-    """tol, or why it is none."""
+    """tol as a float; an error says what is wrong with it."""
     if isinstance(tol, bool) or not isinstance(tol, int | float | np.number) or not EPS < tol < 1:
         raise ValueError(f"tol must be a number between 2e-16 and 1, relative to the size of the motion; got {tol!r}")
     return float(tol)

@@ -182,7 +182,7 @@ def _goal(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
         )
     if standing.status[0] == Status.STOPPED:
         raise StoreError(f"an event has stopped the run in {path} in step {done}, as asked; it has no more steps to do")
-    if standing.status[0] != Status.COMPLETE:
+    if standing.status[0] not in (Status.COMPLETE, Status.STANDSTILL):
         raise StoreError(
             f"the run in {path} ended with step {done}, which could not be solved; going on would fail in "
             "the same way. Start anew with a smaller step"

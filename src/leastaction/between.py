@@ -2,8 +2,8 @@
 
 q is the method's own polynomial. Its slope gives p where the degree is high; a low one has kinks in it, and there the
 cubic through four neighbouring momenta is better, O(h⁴): stored ones, and those before and after impacts. Between
-impacts is a flight, and no momentum of another one is asked: p is right on both sides of a jump, and at the impact
-itself it is the one after it.
+two impacts lies a flight, and the cubic takes momenta of the same flight alone. So p is right on both sides of a jump;
+at the impact itself it is the momentum after it.
 
 To have the polynomial, steps are solved once more: where states lie close, the cubics through them are as good to the
 eye and much quicker.
@@ -44,7 +44,8 @@ def smooth(path: Path, picture: Picture) -> tuple[FloatArray, FloatArray, FloatA
     """t, q and p of a curve that looks like one: the stored states, and others between them where these are few.
 
     Long steps of a high order leave few states, and straight lines between them would be no picture of the motion.
-    Runs that are long, that keep every so many states only, or whose steps are dear to solve again stay as they are.
+    Long runs, runs that store one state in several steps, and runs whose steps are costly to solve again are drawn as
+    they are stored.
     """
     t, q, p = (np.asarray(x).astype(float) for x in (path.t, path.q, path.p))
     known, parts = (t, q, p), 1

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        print(f"leastaction: {error}", file=sys.stderr)
+        print(f"leastaction: {str(error).replace('allow_unstable=True', '--allow-unstable')}", file=sys.stderr)
         return 2
     except StepFailed as failure:
         # Who types a command has no exception to ask for its path.
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning as people read it who type a command: without the place in the code."""
+    """A warning for people who type a command: without the place in the code."""
     print(f"leastaction: warning: {message}", file=sys.stderr)
 
 
@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--tol", type=float, help="instead of both: the error of the position at the end, of its range")
     run.add_argument("--t-end", type=_number, required=True, help="until when")
     run.add_argument("--digits", type=int, help="decimal digits of the arithmetic (default: float64)")
-    run.add_argument("--every", type=int, default=1, help="keep only every so many states")
+    run.add_argument("--every", type=int, default=1, help="store one state in this many steps (default: 1)")
     run.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw positions and the energy's error or change to FILE"
     )
@@ -190,11 +190,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    from tqdm import tqdm
-
     from leastaction.papers import papers
     from leastaction.papers.model import Kind, Options
     from leastaction.report import reproduce
+    from leastaction.waiting import bar as progress_bar
 
     known = papers()
     unknown = [key for key in options.papers if key not in known]
@@ -203,12 +202,12 @@ def _reproduce(options: argparse.Namespace) -> int:
     if options.digits is not None and options.digits < MIN_DIGITS:
         raise ValueError(f"--digits must be at least {MIN_DIGITS}, what float64 has; got {options.digits}")
     chosen = [known[key] for key in dict.fromkeys(options.papers or known)]
-    with tqdm(total=1, unit="part", bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} {elapsed}") as bar:
+    with progress_bar(1, "part", bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} {elapsed}") as bar:
 
         def progress(what: str, done: int, total: int) -> None:
             bar.total = total
-            bar.n = done
-            bar.set_description(what)
+            bar.set_description(what, refresh=False)
+            bar.update(done - bar.n)
 
         outcomes = reproduce(chosen, options.out, Options(options.full, options.digits), progress)
     rows = []
@@ -300,6 +299,8 @@ def _run(options: argparse.Namespace) -> int:
             print(f"saved, up to the step that failed: {options.out}")
         raise
     print(path)
+    if options.fixed:
+        print(f"fixed degrees of freedom are not counted: {_counted(path, options.fixed)} of the files")
     if path.advice is not None:
         print(path.advice)
     if path.output is None:
@@ -316,6 +317,13 @@ def _run(options: argparse.Namespace) -> int:
         _plot(path, options.plot)
         print(f"drawn: {options.plot}")
     return 0
+
+
+def _counted(path: Any, fixed: list[int]) -> str:
+    """What the first and the last stored degree of freedom are in the files, which count the fixed ones, too."""
+    stored = [int(j) for j in (range(path.system.n) if path.output is None else path.output)]
+    free = [dof for dof in range(path.system.n + len(set(fixed))) if dof not in fixed]
+    return ", ".join(f"q{j} is {free[j]}" for j in dict.fromkeys((stored[0], stored[-1])))
 
 
 def _advise(options: argparse.Namespace) -> int:

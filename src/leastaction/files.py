@@ -1,4 +1,4 @@
-"""What a file's ending promises: .csv is a table of t, q and p; every other name that no other format owns is NPZ."""
+"""What a file's ending promises: .csv is a table of t, q and p; .npz, or no ending, is the whole path."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import BinaryIO
 from leastaction import disk
 
 TABLE, WHOLE = "csv", "npz"
+_KNOWN = {".csv": TABLE, ".npz": WHOLE, "": WHOLE}
 _INSTEAD = {
     ".zarr": "la.integrate(…, store=…) streams a run to a Zarr archive",
     ".nc": "path.to_xarray().to_netcdf(…) writes NetCDF",
@@ -29,14 +30,15 @@ _INSTEAD = {
 
 
 def kind(file: str | os.PathLike[str]) -> str:
-    """The format that a file's ending asks for; the ending of another format is refused."""
+    """The format that a file's ending asks for. Any other ending is refused: it may be a slip, such as .cvs."""
     ending = FilePath(file).suffix.lower()
-    if ending in _INSTEAD:
-        raise ValueError(
-            f"{os.fspath(file)}: a path is saved as .npz, with its system, or as .csv, t, q and p alone; "
-            f"not as {ending}: {_INSTEAD[ending]}"
-        )
-    return TABLE if ending == ".csv" else WHOLE
+    if ending in _KNOWN:
+        return _KNOWN[ending]
+    instead = _INSTEAD.get(ending, f"the ending {ending} is not known. To keep it in the name, add .npz to it")
+    raise ValueError(
+        f"{os.fspath(file)}: a path is saved as .npz, with its system, or as .csv, t, q and p alone; "
+        f"{f'not as {ending}: ' if ending in _INSTEAD else ''}{instead}"
+    )
 
 
 @contextmanager

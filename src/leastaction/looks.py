@@ -15,8 +15,9 @@ Momenta = Callable[[Any, Mapping[str, Any]], Mapping[str, Invariant]]
 
 
 def change(values: Any) -> tuple[Any, bool]:
-    """How a quantity leaves its first value, and whether that is relative to it: not where it changes by more than that
-    value, as one does that is zero at first but for rounding.
+    """The change of a quantity from its first value, and whether the change is relative to that value.
+
+    It is not where the change is larger than the first value, as of a quantity that is zero at first but for rounding.
     """
     moved, size = values - values[0], abs(values[0])
     relative = bool(size > 0 and size >= abs(moved).max())

@@ -537,8 +537,8 @@ class Path:
         Parameters
         ----------
         file : path
-            "run.npz" keeps the path with its system and every digit. "run.csv" is a table of t, q and p alone. Endings
-            of other formats are refused.
+            "run.npz" keeps the path with its system and every digit; "run", without an ending, does the same.
+            "run.csv" is a table of t, q and p alone. Other endings are refused.
 
         Examples
         --------

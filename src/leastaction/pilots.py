@@ -8,7 +8,8 @@ A run until T is to end with an error of the position below tol, relative to the
 3. The growth of errors, from the tangent map D(t) of the pilot: like a power of t, or exponential, by how much more D
    grows in the second half of the pilot than in the first. So errors at T follow from those at T_p.
 4. For each of some members, without and with a pace, the error at two steps: error = C h^p. The step for tol
-   follows, and with the seconds that a step of the pilot took, the cost.
+   follows, and with the seconds of the processor that the pilot with about this step took, the cost. Steps of other
+   lengths cost otherwise: long ones take more iterations.
 
 The cheapest that keeps the tolerance is chosen. The choice may depend on the clock; a run with what was chosen does
 not.
@@ -41,7 +42,7 @@ LONGEST = 1000  # steps 2/ω of a pilot
 MOST = 40 * LONGEST  # steps of a pilot run: one that needs more is given up
 SECONDS = 0.3  # that a pilot run may take; longer ones are cut
 PATIENCE = 0.7  # seconds of pilots, or as long as the best run found takes: then no more members are measured
-FEWEST = 4  # that are measured in any case
+AFFORDED, TRIAL = 0.1, 8  # seconds of a first run for the answer, and steps by which its cost is known
 HALVINGS = 10  # of a step, until the answer is known
 DEAR = 8.0  # times the best so far: a member that needs so much longer is not measured again
 AGREEING = 1e-4  # two answers that differ by more are two motions
@@ -52,8 +53,10 @@ STEEPER = 8.0  # times as much as in the first half that errors grow in the seco
 FLOOR = 50 * EPS  # of errors that are told
 TIMED = 64  # steps of a linear system, to know how long one takes
 MOST_STEPS = 10**9  # of a linear system
-ROWS = 8
-FEW = 100  # steps: a run of fewer takes as long
+ROWS = 32  # states of a pilot at which its derivative is looked at
+ROUNDED = 4.0  # last places by which the start and the first steps are rounded
+FIXED = 4  # degree of the member by which the cost of a run without steps is known
+FAILS = "not accurate at any step tried"
 LAST = 2**40  # every so many states: the last alone
 
 
@@ -96,7 +99,8 @@ class _Lab:
     def __init__(self, asked: Asked, t_end: float) -> None:
         self.asked, self.t_end = asked, t_end
         self._known: dict[Any, _Pilot | None] = {}
-        self._cost: dict[Any, float] = {}
+        self._warm: set[Any] = set()  # members and paces that have been run
+        self._fixed: dict[Any, float] = {}
         self.spent = 0.0  # seconds, by all pilots
 
     def pilot(self, s: int, h: float, pace: Any) -> _Pilot | None:
@@ -110,37 +114,68 @@ class _Lab:
         if pace is None and abs(self.t_end - self.asked.t0) > MOST * h:
             return None
         try:
-            path = self.asked.run(member(s), self._signed(h), self.t_end, pace, LAST, False, MOST)
+            path, spent = self._timed(s, h, self.t_end, pace)
+            if (s, id(pace)) not in self._warm and spent < SECONDS:  # a first run has to load what is compiled
+                self._warm.add((s, id(pace)))
+                path, spent = self._timed(s, h, self.t_end, pace)
         except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
             return None
-        self.spent += path.stats["run_time"]
-        state, steps, spent = np.concatenate([path.q[-1], path.p[-1]]), int(path.stats["steps"]), path.stats["run_time"]
-        key = s, id(pace)
-        if key not in self._cost and spent < SECONDS / 10:  # a first run has to load what is compiled
-            again = self.asked.run(member(s), self._signed(h), self.t_end, pace, LAST, False, MOST)
-            spent = again.stats["run_time"]
-        self._cost[key] = min(self._cost.get(key, math.inf), spent / max(steps, FEW))
+        state, steps = np.concatenate([path.q[-1], path.p[-1]]), int(path.stats["steps"])
         there = abs(path.t[-1] - self.t_end) <= 1e-9 * abs(self.t_end - self.asked.t0)
         return _Pilot(h, state, steps, spent) if there and np.isfinite(state).all() else None
 
-    def seconds(self, s: int, pace: Any, steps: float) -> float:
-        """What so many steps cost, by the quickest pilot."""
-        return self._cost[s, id(pace)] * steps
+    def _timed(self, s: int, h: float, t_end: float, pace: Any) -> tuple[Any, float]:
+        """A run, and the seconds of the processor that it took in all."""
+        clock = time.thread_time()
+        try:
+            path = self.asked.run(member(s), self._signed(h), t_end, pace, LAST, False, MOST)
+        finally:
+            spent = time.thread_time() - clock
+            self.spent += spent
+        return path, spent
+
+    def affordable(self, pace: Any) -> float:
+        """How far the steps lead with which the answer is looked for first, in AFFORDED seconds."""
+        h = 0.5 / self.asked.omega
+        try:
+            spent = [self._timed(REFERENCE, h, self.asked.t0 + self._signed(TRIAL * h), pace)[1] for _ in range(2)]
+        except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
+            return math.inf
+        each = max(spent[-1] - self.fixed(pace), 1e-9) / TRIAL
+        return max(h * AFFORDED / each, 10 / self.asked.omega)
+
+    def fixed(self, pace: Any) -> float:
+        """What a run takes however short it is: to prepare it, and to hand it back."""
+        if pace not in self._fixed:
+            h = 1e-3 * min(1.0 / self.asked.omega, abs(self.t_end - self.asked.t0))
+            end = self.asked.t0 + self._signed(h)
+            try:
+                self._fixed[pace] = min(self._timed(FIXED, h, end, pace)[1] for _ in range(3))
+            except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
+                self._fixed[pace] = 0.0
+        return self._fixed[pace]
+
+    def seconds(self, pace: Any, one: _Pilot, longer: float) -> float:
+        """What a run costs that is so many times as long as this pilot."""
+        fixed = min(self.fixed(pace), one.seconds)
+        return fixed + (one.seconds - fixed) * longer
 
     def reach(self, pace: Any) -> float | None:
-        """How far LONGEST steps of 2/ω lead; None where there is no such pace."""
+        """How far LONGEST steps of 2/ω lead, or shorter ones where these fail; None where there is no such pace."""
         h = 2.0 / self.asked.omega
         if pace is None:
             return LONGEST * h
-        try:
-            path = self.asked.run(member(4), self._signed(h), self.t_end, pace, LAST, False, LONGEST)
-        except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
-            return 0.0
-        except ValueError:
-            if pace == AUTO:
-                return None
-            raise
-        return abs(float(path.t[-1]) - self.asked.t0)
+        for halved in range(HALVINGS):
+            try:
+                path = self.asked.run(member(4), self._signed(h / 2**halved), self.t_end, pace, LAST, False, LONGEST)
+                return abs(float(path.t[-1]) - self.asked.t0)
+            except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
+                continue
+            except ValueError:
+                if pace == AUTO:
+                    return None
+                raise
+        return 0.0
 
     def _signed(self, h: float) -> float:
         return math.copysign(h, self.t_end - self.asked.t0)
@@ -158,16 +193,28 @@ def member(s: int) -> str:
 def choose(asked: Asked, tol: float) -> Advice:
     """The advice for a run; see the head of this module."""
     length = abs(asked.t_end - asked.t0)
+    growth, scale, size, reachable, kept = Growth(1.0), np.ones(2 * asked.n), 1.0, 0.0, length
     reach = {pace: _Lab(asked, asked.t_end).reach(pace) for pace in asked.paces}
     asked = replace(asked, paces=tuple(pace for pace in asked.paces if reach[pace] is not None))
     pilot_length = min(length, max(reach[pace] or 0.0 for pace in asked.paces))
+    if asked.paces[0] is None:
+        pilot_length = min(pilot_length, _Lab(asked, asked.t_end).affordable(None))
     while True:
         t_p = asked.t0 + math.copysign(pilot_length, asked.t_end - asked.t0)
         lab = _Lab(asked, asked.t_end if pilot_length == length else t_p)
-        reference = _reference(lab, asked, pilot_length, tol)
-        if reference is None or reference[1].seconds < SECONDS or pilot_length * asked.omega < 10:
+        reference = _reference(lab, asked, pilot_length, tol) if pilot_length else None
+        if reference is None:
             break
-        pilot_length /= max(2.0, reference[1].seconds / SECONDS)
+        pace, known, unsure = reference
+        short = pilot_length * asked.omega < 10
+        if known.seconds >= SECONDS and not short:
+            pilot_length /= max(2.0, known.seconds / SECONDS)
+            continue
+        scale, size = _scales(lab, asked, known, pace)
+        growth, reachable, kept = _growth(lab, asked, known, pace, scale, tol, length, pilot_length)
+        if kept >= pilot_length or short:
+            break
+        pilot_length = max(0.8 * kept, pilot_length / 8)  # beyond, no answer is known
     if reference is None:
         raise ValueError(
             f"no step of {asked.name} from the start can be solved, down to h = {1 / asked.omega / 2**HALVINGS:.1e}. "
@@ -175,47 +222,52 @@ def choose(asked: Asked, tol: float) -> Advice:
             "where and why"
         )
     pace, known, unsure = reference
-    scale, size = _scales(lab, asked, known, pace)
-    growth, reachable, horizon = _growth(lab, asked, known, pace, scale, tol, length, pilot_length)
+    horizon = None if reachable <= tol else asked.t0 + math.copysign(kept, asked.t_end - asked.t0)
+    # An error that grows beyond all bounds is held to tol for as long as that can be done.
+    aimed = growth.factor if horizon is None else growth.over(kept - pilot_length)
     lab.spent = 0.0
     options: list[Option] = []
     left: list[str] = []
     best = math.inf
     for s in MEMBERS:
         for try_pace in asked.paces:
-            if lab.spent > max(PATIENCE, best) and best < math.inf and len(options) >= FEWEST:
-                left.append(member(s))
+            if lab.spent > max(PATIENCE, best) and best < math.inf:
+                left.append(member(s) if try_pace is None else f"{member(s)} with a pace")
                 continue
-            tolerance, longer = tol / growth.factor / MARGIN, length / pilot_length
+            tolerance, longer = tol / aimed / MARGIN, length / pilot_length
             option = _measured(lab, asked, s, try_pace, known, scale, tolerance, longer, best, unsure)
             if option is None:
                 continue
-            option = replace(option, error=max(option.error, unsure) * growth.factor)
+            error = max(option.error, unsure) * growth.factor
+            option = replace(option, error=error if horizon is None else min(error, 1.0))
             options.append(option)
             if not option.why:
                 best = min(best, option.seconds)
     notes = []
-    if left:
-        notes.append(f"not measured, to save time: {', '.join(dict.fromkeys(left))}")
-    if unsure * growth.factor > tol:
+    if unsure * growth.factor > tol and horizon is None:
         notes.append(
             f"two runs of order {2 * REFERENCE} differ by {unsure * growth.factor:.1e} at the end: no smaller error "
             "can be told apart"
         )
-    if reachable > tol:
+    if horizon is not None:
         notes.append(
-            f"the tolerance cannot be kept in float64: the rounding of the start alone grows to {reachable:.1e}. It "
-            f"can be kept until t = {horizon:.4g}; beyond, energy and momenta are kept, and positions are those of a "
-            "nearby motion"
+            "the tolerance cannot be kept in float64: the rounding of the start alone grows to "
+            f"{'the size of the motion' if reachable > 1 else f'{reachable:.1e}'}. It can be kept until t = "
+            f"{horizon:.4g}; beyond, energy and momenta are kept, and positions are those of a nearby motion"
         )
+    if left:
+        notes.append(f"not measured, to save time: {', '.join(left)}")
     if not options:
         raise ValueError(f"no member could be measured on {asked.name}: choose a method and h yourself")
     options.sort(key=lambda one: one.seconds)
     good = [one for one in options if not one.why]
     chosen = good[0] if good else min(options, key=lambda one: one.error)
+    if all(one.why == FAILS for one in options):
+        notes.insert(0, "no step that was tried is accurate. Where bodies come near to each other equal steps are too "
+                        "long: give pace=, a function of q that is small there")  # fmt: skip
     return Advice(
         system=asked.name, t0=asked.t0, t_end=asked.t_end, tol=tol, options=tuple(options), chosen=chosen,
-        growth=growth, size=size, bytes_per_state=8 * (2 * asked.n + 1), notes=tuple(notes),
+        growth=growth, horizon=horizon, size=size, bytes_per_state=8 * (2 * asked.n + 1), notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -312,9 +364,9 @@ def _scales(lab: _Lab, asked: Asked, known: _Pilot, pace: Any) -> tuple[FloatArr
 def _growth(
     lab: _Lab, asked: Asked, known: _Pilot, pace: Any, scale: FloatArray, tol: float, length: float, pilot: float
 ) -> tuple[Growth, float, float]:
-    """How errors grow from the end of the pilot on; what rounding becomes, and until when it stays below tol."""
+    """How errors grow from the end of the pilot on; what rounding becomes, and how long it stays below tol."""
     if asked.linear:
-        return Growth(max(1.0, length / pilot)), 0.0, asked.t_end
+        return Growth(max(1.0, length / pilot)), 0.0, length
     path = lab.tangent(REFERENCE, known.h, pace, known.steps)
     D = np.asarray(at_fixed_time(path), float) * scale[None, None, :] / scale[None, :, None]
     size = np.abs(D).max(axis=(1, 2))
@@ -323,15 +375,24 @@ def _growth(
     first, second = size[: middle + 1].max(), size.max()
     steeper = second / first
     rate = math.log(steeper) / (t[-1] - t[middle]) if steeper > STEEPER else 0.0
-    more = length - pilot
-    factor = math.exp(min(600.0, rate * more)) if rate else max(1.0, length / pilot)
+    growth = Growth(max(1.0, length / pilot), rate)
+    growth = replace(growth, factor=growth.over(length - pilot)) if rate else growth
     start = np.abs(np.concatenate([path.q[0], path.p[0]]).astype(float))
-    rounded = EPS / 2 * (np.abs(D[:, : asked.n]) * (start / scale)).max(axis=(1, 2))  # the start to its last bit
-    rounding, horizon = float(rounded.max()) * factor, length
-    if rounding > tol:
-        over = np.flatnonzero(rounded > tol)
-        horizon = float(t[over[0]]) if len(over) else pilot + (math.log(tol / rounded.max()) / rate if rate else 0.0)
-    return Growth(factor, rate), rounding, asked.t0 + math.copysign(horizon, asked.t_end - asked.t0)
+    rounded = ROUNDED * EPS * (np.abs(D[:, : asked.n]) * (start / scale)).max(axis=(1, 2))  # the start to its last bit
+    rounding = float(rounded.max()) * growth.factor
+    return growth, rounding, _until(t, np.maximum.accumulate(rounded), tol, rate) if rounding > tol else length
+
+
+def _until(t: FloatArray, rounded: FloatArray, tol: float, rate: float) -> float:
+    """How long what grows stays below tol: between two states, or beyond the last, as an exponential function."""
+    over = np.flatnonzero(rounded > tol)
+    if not len(over):
+        return float(t[-1] + (math.log(tol / rounded[-1]) / rate if rate else 0.0))
+    k = int(over[0])
+    if k == 0:
+        return 0.0
+    part = math.log(tol / rounded[k - 1]) / math.log(rounded[k] / rounded[k - 1])
+    return float(t[k - 1] + part * (t[k] - t[k - 1]))
 
 
 def at_fixed_time(path: Any) -> Any:
@@ -374,11 +435,12 @@ def _measured(
     def error(one: _Pilot) -> float:
         return float(np.abs((one.state - known.state) / scale).max())
 
-    h, tried = known.h * (REFERENCE / s), []
+    h, tried, too_long = min(known.h * (REFERENCE / s), 1.0 / asked.omega), [], math.inf
     order = 2.0 * s
     for _ in range(HALVINGS):
-        one = lab.pilot(s, h, pace)
+        one = lab.pilot(s, h, pace) if h < too_long else None
         if one is None:
+            too_long = min(too_long, h)
             h /= 2
             continue
         e = error(one)
@@ -391,7 +453,7 @@ def _measured(
             break
         else:
             shorter = (0.7 * target / e) ** (1 / order)
-            if lab.seconds(s, pace, one.steps / shorter * longer) > DEAR * best:
+            if lab.seconds(pace, one, longer / shorter) > DEAR * best:
                 break
             h *= min(max(shorter, 1 / 16), 2.0)
             if len(tried) > 1 and 0.8 < shorter < 1.3 and e > target:
@@ -406,8 +468,14 @@ def _measured(
         stretch = min((target / e) ** (1 / order), 2.0)
     else:
         stretch = 1.0 if kept else (target / e) ** (1 / order)
+    stretch = min(stretch, max(1.0, 0.7 * too_long / one.h))
+    if stretch > 1.05:  # what steps of this length cost, and whether they do, is seen by one run more
+        longest = lab.pilot(s, one.h * stretch, pace)
+        if longest is not None and error(longest) <= target:
+            one, e = longest, error(longest)
+        stretch = 1.0
     steps = math.ceil(one.steps / stretch * longer)
-    seconds = lab.seconds(s, pace, steps)
+    seconds = lab.seconds(pace, one, longer / min(stretch, 1.0))
     reach = e * stretch**order
     why = "" if kept else "slower, and so not tried at this step"
     if e > TRUSTED:
@@ -416,8 +484,8 @@ def _measured(
             one.h,
             pace,
             e,
-            lab.seconds(s, pace, one.steps * longer),
+            lab.seconds(pace, one, longer),
             math.ceil(one.steps * longer),
-            "not accurate at any step tried",
+            FAILS,
         )
     return Option(member(s), one.h * stretch, pace, max(reach, floor), seconds, steps, why)

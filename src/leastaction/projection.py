@@ -32,7 +32,9 @@ SQUARED = 1e-150, 1e150  # what may be squared in float64, and divided by that
 DEPENDENT = 1e-10  # what is left of a row of G, of its length, where it depends on others
 INVOLVED = 1e-6  # a part of the combination that is none
 NEAR_SINGULAR = 1 / 3  # of its first value the smallest singular value of G's rows, of length one each, is near zero
-BESIDE = 1e-3  # where the rank of G is asked for once more, of the state
+BESIDE = 1e-3  # of the state: where it is asked whether rows follow from others …
+FOLLOWING = 1e-9  # … which miss zero there by no more than this part of what they are summed from
+RETURNS = 8  # Newton's iterations back to the others
 MOST_ITERATIONS, MOST_HALVINGS = 60, 30
 
 
@@ -395,8 +397,6 @@ def require_independent(
     rows = dependent_rows(here)
     if not rows:
         return
-    beside = q + BESIDE * np.random.default_rng(0).standard_normal(system.n) * np.maximum(1.0, np.abs(q))
-    there = look(system, t, beside[None], v[None], params[None])
     parts = []
     for i, others, combination in rows:
         text = f"row {i} depends on row{'s' if len(others) > 1 else ''} {', '.join(map(str, others))}"
@@ -406,12 +406,11 @@ def require_independent(
         if abs(gap) > 1e-9 * size:
             text += f", and contradicts {'them' if len(others) > 1 else 'it' if others else 'zero'}"
         parts.append(text)
-    everywhere = not _independent(there)[0]
     if any("contradicts" in part for part in parts):
         advice = (
             "Constraints that no state can meet together, or that q0 is far from; leave out one, or begin elsewhere"
         )
-    elif everywhere:
+    elif _follow(system, t, q, v, params, [i for i, _, _ in rows]):
         advice = "Leave out the rows that follow from others: λ is not determined with them"
     else:
         advice = (
@@ -419,6 +418,22 @@ def require_independent(
             "is not determined. Begin elsewhere"
         )
     raise ConstraintError(f"the constraints g depend on each other at q = {q}: {'; '.join(parts)}. {advice}")
+
+
+def _follow(system: Lagrangian, t: Any, q: FloatArray, v: FloatArray, params: FloatArray, rows: list[int]) -> bool:
+    """Whether rows that depend on the others at q hold wherever the others do: at a state beside q where these hold.
+
+    So do those of mechanisms with more constraints than their mobility tells, such as Bricard's: G has the same rank at
+    all of their states, and a higher one where no state is.
+    """
+    unit = np.maximum(1.0, np.abs(q))
+    others = [i for i in range(system.m) if i not in rows]
+    beside = q + BESIDE * np.random.default_rng(0).standard_normal(system.n) * unit
+    for _ in range(RETURNS):
+        there = look(system, t, beside[None], v[None], params[None])
+        beside = beside - unit * np.linalg.lstsq(there.G[0][others] * unit, there.g[0][others], rcond=None)[0]
+    there = look(system, t, beside[None], v[None], params[None])
+    return bool((np.abs(there.g[0]) <= FOLLOWING * there.g_size[0]).all())
 
 
 def near_singular(system: Any, t: NDArray[Any], q: NDArray[Any], p: NDArray[Any], params: NDArray[Any]) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, HELD, RESTING, STOPPED, Failure
+from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, HELD, RESTING, STANDSTILL, STOPPED, Failure
 from leastaction.errors import EnergyWarning, RestingContact, StepFailed
 from leastaction.events import T_END, Log, together
 from leastaction.inputs import Inputs
@@ -37,6 +37,7 @@ def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any 
     plan, standing = sink.plan, sink.standing
     rows = sink.rows()
     parts = {name: plan.row.part(name, rows) for name in plan.row.shapes}
+    standing.stand_still(plan)
     if plan.many:
         standing.status[standing.going(plan.steps)] = Status.INTERRUPTED
         found = plan.times(0, rows.shape[1]), parts, told
@@ -123,6 +124,8 @@ def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel
     done, status = int(standing.steps[0]), int(standing.status[0])
     if status == STOPPED:
         return
+    if status == STANDSTILL:
+        _raise_standstill(path, plan, done)
     if status != GOING_WELL:
         with plan.reals.working():
             now = plan.t0 + done * plan.h if path.pace is None else _clock(plan, standing.at)[0]
@@ -178,6 +181,24 @@ def _raise_resting(path: Path, step: int) -> NoReturn:
         "its .path.events",
         path=path,
         step=step,
+        time=now,
+        h=path.h,
+        residual=0.0,
+        iterations=0,
+    )
+
+
+def _raise_standstill(path: Path, plan: Plan, done: int) -> NoReturn:
+    """StepFailed, with the time at which the pace has left the run."""
+    assert plan.until is not None
+    now, t_end = float(path.t[-1]), float(plan.until[0])
+    raise StepFailed(
+        f"after {done} steps the run is at t = {now:.6g}, not at t_end = {t_end:g}: all but for ever, since its pace "
+        "vanishes there, or nearly so, and time stands still. A pace must be positive wherever the motion goes: add a "
+        "small number to it. If it is meant to be so slow, give steps= in place of t_end=. "
+        f"{_before(path)} in the exception's .path",
+        path=path,
+        step=done,
         time=now,
         h=path.h,
         residual=0.0,

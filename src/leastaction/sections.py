@@ -50,10 +50,12 @@ def crossings(path: Path, coordinate: int = 0, value: float = 0.0, direction: in
         raise ValueError(f"coordinate must be one of 0 … {n - 1}; got {coordinate!r}")
     if direction not in (-1, 0, 1):
         raise ValueError(f"direction must be +1 (rising), −1 (falling) or 0 (either); got {direction!r}")
-    away = _distance(coordinate in look(path.system).angles, float(value))
+    angle = coordinate in look(path.system).angles
+    away = _distance(angle, float(value))
     t, d = np.asarray(path.t).astype(float), away(np.asarray(path.q[:, coordinate]).astype(float))
     passed = (d[:-1] < 0) != (d[1:] < 0)
-    passed &= np.abs(d[1:] - d[:-1]) < math.pi  # an angle that comes round the other side passes nothing
+    if angle:
+        passed &= np.abs(d[1:] - d[:-1]) < math.pi  # an angle that comes round the other side passes nothing
     if direction:
         passed &= (d[1:] > d[:-1]) == (direction > 0)
     k = np.flatnonzero(passed)

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.advice import Advice
+from leastaction.advice import Advice, Option
 from leastaction.backends.points import evaluate
+from leastaction.errors import StepFailed
 from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.dispersion import excited
@@ -38,7 +39,8 @@ from leastaction.waiting import compiling
 
 POWERS = 8
 FINER = 1.25  # the run by which a chosen one is judged has steps longer by this
-TRIES = 3  # to keep a tolerance
+TRIES = 5  # to keep a tolerance
+SHORTER = 0.2  # at least, from one try to the next
 SIZED = 16  # states by which the size of a motion is known
 SOME = 4  # trajectories of an ensemble that are measured
 CHECKED_SECONDS = 5.0  # a run that takes longer is not done twice
@@ -200,33 +202,60 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         q = np.asarray(path.q[-1], float)
         return q if output is None or path.output is not None else q[np.asarray(output)]
 
-    before, size = None, advice.size
-    if chosen.seconds < CHECKED_SECONDS:
-        every = LAST if math.isfinite(size) else max(1, chosen.steps // SIZED)
-        first = question.run(chosen.method, h, question.t_end, chosen.pace, every=every)
-        before = end(first)
-        size = size if math.isfinite(size) else float(np.ptp(first.q, axis=0).max()) or 1.0
+    size, checked = advice.size, chosen.seconds < CHECKED_SECONDS
     reached, plain = None, options | {"store": None}  # an archive is written once, when all is known
+    stuck = 0
     for _ in range(TRIES):
+        if checked:
+            every = LAST if math.isfinite(size) else max(1, chosen.steps // SIZED)
+            h, first = _solvable(question, chosen, h, every)
+            size = size if math.isfinite(size) else float(np.ptp(first.q, axis=0).max()) or 1.0
         h = h / FINER
         path = question.run(chosen.method, h, question.t_end, chosen.pace, **plain)
-        if before is None:
+        if not checked:
             break
-        now, last = end(path), reached
-        reached = float(np.abs(now - before).max() / size)
-        before = now
-        if reached <= tol or (
-            last is not None and reached > last / 2
-        ):  # kept, or rounding, which no step helps against
+        last, reached = reached, float(np.abs(end(path) - end(first)).max() / size)
+        stuck += last is not None and reached > last / 2
+        shorter = max(SHORTER, (0.3 * tol / reached) ** (1 / order)) if reached else 1.0
+        seconds = 2 * path.stats["run_time"] / shorter
+        # Kept; or a motion whose end nobody can know; or rounding, which no step helps against; or too dear.
+        if reached <= tol or advice.horizon is not None or stuck > 1 or seconds > CHECKED_SECONDS:
             break
-        h = h * max(0.5, (0.3 * tol / reached) ** (1 / order))
+        h = h * FINER * shorter
+    if advice.horizon is not None and reached is not None and reached <= tol:  # what grew in the pilot shrinks later
+        advice = replace(advice, horizon=None, notes=advice.notes[1:])
     made = None if path.advice is None else path.advice.made
-    advice = replace(advice, size=size, reached=reached, made=made, chosen=replace(chosen, h=abs(float(path.h))))
+    notes = advice.notes
+    if advice.horizon is not None:
+        notes = (*notes[:1], *_energy_told(path), *notes[1:])
+    advice = replace(
+        advice, size=size, reached=reached, made=made, chosen=replace(chosen, h=abs(float(path.h))), notes=notes
+    )
     path = replace(path, advice=advice)
     if options["store"] is not None:
         path = question.run(chosen.method, h, question.t_end, chosen.pace, advice=advice, **options)
     _tell_if_missed(advice, 4)
     return path
+
+
+def _solvable(question: Question, chosen: Option, h: float, every: int) -> tuple[float, Path]:
+    """A run with this step, or with a shorter one: a run may meet what its pilot did not."""
+    for _ in range(TRIES - 1):
+        try:
+            return h, question.run(chosen.method, h, question.t_end, chosen.pace, every=every)
+        except StepFailed:
+            h = h / 2
+    return h, question.run(chosen.method, h, question.t_end, chosen.pace, every=every)
+
+
+def _energy_told(path: Path) -> list[str]:
+    """How well a run keeps its energy, where it ought to, and whole states are stored."""
+    system: Any = path.system
+    if path.output is not None or system.depends_on_time or system.forced:
+        return []
+    p, v = np.asarray(path.p, float), np.asarray(path.velocity(), float)
+    change, kinetic = float(np.ptp(path.energy())), float(np.abs(p * v).sum(axis=1).max()) / 2
+    return [f"the energy of the run stays within {change:.1e}, {change / (kinetic or 1.0):.1e} of the kinetic energy"]
 
 
 def _tell_if_missed(advice: Advice, stacklevel: int) -> None:

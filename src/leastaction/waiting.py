@@ -1,4 +1,4 @@
-"""A word to who waits: the first run on a machine compiles for some seconds, and is not to be taken for hung."""
+"""What people see who wait: a line while a first run compiles, a bar while a long run goes on."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 PATIENCE = 1.0  # seconds without a word
 POLL = 0.1  # seconds between looks at who waits
 IDLE = 5.0  # seconds after which nobody looks any more
+ON_TERMINAL, IN_FILE = 0.1, 30.0  # seconds between two states of a bar; in a file every state is a line
 
 _here = threading.local()
 _lock = threading.Lock()
@@ -49,6 +54,14 @@ def compiling() -> Iterator[None]:
             del _waiting[id(wait)]
         if wait.told:
             _print(f"leastaction: compiled in {time.perf_counter() - wait.begun:.0f} s")
+
+
+def bar(total: int | None, unit: str, **how: str | bool) -> tqdm:
+    """A progress bar on stderr: ten times a second on a terminal, twice a minute where stderr is a file."""
+    from tqdm import tqdm
+
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    return tqdm(total=total, unit=unit, mininterval=ON_TERMINAL if terminal else IN_FILE, miniters=0, **how)
 
 
 def _watch() -> None:

@@ -326,10 +326,9 @@ BLOCKS = [["t", 1], ["q", 300], ["v", 300], ["params", 0]]
     ],
 )
 def test_headers_that_cannot_be(saved, tmp_path, change, match):
-    begun = time.process_time()
     with pytest.raises(ValueError, match=match):
         load_with(saved, tmp_path / "file", header=np.array(json.dumps(header_of(saved, **change))))
-    assert time.process_time() - begun < HANGS
+    assert seconds_of(lambda: la.Path.load(tmp_path / "file")) < HANGS
 
 
 def test_sparse_matrices_that_point_elsewhere(saved, tmp_path):
@@ -405,6 +404,19 @@ MISSHAPEN = {
 
 def test_some_restored_states_of_another_shape(archives, tmp_path):
     misshapen(archives, tmp_path, one(fresh_generator(), RUNS))
+
+
+@pytest.mark.parametrize("key, value", [("clevel", 77), ("cname", "lz4"), ("blocksize", 10**9), ("typesize", 3)])
+def test_chunks_packed_in_another_way(archives, tmp_path, key, value):
+    """Reading would do, but what a resumed run writes would be packed so, too: a level of 77 ended it in Blosc."""
+    shutil.copytree(archives / "path", tmp_path / "run")
+    file = tmp_path / "run" / "q" / "zarr.json"
+    metadata = json.loads(file.read_text())
+    (blosc,) = (codec for codec in metadata["codecs"] if codec["name"] == "blosc")
+    blosc["configuration"][key] = value
+    file.write_text(json.dumps(metadata))
+    with pytest.raises(la.StoreError, match="damaged"):
+        la.resume(tmp_path / "run", steps=5)
 
 
 @pytest.mark.slow

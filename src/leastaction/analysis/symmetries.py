@@ -567,8 +567,8 @@ def _unequal(a: FloatArray, b: FloatArray) -> FloatArray:
 def _null_space(sampler: _Sampler, rows: FloatArray, terms: FloatArray) -> tuple[FloatArray, FloatArray]:
     """A basis (k, n² + n) of the solutions (A, b), of rows of length one; and the singular values that leave a doubt.
 
-    Columns are scaled by the sizes of their terms: a body of mass 10⁻⁹ has no symmetries of its own because its terms
-    are small.
+    Columns are scaled by the sizes of their terms. Otherwise the small terms of a body of mass 10⁻⁹ would pass for
+    zero, and the body would seem to have symmetries of its own.
     """
     n = sampler.system.n
     if len(rows) == 0:

@@ -31,6 +31,7 @@ TERM = Record.of(
         "params": "where the parameters begin, or −1",
         "driven": "where the inputs begin, or −1",
         "rows": "where the record of the sum over rows is, or −1 where a kernel gives the numbers",
+        "pushed": "where that of their derivative along a direction is, or −1",
         "by_time": "where derivatives by time are among the numbers that `slopes` gives, if there are …",
         "by_params": "… and those by the parameters",
     },
@@ -182,6 +183,21 @@ SPARSE = Record.of(
     },
 )
 
+KRYLOV = Record.of(
+    "Krylov",
+    number={
+        "most": "vectors of a Krylov space",
+    },
+    reals={
+        "basis": "of the space: (most + 1, rows)",
+        "w": "a direction: rows",
+        "scale": "by which directions are measured, per component",
+        "H": "the operator in this basis, turned to a triangle, (most, most + 1)",
+        "turns": "cosine and sine of each turn, (most, 2)",
+        "g": "the right-hand side in this basis, and the solution, (most + 1)",
+    },
+)
+
 SHIFTS = Record.of(
     "Shifts",
     number={
@@ -240,6 +256,7 @@ SOLVER = Record.of(
         "team": "where that of the threads is that share the work of a sum, or −1",
         "shifts": "where the record of dense ones is that a step falls apart into, or −1",
         "stiff": "1 if there is the shifted chord",
+        "krylov": "of a sum: where the record of Newton's iteration is, or −1",
         "kinds": "kinds of coordinates that are alike, in sums",
         "checked": "0 if any root will do",
         "chords": "mass chords that cost about as much as to solve a step by Newton",
@@ -309,6 +326,7 @@ SOLVER = Record.of(
         "work": "the kernels' own",
         "scale": "per component",
         "reach": "per coordinate",
+        "way": "the longest step of each coordinate that continuation has solved so far",
         "reached": "the largest fraction of h that continuation solved",
         "left": "what comes next, relative to the step",
         "end_at": "what the End's kernel reads: t, q, v, multipliers, parameters",
@@ -331,7 +349,8 @@ RUN = Record.of(
         "advance": "kernels of a fused step, or 0: to the next step, …",
         "begin": "… what the first explicit step begins with, …",
         "leap": "… an explicit step, …",
-        "outer": "… a chord, …",
+        "inner": "… chords, …",
+        "outer": "",
         "lift": "… z from what separable ones found, …",
         "recall": "… what they would have found of a step solved otherwise, …",
         "restart": "… the prediction once more, …",
@@ -359,6 +378,7 @@ RUN = Record.of(
         "held_control": "… and from one control point to the next",
         "coordinate": "from one coordinate of reach, floor and length to the next",
         "impulse": "",
+        "inner_wanted": "",
         "outer_wanted": "",
         "fresh_wanted": "",
         "kept_wanted": "",
@@ -402,6 +422,9 @@ RUN = Record.of(
         "look_size": "numbers that it reads of one trajectory",
         "memory": "where in the state the leading coefficients of the last step are, which it reads, too",
         "looks": "steps in doubt that there is room for, of each trajectory",
+        "noted": "how many states are noted of each trajectory, …",
+        "noted_after": "… address of the numbers of steps after which, in order, …",
+        "notes": "… and address of the states, (trajectory, state, (q, p))",
     },
     tally={
         "end": "steps to be done by all",

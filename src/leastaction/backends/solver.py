@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.mass import inverse_of, mass_of, middle_of
 from leastaction.backends.fused.work import work
-from leastaction.backends.layout import SHIFTS, SOLVER, TEAM, TERM
+from leastaction.backends.layout import KRYLOV, SHIFTS, SOLVER, TEAM, TERM
 from leastaction.backends.points import place_of_rest
 from leastaction.backends.records import Memory
 from leastaction.backends.shifts import shifts_of
@@ -34,6 +34,7 @@ FIXED, MOVING, LAST = range(3)  # as in `loops.swift_chords`, which only Numba m
 NOTHING = 1e-30  # an entry of a table that is zero but for its rounding
 JUDGES = ("soft", "fresh", "kept", "shifted")  # the verdicts that a solver asks for
 ATTEMPT = 4  # times that shifted chords which fail must cost less than Newton's iteration
+MOST_VECTORS, MOST_ROOM = 30, 2**27  # of a Krylov space, and numbers of it
 STIFF_CHORDS = 8  # mass chords of a sum that cost about as much as to factorise and solve
 
 
@@ -109,7 +110,8 @@ class Solvers:
             "given": step.params + step.driven, "terms": place, "soft": soft,
             "term_count": len(terms), "separable": mass.separable, "constant": mass.constant,
             "diagonal": mass.diagonal, "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1,
-            "timed": 0, "swift": 0, "sparse": -1, "team": -1, "shifts": shifts, "stiff": shifts >= 0, "kinds": 0,
+            "timed": 0, "swift": 0, "sparse": -1, "team": -1, "shifts": shifts, "stiff": shifts >= 0, "krylov": -1,
+            "kinds": 0,
             "checked": step.checked, "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes), "point": self.compiled(point, 1, rarely=True),
             "rest": place_of_rest(point),
@@ -132,7 +134,7 @@ class Solvers:
             "v": n, "at": (1 + 2 * n + step.params + step.channels) * lanes, "at_values": point.output_size,
             "V": n * n, "move": n,
             "fastest": n, "noise": 3 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
-            "reach": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
+            "reach": n, "way": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
             "end_values": 0 if end is None else end.slopes.output_size,
             "saddle": (n + m) ** 2 if m else 0, "end_move": n + m, "pushed": m,
         }  # fmt: skip
@@ -211,7 +213,7 @@ class Solvers:
             "params": first("params") if used.intersection(range(first("params"), first("params") + sizes["params"]))
             else -1,
             "driven": first("inputs") if sizes.get("inputs") else -1,
-            "rows": -1, "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
+            "rows": -1, "pushed": -1, "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
             "reads": reads, "role": [],
             **{name: _first(dense, block) for name, block in (("by_time", "f_t"), ("by_params", "f_w"))},
             "raw": 2 * r + 6 * r * s, "A": 3 * s * groups * W, "E": 3 * r * width * W,
@@ -227,17 +229,19 @@ class Solvers:
         derivatives = sum(slopes.code[k] != ("const", 0.0) for k in slopes.results) - scattered
         return record, (value_cost, groups * work(slopes) + moves + derivatives * square * r)
 
-    def add_sum(self, sums: Assembly, method: Galerkin, stiff: bool) -> int:
+    def add_sum(self, sums: Assembly, method: Galerkin, stiff: bool, newton: bool) -> int:
         """Lay out the solver of one trajectory of a sum, its coordinates side by side; returns where its record is.
 
-        stiff   with ∂f/∂q, for the shifted chord
+        stiff    with ∂f/∂q, for the shifted chord
+        newton   with the derivatives of every point, along a direction, for Newton's iteration
         """
         W, n, s = native_lanes(), sums.n, method.s
         vectors, found, ahead = padded(n) // W, samples(method), ahead_of(method)
         components = padded(sums.size) // W
-        records = [self._sum_term(sums, found, s, sums.gradient.rows, "fm")]
+        records = [self._sum_term(sums, found, s, sums.gradient.rows, "fm", sums.pushed if newton else None)]
         if sums.m:
-            records.append(self._sum_term(sums, samples(method, "controls"), s, sums.reactions, "g"))
+            pushed = sums.pushed_reactions if newton else None
+            records.append(self._sum_term(sums, samples(method, "controls"), s, sums.reactions, "g", pushed))
         both = soft = self.memory.add(*((TERM, record) for record in records))
         plain = sums.separable and sums.mass.diagonal and not sums.m
         if sums.separable and not sums.m:
@@ -257,7 +261,8 @@ class Solvers:
             "soft": soft, "term_count": len(records), "separable": sums.separable, "constant": sums.mass.constant,
             "diagonal": sums.mass.diagonal, "has_chord": not sums.m, "explicit": explicit, "early": ends.get(0.0, -1),
             "late": ends.get(1.0, -1), "timed": sums.timed, "swift": plain, "sparse": sparse, "shifts": -1,
-            "stiff": stiff, "kinds": int(sums.kinds.max()) + 1, "chords": chords,
+            "stiff": stiff, "krylov": self._krylov(components * s, components) if newton else -1,
+            "kinds": int(sums.kinds.max()) + 1, "chords": chords,
             "mass": 0, "point": 0, "rest": 0, **{f"judge_{name}": self.compiled(judge, 1) for name, judge in
             zip(JUDGES, judges, strict=True)}, "assess": self.compiled(ahead.assess_program, W,
             in_place=True), "choose": self.compiled(ahead.choose_program, 1, in_place=True),
@@ -271,7 +276,7 @@ class Solvers:
         sizes = {
             **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 9,
             "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last"), rows),
-            **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "reach", "noise"), all_n),
+            **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "reach", "way", "noise"), all_n),
             "scale": components * W,
             "work": self.room,
             "unit": 2 * max(W, numbers["kinds"]),
@@ -287,6 +292,17 @@ class Solvers:
         )  # fmt: skip
         self.terms[place], self.chords[place] = both, chords
         return place
+
+    def _krylov(self, rows: int, components: int) -> int:
+        """The record of Newton's iteration of a sum; where it is."""
+        W = native_lanes()
+        most = max(4, min(MOST_VECTORS, MOST_ROOM // (rows * W)))
+        return self.memory.add(
+            (KRYLOV, {
+                "most": most, "basis": (most + 1) * rows * W, "w": rows * W, "scale": components * W,
+                "H": most * (most + 1), "turns": 2 * most, "g": most + 1,
+            })
+        )  # fmt: skip
 
     def _team(self, sums: Assembly, method: Galerkin) -> int:
         """The record of the threads that share a sum's work; where it is."""
@@ -321,8 +337,13 @@ class Solvers:
         self.rows += laid
         return place
 
-    def _sum_term(self, sums: Assembly, found: Samples, s: int, rows: Rows, blocks: str) -> dict[str, Any]:
-        """The record of the sums over rows of f, of f and m, or of reactions and constraints, as a term."""
+    def _sum_term(
+        self, sums: Assembly, found: Samples, s: int, rows: Rows, blocks: str, pushed: Rows | None = None
+    ) -> dict[str, Any]:
+        """The record of the sums over rows of f, of f and m, or of reactions and constraints, as a term.
+
+        A point is t, q, v, and with `pushed` dq, dv.
+        """
         W = native_lanes()
         r, vectors, components = len(found.tau), padded(sums.n) // W, padded(sums.size) // W
         room = components + 1
@@ -333,12 +354,13 @@ class Solvers:
             held = components - vectors
             gather.append((1 + vectors, vectors, 2, 0, held))
             scatter.append((vectors, vectors, 2, held))
-        inputs, outputs = 1 + 2 * room, len(blocks) * room
+        inputs, outputs = 1 + (2 if pushed is None else 4) * room, len(blocks) * room
         return {
             "points": r, "groups": r, "kernel": 0, "slopes": 0,
             "coefficients": self.compiled(_coefficients(found), 1), "inputs": inputs, "outputs": outputs,
             "slope_outputs": 0, "gathers": len(gather), "scatters": len(scatter), "entries": 0, "pairs": 0,
             "time": 0, "params": -1, "driven": -1, "rows": self._rows(rows),
+            "pushed": -1 if pushed is None else self._rows(pushed),
             "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
             "role": _roles(found), "by_time": 0, "by_params": 0,
             "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "K": 1,

@@ -77,6 +77,14 @@ class Stepper(Protocol):
         """
         ...
 
+    def note(self, after: list[int]) -> bool:
+        """Keep the states after these steps, which are to be done next; False where no stepper of this kind can."""
+        ...
+
+    def noted(self) -> NDArray[Any]:
+        """The states (q, p) that were to be kept, (B, …, 2n); NaN where a trajectory has not come there."""
+        ...
+
     def steps(self) -> NDArray[np.int64]:
         """Done by each, (B,)."""
         ...
@@ -122,7 +130,17 @@ class PolynomialStepper(Stepper, Protocol):
         ...
 
 
-class Alone:
+class Forgetful:
+    """A stepper that keeps no states on its way but those of its rows."""
+
+    def note(self, after: list[int]) -> bool:
+        return False
+
+    def noted(self) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+class Alone(Forgetful):
     """What the stepper of one trajectory tells of it."""
 
     done = 0
@@ -199,6 +217,7 @@ class GalerkinStepper:
         self._energy, self._system = energy, system
         offset, part = phase or (0.0, 1.0)
         self._points = offset + part * method.table.c  # in whole steps
+        self._notes = np.zeros(0), np.zeros((self.size, 0, 0))
         self.run = Trajectories(how, self.size, start.t, start.h, self.row, D=self.D, check=check, phase=(offset, part))
         values = self.run.begin(start.t + offset * start.h, part * start.h, q, p, start.params, 1.0)
         if energy:
@@ -237,9 +256,9 @@ class GalerkinStepper:
             self.run.drive(np.ascontiguousarray(table) if table.strides[-1] != 8 else table, first)
 
     def _stiffen(self) -> None:
-        """A step of a sum failed with mass chords: go on from before it with ∂f/∂q, which is there from now on."""
+        """A step of a sum failed: go on from before it with further derivatives, which are there from now on."""
         old = self.run
-        how = replace(old.backend, stiff=True)
+        how = replace(old.backend, stiff=old.backend.stiff + 1)
         self.run = Trajectories(how, self.size, self._start.t, self._start.h, self.row)
         how.give(self.run.solvers, int(self.run.solvers.memory.I[self.run.number("alone")]), self._start.params)
         values = old.get()
@@ -249,6 +268,17 @@ class GalerkinStepper:
         self.run.counts[0, STATUS] = GOING_WELL
         self.run.set(most=old.tally("most"))
         self.run.real("undone")[:] = old.real("undone")
+        self.run.note(*self._notes)
+
+    def note(self, after: list[int]) -> bool:
+        states = np.full((self.size, len(after), 2 * self.run.backend.room), np.nan)
+        self._notes = np.array(after, float), states
+        self.run.note(*self._notes)
+        return True
+
+    def noted(self) -> FloatArray:
+        n, how = self.row.n, self.run.backend
+        return self._notes[1] if how.room == n else self._notes[1][..., how.numbers(np.arange(2 * n))]
 
     def steps(self) -> NDArray[np.int64]:
         return self.run.counts[: self.size, STEPS].copy()
@@ -272,6 +302,22 @@ class GalerkinStepper:
             self._stiffen()
             return self.polynomials(starts)
         return z, int(failed[0]) if len(failed) else len(z)
+
+    def single_steps(self, starts: FloatArray, lengths: FloatArray) -> FloatArray:
+        """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
+        z, impulses = self.solved_steps(starts, lengths)
+        ends = starts[:, 1:] + np.concatenate([z[:, -1], impulses], axis=1)
+        if np.isnan(ends).any() and self.run.backend.softly:
+            self._stiffen()
+            return self.single_steps(starts, lengths)
+        return ends
+
+    def count_from(self, step: int) -> None:
+        """Before the first step: as if so many had been done, so that time counts these, too."""
+        values = self.run.get()
+        self.run.block(values, "t")[...] += step * float(self._start.h)
+        self.run.put(values)
+        self.run.counts[: self.size, STEPS] = step
 
     def solved_steps(
         self,
@@ -352,7 +398,7 @@ class GalerkinStepper:
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         counts, (most, stiff, layout) = state["integers"][:, :-3], state["integers"][0, -3:].tolist()
-        if stiff and self.run.backend.softly:
+        while self.run.backend.stiff < stiff:
             self._stiffen()
         run, size = self.run, self.size
         run.backend.require(layout)
@@ -366,7 +412,7 @@ class GalerkinStepper:
             self.D[...] = state["directions"][0]
 
 
-class ComposedStepper:
+class ComposedStepper(Forgetful):
     """A composition at work, on one trajectory or on many in lanes: a stepper of its method for each factor.
 
     A trajectory that fails inside a step stands where the step began.
@@ -560,7 +606,7 @@ class RK4Stepper(Alone):
         self._memory.array(self._place, "v")[:] = state["velocity"][0]
 
 
-class RK4Lanes:
+class RK4Lanes(Forgetful):
     """The classical Runge–Kutta method at work on many trajectories, side by side."""
 
     INTEGERS: tuple[str, ...] = ("status", "steps")

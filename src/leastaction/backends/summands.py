@@ -28,6 +28,9 @@ from leastaction.trace import derivatives, jacobian
 FloatArray = NDArray[np.float64]
 Constraint = tuple[Summand, Program]  # whose coordinates and parameters, and (t, q, params) ↦ g
 MOST_ITERATIONS = 50
+EPS = float(np.finfo(float).eps)
+SETTLED = 1e-9  # an increment of a velocity so small, relative to it, is rounding if it shrinks no more
+NOISE = 64 * EPS  # of what momenta move a velocity by: what their rounding does
 HEAVY = 2048  # rows that threads share rather than leave to one
 ZERO = ("const", 0.0)
 
@@ -137,12 +140,15 @@ class Rows:
 
 
 def gradient_strips(
-    n: int, summands: Sequence[Summand], cells: Sequence[NDArray[np.int64]], *blocks: str
+    n: int, summands: Sequence[Summand], cells: Sequence[NDArray[np.int64]], *blocks: str, pushed: bool = False
 ) -> list[Strips]:
-    """The strips of f, m or both, of all terms that have them, their rows in these cells."""
+    """The strips of f, m or both, of all terms that have them, their rows in these cells; or of what they change by
+    along a direction, `pushed`: its numbers lie two arrays farther than those of the point (`Solvers._sum_term`).
+    """
     found = []
     for summand, own in zip(summands, cells, strict=True):
-        values = summand.values
+        values = _pushed(summand.node) if pushed else summand.values
+        further, nowhere = (summand.rows + 2 * _room(n), 2 * _room(n) + padded(n)) if pushed else (None, 0)
         outputs, writes = [], []
         for block in blocks:
             for c, k in enumerate(values.output(block)):
@@ -150,8 +156,33 @@ def gradient_strips(
                     outputs.append(k)
                     writes.append(Write(block, c))
         if outputs:
-            found.append(Strips.of(summand, values.with_outputs(all=outputs), writes, n, cells=own))
+            program = values.with_outputs(all=outputs)
+            found.append(Strips.of(summand, program, writes, n, further, nowhere, own))
     return found
+
+
+def _room(n: int) -> int:
+    """Numbers of an array of coordinates, with a vector more for rows that there are not."""
+    return padded(n) + native_lanes()
+
+
+@lru_cache(maxsize=64)
+def _pushed(node: Program) -> Program:
+    """(t, (q, dq), (v, dv), params) ↦ f_q dq + f_v dv and m_q dq + m_v dv, of a node with these derivatives."""
+    k, blocks = dict(node.inputs)["q"], dict(node.outputs)
+    B = Builder([(name, size * 2 if name in ("q", "v") else size) for name, size in node.inputs])
+    given = {name: B.input(name) for name, _ in B.inputs}
+    at = B.inline(node, **(given | {name: given[name][:k] for name in ("q", "v")}))
+    changes = {"q": given["q"][k:], "v": given["v"][k:]}
+    found = {}
+    for block in ("f", "m"):
+        parts: list[list[int]] = [[] for _ in range(k)]
+        for name, change in changes.items():
+            if f"{block}_{name}" in blocks:
+                for i, value in enumerate(at[f"{block}_{name}"]):
+                    parts[i // k].append(B.mul(value, change[i % k]))
+        found[block] = [B.sum(own) for own in parts]
+    return B.build(**found)
 
 
 class Evaluation:
@@ -303,14 +334,28 @@ class Assembly:
     def gradient(self) -> Evaluation:
         return Evaluation(self.size, self._gradient("f", "m"), (self.size, self.size))
 
-    def _gradient(self, *blocks: str) -> Rows:
+    def _gradient(self, *blocks: str, pushed: bool = False) -> Rows:
         cells = self.cells.of[: len(self.summands)]
-        return Rows(gradient_strips(self.size, self.summands, cells, *blocks), self.cells)
+        return Rows(gradient_strips(self.size, self.summands, cells, *blocks, pushed=pushed), self.cells)
+
+    def _reactions(self, pushed: bool) -> Rows:
+        cells = self.cells.of[len(self.summands) :]
+        return Rows(gradient_strips(self.size, self.held, cells, "f", pushed=pushed), self.cells)
+
+    @cached_property
+    def pushed(self) -> Rows:
+        """The sum of what f and m change by along a direction."""
+        return self._gradient("f", "m", pushed=True)
 
     @cached_property
     def reactions(self) -> Rows:
         """The sum of what constraints give: Gᵀλ, and g."""
-        return Rows(gradient_strips(self.size, self.held, self.cells.of[len(self.summands) :], "f"), self.cells)
+        return self._reactions(pushed=False)
+
+    @cached_property
+    def pushed_reactions(self) -> Rows:
+        """The sum of what these change by along a direction."""
+        return self._reactions(pushed=True)
 
     @cached_property
     def forces(self) -> Rows:
@@ -448,23 +493,34 @@ class At:
         return int(none[0]) if len(none) else None
 
     def velocity(self, t: float, q: FloatArray, p: FloatArray) -> FloatArray | None:
-        """v with m(t, q, v) = p, by Newton's iteration; None where there is none."""
-        v = np.zeros(self.sums.n)
-        before = np.inf
+        """v with m(t, q, v) = p, by Newton's iteration; None where there is none.
+
+        Each coordinate is judged on its own scale, the largest |v_j| so far: the iteration ends where no increment is
+        more than rounding, or where small ones shrink no more. One that leads to no number is halved. Where increments
+        do not shrink, what rounding of p and m makes of them does not count.
+        """
+        v = move = noise = np.zeros(self.sums.n)
+        longest, before = v, np.inf
         for _ in range(MOST_ITERATIONS):
-            miss = p - self.momentum(t, q, v)
-            size = float(np.max(np.abs(miss)))
-            if not np.isfinite(size) or size == 0.0 or size >= before:
-                break
-            move = self._solved(t, q, v, miss)
-            if move is None:
-                return None
-            v = v + move
-            before = size
-            if self.sums.separable:
+            m = self.momentum(t, q, v)
+            if not np.isfinite(m).all():
+                move = 0.5 * move
+                v = v - move
+                continue
+            found = self._solved(t, q, v, p - m)
+            if found is None or self.sums.separable:
+                return found
+            v, move = v + found, found
+            longest = np.maximum(longest, np.abs(v))
+            beyond = np.maximum(np.abs(move) - noise, 0.0)
+            size = float(np.max(beyond[beyond > 0] / longest[beyond > 0], initial=0.0))
+            if size <= 4 * EPS or (size <= SETTLED and size > 0.5 * before):
                 return v
-        scale = float(np.max(np.abs(p), initial=0.0))
-        return v if np.isfinite(size) and size <= 1e-10 * scale + 1e-300 else None
+            if size > 0.5 * before:
+                rough = self._solved(t, q, v, np.abs(p) + np.abs(m))
+                noise = noise if rough is None else NOISE * np.abs(rough)
+            before = size
+        return None
 
     def motion(self, t: float, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """a and λ: M a − Gᵀλ = f − m_q v − m_t, and g̈ = G a + bend = 0; None where there are none."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, step_programs
+from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, held_programs, step_programs
 from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned
@@ -42,7 +42,7 @@ NEVER = 2**62  # steps after which a state is stored that is not to be stored
 RESTING = 64
 HELPER = "leastaction helper"  # name of a thread
 NAP = 50  # microseconds that a thread sleeps which has waited long for another
-KERNELS = ("advance", "begin", "leap", "outer", "lift", "recall", "restart", "fresh", "kept", "settle")
+KERNELS = ("advance", "begin", "leap", "inner", "outer", "lift", "recall", "restart", "fresh", "kept", "settle")
 
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
 FEWEST_LOOKS = 8  # … and of each of many
@@ -58,7 +58,7 @@ class Backend:
     lanes: int
     energy: bool = False
     composed: bool = False  # the steps are those of a composition: others come between them
-    stiff: bool = False  # of a Sum: with ∂f/∂q
+    stiff: int = 0  # of a Sum: 1 with ∂f/∂q, for shifted chords; 2 with Newton's iteration, too
 
     @cached_property
     def step(self) -> Step:
@@ -73,6 +73,9 @@ class Backend:
         explicit = explicit_programs(self.system, self.method, self.energy)
         if explicit is not None or self.composed:
             return explicit
+        held = held_programs(self.system, self.method, self.energy)
+        if held is not None:
+            return held
         if self.lanes > 1:
             return step_programs(self.system, self.method, self.energy)
         return alone(self.system, self.method, native_lanes())
@@ -96,7 +99,7 @@ class Backend:
 
     @property
     def softly(self) -> bool:
-        """Whether a step that fails may be tried with a matrix that is not there yet."""
+        """Whether a step that fails may be tried with derivatives that are not there yet."""
         return False
 
     @property
@@ -259,12 +262,12 @@ class SumBackend(Backend):
     @cached_property
     def _solvers(self) -> tuple[Solvers, int, int]:
         solvers = Solvers()
-        place = solvers.add_sum(self.sums, self.method, self.stiff or self.sums.m > 0)
+        place = solvers.add_sum(self.sums, self.method, self.stiff > 0, self.stiff > 1)
         return solvers, place, place
 
     @property
     def softly(self) -> bool:
-        return not (self.stiff or self.explicit or self.sums.m)
+        return self.stiff < 2 and not self.explicit
 
     @property
     def cells(self) -> int:
@@ -297,8 +300,9 @@ def backend(
     system: Lagrangian | Sum, method: Galerkin, lanes: int, energy: bool = False, composed: bool = False
 ) -> Backend:
     """How the steps of a method on a system are computed."""
-    kind = SumBackend if hasattr(system, "assembly") else Backend
-    return kind(system, method, lanes, energy, composed)
+    if hasattr(system, "assembly"):
+        return SumBackend(system, method, lanes, energy, composed, stiff=1 if system.m else 0)
+    return Backend(system, method, lanes, energy, composed)
 
 
 @lru_cache(maxsize=16)
@@ -377,7 +381,7 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> L
             "z_coordinate": z_coordinate, "z_control": z_control,
             **dict(zip(("held", "held_multiplier", "held_control"), held, strict=True)),
             "coordinate": 1 if backend.spread > 1 else T,
-            **{f"{name}_wanted": at.get(name, 0) for name in ("outer", "fresh", "kept")},
+            **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
             **{name: at[name] for name in ("reach", "length", "floor", "started")},
             **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "failed", "scale")},
             "handed": at["started"] + 1 if "leap" in kernels else at["carry"] + 2 * backend.room,
@@ -392,7 +396,7 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> L
             "table": 0, "table_trajectory": 0, "table_step": 0, "table_node": 0, "table_first": 0,
             "resting": max(1, RESTING // _chords(backend, solvers, solver)),
             "left": at.get("left", 0), "columns": row.varied,
-            **_sensitive(backend, solvers, alone, row.varied), **looks,
+            **_sensitive(backend, solvers, alone, row.varied), **looks, "noted": 0, "noted_after": 0, "notes": 0,
             "end": 0, "most": 0, "looked": [0] * (groups * L), "halted": [0] * groups,
             "start": 1, "step": 1, "period": 1, "offset": 1, "undone": 1, "failure": 3,
             "errors": ahead_of(backend.method).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
@@ -473,6 +477,7 @@ class Trajectories:
         self._scratch = aligned(np.zeros(laid.work))
         self._looks: FloatArray = np.zeros((self.groups * backend.lanes, laid.looks, 1 + laid.look_size))
         self._table: FloatArray = _NOTHING
+        self._notes: tuple[FloatArray, ...] = ()
         self.counts = np.zeros((self.groups * backend.lanes, COUNTS), np.int64)
 
     def number(self, name: str) -> int:
@@ -491,7 +496,7 @@ class Trajectories:
         padded = np.zeros((self.groups * L, how.size, how.spread))
         padded[: self.size] = values.reshape(self.size, how.size, how.spread)
         padded[self.size :] = padded[self.size - 1]
-        for name in ("alive", "fresh", "outer"):
+        for name in ("alive", "fresh", "inner", "outer"):
             if name in how.places:
                 padded[self.size :, how.places[name]] = 0.0
         if how.tables is not None:
@@ -575,6 +580,11 @@ class Trajectories:
         names = ("table_trajectory", "table_step", "table_node")
         self.set(table=table.ctypes.data, table_first=first, **dict(zip(names, pitches[:3], strict=True)))
 
+    def note(self, after: FloatArray, states: FloatArray) -> None:
+        """The states after these steps are to be written into rows (size, steps, 2 room)."""
+        self._notes = after, states  # the loop knows their addresses
+        self.set(noted=len(after), noted_after=after.ctypes.data, notes=states.ctypes.data)
+
     def given(self, every: int, skipped: int, rows: FloatArray) -> tuple[NDArray[Any], ...]:
         """The arrays that the loop is given, told which states go where."""
         self.set(every=every or NEVER, skipped=skipped, rows=rows.shape[1])
@@ -615,7 +625,7 @@ class Trajectories:
     def end(self, i: int, status: int = GOING_WELL) -> None:
         """Trajectory i goes no further, for good or for now."""
         lane, places = self.lane(i), self.backend.places
-        for name in ("alive", "fresh", "outer"):
+        for name in ("alive", "fresh", "inner", "outer"):
             if name in places:
                 lane[places[name]] = 0.0
         self.counts[i, STATUS] = status

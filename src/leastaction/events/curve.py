@@ -1,14 +1,11 @@
 """The motion inside steps as polynomials of x = 2τ − 1 ∈ [−1, 1], in float64: where events are looked for.
 
-For a member of the family q is the step's own polynomial, and the momentum is what its forces at the nodes add up to,
+An event is a zero of g on the curve τ ↦ Φ_{τh}(q_k, p_k), the ends of steps of the length τh. `through_steps` is the
+polynomial of degree 12 through this curve at Chebyshev's points, whatever the method, the system and the precision:
+ten steps of other lengths tell more than the step's own polynomial, which is far less accurate inside than at its end.
+`off` bounds how far the curve may be from it: twice what is measured between the points.
 
-    p(τ) = p_k + h Σ_i f_i ∫₀^τ λ_i + τ (J − h Σ_i b_i f_i),
-
-λ_i the Lagrange basis at the nodes and J the impulse, so that p(1) = p_{k+1}; the last bracket is zero for
-interpolatory rules. Elsewhere q and p are the cubics through four states at the ends of steps.
-
-An event is found on another curve, the end of a step of the length τh (`locate`). `off` bounds the distance of the
-two: twice what is measured at two places of the step.
+`through_states` is a cheaper one for a first look: the cubic through four states at the ends of steps.
 """
 
 from __future__ import annotations
@@ -22,45 +19,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends import points
-from leastaction.events.check import midpoint_coefficients
-from leastaction.methods import Galerkin
-
 FloatArray = NDArray[np.float64]
-Flow = Callable[[NDArray[np.intp], FloatArray], FloatArray]  # (steps, τ) ↦ states (q, p) after steps of length τh
+Flow = Callable[[NDArray[np.intp], FloatArray], NDArray[Any]]  # (steps, τ) ↦ states (q, p) after steps of length τh
 
-MEASURED = (0.27, 0.74)  # not where the error of a low degree has its zeros
+DEGREE = 12
+MEASURED = (2, 6, 10)  # between the points of these numbers and the next ones
 SAFETY = 2.0
-AROUND = 4  # states at the ends of steps through which a cubic goes
+UNTOLD = 16.0
+AROUND = 5  # states at the ends of steps: four for a cubic, and one more to see how its leading coefficient changes
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """K steps: coefficients (K, 2n, degree + 1) of (q, p), and how far the motion may be off, (K, 2n)."""
+    """K steps: coefficients (K, 2n, degree + 1) of (q, p), how far the motion may be off, (K, 2n), and how many times
+    as far its derivative by x.
+    """
 
     t: FloatArray
-    h: float
+    h: FloatArray
     coefficients: FloatArray
     off: FloatArray
+    steeper: float
 
     @property
     def degree(self) -> int:
         return self.coefficients.shape[2] - 1
-
-    def at(self, rows: NDArray[np.intp], tau: FloatArray) -> FloatArray:
-        """The states (q, p), (len(rows), 2n)."""
-        powers = (2 * tau - 1)[:, None] ** np.arange(self.degree + 1)
-        return np.einsum("kij,kj->ki", self.coefficients[rows], powers)
-
-    def measured(self, flow: Flow) -> Curve:
-        """The same curve, and how far the motion is off."""
-        rows = np.arange(len(self.t))
-        off = np.zeros(self.off.shape)
-        for tau in MEASURED:
-            at = np.full(len(rows), tau)
-            off = np.maximum(off, np.abs(flow(rows, at).astype(float) - self.at(rows, at)))
-        off = np.where(np.isnan(off), np.inf, SAFETY * off + 1e-15 * np.abs(self.coefficients[:, :, 0]))
-        return Curve(self.t, self.h, self.coefficients, off)
 
     def boxes(self, rows: NDArray[np.intp], centre: FloatArray, half: FloatArray) -> tuple[FloatArray, ...]:
         """Over x = centre ± half: (q, p) in the middle and its radius, without `off`; and the same of d/dx (q, p)."""
@@ -75,61 +58,66 @@ class Curve:
         return moved[:, :, 0], size[:, :, 1:].sum(axis=2), slope[:, :, 0], slope_size[:, :, 1:].sum(axis=2)
 
 
-def galerkin_curve(
-    system: Any, method: Galerkin, t: FloatArray, h: float, states: FloatArray, z: FloatArray, impulse: FloatArray,
-    params: FloatArray, inputs: FloatArray,
-) -> Curve:  # fmt: skip
-    """The curve of steps from `states` (K, 2n), with z (K, s, n), the impulses (K, n), parameters (K, P) and inputs at
-    the nodes, (K, r, channels).
+def through_steps(t: FloatArray, h: FloatArray, begin: NDArray[Any], end: NDArray[Any], flow: Flow) -> Curve:
+    """The curves of steps between two states, (K, 2n) each, by steps of other lengths.
+
+    The derivative of a polynomial of degree d is at most d² times as large as itself (Markov), and what is left out is
+    nearly one of degree 13.
     """
-    table, n, count = method.table, system.n, len(t)
-    r, s = len(table.c), method.s
-    q, p = states[:, :n], states[:, n:]
-    coefficients = np.zeros((count, 2 * n, max(s, r) + 1))
-    coefficients[:, :n, : s + 1] = np.einsum("jv,kvi->kij", midpoint_coefficients(method), z)
-    coefficients[:, :n, 0] += q
-    nodes = [
-        np.broadcast_to((t[:, None] + h * table.c)[:, :, None], (count, r, 1)),
-        q[:, None, :] + np.einsum("iv,kvj->kij", table.l[:, 1:], z),
-        np.einsum("iv,kvj->kij", table.dl[:, 1:], z) / h,
-        np.broadcast_to(params[:, None], (count, r, params.shape[1])),
-        inputs,
-    ]
-    rows = np.concatenate(nodes, axis=2).reshape(count * r, -1)
-    force = h * points.evaluate(system.node.select("f"), rows).reshape(count, r, n)
-    coefficients[:, n:, : r + 1] = np.einsum("ji,kic->kcj", _integrals(method), force)
-    rest = (impulse - np.einsum("i,kic->kc", table.b, force)) / 2
-    coefficients[:, n:, 0] += p + rest
-    coefficients[:, n:, 1] += rest
-    return Curve(t, h, coefficients, np.zeros((count, 2 * n)))
+    tau, inverse, between, powers = _points()
+    count, inner = len(t), len(tau)
+    asked = np.concatenate([tau, between])
+    found = flow(np.repeat(np.arange(count), len(asked)), np.tile(asked, count)).astype(float)
+    found = found.reshape(count, len(asked), -1)
+    states = np.concatenate([begin.astype(float)[:, None], found[:, :inner], end.astype(float)[:, None]], axis=1)
+    coefficients = np.einsum("ji,kic->kcj", inverse, states)
+    missed = np.abs(found[:, inner:] - np.einsum("mj,kcj->kmc", powers, coefficients)).max(axis=1)
+    off = SAFETY * missed + 1e-15 * np.abs(coefficients).sum(axis=2)
+    lost = np.isnan(off)
+    return Curve(t, h, np.where(lost[:, :, None], 0.0, coefficients), np.where(lost, np.inf, off), (DEGREE + 1.0) ** 2)
 
 
-@lru_cache(maxsize=64)
-def _integrals(method: Galerkin) -> FloatArray:
-    """∫₀^τ λ_i as polynomials of x, (r + 1, r): ½ ∫_{−1}^x."""
-    x = 2 * method.table.c - 1
-    basis = np.linalg.inv(np.vander(x, increasing=True))
-    r = len(x)
-    integral = np.zeros((r + 1, r))
-    integral[1:] = basis / (2 * np.arange(1, r + 1)[:, None])
-    integral[0] = -((-1.0) ** np.arange(1, r + 1)) @ integral[1:]
-    return integral
+@lru_cache(maxsize=1)
+def _points() -> tuple[FloatArray, ...]:
+    """Inner Chebyshev points as τ; values at all of them ↦ coefficients of powers of x; places between them as τ, and
+    the powers of x there.
+    """
+    import mpmath
+
+    with mpmath.workdps(40):
+        x = [-mpmath.cos(mpmath.pi * k / DEGREE) for k in range(DEGREE + 1)]
+        tau = [float((1 + place) / 2) for place in x]
+        x = [2 * mpmath.mpf(place) - 1 for place in tau]  # as they are asked for
+        inverse = mpmath.matrix([[place**j for j in range(DEGREE + 1)] for place in x]) ** -1
+        exact = np.array([[float(inverse[j, k]) for k in range(DEGREE + 1)] for j in range(DEGREE + 1)])
+    between = np.array([(tau[k - 1] + tau[k]) / 2 for k in MEASURED])
+    return np.array(tau[1:-1]), exact, between, (2 * between - 1)[:, None] ** np.arange(DEGREE + 1)
 
 
-def neighbours_curve(t: FloatArray, h: float, states: FloatArray, first: int) -> Curve:
+def through_states(t: FloatArray, h: float, states: FloatArray, first: int) -> Curve:
     """The curves of the steps `first` … of those between equally spaced `states` (K, 2n), each the polynomial through
     the two states of the step and the two before it, or as many as there are: what comes after it is not asked, so that
-    a step has the same curve in whatever company it is looked at. `off` is the size of the leading coefficient.
+    a step has the same curve in whatever company it is looked at.
+
+    With c the leading coefficient, that of a cubic, and Δc its change since the step before, the next term of the
+    error is 1.9 |Δc|. `off` is twice |c| + 2 |Δc|; where that is more than half of all the other terms together, the
+    states are too far apart to tell, and it is taken sixteen times.
     """
     step = np.arange(first, len(states) - 1)
-    coefficients = np.zeros((len(step), states.shape[1], AROUND))
+    coefficients = np.zeros((len(step), states.shape[1], AROUND - 1))
     off = np.zeros((len(step), states.shape[1]))
-    for size in range(2, AROUND + 1):
-        some = np.flatnonzero(np.minimum(step + 2, AROUND) == size)
+    for size in range(2, AROUND):
+        some = np.flatnonzero(np.minimum(step + 2, AROUND - 1) == size)
         around = states[step[some][:, None] + np.arange(2 - size, 2)]
         coefficients[some, :, :size] = np.einsum("ji,kic->kcj", _through(size), around)
         off[some] = np.abs(coefficients[some, :, size - 1])
-    return Curve(t[step], h, coefficients, off)
+    some = np.flatnonzero(step + 2 >= AROUND)
+    around = states[step[some][:, None] + np.arange(2 - AROUND, 2)]
+    change = _through(AROUND - 1)[-1]
+    off[some] += 2 * np.abs(np.einsum("i,kic->kc", np.append(0, change) - np.append(change, 0), around))
+    off *= SAFETY
+    off[off > np.abs(coefficients[:, :, 1:]).sum(axis=2) / 2] *= UNTOLD
+    return Curve(t[step], np.full(len(step), h), coefficients, off, float(AROUND - 1))
 
 
 @lru_cache(maxsize=16)

@@ -39,6 +39,28 @@ def radii(program: Program, moving: Sequence[str]) -> Program:
     return B.build(**{f"{name}_radius": [found[k].k for k in program.output(name)] for name, _ in program.outputs})
 
 
+def jumping(program: Program, moving: Sequence[str], output: str) -> Program:
+    """The same inputs ↦ `jumps`: for each value of an output 0 where it is continuous on the box, else infinite.
+
+    Kinks, as those of |x|, are no jumps. Where a condition may change the result need not jump, but is taken to.
+    """
+    B, centres, radii = _balls(program, moving, tight=True)
+    zero, one, jumps = Value(B, B.const(0.0)), Value(B, B.const(1.0)), list[Value]()
+    for op, *args in program.code:
+        own = [] if op in ("input", "const") else [jumps[a] for a in args]
+        if op in _CONTINUOUS_WHERE and any(B.constant(radii[a].k) != 0 for a in args):
+            fixed, rule = one, _CONTINUOUS_WHERE[op]
+            for a in args:
+                fixed = fixed & radii[a].op("eq", 0.0)
+            own.append((fixed | rule(*(x for a in args for x in (centres[a], radii[a])))).where(0.0, math.inf))
+        own = [x for x in own if B.constant(x.k) != 0]
+        total = zero
+        for x in own:
+            total = total + x
+        jumps.append(total)
+    return B.build(jumps=[jumps[k].k for k in program.output(output)])
+
+
 def _balls(program: Program, moving: Sequence[str], tight: bool) -> tuple[Builder, list[Value], list[Value]]:
     """Centre and radius of every value; unless `tight`, the radii ask for no centre of a sine."""
     sizes = dict(program.inputs)
@@ -62,8 +84,9 @@ def _balls(program: Program, moving: Sequence[str], tight: bool) -> tuple[Builde
             if not tight:
                 bound = _bound(op, one, [(large[a], abs(centres[a])) for a in args])
             size = abs(centre) if bound is None else bound
+            exact = op in _EXACT or (op in ("mul", "div") and _power_of_two(B.constant(centres[args[1]].k)))
             if all(B.constant(radii[a].k) == 0 for a in args):
-                radius = zero if op in _EXACT or B.constant(centre.k) is not None else size * rounding
+                radius = zero if exact or B.constant(centre.k) is not None else size * rounding
             else:
                 if op == "mul":
                     (x, rx), (y, ry) = (
@@ -72,11 +95,16 @@ def _balls(program: Program, moving: Sequence[str], tight: bool) -> tuple[Builde
                     radius = x * ry + y * rx + rx * ry
                 else:
                     radius = RULES[op](centre, *(x for a in args for x in (centres[a], radii[a])))
-                radius = radius if op in _EXACT else radius + size * rounding
+                radius = radius if exact else radius + size * rounding
         centres.append(centre)
         radii.append(radius)
         large.append(bound)
     return B, centres, radii
+
+
+def _power_of_two(x: Fraction | float | None) -> bool:
+    """Whether a factor is a power of two: products with it are exact."""
+    return x is not None and math.isfinite(x) and abs(math.frexp(x)[0]) == 0.5
 
 
 def _bound(op: str, one: Value, arguments: list[tuple[Value | None, Value]]) -> Value | None:
@@ -180,7 +208,7 @@ def _atan2(m: Value, y: Value, ry: Value, x: Value, rx: Value) -> Value:
 def _fmod(m: Value, a: Value, ra: Value, b: Value, rb: Value) -> Value:
     low, high = ((abs(a) + sign * ra) / abs(b) for sign in (-1.0, 1.0))
     whole = low.op("floor").op("eq", high.op("floor")) & (low > 0.0)
-    return _where(rb.op("eq", 0.0), whole.where(ra, ra + 2.0 * abs(b)))
+    return _where(rb.op("eq", 0.0), (whole | ra.op("eq", 0.0)).where(ra, ra + 2.0 * abs(b)))
 
 
 # A product's rule stands in `_balls`: it asks for sizes alone.
@@ -206,4 +234,20 @@ RULES: dict[str, Rule] = {
     "lt": _compared, "le": _compared, "eq": _compared, "ne": _compared,
     "and": _logical, "or": _logical, "not": lambda m, a, r: _certain(a, r).where(0.0, 1.0),
     "if": _if, "select": _select,
+}  # fmt: skip
+
+
+def _whole(a: Value, r: Value) -> Value:
+    """Whether no whole number, and no zero, is among a ± r."""
+    return (a - r).op("floor").op("eq", (a + r).op("floor")) & (abs(a) > r)
+
+
+# Where operations that may jump do not.
+_CONTINUOUS_WHERE: dict[str, Callable[..., Value]] = {
+    "sign": lambda a, r: abs(a) > r, "floor": _whole, "ceil": _whole,
+    "fmod": lambda a, ra, b, rb: _whole(a / b, (ra + abs(a / b) * rb) / (abs(b) - rb)) & (abs(b) > rb),
+    "copysign": lambda a, ra, b, rb: abs(b) > rb,
+    "atan2": lambda y, ry, x, rx: (rx < x) | (ry < abs(y)),
+    "lt": lambda a, ra, b, rb: abs(a - b) > ra + rb, "le": lambda a, ra, b, rb: abs(a - b) > ra + rb,
+    "eq": lambda a, ra, b, rb: abs(a - b) > ra + rb, "ne": lambda a, ra, b, rb: abs(a - b) > ra + rb,
 }  # fmt: skip

@@ -11,17 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.events.curve import Flow
-from leastaction.events.isolate import Part, parts
+from leastaction.backends import points
+from leastaction.events.curve import Flow, through_steps
+from leastaction.events.isolate import MOST_PARTS, Part, parts
 from leastaction.events.kinds import Watch
-from leastaction.events.motion import Motion, Survey
+from leastaction.events.motion import EPS, Motion, Survey
+from leastaction.events.turn import lowest
 
 # Steps, events, two places between which their functions change their signs and the values there, rows of four, and
 # whether up (+1) or down (−1).
 Brackets = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any], NDArray[np.int8]]
 
-GROWS = 2.0  # where g is so many times larger than at both ends of its bracket it has no zero but a pole
-NARROWINGS = 20  # golden sections of the part in which an event function may turn
+MOST_NUMBERS = 2**22  # of states that are looked at together
+BEYOND = 2.0**-10  # of a step: how far to look behind its end
+SHORTEST = 1e-9  # of t: in shorter steps all functions are as good as constant
+UNSEEN = 8.0  # roundings of states: walls that are as near are met
+GROWS = 1e4  # where g is so many times larger than at both ends of its bracket it has no zero but a pole
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +59,11 @@ class Examined:
     end: NDArray[np.int8]
     unsolved: frozenset[int]
 
+    def without(self, rows: frozenset[int]) -> Examined:
+        """The same without what was found in these steps."""
+        some = [one for one in self.occurrences if one.row not in rows] if rows else self.occurrences
+        return Examined(some, self.begin, self.leaving, self.end, self.unsolved - rows)
+
     def signs(self, one: Occurrence) -> NDArray[np.int8]:
         """The signs just after an occurrence."""
         begin = self.begin[one.row]
@@ -70,48 +80,59 @@ class Examiner:
 
     def __init__(self, watch: Watch, motion: Motion) -> None:
         self.watch, self.motion = watch, motion
-        self._told: set[int] = set()  # events whose functions were seen to be no number
+        self._walls = np.array([item.restitution is not None for item in watch.items])
+        self._told: set[int] = set()  # events whose functions were seen to be no number …
+        self._given_up: set[int] = set()  # … or zero all along
 
     def __call__(
         self,
         who: NDArray[np.intp],
         survey: Survey,
         starts: NDArray[Any],
-        h: Any,
+        h: NDArray[Any],
         follows: NDArray[np.bool_],
         known: Mapping[int, NDArray[np.int8]],
     ) -> Examined:
-        """Steps of length h from rows (t, q, p) of these trajectories, surveyed already.
+        """Steps of lengths h, (K,), from rows (t, q, p) of these trajectories, surveyed already.
 
         An event function has one sign at the end of a step and at the start of the next, also where rounding makes it
         two: `follows` tells which steps follow the one in the row before, and `known` has the signs with which others
-        begin.
+        begin. Where it touches zero there, its sign is the one before.
         """
-        begin, end = _signs(survey.begin), _signs(survey.end)
-        begin[1:] = np.where(follows[1:, None], end[:-1], begin[1:])
+        unseen = self._unseen(who, starts, survey, h)
+        begin, end = _signs(survey.begin, unseen), _signs(survey.end, unseen)
         for k, signs in known.items():
             begin[k] = signs
-        # A sign that was kept and is another one at the end has changed, wherever the values lie by rounding.
-        near = survey.near | ((begin != 0) & (end != 0) & (begin != end))
-        leaving = np.where(near, 0, begin).astype(np.int8)
         t = starts[:, 0]
 
         def flow(rows: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
-            return self.motion.steps(who[rows], starts[rows], tau * h)
+            return self.motion.steps(who[rows], starts[rows], tau * h[rows])
 
-        divided = self._divided(who, survey, flow)
+        divided = self._divided(who, survey, starts, h, flow)
+
+        def nodes(row: int, event: int) -> list[tuple[Any, Any, int]]:
+            return self._nodes(who, flow, survey, t, h, begin, end, row, event, divided[row, event], unseen[row, event])
+
+        for k, e in np.argwhere(end == 0).tolist():
+            if (k, e) in divided:
+                before = next((x for *_, x in nodes(k, e)[::-1] if x), end[k - 1, e] if follows[k] else begin[k, e])
+                after = self._beyond(who[[k]], flow, t, h, k, e, unseen[k, e])
+                end[k, e] = before if after in (before, 0) else 0
+        begin[1:] = np.where(follows[1:, None], end[:-1], begin[1:])
+        # A sign that was kept and is another one at the end has changed, wherever the values lie by rounding.
+        near = survey.near | ((begin != 0) & (end != 0) & (begin != end))
+        leaving = np.where(near, 0, begin).astype(np.int8)
         row, event = np.nonzero(near)
         pairs = zip(row.tolist(), event.tolist(), strict=True)
         whole = np.fromiter((pair not in divided for pair in pairs), np.bool_, len(row))
         plain, lost = self._crossed(survey, starts, begin, leaving, end, row[whole], event[whole])
         found = [plain]
         for one in divided:
-            brackets, missing = self._inside(who, flow, survey, t, h, begin, leaving, end, *one, divided[one])
+            brackets, missing = self._inside(nodes(*one), t, leaving, *one)
             found.append(brackets)
             lost += missing
-        walls = np.array([item.restitution is not None for item in self.watch.items])
         # Impacts of a motion that begins on a wall, and goes into it.
-        into = np.argwhere(near & walls & (begin == 0) & (leaving == -1))
+        into = np.argwhere(near & self._walls & (begin == 0) & (leaving == -1))
         at_once = [Occurrence(k, 0 * t[k], e, -1, starts[k]) for k, e in into.tolist()]
         joined = tuple(np.concatenate(part) for part in zip(*found, strict=True))
         return self._located(who, at_once, joined, starts, h, (begin, leaving, end), lost)  # type: ignore[arg-type]
@@ -133,24 +154,30 @@ class Examiner:
         enclosing = np.stack([zero, zero + 1, abs(first[k]) * old, -abs(last[k]) * old], axis=1)
         return (row[k], event[k], enclosing, -old), lost
 
-    def _inside(
-        self, who: NDArray[np.intp], flow: Flow, survey: Survey, t: NDArray[Any], h: Any, begin: NDArray[np.int8],
-        leaving: NDArray[np.int8], end: NDArray[np.int8], row: int, event: int, divided: list[Part],
-    ) -> tuple[Brackets, list[int]]:  # fmt: skip
-        """The same for one event in a step that is divided."""
+    def _nodes(
+        self, who: NDArray[np.intp], flow: Flow, survey: Survey, t: NDArray[Any], h: NDArray[Any],
+        begin: NDArray[np.int8], end: NDArray[np.int8], row: int, event: int, divided: list[Part], unseen: Any,
+    ) -> list[tuple[Any, Any, int]]:  # fmt: skip
+        """Place, value and sign of one event function at both ends of a step that is divided, and in its parts."""
         nodes = [(0 * t[row], survey.begin[row, event], int(begin[row, event]))]
         for part in divided:
-            sign = nodes[-1][2] or int(end[row, event])
-            nodes.append(self._node(who[[row]], flow, t, h, row, event, part, sign))
-        nodes.append((0 * t[row] + 1, survey.end[row, event], int(end[row, event])))
+            sign = nodes[-1][2] or int(end[row, event]) or 1
+            nodes.append(self._node(who[[row]], flow, t, h, row, event, part, sign, unseen))
+        return [*nodes, (0 * t[row] + 1, survey.end[row, event], int(end[row, event]))]
+
+    def _inside(
+        self, nodes: list[tuple[Any, Any, int]], t: NDArray[Any], leaving: NDArray[np.int8], row: int, event: int
+    ) -> tuple[Brackets, list[int]]:
+        """The same for one event in a step that is divided."""
         lost: list[int] = []
         found: list[tuple[Any, ...]] = []
         if any(value != value for _, value, _ in nodes):
             lost = self._no_number(row, event, t[row])
         else:
+            signed = [node for node in nodes if node[2]]  # a zero on the way is a touch or within a change of sign
             leaving[row, event] = next((sign for *_, sign in nodes[1:] if sign), 0)
-            for (x, fx, old), (y, fy, new) in pairwise(nodes):
-                if old and new != old:
+            for (x, fx, old), (y, fy, new) in pairwise(signed):
+                if new != old:
                     found.append((x, y, abs(fx) * old, -abs(fy) * old, -old))
         table = np.array(found, dtype=t.dtype).reshape(len(found), 5)
         which = np.full((2, len(found)), [[row], [event]])
@@ -169,22 +196,79 @@ class Examiner:
             )
         return [] if item.restitution is None else [row]
 
-    def _divided(self, who: NDArray[np.intp], survey: Survey, flow: Flow) -> dict[tuple[int, int], list[Part]]:
+    def _undecided(self, event: int, t: float) -> None:
+        if event not in self._given_up and self.watch.items[event].restitution is None:
+            self._given_up.add(event)
+            warnings.warn(
+                f"the function of event {self.watch.items[event].name!r} hardly differs from zero all along near t = "
+                f"{t:.6g}, or has more than {MOST_PARTS // 2} zeros in a step: not all of its events can be found. If "
+                "the motion conserves it, it has none; if it is fast, take shorter steps",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def _divided(
+        self, who: NDArray[np.intp], survey: Survey, starts: NDArray[Any], h: NDArray[Any], flow: Flow
+    ) -> dict[tuple[int, int], list[Part]]:
         """For (step, event) the parts of a step that have a node."""
         rows = np.flatnonzero((survey.near & survey.turning).any(axis=1))
         if not len(rows):
             return {}
-        curve = survey.curve(rows).measured(lambda some, tau: flow(rows[some], tau))
-        found = parts(self.watch, curve, self.motion.params[who[rows]], survey.near[rows] & survey.turning[rows])
+        t, columns = starts[rows, 0].astype(float), self.motion.columns
+        begin, end = starts[rows, 1:][:, columns], survey.ends[rows][:, columns]
+        together = max(1, MOST_NUMBERS // starts.shape[1])
+
+        def read(some: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
+            cuts = np.arange(together, len(some), together)
+            pieces = zip(np.split(rows[some], cuts), np.split(tau, cuts), strict=True)
+            return np.concatenate([flow(which, places)[:, columns] for which, places in pieces])
+
+        curve = through_steps(t, h[rows].astype(float), begin, end, read)
+        wanted = survey.near[rows] & survey.turning[rows]
+        found, given_up = parts(self.watch, curve, self.motion.params[who[rows]], wanted)
+        for k, event in given_up:
+            if abs(h[rows[k]]) > SHORTEST * abs(t[k]):
+                self._undecided(event, t[k])
         return {(int(rows[row]), event): some for (row, event), some in found.items()}
 
+    def _unseen(self, who: NDArray[np.intp], starts: NDArray[Any], survey: Survey, h: NDArray[Any]) -> NDArray[Any]:
+        """How large the functions of walls may be by rounding alone, (K, events): bodies that stay together without a
+        force between them have a distance that is zero but for it. Of events zero.
+        """
+        unseen = np.zeros(survey.end.shape)
+        if self._walls.any():
+            columns = self.motion.columns
+            begin, ends = starts[:, 1:][:, columns].astype(float), survey.ends[:, columns].astype(float)
+            t, size = (starts[:, 0] + h).astype(float)[:, None], np.maximum(np.abs(begin), np.abs(ends))
+            given = [t, ends, self.motion.params[who], UNSEEN * EPS * np.abs(t), UNSEEN * EPS * size]
+            radius = points.evaluate(self.watch.bounds, np.concatenate(given, axis=1))
+            radius = radius[:, self.watch.bounds.output_slice("g_radius")] * float(self.motion.eps / EPS)
+            unseen = np.where(self._walls & np.isfinite(radius), radius, 0.0)
+        return unseen
+
+    def _beyond(
+        self, who: NDArray[np.intp], flow: Flow, t: Any, h: NDArray[Any], row: int, event: int, unseen: Any
+    ) -> int:
+        """The sign of an event function a little after a step."""
+        which, tau = np.array([row]), np.array([0 * t[row] + 1 + BEYOND], dtype=t.dtype)
+        return int(_signs(self.motion.values(who, t[which] + tau * h[which], flow(which, tau)), unseen)[0, event])
+
     def _node(
-        self, who: NDArray[np.intp], flow: Flow, t: Any, h: Any, row: int, event: int, part: Part, sign: int
+        self,
+        who: NDArray[np.intp],
+        flow: Flow,
+        t: Any,
+        h: NDArray[Any],
+        row: int,
+        event: int,
+        part: Part,
+        sign: int,
+        unseen: Any,
     ) -> tuple[Any, Any, int]:
         """The node in a part of a step: place, value and sign.
 
         Where it is not certain, the place where the event function, which has this sign before, comes nearest to zero
-        or beyond: by golden sections, until its sign is another one.
+        or beyond.
         """
         begin, nearest, last, certain = part
         if certain is not None:
@@ -193,27 +277,12 @@ class Examiner:
 
         def at(tau: Any) -> Any:
             place = np.array([tau], dtype=t.dtype)
-            return self.motion.values(who, t[which] + place * h, flow(which, place))[0, event]
+            return sign * self.motion.values(who, t[which] + place * h[which], flow(which, place))[0, event] + unseen
 
-        a, middle, b = (0 * t[row] + x for x in (begin, nearest, last))
-        golden = 0.3819660112501051
-        best = (at(middle), middle)
-        left, right = a + golden * (b - a), b - golden * (b - a)
-        low, high = at(left), at(right)
-        for _ in range(NARROWINGS):
-            best = min(best, (low, left), (high, right), key=lambda pair: pair[0] * sign)
-            if best[0] * sign < 0:
-                break
-            if low * sign < high * sign:
-                b, right, high = right, left, low
-                left = a + golden * (b - a)
-                low = at(left)
-            else:
-                a, left, low = left, right, high
-                right = b - golden * (b - a)
-                high = at(right)
-        value, tau = best
-        return tau, value, int(_signs(np.array([value]))[0])
+        zero = 0 * t[row]
+        tau, value = lowest(at, zero + begin, zero + nearest, zero + last, self.motion.eps)
+        value = sign * (value - unseen)
+        return tau, value, int(_signs(np.array([value]), unseen)[0])
 
     def _located(
         self,
@@ -221,18 +290,18 @@ class Examiner:
         occurrences: list[Occurrence],
         brackets: Brackets,
         starts: NDArray[Any],
-        h: Any,
+        h: NDArray[Any],
         signs: tuple[Any, Any, Any],
         unsolved: list[int],
     ) -> Examined:
         row, event, enclosing, direction = brackets
         if not len(row):
             return Examined(occurrences, *signs, frozenset(unsolved))
-        tau, value, states = self.motion.crossings(who[row], event, starts[row], h, enclosing)
+        tau, value, states = self.motion.crossings(who[row], event, starts[row], h[row], enclosing)
         failed = (states != states).any(axis=1)
         nothing = ~failed & (value != value)
         pole = ~failed & ~nothing & (abs(value) > GROWS * abs(enclosing[:, 2:]).max(axis=1))
-        times = starts[row, 0] + tau * h
+        times = starts[row, 0] + tau * h[row]
         for k in np.flatnonzero(failed | nothing | pole):
             if failed[k]:
                 unsolved.append(int(row[k]))
@@ -257,5 +326,5 @@ class Examiner:
         return Examined(occurrences, *signs, frozenset(unsolved))
 
 
-def _signs(values: NDArray[Any]) -> NDArray[np.int8]:
-    return (values > 0).astype(np.int8) - (values < 0).astype(np.int8)
+def _signs(values: NDArray[Any], unseen: Any) -> NDArray[np.int8]:
+    return (values > unseen).astype(np.int8) - (values < -unseen).astype(np.int8)

@@ -22,7 +22,7 @@ from leastaction.program import Program
 FloatArray = NDArray[np.float64]
 
 MOST_HALVINGS = 14
-MOST_PARTS = 64  # of one step that are divided further: a function may be zero all along
+MOST_PARTS = 512  # of one step that are divided further: a function may be zero all along
 
 
 # τ at the begin of a part of a step, where the function is certain or nearest to zero, and at its end; its value there,
@@ -32,14 +32,15 @@ Part = tuple[float, float, float, float | None]
 
 def parts(
     watch: Watch, curve: Curve, params: FloatArray, wanted: NDArray[np.bool_]
-) -> dict[tuple[int, int], list[Part]]:
+) -> tuple[dict[tuple[int, int], list[Part]], set[tuple[int, int]]]:
     """For (step, event) of those `wanted`, (K, events), the parts that have a node, in order; `params` has a row for
-    each step.
+    each step. And those with too many parts in doubt.
     """
     row, event = np.nonzero(wanted)
     centre, half = np.zeros(len(row)), np.ones(len(row))
     leaves: dict[tuple[int, int], list[tuple[float, float, float, float]]] = defaultdict(list)
     found: dict[tuple[int, int], list[Part]] = defaultdict(list)
+    given_up: set[tuple[int, int]] = set()
     for halvings in range(MOST_HALVINGS + 1):
         g, spread, rate, rate_spread, fine = _balls(watch, curve, params, row, event, centre, half)
         certain = spread < np.abs(g)
@@ -47,6 +48,7 @@ def parts(
         _, pair, count = np.unique(row[open_] * len(watch) + event[open_], return_inverse=True, return_counts=True)
         crowded = np.zeros(len(row), bool)
         crowded[open_] = count[pair] > MOST_PARTS
+        given_up.update(zip(row[crowded].tolist(), event[crowded].tolist(), strict=True))
         last = open_ & (fine | crowded if halvings < MOST_HALVINGS else open_)
         for k in np.flatnonzero(last | certain):
             begin, middle, end = ((1 + x) / 2 for x in (centre[k] - half[k], centre[k], centre[k] + half[k]))
@@ -63,7 +65,7 @@ def parts(
         half, centre = np.tile(quarter, 2), np.concatenate([old - quarter, old + quarter])
     for place, some in leaves.items():
         found[place] += _joined(some)
-    return {place: sorted(some, key=lambda part: part[0]) for place, some in found.items()}
+    return {place: sorted(some, key=lambda part: part[0]) for place, some in found.items()}, given_up
 
 
 def surveyed(watch: Watch, curve: Curve, params: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -79,19 +81,21 @@ def _balls(
     half: FloatArray,
 ) -> tuple[NDArray[Any], ...]:  # fmt: skip
     """Event functions over parts x = centre ± half of steps, and their rates, with radii; and whether a part is so
-    short that the radii come from `off`, most of them.
+    short that radii come from `off`, and dividing it would tell no more.
     """
     at, radius, slope, slope_radius = curve.boxes(row, centre, half)
     off = curve.off[row]
-    beyond = (curve.degree + 1) * off
-    t = (curve.t[row] + (1 + centre) / 2 * curve.h)[:, None]
-    width, rest = half[:, None] * abs(curve.h) / 2, params[row]
-    dt = np.full((len(row), 1), curve.h / 2)
+    beyond = curve.steeper * off
+    h = curve.h[row]
+    t = (curve.t[row] + (1 + centre) / 2 * h)[:, None]
+    width, rest = (half * np.abs(h) / 2)[:, None], params[row]
+    dt = h[:, None] / 2
     g = _ball(watch.bounds, "g", event, [t, at, rest, width, radius + off])
     rate = _ball(
         watch.rate_bounds, "rate", event, [t, at, rest, dt, slope, width, radius + off, slope_radius + beyond]
     )  # fmt: skip
-    return *g, *rate, np.asarray((slope_radius <= beyond).all(axis=1))
+    fine = (radius <= off).all(axis=1) & ~np.array(watch.by_time)[event]
+    return *g, *rate, fine
 
 
 def _joined(leaves: list[tuple[float, float, float, float]]) -> list[Part]:

@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leastaction.errors import TraceError
-from leastaction.events.enclosure import enclosed
+from leastaction.events.enclosure import enclosed, jumping
 from leastaction.program import Builder, Program
 
 RISING, FALLING = 1, -1
@@ -146,10 +147,31 @@ class Watch:
         return any(item.restitution is not None for item in self.items)
 
     @cached_property
+    def narrow(self) -> tuple[Watch, NDArray[np.intp]]:
+        """The same events as functions of those coordinates alone that they read, and where these are in (q, p)."""
+        inputs = dict(self.program.inputs)
+        n, used = inputs["q"], {args[0] for op, *args in self.program.code if op == "input"}
+        first = {block: self.program.input_slice(block).start for block in ("q", "p")}
+        read = [j for j in range(n) if first["q"] + j in used or first["p"] + j in used]
+        B = Builder([(name, len(read) if name in first else size) for name, size in self.program.inputs])
+        nothing = B.const(0.0)
+        given = {name: B.input(name) for name in inputs}
+        for block in first:
+            own = dict(zip(read, given[block], strict=True))
+            given[block] = [own.get(j, nothing) for j in range(n)]
+        columns = np.array([*read, *(n + j for j in read)], np.intp)
+        return Watch(self.items, B.build(g=B.inline(self.program, **given)["g"])), columns
+
+    @cached_property
     def by_momentum(self) -> bool:
         """Whether an event that is to be enclosed depends on p."""
         enclosed = [k for k, item in zip(self.program.results, self.items, strict=True) if not item.monotone]
         return self.program.with_outputs(g=enclosed).depends("g", "p")
+
+    @cached_property
+    def by_time(self) -> tuple[bool, ...]:
+        """Whether each function depends on t."""
+        return tuple(self.program.with_outputs(g=[k]).depends("g", "t") for k in self.program.results)
 
     @cached_property
     def gradient(self) -> Program:
@@ -192,8 +214,15 @@ class Watch:
 
     @cached_property
     def rate_bounds(self) -> Program:
-        """The same for the rate of g along (dt, dq, dp), which have a box too."""
-        return enclosed(self.rate, ("t", "q", "p", "dq", "dp"))
+        """The same for the rate of g along (dt, dq, dp), which have a box too. Where g may jump no rate bounds it."""
+        plain = enclosed(self.rate, ("t", "q", "p", "dq", "dp"))
+        jumps = jumping(self.program, ("t", "q", "p"), "g")
+        B = Builder(plain.inputs)
+        given = {name: B.input(name) for name, _ in plain.inputs}
+        found = B.inline(plain, **given)
+        off = B.inline(jumps, **{name: given[name] for name, _ in jumps.inputs})["jumps"]
+        radius = [B.add(r, jump) for r, jump in zip(found["rate_radius"], off, strict=True)]
+        return B.build(rate=found["rate"], rate_radius=radius)
 
 
 def watch(events: Mapping[str, Event | Impact] | None, system: Any) -> Watch | None:
@@ -283,6 +312,12 @@ def _traced(name: str, event: Event | Impact, system: Any, defaults: Mapping[str
     except (TypeError, ValueError):
         raise TypeError(f"the function of event {name!r} does not tell its arguments: write it in Python") from None
     wanted = {a.name: defaults[a.name] for a in arguments if a.name in defaults}
+    for a in arguments:
+        if a.name in wanted and a.default is not a.empty:
+            raise TraceError(
+                f"the function of event {name!r} has a default for its argument {a.name!r}, which is a parameter of "
+                "the system, too: leave the default out to get the parameter, or give the argument another name"
+            )
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     free = [a.name for a in arguments if a.kind in positional and a.default is a.empty and a.name not in wanted]
     count = 1 if impact else 2

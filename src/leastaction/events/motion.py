@@ -18,7 +18,6 @@ from leastaction.backends import points
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import GalerkinStepper, Start, Stepper
 from leastaction.events.check import midpoint_coefficients, survey_program
-from leastaction.events.curve import Curve, galerkin_curve
 from leastaction.events.impact import thrown_back
 from leastaction.events.kinds import Watch
 from leastaction.lagrangian import Lagrangian
@@ -54,7 +53,6 @@ class Survey:
     begin, end      the event functions at both ends, (K, events)
     near, turning   whether they may be zero in the step, and whether they may turn in it, (K, events)
     ends            the states at the end, (K, 2n)
-    curve           rows ↦ the curves of these steps
     """
 
     begin: NDArray[Any]
@@ -62,7 +60,6 @@ class Survey:
     near: NDArray[np.bool_]
     turning: NDArray[np.bool_]
     ends: NDArray[Any]
-    curve: Callable[[NDArray[np.intp]], Curve]
 
 
 class Motion(Protocol):
@@ -72,19 +69,22 @@ class Motion(Protocol):
     eps: Any
     dtype: Any
     params: FloatArray  # of each trajectory, in float64
+    watch: Watch  # the events as functions of a curve's coordinates …
+    columns: Any  # … which of (q, p) these are
 
     def steps(self, who: NDArray[np.intp], starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
         """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
         ...
 
-    def survey(self, who: NDArray[np.intp], starts: NDArray[Any], length: Any) -> Survey:
-        """What is known of steps of one length."""
+    def survey(self, who: NDArray[np.intp], starts: NDArray[Any], lengths: NDArray[Any]) -> Survey:
+        """What is known of steps of these lengths."""
         ...
 
     def crossings(
-        self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], length: Any, brackets: NDArray[Any]
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Where these event functions change their signs in steps of this length, each between two places with two
+        self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], lengths: NDArray[Any],
+        brackets: NDArray[Any],
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
+        """Where these event functions change their signs in steps of these lengths, each between two places with two
         values, rows (a, b, g(a), g(b)): τ, what is left of the values, and the states.
         """
         ...
@@ -93,8 +93,10 @@ class Motion(Protocol):
         """The event functions, (K, events)."""
         ...
 
-    def after_impact(self, who: int, event: int, t: Any, state: NDArray[Any]) -> NDArray[Any]:
-        """The momentum after an impact."""
+    def after_impacts(
+        self, who: NDArray[np.intp], event: NDArray[np.int64], at: NDArray[Any]
+    ) -> list[NDArray[Any] | None]:
+        """The momenta after impacts in rows (t, q, p); None where no impulse throws the motion back."""
         ...
 
     def derivative(self, start: NDArray[Any], length: Any, number: int, everything: bool) -> NDArray[Any]:
@@ -137,13 +139,13 @@ class Masses:
 
 
 def crossings(
-    motion: Motion, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], length: Any,
+    motion: Motion, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], lengths: NDArray[Any],
     brackets: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
     """`Motion.crossings`, by steps of any length."""
     with np.errstate(all="ignore"):  # a pole is asked about, too
-        rows = zip(who[:, None], event.tolist(), starts, brackets, strict=True)
-        found = [_crossing(motion, *row, length) for row in rows]
+        rows = zip(who[:, None], event.tolist(), starts, brackets, lengths, strict=True)
+        found = [_crossing(motion, *row) for row in rows]
     tau, values, states = zip(*found, strict=True)
     return np.array(tau, motion.dtype), np.array(values, motion.dtype), np.array(states, motion.dtype)
 
@@ -176,6 +178,7 @@ class GalerkinMotion:
     """The motion of a member of the family in float64, by a stepper of its own: that of the run goes on undisturbed."""
 
     eps, dtype = EPS, float
+    columns = slice(None)
 
     def __init__(self, system: Lagrangian, method: Galerkin, start: Start, watch: Watch) -> None:
         self.system, self.method, self.watch = system, method, watch
@@ -187,6 +190,8 @@ class GalerkinMotion:
         self._steady = start.inputs is None or start.inputs.steady
         self._survey = survey_program(watch, system, method)
         self._nonlinear = system.mass_varies_with_velocity
+        self._inertia = system.inertia.select("m", "m_v")
+        self._restitutions = np.array([item.restitution or 0.0 for item in watch.items])
 
     def _rows(self, who: NDArray[np.intp], t: FloatArray, states: FloatArray) -> FloatArray:
         return np.concatenate([t[:, None], states, self.params[who]], axis=1)
@@ -194,16 +199,47 @@ class GalerkinMotion:
     def values(self, who: NDArray[np.intp], t: FloatArray, states: FloatArray) -> FloatArray:
         return points.evaluate(self.watch.program, self._rows(who, t, states))
 
-    def after_impact(self, who: int, event: int, t: float, state: FloatArray) -> FloatArray:
-        n, slope = self.system.n, self.watch.gradient
-        at = self._rows(np.array([who]), np.array([t]), state[None])
-        found = points.evaluate(slope, at)[0].astype(LONG)
-        gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
-        g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
-        assert e is not None
-        masses = Masses(self.system, self.params[who], self._nonlinear)
-        G = held_rows(self.system, lambda program: points.evaluate(program, at)[0]).astype(LONG)
-        return thrown_back(masses, gradient, g_t, e, t, state[:n], state[n:].astype(LONG), EPS, G).astype(float)
+    def after_impacts(self, who: NDArray[np.intp], event: NDArray[np.int64], at: FloatArray) -> list[FloatArray | None]:
+        n, slope, each = self.system.n, self.watch.gradient, np.arange(len(who))
+        rows = np.concatenate([at, self.params[who]], axis=1)
+        found = points.evaluate(slope, rows).astype(LONG)
+        gradient = found[:, slope.output_slice("g_q")].reshape(len(who), -1, n)[each, event]
+        g_t = found[:, slope.output_slice("g_t")][each, event]
+        if not self._nonlinear and not self.system.m:
+            return [*self._thrown_back(event, gradient, g_t, rows)]
+        momenta: list[FloatArray | None] = []
+        for k, (t, *state) in enumerate(at):
+            masses, e = Masses(self.system, self.params[who[k]], self._nonlinear), self._restitutions[event[k]]
+            G = held_rows(self.system, lambda program, row=rows[k]: points.evaluate(program, row[None])[0])  # type: ignore[misc]
+            q, p = np.array(state[:n]), np.array(state[n:], LONG)
+            try:
+                after = thrown_back(masses, gradient[k], g_t[k], e, t, q, p, EPS, G.astype(LONG))
+            except ArithmeticError:
+                momenta.append(None)
+            else:
+                momenta.append(after.astype(float))
+        return momenta
+
+    def _thrown_back(
+        self, event: NDArray[np.int64], gradient: NDArray[Any], g_t: NDArray[Any], rows: FloatArray
+    ) -> FloatArray:
+        """The same, all at once, where L is quadratic in v and nothing is constrained; see `impact`."""
+        n = self.system.n
+        p = rows[:, 1 + n : 1 + 2 * n].astype(LONG)
+        at_rest = rows.copy()
+        at_rest[:, 1 + n : 1 + 2 * n] = 0.0
+        found = points.evaluate(self._inertia, at_rest)
+        M = found[:, self._inertia.output_slice("m_v")].reshape(-1, n, n)
+
+        def inverse_mass(x: NDArray[Any]) -> NDArray[Any]:
+            y = np.linalg.solve(M, x.astype(float)[:, :, None])[:, :, 0].astype(LONG)
+            left = x - (M.astype(LONG) * y[:, None, :]).sum(axis=2)
+            return np.asarray(y + np.linalg.solve(M, left.astype(float)[:, :, None])[:, :, 0])
+
+        v = inverse_mass(p - found[:, self._inertia.output_slice("m")])
+        rate = (gradient * v).sum(axis=1) + g_t
+        size = -(1 + self._restitutions[event]) * rate / (gradient * inverse_mass(gradient)).sum(axis=1)
+        return np.asarray((p + size[:, None] * gradient).astype(float))
 
     def evaluate(self, program: Program, at: FloatArray) -> FloatArray:
         return points.evaluate(program, np.concatenate([at, self.params[0]])[None])[0]
@@ -225,51 +261,49 @@ class GalerkinMotion:
         z, impulses = self._solver.solved_steps(starts, lengths, self.params[who], who)
         return starts[:, 1:] + np.concatenate([z[:, -1], impulses], axis=1)
 
-    def survey(self, who: NDArray[np.intp], starts: FloatArray, length: float) -> Survey:
+    def survey(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> Survey:
         # There is no step before: one of half the length, whose middle is a quarter of the length away, tells as much.
         count, twice = len(starts), np.tile(who, 2)
-        lengths = np.repeat([length, length / 2], count)
-        z, impulse = self._solver.solved_steps(np.tile(starts, (2, 1)), lengths, self.params[twice], twice)
+        both = np.concatenate([lengths, lengths / 2])
+        z, impulse = self._solver.solved_steps(np.tile(starts, (2, 1)), both, self.params[twice], twice)
         lead = self._lead(z[:count])
         last = lead - 4.0 * (lead - 2.0**self.method.s * self._lead(z[count:]))
-        return self.survey_solved(who, starts, length, z[:count], impulse[:count], last)
+        return self.survey_solved(who, starts, lengths, z[:count], impulse[:count], last)
 
-    def lead(self, who: int, start: FloatArray, length: float) -> FloatArray:
-        """The leading coefficients of the step from (t, q, p)."""
-        z, _ = self._solver.solved_steps(start[None], np.array([length]), self.params[who], np.array([who]))
-        return self._lead(z)[0]
+    def leads(self, who: NDArray[np.intp], starts: FloatArray, length: float) -> FloatArray:
+        """The leading coefficients of steps from rows (t, q, p)."""
+        z, _ = self._solver.solved_steps(starts, np.full(len(who), length), self.params[who], who)
+        return self._lead(z)
 
     def _lead(self, z: FloatArray) -> FloatArray:
         return np.einsum("v,kvi->ki", midpoint_coefficients(self.method)[-1], z)
 
     def survey_solved(
-        self, who: NDArray[np.intp], starts: FloatArray, length: float, z: FloatArray, impulse: FloatArray,
+        self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray, z: FloatArray, impulse: FloatArray,
         last: FloatArray,
     ) -> Survey:  # fmt: skip
         """The survey of steps that are solved, with the leading coefficients of the steps before."""
         count, params = len(starts), self.params[who]
-        h = np.full((count, 1), length)
+        h = lengths[:, None]
         driven = self._solver.driving(starts[:, 0], h[:, 0], who)
         given = np.zeros((count, len(self.method.table.c), 0)) if driven is None else driven
         columns = [starts[:, :1], h, starts[:, 1:], z.reshape(count, -1), impulse, last, params]
         columns.append(given.reshape(count, given.shape[1] * given.shape[2]))
         found = points.evaluate(self._survey, np.hstack(columns))
         begin, end, near, turning = (found[:, self._survey.output_slice(name)] for name, _ in self._survey.outputs)
-
-        def curve(rows: NDArray[np.intp]) -> Curve:
-            states, t = starts[rows, 1:], starts[rows, 0]
-            solved = z[rows], impulse[rows], params[rows], given[rows]
-            return galerkin_curve(self.system, self.method, t, length, states, *solved)
-
         ends = starts[:, 1:] + np.hstack([z[:, -1], impulse])
-        return Survey(begin, end, near != 0, turning != 0, ends, curve)
+        return Survey(begin, end, near != 0, turning != 0, ends)
 
     def crossings(
-        self, who: NDArray[np.intp], event: NDArray[np.int64], starts: FloatArray, length: float, brackets: FloatArray
+        self,
+        who: NDArray[np.intp],
+        event: NDArray[np.int64],
+        starts: FloatArray,
+        lengths: FloatArray,
+        brackets: FloatArray,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         if not self._steady:  # inputs at the nodes of a shorter step are others
-            return crossings(self, who, event, starts, length, brackets)
-        lengths = np.full(len(starts), length)
+            return crossings(self, who, event, starts, lengths, brackets)
         return self._solver.crossings(self.watch.program, event, starts, lengths, brackets, self.params[who], who)
 
 
@@ -277,10 +311,12 @@ class DetachedMotion:
     """The motion of one trajectory by any method on any system at any precision, by a stepper that does single steps of
     any length, or by one made anew for each.
 
+    A large system may have many coordinates, and an event function read few: curves are those of the latter.
     """
 
     def __init__(self, make: Make, mechanics: Any, reals: Reals, start: Start, watch: Watch) -> None:
-        self._make, self.watch, self.reals = make, watch, reals
+        self._make, self.reals = make, reals
+        self.watch, self.columns = watch.narrow
         self._mechanics, self._start = mechanics, start
         self.system = getattr(mechanics, "system", mechanics)
         self.eps = mpmath.mpf(2) ** -reals.bits if isinstance(reals, Digits) else EPS
@@ -295,36 +331,28 @@ class DetachedMotion:
         if self._solver is not None:
             ends[moving] = self._solver.single_steps(starts[moving], lengths[moving])
             return ends
-        for k in moving:
+        for k in moving[np.argsort(lengths[moving], kind="stable")]:  # a system may keep what one length needs
             t, *state = starts[k]
             solver = self._make(t, np.array(state[:n]), np.array(state[n:]), lengths[k])
             solver.advance(1, 0, 0, ends[None, :1])
             ends[k] = solver.at()[0] if solver.failure() is None else np.nan
         return ends
 
-    def survey(self, who: NDArray[np.intp], starts: NDArray[Any], length: Any) -> Survey:
-        """By thirds of the step: its curve is the one through four states."""
-        tau = [0, self.reals.array(1) / 3, self.reals.array(2) / 3, 1]
-        states = np.stack([self.steps(who, starts, np.full(len(starts), x * length, self.dtype)) for x in tau], axis=1)
-
-        def curve(rows: NDArray[np.intp]) -> Curve:
-            x = np.array([-1.0, -1 / 3, 1 / 3, 1.0])
-            inverse = np.linalg.inv(np.vander(x, increasing=True))
-            coefficients = np.einsum("ji,kic->kcj", inverse, states[rows].astype(float))
-            t = starts[rows, 0].astype(float)
-            return Curve(t, float(length), coefficients, np.zeros(coefficients.shape[:2]))
-
-        begin, end = (self.values(who, starts[:, 0] + x * length, states[:, k]) for x, k in ((0, 0), (1, -1)))
+    def survey(self, who: NDArray[np.intp], starts: NDArray[Any], lengths: NDArray[Any]) -> Survey:
+        """Without states before the step there is doubt everywhere."""
+        ends = self.steps(who, starts, lengths)
+        begin, end = self.values(who, starts[:, 0], starts[:, 1:]), self.values(who, starts[:, 0] + lengths, ends)
         everything = np.ones(begin.shape, bool)
-        return Survey(begin, end, everything, everything, states[:, -1], curve)
+        return Survey(begin, end, everything, everything.copy(), ends)
 
     def crossings(
-        self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], length: Any, brackets: NDArray[Any]
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        return crossings(self, who, event, starts, length, brackets)
+        self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], lengths: NDArray[Any],
+        brackets: NDArray[Any],
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
+        return crossings(self, who, event, starts, lengths, brackets)
 
     def values(self, who: NDArray[np.intp], t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
-        return self._evaluated(self.watch.program, t, states)
+        return self._evaluated(self.watch.program, t, states[:, self.columns])
 
     def evaluate(self, program: Program, at: NDArray[Any]) -> NDArray[Any]:
         return self._evaluated(program, at[:1], at[None, 1:])[0]
@@ -347,10 +375,22 @@ class DetachedMotion:
 
         return evaluated(program, rows, params, self.reals)
 
-    def after_impact(self, who: int, event: int, t: Any, state: NDArray[Any]) -> NDArray[Any]:
-        n, slope = len(state) // 2, self.watch.gradient
-        found = self._evaluated(slope, np.array([t], self.dtype), state[None])[0]
-        gradient = found[slope.output_slice("g_q")].reshape(-1, n)[event]
+    def after_impacts(
+        self, who: NDArray[np.intp], event: NDArray[np.int64], at: NDArray[Any]
+    ) -> list[NDArray[Any] | None]:
+        momenta: list[NDArray[Any] | None] = []
+        for one, (t, *state) in zip(event.tolist(), at, strict=True):
+            try:
+                momenta.append(self._after_impact(one, t, np.array(state, self.dtype)))
+            except ArithmeticError:
+                momenta.append(None)
+        return momenta
+
+    def _after_impact(self, event: int, t: Any, state: NDArray[Any]) -> NDArray[Any]:
+        n, slope, read = len(state) // 2, self.watch.gradient, self.columns[: len(self.columns) // 2]
+        found = self._evaluated(slope, np.array([t], self.dtype), state[None, self.columns])[0]
+        gradient = 0 * state[:n]
+        gradient[read] = found[slope.output_slice("g_q")].reshape(-1, len(read))[event]
         g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
         assert e is not None
         G = held_rows(self.system, lambda program: self._evaluated(program, np.array([t], self.dtype), state[None])[0])
@@ -368,4 +408,4 @@ class DetachedMotion:
     @cached_property
     def nonlinear(self) -> bool:
         """Whether L is not quadratic in v."""
-        return bool(hasattr(self.system, "hessian") and self.system.mass_varies_with_velocity)
+        return bool(getattr(self.system, "mass_varies_with_velocity", False))

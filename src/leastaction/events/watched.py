@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import gt
 from typing import Any
 
@@ -16,8 +15,8 @@ from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, HELD, NOT_CONVERGED, RESTING, STOPPED, Failure
 from leastaction.backends.stepper import Alone, GalerkinStepper, Start
 from leastaction.events.check import check_program
-from leastaction.events.curve import Curve, neighbours_curve
-from leastaction.events.examine import Examined, Examiner, Occurrence
+from leastaction.events.curve import AROUND, through_states
+from leastaction.events.examine import MOST_NUMBERS, Examined, Examiner, Occurrence
 from leastaction.events.isolate import surveyed
 from leastaction.events.kinds import Watch
 from leastaction.events.motion import DetachedMotion, GalerkinMotion, Make, Motion, Survey
@@ -32,7 +31,7 @@ SHORTEST = 1e-9  # flights between impacts on one wall, in steps: shorter ones h
 MOST_IMPACTS = 10_000  # in one step
 LEAST_REST = 16  # roundings of h: a rest of a step after an impact that is shorter is none
 UNSEEN = 1024  # roundings of t and h: in a rest that is shorter the function of a wall is not told from zero
-LAST_STATES = 3  # before the next step: the curve through four states tells where it goes
+LAST_STATES = AROUND - 1  # before the next step: the curve through them and its end tells where it goes
 GROWING = ("event_rows",)  # of the state: how many rows they have is not known beforehand
 SUMS = {"newton_iterations", "continued"}  # of what steppers count; of the rest the largest is told
 
@@ -178,6 +177,30 @@ class Ended:
     tangent: NDArray[Any] | None = None
 
 
+@dataclass(eq=False)
+class Flight:
+    """A trajectory on its way through the impacts of one step.
+
+    start, length   where, (t, q, p), its last piece began, and how far it was to go
+    found, impact   what happens in this piece, and the impact that ends it
+    along           derivatives at its start
+    passed          how much of the step lies behind it
+    signs           of the event functions, after the impact
+    """
+
+    who: int
+    start: NDArray[Any]
+    length: Any
+    found: Examined
+    impact: Occurrence
+    along: Direction | None
+
+    def __post_init__(self) -> None:
+        self.begin, self.passed = self.start[0], 0 * self.length
+        self.ends: Any = 0.0 if self.along is None else self.along.time + self.along.longer
+        self.signs: NDArray[np.int8] = self.found.begin[self.impact.row]
+
+
 class Watcher:
     """Books the events of trajectories: looks closely at steps, notes what happened, and takes a step through its
     impacts.
@@ -191,7 +214,7 @@ class Watcher:
     ) -> None:
         self.watch, self.motion, self.n, self.h = watch, motion, n, h
         self.logs = [Log(watch, n, motion.dtype) for _ in motion.params]
-        self._examine = Examiner(watch, motion)
+        self._examine = Examiner(motion.watch, motion)
         # The signs of the event functions at the end of the last step that was looked at, and that step's number.
         self._signs = np.zeros((len(self.logs), len(watch)), np.int8)
         self._after = np.full(len(self.logs), -1, np.int64)
@@ -233,33 +256,33 @@ class Watcher:
             for row in np.flatnonzero(first)
             if self._after[who[row]] >= 0 and steps[row] == self._after[who[row]] + 1
         }
-        found = self._examine(who, survey, starts, self.h, follows, known)
+        lengths = np.full(len(who), self.h, self.motion.dtype)
+        found = self._examine(who, survey, starts, lengths, follows, known)
         last = np.flatnonzero(np.append(first[1:], True))
         self._signs[who[last]], self._after[who[last]] = found.end[last], steps[last]
+        along = [None if self._directions is None else self._directions(step) for step in steps.tolist()]
         halted: dict[int, tuple[int, NDArray[Any] | Ended]] = {}
-
-        def along(row: int) -> Direction | None:
-            return None if self._directions is None else self._directions(int(steps[row]))
-
-        for row, what in self._noted(who, found, starts, self.h, along).items():
+        flights = []
+        for row, what in self._noted(who, found, starts, lengths, along).items():
             i = int(who[row])
             if isinstance(what, Occurrence):
                 self._after[i] = steps[row]
-                halted[i] = row, self._thrown(i, found, what, starts[row], along(row))
+                flights.append(Flight(i, starts[row], self.h, found, what, along[row]))
+                halted[i] = row, starts[row]  # until it has come to an end
             else:
                 halted[i] = row, what
-        return halted
+        return halted | {i: (halted[i][0], outcome) for i, outcome in self._thrown(flights).items()}
 
     def _noted(
         self,
         who: NDArray[np.intp],
         found: Examined,
         starts: NDArray[Any],
-        length: Any,
-        along: Callable[[int], Direction | None],
+        lengths: NDArray[Any],
+        along: Sequence[Direction | None],
     ) -> dict[int, Occurrence | Ended]:
         """Note what was found, of each trajectory up to an impact or to the end of its run: these, by their rows;
-        `along` are the directions at the start of a row's step.
+        `along` are the directions at the starts of their steps.
         """
         halted: dict[int, Occurrence | Ended] = {}
         wanted = [item.direction for item in self.watch.items]
@@ -288,7 +311,7 @@ class Watcher:
                 halted[row] = one
                 over.add(i)
             elif self.logs[i].add(one.event, one.at):
-                tangent = self._stepped(starts[row], one.tau * length, along(row), 0.0)
+                tangent = self._stepped(starts[row], one.tau * lengths[row], along[row], 0.0)
                 halted[row] = Ended(Failure(STOPPED, 0.0, 0, 1.0), one.state, tangent)
                 over.add(i)
         return halted
@@ -299,70 +322,98 @@ class Watcher:
             return None
         return self._saltation.stepped(start, length, along, ends - along.time)
 
-    def _thrown(
-        self, i: int, found: Examined, impact: Occurrence, start: NDArray[Any], along: Direction | None
-    ) -> NDArray[Any] | Ended:
-        """The rest of a step of trajectory i after an impact in it, through all that follow; the state at its end."""
-        n, begin, passed, who = self.n, start[0], 0 * self.h, np.array([i])
-        length, starts = self.h, start[None]
-        ends = 0.0 if along is None else along.time + along.longer
+    def _thrown(self, flights: list[Flight]) -> dict[int, NDArray[Any] | Ended]:
+        """The rest of steps after impacts in them, through all that follow: the states at their ends, by trajectory."""
+        outcomes: dict[int, NDArray[Any] | Ended] = {}
         for _ in range(MOST_IMPACTS):
-            flight = impact.tau * length
-            passed = passed + flight
-            t = begin + passed
-            try:
-                p = self.motion.after_impact(i, impact.event, t, impact.state)
-            except ArithmeticError:
-                return Ended(Failure(HELD, 0.0, 0, 0.0))
-            self.logs[i].add(impact.event, np.concatenate([[t], impact.state, p]))
-            if self._saltation is not None and along is not None:
-                at = np.concatenate([[t], impact.state])
-                along = self._saltation.thrown(starts[0], flight, impact.event, at, along)
-            state = np.concatenate([impact.state[:n], p])
-            signs = self._signs_after(i, found, impact, t, state)
-            length = self.h - passed
-            if abs(length) <= LEAST_REST * self.motion.eps * abs(self.h):
-                self._signs[i] = signs
-                self.tangent = None if along is None else along.state
-                return state
-            starts = np.concatenate([[t], state])[None]
-            survey = self.motion.survey(who, starts, length)
-            if (survey.ends != survey.ends).any():
-                return Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))
-            if abs(length) <= UNSEEN * self.motion.eps * (abs(self.h) + abs(t)):
-                # Too short for g to be told from zero: the motion leaves the wall, as its momentum says.
-                signs[impact.event] = 1
-                survey.near[0, impact.event], survey.end[0, impact.event] = False, abs(survey.end[0, impact.event]) + 1
-            found = self._examine(who, survey, starts, length, np.array([False]), {0: signs})
-            if found.leaving[0, impact.event] < 0:
-                return Ended(Failure(RESTING, 0.0, 0, 0.0))
-            ended = self._noted(who, found, starts, length, partial(_always, along)).get(0)
-            if ended is None:
-                self._signs[i] = found.end[0]
-                self.tangent = self._stepped(starts[0], length, along, ends)
-                return survey.ends[0]
-            if isinstance(ended, Ended):
-                return ended
-            if ended.event == impact.event and abs(ended.tau * length) < SHORTEST * abs(self.h):
-                return Ended(Failure(RESTING, 0.0, 0, 0.0))
-            impact = ended
-        return Ended(Failure(RESTING, 0.0, 0, 0.0))
+            flights = self._bounced(flights, outcomes)
+            if not flights:
+                return outcomes
+            who = np.array([flight.who for flight in flights])
+            starts = np.array([flight.start for flight in flights])
+            lengths = np.array([flight.length for flight in flights], self.motion.dtype)
+            survey = self.motion.survey(who, starts, lengths)
+            for row, flight in enumerate(flights):
+                if abs(flight.length) <= UNSEEN * self.motion.eps * (abs(self.h) + abs(flight.start[0])):
+                    # Too short for g to be told from zero: the motion leaves the wall, as its momentum says.
+                    event = flight.impact.event
+                    flight.signs[event] = 1
+                    survey.near[row, event], survey.end[row, event] = False, abs(survey.end[row, event]) + 1
+            known = {row: flight.signs for row, flight in enumerate(flights)}
+            found = self._examine(who, survey, starts, lengths, np.zeros(len(who), bool), known)
+            lost = (survey.ends != survey.ends).any(axis=1)
+            resting = np.array([found.leaving[row, flight.impact.event] < 0 for row, flight in enumerate(flights)])
+            over = frozenset(np.flatnonzero(lost | resting).tolist())
+            noted = self._noted(who, found.without(over), starts, lengths, [flight.along for flight in flights])
+            flying: list[Flight] = []
+            for row, flight in enumerate(flights):
+                ended = noted.get(row)
+                if row in over:
+                    why = Failure(NOT_CONVERGED, float("nan"), 0, 0.0) if lost[row] else Failure(RESTING, 0.0, 0, 0.0)
+                    outcomes[flight.who] = Ended(why)
+                elif ended is None:
+                    self._signs[flight.who] = found.end[row]
+                    self.tangent = self._stepped(flight.start, flight.length, flight.along, flight.ends)
+                    outcomes[flight.who] = survey.ends[row]
+                elif isinstance(ended, Ended):
+                    outcomes[flight.who] = ended
+                elif ended.event == flight.impact.event and abs(ended.tau * flight.length) < SHORTEST * abs(self.h):
+                    outcomes[flight.who] = Ended(Failure(RESTING, 0.0, 0, 0.0))
+                else:
+                    flight.found, flight.impact = found, ended
+                    flying.append(flight)
+            flights = flying
+        return outcomes | {flight.who: Ended(Failure(RESTING, 0.0, 0, 0.0)) for flight in flights}
+
+    def _bounced(self, flights: list[Flight], outcomes: dict[int, NDArray[Any] | Ended]) -> list[Flight]:
+        """Throw trajectories back where they meet their walls; those that have a rest of their step to go."""
+        if not flights:
+            return flights
+        n, who = self.n, np.array([flight.who for flight in flights])
+        for flight in flights:
+            flight.passed = flight.passed + flight.impact.tau * flight.length
+        t = np.array([flight.begin + flight.passed for flight in flights], self.motion.dtype)
+        states = np.array([flight.impact.state for flight in flights])
+        event = np.array([flight.impact.event for flight in flights])
+        momenta = self.motion.after_impacts(who, event, np.concatenate([t[:, None], states], axis=1))
+        after = states.copy()
+        for row, p in enumerate(momenta):
+            if p is not None:
+                after[row, n:] = p
+        signs = self._signs_after(who, flights, t, states, after)
+        flying: list[Flight] = []
+        for row, flight in enumerate(flights):
+            i = flight.who
+            if momenta[row] is None:
+                outcomes[i] = Ended(Failure(HELD, 0.0, 0, 0.0))
+                continue
+            at = np.concatenate([[t[row]], states[row]])
+            self.logs[i].add(flight.impact.event, np.concatenate([at, after[row, n:]]))
+            if self._saltation is not None and flight.along is not None:
+                length = flight.impact.tau * flight.length
+                flight.along = self._saltation.thrown(flight.start, length, flight.impact.event, at, flight.along)
+            flight.start, flight.length = np.concatenate([[t[row]], after[row]]), self.h - flight.passed
+            flight.signs = signs[row]
+            if abs(flight.length) <= LEAST_REST * self.motion.eps * abs(self.h):
+                self._signs[i] = flight.signs
+                self.tangent = None if flight.along is None else flight.along.state
+                outcomes[i] = after[row]
+            else:
+                flying.append(flight)
+        return flying
 
     def _signs_after(
-        self, i: int, found: Examined, impact: Occurrence, t: Any, state: NDArray[Any]
+        self, who: NDArray[np.intp], flights: list[Flight], t: NDArray[Any], states: NDArray[Any], after: NDArray[Any]
     ) -> NDArray[np.int8]:
-        """The signs of the event functions after an impact: zero of its wall, and anew of those that the jump of the
+        """The signs of the event functions after impacts: zero of their walls, and anew of those that the jump of the
         momentum changes, which is no event.
         """
-        signs = found.signs(impact)
-        signs[impact.event] = 0
-        before, after = self.motion.values(np.array([i, i]), np.array([t, t]), np.stack([impact.state, state]))
-        jumps = (before != after) & np.array([item.restitution is None for item in self.watch.items])
-        return np.where(jumps, (after > 0).astype(np.int8) - (after < 0).astype(np.int8), signs).astype(np.int8)
-
-
-def _always(along: Direction | None, row: int) -> Direction | None:
-    return along
+        signs = np.array([flight.found.signs(flight.impact) for flight in flights])
+        signs[np.arange(len(who)), [flight.impact.event for flight in flights]] = 0
+        values = self.motion.values(np.tile(who, 2), np.tile(t, 2), np.concatenate([states, after]))
+        old, new = values[: len(who)], values[len(who) :]
+        jumps = (old != new) & np.array([item.restitution is None for item in self.watch.items])
+        return np.where(jumps, (new > 0).astype(np.int8) - (new < 0).astype(np.int8), signs).astype(np.int8)
 
 
 def directions(D: NDArray[Any], step: int, P: int) -> Direction:
@@ -412,6 +463,12 @@ class WatchedGalerkin:
     def done(self) -> int:
         return self._solver.done
 
+    def note(self, after: list[int]) -> bool:
+        return self._solver.note(after)
+
+    def noted(self) -> FloatArray:
+        return self._solver.noted()
+
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun, solver = self.done, self._solver
         end = begun + steps
@@ -434,7 +491,8 @@ class WatchedGalerkin:
         z = looks[:, 3 + 2 * n : 3 + 2 * n + s * n].reshape(count, s, n)
         impulse = looks[:, 3 + (2 + s) * n : 3 + (3 + s) * n]
         last = looks[:, 3 + (3 + s) * n : 3 + (4 + s) * n]
-        survey = self._motion.survey_solved(who, starts, self.watcher.h, z, impulse, last)
+        lengths = np.full(count, self.watcher.h)
+        survey = self._motion.survey_solved(who, starts, lengths, z, impulse, last)
         for i, (_, outcome) in self.watcher.look(who, looks[:, 0].astype(np.int64), starts, survey).items():
             if isinstance(outcome, Ended):
                 self._ended[i] = outcome
@@ -448,12 +506,16 @@ class WatchedGalerkin:
         """Those that wait go on, now that the others beside them have done the step."""
         solver = self._solver
         run = solver.run
-        L = run.backend.lanes
-        for i, state in self._thrown.items():
+        L, who = run.backend.lanes, np.array([*self._thrown], np.intp)
+        if not len(who):
+            return
+        t = self._start.t + (run.counts[who, STEPS] + 1) * self._start.h
+        starts = np.concatenate([t[:, None], np.array([*self._thrown.values()])], axis=1)
+        leads = self._motion.leads(who, starts, self.watcher.h)
+        for (i, state), lead in zip(self._thrown.items(), leads, strict=True):
             step = int(run.counts[i, STEPS]) + 1
-            t = float(self._start.t + step * self._start.h)
             solver.restart(i, step, state)
-            run.last[i // L, i % L] = self._motion.lead(i, np.concatenate([[t], state]), self.watcher.h)
+            run.last[i // L, i % L] = lead
             if solver.D is not None:
                 assert self.watcher.tangent is not None
                 solver.D[:] = self.watcher.tangent
@@ -530,7 +592,8 @@ class WatchedStates(Alone):
         self._ended: Ended | None = None
         self._before: dict[str, Any] = {}  # what steppers counted that the run has left
         urgent = any(item.urgent for item in watch.items)
-        self._together = (1 if urgent else 8) if isinstance(reals, Digits) else (16 if urgent else 256)
+        together = (1 if urgent else 8) if isinstance(reals, Digits) else (16 if urgent else 256)
+        self._together = max(1, min(together, MOST_NUMBERS // (row.whole_width + len(start.params))))
 
     def advance(self, steps: int, every: int, first: int, rows: NDArray[Any]) -> int:
         begun = self.done
@@ -585,10 +648,11 @@ class WatchedStates(Alone):
         step = np.arange(self.done, self.done + done)
         begin = len(states) - 1 - done
         t = self._start.t + np.arange(self.done - begin, self.done + done + 1) * h
-        curve = neighbours_curve(t.astype(float), float(h), states.astype(float), begin)
-        params = np.broadcast_to(self._motion.params, (done, self._motion.params.shape[1]))
-        near, turning = surveyed(watcher.watch, curve, params)
-        values = self._motion.values(np.zeros(done + 1, np.intp), t[begin:], states[begin:])
+        motion = self._motion
+        curve = through_states(t.astype(float), float(h), states[:, motion.columns].astype(float), begin)
+        params = np.broadcast_to(motion.params, (done, motion.params.shape[1]))
+        near, turning = surveyed(motion.watch, curve, params)
+        values = motion.values(np.zeros(done + 1, np.intp), t[begin:], states[begin:])
         sides = np.where(values > 0, 1, np.where(values < 0, -1, 0))
         near |= ~(sides[:-1] * sides[1:] > 0)  # whatever the curve through the states tells
         young = slice(max(0, LAST_STATES - 1 - begin))  # steps with too few before them for a curve to be trusted
@@ -601,11 +665,7 @@ class WatchedStates(Alone):
             return None
         starts = np.concatenate([t[begin + rows, None], states[begin + rows]], axis=1)
         ends = states[begin + rows + 1]
-
-        def some(of: NDArray[np.intp]) -> Curve:
-            return Curve(curve.t[rows[of]], curve.h, curve.coefficients[rows[of]], curve.off[rows[of]])
-
-        survey = Survey(values[rows], values[rows + 1], near[rows], turning[rows], ends, some)
+        survey = Survey(values[rows], values[rows + 1], near[rows], turning[rows], ends)
         found = watcher.look(np.zeros(len(rows), np.intp), step[rows], starts, survey).get(0)
         return None if found is None else (int(step[rows[found[0]]]), found[1])
 

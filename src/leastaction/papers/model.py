@@ -122,10 +122,10 @@ class Statement:
 class Kind(StrEnum):
     """How sure it is that something is wrong in print. The papers were read as machine-read text, which loses marks.
 
-    MISPRINT   the text contradicts itself, its own numbers or its source, by more than one mark of one formula, or
-               in words, or in two versions of the text
-    AS_READ    the formula as read is wrong, but by one mark: a sign, a dot, an exponent, an index, a digit,
-               which the reading may have lost or mistaken
+    MISPRINT   the text contradicts itself, its own numbers or its source: by more than one mark of one formula, or
+               in words, or in both versions of a text that was read twice
+    AS_READ    the text as read is wrong, but in each place by one mark, which the reading may have lost or
+               exchanged: a sign, a dot, a letter, a digit, an index, the exponents of one symbol
     REMARK     nothing is wrong: what is said is true but not all, or loose, or another cause than the one given
     """
 

@@ -11,7 +11,7 @@ Reduced, p_φ and p_ψ being numbers, to the first order system of y = (φ, θ, 
 
 Source: J. A. Rojas-Quintero, F. Dubois, F. Jourdan, Simpson variational integrator for nonlinear systems: a tutorial on
 the Lagrange top, 2025, eqs. (16)–(25). "lagrange-top" has the data of Table 3, a motion with loops, with g = 9.81,
-which the paper does not tell. In its (20), where m stands for μ/I, the denominator 6Im is a misprint of 6I²m.
+which the paper does not tell. In its (20), where m stands for μ/I, the denominator, 6Im as read, has to be 6I²m.
 """
 
 from __future__ import annotations

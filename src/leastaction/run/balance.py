@@ -7,8 +7,8 @@ E − E₀ is compared with the kinetic energy of the motion, the largest that w
 What flows between the terms of E is of the size of K, whatever the units, and whatever constants or total derivatives
 dF(q)/dt are added to L. At the start, which may be at rest, it is at least what the potential energy changes by within
 the first step, up to its first turn. States are looked at after 1, 7, 37, 187, … steps, k ↦ 5k + 2, which no
-period divides, and wherever a stretch of the run ends: a few looks, at all trajectories together. An error below the
-rounding of the terms says nothing.
+period divides, and wherever a stretch of the run ends. Loops note these states on their way, and all are looked at
+together. An error below the rounding of the terms says nothing.
 
 Of a run with a pace, which keeps σ (H − E₀), H itself is looked at: it is the energy of the motion in time. Where σ has
 a zero on the way time stands still, and the motion in s comes back from there: H is wrong for some steps before and
@@ -19,6 +19,7 @@ A linear system is not looked at: whether h is stable on it is known before the 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,9 +44,10 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-LARGE = 0.5  # of K: an error of the energy that is told
+LARGE = 0.2  # of K: an error of the energy that is told; ordinary steps stay below 0.04, wrong motions reach 0.9
 ROUNDINGS = 1e4  # units in the last place that an error must be beyond
-OFTEN = 16  # looks of a run with a pace while the steps grow twofold, about
+TIMES = 16  # a run with a pace is looked at again after 1/16 more steps
+MOST_STEPS = 2**53  # of any run
 GOLDEN = (5**0.5 - 1) / 2
 FINER, SOONEST = 0.5**0.5, 24  # from one place of the first step to an earlier one, and how many there are
 EPSILON = float(np.finfo(float).eps)
@@ -74,17 +76,20 @@ def columns(plan: Plan) -> int:
     thrown = () if events is None else [item.restitution for item in events.items if item.restitution is not None]
     if thrown and (any(e != 1 for e in thrown) or (events is not None and events.program.depends("g", "t"))):
         return 0  # walls that take energy, or move
+    if thrown and isinstance(plan.system, Paced):
+        return 0  # walls that may move: the time that they know is a coordinate here, or a momentum
     return len(COLUMNS)
 
 
-def next_look(plan: Plan, done: int) -> int:
-    """After how many steps the states are looked at next."""
-    if isinstance(plan.system, Paced):
-        return done + done // OFTEN + 1
-    look = 1
-    while look <= done:
-        look = 5 * look + 2
-    return look
+def _series(next_one: Callable[[int], int]) -> list[int]:
+    found = [1]
+    while found[-1] < MOST_STEPS:
+        found.append(next_one(found[-1]))
+    return found
+
+
+SELDOM = _series(lambda k: 5 * k + 2)
+OFTEN = _series(lambda k: k + k // TIMES + 1)
 
 
 class Looks:
@@ -92,19 +97,53 @@ class Looks:
 
     def __init__(self, plan: Plan) -> None:
         self._plan, self._wanted = plan, columns(plan) > 0
-        self._found: list[tuple[FloatArray, NDArray[Any]]] = []  # times, and states (q, p)
-        self._last = -1  # after how many steps the last ones are
+        self._after = OFTEN if isinstance(plan.system, Paced) else SELDOM
+        self._asked: list[int] | None = None  # after which steps the stepper notes its states; None if it does not
+        self._last = 0  # after how many steps those are that were looked at last
+        self._found: list[tuple[FloatArray, NDArray[Any]]] = []  # times (moments, B), and states (moments, B, 2n)
 
-    def add(self, stepper: Stepper) -> None:
+    def ahead(self, stepper: Stepper, steps: int) -> int:
+        """How many steps a stepper may do at once, which is to do so many: one that notes no states pauses at each."""
+        if not self._wanted:
+            return steps
+        done = stepper.done
+        after = self._after[bisect_right(self._after, done) : bisect_right(self._after, done + steps)]
+        if not after:
+            self._asked = []
+            return steps
+        self._asked = after if stepper.note(after) else None
+        return steps if self._asked else after[0] - done
+
+    def take(self, stepper: Stepper) -> None:
+        """What the stepper has noted, or where it is, if that is to be looked at."""
+        if not self._wanted:
+            return
+        if self._asked is None:
+            if stepper.done == self._after[bisect_right(self._after, stepper.done) - 1]:
+                self.end(stepper)
+        elif self._asked:
+            plan, there = self._plan, bisect_right(self._asked, int(stepper.steps().max()))
+            if not there:
+                return
+            states, after = stepper.noted()[:, :there].transpose(1, 0, 2), np.array(self._asked[:there])[:, None]
+            self._add(np.where(np.isnan(states[:, :, 0]), np.nan, plan.t0 + after * plan.h), states)
+            self._last = self._asked[there - 1]
+
+    def end(self, stepper: Stepper) -> None:
         """Where they are now, if that is not known."""
         if not self._wanted or stepper.done == self._last:
             return
         self._last = stepper.done
-        plan, states = self._plan, stepper.at()[:, : 2 * self._plan.row.n]
+        plan = self._plan
         with plan.reals.working():
-            system, steps = plan.system, plan.reals.array(stepper.steps())
-            t = states[:, system.time_place] if isinstance(system, Paced) else plan.t0 + steps * plan.h
-            self._found.append((t.astype(float), _of_the_motion(plan, states)))
+            t = plan.t0 + plan.reals.array(stepper.steps()) * plan.h
+            self._add(t[None], stepper.at()[None, :, : 2 * plan.row.n])
+
+    def _add(self, t: NDArray[Any], states: NDArray[Any]) -> None:
+        system = self._plan.system
+        if isinstance(system, Paced):
+            t = states[:, :, system.time_place]
+        self._found.append((t.astype(float), _of_the_motion(self._plan, states)))
 
     def judge(self, starts: Starts, standing: Standing) -> None:
         """Note of each trajectory what there is to say of its energy."""
@@ -112,29 +151,36 @@ class Looks:
             return
         plan, balance = self._plan, standing.balance
         with np.errstate(all="ignore"), plan.reals.working():
-            found = self._found
+            t, states = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
             if np.isnan(balance[:, 0]).all():  # the first stretch
-                begin = np.concatenate([starts.q, starts.p], axis=1)
-                system = plan.system
-                t0 = begin[:, system.time_place].astype(float) if isinstance(system, Paced) else float(plan.t0)
-                first, *measured = _measured(
-                    plan, starts, _of_the_motion(plan, begin), *(states for _, states in found)
-                )  # fmt: skip
-                balance[:, :3], balance[:, 3] = first, t0
+                system, begin = plan.system, np.concatenate([starts.q, starts.p], axis=1)[None]
+                t0 = begin[0, :, system.time_place].astype(float) if isinstance(system, Paced) else float(plan.t0)
+                measured = _measured(plan, starts, np.concatenate([_of_the_motion(plan, begin), states]))
+                balance[:, :3], balance[:, 3] = measured[0], t0
+                measured = measured[1:]
             else:
-                measured = [*_measured(plan, starts, *(states for _, states in found))]
-            for (t, _), (E, K, rounding) in zip(found, [sizes.T for sizes in measured], strict=True):
-                start, size, noise, right = balance.T[:4]
-                going = np.isnan(balance[:, 4])
-                np.fmax(size, K, out=size, where=going)
-                np.fmax(noise, rounding, out=noise, where=going)
-                error = np.where(np.isinf(E), np.inf, np.abs(E - start))
-                wrong = going & (error > LARGE * size) & (error > noise)
-                if wrong.any():  # a motion that begins at rest has no K to compare with
-                    np.fmax(size, _at_once(plan, starts), out=size, where=wrong)
-                    wrong &= error > LARGE * size
-                    balance[wrong, 4], balance[wrong, 5] = t[wrong], error[wrong]
-                np.copyto(right, t, where=going & ~wrong)
+                measured = _measured(plan, starts, states)
+            _compare(balance, t, measured, lambda: _at_once(plan, starts))
+
+
+def _compare(balance: FloatArray, t: FloatArray, measured: FloatArray, at_once: Callable[[], FloatArray]) -> None:
+    """What E, K and rounding (moments, B, 3) at the times t (moments, B) tell, into the balance."""
+    going, last = np.isnan(balance[:, 4]), len(t) - 1
+    E, K, rounding = measured.transpose(2, 0, 1)
+    size, noise = (np.fmax.accumulate(np.concatenate([balance[None, :, k], x]))[1:] for k, x in ((1, K), (2, rounding)))
+    error = np.where(np.isinf(E), np.inf, np.abs(E - balance[:, 0]))
+    wrong = going & (error > LARGE * size) & (error > noise)
+    if wrong.any():  # a motion that begins at rest has no K to compare with
+        size = np.where(np.logical_or.accumulate(wrong), np.fmax(size, at_once()), size)
+        wrong &= error > LARGE * size
+    ever, first, each = wrong.any(axis=0), wrong.argmax(axis=0), np.arange(len(going))
+    upto = np.where(ever, first, last)
+    balance[going, 1], balance[going, 2] = size[upto, each][going], noise[upto, each][going]
+    balance[ever, 4], balance[ever, 5] = t[first, each][ever], error[first, each][ever]
+    right = np.where(np.arange(len(t))[:, None] < upto + ~ever, t, np.nan)  # times, up to the first wrong one
+    known = ~np.isnan(right)
+    latest = right[last - known[::-1].argmax(axis=0), each]
+    balance[:, 3] = np.where(going & known.any(axis=0), latest, balance[:, 3])
 
 
 def losses(plan: Plan, standing: Standing) -> list[Loss]:
@@ -158,7 +204,7 @@ def _of_the_motion(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
     if not isinstance(plan.system, Paced):
         return states
     n = plan.row.n
-    return np.concatenate([states[:, : n - 1], states[:, n : 2 * n - 1]], axis=1)
+    return np.concatenate([states[..., : n - 1], states[..., n : 2 * n - 1]], axis=-1)
 
 
 def _parameters(plan: Plan, starts: Starts) -> NDArray[Any]:
@@ -166,14 +212,14 @@ def _parameters(plan: Plan, starts: Starts) -> NDArray[Any]:
     return starts.params[:, : len(_system(plan).values())]
 
 
-def _measured(plan: Plan, starts: Starts, *states: NDArray[Any]) -> FloatArray:
-    """E, K and the rounding of E for states (B, 2n) of all trajectories, at several moments: (moments, B, 3)."""
+def _measured(plan: Plan, starts: Starts, states: NDArray[Any]) -> FloatArray:
+    """E, K and the rounding of E for states (moments, B, 2n) of all trajectories: (moments, B, 3)."""
     if isinstance(plan.reals, Digits):
         each = [_at_digits(plan, params) for params in _parameters(plan, starts)]
         return np.array([[at(row) for at, row in zip(each, rows, strict=True)] for rows in states])
     system = _system(plan)
     n = system.n
-    rows, params = np.concatenate(states), np.concatenate([_parameters(plan, starts)] * len(states))
+    rows, params = states.reshape(-1, 2 * n), np.concatenate([_parameters(plan, starts)] * len(states))
     q, p, t = rows[:, :n].copy(), rows[:, n:].copy(), np.full((len(rows), 1), float(plan.t0))
     if isinstance(system, Sum):
         v, L, f, m = system.terms_of_energy(float(plan.t0), q, p, params)

@@ -37,8 +37,10 @@ def number(name: str, value: Any, reals: Reals = FLOAT64) -> Any:
     return array.item()
 
 
-def count_steps(h: Any, steps: int | None, t_end: Any, t0: Any) -> tuple[int, Any]:
-    """The number of steps and the step, from either way of saying how long."""
+def count_steps(h: Any, steps: int | None, t_end: Any, t0: Any, paced: bool = False) -> tuple[int, Any]:
+    """The number of steps and the step, from either way of saying how long; with a pace, whose steps h are no times, as
+    if there were one until t_end.
+    """
     if h == 0:
         raise ValueError("h must not be zero; a negative h goes backward in time")
     if steps is None and t_end is None:
@@ -56,6 +58,8 @@ def count_steps(h: Any, steps: int | None, t_end: Any, t0: Any) -> tuple[int, An
             f"h = {float(h):g} leads away from t_end = {float(t_end):g} (the run starts at t0 = {float(t0):g}); "
             f"give h = {float(-h):g}"
         )
+    if paced:
+        return 1, h
     ratio = float(length / h)
     check_count(ratio)
     nearest = round(ratio)

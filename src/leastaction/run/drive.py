@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from leastaction.backends.stepper import GalerkinStepper
 from leastaction.numbers.rounding import Digits
-from leastaction.run.balance import Looks, next_look
+from leastaction.run.balance import Looks
 from leastaction.run.batches import at_work, lanes, team, together
 from leastaction.run.checks import positive
 from leastaction.run.interrupts import interruptible, progress_bar
@@ -113,16 +113,14 @@ def stretch(
         rows, looks = block.rows[slice(*part)], Looks(plan)
         while goes_on and not stepper.status().all() and stepper.done < end:
             clock = time.perf_counter()
-            look = next_look(plan, stepper.done)
-            asked = min(piece, min(end, look) - stepper.done)
+            asked = looks.ahead(stepper, min(piece, end - stepper.done))
             done = stepper.advance(asked, plan.every, block.first, rows)
-            if stepper.done == look:
-                looks.add(stepper)
+            looks.take(stepper)
             goes_on = tick(done * size)
             if done == asked:
                 spent = max(time.perf_counter() - clock, 1e-6)
                 piece = max(1, int(asked * min(MOST_GROWTH, PIECE_SECONDS / spent)))
-        looks.add(stepper)
+        looks.end(stepper)
         standing.take(*part, stepper, lasting)
         looks.judge(starts.part(*part), standing.part(*part))
         if goes_on and plan.many:
@@ -143,9 +141,13 @@ def usual_parts(plan: Plan, size: int, client: Any, threads: int | None) -> list
 
 
 def chunks(plan: Plan, size: int, workers: int) -> list[Part]:
-    """How to cut an ensemble for so many workers: whole groups of lanes, several chunks for each worker."""
-    L = lanes(plan)
-    length = min(-(-size // (workers * CHUNKS_PER_THREAD)), LARGEST_CHUNK)
+    """How to cut an ensemble for so many workers: whole groups of lanes, several chunks for each worker; one chunk
+    where there are impacts, since those of a chunk are worked out together.
+    """
+    L, each = lanes(plan), CHUNKS_PER_THREAD
+    if plan.events is not None and plan.events.impacts:
+        each = 1
+    length = min(-(-size // (workers * each)), LARGEST_CHUNK)
     length = max(L, length // L * L)
     return [(begin, min(begin + length, size)) for begin in range(0, size, length)]
 

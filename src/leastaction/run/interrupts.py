@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from leastaction import waiting
+
 
 @contextmanager
 def interruptible(stop: Callable[[], None], finished: Callable[[], bool]) -> Iterator[None]:
@@ -73,7 +75,5 @@ def progress_bar(total: int | None, wanted: bool) -> Iterator[Callable[[int], An
     if not wanted:
         yield lambda _: None
         return
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit=" steps", unit_scale=True) as bar:
+    with waiting.bar(total, " steps", unit_scale=True) as bar:
         yield bar.update

@@ -19,14 +19,16 @@ from leastaction.methods import Branch, Composition, Galerkin, Method, RungeKutt
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.pace import Paced, paced
-from leastaction.run.checks import check_times, count_steps, number, positive
+from leastaction.run.checks import MOST_STEPS, check_times, count_steps, number, positive
 from leastaction.run.given import given_inputs
 from leastaction.run.reductions import Reduction, wanted
+from leastaction.run.standing import Status
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
-from leastaction.sums import Sum
+from leastaction.sums import MOST_EXPANDED, Sum
 from leastaction.systems import System, check_system
 
-ENDLESS = 2**52  # steps of a run that an event ends
+# Steps of a run with a pace until t_end, at most: at least so many, or so many times those at the pace of its start.
+AT_LEAST, AT_MOST = 2**20, 2**10
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +36,12 @@ class Plan:
     """What is the same for all trajectories of a run.
 
     reals    the arithmetic
-    every    a state is stored after every so many steps; 0: the last alone
+    every    steps from one stored state to the next; 0: the last state alone
     row      what is stored of it
     energies the names under which the range of the energy is wanted
     events   what is looked out for
     many     an ensemble; else one trajectory, which is a batch of one
-    until    a time that was asked for, and the steps to it
+    until    a time that was asked for, and the steps to it; of an open run steps that are too many for it
     open     whether an event, that time, ends the run, and how many steps there will be is not known
     allow_unstable   whether h may be unstable on a linear system
     advice   how method and h were chosen, if they were
@@ -85,7 +87,7 @@ class Plan:
         k = np.minimum(np.arange(first, end) * self.every, last) if self.every else np.full(end - first, last)
         with self.reals.working():
             k = self.reals.array(k)
-            if self.until is None:
+            if self.until is None or self.open:
                 return np.asarray(self.t0 + k * self.h)
             t_end, count = self.until
             return np.asarray(self.t0 + (t_end - self.t0) * (k / count))
@@ -121,7 +123,8 @@ def plan_run(
     """
     check_system(system)
     if isinstance(system, Sum):
-        more = digits is not None or pace is not None or bool(tangent or events or reduce)
+        more = digits is not None or pace is not None or bool(tangent or reduce)
+        more = more or (bool(events) and system.n <= MOST_EXPANDED)
         system = _as_needed(system, method_named(method), more)
     arithmetic = reals(digits)
     if allow_unstable and not system.linear:
@@ -138,7 +141,7 @@ def plan_run(
         t0 = number("t0", t0, arithmetic)
         t_end = None if t_end is None else number("t_end", t_end, arithmetic)
         asked = number("h", h, arithmetic)
-        count, h = count_steps(asked, steps, t_end, t0)
+        count, h = count_steps(asked, steps, t_end, t0, pace is not None)
         if pace is not None:
             check_pace(method_named(method), reduce)
         plan = Plan(
@@ -146,7 +149,7 @@ def plan_run(
             method=_method(system, method, branch, bool(events)),
             reals=arithmetic,
             t0=t0,
-            h=h if pace is None else asked,
+            h=h,
             steps=count,
             every=every and positive("every", every),
             row=_row(system, output, _varied(system, tangent)),
@@ -162,10 +165,8 @@ def plan_run(
         starts = begin(system, arithmetic, *initial, t0, params, many, driven)
         if pace is not None:
             at_pace = paced(system, pace, arithmetic)
-            plan, starts = (
-                paced_plan(plan, at_pace, t_end, most or ENDLESS),
-                begin_paced(at_pace, arithmetic, starts, t0, t_end, many),
-            )
+            starts = begin_paced(at_pace, arithmetic, starts, t0, t_end, many)
+            plan = paced_plan(plan, at_pace, starts, t_end, most)
         check_events(plan)
         if plan.events is not None:
             check_events_begin(plan.events, plan.t0, starts)
@@ -195,21 +196,30 @@ def check_pace(method: Method, reduce: Any) -> None:
         )
 
 
-def paced_plan(plan: Plan, system: Paced, t_end: Any, most: int) -> Plan:
+def paced_plan(plan: Plan, system: Paced, starts: Starts, t_end: Any, most: int | None) -> Plan:
     """The same run of a paced system, in s; one until t_end ends by an event, after a number of steps not known."""
     varied, P = plan.row.varied, len(system.values())
+    limit = plan.steps if t_end is None else most or _limit(plan, system, starts, t_end)
     if varied:
         varied = 2 * system.n + (P + 1 if varied > 2 * plan.row.n else 0)
     return replace(
         plan,
         system=system,
         t0=plan.t0 * 0,
-        steps=plan.steps if t_end is None else most,
+        steps=limit,
         row=Row(system.n, np.append(plan.row.dofs, system.of.n), varied),
         events=happening.paced_watch(plan.events, system, t_end is not None, 1 if plan.h > 0 else -1),
-        until=None,
+        until=None if t_end is None or most else (t_end, limit),
         open=t_end is not None,
     )
+
+
+def _limit(plan: Plan, system: Paced, starts: Starts, t_end: Any) -> int:
+    """Steps in which a run must come to t_end. Where its pace has a double zero, time stands still for ever."""
+    well = starts.status == Status.COMPLETE
+    q, params = (np.asarray(x[well]).astype(float) for x in (starts.q[:, : system.of.n], starts.params))
+    slowest = float(system.paces(np.full(len(q), float(plan.t0)), q, params).min())
+    return int(min(MOST_STEPS / 2, max(AT_LEAST, AT_MOST * abs(float((t_end - plan.t0) / plan.h)) / slowest)))
 
 
 def _method(system: System, method: str | Method, branch: Branch, watched: bool) -> Method:
@@ -247,6 +257,11 @@ def check_events(plan: Plan) -> None:
     system = plan.system
     if plan.events.impacts and isinstance(system, Lagrangian) and system.m and system.mass_varies_with_velocity:
         raise ValueError("la.Impact where constraints hold is for Lagrangians that are quadratic in the velocities")
+    if plan.events.impacts and isinstance(system, Sum) and system.m:
+        raise ValueError(
+            "la.Impact where constraints hold needs the gradients of all of them as one dense matrix; sums of terms "
+            f"have it for at most {MOST_EXPANDED} coordinates"
+        )
     if not plan.row.varied:
         return
     if plan.events.impacts and system.linear:

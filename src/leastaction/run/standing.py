@@ -35,6 +35,7 @@ class Status(IntEnum):
     STOPPED = status.STOPPED  # by an event, as asked
     RESTING = status.RESTING  # impacts follow each other without end
     HELD = status.HELD  # no impulse throws it back from a wall
+    STANDSTILL = status.STANDSTILL  # its pace vanishes, and its time never comes to t_end
     INTERRUPTED = 6  # by Ctrl-C
     PENDING = 7  # in an archive: not run to the planned end yet
 
@@ -125,6 +126,11 @@ class Standing:
         stepper.finish(self.part(begin, end))
         if len(self.steps) == 1:
             self.told.update(counts=stepper.counts(), failure=stepper.failure())
+
+    def stand_still(self, plan: Plan) -> None:
+        """Say so of trajectories that have done all the steps in which they should have come to t_end."""
+        if plan.open and plan.until is not None:
+            self.status[(self.status == status.GOING_WELL) & (self.steps == plan.until[1])] = status.STANDSTILL
 
     def going(self, steps: int) -> NDArray[np.bool_]:
         """Which trajectories still have to go to reach so many steps."""

@@ -75,6 +75,7 @@ def view(disk: Disk) -> View:
     kept = plan.kept if plan.many else standing.rows(plan) if ended else int(plan.regular(done))
     if plan.many and plan.open:
         kept = standing.most_rows(plan)
+    standing.stand_still(plan)
     arrays = {name: _states(disk, plan, standing, held, name, kept) for name in plan.row.shapes}
     if plan.many:
         status = np.where(standing.going(plan.steps), Status.PENDING, standing.status)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.status import Failure
-from leastaction.backends.stepper import Start, Stepper
+from leastaction.backends.stepper import Forgetful, Start, Stepper
 
 if TYPE_CHECKING:
     from leastaction.run.plan import Plan
@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 BLOCK = 4096  # steps that are looked at together, at most
 
 
-class WatchedEnergy:
+class WatchedEnergy(Forgetful):
     """Another stepper, all of whose states are looked at; the range of the energy goes where the trajectory stands."""
 
     def __init__(self, plan: Plan, start: Start, stepper: Stepper, standing: Standing) -> None:

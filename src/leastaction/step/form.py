@@ -209,9 +209,20 @@ class Step:
         """Whether the equations are linear in the unknowns, and have one root, however long the step: as those of
         Störmer and Verlet, where forces do not depend on velocities and the mass is constant.
         """
-        if self.s > 1 or len(self.terms) > 1 or not set(self.samples(self.terms[0]).tau) <= {0.0, 1.0}:
+        return self._at_once and not self.multipliers
+
+    @cached_property
+    def held_explicitly(self) -> bool:
+        """The same but for constraints g = 0: the equations of motion are linear in increments and multipliers."""
+        return self._at_once and self.multipliers > 0
+
+    @property
+    def _at_once(self) -> bool:
+        """Whether that holds of the equations of motion."""
+        node = self.terms[0]
+        if self.s > 1 or len(self.terms) > 1 + (self.multipliers > 0) or not set(self.samples(node).tau) <= {0.0, 1.0}:
             return False
-        slopes = self.terms[0].slopes
+        slopes = node.slopes
         if not {"f_v", "m_q", "m_v"} <= dict(slopes.outputs).keys():
             return False
         still = all(slopes.code[k] == ("const", 0.0) for block in ("f_v", "m_q") for k in slopes.output(block))

@@ -21,6 +21,9 @@ wrong one. Where the first increment of a chord is a small part of the step alre
 second, too. The theorem's constant is seen at one place only, so this is no proof; `docs/design.md` says what was
 measured.
 
+In continuation (`step.continuation`) scale_j is at least the longest step of coordinate j on the way from h = 0: one
+that turns and passes where it began has no step there, and would have no scale.
+
 Floors. A coordinate may rest, or all but rest, while rounding moves it: its increments are then noise, and compare with
 nothing. What coordinate j of a step is summed from has the size
 

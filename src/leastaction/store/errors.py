@@ -16,3 +16,7 @@ class StoreError(OSError):
     ...         print("this folder is no archive")
     this folder is no archive
     """
+
+    def __str__(self) -> str:
+        """The message alone; `errno` is for programs."""
+        return str(self.args[1] if len(self.args) > 1 else self.args[0] if self.args else "")

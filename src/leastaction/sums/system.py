@@ -174,6 +174,11 @@ class Sum:
         return any(term.local.depends_on_time for term in self.terms)
 
     @property
+    def mass_varies_with_velocity(self) -> bool:
+        """Whether ∂²L/∂v² depends on v."""
+        return any(term.local.mass_varies_with_velocity for term in self.terms)
+
+    @property
     def forced(self) -> bool:
         """Whether a force acts."""
         return any(term.local.forced for term in self.terms)
@@ -187,7 +192,7 @@ class Sum:
         if self.n > MOST_EXPANDED:
             raise ValueError(
                 f"{self.name} has n = {self.n} coordinates; what needs its Lagrangian written out row by row (digits=, "
-                f"tangent=, events=, reduce=, tol=, pace=, RK4, and analysis) is for at most {MOST_EXPANDED}"
+                f"tangent=, reduce=, tol=, pace=, RK4, compositions, and analysis) is for at most {MOST_EXPANDED}"
             )
         size = sum(array.size for array in self._defaults.values())
         B = Builder([("t", 1), ("q", self.n), ("v", self.n), ("params", size)])

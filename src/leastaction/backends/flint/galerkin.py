@@ -184,6 +184,7 @@ class GalerkinStepper(Run):
             return Found(None, SINGULAR, 0, 0.0)
         action, fraction, reached, growth = FROM_REST, SMALLEST, 0.0, FASTEST
         last: Balls = []
+        way = [flint.arb(0)] * self.n
         rough, spent = self._still, 0
         while True:
             sweep = self._sweeps(fraction)
@@ -194,14 +195,15 @@ class GalerkinStepper(Run):
             else:
                 ratio = fraction / reached
                 z = self._prolonged(last, ratio)
-                ahead = zip(self._lengths(last), v, strict=True)
+                ahead = zip(way, v, strict=True)
                 reach = [max((REACH * ratio * length).mid(), abs((speed * sweep.h).mid())) for length, speed in ahead]
             # Only the last of them needs every digit.
             bits, still = (self.bits, self._still) if fraction == 1.0 else (min(self.bits, ROUGH_BITS), rough)
-            solution = solve_step(Problem(sweep, t, self._q, self._p, bits), z, reach, still)
+            solution = solve_step(Problem(sweep, t, self._q, self._p, bits, way), z, reach, still)
             spent += solution.iterations
             if solution.good:
                 last, rough = solution.z, solution.still
+                way = [*map(max, way, self._lengths(last))]
             action, fraction, reached, growth = onward(solution.good, fraction, reached, growth)
             if action == ARRIVED:
                 return Found(solution, GOING_WELL, spent, 1.0)

@@ -7,7 +7,7 @@ right. Two increments, or those of the last step, tell how many that are.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import flint
@@ -56,13 +56,16 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A step to solve: its equations, the state it begins with, and how many bits are wanted."""
+    """A step to solve: its equations, the state it begins with, and how many bits are wanted; in continuation the
+    longest step of each coordinate on the way.
+    """
 
     sweep: Sweep
     t: Any
     q: Balls
     p: Balls
     bits: int
+    way: Balls = field(default_factory=list)
 
 
 def solve_step(problem: Problem, z: Balls, reach: Balls | None, still: Balls, pace: Pace | None = None) -> Solution:
@@ -93,7 +96,7 @@ def _newton(
 ) -> tuple[Solution, Linearised | None]:
     """The solution, and the last linearisation if it was regular."""
     sweep, t, q, p, bits = problem.sweep, problem.t, problem.q, problem.p, problem.bits
-    judge = Judge(sweep.layout.places[: sweep.n], z, bits, reach, still, sweep.layout.checked)
+    judge = Judge(sweep.layout.places[: sweep.n], z, bits, reach, still, sweep.layout.checked, problem.way)
     working = bits if pace is None else _enough(bits, pace.curvature + 2 * pace.first)
     sizes: list[float] = []
     at: Any = None

@@ -42,10 +42,18 @@ class Judge:
     reach    how far each coordinate may go; None: as far as it likes
     still    the size below which each coordinate is at rest; empty where no coordinate is known to be
     checked  whether a root must be seen to be the one nearby
+    way      in continuation: the longest step of each coordinate so far
     """
 
     def __init__(
-        self, places: Sequence[range], z: Balls, bits: int, reach: Balls | None, still: Balls, checked: bool = True
+        self,
+        places: Sequence[range],
+        z: Balls,
+        bits: int,
+        reach: Balls | None,
+        still: Balls,
+        checked: bool = True,
+        way: Balls | None = None,
     ) -> None:
         self._checked = checked
         self._places = places
@@ -53,6 +61,8 @@ class Judge:
         if still:
             self._limits = [max(a, REACH * b) for a, b in zip(self._limits, still, strict=False)]
             self._scale = [*map(max, self._scale, still), *self._scale[len(still) :]]
+        if way:
+            self._scale = [*map(max, self._scale, way)]
         self._units: Balls = []
         self._number, self._floor = _numbers(bits)
         self._before: Any = math.inf

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from leastaction.backends.fused import explicit, separable
 from leastaction.backends.fused.chord import by_coordinate, flat, inverse, unknowns
+from leastaction.backends.fused.collocation import linearised
 from leastaction.backends.fused.elimination import solve
+from leastaction.backends.fused.held import Held
 from leastaction.backends.fused.mass import Mass, in_the_middle
 from leastaction.backends.fused.newton import Iteration, coordinates
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
-from leastaction.step.rows import OneByOne, Row, Rows, size
+from leastaction.step.rows import OneByOne, Row, Rows, apply, size
 from leastaction.step.verdict import FORGETTING, GOING, REACH, STILL, TINY
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def advance(
     step: Step,
     rows: Rows,
     B: Builder,
-    one: Iteration | None,
+    one: Iteration | Held | None,
     mass: Mass | None,
     energy: bool,
 ) -> Program:
@@ -61,6 +63,10 @@ def advance(
     given = {name: indices(values, B) for name, values in {**x, "q": q, "p": p}.items()}
     if one is None and mass is None:
         outputs |= explicit.handed(step, x)
+    elif isinstance(one, Held):
+        outputs |= _held(step, rows, B, one, x | {"q": q, "p": p}, z)
+    elif mass is not None and mass.separable:
+        outputs |= _separately(step, rows, B, one, mass, x | {"q": q, "p": p}, z)
     else:
         outputs |= _prepared(step, rows, B, one, mass, x | {"q": q, "p": p}, z)
     if energy:
@@ -70,53 +76,32 @@ def advance(
     return B.build(**{name: indices(values, B) for name, values in outputs.items()})
 
 
-def _alive(rows: Rows, x: dict[str, list[Any]], values: Sequence[Any], name: str) -> list[Any]:
-    """New values of the trajectories that are alive; with points side by side there is one, and it is."""
-    if rows.side_by_side:
-        return list(values)
-    return [x["alive"][0].where(new, old) for new, old in zip(values, x[name], strict=True)]
-
-
 def _prepared(
     step: Step, rows: Rows, B: Builder, one: Iteration | None, mass: Mass | None, x: dict[str, list[Any]], z: list[Row]
 ) -> dict[str, list[Any]]:
     """What the iteration of the next step begins with; x has q and p at its start, z is that of the last step."""
     n, s = step.n, step.s
-    (ok,), (h,) = x["alive"], x["h"]
+    (ok,) = x["alive"]
 
     def where_ok(values: Sequence[Any], name: str) -> list[Any]:
         return _alive(rows, x, values, name)
 
-    soft = mass is not None and mass.separable
-    lately = x["top"] if soft else rows.packed([size(row) for row in z])
-    longest = [(a * FORGETTING).op("max", TINY).op("max", b) for a, b in zip(x["length"], lately, strict=True)]
-    memory, choice, remembered = by_coordinate(step, x.get("kicks", [])), ok, {"memory": x.get("kicks", [])}
-    if not soft or s <= WHOLE:
-        ahead, memory, choice, remembered = _remembered(step, rows, x, z, longest)
-    if mass is not None and mass.separable:
-        far = [h * row[0] for row in mass.solve(inverse(mass, B, x), [[a] for a in x["p"]])]
-    else:
-        far = [_velocity(step, rows, row) for row in z]
-    going = rows.packed([abs(y) * GOING for y in far])
-    reach = [(a * REACH).op("max", b) for a, b in zip(longest, going, strict=True)]
-    floor = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], longest, strict=True)]
-    reach = [a.op("max", b) for a, b in zip(reach, floor, strict=True)]
+    longest = _lately(x["length"], rows.packed([size(row) for row in z]))
+    ahead, memory, choice, remembered = _remembered(step, rows, x, z, longest)
+    limits = _limits(rows, x, longest, [_velocity(step, rows, row) for row in z])
     outputs: dict[str, list[Any]] = {
         **{name: where_ok(values, name) for name, values in remembered.items()},
-        "started": [1.0],
-        "length": longest,
-        "reach": where_ok(reach, "reach"),
-        "floor": floor,
+        **limits,
+        "reach": where_ok(limits["reach"], "reach"),
         "left": [0.0],
     }
-    if not soft:
+    if one is not None or not (mass is not None and mass.collocated):
         predicted = flat(step, rows, [ahead.propose(kept, choice) for kept in memory])
         outputs["z"] = where_ok(predicted + x["z"][n * rows.length(s) :], "z")
     if one is not None:
         outputs |= _values(B, B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs}))
-        if not soft:
-            outputs["scale"] = [size([outputs["z"][i] for i in own]).op("max", TINY) for own in coordinates(step)]
         outputs |= {
+            "scale": [size([outputs["z"][i] for i in own]).op("max", TINY) for own in coordinates(step)],
             "before": [0.0],
             "doubt": [0.0],
             "fresh": [ok if mass is None else 0.0],
@@ -124,16 +109,77 @@ def _prepared(
             "iterations": [0.0],
         }
     if mass is not None:
+        outputs |= _soft(step, rows, B, mass, x, outputs.get("z"), ahead, memory, choice)
         outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}
-        outputs["outer"] = [ok]
-        if mass.separable:
-            begun = separable.begun(step, mass, rows, B, x | {"floor": floor, "reach": reach}, memory, choice)
-            outputs |= {name: where_ok(values, name) for name, values in begun.items()}
-            if s <= WHOLE:
-                outputs["choice"] = [choice]
-        else:
-            outputs |= _soft(step, rows, B, mass, x, outputs["z"])
+        outputs["inner" if mass.collocated else "outer"] = [ok]
+        for name in ("points", "speeds"):
+            if name in outputs:
+                outputs[name] = where_ok(outputs[name], name)
     return outputs
+
+
+def _separately(
+    step: Step, rows: Rows, B: Builder, one: Iteration | None, mass: Mass, x: dict[str, list[Any]], z: list[Row]
+) -> dict[str, list[Any]]:
+    """The same, of separable chords."""
+    (ok,), (h,) = x["alive"], x["h"]
+    longest = _lately(x["length"], x["top"])
+    memory, choice, remembered = by_coordinate(step, x["kicks"]), ok, {"started": [1.0], "memory": x["kicks"]}
+    if step.s <= WHOLE:
+        _, memory, choice, remembered = _remembered(step, rows, x, z, longest)
+        remembered["choice"] = [choice]
+    far = [h * row[0] for row in mass.solve(inverse(mass, B, x), [[a] for a in x["p"]])]
+    limits = _limits(rows, x, longest, far)
+    changed = remembered | limits | separable.begun(step, mass, rows, B, x | limits, memory, choice)
+    outputs = {name: _alive(rows, x, values, name) for name, values in changed.items()}
+    if one is not None:
+        outputs |= _values(B, B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs}))
+        outputs |= {"before": [0.0], "doubt": [0.0], "fresh": [0.0], "kept": [0.0], "iterations": [0.0]}
+    begun = {"rate": [1.0], "outer": [ok]}
+    begun |= {name: [0.0] for name in ("left", "soft_before", "soft_doubt", "soft_iterations", "failed")}
+    return outputs | begun
+
+
+def _alive(rows: Rows, x: dict[str, list[Any]], values: Sequence[Any], name: str) -> list[Any]:
+    """New values of the trajectories that are alive; with points side by side there is one, and it is."""
+    if rows.side_by_side:
+        return list(values)
+    return [x["alive"][0].where(new, old) for new, old in zip(values, x[name], strict=True)]
+
+
+def _lately(before: Row, now: Row) -> Row:
+    """The largest of steps lately, fading, of each coordinate."""
+    return [(a * FORGETTING).op("max", TINY).op("max", b) for a, b in zip(before, now, strict=True)]
+
+
+def _limits(rows: Rows, x: dict[str, list[Any]], longest: Row, far: Row) -> dict[str, list[Any]]:
+    """How far the next step may reach; `far` is h times the velocity."""
+    going = rows.packed([abs(y) * GOING for y in far])
+    reach = [(a * REACH).op("max", b) for a, b in zip(longest, going, strict=True)]
+    floor = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], longest, strict=True)]
+    return {
+        "length": longest,
+        "reach": [a.op("max", b) for a, b in zip(reach, floor, strict=True)],
+        "floor": floor,
+    }
+
+
+def _held(step: Step, rows: Rows, B: Builder, one: Held, x: dict[str, list[Any]], z: list[Row]) -> dict[str, list[Any]]:
+    """What the next step begins with that is explicit but for its multipliers: these are predicted, and no more."""
+    n, (ok,) = step.n, x["alive"]
+    multipliers = [[a] for a in x["z"][n:]]
+    strength = _lately(x["strength"], rows.packed([size(row) for row in multipliers]))
+    ahead, memory, choice, remembered = _remembered(step, rows, x, multipliers, strength)
+    limits = _limits(rows, x, _lately(x["length"], rows.packed([size(row) for row in z])), [row[0] for row in z])
+    predicted = [y for row in memory for y in ahead.propose(row, choice)]
+    changed = remembered | limits | {"strength": strength, "z": x["z"][:n] + predicted}
+    return {
+        **{name: [ok.where(a, b) for a, b in zip(values, x[name], strict=True)] for name, values in changed.items()},
+        **_values(B, B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs})),
+        "left": [0.0],
+        "fresh": [0.0],
+        "iterations": [0.0],
+    }
 
 
 def _values(B: Builder, found: dict[str, list[int]]) -> dict[str, list[Any]]:
@@ -155,7 +201,8 @@ def _remembered(
         after.append(kept)
         errors = off if j == 0 else [a.op("max", b) for a, b in zip(errors, off, strict=True)]
     choice, lately = ahead.choose(errors, started, x["record"])
-    return ahead, after, choice, {"memory": [y for kept in after for y in kept], "record": lately}
+    blocks = {"started": [1.0], "memory": [y for kept in after for y in kept], "record": lately}
+    return ahead, after, choice, blocks
 
 
 def _velocity(step: Step, rows: Rows, z: Row) -> Any:
@@ -165,14 +212,46 @@ def _velocity(step: Step, rows: Rows, z: Row) -> Any:
 
 
 def _soft(
-    step: Step, rows: Rows, B: Builder, mass: Mass, x: dict[str, list[Any]], start: list[Any]
+    step: Step,
+    rows: Rows,
+    B: Builder,
+    mass: Mass,
+    x: dict[str, list[Any]],
+    start: list[Any] | None,
+    ahead: Prediction,
+    memory: Sequence[Row],
+    choice: Value,
 ) -> dict[str, list[Any]]:
     """What the chords of the next step begin with."""
-    begun, outputs = unknowns(step, rows, start), {"start": start}
-    if not mass.fixed:
-        at = in_the_middle(step, rows, x["t"][0], x["h"][0], x["q"], begun) | {"params": x["params"]}
+    outputs: dict[str, list[Any]] = {}
+    if not mass.collocated and not mass.fixed:
+        assert start is not None
+        at = in_the_middle(step, rows, x["t"][0], x["h"][0], x["q"], unknowns(step, rows, start))
+        at |= {"params": x["params"]}
         outputs["mass"] = mass.values(B, at)
-    return outputs | {"soft_scale": [a.op("max", TINY) for a in rows.packed([size(row) for row in begun])]}
+    if not mass.collocated:
+        assert start is not None
+        outputs["start"], begun = start, unknowns(step, rows, start)
+    else:
+        begun = _at_points(step, rows, ahead, memory, choice, "ahead", "q 0")
+        outputs["points"], outputs["choice"] = [y for row in begun for y in row], [choice]
+    if mass.collocated:
+        speeds = _at_points(step, rows, ahead, memory, choice, "faster", "v 0")
+        outputs["speeds"] = [y for row in speeds for y in row]
+        outputs["shifts"] = linearised(step, rows, B, x, speeds)
+    outputs["soft_scale"] = [a.op("max", TINY) for a in rows.packed([size(row) for row in begun])]
+    return outputs
+
+
+def _at_points(
+    step: Step, rows: Rows, ahead: Prediction, memory: Sequence[Row], choice: Value, cut: str, gather: str
+) -> list[Row]:
+    """Places or velocities at the points of the next step, by a table of modes or of the predicted increments."""
+    if step.s > WHOLE:
+        table = ahead.cut(cut, choice)
+        return [apply(rows, table, row) for row in memory]
+    columns = rows.columns(gather)
+    return [apply(rows, columns, ahead.propose(row, choice)) for row in memory]
 
 
 def _energy(

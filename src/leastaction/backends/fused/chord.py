@@ -11,12 +11,14 @@ Trajectories lie side by side, or the points of one trajectory's step do (`step.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from leastaction.backends.fused.judging import Seen, finite, judged
-from leastaction.backends.fused.mass import Mass, inverse_of
+from leastaction.backends.fused.mass import FloatArray, Mass, inverse_of
+from leastaction.backends.fused.nodes import Nodes, nodes_of
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step import prediction
 from leastaction.step.form import Samples, Step, stencils
@@ -36,7 +38,14 @@ def tables(step: Step) -> dict[str, Table]:
         "solve": lambda h: inverse * -h,
         "end": lambda _: end,
     }
-    return found | stencil_tables(step)
+    found |= stencil_tables(step)
+    if len(step.terms) == 1:
+        ahead, faster = (table[:, 1:] @ method.table.growth for table in (method.table.l, method.table.dl))
+        found["ahead"] = lambda _: ahead
+        nodes = nodes_of(method)
+        if nodes is not None:
+            found |= {"faster": lambda h: faster * (1 / h), **_collocation(nodes)}
+    return found
 
 
 def stencil_tables(step: Step) -> dict[str, Table]:
@@ -46,6 +55,18 @@ def stencil_tables(step: Step) -> dict[str, Table]:
         for e, term in enumerate(step.terms)
         for name, table in _stencils(step.samples(term)).items()
     }
+
+
+def _collocation(nodes: Nodes) -> dict[str, Table]:
+    found: dict[str, Table] = {"places": lambda _: nodes.places, "lift": lambda _: nodes.lift}
+    for part, shift, into, out in zip(("re", "im"), nodes.shift, nodes.into, nodes.out, strict=True):
+        found |= {f"shift {part}": partial(np.multiply, shift[:, None])}
+        found |= {f"{name} {part}": partial(_always, table) for name, table in (("into", into), ("out", out))}
+    return found
+
+
+def _always(table: FloatArray, _: Any) -> FloatArray:
+    return table
 
 
 def _stencils(samples: Samples) -> dict[str, Table]:
@@ -61,10 +82,29 @@ def _stencils(samples: Samples) -> dict[str, Table]:
 
 def repeated(step: Step) -> frozenset[str]:
     """The tables by which points are found: where there are none, the last point is repeated."""
-    return frozenset(f"{name} {e}" for e in range(len(step.terms)) for name in ("times", "weights", "q", "v"))
+    return frozenset(
+        [
+            "ahead",
+            "faster",
+            "places",
+            "out re",
+            "out im",
+            *(f"{name} {e}" for e in range(len(step.terms)) for name in ("times", "weights", "q", "v")),
+        ]
+    )
 
 
 # --------------------------------------------------------------------------------------------- iterations
+
+
+def forces(step: Step, B: Builder, x: dict[str, list[Value]], rows: Rows, Z: Sequence[Row]) -> list[Row]:
+    """f at the points q + Z, a row for each coordinate, of a system whose f does not depend on v."""
+    (times,) = rows.columns("times 0")
+    given = []
+    for g, time in enumerate(times):
+        q = [a + row[g] for a, row in zip(x["q"], Z, strict=True)]
+        given.append(force_at(step, B, x, x["t"][0] + time, q, driving(step, rows, x, g)))
+    return [[f[j] for f in given] for j in range(step.n)]
 
 
 def force_at(
@@ -122,11 +162,11 @@ def _changed(
     chords: int,
 ) -> Program:
     """The Program that goes to the new z, and judges it."""
-    seen = judged(step, rows, _own(x), moves, new, fresh=False, chords=chords, rate=x["rate"][0])
+    seen = judged(step, rows, own(x), moves, new, fresh=False, chords=chords, rate=x["rate"][0])
     going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
     good = seen.found["good"] & finite(total(impulse))
-    after = {"z": flat(step, rows, new), "impulse": impulse, "rate": [_rate(x, seen)], "outer": [going]}
-    return wanted_by("outer", B, x, rows, after | _judged(seen, ~going & ~good))
+    after = {"z": flat(step, rows, new), "impulse": impulse, "rate": [rate_of(x, seen)], "outer": [going]}
+    return wanted_by("outer", B, x, rows, after | seen_of_chord(seen, ~going & ~good))
 
 
 def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: Sequence[Row]) -> tuple[list[Row], Row]:
@@ -158,11 +198,19 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
     return [_minus(row, end, p) for row, p in zip(R, x["p"], strict=True)], impulse
 
 
-def restart(step: Step, B: Builder) -> Program:
+def restart(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """z ← the prediction, of the trajectories for which chords did not do."""
     x = {name: B.values(name) for name, _ in B.inputs}
-    chosen = [x["failed"][0].where(new, old) for new, old in zip(x["start"], x["z"], strict=True)]
+    z = x["start"] if not mass.collocated else predicted(step, rows, x["memory"], x["choice"][0])
+    chosen = [x["failed"][0].where(new, old) for new, old in zip(z, x["z"], strict=True)]
     return B.build(z=indices(chosen, B))
+
+
+def predicted(step: Step, rows: Rows, memory: Sequence[Value], choice: Value) -> list[Any]:
+    """z as it was predicted from what is remembered."""
+    ahead = prediction.Prediction(step.s, rows)
+    size = ahead.memory
+    return flat(step, rows, [ahead.propose(list(memory[j * size : (j + 1) * size]), choice) for j in range(step.n)])
 
 
 # ------------------------------------------------------------------------------------------------- details
@@ -194,23 +242,22 @@ def inverse(mass: Mass, B: Builder, x: dict[str, list[Value]]) -> list[Value]:
     return mass.values(B, {}) if mass.fixed else x["mass"]
 
 
-def _own(x: dict[str, list[Value]]) -> dict[str, list[Value]]:
+def own(x: dict[str, list[Value]]) -> dict[str, list[Value]]:
     return x | {name: x[own] for name, own in OWN.items()}
 
 
-def _rate(x: dict[str, list[Value]], seen: Seen) -> Value:
+def rate_of(x: dict[str, list[Value]], seen: Seen) -> Value:
     """By what increments shrink: one before it is known."""
     return (x["soft_iterations"][0] < 1).where(1.0, seen.after["before"][0] / x["soft_before"][0])
 
 
-def _judged(seen: Seen, failed: Value) -> dict[str, list[Any]]:
+def seen_of_chord(seen: Seen, failed: Value) -> dict[str, list[Any]]:
     """What any chord changes: what was seen, and whether chords did not do: 1 in doubt, 2 not solved."""
     after = {OWN.get(name, name): values for name, values in seen.after.items()}
     return after | {"failed": [failed.op("if", seen.found["solved"].where(1.0, 2.0))]}
 
 
 def wanted_by(flag: str, B: Builder, x: dict[str, list[Value]], rows: Rows, after: dict[str, list[Any]]) -> Program:
-    """The Program that changes so much of the trajectories whose flag is set; with points side by side there is one."""
     outputs = {name: indices(values, B) for name, values in after.items()}
     if not rows.side_by_side:
         (active,) = x[flag]
@@ -219,6 +266,10 @@ def wanted_by(flag: str, B: Builder, x: dict[str, list[Value]], rows: Rows, afte
             for name, values in outputs.items()
         }
     return B.build(**outputs)
+
+
+def differences(new: Sequence[Row], old: Sequence[Row]) -> list[Row]:
+    return [[a - b for a, b in zip(x, y, strict=True)] for x, y in zip(new, old, strict=True)]
 
 
 def _minus(row: Row, end: Row, p: Value) -> Row:

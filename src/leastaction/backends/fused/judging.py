@@ -30,11 +30,13 @@ def judged(
     fresh: bool,
     chords: int,
     rate: Value | None = None,
+    final: bool = True,
 ) -> Seen:
     """The verdict on increments, a row for each coordinate.
 
     x has before, iterations, doubt; and rows with a number for each coordinate, scale, floor and reach.
-    A `rate` by which increments are known to shrink holds where rounding keeps them from it.
+    A `rate` by which increments are known to shrink holds where rounding keeps them from it. Where it is not `final`,
+    another iteration follows that looks for numbers that are none, and how far the root is.
     """
     moved, top = rows.packed([size(row) for row in moves]), rows.packed([size(row) for row in new])
     scale = [a.op("max", b) for a, b in zip(x["scale"], top, strict=True)]
@@ -42,14 +44,17 @@ def judged(
     beyond = [(a - b).op("max", 0.0) for a, b in zip(moved, still, strict=False)]
     largest = rows.largest([a / b for a, b in zip(beyond, scale, strict=True)])
     limits = list(zip(x["reach"], moved, scale, strict=False))
-    total = sum((d for row in moves for d in row), moves[0][0] * 0.0)
     seen = {
         **{name: x[name][0] for name in ("before", "iterations", "doubt")},
         "size": largest,
-        "sound": finite(largest) & ~rows.largest([(total - total).op("ne", 0.0)]),
+        "sound": finite(largest),
         "off": rows.largest([reach < a for reach, a, _ in limits]),
-        "far": rows.largest([reach * FAR < b for reach, _, b in limits]),
+        "far": largest * 0.0,
     }
+    if final:
+        total = sum((d for row in moves for d in row), moves[0][0] * 0.0)
+        seen["sound"] &= ~rows.largest([(total - total).op("ne", 0.0)])
+        seen["far"] = rows.largest([reach * FAR < b for reach, _, b in limits])
     found = verdict(seen, fresh=fresh, chords=chords, checked=step.checked, known=rate)
     after: dict[str, list[Any]] = {
         "scale": scale,

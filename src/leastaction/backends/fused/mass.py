@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.elimination import factors
+from leastaction.backends.fused.nodes import nodes_of
 from leastaction.methods import Galerkin
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.program import Builder, Program, Value, indices
@@ -29,6 +30,7 @@ class Mass:
     constant    it depends on parameters alone
     fixed       it depends on nothing
     separable   it is constant, f does not depend on v, and m = M v
+    collocated  it is not separable, and the velocities at the nodes are unknowns (`nodes`)
     """
 
     program: Program
@@ -36,6 +38,7 @@ class Mass:
     constant: bool
     fixed: bool
     separable: bool
+    collocated: bool
 
     @property
     def size(self) -> int:
@@ -86,7 +89,8 @@ def mass_of(step: Step) -> Mass:
         at = {"v": np.zeros(n), "params": np.linspace(0.7, 1.3, step.params)}
         at_rest = slopes.select("m")(*(at.get(name, np.full(size, 0.3)) for name, size in slopes.inputs))
         separable = not any(at_rest["m"])
-    return Mass(program, diagonal, constant, fixed, separable)
+    collocated = not separable and len(step.terms) == 1 and nodes_of(step.method) is not None
+    return Mass(program, diagonal, constant, fixed, separable, collocated)
 
 
 @lru_cache(maxsize=64)

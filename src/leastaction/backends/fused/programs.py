@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leastaction.backends.fused import explicit, separable
+from leastaction.backends.fused import explicit, held, separable
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, repeated, restart, tables
+from leastaction.backends.fused.collocation import collocated, ended
 from leastaction.backends.fused.mass import Mass, mass_of
 from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton
 from leastaction.backends.fused.settling import settling
-from leastaction.backends.fused.work import chord_length, newton_length, newton_work, work
+from leastaction.backends.fused.work import chord_length, collocation_pays, newton_length, newton_work, work
 from leastaction.program import Builder, Program, Value
 from leastaction.step.form import Step, step_of
 from leastaction.step.prediction import Prediction
@@ -28,7 +29,9 @@ Blocks = list[tuple[str, int]]
 MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
 MOST_HELD = 40  # unknowns of a step with constraints
-FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes
+FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes …
+FEWEST_COLLOCATED = 5  # … and so for chords of collocation, of which fewer are needed
+CROWDED = 4  # times what is counted Newton costs beside such chords: one lane that needs it lets all lanes wait
 # One trajectory alone is solved by Newton up to this degree, where that costs less than so many chords with points side
 # by side: a little slower than these where steps are soft, several times faster where they are stiff.
 MOST_DEGREE = 2
@@ -38,8 +41,8 @@ MOST_CHORDS = 40
 
 @dataclass(frozen=True)
 class StepPrograms:
-    """The kernels by name: advance; outer and restart of chords, lift and recall of separable ones; fresh and kept
-    of Newton's iteration; settle where constraints hold; begin and leap of explicit steps.
+    """The kernels by name: advance; inner, lift, outer and restart of chords, fresh and kept of Newton's iteration;
+    settle where constraints hold; begin and leap of explicit steps, and leap of those that are so but for multipliers.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """
@@ -58,7 +61,7 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     step = step_of(system, method)
     if step.end is not None and not step.end.linear:
         return None
-    mass = mass_of(step) if soft and not step.multipliers else None
+    mass = _mass(step) if soft and not step.multipliers else None
     one = _newton(step)
     if one is None and (mass is None or chord_length(step, mass) > MOST_CHORD_INSTRUCTIONS):
         return None
@@ -70,9 +73,10 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
         if one is not None:
             cost = sum(work(newton(step, one, blocks, fresh)) * (1 if fresh else 2) for fresh in (True, False))
             chords = int(cost / work(_chord(step, mass, _one_by_one(step, whole, mass), 1)))
-        if chords >= FEWEST_CHORDS:
+        if chords >= (FEWEST_COLLOCATED if mass.collocated else FEWEST_CHORDS):
+            chords = min(MOST_CHORDS, CROWDED * chords if mass.collocated else chords)
             blocks = whole
-            kernels = _chords(step, mass, lambda: _one_by_one(step, blocks, mass), min(chords, MOST_CHORDS), one)
+            kernels = _chords(step, mass, lambda: _one_by_one(step, blocks, mass), chords, one)
     mass = mass if kernels else None
     rows, B = _one_by_one(step, blocks, mass)
     kernels["advance"] = advance(system, step, rows, B, one, mass, energy)
@@ -89,7 +93,7 @@ def _state(step: Step, one: Iteration | None, mass: Mass | None, energy: bool) -
     blocks = [
         ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1),
         ("q", n), ("p", n), ("carry", 2 * n),
-        *_remembered(step, OneByOne(), mass),
+        *_remembered(step, OneByOne(), mass=mass),
         ("lowest", int(energy)), ("highest", int(energy)),
         ("z", N), ("impulse", n), ("trouble", 1), ("left", 1),
     ]  # fmt: skip
@@ -124,6 +128,32 @@ def explicit_programs(system: Lagrangian, method: Galerkin, energy: bool = False
     if first is not None:
         kernels["begin"] = first
     kernels["advance"] = advance(system, step, *_one_by_one(step, blocks, None), None, None, energy)
+    return StepPrograms(kernels)
+
+
+def held_programs(system: Lagrangian, method: Galerkin, energy: bool = False) -> StepPrograms | None:
+    """The kernels of a step that is explicit but for its multipliers, for trajectories side by side or for one alone.
+
+    None if it is not, or if they would be too long.
+    """
+    step = step_of(system, method)
+    if not step.held_explicitly or step.end is None or not step.end.linear or step.n + step.multipliers > MOST_HELD:
+        return None
+    one, n = held.held(step), step.n
+    blocks = [
+        ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1),
+        ("q", n), ("p", n), ("carry", 2 * n),
+        *_remembered(step, OneByOne(), step.multipliers), ("strength", step.multipliers),
+        ("lowest", int(energy)), ("highest", int(energy)),
+        ("z", n + step.multipliers), ("impulse", n), ("trouble", 1), ("left", 1),
+        ("invariants", one.before.output_size), ("scale", n), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1),
+        ("iterations", 1),
+    ]  # fmt: skip
+    kernels = {name: write(step, one, blocks) for name, write in held.KERNELS.items()}
+    if len(kernels["leap"].code) > MOST_CHORD_INSTRUCTIONS:
+        return None
+    rows, B = _one_by_one(step, blocks, None)
+    kernels["advance"] = advance(system, step, rows, B, one, None, energy)
     return StepPrograms(kernels)
 
 
@@ -178,7 +208,7 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
 
 def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[], tuple[Rows, Builder]]]:
     """The mass, the rows of points side by side, and what builds on the state of a trajectory with these."""
-    mass = mass_of(step)
+    mass = _mass(step, lanes)
     rows = SideBySide(tables(step), lanes, None, repeated(step))
     if mass.separable:
         rows = SideBySide(separable.tables(step), lanes, None, separable.REPEATED)
@@ -188,7 +218,7 @@ def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[]
         ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.channels * rows.length(nodes)),
         ("alive", 1), ("tables", rows.size),
         ("q", n), ("p", n), ("carry", 2 * n),
-        *_remembered(step, rows, mass),
+        *_remembered(step, rows, mass=mass),
         ("z", N), ("impulse", n), ("trouble", 1), ("left", 1), *_soft(step, rows, mass),
     ]  # fmt: skip
 
@@ -199,6 +229,14 @@ def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[]
     return mass, rows, builder
 
 
+def _mass(step: Step, lanes: int = 1) -> Mass:
+    """The mass as chords see it, `lanes` points at once: those of collocation only where they pay."""
+    mass = mass_of(step)
+    if mass.collocated and (not collocation_pays(step) or chord_length(step, mass, lanes) > MOST_CHORD_INSTRUCTIONS):
+        return replace(mass, collocated=False)
+    return mass
+
+
 def _one_by_one(step: Step, blocks: Blocks, mass: Mass | None) -> tuple[Rows, Builder]:
     B = Builder(blocks)
     own = separable.tables(step) if mass is not None and mass.separable else tables(step)
@@ -206,31 +244,33 @@ def _one_by_one(step: Step, blocks: Blocks, mass: Mass | None) -> tuple[Rows, Bu
 
 
 def _chord(step: Step, mass: Mass, builder: tuple[Rows, Builder], chords: int) -> Program:
-    """An iteration."""
-    return (separable.outer if mass.separable else chord)(step, mass, *builder, chords)
+    """The chord that is taken most often."""
+    taken = separable.outer if mass.separable else collocated if mass.collocated else chord
+    return taken(step, mass, *builder, chords)
 
 
 def _chords(
     step: Step, mass: Mass, builder: Callable[[], tuple[Rows, Builder]], chords: int, one: Iteration | None
 ) -> dict[str, Program]:
-    found = {"outer": _chord(step, mass, builder(), chords)}
-    if not mass.separable:
-        return found | {"restart": restart(step, builder()[1])}
-    return found | {
-        "restart": separable.restart(step, mass, *builder(), coordinates(step) if one is not None else []),
-        "lift": separable.lift(step, mass, *builder()),
-        "recall": separable.recall(step, mass, *builder()),
-    }
+    if mass.separable:
+        return {
+            "outer": separable.outer(step, mass, *builder(), chords),
+            "restart": separable.restart(step, mass, *builder(), coordinates(step) if one is not None else []),
+            "lift": separable.lift(step, mass, *builder()),
+            "recall": separable.recall(step, mass, *builder()),
+        }
+    found = {"restart": restart(step, mass, *builder())}
+    if mass.collocated:
+        return found | {"inner": collocated(step, mass, *builder(), chords), "outer": ended(step, *builder())}
+    return found | {"outer": chord(step, mass, *builder(), chords)}
 
 
-def _remembered(step: Step, rows: Rows, mass: Mass | None) -> Blocks:
-    """What a prediction remembers, and the lengths of steps."""
-    packed = rows.length(step.n)
+def _remembered(step: Step, rows: Rows, predicted: int | None = None, mass: Mass | None = None) -> Blocks:
+    """What a prediction remembers, of all coordinates or of so many numbers, and the lengths of steps."""
+    ahead, packed = Prediction(step.s, rows), rows.length(step.n)
+    memory = [("memory", (step.n if predicted is None else predicted) * ahead.memory), ("record", ahead.record)]
     if mass is not None and mass.separable:
         memory = separable.memory(step, rows)
-    else:
-        ahead = Prediction(step.s, rows)
-        memory = [("memory", step.n * ahead.memory), ("record", ahead.record)]
     return [("started", 1), *memory, ("length", packed), ("reach", packed), ("floor", packed)]
 
 
@@ -238,7 +278,14 @@ def _soft(step: Step, rows: Rows, mass: Mass) -> Blocks:
     """What belongs to chords."""
     n, N = step.n, step.n * rows.length(step.s)
     own = [("mass", 0 if mass.fixed else mass.size), ("start", N), ("soft_scale", rows.length(n))]
+    if mass.separable:
+        own = separable.blocks(step, mass, rows)
+    if mass.collocated:
+        points = n * rows.length(len(step.samples(step.terms[0]).tau))
+        shifts = 2 * n * n * rows.length((step.s + 1) // 2)
+        own = [("points", points), ("speeds", points), ("shifts", shifts), ("choice", 1), ("inner", 1)]
+        own += [("mass", 0), ("soft_scale", rows.length(n))]
     return [
-        *(separable.blocks(step, mass, rows) if mass.separable else own), ("rate", 1), ("soft_before", 1),
-        ("soft_doubt", 1), ("soft_iterations", 1), ("outer", 1), ("failed", 1), ("rest", 1),
+        *own, ("rate", 1), ("soft_before", 1), ("soft_doubt", 1), ("soft_iterations", 1), ("outer", 1), ("failed", 1),
+        ("rest", 1),
     ]  # fmt: skip

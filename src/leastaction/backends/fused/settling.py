@@ -1,11 +1,11 @@
 """Where a step with constraints ends, as a Program: the impulse after which ġ = 0, by the End of `step.form`.
 
-With M = m_v, which does not depend on v here, A = M⁻¹Gᵀ and S = G A the equations e = p⁻ and c = 0 are
+With M = m_v, which does not depend on v here, and m(0), the momentum at rest, the equations e = p⁻ and c = 0 are
 
-    S dμ = −c − G y,      dv = y + A dμ,      y = M⁻¹(p + impulse − m(v)),
+    v = M⁻¹(p + impulse − m(0)),        (G M⁻¹Gᵀ) μ = −(G v + g_t),        impulse ← impulse + Gᵀμ.
 
-solved from the velocity with which the polynomial ends. What is found of μ goes to the impulse, and once more: the
-second time takes away what rounding left of the first.
+What is found of μ goes to the impulse, and once more: the second time takes away what rounding left of the first. Where
+μ is known beforehand but for little, once is enough.
 """
 
 from __future__ import annotations
@@ -24,22 +24,41 @@ TIMES = 2
 
 def settling(step: Step, blocks: Sequence[tuple[str, int]]) -> Program:
     """The state of trajectories whose step is solved ↦ impulse, and trouble where it is not finite."""
-    assert step.end is not None and step.end.linear
-    n, s, m, mass = step.n, step.s, step.multipliers, mass_of(step)
     B = Builder(blocks)
     x = {name: B.values(name) for name, _ in blocks}
-    (t,), (h,), (trouble,), z = x["t"], x["h"], x["trouble"], x["z"]
-    slope = step.method.table.slope.tolist()
-    q = [a + z[(s - 1) * n + j] for j, a in enumerate(x["q"])]
-    speed = [sum(slope[v + 1] * z[v * n + j] for v in range(s)) for j in range(n)]
-    v = indices([a / h for a in speed], B)
-    impulse, p = [a.k for a in x["impulse"]], [a.k for a in x["p"]]
-    given = {"t": [(t + h).k], "q": indices(q, B), "params": [a.k for a in x["params"]]}
-    momentum, rate = step.terms[0].program.select("m"), step.end.program.select("c")
-    nothing = B.const(0.0)  # what else a node reads does not enter its momentum
-    at = {name: [nothing] * size for name, size in momentum.inputs} | given | {"v": v, "multipliers": [nothing] * m}
-    slopes = step.end.program.select("c_v")
-    G = _rows(B.inline(slopes, **{name: at[name] for name, _ in slopes.inputs})["c_v"], n)
+    impulse = settled(step, B, x, indices(x["z"], B), indices(x["impulse"], B))
+    spoilt = ~finite(Value(B, B.sum(impulse)))
+    return B.build(impulse=impulse, trouble=[(x["trouble"][0] | spoilt).k])
+
+
+def settled(
+    step: Step,
+    B: Builder,
+    x: dict[str, list[Value]],
+    z: Sequence[int],
+    impulse: Sequence[int],
+    known: Sequence[int] | None = None,
+) -> list[int]:
+    """The impulse after which ġ = 0, from that of the equations of motion: x is the state, z are the unknowns. What is
+    `known` of μ is given.
+    """
+    assert step.end is not None and step.end.linear
+    n, s, m, mass = step.n, step.s, step.multipliers, mass_of(step)
+    (t,), (h,), nothing = x["t"], x["h"], B.const(0.0)
+    q = [B.add(a.k, z[(s - 1) * n + j]) for j, a in enumerate(x["q"])]
+    momentum, moving = step.terms[0].program.select("m"), step.end.program.select("c", "c_v")
+    # What else a node reads does not enter its momentum.
+    at = {name: [nothing] * size for name, size in momentum.inputs}
+    at |= {
+        "t": [(t + h).k],
+        "q": q,
+        "v": [nothing] * n,
+        "multipliers": [nothing] * m,
+        "params": indices(x["params"], B),
+    }
+    rest = B.inline(momentum, **{name: at[name] for name, _ in momentum.inputs})["m"]
+    motion = B.inline(moving, **{name: at[name] for name, _ in moving.inputs})
+    c, G = motion["c"], _rows(motion["c_v"], n)
     inverse = [Value(B, k) for k in mass.inverted(B, **{name: at[name] for name, _ in mass.program.inputs})]
 
     def by_mass(columns: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -50,16 +69,17 @@ def settling(step: Step, blocks: Sequence[tuple[str, int]]) -> Program:
 
     pulled = by_mass(G)
     lower = factors(B, [[dot(B, row, a) for a in pulled] for row in G])
-    for _ in range(TIMES):
-        now = at | {"v": v}
-        held = B.inline(momentum, **{name: now[name] for name, _ in momentum.inputs})["m"]
-        c = B.inline(rate, **{name: now[name] for name, _ in rate.inputs})["c"]
-        (y,) = by_mass([[B.sub(B.add(p[j], impulse[j]), held[j]) for j in range(n)]])
-        mu = substitute(B, lower, [B.sub(B.op("neg", c[i]), dot(B, G[i], y)) for i in range(m)])
-        impulse = [B.add(impulse[j], B.sum(B.mul(G[i][j], mu[i]) for i in range(m))) for j in range(n)]
-        v = [B.add(v[j], B.add(y[j], B.sum(B.mul(pulled[i][j], mu[i]) for i in range(m)))) for j in range(n)]
-    spoilt = ~finite(Value(B, B.sum(impulse)))
-    return B.build(impulse=impulse, trouble=[(trouble | spoilt).k])
+
+    def pushed(by: Sequence[int]) -> list[int]:
+        """The impulse and Gᵀμ."""
+        return [B.add(impulse[j], B.sum(B.mul(G[i][j], by[i]) for i in range(m))) for j in range(n)]
+
+    if known is not None:
+        impulse = pushed(known)
+    for _ in range(TIMES if known is None else 1):
+        (v,) = by_mass([[B.sub(B.add(a.k, b), r) for a, b, r in zip(x["p"], impulse, rest, strict=True)]])
+        impulse = pushed(substitute(B, lower, [B.op("neg", B.add(c[i], dot(B, G[i], v))) for i in range(m)]))
+    return list(impulse)
 
 
 def _rows(matrix: Sequence[int], n: int) -> list[list[int]]:

@@ -24,6 +24,9 @@ PER_UNKNOWN = 250.0  # what such an iteration costs beside, for each of its unkn
 DEAR = 4.0  # factoring the mass is done once in a step, and long to compile: it counts so many times
 
 
+SAVED = 3  # iterations that chords of collocation save in a step
+
+
 def work(program: Program) -> float:
     """What a program costs, in additions."""
     return sum(WORK.get(op, FUNCTION if op in UNARY or op in BINARY else 0.0) for op, *_ in program.code)
@@ -42,6 +45,13 @@ def newton_work(step: Step, lanes: int) -> float:
     return LOOPS * (nodes + unknowns**3 / (2 * lanes)) + PER_UNKNOWN * unknowns
 
 
+def collocation_pays(step: Step) -> bool:
+    """Whether the inverses that chords of collocation write down in every step cost less than the chords they save."""
+    n, s = step.n, step.s
+    inverses = 16 * n**3 * ((s + 1) // 2)
+    return inverses < SAVED * (s * work(step.terms[0].program) + 4 * n * s * s)
+
+
 def chord_length(step: Step, mass: Mass, lanes: int = 1) -> float:
     """About how many instructions a chord has, and factoring the mass, `lanes` points at once."""
     n, s = step.n, step.s
@@ -49,4 +59,6 @@ def chord_length(step: Step, mass: Mass, lanes: int = 1) -> float:
     for term in step.terms:
         r = len(step.samples(term).tau)
         total += r * len(term.program.code) + (2 if mass.separable else 4) * n * r * s
+    if mass.collocated:
+        total += 3 * n * n * s * (1 if mass.constant else n)
     return total / lanes + (0 if mass.diagonal or mass.fixed else DEAR * n**3 / 3)

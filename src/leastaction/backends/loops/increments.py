@@ -22,7 +22,7 @@ from leastaction.backends.loops.machine import (
 )
 from leastaction.backends.loops.sweep import lanewise
 from leastaction.backends.status import GOING_WELL, IN_DOUBT, NOT_CONVERGED, NOT_FINITE
-from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEGLIGIBLE, STILL, TINY, WAKING, WOKEN
+from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEARBY, NEGLIGIBLE, STILL, TINY, WAKING, WOKEN
 
 # Of coordinates that are alike in a sum, one may be at rest when the others come to it, as where a wave arrives. The
 # part of the largest steps among them that its increments are compared with, and the part that it may reach at once.
@@ -50,6 +50,13 @@ def begin(S, z, scale):
     if S.summed == 1:
         level(S, scale, ALIKE)
     renew(S)
+
+
+@native
+def widen(S, scale):
+    """In continuation a coordinate is measured by its longest step on the way, too."""
+    for j in range(S.n * S.across):
+        scale[j] = max(scale[j], S.way[j])
 
 
 @native
@@ -174,6 +181,19 @@ def move_one(S, c, row, z, scale, reach, floor, replace, on):
         ratio = where(positive(sub(ratio, most)), most, ratio)
     limit = lanewise(reach, c, across)
     return ratio, sub(moved, limit), sub(top, mul(splat(FAR), limit)), total
+
+
+@native
+def nearby(S, z, scale):
+    """Whether a prediction, kept in S.start, missed z by next to nothing (NEARBY), in every coordinate."""
+    missed = splat(0.0)
+    for c in range(S.n):
+        most = mul(splat(NEARBY), lanewise(scale, c, S.across))
+        for v in range(S.width):
+            place = (c * S.width + v) * W
+            far = size_of(sub(load(at(z, place)), load(at(S.start, place))))
+            missed = larger(missed, sub(far, most))
+    return first_of(largest_of(missed)) <= 0.0
 
 
 @native

@@ -360,19 +360,33 @@ def where(typing_context, chosen, x, y):
     return _vector(_vector, _vector, _vector), codegen
 
 
+def _of_all(builder, found, both):
+    """Two halves of a vector made one by `both`, until every number is what becomes of all."""
+    width, none = W, ir.Constant(_TYPE, ir.Undefined)
+    while width > 1:
+        width //= 2
+        places = [(i ^ width) for i in range(W)]
+        other = builder.shuffle_vector(found, none, ir.Constant(ir.VectorType(ir.IntType(32), W), places))
+        found = both(builder, [found, other])
+    return found
+
+
 @intrinsic
 def largest_of(typing_context, x):
     """The largest of the W numbers, W times."""
 
     def codegen(context, builder, signature, arguments):
-        found, width = arguments[0], W
-        none = ir.Constant(_TYPE, ir.Undefined)
-        while width > 1:
-            width //= 2
-            places = [(i ^ width) for i in range(W)]
-            other = builder.shuffle_vector(found, none, ir.Constant(ir.VectorType(ir.IntType(32), W), places))
-            found = _larger(builder, [found, other])
-        return found
+        return _of_all(builder, arguments[0], _larger)
+
+    return _vector(_vector), codegen
+
+
+@intrinsic
+def sum_of(typing_context, x):
+    """The sum of the W numbers, W times."""
+
+    def codegen(context, builder, signature, arguments):
+        return _of_all(builder, arguments[0], lambda builder, pair: builder.fadd(*pair))
 
     return _vector(_vector), codegen
 

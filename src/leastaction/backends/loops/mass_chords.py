@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leastaction.backends.loops.elimination import factor
-from leastaction.backends.loops.increments import DOUBT, ENDED, GOOD, ITERATIONS, KEEP, LEFT, begin, judge, move
+from leastaction.backends.loops.increments import DOUBT, ENDED, GOOD, ITERATIONS, KEEP, LEFT, begin, judge, move, widen
 from leastaction.backends.loops.machine import W, at, call_kernel, div, fma, load, mul, native, splat, store, sub
 from leastaction.backends.loops.summed import by_summed_mass, set_summed_mass
 from leastaction.backends.loops.sweep import lanewise, sweep
@@ -132,6 +132,7 @@ def chords(S, I, D, h, patient):
             swift_begin(S, I, D, S.q, S.z, S.scale)
         else:
             begin(S, S.z, S.scale)
+        widen(S, S.scale)
         going = True
         while going:
             chord(S, I, D, S.q, S.p, S.z, S.scale, S.reach, S.floor, S.seen)

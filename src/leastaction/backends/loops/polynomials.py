@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from leastaction.backends.loops.machine import at, call_kernel, native
-from leastaction.backends.loops.solver import alone, uniform
-from leastaction.backends.loops.sweep import read_solver
+from leastaction.backends.loops.mass_chords import chords
+from leastaction.backends.loops.solver import alone, ended, uniform
+from leastaction.backends.loops.sweep import prepare, read_solver, set_times
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL
 from leastaction.step.crossing import MOST_VALUES
@@ -24,6 +25,11 @@ def single(S, I, D, start, h):
         S.q[j], S.p[j] = start[1 + j], start[1 + S.coordinates + j]
     if not uniform(S, I, D, h):
         return False
+    if S.summed == 1 and S.has_chord == 1:
+        prepare(S, I, D, h, False)
+        set_times(S, I, D, S.soft, S.t)
+        if chords(S, I, D, h, False):
+            return ended(S, I, D, h) == GOING_WELL
     status, _, _ = alone(S, I, D, h, True, False)
     return status == GOING_WELL
 

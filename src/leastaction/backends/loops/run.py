@@ -122,7 +122,8 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         if S.constant == 1:
             set_mass(S, I, D, at(X, A.t * T), at(X, A.q * T), at(X, A.z * T), at(X, A.params * T), h)
     explicit, quick, k = S.explicit == 1 and check == 0, True, first
-    due = (first // every + 1) * every  # steps after which a state is stored next
+    due = (first // every + 1) * every  # steps after which a state is stored next …
+    note = _next_note(A, first)  # … and which of the states to be noted comes next
     if explicit:
         keep(S, I, D)
         S.ahead[0] = 0
@@ -133,12 +134,13 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         if explicit:
             if not quick:
                 keep(S, I, D)
-            if not leap(S, I, D, A, X, quick and k + 1 < end and k + 1 != due):
+            seen = k + 1 == due or _is_noted(A, note, k + 1)
+            if not leap(S, I, D, A, X, quick and k + 1 < end and not seen):
                 come_back(S, I, D)
                 if quick:  # once more, more slowly, to the last step that can be done
                     counts[lane * COUNTS + STEPS] -= k - first
                     X[A.t] = begin + first * period
-                    quick, k, due = False, first, (first // every + 1) * every
+                    quick, k, due, note = False, first, (first // every + 1) * every, _next_note(A, first)
                     continue
                 counts[lane * COUNTS + STATUS] = NOT_FINITE
                 X[A.alive] = 0.0
@@ -148,7 +150,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         else:
             if A.channels > 0:
                 _drive(A, X, k, lane)
-            if k == first and A.leap == 0:
+            if k == first and (A.leap == 0 or A.fresh != 0):
                 # A first step has no last one to be predicted from: the lane finds it by continuation, alone.
                 for i in range(L):
                     if started[i] == 0.0:
@@ -157,6 +159,9 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                 if A.begin != 0 and not _all(started, L):
                     call_kernel(A.begin, X, Y, scratch)
                 call_kernel(A.leap, X, Y, scratch)
+                if A.fresh != 0 and _any(at(X, A.fresh_wanted * L), L):
+                    _iterate_fused(A, X, Y, scratch)
+                    call_kernel(settle, X, Y, scratch)
             elif A.fused == 1:
                 if A.outer != 0:
                     _iterate_softly(A, X, Y, scratch)
@@ -172,6 +177,8 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                         _alone(I, D, A, S1, X, i, at(counts, (lane + i) * COUNTS))
                         if A.recall != 0:
                             _write(A, X, A.failed, i, 1.0)
+                if not _any(alive, L):
+                    return  # time, prediction and lengths stay as they were before the step
             if A.recall != 0 and _any(at(X, A.failed * T), L):
                 call_kernel(A.recall, X, Y, scratch)
             if check != 0 and _look(A, X, k, group, looks, scratch):
@@ -213,7 +220,29 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                         own[j] = X[(A.q + A.kept_numbers[j]) * T + i]
                     for j in range(A.columns * 2 * n):
                         own[A.kept_count + j] = tangent[j]
+        if _is_noted(A, note, k + 1):
+            for i in range(L):
+                if alive[i] != 0.0 or counts[(lane + i) * COUNTS + STEPS] == k + 1:
+                    own = at(doubles(A.notes), ((lane + i) * A.noted + note) * 2 * n)
+                    for j in range(2 * n):
+                        own[j] = X[(A.q + j) * T + i]
+            note += 1
         k += 1
+
+
+@native
+def _next_note(A, first):
+    """Which of the states to be noted comes after so many steps."""
+    note = 0
+    while note < A.noted and doubles(A.noted_after)[note] <= first:
+        note += 1
+    return note
+
+
+@native
+def _is_noted(A, note, step):
+    """Whether the state after this step is noted, where `note` comes next."""
+    return note < A.noted and doubles(A.noted_after)[note] == step
 
 
 @native
@@ -274,13 +303,18 @@ def _iterate_softly(A, X, Y, scratch):
     """Chords until no lane wants another; lanes for which they did not do go on with Newton, for a while at once."""
     L, T = A.lanes, A.stride
     alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
-    outer = at(X, A.outer_wanted * T)
+    inner, outer = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T)
     again = False
     for i in range(L):
         if alive[i] != 0.0 and rest[i] > 0.0:
             rest[i] -= 1.0
             outer[i] = 0.0
+            if A.inner != 0:
+                inner[i] = 0.0
             _write(A, X, A.failed, i, 1.0)
+    if A.inner != 0:
+        while _any(inner, L):
+            call_kernel(A.inner, X, Y, scratch)
     if _any(outer, L):
         while _any(outer, L):
             call_kernel(A.outer, X, Y, scratch)

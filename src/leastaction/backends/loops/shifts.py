@@ -29,7 +29,10 @@ from leastaction.backends.loops.increments import (
     concluded,
     judge,
     move,
+    nearby,
+    renew,
     sound,
+    widen,
 )
 from leastaction.backends.loops.machine import W, at, call_kernel, native, reader
 from leastaction.backends.loops.sparse import assemble, read_sparse
@@ -37,19 +40,27 @@ from leastaction.backends.loops.sparse import factor as factor_sparse
 from leastaction.backends.loops.sparse import solve as solve_sparse
 from leastaction.backends.loops.summed import in_the_middle
 from leastaction.backends.loops.sweep import sweep
-from leastaction.backends.status import GOING_WELL, NOT_CONVERGED, SINGULAR
+from leastaction.backends.status import GOING_WELL, IN_DOUBT, NOT_CONVERGED, SINGULAR
+from leastaction.step.verdict import MOST_ITERATIONS
 
 read_shifts = reader(SHIFTS)
 
 
 @native
-def shifted(S, I, D, q, p, z, scale, reach):
-    """Shifted chords from z. Returns the status; where Newton's iteration would take less it is NOT_CONVERGED."""
+def shifted(S, I, D, q, p, z, scale, reach, short):
+    """Shifted chords from z. Returns the status; where Newton's iteration would take less it is NOT_CONVERGED.
+
+    With `short`, where a step can be made as short as need be, increments may grow as long as all of them together are
+    next to nothing (NEARBY): the matrices of a sum do not tell how one coordinate's velocity drives another one, which
+    follows an iteration later. The verdict begins anew there.
+    """
     S.iterations[0] = 0
     S.left[0] = 1.0
     if S.stiff == 0:
         return NOT_CONVERGED
     begin(S, z, scale)
+    widen(S, scale)
+    spent = 0.0  # iterations before the verdict began anew
     fresh, finding = True, S.multipliers > 0  # the first iteration finds the multipliers, which are not predicted
     while True:
         if fresh:
@@ -69,6 +80,10 @@ def shifted(S, I, D, q, p, z, scale, reach):
             S.seen[DOUBT] = 1.0 if S.checked == 1 and S.seen[OFF] != 0.0 else 0.0
             continue
         judge(S, S.judge_shifted)
+        if short and S.seen[DOUBT] != 0.0 and spent + S.seen[ITERATIONS] < MOST_ITERATIONS and nearby(S, z, scale):
+            spent += S.seen[ITERATIONS]
+            renew(S)
+            continue
         if S.found[ENDED] != 0.0 or S.seen[DOUBT] != 0.0:
             break
         if S.found[KEEP] == 0.0:
@@ -76,6 +91,9 @@ def shifted(S, I, D, q, p, z, scale, reach):
                 break
             fresh = True
     status = concluded(S)
+    S.iterations[0] += int(spent)
+    if status == GOING_WELL and spent > 0.0 and not nearby(S, z, scale):
+        status = IN_DOUBT
     if status != GOING_WELL:
         return status
     # The impulse belongs to z before its last increment.

@@ -17,8 +17,11 @@ from leastaction.backends.loops.increments import (
     judge,
     level,
     move,
+    nearby,
     sound,
+    widen,
 )
+from leastaction.backends.loops.krylov import newton_of_sum
 from leastaction.backends.loops.legendre import invert_alone
 from leastaction.backends.loops.machine import at, native
 from leastaction.backends.loops.mass_chords import chords
@@ -29,7 +32,7 @@ from leastaction.backends.loops.sweep import jacobian, prepare, set_given, set_t
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, IN_DOUBT, SINGULAR
 from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PROLONG, SMALLEST
 from leastaction.step.continuation import onward as onward_in_python
-from leastaction.step.verdict import NEARBY, REACH, TINY
+from leastaction.step.verdict import REACH, TINY
 
 HUGE = 1e300
 
@@ -42,6 +45,7 @@ def newton(S, I, D, q, p, z, scale, reach):
     N, s, n, lead, row = S.unknowns, S.s, S.n, S.lead, S.stride
     prepare(S, I, D, S.h[0], True)
     begin(S, z, scale)
+    widen(S, scale)
     fresh = True
     while True:
         sweep(S, I, D, S.terms, fresh, q, p, z)
@@ -75,22 +79,24 @@ def newton(S, I, D, q, p, z, scale, reach):
 
 
 @native
-def stiffly(S, I, D, q, p, z, scale, reach):
+def stiffly(S, I, D, q, p, z, scale, reach, short):
     """A step for which mass chords do not do: by shifted chords, where there are any, and else, or where they do not do
-    either, by Newton's iteration, which a sum has none of. Returns the status.
+    either, by Newton's iteration, where there is one; `short` as in `shifted`. Returns the status.
     """
     spent = 0
     if S.stiff == 1 or S.summed == 1:
-        if S.summed == 0:
-            for i in range(S.components * S.stride):
-                S.start[i] = z[i]
-        status = shifted(S, I, D, q, p, z, scale, reach)
-        if status == GOING_WELL or S.summed == 1:
+        for i in range(S.components * S.stride):
+            S.start[i] = z[i]
+        status = shifted(S, I, D, q, p, z, scale, reach, short and S.summed == 1)
+        if status == GOING_WELL or (S.summed == 1 and S.krylov < 0):
             return status
         spent = S.iterations[0]
         for i in range(S.components * S.stride):
             z[i] = S.start[i]
-    status = newton(S, I, D, q, p, z, scale, reach)
+    if S.summed == 1:
+        status = newton_of_sum(S, I, D, q, p, z, scale, reach)
+    else:
+        status = newton(S, I, D, q, p, z, scale, reach)
     S.iterations[0] += spent
     return status
 
@@ -142,6 +148,7 @@ def continue_from_rest(S, I, D, h, noisy):
         set_noise(S)
     for i in range(S.components * row):
         S.z[i] = 0.0
+    stand(S)
     fraction, growth, action = SMALLEST, FASTEST, FROM_REST
     while True:
         small = h if fraction == 1.0 else fraction * h
@@ -158,10 +165,8 @@ def continue_from_rest(S, I, D, h, noisy):
             _prolong(S, grown)
             for c in range(n):
                 for k in range(across):
-                    j, longest = c * across + k, 0.0
-                    for m in range(s):
-                        longest = max(longest, abs(S.last[c * row + m * across + k]))
-                    S.reach[j] = max(REACH * longest * grown, abs(S.v[j] * small), S.floor[j], TINY)
+                    j = c * across + k
+                    S.reach[j] = max(REACH * S.way[j] * grown, abs(S.v[j] * small), S.floor[j], TINY)
             if S.summed == 1:
                 level(S, S.reach, REACHING)
         prepare(S, I, D, small, False)
@@ -170,7 +175,7 @@ def continue_from_rest(S, I, D, h, noisy):
         if not chords(S, I, D, small, False):
             total += S.iterations[0]
             set_times(S, I, D, S.terms, S.t)
-            status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach)
+            status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, action == PROLONG)
         total += S.iterations[0]
         S.iterations[0] = total
         action, fraction, S.reached[0], growth = onward(status == GOING_WELL, fraction, S.reached[0], growth)
@@ -180,9 +185,19 @@ def continue_from_rest(S, I, D, h, noisy):
             if status == GOING_WELL:
                 for i in range(S.components * row):
                     S.last[i] = S.z[i]
+                for j in range(n * across):
+                    for m in range(s):
+                        S.way[j] = max(S.way[j], abs(S.z[j // across * row + m * across + j % across]))
             continue
         prepare(S, I, D, h, False)
         return BRANCH_ENDS if S.reached[0] > 0.0 or status == IN_DOUBT else status
+
+
+@native
+def stand(S):
+    """S.way ← nothing: no coordinate has moved yet."""
+    for j in range(S.n * S.across):
+        S.way[j] = 0.0
 
 
 @native
@@ -262,15 +277,7 @@ def at_once(S, I, D, h):
     S.iterations[0] = 0
     if S.checked == 0 or S.has_chord == 0 or S.summed == 1 or not accelerated(S, I, D, h):
         return False
-    if not chords(S, I, D, h, True):
-        return False
-    for j in range(S.n):
-        longest, missed = 0.0, 0.0
-        for m in range(j * S.stride, j * S.stride + S.s):
-            longest, missed = max(longest, abs(S.z[m])), max(missed, abs(S.z[m] - S.start[m]))
-        if missed > NEARBY * longest:
-            return False
-    return True
+    return chords(S, I, D, h, True) and nearby(S, S.z, S.scale)
 
 
 @native
@@ -282,6 +289,7 @@ def alone(S, I, D, h, predicted, later):
     Returns the status, the iterations spent, and whether continuation was needed.
     """
     spent = 0
+    stand(S)
     if S.summed == 1 and S.multipliers > 0:
         held_floor(S)
     for guess in range(2):
@@ -290,17 +298,17 @@ def alone(S, I, D, h, predicted, later):
         ):
             prepare(S, I, D, h, True)
             set_given(S, I, D, S.terms, S.t, S.values)
-            status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach)
+            status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False)
             spent += S.iterations[0]
             if status == GOING_WELL:
-                return _ended(S, I, D, h), spent, False
+                return ended(S, I, D, h), spent, False
     prepare(S, I, D, h, False)
     set_given(S, I, D, S.terms, S.t, S.values)
     if S.soft != S.terms:
         set_given(S, I, D, S.soft, S.t, S.values)
     if not later and not predicted:
         if at_once(S, I, D, h):
-            return _ended(S, I, D, h), S.iterations[0], False
+            return ended(S, I, D, h), S.iterations[0], False
         spent += S.iterations[0]
     status, noisy = BRANCH_ENDS, 0
     while status != GOING_WELL and noisy < 2:
@@ -310,12 +318,12 @@ def alone(S, I, D, h, predicted, later):
     if later and status == GOING_WELL:  # it may be noise that has misled the others
         set_floor(S, abs(h))
     if status == GOING_WELL:
-        status = _ended(S, I, D, h)
+        status = ended(S, I, D, h)
     return status, spent, True
 
 
 @native
-def _ended(S, I, D, h):
+def ended(S, I, D, h):
     """The status of a step whose equations are solved, after the End's are where there are constraints."""
     if S.multipliers == 0:
         return GOING_WELL

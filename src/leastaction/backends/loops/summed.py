@@ -12,7 +12,9 @@ from leastaction.backends.loops.sweep import add_up, read_term
 from leastaction.step.verdict import EPS, TINY
 
 HUGE = 1e300
-PROBE = 2.0**-20  # of a step: to measure what rounding does to forces
+PROBE = 2.0**-20  # of a step: to measure what rounding does to forces …
+SHORTER = 2.0**-3  # … and by how much the next one is shorter, where that was no rounding
+MOST_PROBES = 12
 MOST_INVERSIONS = 50
 
 
@@ -98,8 +100,8 @@ def summed_velocity(S, I, D):
             miss, size = max(miss, abs(P.x[k])), max(size, abs(S.p[j]))
         if miss - miss != 0.0:
             return False
-        if miss <= 4.0 * EPS * size or miss >= before:
-            return miss <= 1e-10 * size
+        if miss <= 4.0 * EPS * size or (miss >= before and miss <= 1e-10 * size):
+            return True
         if S.constant == 0 or S.multipliers > 0:
             assemble(I, D, P, P.masses, S.t[0], at(T.point, W), at(T.point, W + room), P.M)
             if not factor_sparse(P, P.shifts, 0.0, 0.0):
@@ -116,6 +118,9 @@ def summed_velocity(S, I, D):
 def summed_noise(S, I, D, h):
     """S.noise ← what rounding does to each force at the start of a step: f(q + δ) − 2 f(q) + f(q − δ), where δ is so
     small a part of the step that nothing else is left, up or down from one coordinate to the next.
+
+    How small that is depends on how f bends: with δ shorter by a factor c what f bends by is c² of what it was, and
+    rounding is as before.
     """
     T, room = read_term(I, D, S.terms), (S.n + 1) * W
     T.point[0] = S.t[0]
@@ -123,15 +128,28 @@ def summed_noise(S, I, D, h):
         S.last[j] = 0.0
     _force_at(S, T, I, D, room, 0.0)
     for j in range(S.n * W):
-        S.noise[j] = -2.0 * T.values[j]
+        S.impulse[j] = T.values[j]
         S.scale[j] = max(abs(h * S.v[j]) + abs(h * h * S.M[j] * T.values[j]), TINY)
     level(S, S.scale, REACHING)
-    for j in range(S.n * W):
-        S.last[j] = PROBE * S.scale[j] * (1.0 if (j * 7919 // 13) % 2 == 0 else -1.0)
-    for side in range(2):
-        _force_at(S, T, I, D, room, 1.0 - 2.0 * side)
+    part, before = PROBE, HUGE
+    for _ in range(MOST_PROBES):
         for j in range(S.n * W):
-            S.noise[j] += T.values[j]
+            S.last[j] = part * S.scale[j] * (1.0 if (j * 7919 // 13) % 2 == 0 else -1.0)
+            S.start[j] = -2.0 * S.impulse[j]
+        for side in range(2):
+            _force_at(S, T, I, D, room, 1.0 - 2.0 * side)
+            for j in range(S.n * W):
+                S.start[j] += T.values[j]
+        most = 0.0
+        for j in range(S.n * W):
+            most = max(most, abs(h * h * S.M[j] * S.start[j]) / S.scale[j])
+        if most == 0.0 and before < HUGE:
+            break  # δ is less than the last digit of q: what was found before is rounding
+        for j in range(S.n * W):
+            S.noise[j] = S.start[j]
+        if not most < 4.0 * SHORTER * SHORTER * before:
+            break
+        part, before = SHORTER * part, most
 
 
 @native

@@ -121,7 +121,7 @@ def sweep(S, I, D, first, slopes, q, p, z):
         S.impulse[c] = 0.0
     for e in range(S.term_count):
         T = read_term(I, D, first + e * TERM_SIZE)
-        _gather(S, T, q, z)
+        gather(S, T, q, z, 0)
         outputs, kernel = (T.slope_outputs, T.slopes) if slopes else (T.outputs, T.kernel)
         for g in range(T.groups):
             point, values = at(T.point, g * T.inputs * W), at(T.values, g * outputs * W)
@@ -145,7 +145,8 @@ def add_up(S, T, I, D, point, values):
 
 
 @native
-def _gather(S, T, q, z):
+def gather(S, T, q, z, shift):
+    """What the points read of the state and of z; with a shift what z alone gives, so many numbers farther."""
     across, s, groups = S.across, S.s, T.groups
     for w in range(T.gathers):
         first, begin, a, based = T.gather[5 * w], T.gather[5 * w + 1], T.gather[5 * w + 2], T.gather[5 * w + 3]
@@ -157,9 +158,9 @@ def _gather(S, T, q, z):
                 column = at(T.A, a * s * groups * W + g * W)
                 for v in range(s):
                     total = fma(load(at(column, v * groups * W)), lanewise(row, v, across), total)
-                if based == 1:
+                if based == 1 and shift == 0:
                     total = add(lanewise(q, c, across), total)
-                store(at(T.point, (g * T.inputs + place) * W), total)
+                store(at(T.point, (g * T.inputs + place + shift) * W), total)
 
 
 @native

@@ -11,6 +11,7 @@ import numpy as np
 
 from leastaction.colours import COLOURS
 from leastaction.methods import Galerkin
+from leastaction.papers.galerkin2014.coarse_steps import why_none
 from leastaction.papers.galerkin2014.runs import (
     KEPLER,
     OSCILLATOR,
@@ -125,7 +126,7 @@ def _solved(family: str) -> Claim:
     unsolved = _unsolved(KEPLER, _all(family))
     names = ", ".join(f"{m.name} h = {h}" for m, h in unsolved)
     anyway = [(m, h) for m, h in unsolved if not np.isnan(errors(KEPLER, m, h, branch="any").q)]
-    none = ", ".join(f"{m.name} h = {h}" for m, h in unsolved if (m, h) not in anyway)
+    none = "; ".join(f"{m.name} h = {h}, {why_none(m, h)}" for m, h in unsolved if (m, h) not in anyway)
     return Claim(
         "errors for every method at h = 1, 0.5, 0.25, 0.125, 0.1, 0.0625, 0.03125",
         not unsolved,
@@ -137,7 +138,7 @@ def _solved(family: str) -> Claim:
         "to no motion, and the library does not take it. With branch='any' it takes what Newton's iteration finds: "
         f"{len(anyway)} of these {len(unsolved)} runs then come to an end, as in the paper, and are shown by crosses "
         "(× for q, + for p), with errors as large as the orbit, and larger. In the others Newton finds no root of "
-        f"some step: {none}.",
+        f"some step, from the prediction and from the uniform motion. Of that step: {none}.",
     )
 
 

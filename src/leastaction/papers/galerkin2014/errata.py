@@ -197,13 +197,6 @@ ERRATA = [
         lambda: swapped("P3N4Q6Lob"),
     ),
     Erratum(
-        Kind.MISPRINT,
-        "section 4.3, items 3 and 5, stability",
-        "stable for all q, ω (in both items; item 1 has h, ω)",
-        "stable for all h, ω",
-        only_the_step,
-    ),
-    Erratum(
         Kind.AS_READ,
         "section 4.3, item 5, iteration matrix of P3N3Q6Gau",
         "both off-diagonal entries 24x(x⁴ − 70x² + 600)/D",
@@ -211,6 +204,14 @@ ERRATA = [
         sign,
         "One sign. The paper calls the matrix orthogonal, so that one was meant. For the order (p, ωq) that is "
         "announced it is the upper one; for the order (ωq, p), in which the items 3, 4 and 6 stand, the lower one.",
+    ),
+    Erratum(
+        Kind.AS_READ,
+        "section 4.3, items 3 and 5, stability",
+        "stable for all q, ω (in both items)",
+        "stable for all h, ω",
+        only_the_step,
+        "One letter, q for h, but in both items; item 1 is read with the h.",
     ),
     Erratum(
         Kind.AS_READ,

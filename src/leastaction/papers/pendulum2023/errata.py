@@ -1,4 +1,4 @@
-"""What is to know of the text: misprints, and formulas that are wrong as read, with computed evidence."""
+"""What is to know of the text: formulas that are wrong as read, each by one mark, with computed evidence."""
 
 from __future__ import annotations
 
@@ -131,10 +131,12 @@ ERRATA = [
         "One digit; the lines before and after it need the 4.",
     ),
     Erratum(
-        Kind.MISPRINT,
+        Kind.AS_READ,
         "sections 3 and 4, the sums S_d and Σ_d over steps",
         "from j = 1 to N − 1",
         "from j = 0: N steps from q₀ to q_N",
         action_sum,
+        "One digit, in two sums. The quadratic paper, by the same two authors and a third, has the same sums in both "
+        "versions of its text: that speaks for the print.",
     ),
 ]

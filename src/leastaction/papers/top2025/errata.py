@@ -338,13 +338,6 @@ ERRATA = [
     ),
     Erratum(
         Kind.MISPRINT,
-        "Tables 4 and 5, first column, and section 4.2.2",
-        "h = 0.05, in all three places",
-        "h = 0.02",
-        mislabelled_column,
-    ),
-    Erratum(
-        Kind.MISPRINT,
         "Equation (8)",
         "∂L_d/∂q_m = ⅓M(q_ℓ)g_ℓ − …, all four coefficients",
         "twice that, ⅔M(q_ℓ)g_ℓ − …, as (11) needs, for which half of it is added to (10)",
@@ -384,6 +377,14 @@ ERRATA = [
         "θ the precession, φ the nutation",
         "θ the nutation, φ the precession, as everywhere else in the text",
         named_angles,
+    ),
+    Erratum(
+        Kind.AS_READ,
+        "Tables 4 and 5, first column, and section 4.2.2",
+        "h = 0.05, in all three places",
+        "h = 0.02",
+        mislabelled_column,
+        "One digit; but the reading would have had to mistake it alike in three places.",
     ),
     Erratum(
         Kind.AS_READ,

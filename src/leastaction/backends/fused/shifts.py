@@ -1,0 +1,112 @@
+"""The equations of a step, linearised, with the derivatives of its middle for all nodes (`nodes`).
+
+What the velocities at the nodes miss of their equations is g_i = M_i⁻¹ (P_i − m_i), and with derivatives that are the
+same at all nodes what they are to move by is
+
+    dV = (1 − h N b ⊗ M⁻¹ (f_v − m_q) − (h N b)² ⊗ M⁻¹ f_q)⁻¹ g .
+
+With the eigenvalues λ of N b and g = T y, dV = T x these are as many systems of the size of the mechanics,
+
+    x = E y,      E = (M − h λ (f_v − m_q) − (h λ)² f_q)⁻¹ M,
+
+complex ones by pairs. E is written down once in a step, by elimination without pivoting: for small h it is one. Errors
+of E cost iterations, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leastaction.program import Builder, Value, indices
+from leastaction.step.form import Step
+from leastaction.step.rows import Row, Rows, combine
+
+Complex = tuple[Any, Any]  # real and imaginary part
+SLOPES = ("f_q", "f_v", "m_q", "m_v")
+
+
+def inverses(step: Step, rows: Rows, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[Value]:
+    """E for every shift from what the node reads in the middle of the step: rows, those of entry (j, k) at 2 (n j + k),
+    real and imaginary.
+    """
+    n, slopes = step.n, step.terms[0].slopes
+    slopes = slopes.select(*(name for name in SLOPES if name in dict(slopes.outputs)))
+    found = B.inline(slopes, **{name: indices(at[name], B) for name, _ in slopes.inputs})
+    f_q, f_v, m_q, M = ([Value(B, k) for k in found.get(name, [B.const(0.0)] * n * n)] for name in SLOPES)
+    reals, imaginaries = (rows.columns(name)[0] for name in ("shift re", "shift im"))
+    E: list[Row] = [[] for _ in range(2 * n * n)]
+    for a, b in zip(reals, imaginaries, strict=True):
+        square = a * a - b * b, 2.0 * (a * b)
+        matrix = [
+            [
+                (M[i] - a * (f_v[i] - m_q[i]) - square[0] * f_q[i], -(b * (f_v[i] - m_q[i])) - square[1] * f_q[i])
+                for i in range(j * n, j * n + n)
+            ]
+            for j in range(n)
+        ]
+        solved = _solved(matrix, [[(M[j * n + k], 0.0) for k in range(n)] for j in range(n)])
+        for j in range(n):
+            for k in range(n):
+                for part in range(2):
+                    E[2 * (j * n + k) + part].append(solved[j][k][part])
+    return [value for row in E for value in row]
+
+
+def shifted(step: Step, rows: Rows, E: Sequence[Value], g: Sequence[Row]) -> list[Row]:
+    """dV from g, a row for each coordinate."""
+    n = step.n
+    into, out = ([rows.columns(f"{name} {part}") for part in ("re", "im")] for name in ("into", "out"))
+    count, width = len(out[0]), len(into[0][0])
+    y = []
+    for row in g:
+        numbers = [rows.number(row, i) for i in range(len(into[0]))]
+        y.append([combine(table, numbers) for table in into])
+    moves = []
+    for j in range(n):
+        x: list[Row] = [[], []]
+        for v in range(width):
+            entries = [(E[(2 * (j * n + k)) * width + v], E[(2 * (j * n + k) + 1) * width + v]) for k in range(n)]
+            found = _sum([_product(entry, (y[k][0][v], y[k][1][v])) for k, entry in enumerate(entries)])
+            for part in range(2):
+                x[part].append(found[part])
+        parts = [combine(table, [rows.number(row, i) for i in range(count)]) for table, row in zip(out, x, strict=True)]
+        moves.append([a + b for a, b in zip(*parts, strict=True)])
+    return moves
+
+
+def _solved(matrix: list[list[Complex]], right: list[list[Complex]]) -> list[list[Complex]]:
+    """Gauss' and Jordan's elimination of complex numbers without pivoting."""
+    n = len(matrix)
+    lines = [[*a, *b] for a, b in zip(matrix, right, strict=True)]
+    for k in range(n):
+        a, b = lines[k][k]
+        size = 1.0 / (a * a + b * b)
+        inverse = a * size, -(b * size)
+        lines[k] = [*lines[k][: k + 1], *(_product(inverse, x) for x in lines[k][k + 1 :])]
+        for i in range(n):
+            if i != k:
+                factor = lines[i][k]
+                lines[i] = [
+                    *lines[i][: k + 1],
+                    *(
+                        _minus(x, _product(factor, y))
+                        for x, y in zip(lines[i][k + 1 :], lines[k][k + 1 :], strict=True)
+                    ),
+                ]
+    return [line[n:] for line in lines]
+
+
+def _product(x: Complex, y: Complex) -> Complex:
+    return x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]
+
+
+def _minus(x: Complex, y: Complex) -> Complex:
+    return x[0] - y[0], x[1] - y[1]
+
+
+def _sum(values: Sequence[Complex]) -> Complex:
+    total = values[0]
+    for x in values[1:]:
+        total = total[0] + x[0], total[1] + x[1]
+    return total

@@ -1,0 +1,171 @@
+"""Chords with the mass of every node: inseparable systems, Gauss' rules with as many nodes as degrees."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from leastaction.backends import trajectories
+from leastaction.backends.fused import advance, collocation, nodes, programs
+from leastaction.backends.fused.mass import mass_of
+from leastaction.step.form import step_of
+from rungs import solved_by
+from thrift import rest_slow
+
+EPS = np.finfo(float).eps
+
+
+def gauss(s):
+    return la.galerkin(s, la.gauss(s))
+
+
+@pytest.mark.parametrize("s", range(1, 13))
+def test_tables_of_velocities_at_the_nodes(s):
+    """N_ij + N_ji = 1 without rounding, which makes steps symplectic; N b integrates; λ are the eigenvalues of N b."""
+    method = gauss(s)
+    table, found = method.table, nodes.nodes_of(method)
+    assert (found.places + found.places.T == 1).all()
+    A = found.places * table.b
+    for k in range(s):
+        np.testing.assert_allclose(A @ table.c**k, table.c ** (k + 1) / (k + 1), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(found.middle[0].sum(), 0.5, rtol=1e-14)
+    np.testing.assert_allclose(found.middle[1] @ table.c, 0.5, rtol=1e-13)
+    shift, into, out = found.shift[0] + 1j * found.shift[1], found.into[0] + 1j * found.into[1], found.out
+    x = shift[:, None] * into
+    np.testing.assert_allclose(out[0] @ x.real + out[1] @ x.imag, A, rtol=0, atol=1e-8)  # it costs iterations alone
+    velocities = np.random.default_rng(s).normal(size=s)
+    z = found.lift @ (table.b * velocities)
+    np.testing.assert_allclose(table.dl[:, 1:] @ z, velocities, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(table.l[:, 1:] @ z, A @ velocities, rtol=0, atol=1e-14)
+
+
+def test_other_members_have_no_such_tables():
+    for name in ("simpson", "stormer-verlet", "P3N4Q6Lob", "P3N4Q8Gau", "P2N2Q2Lob"):
+        assert nodes.nodes_of(la.method(name)) is None
+
+
+def random_system(seed, n=3):
+    """A mass that depends on q, a potential, a magnetic force; with an odd seed the energy is not quadratic in v, or a
+    force depends on velocities and on time."""
+    rng = np.random.default_rng(seed)
+    a, b, c = rng.normal(size=(n, n)) / 3, rng.normal(size=n), rng.normal(size=(n, n)) / 3
+
+    def L(t, q, v):
+        w = v + 0.4 * np.sin(a @ q + b * np.cos(t)) * (b @ v)
+        quartic = 0.02 * np.sum(v**4) if seed % 2 else 0.0
+        return 0.5 * w @ w + quartic + np.sum(np.cos(q + b)) + np.sin(c @ q) @ v
+
+    def F(t, q, v):
+        return -0.1 * v * np.cos(q) + 0.05 * np.sin(t + b)
+
+    return la.Lagrangian(L, n=n, force=F if seed % 3 else None), rng.normal(size=n), rng.normal(size=n)
+
+
+@pytest.mark.parametrize("s", rest_slow([*range(1, 9)], [2, 5, 8]))
+@pytest.mark.parametrize("h", [0.05, 0.4])
+@pytest.mark.parametrize("seed", rest_slow([*range(6)], [1, 2]))
+def test_random_systems_take_the_steps_that_newton_takes(seed, h, s):
+    """One trajectory with points side by side, and trajectories in lanes; coarse steps, too."""
+    system, q0, v0 = random_system(seed)
+    method, steps = gauss(s), 12
+    assert mass_of(step_of(system, method)).collocated
+    with solved_by("newton"):
+        exact = la.integrate(system, method, q0, v0=v0, h=h, steps=steps)
+    with solved_by("side by side"):
+        one = la.integrate(system, method, q0, v0=v0, h=h, steps=steps)
+    with solved_by("chords"):
+        many = la.ensemble(system, method, np.tile(q0, (3, 1)), v0=np.tile(v0, (3, 1)), h=h, steps=steps)
+    for q, p in ((one.q, one.p), (many.q[0], many.p[0]), (many.q[2], many.p[2])):
+        np.testing.assert_allclose(q, exact.q, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(p, exact.p, rtol=0, atol=1e-12)
+
+
+def test_inputs_reach_the_nodes():
+    """Where a force has inputs the derivatives of the middle are those of the last inputs: iterations, not errors."""
+    system = la.Lagrangian(
+        lambda q, v: 0.5 * (1 + 0.5 * np.cos(q[0])) * v[0] ** 2 + np.cos(q[0]),
+        n=1,
+        force=lambda q, v, u: u * np.sin(q) - 0.1 * u * v,
+        inputs={"u": 1},
+    )
+    drive = {"inputs": {"u": np.sin(0.3 * np.arange(40))[:, None]}, "h": 0.1, "steps": 40}
+    found = []
+    for how in ("newton", "side by side", "chords"):
+        with solved_by(how):
+            found.append(la.integrate(system, "P4N4Q8Gau", [0.3], v0=[0.5], **drive))
+    for path in found[1:]:
+        np.testing.assert_allclose(path.q, found[0].q, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "h", "most"),
+    [
+        ("double-pendulum-chaotic", "P4N4Q8Gau", 0.02, 8.0),
+        ("double-pendulum-chaotic", "P8N8Q16Gau", 0.0278, 7.0),
+        ("lagrange-top", "P4N4Q8Gau", 0.05, 7.5),
+        ("lagrange-top", "P8N8Q16Gau", 0.05, 6.0),
+    ],
+)
+def test_few_iterations_and_no_doubt(name, method, h, most):
+    """Where chords with one mass for all nodes took nine to thirteen iterations, fewer are enough."""
+    problem = la.problems.get(name)
+    few, many = (
+        la.integrate(problem.system, method, problem.q0, problem.p0, h=h, steps=steps, every=steps)
+        for steps in (20, 1020)
+    )
+    assert few.stats["continued"] == many.stats["continued"]
+    assert (many.stats["newton_iterations"] - few.stats["newton_iterations"]) / 1000 < most
+
+
+@pytest.mark.parametrize("degree", [5, 6, 8])
+def test_lanes_of_high_degree_take_chords(degree):
+    """Newton's iteration as one kernel costs more there than the chords that a step takes."""
+    system = la.problems.get("double-pendulum").system
+    assert {"inner", "outer"} <= programs.step_programs(system, gauss(degree)).kernels.keys()
+
+
+def energy_errors(steps, samples, count=32):
+    """E(t) − E(0) of double pendulums, P8N8Q16Gau, steps so short that truncation is far below ε; in units of ε E."""
+    system = la.problems.get("double-pendulum").system
+    q0 = np.random.default_rng(0).uniform(-0.5, 0.5, (count, 2))
+    paths = la.ensemble(system, "P8N8Q16Gau", q0, np.zeros_like(q0), h=0.03, steps=steps, every=steps // samples)
+    energy = paths.energy()
+    return (energy - energy[:, :1]) / abs(energy[:, :1]) / EPS
+
+
+def test_energies_scatter_and_do_not_drift():
+    """Forces of the velocities before the last increment let every trajectory drift, by some 10⁻⁴ ε a step."""
+    errors = energy_errors(30_000, 1)[:, -1]
+    assert errors.std() < 4
+    assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(len(errors))
+
+
+@pytest.mark.slow
+def test_no_drift_in_a_million_steps():
+    errors = energy_errors(10**6, 4)
+    spread = errors.std(axis=0)
+    assert spread[4] < 3 * spread[1]  # a walk doubles in four times the steps, a drift is four times as long
+    assert spread[4] < 30
+    assert abs(errors[:, -1].mean()) < 4 * spread[4] / np.sqrt(len(errors))
+
+
+def test_chords_that_lead_astray_are_left_to_newton():
+    """With an E that has the wrong sign they do not contract: Newton's iteration takes the same steps."""
+    problem = la.problems.get("double-pendulum")
+    run = {"q0": problem.q0, "p0": problem.p0, "h": 0.05, "steps": 30}
+    exact = la.integrate(problem.system, "P8N8Q16Gau", **run)
+    trajectories.backend.cache_clear()
+    with mock.patch.object(advance, "linearised", lambda *given: [-0.7 * a for a in collocation.linearised(*given)]):
+        path = la.integrate(problem.system, "P8N8Q16Gau", **run)
+    trajectories.backend.cache_clear()
+    np.testing.assert_allclose(path.q, exact.q, rtol=0, atol=1e-13)
+    assert path.stats["newton_iterations"] != exact.stats["newton_iterations"]
+
+
+def test_large_systems_keep_the_mass_of_the_middle():
+    """With many coordinates the inverses cost more than the iterations that they save."""
+    for n, wanted in ((3, True), (20, False)):
+        step = step_of(la.Lagrangian(lambda q, v: 0.5 * v @ v + q[:-1] @ v[1:] + np.sum(np.cos(q)), n=n), gauss(4))
+        assert mass_of(step).collocated
+        assert programs._mass(step).collocated == wanted

@@ -138,8 +138,8 @@ def against_c(repeats: int) -> None:
                 h, start = s * case.h, {"q0": problem.q0, "p0": problem.p0}
                 run = partial(la.integrate, problem.system, member(s), **start, h=h)
                 compared = run(steps=100)
-                probe = min(run(steps=50).stats["time_per_step"] for _ in range(5))
-                steps = int(np.clip(SECONDS / probe, 50, 50_000))
+                probe = per_step(lambda count, run=run: run(steps=count, every=count), 200)()  # first steps are long
+                steps = int(np.clip(SECONDS / probe, 200, 50_000))
                 c = {name: Comparator(case, s, name, folder) for name in PROCESSORS}
                 difference = max(each.difference(compared) for each in c.values())
                 assert difference < 1e-10, f"gauss.c computes something else: {case.name}, s = {s}, {difference:.1e}"

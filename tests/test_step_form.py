@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import leastaction as la
 from leastaction.backends import points
 from leastaction.backends.fused.equations import equations
+from leastaction.backends.fused.separable import coefficients
 from leastaction.backends.native import loop
 from leastaction.backends.solver import Solvers
 from leastaction.program import Builder
@@ -108,3 +111,17 @@ def test_a_constraint_is_one_more_term(name):
 def _residual(step):
     E = equations(step)
     return E.B.build(R=E.residual)
+
+
+@pytest.mark.parametrize("name", ["P1N1Q2Gau", "P2N3Q4Lob", "P3N4Q6Lob", "P8N8Q16Gau", "P6N8Q14Lob", "P16N16Q32Gau"])
+def test_a_separable_step_is_symplectic_whatever_its_rounding(name):
+    """b_i b_j (1 − c_j − H_ij) is symmetric and z^s has the coefficients 1 − c_j, without an error in these numbers."""
+    method = la.method(name)
+    c, places, d, controls, _ = coefficients(method)
+    exact = [Fraction(x) for x in c]
+    H = [[Fraction(x) for x in row] for row in places]
+    assert all(H[i][j] - exact[i] == H[j][i] - exact[j] for i in range(len(c)) for j in range(len(c)))
+    assert [Fraction(x) for x in controls[-1]] == [1 - x for x in exact] and d[-1] == 1
+    # They are those of the method: z at the points is Z.
+    assert np.allclose(method.table.l[:, 1:] @ controls, places, rtol=0, atol=1e-15 * len(c))
+    assert np.allclose(c, method.table.c, rtol=0, atol=2e-16)

@@ -42,7 +42,7 @@ NEVER = 2**62  # steps after which a state is stored that is not to be stored
 RESTING = 64
 HELPER = "leastaction helper"  # name of a thread
 NAP = 50  # microseconds that a thread sleeps which has waited long for another
-KERNELS = ("advance", "begin", "leap", "inner", "lift", "outer", "restart", "fresh", "kept", "settle")
+KERNELS = ("advance", "begin", "leap", "inner", "outer", "lift", "recall", "restart", "fresh", "kept", "settle")
 
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
 FEWEST_LOOKS = 8  # … and of each of many
@@ -119,8 +119,8 @@ class Backend:
 
     @cached_property
     def stride(self) -> int:
-        """Numbers in which one of a group's values lies: one for each trajectory, or, with points side by side, W."""
-        return native_lanes() if self.tables is not None else self.lanes
+        """Numbers in which one of a group's values lies: one for each trajectory, or for each point side by side."""
+        return self.tables.lanes if self.tables is not None else self.lanes
 
     @cached_property
     def spread(self) -> int:

@@ -6,7 +6,7 @@ address:
     void kernel(const double *in, double *out, double *work)
 
 `in` and `out` hold the program's input and output blocks one after the other. A kernel made to work in place writes
-an output block that has the name of an input block over that one, after everything has been read. A long program is
+an output block that has the name of an input block over that one, each number after its last use. A long program is
 cut into functions of at most `PIECE` instructions, since LLVM's passes cost more than
 proportionally in the length of a function; values that cross a cut go through `work`. Where most of `out` is zero, as
 in the Hessian of a chain, one fill with zeros stands for their stores: the code's length is that of the work, not n².
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,8 @@ from leastaction.kernel import trigonometry, vector_math
 from leastaction.program import FOLD, LANE, Instruction, Program, to_float64
 
 PIECE = 2000
+SPREAD = 3  # lanes of one vector, of which each is spread over a vector
+GIVEN = ("input", "const")
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "fmod": "frem"}
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
@@ -67,12 +70,13 @@ def lower(
     """
     target = _Lanes(lanes, bounded, library or {} if lanes > 1 else {})
     pieces = list(_pieces(program))
-    writes = _writes(program, pieces, in_place)
+    spread = _spread(program)
+    writes = _writes(program, pieces, in_place, spread)
     zeros = _zeros(program)
     filled = not in_place and 2 * sum(k in zeros for k in program.results) > program.output_size
     if filled:
         writes = [[write for write in own if write[0] not in zeros] for own in writes]
-    slots = _crossing_slots(program, pieces, writes)
+    slots = _slots(program, pieces, writes, spread)
     alias = "" if in_place else " noalias"
     arguments = f"ptr{alias} %in, ptr{alias} %out, ptr noalias %work"
     text = [_declarations(target)]
@@ -81,7 +85,9 @@ def lower(
         text.append("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n")
         size = 8 * lanes * program.output_size
         fill = [f"  call void @llvm.memset.p0.i64(ptr align 8 %out, i8 0, i64 {size}, i1 false)"]
-    bodies = [_body(program, piece, slots, own, in_place, target) for piece, own in zip(pieces, writes, strict=True)]
+    bodies = [
+        _body(program, piece, slots, spread, own, in_place, target) for piece, own in zip(pieces, writes, strict=True)
+    ]
     if len(bodies) > 1:
         for i, body in enumerate(bodies):
             text.append(_function(f"internal void @{name}.{i}({arguments}) noinline", body))
@@ -101,23 +107,47 @@ def _pieces(program: Program) -> Iterator[range]:
         yield range(i * length // count, (i + 1) * length // count)
 
 
-Write = tuple[int, str, int]  # a value, the array it goes to, and its place there
+Write = tuple[int, str, int, int]  # a value, the array it goes to, its place there, and after which instruction
 
 
-def _writes(program: Program, pieces: Sequence[range], in_place: bool) -> list[list[Write]]:
-    """What each piece writes: its own values, or the last piece all, where they replace what is read."""
+def _writes(program: Program, pieces: Sequence[range], in_place: bool, spread: set[int]) -> list[list[Write]]:
+    """What each piece writes, and after which instruction. What replaces an input comes after the last use of that;
+    what is an input itself comes last of all, when everything has been read.
+    """
     inputs = dict(program.inputs) if in_place else {}
-    all_writes: list[Write] = []
+    end = len(program.code) - 1
+    last = _last_uses(program, spread) if in_place else {}
+    for k in program.results:
+        if program.code[k][0] == "input":
+            last[program.code[k][1]] = end
+    found: list[list[Write]] = [[] for _ in pieces]
     outside = 0
     for name, size in program.outputs:
         array, begin = ("in", program.input_slice(name).start) if name in inputs else ("out", outside)
         outside += 0 if name in inputs else size
         for i, k in enumerate(program.output(name)):
-            if array == "out" or program.code[k] != ("input", begin + i):
-                all_writes.append((k, array, begin + i))
-    if in_place:
-        return [*([] for _ in pieces[1:]), all_writes]
-    return [[write for write in all_writes if write[0] in piece] for piece in pieces]
+            if array == "in" and program.code[k] == ("input", begin + i):
+                continue
+            after = max(k, last.get(begin + i, 0)) if array == "in" else k
+            if in_place and program.code[k][0] == "input":
+                after = end
+            own = next(j for j, piece in enumerate(pieces) if after < piece.stop)
+            found[own].append((k, array, begin + i, after))
+    return found
+
+
+def _last_uses(program: Program, spread: set[int]) -> dict[int, int]:
+    """The last instruction that reads each input; lanes that are spread are read where they are used."""
+    last: dict[int, int] = {}
+    for k, (op, *args) in enumerate(program.code):
+        if op not in GIVEN:
+            for a in args:
+                own = program.code[a]
+                if own[0] in LANE and own[1] in spread:
+                    own = program.code[own[1]]
+                if own[0] == "input":
+                    last[own[1]] = k
+    return last
 
 
 def _zeros(program: Program) -> set[int]:
@@ -126,19 +156,28 @@ def _zeros(program: Program) -> set[int]:
     return {k for k, number in constants.items() if number == 0 and math.copysign(1.0, number) > 0}
 
 
-def _crossing_slots(program: Program, pieces: Sequence[range], writes: Sequence[Sequence[Write]]) -> dict[int, int]:
-    """A place in `work` for every value that is used in a later piece than it is made in."""
-    slots: dict[int, int] = {}
+def _spread(program: Program) -> set[int]:
+    """The vectors of which many lanes are spread over a vector each: from memory that takes an instruction less."""
+    uses = Counter(args[0] for op, *args in program.code if op in LANE)
+    return {k for k, count in uses.items() if count >= SPREAD and program.code[k][0] not in ("const", *LANE)}
+
+
+def _slots(
+    program: Program, pieces: Sequence[range], writes: Sequence[Sequence[Write]], spread: set[int]
+) -> dict[int, int]:
+    """A place in `work` for every value that is used in a later piece than it is made in, or whose lanes are spread."""
+    slots = {k: i for i, k in enumerate(sorted(k for k in spread if program.code[k][0] not in GIVEN))}
     for piece, own in zip(pieces, writes, strict=True):
-        used = [a for k in piece for a in _operands(program.code[k])] + [k for k, _, _ in own]
+        used = [a for k in piece for a in _operands(program.code[k])] + [k for k, *_ in own]
         for a in used:
-            if a < piece.start and program.code[a][0] not in ("input", "const"):
+            op, *args = program.code[a]
+            if a < piece.start and op not in GIVEN and not (op in LANE and args[0] in spread):
                 slots.setdefault(a, len(slots))
     return slots
 
 
 def _operands(instruction: Instruction) -> tuple[int, ...]:
-    return () if instruction[0] in ("input", "const") else instruction[1:]
+    return () if instruction[0] in GIVEN else instruction[1:]
 
 
 @dataclass(frozen=True)
@@ -260,6 +299,7 @@ def _body(
     program: Program,
     piece: range,
     slots: dict[int, int],
+    spread: set[int],
     writes: Sequence[Write],
     in_place: bool,
     target: _Lanes,
@@ -267,13 +307,28 @@ def _body(
     """The lines of one piece."""
     code, kind = program.code, target.type
     body: list[str] = []
+    if spread:
+        # Known to be what was stored, a number would be taken out of its vector again, not read.
+        body = [f'  %{array}.again = call ptr asm "", "=r,0"(ptr %{array})' for array in ("in", "work")]
     known: dict[int, str] = {}
 
     def value(k: int) -> str:
         """The operand that holds value k here, loading it if it was made elsewhere."""
         if k not in known:
             op, argument = code[k][0], code[k][1]
-            if op == "const":
+            if op in LANE and argument in spread:
+                known[k] = f"%v{k}"
+                source, place = ("in", code[argument][1]) if code[argument][0] == "input" else ("work", slots[argument])
+                place = place * target.count + LANE.index(op)
+                body.extend(
+                    [
+                        f"  %a{k} = getelementptr double, ptr %{source}.again, i64 {place}",
+                        f"  %e{k} = load double, ptr %a{k}, align 8",
+                        f"  %i{k} = insertelement {kind} poison, double %e{k}, i32 0",
+                        f"  %v{k} = shufflevector {kind} %i{k}, {kind} poison, <{target.count} x i32> zeroinitializer",
+                    ]
+                )
+            elif op == "const":
                 known[k] = target.literal(to_float64(argument))
             else:
                 known[k] = f"%v{k}"
@@ -288,24 +343,22 @@ def _body(
         how = "store volatile" if in_place and target.count > 1 else "store"
         body.append(f"  {how} {kind} {operand}, ptr %{array}{place}, align 8")
 
-    late = writes if in_place else []
-    at_once: dict[int, list[tuple[str, int]]] = {}
-    for k, array, place in writes if not in_place else []:
-        at_once.setdefault(k, []).append((array, place))
+    by_time: dict[int, list[Write]] = {}
+    for own in writes:
+        by_time.setdefault(own[-1], []).append(own)
     for k in piece:
         op = code[k][0]
-        if op not in ("input", "const"):
+        if op not in GIVEN and not (op in LANE and code[k][1] in spread):
             operands = [value(a) for a in code[k][1:]]
             body.extend(_instruction(target, f"%v{k}", op, operands))
             known[k] = f"%v{k}"
             if k in slots:
                 body.append(f"  %s{k} = getelementptr {kind}, ptr %work, i64 {slots[k]}")
                 body.append(f"  store {kind} %v{k}, ptr %s{k}, align 8")
-        for array, place in at_once.get(k, ()):
-            write(value(k), array, place)
-    # All are read before the first is written.
-    for operand, (_, array, place) in zip([value(k) for k, _, _ in late], late, strict=True):
-        write(operand, array, place)
+        # All are read before the first is written.
+        ready = by_time.get(k, ())
+        for operand, (_, array, place, _) in zip([value(own[0]) for own in ready], ready, strict=True):
+            write(operand, array, place)
     return body
 
 

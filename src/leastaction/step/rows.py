@@ -125,7 +125,7 @@ class SideBySide:
         return _over(values).op("largest")
 
     def packed(self, values: Sequence[Value]) -> Row:
-        row, nothing = [], values[0] * 0.0
+        row, nothing = [], Value(values[0].B, values[0].B.const(0.0))
         for begin in range(0, len(values), self.lanes):
             group = list(values[begin : begin + self.lanes])
             group += [nothing] * (self.lanes - len(group))

@@ -6,6 +6,7 @@ elimination      linear algebra written out
 newton           an iteration with a new Jacobian, or with the last one
 mass, chord      an iteration with the mass matrix alone
 nodes, shifts, collocation   an iteration with the mass of every node and the derivatives of the step's middle
+separable        the same where the mass is constant and forces do not depend on velocities
 explicit, held   steps that need none, or none but for multipliers
 judging          the verdict on an iteration
 advance          the sums q + z^s, p + impulse, and the prediction of the next step

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from leastaction.backends.fused import explicit
-from leastaction.backends.fused.chord import flat, unknowns
+from leastaction.backends.fused import explicit, separable
+from leastaction.backends.fused.chord import by_coordinate, flat, inverse, unknowns
 from leastaction.backends.fused.collocation import linearised
 from leastaction.backends.fused.elimination import solve
 from leastaction.backends.fused.held import Held
@@ -42,10 +42,10 @@ def advance(
     """
     x = {name: B.values(name) for name, _ in B.inputs}
     n, s = step.n, step.s
-    (ok,), (h,) = x["alive"], x["h"]
+    (h,) = x["h"]
 
     def where_ok(values: Sequence[Any], name: str) -> list[Any]:
-        return [ok.where(new, old) for new, old in zip(values, x[name], strict=True)]
+        return _alive(rows, x, values, name)
 
     z = unknowns(step, rows, x["z"])
     ends = [rows.number(row, s - 1) for row in z]
@@ -65,6 +65,8 @@ def advance(
         outputs |= explicit.handed(step, x)
     elif isinstance(one, Held):
         outputs |= _held(step, rows, B, one, x | {"q": q, "p": p}, z)
+    elif mass is not None and mass.separable:
+        outputs |= _separately(step, rows, B, one, mass, x | {"q": q, "p": p}, z)
     else:
         outputs |= _prepared(step, rows, B, one, mass, x | {"q": q, "p": p}, z)
     if energy:
@@ -79,28 +81,21 @@ def _prepared(
 ) -> dict[str, list[Any]]:
     """What the iteration of the next step begins with; x has q and p at its start, z is that of the last step."""
     n, s = step.n, step.s
-    (ok,), (h,) = x["alive"], x["h"]
+    (ok,) = x["alive"]
 
     def where_ok(values: Sequence[Any], name: str) -> list[Any]:
-        return [ok.where(new, old) for new, old in zip(values, x[name], strict=True)]
+        return _alive(rows, x, values, name)
 
-    longest = _lately(rows, x["length"], z)
+    longest = _lately(x["length"], rows.packed([size(row) for row in z]))
     ahead, memory, choice, remembered = _remembered(step, rows, x, z, longest)
-    drift: Row = []
-    if mass is not None and mass.separable:
-        inverse = mass.values(B, {"params": x["params"]})
-        drift = [row[0] for row in mass.solve(inverse, [[a] for a in x["p"]])]
-        far = [h * v for v in drift]
-    else:
-        far = [_velocity(step, rows, row) for row in z]
-    limits = _limits(rows, x, longest, far)
+    limits = _limits(rows, x, longest, [_velocity(step, rows, row) for row in z])
     outputs: dict[str, list[Any]] = {
         **{name: where_ok(values, name) for name, values in remembered.items()},
         **limits,
         "reach": where_ok(limits["reach"], "reach"),
         "left": [0.0],
     }
-    if one is not None or not (mass is not None and mass.pointwise):
+    if one is not None or not (mass is not None and mass.collocated):
         predicted = flat(step, rows, [ahead.propose(kept, choice) for kept in memory])
         outputs["z"] = where_ok(predicted + x["z"][n * rows.length(s) :], "z")
     if one is not None:
@@ -115,19 +110,45 @@ def _prepared(
         }
     if mass is not None:
         outputs |= _soft(step, rows, B, mass, x, outputs.get("z"), ahead, memory, choice)
-        if mass.separable:
-            outputs |= {"drift": drift} if mass.fixed else {"drift": drift, "mass": inverse}
         outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}
-        outputs["inner" if mass.pointwise else "outer"] = [ok]
+        outputs["inner" if mass.collocated else "outer"] = [ok]
         for name in ("points", "speeds"):
             if name in outputs:
                 outputs[name] = where_ok(outputs[name], name)
     return outputs
 
 
-def _lately(rows: Rows, before: Row, z: Sequence[Row]) -> Row:
+def _separately(
+    step: Step, rows: Rows, B: Builder, one: Iteration | None, mass: Mass, x: dict[str, list[Any]], z: list[Row]
+) -> dict[str, list[Any]]:
+    """The same, of separable chords."""
+    (ok,), (h,) = x["alive"], x["h"]
+    longest = _lately(x["length"], x["top"])
+    memory, choice, remembered = by_coordinate(step, x["kicks"]), ok, {"started": [1.0], "memory": x["kicks"]}
+    if step.s <= WHOLE:
+        _, memory, choice, remembered = _remembered(step, rows, x, z, longest)
+        remembered["choice"] = [choice]
+    far = [h * row[0] for row in mass.solve(inverse(mass, B, x), [[a] for a in x["p"]])]
+    limits = _limits(rows, x, longest, far)
+    changed = remembered | limits | separable.begun(step, mass, rows, B, x | limits, memory, choice)
+    outputs = {name: _alive(rows, x, values, name) for name, values in changed.items()}
+    if one is not None:
+        outputs |= _values(B, B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs}))
+        outputs |= {"before": [0.0], "doubt": [0.0], "fresh": [0.0], "kept": [0.0], "iterations": [0.0]}
+    begun = {"rate": [1.0], "outer": [ok]}
+    begun |= {name: [0.0] for name in ("left", "soft_before", "soft_doubt", "soft_iterations", "failed")}
+    return outputs | begun
+
+
+def _alive(rows: Rows, x: dict[str, list[Any]], values: Sequence[Any], name: str) -> list[Any]:
+    """New values of the trajectories that are alive; with points side by side there is one, and it is."""
+    if rows.side_by_side:
+        return list(values)
+    return [x["alive"][0].where(new, old) for new, old in zip(values, x[name], strict=True)]
+
+
+def _lately(before: Row, now: Row) -> Row:
     """The largest of steps lately, fading, of each coordinate."""
-    now = rows.packed([size(row) for row in z])
     return [(a * FORGETTING).op("max", TINY).op("max", b) for a, b in zip(before, now, strict=True)]
 
 
@@ -147,9 +168,9 @@ def _held(step: Step, rows: Rows, B: Builder, one: Held, x: dict[str, list[Any]]
     """What the next step begins with that is explicit but for its multipliers: these are predicted, and no more."""
     n, (ok,) = step.n, x["alive"]
     multipliers = [[a] for a in x["z"][n:]]
-    strength = _lately(rows, x["strength"], multipliers)
+    strength = _lately(x["strength"], rows.packed([size(row) for row in multipliers]))
     ahead, memory, choice, remembered = _remembered(step, rows, x, multipliers, strength)
-    limits = _limits(rows, x, _lately(rows, x["length"], z), [row[0] for row in z])
+    limits = _limits(rows, x, _lately(x["length"], rows.packed([size(row) for row in z])), [row[0] for row in z])
     predicted = [y for row in memory for y in ahead.propose(row, choice)]
     changed = remembered | limits | {"strength": strength, "z": x["z"][:n] + predicted}
     return {
@@ -203,12 +224,12 @@ def _soft(
 ) -> dict[str, list[Any]]:
     """What the chords of the next step begin with."""
     outputs: dict[str, list[Any]] = {}
-    if not mass.pointwise and not mass.fixed:
+    if not mass.collocated and not mass.fixed:
         assert start is not None
         at = in_the_middle(step, rows, x["t"][0], x["h"][0], x["q"], unknowns(step, rows, start))
         at |= {"params": x["params"]}
         outputs["mass"] = mass.values(B, at)
-    if not mass.pointwise:
+    if not mass.collocated:
         assert start is not None
         outputs["start"], begun = start, unknowns(step, rows, start)
     else:

@@ -2,19 +2,8 @@
 
     dz = −(S⁻¹ ⊗ M⁻¹) h R,    S = Σ_i w_i l_ν′(c_i) l_μ′(c_i),  M = L_vv in the middle of the step
 
-It contracts by O(h²) for a constant mass and by O(h) otherwise. Where f does not depend on v and m = M v with a
-constant M, the part of R with m is S ⊗ M z/h itself, and
-
-    z ← −(S⁻¹ ⊗ M⁻¹) h (R without it) .
-
-With one symmetric matrix for S⁻¹ that is the step of a discrete Lagrangian, too, whatever its rounding. Velocities are
-not needed, and what the next iteration reads, the places Z_i = Σ_ν l_ν(c_i) z^ν of the points, follow at once:
-
-    Z ← c h M⁻¹ p + G M⁻¹ f(q + Z),    G_ij = −Σ_νμ l_ν(c_i) h S⁻¹_νμ (l_μ(c_j) − δ_μs) h b_j .
-
-Such an inner iteration costs one product with a table instead of three. But G is rounded, and a step that ends with it
-is not quite that of a discrete Lagrangian: the energy drifts, by some 10⁻⁵ ε a step for a pendulum. So the last two
-iterations go the long way, by z; what they leave of it is that, times their contraction.
+It contracts by O(h²) for a constant mass and by O(h) otherwise. Where the mass is constant and forces do not depend on
+velocities there is a shorter one (`separable`).
 
 Trajectories lie side by side, or the points of one trajectory's step do (`step.rows`).
 """
@@ -22,22 +11,18 @@ Trajectories lie side by side, or the points of one trajectory's step do (`step.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
-import mpmath
 import numpy as np
 
 from leastaction.backends.fused.judging import Seen, finite, judged
 from leastaction.backends.fused.mass import FloatArray, Mass, inverse_of
 from leastaction.backends.fused.nodes import Nodes, nodes_of
-from leastaction.methods import Galerkin
-from leastaction.numbers.precision import mpmath_digits
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step import prediction
 from leastaction.step.form import Samples, Step, stencils
 from leastaction.step.rows import Row, Rows, Table, apply, combine
-from leastaction.step.verdict import EPS, NEGLIGIBLE
 
 # What the state has of a chord beside what Newton's iteration has.
 OWN = {"scale": "soft_scale", "before": "soft_before", "doubt": "soft_doubt", "iterations": "soft_iterations"}
@@ -53,17 +38,23 @@ def tables(step: Step) -> dict[str, Table]:
         "solve": lambda h: inverse * -h,
         "end": lambda _: end,
     }
-    for e, term in enumerate(step.terms):
-        found |= {f"{name} {e}": table for name, table in _stencils(step.samples(term)).items()}
+    found |= stencil_tables(step)
     if len(step.terms) == 1:
-        inner = inner_of(method)
         ahead, faster = (table[:, 1:] @ method.table.growth for table in (method.table.l, method.table.dl))
-        found["inner"] = lambda h: inner * (h * h)
         found["ahead"] = lambda _: ahead
         nodes = nodes_of(method)
         if nodes is not None:
             found |= {"faster": lambda h: faster * (1 / h), **_collocation(nodes)}
     return found
+
+
+def stencil_tables(step: Step) -> dict[str, Table]:
+    """Of each term of a step: times, weights, gather and scatter."""
+    return {
+        f"{name} {e}": table
+        for e, term in enumerate(step.terms)
+        for name, table in _stencils(step.samples(term)).items()
+    }
 
 
 def _collocation(nodes: Nodes) -> dict[str, Table]:
@@ -93,7 +84,6 @@ def repeated(step: Step) -> frozenset[str]:
     """The tables by which points are found: where there are none, the last point is repeated."""
     return frozenset(
         [
-            "inner",
             "ahead",
             "faster",
             "places",
@@ -102,19 +92,6 @@ def repeated(step: Step) -> frozenset[str]:
             *(f"{name} {e}" for e in range(len(step.terms)) for name in ("times", "weights", "q", "v")),
         ]
     )
-
-
-@lru_cache(maxsize=64)
-def inner_of(method: Galerkin) -> FloatArray:
-    """G/h², every entry rounded once."""
-    table = method.exact_table(40)
-    with mpmath_digits(60):
-        l, dl = (mpmath.matrix([list(row[1:]) for row in table[name]]) for name in ("l", "dl"))
-        b, ends = mpmath.diag(list(table["b"])), l.copy()
-        for i in range(ends.rows):
-            ends[i, method.s - 1] -= 1
-        G = -l * (dl.T * b * dl) ** -1 * ends.T * b
-        return np.array([[float(G[i, j]) for j in range(G.cols)] for i in range(G.rows)])
 
 
 # --------------------------------------------------------------------------------------------- iterations
@@ -146,51 +123,6 @@ def driving(step: Step, rows: Rows, x: dict[str, list[Value]], g: int) -> list[V
     if not count:
         return []
     return values[g :: len(values) // count] if rows.side_by_side else values[g * count : (g + 1) * count]
-
-
-def inner(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
-    """Z from Z, of the trajectories that want it."""
-    x = {name: B.values(name) for name, _ in B.inputs}
-    Z = by_coordinate(step, x["points"])
-    (times,), G = rows.columns("times 0"), rows.columns("inner")
-    a = mass.solve(inverse(mass, B, x), forces(step, B, x, rows, Z))
-    new = [
-        [y + time * v for y, time in zip(apply(rows, G, row), times, strict=True)]
-        for v, row in zip(x["drift"], a, strict=True)
-    ]
-    seen = judged(step, rows, own(x), differences(new, Z), new, fresh=False, chords=chords, final=False)
-    found, (iterations,) = seen.found, x["soft_iterations"]
-    going = ~found["ended"] & found["keep"] & ~found["doubt"]
-    rate = rate_of(x, seen)
-    nearly = ~(iterations < 1) & (found["left"] * rate * rate <= NEGLIGIBLE * EPS)
-    # Solved already, or in the next two iterations: these go the long way.
-    last = (found["solved"] & ~found["doubt"]) | (going & nearly)
-    after = {
-        "points": [y for row in new for y in row],
-        "rate": [rate],
-        "inner": [going & ~last],
-        "outer": [last],
-    }
-    return wanted_by("inner", B, x, rows, after | seen_of_chord(seen, ~going & ~last))
-
-
-def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
-    """z from Z, of the trajectories that want to go on with z: an iteration that is not judged."""
-    x = {name: B.values(name) for name, _ in B.inputs}
-    f = forces(step, B, x, rows, by_coordinate(step, x["points"]))
-    z, _ = by_forces(step, mass, rows, x, inverse(mass, B, x), f)
-    (rate,), (before,), (iterations,) = x["rate"], x["soft_before"], x["soft_iterations"]
-    after = {"z": flat(step, rows, z), "soft_before": [before * rate], "soft_iterations": [iterations + 1.0]}
-    return wanted_by("outer", B, x, rows, after)
-
-
-def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
-    """z from z, of the trajectories that want it."""
-    x = {name: B.values(name) for name, _ in B.inputs}
-    z, gather = unknowns(step, rows, x["z"]), rows.columns("q 0")
-    f = forces(step, B, x, rows, [apply(rows, gather, row) for row in z])
-    new, impulse = by_forces(step, mass, rows, x, inverse(mass, B, x), f)
-    return _changed(step, rows, B, x, differences(new, z), new, impulse, chords)
 
 
 def by_forces(
@@ -269,7 +201,7 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
 def restart(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """z ← the prediction, of the trajectories for which chords did not do."""
     x = {name: B.values(name) for name, _ in B.inputs}
-    z = x["start"] if not mass.pointwise else predicted(step, rows, x["memory"], x["choice"][0])
+    z = x["start"] if not mass.collocated else predicted(step, rows, x["memory"], x["choice"][0])
     chosen = [x["failed"][0].where(new, old) for new, old in zip(z, x["z"], strict=True)]
     return B.build(z=indices(chosen, B))
 

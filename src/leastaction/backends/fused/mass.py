@@ -41,11 +41,6 @@ class Mass:
     collocated: bool
 
     @property
-    def pointwise(self) -> bool:
-        """Whether chords iterate what belongs to the points."""
-        return self.separable or self.collocated
-
-    @property
     def size(self) -> int:
         """Numbers of its inverse, or of its factors."""
         return self.program.output_size

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leastaction.backends.fused import explicit, held
+from leastaction.backends.fused import explicit, held, separable
 from leastaction.backends.fused.advance import advance
-from leastaction.backends.fused.chord import chord, inner, lift, outer, repeated, restart, tables
+from leastaction.backends.fused.chord import chord, repeated, restart, tables
 from leastaction.backends.fused.collocation import collocated, ended
 from leastaction.backends.fused.mass import Mass, mass_of
-from leastaction.backends.fused.newton import Iteration, iteration, newton
+from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton
 from leastaction.backends.fused.settling import settling
 from leastaction.backends.fused.work import chord_length, collocation_pays, newton_length, newton_work, work
 from leastaction.program import Builder, Program, Value
@@ -65,11 +65,35 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     one = _newton(step)
     if one is None and (mass is None or chord_length(step, mass) > MOST_CHORD_INSTRUCTIONS):
         return None
+    kernels: dict[str, Program] = {}
+    chords, blocks = 1, _state(step, one, None, energy)
+    if mass is not None:
+        whole = _state(step, one, mass, energy)
+        chords = MOST_CHORDS
+        if one is not None:
+            cost = sum(work(newton(step, one, blocks, fresh)) * (1 if fresh else 2) for fresh in (True, False))
+            chords = int(cost / work(_chord(step, mass, _one_by_one(step, whole, mass), 1)))
+        if chords >= (FEWEST_COLLOCATED if mass.collocated else FEWEST_CHORDS):
+            chords = min(MOST_CHORDS, CROWDED * chords if mass.collocated else chords)
+            blocks = whole
+            kernels = _chords(step, mass, lambda: _one_by_one(step, blocks, mass), chords, one)
+    mass = mass if kernels else None
+    rows, B = _one_by_one(step, blocks, mass)
+    kernels["advance"] = advance(system, step, rows, B, one, mass, energy)
+    if one is not None:
+        kernels |= {"fresh": newton(step, one, blocks, True), "kept": newton(step, one, blocks, False)}
+    if step.end is not None:
+        kernels["settle"] = settling(step, blocks)
+    return StepPrograms(kernels, min(chords, MOST_CHORDS))
+
+
+def _state(step: Step, one: Iteration | None, mass: Mass | None, energy: bool) -> Blocks:
+    """The state of one of the trajectories side by side."""
     n, N = step.n, step.s * (step.n + step.multipliers)
     blocks = [
         ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1),
         ("q", n), ("p", n), ("carry", 2 * n),
-        *_remembered(step, OneByOne()),
+        *_remembered(step, OneByOne(), mass=mass),
         ("lowest", int(energy)), ("highest", int(energy)),
         ("z", N), ("impulse", n), ("trouble", 1), ("left", 1),
     ]  # fmt: skip
@@ -78,25 +102,7 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
             ("invariants", one.before.output_size), ("slopes", n * N), ("factors", len(one.pattern)),
             ("scale", n), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1), ("iterations", 1),
         ]  # fmt: skip
-    kernels: dict[str, Program] = {}
-    chords = 1
-    if mass is not None:
-        whole = [*blocks, *_soft(step, OneByOne(), mass)]
-        chords = MOST_CHORDS
-        if one is not None:
-            cost = sum(work(newton(step, one, blocks, fresh)) * (1 if fresh else 2) for fresh in (True, False))
-            chords = int(cost / work(_chord(step, mass, _one_by_one(step, whole), 1)))
-        if chords >= (FEWEST_COLLOCATED if mass.collocated else FEWEST_CHORDS):
-            chords = min(MOST_CHORDS, CROWDED * chords if mass.collocated else chords)
-            blocks = whole
-            kernels = _chords(step, mass, lambda: _one_by_one(step, blocks), chords)
-    rows, B = _one_by_one(step, blocks)
-    kernels["advance"] = advance(system, step, rows, B, one, mass if kernels else None, energy)
-    if one is not None:
-        kernels |= {"fresh": newton(step, one, blocks, True), "kept": newton(step, one, blocks, False)}
-    if step.end is not None:
-        kernels["settle"] = settling(step, blocks)
-    return StepPrograms(kernels, min(chords, MOST_CHORDS))
+    return blocks + (_soft(step, OneByOne(), mass) if mass is not None else [])
 
 
 def explicit_programs(system: Lagrangian, method: Galerkin, energy: bool = False) -> StepPrograms | None:
@@ -117,11 +123,11 @@ def explicit_programs(system: Lagrangian, method: Galerkin, energy: bool = False
         ("lowest", int(energy)), ("highest", int(energy)),
         ("z", n), ("impulse", n), ("trouble", 1), ("left", 1),
     ]  # fmt: skip
-    kernels = {"leap": explicit.leap(step, mass, *_one_by_one(step, blocks))}
-    first = explicit.begin(step, mass, *_one_by_one(step, blocks))
+    kernels = {"leap": explicit.leap(step, mass, *_one_by_one(step, blocks, None))}
+    first = explicit.begin(step, mass, *_one_by_one(step, blocks, None))
     if first is not None:
         kernels["begin"] = first
-    kernels["advance"] = advance(system, step, *_one_by_one(step, blocks), None, None, energy)
+    kernels["advance"] = advance(system, step, *_one_by_one(step, blocks, None), None, None, energy)
     return StepPrograms(kernels)
 
 
@@ -146,7 +152,7 @@ def held_programs(system: Lagrangian, method: Galerkin, energy: bool = False) ->
     kernels = {name: write(step, one, blocks) for name, write in held.KERNELS.items()}
     if len(kernels["leap"].code) > MOST_CHORD_INSTRUCTIONS:
         return None
-    rows, B = _one_by_one(step, blocks)
+    rows, B = _one_by_one(step, blocks, None)
     kernels["advance"] = advance(system, step, rows, B, one, None, energy)
     return StepPrograms(kernels)
 
@@ -166,6 +172,8 @@ def alone(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | No
     the points of a step side by side; else these.
     """
     step = step_of(system, method)
+    if 2 * max(len(step.samples(term).tau) for term in step.terms) <= lanes:
+        lanes //= 2  # half a vector holds all points
     if step.multipliers or _shortly(step, lanes):
         return step_programs(system, method, soft=False)
     return side_by_side(system, method, lanes)
@@ -195,19 +203,22 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
     ahead, B = builder()
     onward = advance(system, step, ahead, B, None, mass, False)
     chords = max(1, min(MOST_CHORDS, int(2 * newtons)))
-    return StepPrograms({"advance": onward, **_chords(step, mass, builder, chords)}, chords, rows)
+    return StepPrograms({"advance": onward, **_chords(step, mass, builder, chords, None)}, chords, rows)
 
 
 def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[], tuple[Rows, Builder]]]:
     """The mass, the rows of points side by side, and what builds on the state of a trajectory with these."""
-    mass, rows = _mass(step, lanes), SideBySide(tables(step), lanes, None, repeated(step))
+    mass = _mass(step, lanes)
+    rows = SideBySide(tables(step), lanes, None, repeated(step))
+    if mass.separable:
+        rows = SideBySide(separable.tables(step), lanes, None, separable.REPEATED)
     n, N = step.n, step.n * rows.length(step.s)
     nodes = len(step.method.table.c)
     blocks = [
         ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.channels * rows.length(nodes)),
         ("alive", 1), ("tables", rows.size),
         ("q", n), ("p", n), ("carry", 2 * n),
-        *_remembered(step, rows),
+        *_remembered(step, rows, mass=mass),
         ("z", N), ("impulse", n), ("trouble", 1), ("left", 1), *_soft(step, rows, mass),
     ]  # fmt: skip
 
@@ -226,51 +237,55 @@ def _mass(step: Step, lanes: int = 1) -> Mass:
     return mass
 
 
-def _one_by_one(step: Step, blocks: Blocks) -> tuple[Rows, Builder]:
+def _one_by_one(step: Step, blocks: Blocks, mass: Mass | None) -> tuple[Rows, Builder]:
     B = Builder(blocks)
-    return OneByOne(tables(step), Value(B, B.input("h")[0])), B
+    own = separable.tables(step) if mass is not None and mass.separable else tables(step)
+    return OneByOne(own, Value(B, B.input("h")[0])), B
 
 
 def _chord(step: Step, mass: Mass, builder: tuple[Rows, Builder], chords: int) -> Program:
     """The chord that is taken most often."""
-    taken = inner if mass.separable else collocated if mass.collocated else chord
+    taken = separable.outer if mass.separable else collocated if mass.collocated else chord
     return taken(step, mass, *builder, chords)
 
 
-def _chords(step: Step, mass: Mass, builder: Callable[[], tuple[Rows, Builder]], chords: int) -> dict[str, Program]:
-    found = {"restart": restart(step, mass, *builder())}
+def _chords(
+    step: Step, mass: Mass, builder: Callable[[], tuple[Rows, Builder]], chords: int, one: Iteration | None
+) -> dict[str, Program]:
     if mass.separable:
-        return found | {
-            "inner": inner(step, mass, *builder(), chords),
-            "lift": lift(step, mass, *builder()),
-            "outer": outer(step, mass, *builder(), chords),
+        return {
+            "outer": separable.outer(step, mass, *builder(), chords),
+            "restart": separable.restart(step, mass, *builder(), coordinates(step) if one is not None else []),
+            "lift": separable.lift(step, mass, *builder()),
+            "recall": separable.recall(step, mass, *builder()),
         }
+    found = {"restart": restart(step, mass, *builder())}
     if mass.collocated:
         return found | {"inner": collocated(step, mass, *builder(), chords), "outer": ended(step, *builder())}
     return found | {"outer": chord(step, mass, *builder(), chords)}
 
 
-def _remembered(step: Step, rows: Rows, predicted: int | None = None) -> Blocks:
+def _remembered(step: Step, rows: Rows, predicted: int | None = None, mass: Mass | None = None) -> Blocks:
     """What a prediction remembers, of all coordinates or of so many numbers, and the lengths of steps."""
-    ahead, n = Prediction(step.s, rows), step.n
-    packed = rows.length(n)
-    return [
-        ("started", 1), ("memory", (n if predicted is None else predicted) * ahead.memory), ("record", ahead.record),
-        ("length", packed), ("reach", packed), ("floor", packed),
-    ]  # fmt: skip
+    ahead, packed = Prediction(step.s, rows), rows.length(step.n)
+    memory = [("memory", (step.n if predicted is None else predicted) * ahead.memory), ("record", ahead.record)]
+    if mass is not None and mass.separable:
+        memory = separable.memory(step, rows)
+    return [("started", 1), *memory, ("length", packed), ("reach", packed), ("floor", packed)]
 
 
 def _soft(step: Step, rows: Rows, mass: Mass) -> Blocks:
     """What belongs to chords."""
     n, N = step.n, step.n * rows.length(step.s)
-    own = [("start", N)]
-    if mass.pointwise:
+    own = [("mass", 0 if mass.fixed else mass.size), ("start", N), ("soft_scale", rows.length(n))]
+    if mass.separable:
+        own = separable.blocks(step, mass, rows)
+    if mass.collocated:
         points = n * rows.length(len(step.samples(step.terms[0]).tau))
         shifts = 2 * n * n * rows.length((step.s + 1) // 2)
-        moving = [("drift", n)] if mass.separable else [("speeds", points), ("shifts", shifts)]
-        own = [("points", points), *moving, ("choice", 1), ("inner", 1)]
-    size = 0 if mass.fixed or mass.collocated else mass.size
+        own = [("points", points), ("speeds", points), ("shifts", shifts), ("choice", 1), ("inner", 1)]
+        own += [("mass", 0), ("soft_scale", rows.length(n))]
     return [
-        ("mass", size), *own, ("rate", 1), ("soft_scale", rows.length(n)), ("soft_before", 1), ("soft_doubt", 1),
-        ("soft_iterations", 1), ("outer", 1), ("failed", 1), ("rest", 1),
+        *own, ("rate", 1), ("soft_before", 1), ("soft_doubt", 1), ("soft_iterations", 1), ("outer", 1), ("failed", 1),
+        ("rest", 1),
     ]  # fmt: skip

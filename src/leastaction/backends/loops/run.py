@@ -175,8 +175,12 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                 for i in range(L):
                     if trouble[i] != 0.0:
                         _alone(I, D, A, S1, X, i, at(counts, (lane + i) * COUNTS))
+                        if A.recall != 0:
+                            _write(A, X, A.failed, i, 1.0)
                 if not _any(alive, L):
                     return  # time, prediction and lengths stay as they were before the step
+            if A.recall != 0 and _any(at(X, A.failed * T), L):
+                call_kernel(A.recall, X, Y, scratch)
             if check != 0 and _look(A, X, k, group, looks, scratch):
                 A.halted[group] = 1
                 return
@@ -202,7 +206,8 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         if explicit:
             X[A.started] = 1.0
         elif A.fused == 1:
-            call_kernel(A.advance, X, Y, scratch)
+            if _any(alive, L):
+                call_kernel(A.advance, X, Y, scratch)
         else:
             _advance(I, D, A, S, X)
         if k + 1 == due:
@@ -251,8 +256,8 @@ def _drive(A, X, k, lane):
     given, apart = at(X, A.inputs * T), A.table_trajectory
     if vectors > 0:
         for j in range(U):
-            for e in range(vectors * W):
-                given[j * vectors * W + e] = table[min(e, r - 1) * pitch + j]
+            for e in range(vectors * T):
+                given[j * vectors * T + e] = table[min(e, r - 1) * pitch + j]
         return
     for i in range(A.lanes):
         own = at(table, min(lane + i, last) * apart)
@@ -310,10 +315,11 @@ def _iterate_softly(A, X, Y, scratch):
     if A.inner != 0:
         while _any(inner, L):
             call_kernel(A.inner, X, Y, scratch)
-        if A.lift != 0 and _any(outer, L):
+    if _any(outer, L):
+        while _any(outer, L):
+            call_kernel(A.outer, X, Y, scratch)
+        if A.lift != 0:
             call_kernel(A.lift, X, Y, scratch)
-    while _any(outer, L):
-        call_kernel(A.outer, X, Y, scratch)
     for i in range(L):
         if alive[i] != 0.0 and failed[i] != 0.0:
             again = True

@@ -65,7 +65,7 @@ def take_lane(A, S, X, i):
 def input_place(A, k, j, i):
     """Where in the state the j-th number of the inputs at the k-th node is, of lane i."""
     if A.vectors > 0:
-        return (A.inputs + j * A.vectors + k // W) * W + k % W
+        return (A.inputs + j * A.vectors + k // A.stride) * A.stride + k % A.stride
     return (A.inputs + k * A.channels + j) * A.stride + i
 
 

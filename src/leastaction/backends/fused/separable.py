@@ -1,0 +1,314 @@
+"""Chords where f does not depend on v and m = M v with a constant M, as Programs: forces are all they need.
+
+With the forces f_i at the points c_i of a step, the kicks w_i = h b_i f_i and the increments Z_i of these points, the
+equations of `step.form` are
+
+    Z_i = h M⁻¹ (Σ_j H_ij w_j + c_i p),     H_ij = c_i − T_ij,     T = l S⁻¹ lᵀ,     S = Σ_i b_i l_ν′(c_i) l_μ′(c_i),
+    z^ν = h M⁻¹ (Σ_j (d_ν − (S⁻¹ lᵀ)_νj) w_j + d_ν p),             q⁺ = q + z^s,     p⁺ = p + Σ_j w_j ;
+
+z^s has the coefficients 1 − c_j. An iteration takes Z to w and w to Z: one product with a table. It contracts by O(h²).
+
+The rounding rule. A step is symplectic for any h b_j, c_i and any symmetric T, if H_ij = c_i − T_ij and 1 − c_j
+are exact (Suris' conditions: b_i b_j (1 − c_j − H_ij) is symmetric). So c and T are rounded to multiples of 2⁻⁵³, and
+the differences are numbers of float64 without another rounding. Entries of a table that are rounded one by one do not
+match, and the energy drifts, by some 10⁻⁵ ε a step. p comes last (`step.form` says why).
+
+The prediction. Up to degree WHOLE it is that of `step.prediction`. Beyond, the polynomial through the last forces is
+prolonged, of degree MODES − 1 at most, since each mode is magnified by 5.8 more than the one before, and with it the
+rounding: on Kepler's problem, the outer solar system and the Pleiades, with s = 4 … 16 and steps from coarse to fine,
+iterations begin as near as from the best degree for each step, and the forces are at hand.
+
+The verdict. Increments are measured in lengths of the predicted step, coordinate by coordinate, which `units` holds.
+Whether the first increment reaches too far is asked of the largest alone: if it were the tightest coordinate's. Where
+it does, the prediction was none, and the place that it leads to is taken for the prediction, once (half an iteration,
+as they are counted). How far the root is and whether all numbers are finite is looked at once, when z is found.
+
+outer      an iteration, of the trajectories that want one
+lift       z and the impulse from the last kicks
+recall     what Newton's iteration did not leave: the kicks, and M⁻¹ for the steps to come
+restart    z ← the prediction, of the trajectories for which chords did not do
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import mpmath
+import numpy as np
+
+from leastaction.backends.fused.chord import (
+    by_coordinate,
+    driving,
+    flat,
+    force_at,
+    inverse,
+    stencil_tables,
+    total,
+    unknowns,
+    wanted_by,
+)
+from leastaction.backends.fused.judging import finite
+from leastaction.backends.fused.mass import FloatArray, Mass
+from leastaction.methods import Galerkin
+from leastaction.numbers.precision import mpmath_digits
+from leastaction.program import Builder, Program, Value, indices
+from leastaction.step import prediction
+from leastaction.step.form import Step
+from leastaction.step.prediction import WHOLE, Prediction
+from leastaction.step.rows import Row, Rows, Table, apply, combine, size
+from leastaction.step.verdict import FAR, NOISE, STILL, TINY, verdict
+
+GRID = 2.0**53
+MODES = 12  # of the forces, that are prolonged
+
+Values = dict[str, list[Any]]
+
+
+class Coefficients(NamedTuple):
+    """c and H, d and what takes kicks to z; and what takes kicks to the next ones, as they are predicted."""
+
+    c: FloatArray  # (r,)
+    places: FloatArray  # (r, r)
+    d: FloatArray  # (s,)
+    controls: FloatArray  # (s, r)
+    ahead: FloatArray  # (r, r)
+
+
+@lru_cache(maxsize=64)
+def coefficients(method: Galerkin) -> Coefficients:
+    """c, T and what else must match are multiples of 2⁻⁵³."""
+    exact, s = method.exact_table(40), method.s
+    with mpmath_digits(60):
+        l, dl = (mpmath.matrix([list(row[1:]) for row in exact[name]]) for name in ("l", "dl"))
+        lifted = (dl.T * mpmath.diag(list(exact["b"])) * dl) ** -1 * l.T
+        T = _on_the_grid(l * lifted)
+        c, d = _on_the_grid(mpmath.matrix(list(exact["c"])))[:, 0], np.array([float(x) for x in exact["d"][1:]])
+        controls = np.array([[float(exact["d"][v + 1] - lifted[v, j]) for j in range(l.rows)] for v in range(s)])
+        ahead = _prolonged(list(exact["c"]), list(exact["b"])) if s > WHOLE else np.zeros((0, 0))
+    controls[-1] = 1 - c
+    return Coefficients(c, c[:, None] - (T + T.T) / 2, d, controls, ahead)
+
+
+def _on_the_grid(matrix: Any) -> FloatArray:
+    """The nearest multiples of 2⁻⁵³; of two that mirror each other, as in a symmetric matrix, both the same."""
+    numbers = [[float(mpmath.nint(matrix[i, j] * GRID)) for j in range(matrix.cols)] for i in range(matrix.rows)]
+    return np.array(numbers) / GRID
+
+
+def _prolonged(c: Sequence[Any], b: Sequence[Any]) -> FloatArray:
+    """The kicks of the next step from those of the last: the polynomial of degree < MODES that is nearest to f."""
+    modes = min(len(c), MODES)
+    here, there = (
+        mpmath.matrix([[mpmath.legendre(k, 2 * x + shift) for k in range(modes)] for x in c]) for shift in (-1, 1)
+    )
+    nearest = (here.T * here) ** -1 * here.T
+    found = there * nearest
+    return np.array([[float(b[i] * found[i, j] / b[j]) for j in range(len(c))] for i in range(len(c))])
+
+
+def tables(step: Step) -> dict[str, Table]:
+    """The tables of a step, by name: functions of h."""
+    c, places, d, controls, ahead = coefficients(step.method)
+    stencils = stencil_tables(step)
+    found: dict[str, Table] = {
+        **{name: stencils[name] for name in ("times 0", "weights 0", "q 0")},
+        "c": lambda _: c[:, None],
+        "places": lambda _: places,
+        "d": lambda _: d[:, None],
+        "controls": lambda _: controls,
+    }
+    if step.s <= WHOLE:
+        return found | prediction.tables(step.method.table.modes, step.method.table.growth)
+    places_ahead, controls_ahead = places @ ahead, controls @ ahead
+    return found | {"places ahead": lambda _: places_ahead, "controls ahead": lambda _: controls_ahead}
+
+
+REPEATED = frozenset({"times 0", "weights 0", "q 0", "c", "places", "places ahead"})
+
+
+def blocks(step: Step, mass: Mass, rows: Rows) -> list[tuple[str, int]]:
+    """What a state has for such chords: Z and w, the length of z; M⁻¹; and what the verdict measures by."""
+    n, many = step.n, step.n * rows.length(len(step.method.table.c))
+    return [
+        ("points", many), ("kicks", many), ("top", rows.length(n)), ("mass", 0 if mass.fixed else mass.size),
+        ("units", n), ("tight", 1), ("choice", int(step.s <= WHOLE)),
+    ]  # fmt: skip
+
+
+def memory(step: Step, rows: Rows) -> list[tuple[str, int]]:
+    """What the prediction remembers: of low degrees what `step.prediction` does, else the last kicks."""
+    if step.s <= WHOLE:
+        ahead = Prediction(step.s, rows)
+        return [("memory", step.n * ahead.memory), ("record", ahead.record)]
+    return [("memory", step.n * rows.length(len(step.method.table.c)))]
+
+
+# --------------------------------------------------------------------------------------------- the kernels
+
+
+def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
+    """Z from Z, of the trajectories that want it."""
+    x = {name: B.values(name) for name, _ in B.inputs}
+    Z = by_coordinate(step, x["points"])
+    w = kicks(step, rows, B, x, Z)
+    new = reached(rows, mass, inverse(mass, B, x), x, "places", "c", w)
+    sizes = [
+        abs(a - b) * unit
+        for own, old, unit in zip(new, Z, x["units"], strict=True)
+        for a, b in zip(own, old, strict=True)
+        if isinstance(a, Value)
+    ]
+    largest = rows.largest(sizes)
+    (before,), (iterations,), (rate,) = x["soft_before"], x["soft_iterations"], x["rate"]
+    seen = {
+        "size": largest,
+        "before": before,
+        "iterations": iterations,
+        "sound": finite(largest),
+        "off": largest * x["tight"][0] > 1.0,
+        "far": largest * 0.0,
+        "doubt": x["soft_doubt"][0],
+    }
+    again = (iterations < 0.25) & seen["off"] if step.checked else largest * 0.0
+    if step.checked:
+        seen["off"] = seen["off"] & ~again
+    found = verdict(seen, fresh=False, chords=chords, checked=step.checked, known=rate)
+    going = ~found["ended"] & found["keep"] & ~found["doubt"]
+    failed = ~going & ~(found["solved"] & ~found["doubt"])
+    after = {
+        "points": _joined(new),
+        "kicks": _joined(w),
+        "rate": [(iterations < 1).where(1.0, largest / before)],
+        "outer": [going],
+        "failed": [failed.op("if", found["solved"].where(1.0, 2.0))],
+        "soft_before": [largest],
+        "soft_doubt": [found["doubt"]],
+        "soft_iterations": [iterations + again.where(0.5, 1.0)],
+        "left": [found["left"]],
+    }
+    return wanted_by("outer", B, x, rows, after)
+
+
+def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
+    """z and the impulse from the kicks; a root that is too far away, or no number, is none."""
+    x = {name: B.values(name) for name, _ in B.inputs}
+    columns, (shares,), moved, impulse = rows.columns("controls"), rows.columns("d"), [], []
+    for row, p in zip(by_coordinate(step, x["kicks"]), x["p"], strict=True):
+        numbers = [rows.number(row, i) for i in range(len(columns))]
+        impulse.append(total(numbers))
+        moved.append([a + share * p for a, share in zip(combine(columns, numbers), shares, strict=True)])
+    z = solved(mass, inverse(mass, B, x), x, moved)
+    top = rows.packed([size(row) for row in z])
+    (failed,), sound = x["failed"], finite(total(impulse))
+    far = rows.largest([reach * FAR < a for reach, a in zip(x["reach"], top, strict=True)]) if step.checked else 0.0
+    after = {
+        "z": flat(step, rows, z),
+        "impulse": impulse,
+        "top": top,
+        "failed": [failed.where(failed, sound.where(far, 2.0))],
+    }
+    return B.build(**{name: indices(values, B) for name, values in after.items()})
+
+
+def recall(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
+    """The kicks and the length of a step that was solved otherwise, and M⁻¹."""
+    x = {name: B.values(name) for name, _ in B.inputs}
+    z, gather = unknowns(step, rows, x["z"]), rows.columns("q 0")
+    after: Values = {
+        "kicks": _joined(kicks(step, rows, B, x, [apply(rows, gather, row) for row in z])),
+        "top": rows.packed([size(row) for row in z]),
+    }
+    if not mass.fixed:
+        after["mass"] = mass.values(B, {"params": x["params"]})
+    return wanted_by("failed", B, x, rows, after)
+
+
+def restart(step: Step, mass: Mass, rows: Rows, B: Builder, coordinates: Sequence[Sequence[int]]) -> Program:
+    """z ← the prediction, of the trajectories for which chords did not do; and its lengths, for Newton's iteration
+    where that is a kernel, too: the places of each coordinate in z are given then.
+    """
+    x = {name: B.values(name) for name, _ in B.inputs}
+    if step.s > WHOLE:
+        z = reached(rows, mass, inverse(mass, B, x), x, "controls ahead", "d", by_coordinate(step, x["memory"]))
+    else:
+        z = _proposed(step, rows, by_coordinate(step, x["memory"]), x["choice"][0])
+    after = {"z": flat(step, rows, z)}
+    if coordinates:
+        after["scale"] = [size([after["z"][i] for i in own]).op("max", TINY) for own in coordinates]
+    (failed,) = x["failed"]
+    chosen = {
+        name: [failed.where(new, old) for new, old in zip(values, x[name], strict=True)]
+        for name, values in after.items()
+    }
+    return B.build(**{name: indices(values, B) for name, values in chosen.items()})
+
+
+def begun(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, memory: Sequence[Row], choice: Value) -> Values:
+    """What the chords of the next step begin with, from what the prediction remembers; x has p and reach of its start.
+
+    units      one over the length of each coordinate's step, at most its reach; of a coordinate whose motion is noise
+               (`step.verdict`) one over what it is summed from, in which noise is next to nothing
+    tight      of the coordinate that may reach least: the length of its step, in parts of its reach
+    """
+    if step.s > WHOLE:
+        Z = reached(rows, mass, inverse(mass, B, x), x, "places ahead", "c", memory)
+    else:
+        gather = rows.columns("q 0")
+        Z = [apply(rows, gather, row) for row in _proposed(step, rows, memory, choice)]
+    tops = [
+        a.op("max", TINY).op("min", b) for a, b in zip(rows.packed([size(row) for row in Z]), x["reach"], strict=True)
+    ]
+    noisy = [(top <= a * STILL).op("if", a) for a, top in zip(x["floor"], tops, strict=True)]
+    units = [1 / top.op("max", a * (1 / NOISE)) for a, top in zip(noisy, tops, strict=True)]
+    return {
+        "points": _joined(Z),
+        "units": [rows.number(units, j) for j in range(step.n)],
+        "tight": [rows.largest([top / reach for top, reach in zip(tops, x["reach"], strict=True)])],
+    }
+
+
+# ------------------------------------------------------------------------------------------------- details
+
+
+def kicks(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> list[Row]:
+    """h b_i f(q + Z_i), a row for each coordinate."""
+    (times,), (weights,) = rows.columns("times 0"), rows.columns("weights 0")
+    given = []
+    for g, (time, weight) in enumerate(zip(times, weights, strict=True)):
+        q = [a + row[g] for a, row in zip(x["q"], Z, strict=True)]
+        f = force_at(step, B, x, x["t"][0] + time, q, driving(step, rows, x, g))
+        given.append([a * weight for a in f])
+    return [[w[j] for w in given] for j in range(step.n)]
+
+
+def reached(
+    rows: Rows, mass: Mass, solve: Sequence[Value], x: Values, table: str, shares: str, w: Sequence[Row]
+) -> list[Row]:
+    """h M⁻¹ (a table times the kicks + shares of p), a row for each coordinate."""
+    columns, (own,) = rows.columns(table), rows.columns(shares)
+    there = [isinstance(share, Value) or share != 0 for share in own]  # a point at the start stays there
+    moved = [
+        [a + share * p if moves else 0.0 for a, share, moves in zip(apply(rows, columns, row), own, there, strict=True)]
+        for row, p in zip(w, x["p"], strict=True)
+    ]
+    found = solved(mass, solve, x, moved)
+    return [[a if moves else 0.0 for a, moves in zip(row, there, strict=True)] for row in found]
+
+
+def solved(mass: Mass, solve: Sequence[Value], x: Values, moved: Sequence[Row]) -> list[Row]:
+    """h M⁻¹ times rows."""
+    (h,) = x["h"]
+    if mass.diagonal:
+        return [[a * (h * m) for a in row] for row, m in zip(moved, solve, strict=True)]
+    return [[a * h for a in row] for row in mass.solve(solve, moved)]
+
+
+def _proposed(step: Step, rows: Rows, memory: Sequence[Row], choice: Value) -> list[Row]:
+    ahead = Prediction(step.s, rows)
+    return [ahead.propose(row, choice) for row in memory]
+
+
+def _joined(rows: Sequence[Row]) -> list[Any]:
+    return [value for row in rows for value in row]

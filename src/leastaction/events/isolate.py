@@ -34,7 +34,7 @@ def parts(
     watch: Watch, curve: Curve, params: FloatArray, wanted: NDArray[np.bool_]
 ) -> tuple[dict[tuple[int, int], list[Part]], set[tuple[int, int]]]:
     """For (step, event) of those `wanted`, (K, events), the parts that have a node, in order; `params` has a row for
-    each step. And those with too many parts in doubt.
+    each step. And those with too many parts in doubt, where the function is a number.
     """
     row, event = np.nonzero(wanted)
     centre, half = np.zeros(len(row)), np.ones(len(row))
@@ -48,7 +48,9 @@ def parts(
         _, pair, count = np.unique(row[open_] * len(watch) + event[open_], return_inverse=True, return_counts=True)
         crowded = np.zeros(len(row), bool)
         crowded[open_] = count[pair] > MOST_PARTS
-        given_up.update(zip(row[crowded].tolist(), event[crowded].tolist(), strict=True))
+        # Where a function is no number its parts are never settled, and tell nothing of zeros.
+        numbers = np.bincount(pair, ~np.isnan(g[open_]), len(count))[pair] > MOST_PARTS
+        given_up.update(zip(row[open_][numbers].tolist(), event[open_][numbers].tolist(), strict=True))
         last = open_ & (fine | crowded if halvings < MOST_HALVINGS else open_)
         for k in np.flatnonzero(last | certain):
             begin, middle, end = ((1 + x) / 2 for x in (centre[k] - half[k], centre[k], centre[k] + half[k]))

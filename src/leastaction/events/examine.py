@@ -174,7 +174,8 @@ class Examiner:
         if any(value != value for _, value, _ in nodes):
             lost = self._no_number(row, event, t[row])
         else:
-            signed = [node for node in nodes if node[2]]  # a zero on the way is a touch or within a change of sign
+            # A zero on the way is a touch, or lies within a change of sign; at the end of the step it is one.
+            signed = [*(node for node in nodes[:-1] if node[2]), nodes[-1]]
             leaving[row, event] = next((sign for *_, sign in nodes[1:] if sign), 0)
             for (x, fx, old), (y, fy, new) in pairwise(signed):
                 if new != old:

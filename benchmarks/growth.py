@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import leastaction as la
 from leastaction.backends import trajectories
 from leastaction.backends.solver import Solvers
-from leastaction.colours import COLOURS
+from leastaction.results.colours import COLOURS
 
 FIGURE = Path(__file__).parent.parent / "docs" / "figures" / "growth.png"
 DEGREES = (1, 2, 3, 4, 6, 8, 12, 16)

@@ -28,7 +28,7 @@ from skfem.models.elasticity import lame_parameters, linear_elasticity
 import leastaction as la
 from leastaction.linear.factor import factor
 from leastaction.linear.guard import require_stable
-from leastaction.oscillator import exact_step
+from leastaction.methods.oscillator import exact_step
 
 PARTS = ("small", "stability", "cost", "memory", "accuracy", "opensees")
 PERIODS, TOLERANCE = 10, 1e-3

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, line
+from leastaction.results.colours import BLUE, line
 
 
 def double_pendulum(q, v, m, l, g):

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLACK, VERMILION
+from leastaction.results.colours import BLACK, VERMILION
 
 
 def double_pendulum(q, v, g):

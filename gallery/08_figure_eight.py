@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, GREEN, VERMILION
+from leastaction.results.colours import BLUE, GREEN, VERMILION
 
 problem = la.problems.get("figure-eight")
 exact = la.integrate(problem.system, "P6N6Q12Gau", problem.q0, problem.p0, h=problem.period / 60, t_end=problem.period)

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, ORANGE, VERMILION
+from leastaction.results.colours import BLUE, ORANGE, VERMILION
 
 problem = la.problems.get("pythagorean")
 path = la.integrate(problem.system, "P4N4Q8Gau", problem.q0, problem.p0, h=0.05, t_end=70, pace="auto")

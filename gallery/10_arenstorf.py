@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, ORANGE, VERMILION
+from leastaction.results.colours import BLUE, ORANGE, VERMILION
 
 problem = la.problems.get("arenstorf")
 v0 = problem.system.velocity(problem.q0, problem.p0)

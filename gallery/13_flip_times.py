@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.colors import LogNorm
 
 import leastaction as la
-from leastaction.colours import BLUE
+from leastaction.results.colours import BLUE
 
 size = 100  # pixels along each side; with 1000 and t_end = 60, the picture of docs/ensembles.md, a million trajectories
 

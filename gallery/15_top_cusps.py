@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, GREEN, VERMILION
+from leastaction.results.colours import BLUE, GREEN, VERMILION
 
 
 def top(q, v, I, I3, mgl):

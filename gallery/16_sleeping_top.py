@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, VERMILION
+from leastaction.results.colours import BLUE, VERMILION
 
 
 def top(q, v, I, I3, mgl):

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, VERMILION
+from leastaction.results.colours import BLUE, VERMILION
 
 
 def falling(q, v, g):

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, GREEN, ORANGE, VERMILION
+from leastaction.results.colours import BLUE, GREEN, ORANGE, VERMILION
 
 problem = la.problems.get("four-bar-linkage")
 path = la.integrate(problem.system, "P3N3Q6Gau", problem.q0, problem.p0, h=0.005, t_end=3)

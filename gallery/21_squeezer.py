@@ -11,8 +11,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE
 from leastaction.problems.looks import LOOKS
+from leastaction.results.colours import BLUE
 
 problem = la.problems.get("andrews-squeezer")
 path = la.integrate(problem.system, "P3N3Q6Gau", problem.q0, problem.p0, h=3e-5, t_end=0.03)

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, VERMILION
+from leastaction.results.colours import BLUE, VERMILION
 
 problem = la.problems.get("falling-chain")
 path = la.integrate(problem.system, "P2N2Q4Gau", problem.q0, problem.p0, h=1e-3, t_end=0.44)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 import leastaction as la
-from leastaction.colours import BLUE, VERMILION
+from leastaction.results.colours import BLUE, VERMILION
 
 size, span, length = 12, 1.0, 1.5  # points between the nails
 link = length / (size + 1)

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, COLOURS
+from leastaction.results.colours import BLUE, COLOURS
 
 
 def beam(size):

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, ORANGE, VERMILION
+from leastaction.results.colours import BLUE, ORANGE, VERMILION
 
 floors, mass, stiffness = 10, 2e5, 3e8  # kg, N/m
 M = np.full(floors + 1, mass)

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, VERMILION
+from leastaction.results.colours import BLUE, VERMILION
 
 size = 500
 system = la.problems.lattice([[j, j + 1] for j in range(size - 1)], lambda r: np.exp(-r) + r)

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import COLOURS
+from leastaction.results.colours import COLOURS
 
 size, alpha = 31, 0.25  # moving beads between two walls
 

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, ORANGE
+from leastaction.results.colours import BLUE, ORANGE
 
 revolutions, size = 1000, 128
 e, per_revolution = 0.4, 64

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import line
+from leastaction.results.colours import line
 
 problem = la.problems.get("kepler")
 steps = ["1/10", "1/20", "1/40"]

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import colour
+from leastaction.results.colours import colour
 
 problem = la.problems.get("pendulum")
 period, count = problem.period, 10_000

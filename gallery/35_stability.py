@@ -12,7 +12,7 @@ import numpy as np
 import sympy
 
 import leastaction as la
-from leastaction.colours import colour
+from leastaction.results.colours import colour
 
 names = ["P1N2Q2Lob", "P2N3Q4Lob", "P3N4Q6Lob", "P1N1Q2Gau", "P2N2Q4Gau", "P3N3Q6Gau"]
 figure, axes = plt.subplots(2, 1, figsize=(9, 5.6), layout="constrained", height_ratios=(1, 1.3))

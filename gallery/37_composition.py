@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.colours import BLUE, GREEN, ORANGE, PINK, VERMILION
+from leastaction.results.colours import BLUE, GREEN, ORANGE, PINK, VERMILION
 
 problem = la.problems.get("kepler")
 methods = {

@@ -20,8 +20,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
 NEEDED = (
-    *("leastaction/py.typed", "leastaction/references.bib", "leastaction/report/page.css"),
-    *(f"leastaction/viewer/assets/{name}" for name in ("view.js", "stage.js", "chart.js", "view.css", "page.css")),
+    *("leastaction/py.typed", "leastaction/results/references.bib", "leastaction/report/page.css"),
+    *(f"leastaction/results/viewer/assets/{name}" for name in ("view.js", "stage.js", "chart.js")),
+    *(f"leastaction/results/viewer/assets/{name}" for name in ("view.css", "page.css")),
     *(f"leastaction/lab/assets/{name}" for name in ("lab.js", "page.js", "widget.js", "lab.css")),
     # The native loops for all kinds of processors: python -m leastaction.backends.build --all
     *(f"leastaction/backends/machine_code/run.run.x86-64-v{level}.o" for level in (2, 3, 4)),

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import leastaction as la
 from leastaction.linear.dispersion import excited, turn
-from leastaction.oscillator import exact_step
+from leastaction.methods.oscillator import exact_step
 from seeds import fresh_generator
 from thrift import rest_slow
 

@@ -62,7 +62,7 @@ def test_methods_by_name():
 
 def test_entries_are_well_formed():
     """Balanced braces, an author, a title and a year each; every key that can be asked for is there."""
-    from leastaction import citations
+    from leastaction.results import citations
 
     entries = citations._entries()
     for key, text in entries.items():

@@ -46,7 +46,7 @@ def speeds(a, b, va, vb, l1=1.0, l2=0.7):
 
 def levels(path):
     """g and ġ at every stored time, in units of what each is summed from along the path."""
-    from leastaction.projection import look
+    from leastaction.systems.projection import look
 
     params = np.tile(path.system.values(path.params), (len(path), 1))
     here = look(path.system, path.t, path.q, path.velocity(), params)
@@ -644,7 +644,7 @@ def test_digits_are_the_same_motion():
     np.testing.assert_allclose(fine.multipliers.astype(float), rough.multipliers, rtol=0, atol=1e-13)
     np.testing.assert_allclose(fine.reaction().astype(float), rough.reaction(), rtol=0, atol=1e-13)
     from leastaction.numbers.rounding import Digits
-    from leastaction.projection import sizes_at
+    from leastaction.systems.projection import sizes_at
 
     with fine.reals.working():
         at = sizes_at(HARD, Digits(40), fine.t[-1], fine.q[-1], fine.velocity()[-1], HARD.values(None, Digits(40)))

@@ -10,12 +10,12 @@ import leastaction as la
 from leastaction.backends import flint
 from leastaction.backends.flint.galerkin import GalerkinStepper
 from leastaction.backends.stepper import Start
-from leastaction.lagrangian import check_start
 from leastaction.methods import family
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.numbers.rounding import Digits
 from leastaction.program import Builder
 from leastaction.step.form import Step, Term, step_of
+from leastaction.systems.lagrangian import check_start
 from precise import SPRING, START, largest
 from thrift import rest_slow
 

@@ -14,7 +14,7 @@ import sympy as sp
 import leastaction as la
 from leastaction.errors import TraceError
 from leastaction.methods import Galerkin
-from leastaction.quadrature import gauss, lobatto
+from leastaction.methods.quadrature import gauss, lobatto
 
 VALUES = {"m": 1.0, "g": 1.0, "c": 0.3, "w": 1.3}
 
@@ -274,7 +274,7 @@ def test_pictures_call_it_a_change_of_energy():
     system = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 0.5 * (q @ q), 2, force=lambda q, v: -0.1 * v)
     path = la.integrate(system, "simpson", q0=[1.0, 0.0], p0=[0.0, 1.0], h=0.1, steps=20)
     assert "energy change" in path.plot("energy").get_ylabel()
-    from leastaction import looks
+    from leastaction.results import looks
 
     assert not looks.invariants(system, {})
 

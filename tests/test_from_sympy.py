@@ -8,7 +8,7 @@ from sympy.physics.mechanics import dynamicsymbols
 
 import leastaction as la
 from leastaction.errors import TraceError
-from leastaction.from_sympy import trace_sympy
+from leastaction.trace.from_sympy import trace_sympy
 from reference import check_derivatives, constants
 
 x, y = dynamicsymbols("x y")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.between import states
+from leastaction.results.between import states
 from thrift import rest_slow
 
 

@@ -12,10 +12,10 @@ import scipy.linalg
 
 import leastaction as la
 from leastaction.errors import TraceError
-from leastaction.looks import look
 from leastaction.methods import Galerkin
+from leastaction.methods.quadrature import gauss, lobatto
 from leastaction.numbers.rounding import reals
-from leastaction.quadrature import gauss, lobatto
+from leastaction.results.looks import look
 from thrift import rest_slow
 
 VALUES = {"m": 1.0, "g": 1.0, "c": 0.3}

@@ -16,8 +16,8 @@ import leastaction as la
 from leastaction.backends.points import evaluate
 from leastaction.kernel.compile import compile_program
 from leastaction.kernel.lower import lower
-from leastaction.ordering import ordered
 from leastaction.program import BINARY, OPERATIONS, UNARY, Builder, Program
+from leastaction.program.ordering import ordered
 from leastaction.step.form import step_of
 
 lowering = importlib.import_module("leastaction.kernel.lower")  # the package names its function like the module

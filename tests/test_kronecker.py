@@ -10,7 +10,7 @@ import leastaction as la
 from leastaction.backends.fused.equations import equations
 from leastaction.linear.shifts import shifts
 from leastaction.methods import family
-from leastaction.quadrature import rounded
+from leastaction.methods.quadrature import rounded
 from leastaction.step.form import Samples, samples, step_of
 from leastaction.step.kronecker import kronecker, kronecker_of
 

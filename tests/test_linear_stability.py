@@ -12,7 +12,7 @@ import leastaction as la
 from leastaction.linear import Rayleigh, members, stable_intervals
 from leastaction.linear.stability import stable_alternative
 from leastaction.methods import family
-from leastaction.oscillator import exact_step, moments
+from leastaction.methods.oscillator import exact_step, moments
 from linear_systems import chain, definite, semidefinite, sparse, state
 
 FAMILY = [m.name for m in family(4, 5)]

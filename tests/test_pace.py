@@ -12,7 +12,7 @@ import pytest
 import leastaction as la
 import leastaction.run.plan
 from leastaction.errors import TraceError
-from leastaction.pace import OWN
+from leastaction.systems.pace import OWN
 
 
 def kepler(q, v, k):

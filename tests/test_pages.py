@@ -38,7 +38,7 @@ LONG = {"docs/tutorial/accuracy.md", "docs/viewer.md", "docs/accuracy.md", "docs
 def test_the_code_of_a_page_runs(name, tmp_path, monkeypatch):
     import matplotlib.pyplot as plt
 
-    from leastaction import viewer
+    from leastaction.results import viewer
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(viewer, "show", lambda text: None)  # no window opens

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.colours import COLOURS, colour, line
 from leastaction.methods import family
 from leastaction.papers import style
-from leastaction.sections import crossings, strobe
+from leastaction.results.colours import COLOURS, colour, line
+from leastaction.results.sections import crossings, strobe
 
 
 @pytest.fixture(autouse=True)

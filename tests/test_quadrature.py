@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.quadrature import lagrange_basis
+from leastaction.methods.quadrature import lagrange_basis
 
 RULES = [*(la.gauss(r) for r in (*range(1, 18), 24, 40)), *(la.lobatto(r) for r in (*range(2, 18), 24, 40))]
 DIGITS = 120

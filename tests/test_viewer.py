@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction import looks
-from leastaction.between import states
 from leastaction.errors import measuring
-from leastaction.viewer.drawing import drawing, plain
-from leastaction.viewer.frames import STRAIGHT, frames
-from leastaction.viewer.pack import Pack
-from leastaction.viewer.page import bundle
-from leastaction.viewer.scene import Wish, extremes, scene
+from leastaction.results import looks
+from leastaction.results.between import states
+from leastaction.results.viewer.drawing import drawing, plain
+from leastaction.results.viewer.frames import STRAIGHT, frames
+from leastaction.results.viewer.pack import Pack
+from leastaction.results.viewer.page import bundle
+from leastaction.results.viewer.scene import Wish, extremes, scene
 from linear_systems import chain
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;"
@@ -363,7 +363,7 @@ def test_a_hostile_name_stays_text():
     system = la.Lagrangian(fn, n=2, params={"k": 1.0})
     system.name = HOSTILE
     path = la.integrate(system, "simpson", [1.0, 0.0], [0.0, 1.0], h=0.1, steps=20)
-    from leastaction.viewer import path_page
+    from leastaction.results.viewer import path_page
 
     text = path_page(path)
     assert "<script>alert" not in text and "<img" not in text

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from leastaction import waiting
+from leastaction.run import waiting
 
 # Loops that came compiled are looked for in a folder where there are none.
 RUN = """

@@ -9,13 +9,13 @@ import inspect
 from typing import Any
 
 import leastaction as la
-from leastaction.advice import Advice
 from leastaction.events import Happened
 from leastaction.linear.modal import Modes
 from leastaction.methods import Composition, Galerkin, RungeKutta4
+from leastaction.methods.quadrature import Quadrature
 from leastaction.problems.problem import Problem
-from leastaction.quadrature import Quadrature
-from leastaction.stored_path import StoredPath
+from leastaction.results.stored_path import StoredPath
+from leastaction.run.advice import Advice
 
 # Which names stand together, in the order in which one meets them.
 GROUPS: dict[str, tuple[str, list[str]]] = {
@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
     "Runs": ("From a system to its motion.", ["integrate", "ensemble", "advise", "tangent", "open", "resume", "cite"]),
     "Results": (
         "What a run gives back.",
-        ["Path", "Paths", "stored_path.StoredPath", "events.Happened", "advice.Advice"],
+        ["Path", "Paths", "results.stored_path.StoredPath", "events.Happened", "run.advice.Advice"],
     ),
     "Events": ("What may happen on the way.", ["Event", "Impact", "EnergyRange"]),
     "Methods": (
@@ -31,7 +31,7 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
         [
             "method", "galerkin", "compose", "rk4", "discrete_lagrangian",
             "gauss", "lobatto", "radau", "chebyshev", "clenshaw_curtis", "rule",
-            "methods.Galerkin", "methods.Composition", "methods.RungeKutta4", "quadrature.Quadrature",
+            "methods.Galerkin", "methods.Composition", "methods.RungeKutta4", "methods.quadrature.Quadrature",
         ],
     ),
     "Errors and warnings": (
@@ -44,13 +44,13 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
 }  # fmt: skip
 # Classes that only come back from calls: no part of `la.__all__`, and yet in people's hands.
 RETURNED = {
-    "leastaction.stored_path.StoredPath": StoredPath,
+    "leastaction.results.stored_path.StoredPath": StoredPath,
     "leastaction.events.Happened": Happened,
-    "leastaction.advice.Advice": Advice,
+    "leastaction.run.advice.Advice": Advice,
     "leastaction.methods.Galerkin": Galerkin,
     "leastaction.methods.Composition": Composition,
     "leastaction.methods.RungeKutta4": RungeKutta4,
-    "leastaction.quadrature.Quadrature": Quadrature,
+    "leastaction.methods.quadrature.Quadrature": Quadrature,
     "leastaction.linear.modal.Modes": Modes,
     "leastaction.problems.problem.Problem": Problem,
 }

@@ -12,9 +12,8 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from leastaction import linear, looks, problems
+from leastaction import linear, problems
 from leastaction.archives import open, resume
-from leastaction.citations import cite
 from leastaction.ensemble import ensemble
 from leastaction.errors import (
     ConstraintError,
@@ -27,17 +26,19 @@ from leastaction.errors import (
 )
 from leastaction.events import Event, Impact
 from leastaction.integrate import advise, integrate
-from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import compose, galerkin, method, rk4
-from leastaction.path import Path
-from leastaction.paths import Paths
-from leastaction.projection import project
-from leastaction.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
+from leastaction.methods.quadrature import chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
+from leastaction.results import looks
+from leastaction.results.citations import cite
+from leastaction.results.path import Path
+from leastaction.results.paths import Paths
 from leastaction.run import EnergyRange
-from leastaction.samples import Samples
+from leastaction.step.samples import Samples
 from leastaction.store import StoreError
-from leastaction.sums import Term
+from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.projection import project
+from leastaction.systems.sums import Term
 from leastaction.trace import const
 from leastaction.version import __version__
 

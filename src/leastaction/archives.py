@@ -9,10 +9,9 @@ from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from leastaction.inputs import Inputs, check_span
-from leastaction.pace import Paced
-from leastaction.paths import Paths
-from leastaction.results import from_archive, shown
+from leastaction.results.assembly import from_archive, shown
+from leastaction.results.paths import Paths
+from leastaction.results.stored_path import StoredPath
 from leastaction.run.archive import Disk, machine
 from leastaction.run.batches import prepare
 from leastaction.run.checks import check_count, number, positive, steps_until
@@ -22,12 +21,13 @@ from leastaction.run.interrupts import preparing
 from leastaction.run.plan import check_length
 from leastaction.run.standing import Status
 from leastaction.run.view import view
+from leastaction.run.waiting import compiling
+from leastaction.step.inputs import Inputs, check_span
 from leastaction.store.archive import Archive
 from leastaction.store.errors import StoreError
 from leastaction.store.header import interpreting
-from leastaction.stored_path import StoredPath
+from leastaction.systems.pace import Paced
 from leastaction.version import __version__
-from leastaction.waiting import compiling
 
 COMPARED = 4096  # steps whose inputs are compared at once
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from leastaction import files
 from leastaction.errors import StepFailed
+from leastaction.results import files
 from leastaction.version import __version__
 
 EXAMPLES = """examples:
@@ -193,7 +193,7 @@ def _reproduce(options: argparse.Namespace) -> int:
     from leastaction.papers import papers
     from leastaction.papers.model import Kind, Options
     from leastaction.report import reproduce
-    from leastaction.waiting import bar as progress_bar
+    from leastaction.run.waiting import bar as progress_bar
 
     known = papers()
     unknown = [key for key in options.papers if key not in known]

@@ -11,12 +11,12 @@ from typing import Any, Literal, cast
 
 from numpy.typing import ArrayLike
 
-from leastaction.advice import check_tolerance
 from leastaction.events import Event, Impact
 from leastaction.linear import Quadratic
 from leastaction.methods import Branch, Method
-from leastaction.paths import Paths
-from leastaction.results import from_archive, from_memory
+from leastaction.results.assembly import from_archive, from_memory
+from leastaction.results.paths import Paths
+from leastaction.run.advice import check_tolerance
 from leastaction.run.archive import Disk
 from leastaction.run.batches import prepare
 from leastaction.run.checks import positive
@@ -25,10 +25,10 @@ from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.reductions import Reduction
+from leastaction.run.waiting import compiling
 from leastaction.single import advise_many, measurable
-from leastaction.systems import System
-from leastaction.varied import varied
-from leastaction.waiting import compiling
+from leastaction.systems.protocol import System
+from leastaction.systems.varied import varied
 
 
 def ensemble(

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from leastaction.path import Path
+    from leastaction.results.path import Path
 
 
 class TraceError(TypeError):

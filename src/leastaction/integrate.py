@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from leastaction.advice import Advice, check_tolerance
 from leastaction.events import Event, Impact, watch
 from leastaction.methods import Branch, Method
-from leastaction.path import Path
+from leastaction.results.path import Path
+from leastaction.run.advice import Advice, check_tolerance
 from leastaction.single import Question, advised, measurable, run_one
-from leastaction.systems import System
+from leastaction.systems.protocol import System
 
 
 def integrate(

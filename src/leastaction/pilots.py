@@ -29,10 +29,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.advice import EPS, Advice, Growth, Option
 from leastaction.errors import StepFailed
 from leastaction.linear.dispersion import Excited
-from leastaction.pace import AUTO
+from leastaction.run.advice import EPS, Advice, Growth, Option
+from leastaction.systems.pace import AUTO
 
 FloatArray = NDArray[np.float64]
 

@@ -13,19 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.advice import Advice, Option
 from leastaction.backends.points import evaluate
 from leastaction.errors import StepFailed
-from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.linear.dispersion import excited
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
-from leastaction.pace import AUTO, SOON, Paced, automatic
-from leastaction.path import Path
 from leastaction.pilots import LAST, Asked, choose, choose_by_dispersion
-from leastaction.results import from_archive, from_memory
+from leastaction.results.assembly import from_archive, from_memory
+from leastaction.results.path import Path
+from leastaction.run.advice import Advice, Option
 from leastaction.run.archive import Disk
 from leastaction.run.batches import prepare
 from leastaction.run.checks import number, positive
@@ -33,9 +31,11 @@ from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.starts import Starts, begin
-from leastaction.sums import Sum
-from leastaction.systems import System, check_system
-from leastaction.waiting import compiling
+from leastaction.run.waiting import compiling
+from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.pace import AUTO, SOON, Paced, automatic
+from leastaction.systems.protocol import System, check_system
+from leastaction.systems.sums import Sum
 
 POWERS = 8
 FINER = 1.25  # the run by which a chosen one is judged has steps longer by this

@@ -8,7 +8,7 @@ import pytest
 
 import leastaction as la
 from leastaction.cli import main
-from leastaction.oscillator import BITS, exact_step, positive_roots
+from leastaction.methods.oscillator import BITS, exact_step, positive_roots
 
 LARGE = [
     lambda q, v: 0.5 * v @ v - 1e300 * q[0] * 1e300,

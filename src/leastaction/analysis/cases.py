@@ -10,11 +10,11 @@ import numpy as np
 
 from leastaction.errors import measuring
 from leastaction.integrate import integrate
-from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import Method, galerkin
-from leastaction.path import Path
-from leastaction.quadrature import gauss
+from leastaction.methods.quadrature import gauss
+from leastaction.results.path import Path
+from leastaction.systems.lagrangian import Lagrangian
 
 FINEST = 64  # the reference takes at most so many steps for each step of the run
 

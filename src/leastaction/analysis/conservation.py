@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.analysis.tables import table
-from leastaction.impulses import accumulated
-from leastaction.path import Path
+from leastaction.results.impulses import accumulated
+from leastaction.results.path import Path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

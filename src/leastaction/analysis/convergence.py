@@ -19,7 +19,7 @@ from leastaction.analysis.tables import table
 from leastaction.errors import StepFailed
 from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as method_named
-from leastaction.quadrature import gauss, lobatto
+from leastaction.methods.quadrature import gauss, lobatto
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -34,13 +34,13 @@ from leastaction.analysis.fit import Fit, fit_order
 from leastaction.analysis.symmetries import Symmetry
 from leastaction.analysis.tables import table
 from leastaction.integrate import integrate
-from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import Composition, Galerkin, Method, galerkin
 from leastaction.methods import method as method_named
+from leastaction.methods.quadrature import gauss
 from leastaction.numbers.rounding import Digits, all_finite
-from leastaction.quadrature import gauss
 from leastaction.run.checks import number
+from leastaction.systems.lagrangian import Lagrangian
 
 FLOAT_DIGITS = 34  # with which values in float64 are computed, and rounded once
 ORDER_DIGITS = 60  # with which variational orders are measured

@@ -1,6 +1,6 @@
 """Phase and energy on the harmonic oscillator, in closed form.
 
-A stable step of the family on L = ½ v² − ½ ω² q² is a rotation in scaled variables (see `leastaction.oscillator`):
+A stable step of the family on L = ½ v² − ½ ω² q² is a rotation in scaled variables (`leastaction.methods.oscillator`):
 
     M^k = |  cos kθ      −√ρ sin kθ |     cos θ = c(x²),   sin θ = a √ρ,   x = hω,
           | sin kθ / √ρ      cos kθ |
@@ -33,7 +33,7 @@ from leastaction.analysis.rational_functions import (
 from leastaction.analysis.stability import Stability, stability
 from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
 from leastaction.methods import method as method_named
-from leastaction.oscillator import exact_step, positive_roots
+from leastaction.methods.oscillator import exact_step, positive_roots
 
 if TYPE_CHECKING:
     import sympy

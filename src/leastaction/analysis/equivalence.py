@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 
 from leastaction.analysis.figures import matrix_plot
 from leastaction.integrate import integrate
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin, Method, family
 from leastaction.methods import method as method_named
+from leastaction.methods.quadrature import Quadrature, gauss, lagrange_basis, lobatto
 from leastaction.numbers.precision import mpmath_digits
-from leastaction.quadrature import Quadrature, gauss, lagrange_basis, lobatto
+from leastaction.systems.lagrangian import Lagrangian
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

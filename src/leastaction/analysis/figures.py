@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastaction.colours import COLOURS, line
 from leastaction.methods import Galerkin
+from leastaction.results.colours import COLOURS, line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

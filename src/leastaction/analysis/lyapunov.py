@@ -21,10 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import GalerkinStepper, RK4Tangent, Start, stepper
 from leastaction.integrate import integrate
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method
-from leastaction.projection import tangent_basis
 from leastaction.run.checks import positive
+from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.projection import tangent_basis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from flint import fmpq, fmpq_poly, fmpq_series
 
+from leastaction.methods.oscillator import Rational, Root
 from leastaction.numbers.precision import flint_terms
-from leastaction.oscillator import Rational, Root
 
 if TYPE_CHECKING:
     import sympy

@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.analysis.tables import table
 from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
-from leastaction.path import Path
+from leastaction.results.path import Path
+from leastaction.systems.lagrangian import Lagrangian
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,7 +2,7 @@
 
 Ober-Blöbaum and Saake (2014), section 4.3. In the variables (p, ωq) a step of a member of the family is
 
-    M = |  c   −b |     with rational c, a, b and c² + a b = 1 (see `leastaction.oscillator`),
+    M = |  c   −b |     with rational c, a, b and c² + a b = 1 (see `leastaction.methods.oscillator`),
         |  a    c |
 
 and is stable where ρ = b/a is positive and finite, as is explained there, also for rules that are not symmetric.
@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.rational_functions import algebraic, quotient, value, value_at_root
 from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, family, method
+from leastaction.methods.oscillator import BITS, Rational, Root, bands, exact_step, zeros_between
 from leastaction.numbers.precision import flint_bits
-from leastaction.oscillator import BITS, Rational, Root, bands, exact_step, zeros_between
 
 if TYPE_CHECKING:
     import sympy

@@ -27,15 +27,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction import looks
 from leastaction.analysis import identities
 from leastaction.analysis.conservation import Conservation, check
 from leastaction.analysis.discrete_symmetries import DiscreteSymmetry, discrete
 from leastaction.analysis.figures import matrix_plot
 from leastaction.analysis.generators import LARGEST_DENOMINATOR, ROUND, SHARE, describe, readable_basis
-from leastaction.lagrangian import Lagrangian
-from leastaction.path import Path
 from leastaction.program import Builder, Program
+from leastaction.results import looks
+from leastaction.results.path import Path
+from leastaction.systems.lagrangian import Lagrangian
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

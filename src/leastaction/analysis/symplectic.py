@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.tables import table
 from leastaction.integrate import integrate
-from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
-from leastaction.projection import tangent_basis
+from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.projection import tangent_basis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

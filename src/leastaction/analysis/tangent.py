@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.figures import matrix_plot, phase_names
 from leastaction.integrate import integrate
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Method
+from leastaction.systems.lagrangian import Lagrangian
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,7 +22,7 @@ from leastaction.methods import RungeKutta4
 from leastaction.program import Program
 
 if TYPE_CHECKING:
-    from leastaction.lagrangian import Lagrangian
+    from leastaction.systems.lagrangian import Lagrangian
 
 FloatArray = NDArray[np.float64]
 

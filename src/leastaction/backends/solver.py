@@ -18,10 +18,10 @@ from leastaction.backends.records import Memory
 from leastaction.backends.shifts import shifts_of
 from leastaction.backends.sparse import add_sparse
 from leastaction.backends.summands import Assembly, Rows, Strips, padded
-from leastaction.constraints import rate
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program, Value, indices
+from leastaction.step.constraints import rate
 from leastaction.step.form import Samples, Step, Term, samples, stencils, with_rest
 from leastaction.step.prediction import Prediction, prediction
 from leastaction.step.verdict import verdict_program

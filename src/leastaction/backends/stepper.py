@@ -18,14 +18,14 @@ from leastaction.backends.rk4_tangent import STAGES, one_steps
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, STOPPED, Failure
 from leastaction.backends.trajectories import NEVER, Trajectories, backend
-from leastaction.inputs import Inputs
 from leastaction.kernel import Native, compile_program
 from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
 from leastaction.program import Program
+from leastaction.step.inputs import Inputs
 
 if TYPE_CHECKING:
-    from leastaction.lagrangian import Lagrangian
-    from leastaction.sums import Sum
+    from leastaction.systems.lagrangian import Lagrangian
+    from leastaction.systems.sums import Sum
 
 FloatArray = NDArray[np.float64]
 

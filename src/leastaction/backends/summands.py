@@ -19,9 +19,9 @@ from leastaction.backends.layout import PART, ROWS
 from leastaction.backends.native import loop
 from leastaction.backends.records import Memory
 from leastaction.backends.tables import Part, cut
-from leastaction.constraints import geometry, rate
 from leastaction.kernel import Native, Strip, Write, compile_strip, native_lanes
 from leastaction.program import Builder, Program
+from leastaction.step.constraints import geometry, rate
 from leastaction.step.form import Summand
 from leastaction.trace import derivatives, jacobian
 

@@ -30,8 +30,8 @@ from leastaction.step.rows import SideBySide
 
 if TYPE_CHECKING:
     from leastaction.backends.rows import Row
-    from leastaction.lagrangian import Lagrangian
-    from leastaction.sums import Sum
+    from leastaction.systems.lagrangian import Lagrangian
+    from leastaction.systems.sums import Sum
 
 FloatArray = NDArray[np.float64]
 

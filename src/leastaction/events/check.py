@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from leastaction.events.enclosure import ROUNDING, radii
 from leastaction.events.kinds import Watch
 from leastaction.methods import Galerkin
+from leastaction.methods.quadrature import lagrange_basis, rounded
 from leastaction.program import Builder, Program, Value
-from leastaction.quadrature import lagrange_basis, rounded
 
 FloatArray = NDArray[np.float64]
 

@@ -20,11 +20,11 @@ from leastaction.backends.stepper import GalerkinStepper, Start, Stepper
 from leastaction.events.check import midpoint_coefficients, survey_program
 from leastaction.events.impact import thrown_back
 from leastaction.events.kinds import Watch
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Program
 from leastaction.step.crossing import MOST_VALUES, next_place, tolerance
+from leastaction.systems.lagrangian import Lagrangian
 
 FloatArray = NDArray[np.float64]
 

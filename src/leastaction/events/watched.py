@@ -21,9 +21,9 @@ from leastaction.events.isolate import surveyed
 from leastaction.events.kinds import Watch
 from leastaction.events.motion import DetachedMotion, GalerkinMotion, Make, Motion, Survey
 from leastaction.events.saltation import Direction, Saltation
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits, Reals
+from leastaction.systems.lagrangian import Lagrangian
 
 FloatArray = NDArray[np.float64]
 

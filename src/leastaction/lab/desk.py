@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction import looks
 from leastaction.errors import ConstraintError, StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.lab.code import code
 from leastaction.lab.pull import pull
 from leastaction.lab.settings import Run, Settings, check_steps, number, settings, vector, whole
 from leastaction.lab.subjects import METHODS, Shelf
-from leastaction.path import Path
-from leastaction.projection import project
-from leastaction.samples import Samples
-from leastaction.sections import crossings, strobe, wrapped
-from leastaction.viewer.drawing import drawing
-from leastaction.viewer.pack import Pack
-from leastaction.viewer.scene import Wish, scene
-from leastaction.viewer.show import path_page
+from leastaction.results import looks
+from leastaction.results.path import Path
+from leastaction.results.sections import crossings, strobe, wrapped
+from leastaction.results.viewer.drawing import drawing
+from leastaction.results.viewer.pack import Pack
+from leastaction.results.viewer.scene import Wish, scene
+from leastaction.results.viewer.show import path_page
+from leastaction.step.samples import Samples
+from leastaction.systems.projection import project
 
 FloatArray = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from leastaction.lab.desk import Desk
 from leastaction.lab.subjects import OWN, Shelf, of_system
-from leastaction.viewer.page import asset, bundle
+from leastaction.results.viewer.page import asset, bundle
 
 LAB = "leastaction.lab"
 

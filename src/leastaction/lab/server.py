@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 
 from leastaction.lab.desk import Desk
 from leastaction.lab.subjects import OWN, Shelf, Subject
-from leastaction.viewer.pack import dump
-from leastaction.viewer.page import asset, bundle, page
+from leastaction.results.viewer.pack import dump
+from leastaction.results.viewer.page import asset, bundle, page
 
 HOST = "127.0.0.1"
 LONGEST_REQUEST = 64 * 1024

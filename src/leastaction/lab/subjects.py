@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from leastaction import problems
-from leastaction.lagrangian import Lagrangian
-from leastaction.looks import Look, look, subscript
+from leastaction.results.looks import Look, look, subscript
+from leastaction.systems.lagrangian import Lagrangian
 
 OWN = "own"  # the key of the user's system
 METHODS = (

@@ -13,7 +13,7 @@ from leastaction.linear.matrices import is_sparse
 from leastaction.linear.system import Quadratic
 from leastaction.numbers.notation import to_text
 from leastaction.reading import entry, floats, integer, numbers
-from leastaction.samples import RULES, Samples
+from leastaction.step.samples import RULES, Samples
 
 Arrays = dict[str, NDArray[Any]]
 

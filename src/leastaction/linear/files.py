@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from leastaction.linear.forcing import Load, Rayleigh
 from leastaction.linear.matrices import free, is_sparse
 from leastaction.linear.system import Quadratic
-from leastaction.samples import Samples
+from leastaction.step.samples import Samples
 
 FloatArray = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.linear.matrices import symmetric
 from leastaction.numbers.rounding import FLOAT64
-from leastaction.samples import Samples
+from leastaction.step.samples import Samples
 
 FloatArray = NDArray[np.float64]
 Force = Callable[[float], ArrayLike]

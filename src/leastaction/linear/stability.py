@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from leastaction.methods import Galerkin, Method, RungeKutta4
 from leastaction.methods import method as by_name
-from leastaction.oscillator import bands, exact_step
+from leastaction.methods.oscillator import bands, exact_step
 
 Interval = tuple[float, float]
 

@@ -29,7 +29,7 @@ from leastaction.linear.stability import stable_intervals
 from leastaction.methods import Method
 from leastaction.methods import method as by_name
 from leastaction.numbers.rounding import FLOAT64, Reals
-from leastaction.samples import Samples
+from leastaction.step.samples import Samples
 
 FloatArray = NDArray[np.float64]
 

@@ -24,8 +24,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.numbers.precision import mpmath_digits
-from leastaction.quadrature import (
+from leastaction.methods.quadrature import (
     FLOAT64_DIGITS,
     GUARD_DIGITS,
     Quadrature,
@@ -34,6 +33,7 @@ from leastaction.quadrature import (
     lobatto,
     rounded,
 )
+from leastaction.numbers.precision import mpmath_digits
 
 FloatArray = NDArray[np.float64]
 

@@ -11,9 +11,9 @@ from typing import get_args
 
 from leastaction.methods.composition import KNOWN, Composition, compose, made_of
 from leastaction.methods.galerkin import Branch, Galerkin, galerkin
+from leastaction.methods.quadrature import READY, Quadrature, chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 from leastaction.methods.rk4 import RungeKutta4, rk4
 from leastaction.numbers.notation import exact
-from leastaction.quadrature import READY, Quadrature, chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
 
 Method = Galerkin | Composition | RungeKutta4
 ANY_BRANCH = ", any branch"

@@ -1,4 +1,4 @@
-"""One look for all figures: one colour for each degree s everywhere, and for RK4 (leastaction.colours)."""
+"""One look for all figures: one colour for each degree s everywhere, and for RK4 (leastaction.results.colours)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from leastaction.colours import line
+from leastaction.results.colours import line
 
 __all__ = ["EXACT", "line", "style"]
 

@@ -14,12 +14,12 @@ import importlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from leastaction import looks
 from leastaction.problems.large import Bodies, lattice, n_body
+from leastaction.results import looks
 
 if TYPE_CHECKING:
-    from leastaction.looks import Look
     from leastaction.problems.problem import Problem
+    from leastaction.results.looks import Look
 
 __all__ = ["Bodies", "driven", "get", "lattice", "n_body", "names"]
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from leastaction.errors import EnergyWarning, StepFailed
 from leastaction.integrate import integrate
-from leastaction.looks import look
 from leastaction.problems.problem import Problem
-from leastaction.projection import look as look_at_constraints
+from leastaction.results.looks import look
+from leastaction.systems.projection import look as look_at_constraints
 
 FloatArray = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.sums import Sum, Term
+from leastaction.systems.sums import Sum, Term
 
 FloatArray = NDArray[np.float64]
 

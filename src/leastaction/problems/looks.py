@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.looks import Look
 from leastaction.numbers.formulas import DOUBLES, by_components
+from leastaction.results.looks import Look
 
 RIM = 16  # points of a top's rim
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.lagrangian import Lagrangian
 from leastaction.numbers.formulas import DOUBLES, MPFS, Arithmetic, by_components
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.numbers.rounding import reals, to_float, to_mpf
 from leastaction.problems.first_order import FirstOrder
+from leastaction.systems.lagrangian import Lagrangian
 
 GUARD = 20  # digits beyond those asked for, in the evaluation of formulas
 DOUBLE_DIGITS = 17

@@ -30,29 +30,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import events as happening
-from leastaction.advice import Advice
 from leastaction.backends.rows import Row
 from leastaction.backends.status import Failure
-from leastaction.inputs import Inputs, check_span
-from leastaction.inputs import from_record as inputs_from_record
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import method
 from leastaction.numbers.notation import to_text
 from leastaction.numbers.precision import libraries
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.program import Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, real, text
+from leastaction.run.advice import Advice
 from leastaction.run.batches import check_state, lanes, state_size
 from leastaction.run.drive import Part
 from leastaction.run.given import points_of
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Block, Standing, Status
 from leastaction.run.starts import Starts
+from leastaction.step.inputs import Inputs, check_span
+from leastaction.step.inputs import from_record as inputs_from_record
 from leastaction.store import texts
 from leastaction.store.archive import Archive, Layout
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
-from leastaction.systems import System, from_record
+from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.protocol import System, from_record
 from leastaction.version import __version__
 
 PATH, ENSEMBLE = "path", "ensemble"

@@ -26,15 +26,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction import steppers
 from leastaction.backends import points
 from leastaction.backends.status import GOING_WELL
 from leastaction.errors import DegenerateLagrangianError
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
-from leastaction.pace import Paced
-from leastaction.sums import Sum
+from leastaction.systems import steppers
+from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.pace import Paced
+from leastaction.systems.sums import Sum
 
 if TYPE_CHECKING:
     from leastaction.backends.stepper import Stepper

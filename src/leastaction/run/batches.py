@@ -9,7 +9,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction import steppers
 from leastaction.backends.fused.rk4 import rk4_program
 from leastaction.backends.rows import Row
 from leastaction.backends.status import (
@@ -26,7 +25,6 @@ from leastaction.backends.stepper import ComposedStepper, GalerkinStepper, RK4La
 from leastaction.backends.trajectories import Backend, backend
 from leastaction.events import GROWING, LAST_STATES, Watch, WatchedGalerkin, WatchedStates
 from leastaction.kernel import native_lanes
-from leastaction.lagrangian import Lagrangian
 from leastaction.methods import Composition, Galerkin, RungeKutta4
 from leastaction.numbers.rounding import Digits
 from leastaction.program import Program
@@ -35,7 +33,9 @@ from leastaction.run.plan import Plan
 from leastaction.run.standing import Standing
 from leastaction.run.starts import Starts
 from leastaction.run.watched import WatchedEnergy
-from leastaction.sums import Sum
+from leastaction.systems import steppers
+from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.sums import Sum
 
 ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING, HELD)  # of a trajectory
 EACH = 32_768  # rows and coordinates that are enough for a thread

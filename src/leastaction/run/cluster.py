@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.events import Watch
-from leastaction.lagrangian import Lagrangian
 from leastaction.run.batches import lanes, prepare
 from leastaction.run.drive import Chunk, Part, Sink, stretch
 from leastaction.run.interrupts import interruptible
 from leastaction.run.plan import Plan
 from leastaction.run.standing import HAPPENED, Block, Standing
 from leastaction.run.starts import Starts
+from leastaction.systems.lagrangian import Lagrangian
 
 CHUNKS_PER_THREAD = 4
 AT_WORK = 2  # stretches for each thread: one that is run and one that waits

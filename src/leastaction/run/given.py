@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.inputs import Inputs, read_inputs
-from leastaction.lagrangian import Lagrangian
 from leastaction.linear import Quadratic
 from leastaction.methods import Composition, Galerkin, Method
 from leastaction.numbers.rounding import Reals
-from leastaction.sums import Sum
-from leastaction.systems import System
+from leastaction.step.inputs import Inputs, read_inputs
+from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.protocol import System
+from leastaction.systems.sums import Sum
 
 
 def given_inputs(

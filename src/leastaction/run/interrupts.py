@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from leastaction import waiting
+from leastaction.run import waiting
 
 
 @contextmanager

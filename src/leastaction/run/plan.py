@@ -10,22 +10,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction import events as happening
-from leastaction.advice import Advice
 from leastaction.backends.rows import Row
-from leastaction.inputs import Inputs
-from leastaction.lagrangian import Lagrangian
 from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Branch, Composition, Galerkin, Method, RungeKutta4, with_branch
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
-from leastaction.pace import Paced, paced
+from leastaction.run.advice import Advice
 from leastaction.run.checks import MOST_STEPS, check_times, count_steps, number, positive
 from leastaction.run.given import given_inputs
 from leastaction.run.reductions import Reduction, wanted
 from leastaction.run.standing import Status
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
-from leastaction.sums import MOST_EXPANDED, Sum
-from leastaction.systems import System, check_system
+from leastaction.step.inputs import Inputs
+from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.pace import Paced, paced
+from leastaction.systems.protocol import System, check_system
+from leastaction.systems.sums import MOST_EXPANDED, Sum
 
 # Steps of a run with a pace until t_end, at most: at least so many, or so many times those at the pace of its start.
 AT_LEAST, AT_MOST = 2**20, 2**10

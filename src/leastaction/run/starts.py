@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.events import Watch
-from leastaction.inputs import Inputs
-from leastaction.lagrangian import Lagrangian, check_start
 from leastaction.numbers.rounding import Digits, Reals, all_finite
-from leastaction.pace import STIFFNESS, Paced
-from leastaction.projection import check_starts
 from leastaction.run.standing import Status
-from leastaction.systems import System
+from leastaction.step.inputs import Inputs
+from leastaction.systems.lagrangian import Lagrangian, check_start
+from leastaction.systems.pace import STIFFNESS, Paced
+from leastaction.systems.projection import check_starts
+from leastaction.systems.protocol import System
 
 ROUNDED_ONCE = 40  # digits of what is then rounded to float64
 

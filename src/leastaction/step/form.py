@@ -47,9 +47,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.methods import Galerkin
-from leastaction.ordering import ordered
+from leastaction.methods.quadrature import FLOAT64_DIGITS, lagrange_basis, lobatto, rounded
 from leastaction.program import Builder, Program
-from leastaction.quadrature import FLOAT64_DIGITS, lagrange_basis, lobatto, rounded
+from leastaction.program.ordering import ordered
 
 Array = NDArray[Any]
 

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from leastaction.methods import Method, method
 from leastaction.numbers.notation import BINARY_NUMBER
 from leastaction.numbers.rounding import reals
-from leastaction.path import checked_output, method_of_file
-from leastaction.reading import MOST_DIGITS, MOST_STEPS, entry, integer, listing, mapping, real, text
+from leastaction.reading import (
+    MOST_DIGITS,
+    MOST_LETTERS,
+    MOST_NODES,
+    MOST_STEPS,
+    entry,
+    integer,
+    listing,
+    mapping,
+    real,
+    text,
+)
 from leastaction.store.errors import StoreError
 
 LARGEST_CHUNK = 2**26  # bytes of a chunk of more than one row
@@ -93,3 +106,19 @@ def _check_layout(name: str, layout: Any) -> None:
         size *= k
     if (rows > 1 and rows * size > LARGEST_CHUNK) or size > 8 * MOST_STEPS:
         raise ValueError(f"a chunk of {name} would have {rows * size} bytes, more than {LARGEST_CHUNK}")
+
+
+def checked_output(output: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Degrees of freedom that a file says it has stored."""
+    if not output.size or output.min() < 0 or output.max() >= n:
+        raise ValueError(f"output must hold degrees of freedom from 0 to {n - 1}; got {output}")
+    return output
+
+
+def method_of_file(name: Any) -> Method:
+    """The method that a file names; one of many nodes would take long to compute."""
+    head, _, own = text(name, "method", MOST_LETTERS).partition("[")
+    degrees = [int(number) for number in re.findall(r"[PNQ](\d{1,9})", head, re.IGNORECASE)]
+    if max(degrees, default=0) > 2 * MOST_NODES or own.count(",") > 2 * MOST_NODES:
+        raise ValueError(f"methods of more than {MOST_NODES} nodes are not read from files; got {name!r}")
+    return method(name)

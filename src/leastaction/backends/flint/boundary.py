@@ -19,9 +19,9 @@ import flint
 from leastaction.backends.flint.evaluate import function
 from leastaction.backends.flint.sizes import largest
 from leastaction.backends.flint.sweep import Layout, Linearised, Sweep
-from leastaction.lagrangian import Lagrangian
 from leastaction.numbers.conversion import Balls, balls
 from leastaction.step.form import Step
+from leastaction.systems.lagrangian import Lagrangian
 
 MOST_ITERATIONS = 30
 SPARE_BITS = 60  # of the working precision beyond `bits`

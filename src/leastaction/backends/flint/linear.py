@@ -29,7 +29,7 @@ from leastaction.methods import Method
 from leastaction.numbers.conversion import Balls, ball, ball_matrix, balls, identity, mpfs
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits
-from leastaction.samples import Samples
+from leastaction.step.samples import Samples
 from leastaction.trace import derivatives, trace
 
 Mpfs = NDArray[np.object_]

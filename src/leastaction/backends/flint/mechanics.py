@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from leastaction.backends.flint.evaluate import function
 from leastaction.backends.flint.sizes import largest
 from leastaction.errors import DegenerateLagrangianError
-from leastaction.lagrangian import Lagrangian
 from leastaction.numbers.conversion import ball, balls, identity, mpfs
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits
+from leastaction.systems.lagrangian import Lagrangian
 
 Mpfs = NDArray[np.object_]
 

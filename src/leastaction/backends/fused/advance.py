@@ -21,7 +21,7 @@ from leastaction.step.rows import OneByOne, Row, Rows, apply, size
 from leastaction.step.verdict import FORGETTING, GOING, REACH, STILL, TINY
 
 if TYPE_CHECKING:
-    from leastaction.lagrangian import Lagrangian
+    from leastaction.systems.lagrangian import Lagrangian
 
 # Newton iterations for the velocity at the end of a step, from the polynomial's, where L is not quadratic in v. The
 # energy's error is the square of the velocity's, since ∂(p·v − L)/∂v = 0, so these are plenty.

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from leastaction.backends.fused.elimination import factors
 from leastaction.backends.fused.nodes import nodes_of
 from leastaction.methods import Galerkin
+from leastaction.methods.quadrature import lagrange_basis, rounded
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.program import Builder, Program, Value, indices
-from leastaction.quadrature import lagrange_basis, rounded
 from leastaction.step.form import Step
 from leastaction.step.rows import Row
 

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.methods import Galerkin
+from leastaction.methods.quadrature import lagrange_basis, rounded
 from leastaction.numbers.precision import mpmath_digits
-from leastaction.quadrature import lagrange_basis, rounded
 
 FloatArray = NDArray[np.float64]
 

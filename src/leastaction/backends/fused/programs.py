@@ -20,8 +20,8 @@ from leastaction.step.prediction import Prediction
 from leastaction.step.rows import OneByOne, Rows, SideBySide
 
 if TYPE_CHECKING:
-    from leastaction.lagrangian import Lagrangian
     from leastaction.methods import Galerkin
+    from leastaction.systems.lagrangian import Lagrangian
 
 Blocks = list[tuple[str, int]]
 

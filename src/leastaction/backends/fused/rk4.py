@@ -17,7 +17,7 @@ from leastaction.methods import RungeKutta4
 from leastaction.program import Builder, Program
 
 if TYPE_CHECKING:
-    from leastaction.lagrangian import Lagrangian
+    from leastaction.systems.lagrangian import Lagrangian
 
 
 @lru_cache(maxsize=64)

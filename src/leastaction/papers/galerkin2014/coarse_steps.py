@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.methods import Galerkin
+from leastaction.methods.quadrature import lobatto
 from leastaction.papers.galerkin2014.runs import KEPLER, T_END
 from leastaction.problems import get
-from leastaction.quadrature import lobatto
 
 FloatArray = NDArray[np.float64]
 

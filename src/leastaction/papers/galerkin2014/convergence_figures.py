@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.colours import COLOURS
 from leastaction.methods import Galerkin
 from leastaction.papers.galerkin2014.coarse_steps import why_none
 from leastaction.papers.galerkin2014.runs import (
@@ -27,6 +26,7 @@ from leastaction.papers.galerkin2014.runs import (
 from leastaction.papers.model import Claim, Drawing, FigureSpec, Options
 from leastaction.papers.style import line
 from leastaction.problems import get
+from leastaction.results.colours import COLOURS
 
 NODES = {"Gau": (2, 3, 4, 5), "Lob": (3, 4, 5, 6)}  # r of the four panels
 FITTED = {OSCILLATOR: STEPS[2:], KEPLER: STEPS[4:]}  # of the paper's steps those in the range of the leading term

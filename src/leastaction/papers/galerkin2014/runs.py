@@ -21,9 +21,9 @@ import numpy as np
 from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.methods import Branch, Galerkin, galerkin
+from leastaction.methods.quadrature import gauss, lobatto
 from leastaction.papers.model import Options
 from leastaction.problems import get
-from leastaction.quadrature import gauss, lobatto
 
 OSCILLATOR, KEPLER = "harmonic-oscillator-2d", "kepler-galerkin"
 T_END = {OSCILLATOR: 10, KEPLER: 25}

@@ -11,8 +11,8 @@ import numpy as np
 from leastaction.integrate import integrate
 from leastaction.papers.model import Cell, Claim, Drawing, FigureSpec, Options, Table
 from leastaction.papers.style import EXACT, line
-from leastaction.path import Path
 from leastaction.problems import get
+from leastaction.results.path import Path
 
 MESHES = (50, 100, 200)
 METHODS = {"Newmark": "newmark", "Simpson": "simpson"}

@@ -8,10 +8,10 @@ import numpy as np
 
 from leastaction.analysis import symplectic_defect
 from leastaction.integrate import integrate
-from leastaction.lagrangian import Lagrangian
 from leastaction.papers.model import Claim, Options, Statement
 from leastaction.papers.pendulum2023.errata import force, stiffness
 from leastaction.papers.pendulum2023.results import MESHES, METHODS, TABLE_1, errors, problem, run
+from leastaction.systems.lagrangian import Lagrangian
 
 ROUNDING = 4 * float(np.finfo(float).eps)  # of quantities of size one
 MESHES_OF_ALL_RUNS = (10, *MESHES)  # Figure 2, Table 1

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.colours import COLOURS
 from leastaction.linear import simpson_second
 from leastaction.papers.model import Claim, Drawing, FigureSpec, Options
 from leastaction.papers.quadratic2024.tables import METHODS, P0, Q0, errors, exact, run, system
 from leastaction.papers.style import line
-from leastaction.path import Path
+from leastaction.results.colours import COLOURS
+from leastaction.results.path import Path
 
 FloatArray = NDArray[np.float64]
 

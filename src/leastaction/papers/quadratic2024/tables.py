@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
 from leastaction.papers.model import Cell, Options, Table
-from leastaction.path import Path
+from leastaction.results.path import Path
 
 FloatArray = NDArray[np.float64]
 

@@ -31,7 +31,7 @@ from leastaction.papers.top2025.runs import (
     problem,
     run,
 )
-from leastaction.path import Path
+from leastaction.results.path import Path
 
 NAME = "lagrange-top"
 MESH = 20  # h = 0.05, as the caption of Figure 8 says

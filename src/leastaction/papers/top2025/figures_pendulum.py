@@ -13,7 +13,7 @@ from leastaction.papers.model import Claim, Drawing, FigureSpec, Options
 from leastaction.papers.top2025.drawing import REFERENCE, VISIBLE, listed, mark, order_line, points, slopes, step_axis
 from leastaction.papers.top2025.energy import energy_claims
 from leastaction.papers.top2025.runs import METHODS, MIDPOINT, RK4, SIMPSON, energy_error, run
-from leastaction.path import Path
+from leastaction.results.path import Path
 
 NAME = "double-pendulum"
 SECONDS = 10

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from leastaction.errors import measuring
 from leastaction.integrate import integrate
 from leastaction.numbers.precision import mpmath_digits
-from leastaction.path import Path
 from leastaction.problems import get
 from leastaction.problems.problem import Problem
+from leastaction.results.path import Path
 
 MIDPOINT, RK4, SIMPSON = METHODS = ("Implicit midpoint", "Explicit RK4", "Simpson")
 PAPER_DIGITS = 64

@@ -1,0 +1,314 @@
+"""What a run hands back: one Path or many, from memory or from an archive."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import Any, NoReturn, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, HELD, RESTING, STANDSTILL, STOPPED, Failure
+from leastaction.errors import EnergyWarning, RestingContact, StepFailed
+from leastaction.events import T_END, Log, together
+from leastaction.methods.registry import ANY_BRANCH
+from leastaction.results.path import Path, in_time, states_in_time
+from leastaction.results.paths import Paths
+from leastaction.results.stored_path import StoredPath
+from leastaction.run import balance
+from leastaction.run.archive import Disk
+from leastaction.run.batches import lanes
+from leastaction.run.drive import drive
+from leastaction.run.memory import Memory
+from leastaction.run.plan import Plan
+from leastaction.run.standing import Standing, Status
+from leastaction.run.view import View, view
+from leastaction.step.inputs import Inputs
+from leastaction.systems.pace import Paced
+from leastaction.systems.projection import near_singular
+
+
+def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any = None, threads: Any = None) -> Any:
+    """Drive a run whose states stay in memory, and hand it back: a Path, or Paths."""
+    told = told | drive(sink, client, threads, progress)
+    plan, standing = sink.plan, sink.standing
+    rows = sink.rows()
+    parts = {name: plan.row.part(name, rows) for name in plan.row.shapes}
+    standing.stand_still(plan)
+    if plan.many:
+        standing.status[standing.going(plan.steps)] = Status.INTERRUPTED
+        found = plan.times(0, rows.shape[1]), parts, told
+        paths = paths_of(plan, sink.starts.params, standing, sink.logs, *found, inputs=sink.starts.inputs)
+        _warn_of_losses(plan, standing, stacklevel=4)
+        return paths
+    t = standing.times(plan, 0, rows.shape[1])
+    facts = _facts(plan, sink.starts.params[0], standing, sink.logs, told) | {"inputs": sink.starts.inputs}
+    path = Path(t=t, **{name: part[0] for name, part in parts.items()}, **facts)
+    if isinstance(plan.system, Paced):
+        path = in_time(path)
+    _check_end(path, plan, standing, f"the path ends at t = {float(path.t[-1]):g}", stacklevel=5)
+    _warn_of_losses(plan, standing, stacklevel=5)
+    return path
+
+
+def from_archive(disk: Disk, told: dict[str, Any], progress: bool, client: Any = None, threads: Any = None) -> Any:
+    """Drive a run that is stored, and hand it back: a StoredPath, or Paths whose states stay on disk."""
+    told = told | drive(disk, client, threads, progress)
+    target = disk.plan
+    found = view(disk)
+    stored = shown(disk, found, told)
+    t = stored.t if not target.many or stored.pace is None else stored.pace.t
+    disk.tell(found.standing, t)
+    if not target.many:
+        rest = f"la.resume({str(disk.archive.path)!r}) goes on"
+        _check_end(stored, target, found.standing, rest, stacklevel=4)
+    _warn_of_losses(target, found.standing, stacklevel=4)
+    return stored
+
+
+def shown(disk: Disk, found: View, told: dict[str, Any] | None = None) -> Any:
+    """What an archive has, its states on disk until they are asked for."""
+    plan, standing, file = found.plan, found.standing, disk.archive.path
+    if plan.many:
+        return paths_of(plan, disk.params, standing, found.logs, found.t, found.arrays, told, file, disk.inputs)
+    facts = _facts(plan, disk.params[0], standing, found.logs, {}) | {"inputs": disk.inputs}
+    facts["stats"] = {"steps": int(standing.steps[0]), **standing.told.get("counts", {}), **_losses(plan, standing)}
+    arrays: dict[str, Any] = {**found.arrays}
+    stored = StoredPath(t=found.t, **arrays, **facts, standing=_word(plan, standing, found.ended), file=file)  # type: ignore[arg-type]
+    return in_time(stored) if isinstance(plan.system, Paced) else stored
+
+
+def _word(plan: Plan, standing: Standing, ended: bool) -> str:
+    """How one stored run stands."""
+    if standing.status[0] == Status.STOPPED:
+        return "complete" if standing.at_end(plan) else "stopped"
+    if standing.status[0] != Status.COMPLETE:
+        return "failed"
+    if standing.steps[0] == plan.steps:
+        return "complete"
+    return "interrupted" if ended else "running"
+
+
+def _facts(
+    plan: Plan, values: NDArray[Any], standing: Standing, logs: list[Log], told: dict[str, Any]
+) -> dict[str, Any]:
+    """What a Path has beside its arrays."""
+    done, run_time = int(standing.steps[0]), told.get("run_time", 0.0)
+    stats = {
+        "steps": done,
+        **standing.told.get("counts", {}),
+        **told,
+        "time_per_step": run_time / max(1, done),
+        "interrupted": bool(standing.going(plan.steps)[0]),
+        **_losses(plan, standing),
+    }
+    return {
+        "system": plan.system,
+        "method": plan.method,
+        "h": plan.h,
+        "every": max(1, plan.every),
+        "params": plan.system.named(values),
+        "stats": stats,
+        "output": plan.row.output,
+        "digits": plan.reals.digits,
+        "events": logs[0].happened() if logs else {},
+        "advice": plan.advice,
+    }
+
+
+def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel: int) -> None:
+    """Raise if a step of one trajectory failed; warn if it was interrupted."""
+    done, status = int(standing.steps[0]), int(standing.status[0])
+    if status == STOPPED:
+        return
+    if status == STANDSTILL:
+        _raise_standstill(path, plan, done)
+    if status != GOING_WELL:
+        with plan.reals.working():
+            now = plan.t0 + done * plan.h if path.pace is None else _clock(plan, standing.at)[0]
+            raise_failure(path, standing.told["failure"], done, float(now))
+    if done < plan.steps:
+        message = f"interrupted after {done} {'' if plan.open else f'of {plan.steps} '}steps; {rest}"
+        warnings.warn(message, RuntimeWarning, stacklevel)
+
+
+def _clock(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
+    """The times of whole states of a paced system, a row each."""
+    return np.asarray(states[:, cast(Paced, plan.system).time_place])
+
+
+def _losses(plan: Plan, standing: Standing) -> dict[str, Any]:
+    """For stats, where an energy was lost: of one trajectory when, by how much and K until then; of many, which did."""
+    found = balance.losses(plan, standing)
+    if not found:
+        return {}
+    return {"energy_lost": [loss.trajectory for loss in found] if plan.many else list(found[0][1:])}
+
+
+def _warn_of_losses(plan: Plan, standing: Standing, stacklevel: int) -> None:
+    """Warn, once, of an autonomous motion that does not keep its energy."""
+    found = balance.losses(plan, standing)
+    if not found:
+        return
+    one, who = found[0], "the energy"
+    if plan.many:
+        who = (
+            f"{len(found)} of {len(standing.steps)} trajectories do not keep their energy; of {found[0].trajectory} it"
+        )
+    warnings.warn(
+        f"{who} changed by {one.error:.3g} between t = {one.right:.6g} and t = {one.wrong:.6g}, where the kinetic "
+        f"energy was at most {one.size:.3g}, though nothing in {plan.system.name} takes or gives any: from there on "
+        f"this is another motion. {plan.method.name} with h = {float(plan.h):g} is unstable here, or has stepped over "
+        "something, as a collision. Take a smaller h or a method of higher order, and compare; stats['energy_lost'] "
+        "keeps this",
+        EnergyWarning,
+        stacklevel,
+    )
+
+
+def _raise_resting(path: Path, step: int) -> NoReturn:
+    """RestingContact, with the wall."""
+    walls = {name: found for name, found in path.events.items() if found.p_after is not None and found.count}
+    impacts = {name: float(found.t[-1]) for name, found in walls.items()}
+    name, now = max(impacts.items(), key=lambda item: item[1] * math.copysign(1.0, path.h))
+    raise RestingContact(
+        f"at t = {now:.6g} the impacts on {name!r} follow each other without end: the motion comes to rest on the "
+        "wall, and from there on it is another one, with the wall as a constraint. End the run before, with "
+        f"la.Event(…, stop=True), or take more restitution. {_before(path)} in the exception's .path, the impacts in "
+        "its .path.events",
+        path=path,
+        step=step,
+        time=now,
+        h=path.h,
+        residual=0.0,
+        iterations=0,
+    )
+
+
+def _raise_standstill(path: Path, plan: Plan, done: int) -> NoReturn:
+    """StepFailed, with the time at which the pace has left the run."""
+    assert plan.until is not None
+    now, t_end = float(path.t[-1]), float(plan.until[0])
+    raise StepFailed(
+        f"after {done} steps the run is at t = {now:.6g}, not at t_end = {t_end:g}: all but for ever, since its pace "
+        "vanishes there, or nearly so, and time stands still. A pace must be positive wherever the motion goes: add a "
+        "small number to it. If it is meant to be so slow, give steps= in place of t_end=. "
+        f"{_before(path)} in the exception's .path",
+        path=path,
+        step=done,
+        time=now,
+        h=path.h,
+        residual=0.0,
+        iterations=0,
+    )
+
+
+def _before(path: Path) -> str:
+    return f"The {len(path)} states before are" if len(path) > 1 else "The state before is"
+
+
+def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoReturn:
+    """StepFailed, with what is known of it and what to try."""
+    h = float(path.h)
+    if failure.status == RESTING:
+        _raise_resting(path, step)
+    if failure.status == HELD:
+        raise StepFailed(
+            f"step {step} at t = {now:.6g}: no impulse along the gradient of a wall that the motion has met throws it "
+            "back. The wall depends on the constraints there, or L admits no such momentum. "
+            f"{_before(path)} in the exception's .path",
+            path=path,
+            step=step,
+            time=now,
+            h=path.h,
+            residual=0.0,
+            iterations=0,
+        )
+    halvings = math.ceil(-math.log2(failure.reach)) if 0 < failure.reach < 1 else 1
+    system = path.system if path.pace is None else path.pace.system
+    reason, advice = system.explain(failure.status, h / 2**halvings)
+    if failure.status == BRANCH_ENDS and ANY_BRANCH in path.method.text:
+        reason = "Newton's iteration finds no root, and none of this size of step is connected with the motion"
+    message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {reason}"
+    if failure.iterations:
+        message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
+    if path.output is None:
+        singular = near_singular(path.system, path.t, path.q, path.p, path.system.values(path.params))
+        if singular is not None:
+            message, advice = f"{message}. There {singular}", "Stop before, with an event, or begin elsewhere"
+    if 0 < failure.reach < 1:
+        reach = failure.reach * h
+        message += f". The branch of solutions that begins at h = 0 could be followed up to about h = {reach:.3g}"
+    if "energy_lost" in path.stats:
+        right, _, error, size = path.stats["energy_lost"]
+        message += (
+            f". Its energy was wrong before: from t = {right:.6g} on it changed by {error:.3g}, where the kinetic "
+            f"energy was at most {size:.3g}"
+        )
+    raise StepFailed(
+        f"{message}. {advice}. {_before(path)} in the exception's .path",
+        path=path,
+        step=step,
+        time=now,
+        h=path.h,
+        residual=failure.residual,
+        iterations=failure.iterations,
+    )
+
+
+def paths_of(
+    plan: Plan,
+    values: NDArray[Any],
+    standing: Standing,
+    logs: list[Log],
+    t: Any,
+    arrays: Any,
+    told: dict[str, Any] | None,
+    file: FilePath | None = None,
+    inputs: Inputs | None = None,
+) -> Paths:
+    """Many trajectories; `told` is None where they are only looked at."""
+    unfinished = int(np.isin(standing.status, (Status.INTERRUPTED, Status.PENDING)).sum())
+    if unfinished and told is not None:
+        message = f"interrupted; {unfinished} of {len(values)} trajectories are unfinished"
+        more = "" if file is None else f"; la.resume({str(file)!r}) goes on"
+        warnings.warn(message + more, RuntimeWarning, stacklevel=4 if file is None else 5)
+    stats = {} if told is None else {"lanes": lanes(plan), **told}
+    stats |= {
+        "newton_iterations": int(standing.iterations.sum()),
+        "continued": int(standing.continued.sum()),
+        "interrupted": unfinished > 0,
+        **_losses(plan, standing),
+    }
+    paths = Paths(
+        system=plan.system,
+        method=plan.method,
+        t=t,
+        **arrays,
+        h=plan.h,
+        t0=plan.t0,
+        every=plan.every,
+        values=values,
+        status=standing.status,
+        steps=standing.steps,
+        reduced=dict.fromkeys(plan.energies, standing.energy),
+        events=together(logs, plan.reals.array(np.nan)[()]) if logs else {},
+        last={name: plan.row.part(name, plan.row.kept(standing.at)[:, None])[:, 0] for name in plan.row.shapes},
+        stats=stats,
+        output=plan.row.output,
+        digits=plan.reals.digits,
+        advice=plan.advice,
+        inputs=inputs,
+    )
+    if not isinstance(plan.system, Paced):
+        return paths
+    own = len(plan.system.of.values())
+    last = {name: paths.last[name][:, :-1] for name in ("q", "p")}
+    events = {name: found.in_time(plan.system.clock) for name, found in paths.events.items() if name != T_END}
+    status = paths.status.copy()
+    status[[i for i, log in enumerate(logs) if plan.open and log.at_end]] = Status.COMPLETE
+    about = states_in_time(paths, 2)
+    return replace(paths, **about, values=values[:, :own], last=last, events=events, status=status, pace=paths)

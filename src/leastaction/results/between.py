@@ -1,0 +1,173 @@
+"""States between the stored ones, in float64, as pictures need them.
+
+q is the method's own polynomial. Its slope gives p where the degree is high; a low one has kinks in it, and there the
+cubic through four neighbouring momenta is better, O(h⁴): stored ones, and those before and after impacts. Between
+two impacts lies a flight, and the cubic takes momenta of the same flight alone. So p is right on both sides of a jump;
+at the impact itself it is the momentum after it.
+
+To have the polynomial, steps are solved once more: where states lie close, the cubics through them are as good to the
+eye and much quicker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.methods import Galerkin
+
+if TYPE_CHECKING:
+    from leastaction.results.path import Path
+
+FloatArray = NDArray[np.float64]
+
+Picture = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # t, q, p of M states ↦ (M, …)
+
+STRAIGHT = 1 / 2000  # of the picture's size: what a straight line may miss: a third of a pixel
+SMOOTH = 40_000  # numbers of a curve on paper, at most
+HIGH = 4  # the degree from which on the slope is the better one
+MOST = 1 << 22  # stored momenta that are read at once
+ALIKE = 1e-6  # of a step: times so near to each other are one
+
+
+def states(path: Path, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """q and p at any times of the run."""
+    low = not isinstance(path.method, Galerkin) or path.method.s < HIGH
+    close = path.pace is None and path.every == 1 and 4 <= len(path) <= MOST // path.q.shape[1]
+    return (np.asarray(path(t)).astype(float), _by_neighbours(path, t)) if low and close else _by_slope(path, t)
+
+
+def smooth(path: Path, picture: Picture) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """t, q and p of a curve that looks like one: the stored states, and others between them where these are few.
+
+    Long steps of a high order leave few states, and straight lines between them would be no picture of the motion.
+    Long runs, runs that store one state in several steps, and runs whose steps are costly to solve again are drawn as
+    they are stored.
+    """
+    t, q, p = (np.asarray(x).astype(float) for x in (path.t, path.q, path.p))
+    known, parts = (t, q, p), 1
+    cheap = path.every == 1 and path.output is None and path.digits is None
+    while cheap and missed(flat(picture, t, q, p)) > STRAIGHT and 2 * parts * len(path) * q.shape[1] <= SMOOTH:
+        parts *= 2
+        t = np.interp(np.arange(parts * (len(path) - 1) + 1) / parts, np.arange(len(path)), known[0])
+        try:
+            q, p = states(path, t)
+        except ArithmeticError:  # a step that cannot be solved again: the stored states must do
+            return known
+        q[::parts], p[::parts] = known[1:]
+    return t, q, p
+
+
+def flat(picture: Picture, t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
+    """What must be straight: the points drawn, in parts of the picture's size."""
+    X = np.asarray(picture(t, q, p), float)
+    size = max(float(np.ptp(X[..., d])) for d in range(X.shape[-1])) or 1.0
+    return X.reshape(len(t), -1) / size
+
+
+def missed(X: FloatArray) -> float:
+    """How far the middle of three neighbours is from the line between the outer two, at most."""
+    if len(X) < 3:
+        return 0.0
+    last = len(X) - 1 - (len(X) - 1) % 2
+    return float(np.abs(X[1:last:2] - (X[0 : last - 1 : 2] + X[2 : last + 1 : 2]) / 2).max())
+
+
+def cubics(path: Path) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+    """t ↦ q and p by the cubics through the positions and velocities of the stored states."""
+    times, q, p = (np.asarray(x).astype(float) for x in (path.t, path.q, path.p))
+    params: Any = {name: np.asarray(value).astype(float) for name, value in path.params.items()}
+    v, forward = path.system.velocity(q, p, times, params), 1 if times[-1] >= times[0] else -1
+
+    def at(t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        k = np.clip(np.searchsorted(forward * times, forward * t, "right") - 1, 0, len(times) - 2)
+        h = (times[k + 1] - times[k])[:, None]
+        x, rise = (t - times[k])[:, None] / h, (q[k + 1] - q[k]) / h
+        a, b = v[k] - rise, v[k + 1] - rise
+        place = q[k] + h * x * (rise + (1 - x) * ((1 - x) * a - x * b))
+        slope = rise + (1 - x) * (1 - 3 * x) * a - x * (2 - 3 * x) * b
+        return place, np.asarray(path.system.momentum(place, slope, t, params))
+
+    return at
+
+
+def _impacts(path: Path) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Times of all impacts of a run, in its order, in units in which time grows; momenta before and after."""
+    forward = 1.0 if float(path.h) > 0 else -1.0
+    thrown = [one for one in path.events.values() if one.p_after is not None and len(one.t)]
+    n = path.q.shape[1]
+    if not thrown:
+        return np.empty(0), np.empty((0, n)), np.empty((0, n))
+    t = forward * np.concatenate([one.t for one in thrown]).astype(float)
+    order = np.argsort(t, kind="stable")
+    before, after = (
+        np.concatenate([np.asarray(getattr(one, name)) for one in thrown]).astype(float)[order]
+        for name in ("p", "p_after")
+    )
+    return t[order], before, after
+
+
+def _by_neighbours(path: Path, t: FloatArray) -> FloatArray:
+    """The polynomial through four momenta of the flight, those nearest, or as many as it has."""
+    forward = 1.0 if float(path.h) > 0 else -1.0
+    bounds, before, after = _impacts(path)
+    stored, times = forward * np.asarray(path.t).astype(float), forward * t
+    p = np.asarray(path.p).astype(float)
+    flight = np.searchsorted(bounds, stored, "right")
+    if len(bounds):
+        # A stored state at an impact is that impact's own.
+        near = np.abs(stored[:, None] - bounds[np.searchsorted(bounds, stored).clip(max=len(bounds) - 1)[:, None]])
+        alone = near[:, 0] > ALIKE * abs(float(path.h))
+        count = np.arange(len(bounds))
+        stored, p, flight = stored[alone], p[alone], flight[alone]
+        stored = np.concatenate([stored, bounds, bounds])
+        p, flight = np.concatenate([p, before, after]), np.concatenate([flight, count, count + 1])
+        order = np.lexsort([stored, flight])
+        stored, p, flight = stored[order], p[order], flight[order]
+    mine = np.searchsorted(bounds, times, "right")
+    low, high = np.searchsorted(flight, mine, "left"), np.searchsorted(flight, mine, "right")
+    place = np.searchsorted(stored, times, "right")
+    found = np.empty((len(t), p.shape[1]))
+    sizes = np.minimum(high - low, 4)
+    for size in np.unique(sizes):
+        rows = np.flatnonzero(sizes == size)
+        first = np.clip(place[rows] - 2, low[rows], high[rows] - size)
+        nodes = first[:, None] + np.arange(size)
+        found[rows] = np.einsum("kj,kjn->kn", _weights(stored[nodes], times[rows]), p[nodes])
+    return found
+
+
+def _weights(nodes: FloatArray, x: FloatArray) -> FloatArray:
+    """Lagrange's polynomials of each row of nodes at its x, (K, m)."""
+    m = nodes.shape[1]
+    apart = nodes[:, :, None] - nodes[:, None, :] + np.eye(m)
+    away = np.where(np.eye(m, dtype=bool), 1.0, x[:, None, None] - nodes[:, None, :])
+    return np.asarray((away / apart).prod(axis=2))
+
+
+def _by_slope(path: Path, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    forward = 1.0 if float(path.h) > 0 else -1.0
+    step = (
+        abs(float(path.h)) if path.pace is None else float(np.median(np.abs(np.diff(np.asarray(path.t).astype(float)))))
+    )
+    small = 1e-4 * step
+    bounds, _, _ = _impacts(path)
+    ends = forward * np.array([float(path.t[0]), float(path.t[-1])])
+    bounds = np.concatenate([ends[:1], bounds, ends[1:]])
+    times = forward * t
+    flight = np.clip(np.searchsorted(bounds, times, "right"), 1, len(bounds) - 1)
+    low, high = bounds[flight - 1], bounds[flight]
+    # A little inside the flight, so that it is this one's polynomial that is asked: the parabola through three places.
+    inside = np.minimum(small, (high - low) / 4)
+    first = np.clip(times - small, low + inside / 4, high - inside / 4 - 2 * inside)
+    half = np.minimum(small, (high - inside / 4 - first) / 2)
+    places = np.concatenate([t, *(forward * (first + k * half) for k in range(3))])
+    q, left, middle, right = np.split(np.asarray(path(places)).astype(float), 4)
+    off = ((times - first) / half - 1)[:, None]  # where in it, from −1 to 1
+    slopes = (off - 0.5) * left - 2 * off * middle + (off + 0.5) * right
+    v = forward * slopes / half[:, None]
+    params: Any = {name: np.asarray(value).astype(float) for name, value in path.params.items()}
+    return q, np.asarray(path.system.momentum(q, v, t, params))

@@ -1,0 +1,754 @@
+"""Path: what a run gives back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leastaction.events import T_END, Happened
+from leastaction.linear import response
+from leastaction.linear.matrices import chosen_dofs
+from leastaction.methods import Galerkin, Method
+from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
+from leastaction.numbers.rounding import Reals, all_finite, reals
+from leastaction.reading import (
+    MOST_DIGITS,
+    contents,
+    entry,
+    floats,
+    integer,
+    listing,
+    mapping,
+    numbers,
+    text,
+    unpacked,
+)
+from leastaction.results import files
+from leastaction.run.advice import Advice, with_pace
+from leastaction.step.form import samples
+from leastaction.step.inputs import Inputs
+from leastaction.step.inputs import from_record as inputs_from_record
+from leastaction.store.header import checked_output, method_of_file
+from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.pace import OWN, STIFF, UNTIL, Paced
+from leastaction.systems.protocol import System, from_record
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+
+_FORMAT = "leastaction path 1"
+_REALS = ("t", "q", "p", "tangent", "sensitivity")
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """One trajectory: what `la.integrate` gives back.
+
+    Attributes
+    ----------
+    t : ndarray, shape (K,)
+        The times of the stored states.
+    q, p : ndarray, shape (K, n)
+        Positions and momenta at the start, after every `every` steps, and at the end.
+    h : number
+        The step used.
+    system, method
+        What moved, and how.
+    params : dict
+        The values of the parameters in this run.
+    stats : dict
+        What the run counted: steps, Newton iterations, compile and run times.
+    every : int
+        Steps between two stored states.
+    output : ndarray of int or None
+        The degrees of freedom stored, where not all are. q and p then have shape (K, len(output)).
+    digits : int or None
+        Decimal digits of the arithmetic. None means float64; otherwise t, q, p, h and params are mpmath numbers.
+    tangent : ndarray, shape (K, 2n, 2n), or None
+        ∂(q, p)/∂(q₀, p₀) at every stored time, if it was asked for.
+    sensitivity : ndarray, shape (K, 2n, P + 1), or None
+        ∂(q, p)/∂(w, h), if it was asked for: by the P numbers of the parameters, with q₀ and p₀ fixed, and by h.
+    events : dict of str to Happened
+        What happened, by name: ``.t``, ``.q``, ``.p``, ``.count``. A run that an event stopped ends with the state of
+        that event.
+    pace : Path or None
+        Of a run with a pace: the same run in its own time s, a path of L̂. Its states are (q, E) and (p, t), or (q, t)
+        and (p, −E) where E changes. `tangent` is the derivative at fixed s and E, which is symplectic where E is
+        constant; ``pace.tangent`` also holds the derivatives by and of E and t, and is symplectic unless forces act.
+    advice : Advice or None
+        Of a run with ``tol=``: how method, step and pace were chosen, and the error reached. Of a run with
+        ``pace="auto"``: the pace that was made. Files and archives keep it.
+    inputs : mapping of str to ndarray or Samples, or None
+        Of a system with inputs: what the run was given, by name. Files and archives keep them.
+    multipliers : ndarray, shape (K, m)
+        λ of the constraints at every stored time, such that g̈ = 0. λ has the order of q and p.
+
+    Methods
+    -------
+    energy()
+        E = p·v − L at every stored time.
+    work()
+        The work of the external forces since the start.
+    velocity(dofs)
+        v at every stored time.
+    acceleration(dofs)
+        a at every stored time, of a Quadratic system.
+    reaction()
+        The forces that hold the constraints.
+    plot(what)
+        Draw the path with Matplotlib.
+    show(draw)
+        Play the motion in a browser or a notebook.
+    to_html(file)
+        Write a page that plays the motion.
+    animate(file)
+        Film the motion.
+    save(file)
+        Write the path and its system to one file.
+    load(file)
+        Read a path back.
+    to_csv(file)
+        Write a table.
+    to_xarray()
+        The path as an xarray Dataset.
+
+    Notes
+    -----
+    ``path(t)`` is dense output: the position at any time t of the run, shape (n,), or (…, n) for an array of times.
+    Between steps it is the method's own polynomial of degree s, found by solving the step again from the stored state.
+    Its error is that of the run at the ends of steps, O(h^order), and inside steps O(h^{s+1}), or O(h^s) for the
+    members with u = 2s − 2. For RK4 it is the cubic through positions and velocities, O(h⁴).
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> kepler = la.problems.get("kepler")
+    >>> path = la.integrate(kepler.system, "P4N4Q8Gau", kepler.q0, kepler.p0, h=0.05, t_end=1.0)
+    >>> path.t.shape, path.q.shape, path.energy().shape
+    ((21,), (21, 2), (21,))
+    >>> path([0.25, 0.333]).shape
+    (2, 2)
+    """
+
+    system: System
+    method: Method
+    t: NDArray[Any]
+    q: NDArray[Any]
+    p: NDArray[Any]
+    h: Any
+    every: int
+    params: Mapping[str, Any]
+    stats: Mapping[str, Any] = field(default_factory=dict)
+    output: NDArray[np.int64] | None = None
+    digits: int | None = None
+    tangent: NDArray[Any] | None = None
+    sensitivity: NDArray[Any] | None = None
+    events: Mapping[str, Happened] = field(default_factory=dict)
+    pace: Path | None = None
+    advice: Advice | None = None
+    inputs: Inputs | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle keeps: not the mechanics, which is made again."""
+        return {name: value for name, value in self.__dict__.items() if name != "mechanics"}
+
+    @property
+    def reals(self) -> Reals:
+        """The arithmetic of the run."""
+        return reals(self.digits)
+
+    @cached_property
+    def mechanics(self) -> Any:
+        """momentum, velocity, energy of the system in the arithmetic of the run: the system itself in float64."""
+        from leastaction.systems.steppers import mechanics
+
+        return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
+
+    def energy(self) -> NDArray[Any]:
+        """The energy E = p·v − L at every stored time.
+
+        Returns
+        -------
+        ndarray, shape (K,)
+
+        Raises
+        ------
+        ValueError
+            Not all degrees of freedom are stored.
+
+        Examples
+        --------
+        >>> import numpy as np, leastaction as la
+        >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+        >>> path = la.integrate(pendulum, "simpson", [1.0], [0.0], h=0.1, steps=1000)
+        >>> bool(np.ptp(path.energy()) < 1e-6)
+        True
+        """
+        self._require_whole("the energy")
+        with self.reals.working():
+            return np.asarray(self.mechanics.energy(self.q, self.p, self.t, self.params))
+
+    def work(self) -> NDArray[Any]:
+        """The work W = ∫ F·v dt of the external forces since the start, at every stored time.
+
+        The quadrature is that of the steps, which are solved again. ``path.energy() - path.work()`` is constant up to
+        the order of the method where L does not depend on time. For a Quadratic system the forces are f(t) − C v. With
+        a pace the work is what the momentum of the time, −E, has lost, where neither L nor σ depends on t.
+
+        Returns
+        -------
+        ndarray, shape (K,)
+
+        Raises
+        ------
+        ValueError
+            The run had impacts, or not all degrees of freedom are stored.
+
+        Examples
+        --------
+        >>> import numpy as np, leastaction as la
+        >>> slowed = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1, force=lambda q, v: -v)
+        >>> path = la.integrate(slowed, "simpson", [0.0], [1.0], h=0.1, t_end=1.0)
+        >>> bool(abs(path.work()[-1] - (np.exp(-2) - 1) / 2) < 1e-6)
+        True
+        """
+        from leastaction.results.impulses import accumulated
+
+        self._require_whole("the work")
+        if any(found.p_after is not None for found in self.events.values()):
+            raise ValueError(
+                "the work is summed over whole steps, and an impact divides a step: path.work() is known for runs "
+                "without impacts"
+            )
+        with self.reals.working():
+            if self.pace is not None and self.system.forced and not cast(Paced, self.pace.system).moved_by_time:
+                lost = np.asarray(self.pace.p)[:, -1]
+                return np.asarray(lost[0] - lost)
+            return accumulated(self, lambda q, v: v)
+
+    @property
+    def multipliers(self) -> NDArray[Any]:
+        """λ of the constraints at every stored time, (K, m), such that g̈ = 0. λ has the order of q and p."""
+        self._require_whole("the multipliers")
+        if not self.system.m:
+            return self.reals.array(np.zeros((len(self), 0)))
+        with self.reals.working():
+            return np.asarray(
+                self.mechanics.multipliers(self.q, self.velocity(), self.t, self.params, *self._driving())
+            )
+
+    def reaction(self) -> NDArray[Any]:
+        """The generalised forces Gᵀλ that hold the constraints, at every stored time. Zero where there are none.
+
+        Returns
+        -------
+        ndarray, shape (K, n)
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> rod = la.problems.get("pendulum-cartesian")
+        >>> path = la.integrate(rod.system, "simpson", rod.q0, rod.p0, h=0.01, steps=10)
+        >>> path.reaction().shape
+        (11, 2)
+        """
+        self._require_whole("the reaction")
+        if not self.system.m:
+            return self.reals.array(np.zeros((len(self), self.system.n)))
+        with self.reals.working():
+            return np.asarray(self.mechanics.reaction(self.q, self.velocity(), self.t, self.params, *self._driving()))
+
+    def _driving(self) -> list[NDArray[Any]]:
+        """The inputs at the stored times, each in the step that begins there, where there are any."""
+        return [] if self.inputs is None else [self.inputs.instant(self.t)]
+
+    def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
+        """The velocity at every stored time.
+
+        Parameters
+        ----------
+        dofs : array_like of int, optional
+            Of which degrees of freedom. Without `dofs`: of all that are stored.
+
+        Returns
+        -------
+        ndarray, shape (K, n) or (K, len(dofs))
+
+        Raises
+        ------
+        ValueError
+            The states that v needs are not stored. A Quadratic system with a lumped mass needs only its own.
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> free = la.Lagrangian(lambda q, v: v[0] ** 2, n=1)
+        >>> la.integrate(free, "midpoint", [0.0], v0=[3.0], h=1.0, steps=1).velocity()
+        array([[3.],
+               [3.]])
+        """
+        if self.system.linear and self.digits is None:
+            return response.velocity(self, dofs)
+        self._require_whole("the velocity")
+        v = self.mechanics.velocity(self.q, self.p, self.t, self.params)
+        return v if dofs is None else v[:, chosen_dofs(dofs, self.system.n)]
+
+    def acceleration(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
+        """The acceleration at every stored time, of a Quadratic system in float64.
+
+        Parameters
+        ----------
+        dofs : array_like of int, optional
+            Of which degrees of freedom. Where not all are stored, their neighbours must be:
+            ``output=system.around(dofs)`` of the run stores them.
+
+        Returns
+        -------
+        ndarray, shape (K, n) or (K, len(dofs))
+
+        Raises
+        ------
+        TypeError
+            The system is not Quadratic, or the run has `digits`.
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> spring = la.Quadratic([1.0], [4.0])
+        >>> la.integrate(spring, "simpson", [0.5], [0.0], h=0.1, steps=1).acceleration()[0]
+        array([-2.])
+        """
+        if not self.system.linear or self.digits is not None:
+            raise TypeError("accelerations are those of Quadratic systems in float64")
+        return response.acceleration(self, dofs)
+
+    def __call__(self, t: Any) -> NDArray[Any]:
+        """q at any time of the run, shape (n,) for one time or (…, n) for an array of times.
+
+        Between steps this is the method's own polynomial of degree s, found again by solving the step
+        from the stored state. At the ends of steps its error is that of the run, O(h^order); inside it is
+        O(h^{s+1}), or O(h^s) for the members with u = 2s − 2, whose nodes do not see the highest degree. For
+        RK4 it is the cubic through positions and velocities, O(h⁴).
+        """
+        from leastaction.results.dense import paced_positions, positions
+
+        self._require_whole("dense output")
+        with self.reals.working():
+            if self.pace is not None:
+                return paced_positions(self, self.pace, self.reals.array(t))
+            return positions(self, self.reals.array(t))
+
+    def _require_whole(self, what: str) -> None:
+        if self.output is not None:
+            raise ValueError(
+                f"{what} needs the whole state; this path stores {len(self.output)} of {self.system.n} degrees of "
+                "freedom"
+            )
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        digits = "" if self.digits is None else f", {self.digits} digits"
+        pace = "" if self.pace is None else " by its pace"
+        return (
+            f"Path({self.system.name}, {self.method.name}, t = {float(self.t[0]):g} … {float(self.t[-1]):g}, "
+            f"h = {float(self.h):g}{pace}, {len(self)} states of {self.q.shape[1]} "
+            f"degree{'' if self.q.shape[1] == 1 else 's'} of freedom{digits})"
+        )
+
+    def plot(self, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the path with Matplotlib. Several paths may share an axis.
+
+        Where states are few, "configuration" and "phase" follow the method's own polynomial between them.
+
+        Parameters
+        ----------
+        what : str, default "configuration"
+            "configuration": q over t. "phase": p over q. "energy": its error. "invariants": the change of each
+            conserved quantity. "spectrum": the amplitudes of q by frequency. "history": some degrees of freedom over
+            t. "section": a Poincaré section, p over q where another coordinate passes a value.
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+        **options
+            Of "history": `dofs`, `names` ({number: name}) and `of` ("q", "v" or "a"). Of "section": `coordinate`,
+            `value`, `direction` (+1, −1 or 0), `show` (the coordinate drawn), and `period` for one state in each
+            period of a drive.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> kepler = la.problems.get("kepler")
+        >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
+        >>> ax = path.plot("energy")
+        """
+        from leastaction.results.plots import plot_path
+
+        return plot_path(self, what, ax, **options)
+
+    def show(self, draw: Any = None, beside: Sequence[Path] = ()) -> None:
+        """Play the motion: in a window of the browser, or in the cell of a notebook.
+
+        Parameters
+        ----------
+        draw : callable, optional
+            How to draw the system, as for `Path.to_html`.
+        beside : sequence of Path, optional
+            Other paths of the same system, shown beside this one.
+        """
+        from leastaction.results import viewer
+
+        viewer.show(viewer.path_page(self, draw, beside))
+
+    def to_html(
+        self,
+        file: str | os.PathLike[str],
+        draw: Any = None,
+        beside: Sequence[Path] = (),
+        begin: float | None = None,
+        megabytes: float = 1.4,
+    ) -> None:
+        """Write one file that plays the motion in any browser, without a network.
+
+        Parameters
+        ----------
+        file : path
+            The file to write.
+        draw : callable, optional
+            A function of q that returns points in the plane or in space, or (points, links). It may also ask for t, p
+            and parameters of the system by their names. Without links each point is linked to the next. A link is a
+            pair (i, j), or (i, j, "spring"), or (i, j, "thread"). The catalogue's problems bring their own drawing.
+        beside : sequence of Path, optional
+            Other paths of the same system, shown beside this one.
+        begin : float, optional
+            Show the motion from this time on. Energy and invariants are shown from the start.
+        megabytes : float, default 1.4
+            How large the frames may become. A long run is thinned to fit.
+
+        Examples
+        --------
+        >>> import leastaction as la, tempfile, pathlib
+        >>> kepler = la.problems.get("kepler")
+        >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path.to_html(pathlib.Path(folder) / "kepler.html")
+        """
+        from leastaction.results import viewer
+
+        viewer.write(viewer.path_page(self, draw, beside, begin, megabytes), file)
+
+    def _repr_html_(self) -> str:
+        from leastaction.results import viewer
+
+        return viewer.frame(viewer.path_page(self, megabytes=viewer.CELL_MEGABYTES))
+
+    def animate(
+        self, file: str | os.PathLike[str], draw: Any = None, seconds: float = 10.0, fps: int = 30, dpi: int = 120
+    ) -> None:
+        """Film the whole path.
+
+        Parameters
+        ----------
+        file : path
+            "run.mp4", which needs ffmpeg, or "run.gif".
+        draw : callable, optional
+            How to draw the system, as for `Path.to_html`.
+        seconds : float, default 10
+            How long the film is.
+        fps : int, default 30
+            Frames in a second.
+        dpi : int, default 120
+            Dots per inch of a picture of 6.4 inches.
+        """
+        from leastaction.results import viewer
+
+        viewer.animate(self, file, draw, seconds, fps, dpi)
+
+    def to_csv(self, file: str | os.PathLike[str]) -> None:
+        """Write a table with every digit, one row for each state: t, q, p, and the energy where the whole state is
+        stored.
+
+        Parameters
+        ----------
+        file : path
+            The file to write.
+
+        Examples
+        --------
+        >>> import leastaction as la, tempfile, pathlib
+        >>> spring = la.Quadratic([1.0], [4.0])
+        >>> path = la.integrate(spring, "midpoint", [0.5], [0.0], h=0.5, steps=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path.to_csv(pathlib.Path(folder) / "run.csv")
+        ...     print((pathlib.Path(folder) / "run.csv").read_text().splitlines()[0])
+        t,q0,p0,energy
+        """
+        from leastaction.results.csv import write_path
+
+        write_path(self, file)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``.
+
+        Returns
+        -------
+        xarray.Dataset
+
+        Examples
+        --------
+        >>> import leastaction as la
+        >>> spring = la.Quadratic([1.0], [4.0])
+        >>> la.integrate(spring, "midpoint", [0.5], [0.0], h=0.5, steps=1).to_xarray().sizes["t"]
+        2
+        """
+        try:
+            import xarray
+        except ImportError:
+            raise ImportError("to_xarray needs xarray: pip install 'leastaction[xarray]'") from None
+        energy = {"energy": ("t", self.energy())} if self.output is None else {}
+        return xarray.Dataset(
+            {"q": (("t", "dof"), self.q), "p": (("t", "dof"), self.p), **energy},
+            coords={"t": self.t, "dof": np.arange(self.system.n) if self.output is None else self.output},
+            attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
+        )
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the path to one file.
+
+        An existing file is replaced only by a whole one.
+
+        Parameters
+        ----------
+        file : path
+            "run.npz" keeps the path with its system and every digit; "run", without an ending, does the same.
+            "run.csv" is a table of t, q and p alone. Other endings are refused.
+
+        Examples
+        --------
+        >>> import leastaction as la, tempfile, pathlib
+        >>> kepler = la.problems.get("kepler")
+        >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path.save(pathlib.Path(folder) / "run.npz")
+        ...     again = la.Path.load(pathlib.Path(folder) / "run.npz")
+        >>> bool((again.energy() == path.energy()).all())
+        True
+        """
+        if files.kind(file) == files.TABLE:
+            from leastaction.results.csv import write_table
+
+            with files.replacing(file) as stream:
+                write_table(self, stream)
+            return
+        if self.pace is not None:
+            replace(self.pace, advice=self.advice).save(file)
+            return
+        header = {
+            "format": _FORMAT,
+            "method": self.method.text,
+            "h": to_text(self.h),
+            "digits": self.digits,
+            "every": self.every,
+            **self.system.record(),
+            "params": {name: to_texts(value) for name, value in self.params.items()},
+            "stats": dict(self.stats),
+            "advice": None if self.advice is None else self.advice.record(),
+            "events": [[name, found.count, found.p_after is not None] for name, found in self.events.items()],
+        }
+        if self.inputs is not None:
+            header["driven"] = [to_text(self.inputs.t0), self.inputs.record()]
+        arrays: dict[str, Any] = {name: x for name in _REALS if (x := getattr(self, name)) is not None}
+        arrays |= {f"event_{k}": found.table() for k, found in enumerate(self.events.values())}
+        if self.digits is not None:
+            arrays = {name: np.array(to_texts(array), dtype=str) for name, array in arrays.items()}
+        arrays |= self.system.arrays()
+        if self.inputs is not None:
+            arrays |= self.inputs.arrays()
+        if self.output is not None:
+            arrays["output"] = self.output
+        with files.replacing(file) as stream:
+            np.savez(stream, header=np.array(json.dumps(header)), **arrays)
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> Path:
+        """Read a path back, with its system. Energy, dense output and plots work as before.
+
+        The file may come from anybody: everything in it is checked, and nothing in it is executed but its Program of
+        L.
+
+        Parameters
+        ----------
+        file : path
+            A file that `Path.save` wrote.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            The file is damaged, or is no path. An archive is opened by `la.open`.
+        """
+        if FilePath(file).is_dir():
+            raise ValueError(
+                f"{os.fspath(file)} is a folder, not a path saved by leastaction; la.open opens an archive"
+            )
+        try:
+            data = contents(FilePath(file))
+            files.require_whole(data)
+            arrays = unpacked(data)
+            path = cls(**_fields(arrays, json.loads(str(entry(arrays, "header"))), len(data)))
+            return in_time(path) if isinstance(path.system, Paced) else path
+        except (FileNotFoundError, PermissionError):
+            raise
+        except Exception as error:
+            raise ValueError(f"{os.fspath(file)} is not a path saved by leastaction, or is damaged: {error}") from error
+
+
+def in_time(run: Any) -> Any:
+    """A run of a paced system, a Path in s, as the Path in t of the system it is about: the run is its `pace`."""
+    params = {name: value for name, value in run.params.items() if name not in (*OWN, STIFF, UNTIL)}
+    events = {name: found.in_time(run.system.clock) for name, found in run.events.items() if name != T_END}
+    about = states_in_time(run, 1)
+    return replace(run, **about, params=params, events=events, pace=run, advice=with_pace(run, run.advice))
+
+
+def states_in_time(run: Any, ahead: int) -> dict[str, Any]:
+    """Of a run of a paced system what is about L: the system, and t, q, p, … without energy and time.
+
+    `ahead` axes count states, and maybe trajectories.
+    """
+    of = run.system.of
+    n, P, width = of.n, len(of.values()), run.q.shape[-1] - 1
+    state = np.r_[0:n, n + 1 : 2 * n + 1]
+    by = {"tangent": state, "sensitivity": np.array([*range(P), -1])}
+
+    def part(name: str, *keys: Any) -> Any:
+        array = getattr(run, name)
+        if array is None:
+            return None
+        return array[(slice(None),) * ahead + keys] if isinstance(array, np.ndarray) else array.selected(name, *keys)
+
+    return {
+        "system": of,
+        "t": part(run.system.clock, width),
+        "q": part("q", slice(width)),
+        "p": part("p", slice(width)),
+        **{name: part(name, state[:, None], columns) for name, columns in by.items()},
+        "output": None if run.output is None else run.output[:-1],
+    }
+
+
+def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, Any]:
+    """The fields of a Path, from a file of so many bytes that may say anything."""
+    if entry(header, "format") != _FORMAT:
+        raise ValueError(f"format {header['format']!r}, expected {_FORMAT!r}")
+    system = from_record(header, arrays)
+    digits, every = entry(header, "digits"), integer(entry(header, "every"), "every", 1)
+    if digits is not None:
+        integer(digits, "digits", 2, max(MOST_DIGITS, length))
+    arithmetic = reals(digits)
+    given = mapping(entry(header, "params"), "params")
+    params = {name: numbers(value, f"the parameter {name!r}") for name, value in given.items()}
+    states = _states(arrays, system.n, arithmetic)
+    h = arithmetic.array(text(entry(header, "h"), "h")).item()
+    with arithmetic.working():
+        check_times(states["t"], h, every)
+    return {
+        "system": system,
+        "method": method_of_file(entry(header, "method")),
+        "h": h,
+        "every": every,
+        "params": system.named(system.values(params, arithmetic)),
+        "stats": mapping(entry(header, "stats"), "stats"),
+        "digits": digits,
+        "advice": None if header.get("advice") is None else Advice.from_record(header["advice"]),
+        **states,
+        **_derivatives(arrays, len(states["t"]), system, arithmetic),
+        "events": _events(arrays, listing(header.get("events", []), "events"), system.n, arithmetic),
+        "inputs": _inputs(arrays, header, system, h, arithmetic),
+    }
+
+
+def _inputs(arrays: Mapping[str, Any], header: Any, system: System, h: Any, arithmetic: Reals) -> Inputs | None:
+    """What drives the system."""
+    shapes = system.inputs if isinstance(system, Lagrangian) else {}
+    if not shapes:
+        return None
+    begin, record = listing(entry(header, "driven"), "driven", 2)
+    t0 = arithmetic.array(text(begin, "the start of the inputs")).item()
+    nodes = method_of_file(entry(header, "method"))
+    c = samples(nodes, digits=arithmetic.digits).tau if isinstance(nodes, Galerkin) else np.zeros(1)
+    return inputs_from_record(record, arrays, shapes, t0, h, c, arithmetic, False)
+
+
+def _events(arrays: Mapping[str, Any], given: list[Any], n: int, arithmetic: Reals) -> dict[str, Happened]:
+    """What happened, by name."""
+    events = {}
+    for k, record in enumerate(given):
+        name, count, impact = listing(record, "an event", 3)
+        width = 1 + (3 if impact is True else 2) * n
+        table = _reals(arrays, f"event_{k}", (len(entry(arrays, f"event_{k}")), width), arithmetic)
+        events[text(name, "the name of an event")] = Happened.of(integer(count, "a count", len(table)), table, n)
+    return events
+
+
+def _states(arrays: Mapping[str, Any], n: int, arithmetic: Reals) -> dict[str, Any]:
+    """t, q, p and output, their shapes checked."""
+    states: dict[str, Any] = {}
+    if "output" in arrays:
+        states["output"] = checked_output(floats(arrays, "output", (None,), np.int64), n)
+    width = len(states["output"]) if "output" in arrays else n
+    count = len(entry(arrays, "t"))
+    if count < 1:
+        raise ValueError("it has no states")
+    for name, shape in (("t", (count,)), ("q", (count, width)), ("p", (count, width))):
+        states[name] = _reals(arrays, name, shape, arithmetic)
+    return states
+
+
+def _reals(arrays: Mapping[str, Any], name: str, shape: tuple[int, ...], arithmetic: Reals) -> NDArray[Any]:
+    """Numbers of the run's arithmetic. At more digits they are text: a mantissa and an exponent, both exact."""
+    dtype = float if arithmetic.digits is None else getattr(entry(arrays, name), "dtype", None)
+    found = floats(arrays, name, shape, dtype)
+    if arithmetic.digits is not None and not all(BINARY_NUMBER.fullmatch(str(x)) for x in found.flat):
+        raise ValueError(f"{name} must hold binary numbers as text, such as 0x1a2bp-52")
+    return arithmetic.array(found)
+
+
+def _derivatives(arrays: Mapping[str, Any], count: int, system: System, arithmetic: Reals) -> dict[str, NDArray[Any]]:
+    """tangent and sensitivity, where there are any."""
+    n, size = system.n, len(system.values())
+    shapes = {"tangent": (count, 2 * n, 2 * n), "sensitivity": (count, 2 * n, size + 1)}
+    return {name: _reals(arrays, name, shape, arithmetic) for name, shape in shapes.items() if name in arrays}
+
+
+def check_times(t: NDArray[Any], h: Any, every: int) -> None:
+    """Stored times are those of every so many steps of size h, and that of the last step."""
+    if not (all_finite(t) and all_finite(np.array(h))) or h == 0:
+        raise ValueError("times and h must be finite, and h not zero")
+    if len(t) == 1:
+        return
+    steps = np.arange(len(t)) * every
+    wanted = t[0] + steps[:-1] * h
+    last = (t[-1] - t[0]) / h
+    slack = 1e-6 * every + 64 * np.finfo(float).eps * float(max(abs(t[0]), abs(t[-1])) / abs(h))
+    off = float(abs((t[:-1] - wanted) / h).max())
+    if off > slack or not steps[-2] - slack <= float(last) <= steps[-1] + slack:
+        raise ValueError(f"its times are not those of every {every} steps of h = {float(h):g}")

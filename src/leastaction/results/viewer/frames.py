@@ -1,0 +1,135 @@
+"""Frames: the states that a picture is made of, few enough to send and close enough to be joined by straight lines.
+
+Frames are equally spaced in time, except the last. Of many states only every k-th is taken; where states are
+far apart, the motion in between is the method's own polynomial, `path(t)`. The spacing is the widest for which the
+middle of two frames lies on the straight line between them, up to a small part of the picture.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.results.between import STRAIGHT, Picture, cubics, flat, missed, states
+
+if TYPE_CHECKING:
+    from leastaction.results.path import Path
+
+FloatArray = NDArray[np.float64]
+
+QUICK_STRAIGHT, QUICK_MOST = 1 / 600, 4000
+FEWEST = 200  # frames, where there are as many to be had
+MOST_ROWS = 1 << 20  # states looked at
+FINEST = 4096  # frames to a stored state, at most
+ASKED = 200  # times at which cubics are compared with the motion
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """States at t[k] = t[0] + k dt, except the last; `whole` tells whether straight lines may join them."""
+
+    t: FloatArray
+    q: FloatArray
+    p: FloatArray
+    dt: float
+    whole: bool
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+
+def frames(path: Path, most: int, picture: Picture, begin: int = 0, quick: bool = False) -> Frames:
+    """At most so many frames of a path from its stored state `begin` on; `quick`: time matters more than a pixel."""
+    straight = QUICK_STRAIGHT if quick else STRAIGHT
+    count = len(path) - begin
+    skip = max(1, math.ceil((count - 1) / min(most, MOST_ROWS))) if count > 1 else 1
+    if path.pace is not None and count > 1 and path.output is None:
+        return _even(path, min(most, QUICK_MOST) if quick else most, picture, begin, straight)
+    t, q, p = rows(path, begin, skip)
+    if count <= 2:
+        return Frames(t, q, p, float(t[-1] - t[0]), True)
+    X = flat(picture, t, q, p)
+    off = missed(X)
+    if off > straight and skip == 1 and path.output is None:
+        return _refined(path, t, q, p, min(most, QUICK_MOST) if quick else most, picture, straight)
+    keep = 1
+    while len(t[:: 2 * keep]) > FEWEST and missed(X[::keep]) < straight:
+        keep *= 2
+    return _every(t, q, p, keep, off < straight)
+
+
+def _even(path: Path, most: int, picture: Picture, begin: int, straight: float) -> Frames:
+    """Frames of a path with a pace, whose states are not equally spaced: more and more until lines are straight.
+
+    How many are needed, the cubics through the stored states tell; they also are the frames, unless the method's own
+    polynomial, asked for at some times, or an impact says that they are not the motion.
+    """
+
+    def found(count: int, at: Callable[[FloatArray], tuple[FloatArray, FloatArray]]) -> Frames:
+        t = np.linspace(float(path.t[begin]), float(path.t[-1]), count)
+        q, p = at(t)
+        return Frames(t, q, p, float(t[1] - t[0]), missed(flat(picture, t, q, p)) < straight)
+
+    count, quick = min(most, max(FEWEST, 2)), cubics(path)
+    while not (last := found(count, quick)).whole and 2 * count <= most:
+        count *= 2
+    middle = np.asarray((path.t[begin:-1] + path.t[begin + 1 :]) / 2).astype(float)
+    middle = middle[np.unique(np.linspace(0, len(middle) - 1, min(len(middle), ASKED)).round().astype(int))]
+    both = (flat(picture, middle, *at(middle)) for at in (quick, partial(states, path)))
+    thrown = any(events.p_after is not None for events in path.events.values())
+    if thrown or float(np.abs(np.subtract(*both)).max()) > straight:
+        return found(count, partial(states, path))
+    return last
+
+
+def rows(path: Path, begin: int = 0, skip: int = 1) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Every so many of the stored states from `begin` on, and the last, as float64."""
+    places = [slice(begin, None, skip)]
+    if (len(path) - 1 - begin) % skip:
+        places.append(slice(len(path) - 1, None))
+    t, q, p = (
+        np.concatenate([np.asarray(array[place]).astype(float) for place in places])
+        for array in (path.t, path.q, path.p)
+    )
+    return t, q, p
+
+
+def _every(t: FloatArray, q: FloatArray, p: FloatArray, keep: int, whole: bool) -> Frames:
+    places = np.arange(0, len(t), keep)
+    if places[-1] != len(t) - 1:
+        places = np.append(places, len(t) - 1)
+    return Frames(t[places], q[places], p[places], float(t[places[1]] - t[0]), whole)
+
+
+def _refined(
+    path: Path, t: FloatArray, q: FloatArray, p: FloatArray, most: int, picture: Picture, straight: float
+) -> Frames:
+    """Halve the spacing until lines are straight or there is no more room."""
+    parts, found = 1, Frames(t, q, p, float(t[1] - t[0]), False)
+    while 2 * parts * (len(t) - 1) < most and parts < FINEST:
+        parts *= 2
+        try:
+            found = _between(path, t, q, p, parts)
+        except ArithmeticError:  # a step that cannot be solved again: the stored states must do
+            return found
+        if missed(flat(picture, found.t, found.q, found.p)) < straight:
+            return replace(found, whole=True)
+    return found
+
+
+def _between(path: Path, t: FloatArray, q: FloatArray, p: FloatArray, parts: int) -> Frames:
+    """The stored states with parts − 1 others between each two; the last interval may be shorter than the others."""
+    dt = (t[1] - t[0]) / parts
+    k = np.arange(math.ceil((abs(t[-1] - t[0]) / abs(dt)) * (1 - 1e-12)))
+    times = np.append(t[0] + k * dt, t[-1])
+    positions, momenta = states(path, times)
+    stored = np.arange(0, len(times) - 1, parts)
+    positions[stored], momenta[stored] = q[: len(stored)], p[: len(stored)]
+    positions[-1], momenta[-1] = q[-1], p[-1]
+    return Frames(times, positions, momenta, float(dt), False)

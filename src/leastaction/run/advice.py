@@ -1,0 +1,280 @@
+"""Advice: what the library has chosen for a run, and what it was chosen from. Plain data, kept with the run's files."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leastaction.numbers.notation import to_text
+from leastaction.reading import entry, integer, listing, mapping, real, text
+from leastaction.systems.pace import AUTO, OWN
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EPS = float(np.finfo(float).eps)
+MOST_OPTIONS = 1000  # that a file may tell of
+
+
+@dataclass(frozen=True)
+class Option:
+    """A way to run: what it would cost, and why it was left out, if it was. NaN: not measured."""
+
+    method: str
+    h: float
+    pace: Any
+    error: float
+    seconds: float
+    steps: int
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How errors grow from the end of the pilot to the end of the run: by `factor`; exponentially if `rate` > 0."""
+
+    factor: float
+    rate: float = 0.0
+
+    def over(self, time: float) -> float:
+        """By how much an error grows in so long a time, if it does exponentially."""
+        return math.exp(min(600.0, self.rate * time))
+
+    def __str__(self) -> str:
+        if self.rate:
+            return (
+                f"exponentially, by a factor e in {1 / self.rate:.3g}; by {self.factor:.1e} from the pilot to the end"
+            )
+        return f"by a factor {self.factor:.2g} from the pilot to the end, no faster than a power of t"
+
+
+@dataclass(frozen=True)
+class MadePace:
+    """The pace that the library has made from L: its numbers for this run."""
+
+    unit: float
+    energy: float
+
+    def __str__(self) -> str:
+        return (
+            "pace: σ = [tr A² + (g·M⁻¹g/W)²]^(−1/4)/σ₀, A = M⁻¹ ∂²L/∂q², g = ∂L/∂q, M = ∂²L/∂v² at v = 0, "
+            f"with σ₀ = {self.unit:.6g}, W = {self.energy:.6g}: σ = 1 at the start"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """What was chosen for a run, and what it was chosen from. Files and archives keep it.
+
+    Attributes
+    ----------
+    tol : float or None
+        The error asked for at `t_end`. None of a run with a method and h, for which the pace alone was made.
+    chosen : Option
+        The cheapest option that keeps `tol`, or the most accurate one if none does.
+    options : tuple of Option
+        All ways to run that were measured or computed, the cheapest first: method, h, pace, error, seconds, steps, and
+        why it was not taken.
+    growth : Growth or None
+        How errors grow until the end of the run.
+    horizon : float or None
+        The time until which `tol` can be kept, if it cannot be kept until `t_end`: of chaotic motions, about.
+    size : float
+        The size of the motion: the largest range of a coordinate.
+    reached : float or None
+        After the run, its estimated error; for an ensemble, the largest of the trajectories that were measured.
+    made : MadePace or None
+        The pace that the library made from L, with its numbers ``unit`` (σ₀) and ``energy`` (W).
+    notes : tuple of str
+        Remarks, such as how long a tolerance can be kept.
+
+    Methods
+    -------
+    plot(ax)
+        Draw work against precision.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> advice = la.integrate(pendulum, q0=[1.0], v0=[0.0], t_end=2, tol=1e-6).advice
+    >>> advice.tol, advice.reached < advice.tol
+    (1e-06, True)
+
+    Of a run with ``pace="auto"`` the advice shows the pace:
+
+    >>> kepler = la.problems.get("kepler")
+    >>> paced = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=10, pace="auto")
+    >>> paced.advice.tol is None, paced.advice.made.unit > 0
+    (True, True)
+    """
+
+    system: str
+    chosen: Option
+    t0: float = math.nan
+    t_end: float = math.nan
+    tol: float | None = None
+    options: tuple[Option, ...] = ()
+    growth: Growth | None = None
+    horizon: float | None = None
+    size: float = math.nan
+    bytes_per_state: int = 0
+    reached: float | None = None
+    made: MadePace | None = None
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+    def __repr__(self) -> str:
+        asked = "" if self.tol is None else f", t = {self.t0:g} … {self.t_end:g}, tol = {self.tol:g}"
+        head = f"Advice for {self.system}{asked}"
+        told = [] if self.growth is None else [f"errors grow {self.growth}"]
+        told += [*([] if self.made is None else [str(self.made)]), *self.notes]
+        if self.reached is not None:
+            told.append(f"error reached: {self.reached:.1e} (estimated by a run with longer steps)")
+        return "\n".join([head, *self._table(), *told])
+
+    def _table(self) -> list[str]:
+        rows = [["", "method", "h", "pace", "error", "seconds", "steps", "MB", ""]]
+        for one in self.options or (self.chosen,):
+            memory = one.steps * self.bytes_per_state / 1e6
+            mark = "→" if (one.method, one.pace) == (self.chosen.method, self.chosen.pace) else ""
+            error, seconds = (
+                ("" if math.isnan(x) else f"{x:{f}}") for x, f in ((one.error, ".1e"), (one.seconds, ".2g"))
+            )
+            rows.append([
+                mark, one.method, f"{one.h:.6g}", shown_pace(one.pace), error, seconds, str(one.steps), f"{memory:.3g}",
+                one.why,
+            ])  # fmt: skip
+        wide = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+        return ["  ".join(x.ljust(w) for x, w in zip(row, wide, strict=True)).rstrip() for row in rows]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the seconds and the error of every option, log–log, with the tolerance as a line.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. Without `ax` a new figure is made.
+
+        Returns
+        -------
+        matplotlib axes
+
+        Raises
+        ------
+        ValueError
+            The advice is about the pace alone.
+        """
+        if self.tol is None:
+            raise ValueError("this advice is about the pace alone: la.advise, or tol=, compares methods and steps")
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            ax = plt.subplots()[1]
+        for one in self.options:
+            ax.loglog(
+                one.seconds,
+                max(one.error, EPS),
+                "o" if one == self.chosen else ".",
+                color="C0" if one.pace is None else "C1",
+            )
+            ax.annotate(f" {one.method}", (one.seconds, max(one.error, EPS)), fontsize="x-small")
+        ax.axhline(self.tol, color="0.6", linewidth=0.8)
+        ax.set(xlabel="seconds", ylabel="error of the position at the end", title=f"{self.system}, tol = {self.tol:g}")
+        return ax
+
+    def record(self) -> dict[str, Any]:
+        """As a file's header has it. Of a pace of the user's own its name stays: the run itself has its Program."""
+        return {
+            "system": self.system,
+            "span": [_text(self.t0), _text(self.t_end)],
+            "tol": None if self.tol is None else to_text(self.tol),
+            "chosen": _recorded(self.chosen),
+            "options": [_recorded(one) for one in self.options],
+            "growth": None if self.growth is None else [_text(self.growth.factor), _text(self.growth.rate)],
+            "horizon": None if self.horizon is None else _text(self.horizon),
+            "size": _text(self.size),
+            "bytes_per_state": self.bytes_per_state,
+            "reached": None if self.reached is None else _text(self.reached),
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_record(cls, record: Any) -> Advice:
+        """What a header says, checked."""
+        told = {name: entry(record, name) for name in ("system", "span", "tol", "chosen", "options", "growth", "size")}
+        t0, t_end = (_real(x) for x in listing(told["span"], "the span of the advice", 2))
+        options = listing(told["options"], "the options of the advice")
+        notes = listing(entry(record, "notes"), "the notes of the advice")
+        if max(len(options), len(notes)) > MOST_OPTIONS:
+            raise ValueError(f"an advice has at most {MOST_OPTIONS} options and notes")
+        growth = told["growth"] and Growth(*(_real(x) for x in listing(told["growth"], "growth", 2)))
+        reached, horizon = entry(record, "reached"), record.get("horizon")  # earlier versions had no horizon
+        return cls(
+            system=text(told["system"], "the system of the advice"),
+            t0=t0,
+            t_end=t_end,
+            tol=None if told["tol"] is None else real(told["tol"], "tol"),
+            chosen=_option(told["chosen"]),
+            options=tuple(_option(one) for one in options),
+            growth=growth or None,
+            horizon=None if horizon is None else _real(horizon),
+            size=_real(told["size"]),
+            bytes_per_state=integer(entry(record, "bytes_per_state"), "bytes_per_state"),
+            reached=None if reached is None else _real(reached),
+            notes=tuple(text(note, "a note") for note in notes),
+        )
+
+
+def shown_pace(pace: Any) -> str:
+    """A pace, for people."""
+    return "" if pace is None else pace if isinstance(pace, str) else getattr(pace, "__name__", "σ")
+
+
+def with_pace(run: Any, given: Advice | None) -> Advice | None:
+    """The advice of a run in s, with the pace where the library has made it."""
+    if not run.system.automatic:
+        return given
+    made = MadePace(*(float(run.params[name]) for name in OWN))
+    if given is not None:
+        return replace(given, made=made)
+    steps = int(run.stats.get("steps", len(run) - 1))
+    chosen = Option(run.method.name, abs(float(run.h)), AUTO, math.nan, math.nan, steps)
+    return Advice(run.system.of.name, chosen, bytes_per_state=8 * (2 * run.system.of.n + 1), made=made)
+
+
+def _recorded(one: Option) -> dict[str, Any]:
+    pace = None if one.pace is None else shown_pace(one.pace)
+    numbers = {name: _text(getattr(one, name)) for name in ("h", "error", "seconds")}
+    return {"method": one.method, "pace": pace, "steps": one.steps, "why": one.why, **numbers}
+
+
+def _option(record: Any) -> Option:
+    pace = entry(mapping(record, "an option"), "pace")
+    return Option(
+        method=text(entry(record, "method"), "method"),
+        h=_real(entry(record, "h")),
+        pace=None if pace is None else text(pace, "pace"),
+        error=_real(entry(record, "error")),
+        seconds=_real(entry(record, "seconds")),
+        steps=integer(entry(record, "steps"), "steps"),
+        why=text(entry(record, "why"), "why"),
+    )
+
+
+def _text(x: float) -> str | None:
+    """A number as text; None for NaN."""
+    return to_text(x) if math.isfinite(x) else None
+
+
+def _real(value: Any) -> float:
+    return math.nan if value is None else real(value, "a number of the advice")
+
+
+def check_tolerance(tol: Any) -> float:
+    """tol as a float; an error says what is wrong with it."""
+    if isinstance(tol, bool) or not isinstance(tol, int | float | np.number) or not EPS < tol < 1:
+        raise ValueError(f"tol must be a number between 2e-16 and 1, relative to the size of the motion; got {tol!r}")
+    return float(tol)

@@ -1,0 +1,11 @@
+"""What moves: Lagrangians, sums of them over tables, and what belongs to them.
+
+lagrangian   L(t, q, v) as Programs: forces, momenta, energy
+sums         one small Lagrangian summed over the rows of tables
+forces       the force F in the Program of a node
+projection   the nearest state on the constraints
+pace         L̂ = σ [L(q, w/σ) + E₀]: steps that are short where the motion is quick
+varied       linear systems whose matrices differ in an ensemble
+protocol     what a run asks of a system
+steppers     which backend steps it
+"""

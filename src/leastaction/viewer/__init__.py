@@ -1,6 +1,0 @@
-"""Motion to look at: pages that play, and films."""
-
-from leastaction.viewer.movie import animate
-from leastaction.viewer.show import CELL_MEGABYTES, cloud_page, frame, path_page, show, write
-
-__all__ = ["CELL_MEGABYTES", "animate", "cloud_page", "frame", "path_page", "show", "write"]

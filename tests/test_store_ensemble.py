@@ -136,7 +136,7 @@ def test_from_whatever_checkpoint(tmp_path, small, restless, kind, every, monkey
     def ended(chunk, block):
         take(chunk, block)
         taken.append(chunk.begin)
-        if len(taken) % 7 == 0:
+        if len(taken) % 3 == 0:
             raise RuntimeError("ended here")
 
     monkeypatch.setattr(archive._OnDisk, "take", ended)
@@ -159,7 +159,7 @@ def test_from_whatever_checkpoint(tmp_path, small, restless, kind, every, monkey
         if not pending.any():
             break
         try:
-            if len(taken) > 10 and not extended:
+            if len(taken) > 3 and not extended:
                 steps, extended = 133, True
                 la.resume(file, steps=33, threads=1)
             else:

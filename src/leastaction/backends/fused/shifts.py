@@ -80,9 +80,7 @@ def _solved(matrix: list[list[Complex]], right: list[list[Complex]]) -> list[lis
     n = len(matrix)
     lines = [[*a, *b] for a, b in zip(matrix, right, strict=True)]
     for k in range(n):
-        a, b = lines[k][k]
-        size = 1.0 / (a * a + b * b)
-        inverse = a * size, -(b * size)
+        inverse = _inverse(*lines[k][k])
         lines[k] = [*lines[k][: k + 1], *(_product(inverse, x) for x in lines[k][k + 1 :])]
         for i in range(n):
             if i != k:
@@ -95,6 +93,16 @@ def _solved(matrix: list[list[Complex]], right: list[list[Complex]]) -> list[lis
                     ),
                 ]
     return [line[n:] for line in lines]
+
+
+def _inverse(a: Any, b: Any) -> Complex:
+    """One over a complex number, whatever its unit: the square of one as large as 10²⁰⁰ is beyond float64, and E would be
+    zero, as if there were nothing left to solve.
+    """
+    unit = 1.0 / (abs(a) + abs(b))
+    a, b = a * unit, b * unit
+    size = unit / (a * a + b * b)
+    return a * size, -(b * size)
 
 
 def _product(x: Complex, y: Complex) -> Complex:

@@ -490,6 +490,22 @@ def test_what_no_checkpoint_counts_is_dropped(tmp_path, small):
     assert not list(file.rglob("*.partial")) and not list(file.rglob(".new-*"))
 
 
+def test_half_a_block_is_not_read_when_it_is_written_again(tmp_path, small):
+    """Another thread has made the array longer, so that a block that ends early is a part of its chunk."""
+    file = tmp_path / "run.zarr"
+    run(steps=40, every=3, store=file)
+    disk = archive.Disk.open(archive.Archive.open(file, write=True))
+    block = disk.plan.kept // disk.rows + 1
+    disk.archive.grow("q", (block + 1) * disk.rows, 1)
+    chunk = disk.archive.path / "q" / "c" / "0" / str(block) / "0"
+    chunk.parent.mkdir()
+    chunk.write_bytes(b"half a block")
+    values, first = np.ones((disk.length, disk.rows - 1, 2)), block * disk.rows
+    disk.archive.put("q", (0, first), values)
+    found = zarr.open_group(file, mode="r")["q"][: disk.length, first : first + disk.rows - 1]
+    np.testing.assert_array_equal(found, values)
+
+
 # ------------------------------------------------------------------------------------------- readers
 
 

@@ -189,13 +189,24 @@ class Archive:
                 array.resize(tuple(shape))
 
     def put(self, name: str, first: tuple[int, ...], values: NDArray[Any]) -> None:
-        """Write a part of an array that begins where chunks begin, and see it onto the disk."""
+        """Write a part of an array that begins where chunks begin, and see it onto the disk.
+
+        What those chunks held before does not count. Where the part ends inside a chunk, since another thread has made
+        the array longer, Zarr would read the chunk first: it may be half of one, left by a run that was killed.
+        """
         with _explained(self.path, SAFE):
             array = self._array(name)
             first = (*first, *[0] * (array.ndim - len(first)))
             ends = [begin + length for begin, length in zip(first, values.shape, strict=True)]
+            places = list(self._places(array, list(zip(first, ends, strict=True))))
+            for place in places:
+                whole = (
+                    min((k + 1) * cut, size) for k, cut, size in zip(place, array.chunks, array.shape, strict=True)
+                )
+                if any(end < edge for end, edge in zip(ends, whole, strict=True)):
+                    self._file(name, place).unlink(missing_ok=True)
             array[tuple(map(slice, first, ends))] = values
-            for place in self._places(array, list(zip(first, ends, strict=True))):
+            for place in places:
                 file = self._file(name, place)
                 if file.exists():  # a chunk of fill values alone has no file
                     handle = os.open(file, os.O_RDWR)

@@ -96,8 +96,8 @@ def _solved(matrix: list[list[Complex]], right: list[list[Complex]]) -> list[lis
 
 
 def _inverse(a: Any, b: Any) -> Complex:
-    """One over a complex number, whatever its unit: the square of one as large as 10²⁰⁰ is beyond float64, and E would be
-    zero, as if there were nothing left to solve.
+    """One over a complex number in any unit: the square of 10²⁰⁰ is beyond float64, and E would be zero, as if nothing
+    were left to solve.
     """
     unit = 1.0 / (abs(a) + abs(b))
     a, b = a * unit, b * unit

@@ -7,6 +7,7 @@ batches     trajectories at work: in lanes, or one by one
 watched     … and the range of the energy on the way (`reductions`)
 drive       the loop: pieces, progress, Ctrl-C, threads; `cluster` for those of others
 memory, archive   the sinks; `view` is what an archive shows
+advice      what was chosen for a run, as data; `waiting` tells who waits for a compiler
 """
 
 from leastaction.run.reductions import EnergyRange

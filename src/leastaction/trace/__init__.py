@@ -1,4 +1,7 @@
-"""A plain NumPy function → its Program; the gradient and the Hessian of L, the Jacobian of any other."""
+"""A plain NumPy function, or a SymPy expression (`from_sympy`) → its Program; its derivatives.
+
+Of L these are the gradient and the Hessian, of any other function the Jacobian.
+"""
 
 from leastaction.trace.differentiate import derivatives, jacobian
 from leastaction.trace.function import const, trace

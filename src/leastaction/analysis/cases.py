@@ -16,7 +16,7 @@ from leastaction.methods.quadrature import gauss
 from leastaction.results.path import Path
 from leastaction.systems.lagrangian import Lagrangian
 
-FINEST = 64  # the reference takes at most so many steps for each step of the run
+FINEST = 64  # the reference takes at most this many steps for each step of the run
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +78,10 @@ def answer(case: Case, path: Path, digits: int | None) -> Answer:
 
 
 def _reference(case: Case, path: Path, digits: int | None) -> Answer:
-    """By Gauss collocation of high order, with ever smaller steps until two of them agree (Richardson's estimate).
+    """The answer by Gauss collocation of high order: steps shrink until two runs agree (Richardson's estimate).
 
-    The order is beyond that of the method under test, and halving a step gains that many powers of two, so that what
-    two runs differ by is the error of the coarser one.
+    The order of the reference is higher than that of the method under test. Halving the step divides the error by two
+    to the power of the order, so the difference of two runs is the error of the coarser one.
     """
     s = max(8, path.method.order // 2 + 4, 0 if digits is None else digits // 4)
     fine = galerkin(s, gauss(s))
@@ -98,7 +98,7 @@ def _reference(case: Case, path: Path, digits: int | None) -> Answer:
 
 
 def epsilon(digits: int | None) -> float:
-    """What a rounding loses."""
+    """The relative error of one rounding."""
     return float(np.finfo(float).eps) if digits is None else 10.0 ** (1 - digits)
 
 

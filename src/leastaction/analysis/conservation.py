@@ -1,4 +1,4 @@
-"""Which constants of its system a run has kept. Where forces act, what they brought is subtracted first."""
+"""Which constants of its system a run has kept. Where forces act, their impulse and work are subtracted first."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Conservation:
         return len(self.kept)
 
     def __getitem__(self, index: int | str) -> Kept:
-        """By place or by name."""
+        """One constant, by place or by name."""
         if isinstance(index, int):
             return self.kept[index]
         for one in self.kept:
@@ -134,8 +134,9 @@ class Conservation:
 def check(found: Symmetries, path: Path) -> Conservation:
     """Every symmetry's momentum map, and the energy if L does not depend on time, along a run.
 
-    A force changes a momentum by its impulse along the symmetry and the energy by its work: what is left is judged. A
-    variational integrator keeps the momenta to round-off then, too, RK4 the affine ones only up to its order.
+    A force changes a momentum by its impulse along the symmetry and the energy by its work. These are subtracted, and
+    the rest is judged. A variational integrator keeps the rest of a momentum to round-off; RK4 keeps the momenta of
+    affine symmetries only up to its order.
     """
     if path.system.n != found.system.n:
         raise ValueError(

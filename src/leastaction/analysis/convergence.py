@@ -184,7 +184,7 @@ def convergence(
         raise ValueError(f"at must be 'nodes' or 'end'; got {at!r}")
     case = as_case(problem, digits)
     if params and not isinstance(problem, tuple):
-        case = replace(case, exact=None)  # the catalogue's exact solution is that of its own parameters
+        case = replace(case, exact=None)  # the catalogue's exact solution holds for its own parameters only
     t_end = until(case, t_end)
     steps = [t_end / 2 ** (3 + k) for k in range(HALVINGS)] if hs is None else list(hs)
     if len(steps) < 2:
@@ -207,7 +207,7 @@ def until(case: Case, t_end: Any) -> Any:
 def _errors(
     case: Case, chosen: Method, h: Any, t_end: Any, at: At, digits: int | None, params: Mapping[str, Any] | None
 ) -> tuple[float, float, float, float, float]:
-    """h, the errors of q and p, the larger relative one, and the round-off in it."""
+    """h, the errors of q and p, the larger of the two relative errors, and the round-off in that error."""
     try:
         path = case.run(chosen, h, t_end, digits, params=params)
     except StepFailed:

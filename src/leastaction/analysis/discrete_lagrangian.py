@@ -9,7 +9,7 @@ and everything else follows (Marsden and West, *Acta Numerica* 2001):
     p_k = −D₁L_d(q_k, q_{k+1})                      the left discrete Legendre transform
     p_{k+1} = D₂L_d(q_k, q_{k+1})                   the right one
     D₂L_d(q_{k−1}, q_k) + D₁L_d(q_k, q_{k+1}) = 0   the two-point map (q_{k−1}, q_k) ↦ (q_k, q_{k+1})
-    Ω = Σ_ij (D₁D₂L_d)_ij dq_k^i ∧ dq_{k+1}^j       the discrete symplectic form, which it conserves
+    Ω = Σ_ij (D₁D₂L_d)_ij dq_k^i ∧ dq_{k+1}^j       the discrete symplectic form, which this map conserves
     J = p · ξ(q)                                    the discrete momentum maps of a symmetry q ↦ q + ε ξ(q)
 
 The exact discrete Lagrangian is the action of the motion between the two positions, and a method has the order r with
@@ -42,8 +42,8 @@ from leastaction.numbers.rounding import Digits, all_finite
 from leastaction.run.checks import number
 from leastaction.systems.lagrangian import Lagrangian
 
-FLOAT_DIGITS = 34  # with which values in float64 are computed, and rounded once
-ORDER_DIGITS = 60  # with which variational orders are measured
+FLOAT_DIGITS = 34  # digits with which float64 values are computed before they are rounded once
+ORDER_DIGITS = 60  # digits with which variational orders are measured
 BEYOND = 6  # degrees by which a fine member exceeds the order it is to judge
 HALVINGS = 5
 
@@ -167,7 +167,7 @@ class DiscreteLagrangian:
     symplectic_form(q0, q1)
         The discrete symplectic form.
     symplectic_defect(q0, q1)
-        By how much the two-point map misses it.
+        By how much the two-point map changes the symplectic form.
     momentum_maps(symmetry, q0, q1)
         The discrete momentum maps.
     exact(degree)
@@ -213,7 +213,7 @@ class DiscreteLagrangian:
             return Boundary(self.system, step, params, ball(number("h", self.h, reals)), digits, bits)
 
     def _between(self, q0: ArrayLike, q1: ArrayLike, t: Any) -> dict[str, Any]:
-        """All that there is to say of two positions, as mpmath numbers."""
+        """Everything that is computed for two positions, as mpmath numbers."""
         from leastaction.backends.flint.boundary import SPARE_BITS
         from leastaction.numbers.conversion import ball, balls, mpf, mpfs
         from leastaction.numbers.precision import flint_bits
@@ -254,7 +254,7 @@ class DiscreteLagrangian:
         return q
 
     def _rounded(self, value: Any) -> Any:
-        """As the user asked for: float64, or mpmath numbers of so many digits."""
+        """The value as the user asked for it: float64, or mpmath numbers of so many digits."""
         if self.digits is None:
             return float(value) if np.ndim(value) == 0 else np.asarray(value).astype(float)
         return self._reals.array(value)[()]
@@ -417,7 +417,7 @@ class DiscreteLagrangian:
         return self._rounded(self._next(q0, q1, t)[0])
 
     def _next(self, q0: ArrayLike, q1: ArrayLike, t: Any) -> tuple[NDArray[Any], dict[str, Any], dict[str, Any]]:
-        """q2, and what is between the first two and the last two positions."""
+        """q2, and what `_between` gives for the first two and for the last two positions."""
         reals = self._reals
         first, second = self._position("q0", q0), self._position("q1", q1)
         before = self._between(first, second, t)

@@ -2,16 +2,16 @@
 
     L(t, Pq, Pv) = L(t, q, v)    at every (t, q, v)
 
-A candidate is a symmetry if L agrees at random points, and its gradient with it: ∇L(Px) = P ∇L(x), each component to
-its own size, so that two light bodies beside a heavy one are told apart by their masses; and if that is proven on the
-Program of L, or is so at points far away, too, since L may be flat at the others. Up to `EVERY` coordinates all
-2ⁿ n! candidates are tried, and up to `EVERY_SIGN` all 2ⁿ reflections. Beyond that these are: reflections of one
-coordinate, of one body, of one axis of all bodies and of everything; exchanges of two coordinates, of two bodies and
-of two axes; the reversed order, and the order shifted by one body. (Bodies are blocks of equal length, in all ways in
-which n is divisible.)
+A candidate is a symmetry if L and its gradient agree at random points: ∇L(Px) = P ∇L(x). Each component must agree
+relative to its own size, so that the masses of two light bodies beside a heavy one are told apart. In addition the
+symmetry must be proven on the Program of L, or must hold at points far away, since L may be flat at the near ones. Up
+to `EVERY` coordinates all 2ⁿ n! candidates are tried, and up to `EVERY_SIGN` all 2ⁿ reflections. Beyond that the
+candidates are: reflections of one coordinate, of one body, of one axis of all bodies and of everything; exchanges of
+two coordinates, of two bodies and of two axes; the reversed order, and the order shifted by one body. (Bodies are
+blocks of equal length, in all ways in which n is divisible.)
 
-What is listed generates the others that were found. Conserved momenta belong to continuous symmetries alone; a step of
-a variational integrator commutes with P.
+The listed symmetries generate all others that were found. Conserved momenta belong to continuous symmetries alone; a
+step of a variational integrator commutes with P.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def discrete(sampler: Any, proof: Any) -> tuple[DiscreteSymmetry, ...]:
 
 
 class _Test:
-    """Whether candidates leave L and its gradient as they are, at points drawn once, and everywhere."""
+    """Tests whether candidates leave L and its gradient unchanged, at points drawn once and everywhere."""
 
     def __init__(self, sampler: Any, proof: Any, far: bool = False) -> None:
         self.sampler, self.proof, self.is_far = sampler, proof, far
@@ -93,7 +93,7 @@ class _Test:
         return at["L"][:, 0], at["Lq"], at["Lv"]
 
     def likely(self, candidates: list[Signed]) -> list[Signed]:
-        """Those that leave L as it is at one point; most do not."""
+        """The candidates that leave L unchanged at one point; most candidates do not."""
         if not candidates:
             return []
         order, sign = (np.array(part) for part in zip(*candidates, strict=True))
@@ -148,7 +148,7 @@ def _all_permutations(n: int) -> Iterator[Signed]:
 
 
 def _arrangements(n: int) -> Iterator[Signed]:
-    """Permutations to try where there are too many: exchanges, the reversed order, a shift; each also with a sign."""
+    """Permutations to try where n! are too many: exchanges, the reversed order, a shift; each also with a sign."""
     place = tuple(range(n))
     orders: list[tuple[int, ...]] = [_exchanged(place, i, j, 1) for i in range(n) for j in range(i + 1, n)]
     for d in _blocks(n):
@@ -190,7 +190,7 @@ def _independent(candidates: list[Signed], test: _Test) -> list[Signed]:
 
 
 def _generators(likely: list[Signed], mirrors: list[Signed], test: _Test, n: int) -> list[Signed]:
-    """Simple symmetries, from which and from the mirrors the others follow."""
+    """Simple symmetries, which together with the mirrors generate the others."""
     from sympy.combinatorics import Permutation, PermutationGroup
 
     def points(pair: Signed) -> Any:
@@ -209,7 +209,7 @@ def _generators(likely: list[Signed], mirrors: list[Signed], test: _Test, n: int
 
 
 def _plainness(candidate: Signed) -> tuple[Any, ...]:
-    """Simple ones first: few coordinates moved, few signs, exchanges before longer cycles."""
+    """A sort key, simple candidates first: few coordinates moved, few signs, exchanges before longer cycles."""
     order, sign = candidate
     moved = sum(i != k for i, k in enumerate(order))
     cycles = _cycles(order)
@@ -234,7 +234,7 @@ def _cycles(order: tuple[int, ...]) -> list[list[int]]:
 
 
 def describe(candidate: Signed) -> str:
-    """In words.
+    """The name of a candidate, in words.
 
     >>> describe(((1, 0, 2), (1, 1, 1))), describe(((2, 3, 0, 1), (1, 1, 1, 1))), describe(((0, 1), (-1, 1)))
     ('exchange of q0 and q1', 'exchange of (q0, q1) and (q2, q3)', 'reflection of q0')

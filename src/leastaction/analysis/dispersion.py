@@ -363,7 +363,7 @@ def _phase(chosen: Method, x: float) -> float:
     step = exact_step(chosen)
     c, a, rho = value(step.c, x), value(step.a_by_x, x), value(step.rho, x)
     assert c is not None and a is not None and rho is not None
-    # In each band cos θ runs from one of ±1 to the other; which one it leaves depends on where it began.
+    # In each band cos θ runs from one of ±1 to the other; the sign just after the band's lower end tells from which.
     lower = max(
         [0.0, *(float(gap.upper) for gap in found.gaps if float(gap.upper) <= x), *(p for p in touching if p < x)]
     )

@@ -1,7 +1,7 @@
 """Efficiency: error against run time (the paper's Figures 5.13 and 5.14), on a machine that may be busy.
 
-Every run is repeated, and the repeats of all runs are interleaved, so that a disturbance meets all alike; of each run
-the shortest time counts. Compile time is not part of it.
+Every run is repeated, and the repeats of all runs are interleaved, so that a disturbance meets all runs alike. The
+shortest time of each run counts, without compile time.
 """
 
 from __future__ import annotations

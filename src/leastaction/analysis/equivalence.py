@@ -5,14 +5,15 @@ member of the family is the partitioned Runge–Kutta method
 
     Q_i = q₀ + h Σ_j a_ij V_j,     P_i = p₀ + h Σ_j â_ij F_j,     a = l (l′)⁻¹,   â = −(b l′)⁻ᵀ (b l)ᵀ,
 
-in the matrices of its own table (Marsden and West 2001, section 2.6): Gauss collocation where a = â is that of Gauss,
-Lobatto IIIA–IIIB where they are the pair's. If the mass is constant any member, also with r > s, is the Nyström method
+in the matrices of its own table (Marsden and West 2001, section 2.6): Gauss collocation where a = â is the matrix of
+Gauss, Lobatto IIIA–IIIB where a and â are the matrices of that pair. If the mass is constant any member, also with
+r > s, is the Nyström method
 
     Q_i = q₀ + c_i h M⁻¹p₀ + h² Σ_j α_ij M⁻¹F_j,   q₁ = … + h² Σ_j β_j M⁻¹F_j,   p₁ = p₀ + h Σ_j b_j F_j,
 
 α = −l K⁻¹ (b l)ᵀ with K = l′ᵀ b l′; its weights b_j are positive and its nodes distinct, so that two members are the
-same map for a constant mass just where these tables agree. Tables are compared in 60 digits. For a mass that depends on
-q the maps are compared themselves, in 40 digits, on a system without symmetries: a difference there is a proof.
+same map for a constant mass exactly where these tables agree. Tables are compared in 60 digits. For a mass that depends
+on q the maps themselves are compared, in 40 digits, on a system without symmetries: a difference there is a proof.
 """
 
 from __future__ import annotations

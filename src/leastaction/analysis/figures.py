@@ -73,7 +73,7 @@ def plot_stability(result: Stability, ax: Axes | None, x: tuple[float, float] | 
     ax = axes(ax)
     ends = [end for interval in result for end in interval.floats if math.isfinite(end)]
     lower, upper = x if x is not None else (0.0, 1.15 * max(ends) if max(ends) > 0 else 20.0)
-    # Thin gaps get points of their own, or they would be drawn as nothing.
+    # Thin gaps get points of their own; otherwise they could not be seen.
     places = [np.linspace(lower, upper, 1500)]
     for gap in result.gaps:
         left, right = max(float(gap.lower), lower), min(float(gap.upper), upper)
@@ -189,7 +189,7 @@ def plot_dispersion(result: Dispersion, ax: Axes | None) -> Axes:
 
 
 def _energy_error(result: Dispersion, x: float) -> float:
-    """|ρ − 1|, or of RK4 the loss in a step; nan where the method is unstable."""
+    """|ρ − 1|, or for RK4 the energy lost in a step; nan where the method is unstable."""
     try:
         low, high = result.energy_bounds(x)
     except ValueError:

@@ -1,7 +1,7 @@
 """The order of convergence from errors over h, fitted where it shows.
 
-log e = log C + p log h holds between two ends: for large h higher terms still matter, for small h round-off does. What
-is fitted is the finest run of points, above the round-off, whose slopes agree with one another.
+log e = log C + p log h holds for h between two limits: for large h higher terms still matter, for small h round-off
+does. The fit uses the finest run of points above the round-off whose slopes agree with one another.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def fit_order(h: Any, errors: Any, round_off: Any) -> Fit:
         good[int(np.flatnonzero(below)[0]) :] = False
     best: tuple[int, int] | None = None
     finest = int(np.flatnonzero(good)[-1]) if good.any() else -1
-    # The finest point above the round-off may yet feel it; a window that ends before the one before shows nothing.
+    # Round-off may still disturb the finest point above it. A window that ends before the second finest shows nothing.
     for last in range(finest, max(1, finest - 2), -1):
         for first in range(last - 1):
             window = slice(first, last + 1)

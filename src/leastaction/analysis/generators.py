@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-SHARE = 1e-12  # the same for shares of a mass: that of a light body is small, and not zero
+SHARE = 1e-12  # as ROUND, for shares of a mass: the share of a light body is small, but not zero
 ROUND = 1e-7  # entries this near to a simple fraction are that fraction; symmetries are verified afterwards
 LARGEST_DENOMINATOR = 12
 
@@ -17,11 +17,11 @@ LARGEST_DENOMINATOR = 12
 def readable_basis(null: FloatArray, n: int, heaviness: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
     """Pure translations; generators with few entries, by the reduced row echelon form; those of the centre alone.
 
-    The last move q along translations, by an amount that depends on q: bodies that only attract each other can be
-    turned about their centre of mass, and apart from that the centre can be turned about the origin.
+    Generators of the centre move q along translations, by an amount that depends on q: bodies that only attract each
+    other can be turned about their centre of mass, and apart from that the centre can be turned about the origin.
 
     null        rows (A, b), A row-major, of length n² + n
-    heaviness   (n,), how much each coordinate weighs in L: A's rows for heavy ones are known best
+    heaviness   (n,), how much each coordinate weighs in L: the rows of A for heavy coordinates are known best
     """
     felt = np.sqrt(np.outer(heaviness, 1 / heaviness)).ravel()  # how much an entry of A changes L, by √(m_i/m_j)
     translations = _rational(_echelon(_pure(null, n, felt)[:, n * n :]))
@@ -30,7 +30,7 @@ def readable_basis(null: FloatArray, n: int, heaviness: FloatArray) -> list[tupl
     rest = np.zeros_like(arranged)
     rest[:, order], rest[:, n * n :] = arranged[:, : n * n], arranged[:, n * n :]
     whole = np.array(null)
-    if len(translations):  # b is determined up to translations, of which none is kept
+    if len(translations):  # b is determined up to translations: their part of b is removed
         T = translations.T
         for rows in (rest, whole):
             rows[:, n * n :] -= (T @ np.linalg.lstsq(T, rows[:, n * n :].T, rcond=None)[0]).T
@@ -62,7 +62,7 @@ def _of_the_centre(
 ) -> FloatArray:
     """The generators with A = T Ω W: their range lies in the translations T. Ω = T⁺ A T is brought to echelon form.
 
-    T⁺ takes the rows of A by their weight: W, the bodies' shares of the mass, is best read off a heavy body's.
+    T⁺ weighs the rows of A by `heaviness`: W, the bodies' shares of the mass, is read best from a heavy body's row.
     """
     k = len(translations)
     if not len(rest) or not 0 < k < n:
@@ -105,7 +105,7 @@ def number(x: float) -> str:
 
 
 def _pure(null: FloatArray, n: int, felt: FloatArray) -> FloatArray:
-    """The combinations of rows with A = 0, as far as it is felt."""
+    """The combinations of rows for which A, weighted by `felt`, is zero."""
     if not len(null):
         return null
     left, values, _ = np.linalg.svd(null[:, : n * n] * felt)
@@ -145,7 +145,7 @@ def _off_diagonal(n: int, below: bool = False) -> list[int]:
 
 
 def _translation(b: FloatArray, keep: bool = False) -> str:
-    """In words; a multiple of a translation is as good as itself, unless `keep`."""
+    """The translation in words; its length does not matter unless `keep`."""
     used = np.flatnonzero(b)
     names = ", ".join(f"q{j}" for j in used)
     if len(used) == 1:

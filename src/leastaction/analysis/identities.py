@@ -5,9 +5,9 @@ elementary function is replaced by an arbitrary one with the same identities,
 
     sin² + cos² = 1,    sin(−x) = −sin x,    exp(x) exp(−x) = 1,    cosh² − sinh² = 1,
 
-and a comparison c by an arbitrary number, with ("if", c, x) = c x and ("not", c) = 1 − c. What vanishes for all such
-functions and numbers, vanishes for those that are meant, on every branch, whatever the sizes are. The converse does not
-hold: what does not vanish so may vanish for a reason that is not among these identities.
+and a comparison c by an arbitrary number, with ("if", c, x) = c x and ("not", c) = 1 − c. If an output vanishes for all
+such functions and numbers, it vanishes for the true ones, on every branch, whatever the sizes are. The converse does
+not hold: an output may vanish for a reason that is not among these identities.
 
 A polynomial that is not zero vanishes at a random point with a probability of about its degree / P (Schwartz and
 Zippel); here there are many points.
@@ -106,7 +106,7 @@ def jumps(program: Program) -> list[Program]:
     length = len(program.code)
     for op, *args in program.code:
         if op in _JUMPS:
-            # Of copysign(x, y) and sign it is y, of fmod both, of a comparison the difference.
+            # For copysign(x, y) and sign(y) this is y, for fmod both arguments, for a comparison x − y.
             pairs = [args[1:]] if op == "copysign" else [[a] for a in args] if op == "fmod" else [args]
             for pair in pairs:
                 code = program.code if len(pair) == 1 else (*program.code, ("sub", *pair))

@@ -5,8 +5,8 @@ With D the derivative of the run, D Q_k = Q_{k+1} R_{k+1} after every few steps,
     λ_i = lim (1/t) Σ_k log |R_k,ii|
 
 (Benettin, Galgani, Giorgilli and Strelcyn, Meccanica 15, 1980). The tangent map of a symplectic step is symplectic, so
-they come in pairs ±λ; how well the computed ones do is a check of them. Where m constraints hold there are 2(n − m), of
-the directions tangent to the manifold.
+the exponents come in pairs ±λ: how exactly the computed ones do so is a check. Where m constraints hold there are
+2(n − m) exponents, those of the directions tangent to the manifold.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-MOST_GROWTH = 30.0  # of a column between two QR steps: the smallest exponent loses its square in round-off
+MOST_GROWTH = 30.0  # of a column between two QR steps: the smallest exponent loses this factor squared in round-off
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +188,7 @@ def lyapunov(
         solver.D[:directions] = Q.T
         made = solver.advance(count, 0, 0, nothing)
         if solver.failure() is not None:
-            # Meet it again where it is explained.
+            # `integrate` meets the same failure and explains it.
             integrate(system, method, q0, p0, v0=v0, h=h, steps=steps, params=params, every=steps)
             raise ArithmeticError(f"the step at t = {(done + made) * h:g} could not be solved")
         Q, R = np.linalg.qr(solver.D[:directions].T)
@@ -202,7 +202,7 @@ def lyapunov(
             total += np.log(growth)
             times.append((done - discard) * h)
             history.append(total / times[-1])
-        # As long a piece as keeps the columns independent.
+        # A piece is as long as the columns stay independent.
         most = max(growth.max(), 1 / growth.min())
         piece = max(1, min(64, count * 2 if most < MOST_GROWTH**0.5 else count // 2 if most > MOST_GROWTH else count))
     order = np.argsort(total)[::-1]

@@ -2,8 +2,8 @@
 
 A symplectic step keeps the energy error bounded, and of the size h^p, as long as h is away from resonances with the
 system's own frequencies (where hω is near a multiple of π: the thin gaps of `stability`) and from the end of the branch
-of solutions that begins at h = 0. Over a scan of h three things tell where that fails: the error grows during the run,
-it stands out from that at neighbouring h, or a step cannot be solved.
+of solutions that begins at h = 0. Over a scan of h three signs show where this bound fails: the error grows during the
+run, the error stands out from the errors at neighbouring h, or a step cannot be solved.
 """
 
 from __future__ import annotations

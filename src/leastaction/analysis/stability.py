@@ -5,7 +5,7 @@ Ober-Blöbaum and Saake (2014), section 4.3. In the variables (p, ωq) a step of
     M = |  c   −b |     with rational c, a, b and c² + a b = 1 (see `leastaction.methods.oscillator`),
         |  a    c |
 
-and is stable where ρ = b/a is positive and finite, as is explained there, also for rules that are not symmetric.
+and is stable where ρ = b/a is positive and finite; that module explains why, also for rules that are not symmetric.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FACTOR_DIGITS = 30  # of a composition's factors in formulas
-EXACT_DEGREE = 5  # up to this s the ends of intervals are algebraic numbers, beyond floats
+EXACT_DEGREE = 5  # up to this s the ends of intervals are algebraic numbers; above it they are floats
 
 
 def iteration_matrix(method: str | Method) -> sympy.Matrix:

@@ -5,15 +5,15 @@ L is invariant where, at every (t, q, v),
     L_q · (A q + b) + L_v · (A v) = 0,
 
 which is linear in the n² + n numbers A, b: at random points it is a linear system, whose null space is the Lie algebra
-of the symmetries. Where L may jump, at the zeros of functions f that it decides by, f must be invariant, too, and so
-must every constraint g: the reactions then do nothing along the symmetry.
+of the symmetries. L may jump at the zeros of functions f by which it decides: these f must be invariant, too. So must
+every constraint g: then the reactions have no effect along the symmetry.
 
-At points of ordinary size a condition may hold because L is flat there. So the same system is looked at modulo a prime,
-on the Program of L, where nothing is small (`identities`): what holds there is proven. What holds at the points alone
-is looked at in far more places, and told apart from what is proven. Each symmetry conserves its momentum map
-J = p · (A q + b), and a variational integrator conserves J too (Ober-Blöbaum and Saake 2014, section 4.1). If L does
-not depend on t, the energy is conserved, though by the exact motion only. A force F changes J by ∫ F · (A q + b) dt, of
-which the integrator's own quadrature is the discrete form, exactly (`impulses`).
+At points of ordinary size a condition may hold because L is flat there. So the same system is solved modulo a prime, on
+the Program of L, where nothing is small (`identities`): its solutions are proven. Solutions that hold at the points
+alone are tested in far more places, and are listed apart. Each symmetry conserves its momentum map J = p · (A q + b),
+and a variational integrator conserves J too (Ober-Blöbaum and Saake 2014, section 4.1). If L does not depend on t, the
+energy is conserved, though by the exact motion only. A force F changes J by ∫ F · (A q + b) dt, and the integrator's
+own quadrature of this integral is its exact discrete form (`impulses`).
 """
 
 from __future__ import annotations
@@ -45,11 +45,12 @@ FloatArray = NDArray[np.float64]
 MOST_DEGREES = 40  # n² + n unknowns, found by a dense singular value decomposition
 ZERO = 1e-11  # singular values up to this, relative to the largest, belong to symmetries …
 DEFINITE = float(np.finfo(float).eps) / ROUND  # … and from this on not: then generators are known to ROUND
-FARTHER = 10.0  # times scale: where points are drawn if those nearer leave a doubt
+FARTHER = 10.0  # times scale: how far away points are drawn if nearer points leave a doubt
 SURE = 1e-10  # relative residual on fresh points
 SPARE = 12  # points more than unknowns, modulo a prime
 SHOWN = 5e-11  # entries below this, which would be written as 0, are left out of formulas
-# Where more holds than is proven, so many points more for each unknown, up to 10^FARTHEST times as far away.
+# Where more holds at the points than is proven: this many more points for each unknown, up to 10^FARTHEST times as far
+# away.
 FAR, FAR_AT_LEAST, FARTHEST = 20, 400, 3.0
 MOST_RATIO = 1e9  # of speeds to lengths
 
@@ -306,7 +307,7 @@ def symmetries(
 def _at_points(
     system: Lagrangian, values: FloatArray, size: float, centre: FloatArray, seed: int, proof: Proof
 ) -> tuple[list[tuple[FloatArray, FloatArray]], _Sampler]:
-    """The maps (A, b) under which L is invariant at random points, and what has drawn these."""
+    """The maps (A, b) under which L is invariant at random points, and the sampler that drew the points."""
     sampler = _Sampler(system, values, size, centre, np.random.default_rng(seed))
     unknowns = system.n**2 + system.n
     rows, terms = sampler.conditions(6 * unknowns + 60)
@@ -317,7 +318,7 @@ def _at_points(
         rows, terms = np.concatenate([rows, more[0]]), np.concatenate([terms, more[1]])
         null, doubtful = _null_space(sampler, rows, terms)
     pairs = readable_basis(null, system.n, sampler.speed**-2)
-    # What is in doubt is no symmetry if as many as there are hold exactly: round-off has not mixed it into these.
+    # If all proven symmetries were found exactly, what is in doubt is none: round-off has not mixed it into the others.
     if doubtful.size and sum(proof.holds(A, b) for A, b in pairs) < proof.count:
         raise _UndecidedError(
             f"it cannot be told whether {system.name} has {len(null)} or {len(null) + doubtful.size} symmetries: the "
@@ -336,13 +337,13 @@ def _at_points(
 
 
 class _UndecidedError(ArithmeticError):
-    """A singular value is neither zero nor not."""
+    """A singular value is neither clearly zero nor clearly positive."""
 
 
 def _region(
     system: Lagrangian, scale: float | None, around: ArrayLike | None, path: Path | None
 ) -> tuple[FloatArray, float]:
-    """About where, and how far from there, points are drawn."""
+    """The centre and the size of the region in which points are drawn."""
     if path is not None:
         if scale is not None or around is not None:
             raise ValueError("give either path= or scale= and around=, not both")
@@ -360,9 +361,9 @@ def _region(
 
 
 class Proof:
-    """The invariance condition modulo a prime, on the Program of L: what it has for solutions are symmetries.
+    """The invariance condition modulo a prime, on the Program of L: its solutions are symmetries.
 
-    count        how many independent ones there are
+    count        how many independent solutions there are
     autonomous   whether ∂L/∂t vanishes, or t is not even read
     """
 
@@ -379,7 +380,7 @@ class Proof:
         self.autonomous = not system.depends_on_time or (still and self._without_time(system.program, points))
 
     def holds(self, A: FloatArray, b: FloatArray) -> bool:
-        """Whether this map, its entries taken exactly, is one of them."""
+        """Whether this map, its entries taken exactly, is a solution."""
         total = np.zeros(len(self._rows), np.uint64)
         for k, entry in enumerate([*A.ravel(), *b]):
             exact = Fraction(float(entry)).limit_denominator(LARGEST_DENOMINATOR)
@@ -390,7 +391,7 @@ class Proof:
         return not total.any()
 
     def leaves(self, order: Sequence[int], sign: Sequence[int]) -> bool:
-        """Whether L stays as it is where coordinate i is replaced by that at order[i], with a sign."""
+        """Whether L stays unchanged when coordinate i is replaced by coordinate order[i], with a sign."""
         x, turned = self._turned(order, sign)
         return np.array_equal(identities.evaluate(self._L, x), identities.evaluate(self._L, turned))
 
@@ -402,7 +403,7 @@ class Proof:
         return all(any(np.array_equal(row, other) for other in signed) for row in after)
 
     def _turned(self, order: Sequence[int], sign: Sequence[int]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Points, and where they are with coordinate i replaced by that at order[i], with a sign."""
+        """Points, and the same points with coordinate i replaced by coordinate order[i], with a sign."""
         x = self._points(SPARE)
         place = np.array([0, *(1 + i for i in order), *(1 + self._n + i for i in order)])
         turned = x.copy()
@@ -433,7 +434,7 @@ class Proof:
 
 
 def invariant(system: Lagrangian) -> list[Program]:
-    """What has to be invariant beside L: the functions that it decides by, and the constraints."""
+    """What has to be invariant beside L: the functions by which L decides, and the constraints."""
     return [*identities.jumps(system.program), *levels(system)]
 
 
@@ -473,7 +474,7 @@ class _Sampler:
         return f"{self.seen} points up to {self.farthest:.2g} away{about or ' from the origin'}"
 
     def points(self, count: int, far: bool = False) -> tuple[FloatArray, FloatArray, FloatArray, Any]:
-        """t, q, v at which L is smooth, and the gradients of L, and of what it decides by, there."""
+        """t, q, v at which L is smooth, and the gradients there of L and of the functions by which L decides."""
         n, tried = self.system.n, 0
         kept: list[tuple[FloatArray, ...]] = []
         while sum(len(part[0]) for part in kept) < count:
@@ -486,7 +487,7 @@ class _Sampler:
             near, wide = (-2.0, FARTHEST) if far else (-0.7, 0.7)
             size = 10 ** self.rng.uniform(near, wide, (count, 1))
             pace = 10 ** self.rng.uniform(-1, 1, (count, 1))
-            if far:  # fast and slow, since a force that is seen there only has had no say in the usual speed
+            if far:  # fast and slow: a force that acts only far away did not count in the usual speed
                 pace *= 10 ** self.rng.uniform(-FARTHEST, FARTHEST, (count, 1))
             q = self.centre + self.scale * size * self.rng.standard_normal((count, n))
             v = self.speed * pace * self.rng.standard_normal((count, n)) * self._moving(count)
@@ -525,9 +526,9 @@ class _Sampler:
     def conditions(self, count: int, far: bool = False) -> tuple[FloatArray, FloatArray]:
         """Rows of the condition in (A, (b + Ac)/scale), c the centre, so scaled that round-off in each is about eps.
 
-        And the sizes of their terms, before these cancel. A third of the rows are differences of two, between which
-        some velocities change their sign: terms that are the same in both, bit for bit, are gone, such as the energies
-        of heavy bodies, beside which nothing of a light one would be seen.
+        The second result holds the sizes of the terms before they cancel. A third of the rows are differences of two
+        rows, between which some velocities change their sign. Terms that are the same in both, bit for bit, cancel,
+        such as the energies of heavy bodies, which would hide a light body.
         """
         t, q, v, gradients = self.points(count, far)
         part = slice(0, count // 3)
@@ -602,7 +603,7 @@ def _joined(terms: list[tuple[str, str]]) -> str:
 
 
 def momenta(system: Any, params: Mapping[str, Any]) -> Mapping[str, looks.Invariant]:
-    """The conserved momenta of a small Lagrangian, for its pictures; none where they cannot be told or a force acts."""
+    """The conserved momenta of a small Lagrangian, for its pictures; none where they are not known or a force acts."""
     if not isinstance(system, Lagrangian) or system.n > 6 or system.forced:
         return {}
     try:

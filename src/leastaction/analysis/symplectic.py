@@ -4,7 +4,7 @@ A step Φ is symplectic where Φ'ᵀ J Φ' = J, J = ((0, 1), (−1, 0)), and sym
 Φ_{−h} Φ_h = id. Both hold for every member of the family, whatever the system and h: the defects are round-off.
 
 With forces a step stays symmetric, but the motion itself is not symplectic any more (friction contracts volumes), so
-that its defect would say nothing of the method: it is refused. A force that depends on t alone does no harm.
+that its defect would say nothing about the method: such a system is refused. A force of t alone is allowed.
 
 Where constraints hold, the step is a map of their manifold, and is symplectic there: uᵀ(Φ'ᵀ J Φ' − J) w = 0 for all
 directions u, w tangent to g = 0 and ġ = 0.

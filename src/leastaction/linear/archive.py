@@ -19,7 +19,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def to_arrays(system: Quadratic) -> Arrays:
-    """M, K and C, a sparse matrix as its three CSR arrays; and the load, unless it is a function of the user's."""
+    """M, K and C, a sparse matrix as its three CSR arrays; and the load, unless the load is a user's function."""
     arrays: Arrays = {}
     if isinstance(system.f, Samples):
         arrays |= {
@@ -82,7 +82,7 @@ def _numbers(arrays: Mapping[str, Any], name: str) -> NDArray[Any]:
 
 
 def _sparse(arrays: Mapping[str, Any], name: str) -> Any:
-    """A CSR matrix whose places are those of its entries: SciPy's own loops would read and write wherever they say."""
+    """A CSR matrix with checked indices: SciPy's own loops would read and write wherever wrong indices point."""
     from scipy.sparse import csr_array
 
     data = floats(arrays, f"{name}.data", (None,))

@@ -5,14 +5,14 @@
    products. This decides for chains and lattices, and for meshes unless the answer is close.
 2. A direction x with xᵀAx < 0 proves the contrary. Lanczos' process finds one in a few dozen products, unless the
    answer is close.
-3. Cholesky's factorisation exists exactly for positive definite matrices. Until its first pivot that is not positive
-   elimination without pivoting is stable, and if all are, Σ_k l_ik² d_k = a_ii leaves no room for growth: so the signs
-   tell the truth about A, up to changes of its entries by rounding (Sylvester's law of inertia). Narrow matrices go to
-   LAPACK's banded Cholesky, in the order of Cuthill and McKee: half the storage, no copy. All others go to SuperLU,
-   which keeps the diagonal pivots unless one is zero.
+3. Cholesky's factorisation exists exactly for positive definite matrices. Elimination without pivoting is stable until
+   the first pivot that is not positive. If all pivots are positive, Σ_k l_ik² d_k = a_ii leaves no room for growth: so
+   the signs of the pivots are right for A, up to changes of its entries by rounding (Sylvester's law of inertia).
+   Narrow matrices go to LAPACK's banded Cholesky, in the order of Cuthill and McKee: half the storage, no copy. All
+   others go to SuperLU, which keeps the diagonal pivots unless one is zero.
 
-A user's M and K are decided by their eigenvalues when they are small. Large ones must not be contradicted by step 2,
-and large dense ones must have a factor, too.
+A user's M and K are judged by their eigenvalues when they are small. For large ones step 2 must not find the contrary,
+and large dense ones must have a factor of Cholesky, too.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _as_band(a: Any) -> FloatArray | None:
     n = a.shape[0]
     place = np.empty(n, dtype=np.int32)
     place[reverse_cuthill_mckee(a.tocsr(), symmetric_mode=True)] = np.arange(n, dtype=np.int32)
-    entries = a.tocoo()  # of one entry for each place, as sums of matrices are
+    entries = a.tocoo()  # one entry for each place, as in every sum of matrices
     row, column = place[entries.row], place[entries.col]
     below = row - column
     width = int(below.max(initial=0))
@@ -105,7 +105,7 @@ def _as_band(a: Any) -> FloatArray | None:
 
 
 def _positive_pivots(a: Any) -> bool:
-    """By SuperLU: a pivot off the diagonal was taken where that on the diagonal is zero."""
+    """The same by SuperLU, which takes a pivot off the diagonal only where the diagonal pivot is zero."""
     try:
         lu = SparseLU(a, definite=True).lu
     except ArithmeticError:  # a pivot is zero

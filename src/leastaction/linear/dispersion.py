@@ -5,15 +5,16 @@ diagonal Padé approximant of e^{ix}, and P(ix) e^{−ix/2} is, up to factors, t
 
     θ = x + δ,     tan(δ/2) = j_s(x/2) / y_s(x/2),
 
-to the last bit also where δ is far below x. After N steps q is off by the turn N δ alone: there is no error of the
-amplitude. With modes φ_k and amplitudes a_k = φ_kᵀM q₀ − i φ_kᵀp₀/ω_k the position at the end T = N h is the real part
-of Σ_k φ_k a_k e^{iω_kT} e^{iN δ_k}, and the imaginary part that where every mode is a quarter of its period later. So
+correct to the last bit also where δ is far below x. After N steps the only error of q is the turn N δ: the amplitude is
+exact. With modes φ_k and amplitudes a_k = φ_kᵀM q₀ − i φ_kᵀp₀/ω_k the position at the end T = N h is the real part of
+Σ_k φ_k a_k e^{iω_kT} e^{iN δ_k}, and the imaginary part is the position where every mode is a quarter of its period
+later. So
 
     |Σ_k φ_k a_k e^{iω_kT} 2 sin(N δ_k/2)|
 
-is the error, whether or not T happens to be a time at which it vanishes.
+is the error, also where T happens to be a time at which the error of the real part vanishes.
 
-Of large systems the modes are not known. There the norm of the error, ∫ (2 sin(N δ/2))² dμ(ω), is found by Gauss
+The modes of large systems are not known. For these the norm of the error, ∫ (2 sin(N δ/2))² dμ(ω), is found by Gauss
 quadrature for the measure μ that the start has on the spectrum: its nodes and weights are those of Lanczos' process on
 M⁻¹K, begun with the start. δ² is like ω^{4s+2}, a polynomial of low degree in ω², so a few dozen products tell it.
 """
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-FEW = 400  # unknowns: of so many all modes are computed
+FEW = 400  # unknowns: up to so many, all modes are computed
 LANCZOS_STEPS = 40
-TIMES = 256  # at which the size of a motion is looked at
+TIMES = 256  # how many times are used to find the size of a motion
 
 
 def turn(s: int, x: FloatArray) -> FloatArray:
@@ -63,7 +64,7 @@ class Excited:
     exact: bool
 
     def error(self, s: int, steps: int) -> float:
-        """Of the position at the end, relative to the size of the motion; at most."""
+        """A bound of the error of the position at the end, relative to the size of the motion."""
         delta = turn(s, self.span / steps * self.omega)
         off = 2 * np.sin(np.minimum(steps * np.abs(delta), np.pi) / 2)
         found = np.abs(self.shape @ off)
@@ -91,7 +92,7 @@ def excited(system: Quadratic, q: FloatArray, p: FloatArray, duration: float) ->
     omega = np.concatenate([omega for omega, _ in found])
     (_, of_q), (of_v, weight) = found
     with np.errstate(divide="ignore"):
-        late = np.minimum(1 / of_v, span)  # v t is how far a body goes that nothing holds
+        late = np.minimum(1 / of_v, span)  # v t is the way of a body that nothing holds
     roots = np.sqrt(np.concatenate([of_q, weight * late**2]))
     return Excited(span, omega, np.diag(roots).astype(complex), float(np.linalg.norm(roots)) or 1.0, False)
 
@@ -101,7 +102,7 @@ def _by_modes(system: Quadratic, q: FloatArray, p: FloatArray, duration: float) 
     omega, a, b = modes.omega, modes.dual.T @ q, modes.shape.T @ p
     at = np.concatenate([modes.motion(q, p, t)[0] for t in np.split(np.linspace(0, duration, TIMES), 8)])
     size = float(np.ptp(at, axis=0).max())
-    moves = omega > 0  # the others are met exactly
+    moves = omega > 0  # the method is exact for the others
     amplitude = (a[moves] - 1j * b[moves] / omega[moves]) * np.exp(1j * omega[moves] * duration)
     return Excited(abs(duration), omega[moves], modes.shape[:, moves] * amplitude, size or 1.0, True)
 
@@ -109,7 +110,7 @@ def _by_modes(system: Quadratic, q: FloatArray, p: FloatArray, duration: float) 
 def _measure(system: Quadratic, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Frequencies and weights of the vector x: Σ w_j f(ω_j) is xᵀM f(√(M⁻¹K)) x for f of low degree in ω².
 
-    Without orthogonalisation: a frequency that comes twice has its weight in two parts.
+    The process does not orthogonalise: a frequency may come twice, and its weight is then in two parts.
     """
     Mx = system.M @ x
     whole = float(x @ Mx)

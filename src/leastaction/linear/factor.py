@@ -2,8 +2,8 @@
 
 Sparse matrices go to SciPy's SuperLU. Every M − h²γK with γ off the positive real axis has 0 outside its field of
 values, so elimination needs no pivoting, and SuperLU may keep the diagonal (its symmetric mode, ordering
-`MMD_AT_PLUS_A`). On a plate that halves the time of its default, which pivots and orders for AᵀA; on bulky and on
-slender bodies the times are equal. No inverse is formed.
+`MMD_AT_PLUS_A`). On a plate this takes half the time of SuperLU's default, which pivots and orders for AᵀA; on bulky
+and on slender bodies the times are equal. No inverse is formed.
 
 SuperLU calls BLAS for blocks of a few dozen rows. Threads inside such calls gain nothing, and on a busy machine they
 wait for each other: a complex factorisation was seen to take forty times as long. So sparse work has one BLAS thread.

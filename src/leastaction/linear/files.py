@@ -71,10 +71,11 @@ def from_files(
     ground: str | None = None,
     fixed: Sequence[int] = (),
 ) -> tuple[Quadratic, NDArray[np.intp]]:
-    """The system of these files without its fixed degrees of freedom, and which of the files' are left.
+    """The system of these files without its fixed degrees of freedom, and the numbers in the files of those that are
+    left.
 
     load           rows of t, f_1 … f_n, joined by cubic splines; or of t, g_1 … g_k, with
-    load_vector    n rows of k numbers: the load is this times g; or with
+    load_vector    n rows of k numbers: the load is this matrix times g; or with
     ground         n rows of k numbers, the directions in which the ground moves with accelerations g
     """
     if damping is not None and rayleigh is not None:

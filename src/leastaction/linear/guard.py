@@ -30,10 +30,10 @@ def require_stable(propagator: Propagator) -> None:
 
     Undamped, every frequency must lie in a stable interval (for large systems: in the first one). With Rayleigh
     damping each mode's own 2 × 2 step decides, and for small systems with any damping the spectral radius of the step.
-    Of a large system with general damping the undamped part is judged.
+    For a large system with general damping the undamped part is judged.
     """
     system, method, h = propagator.system, propagator.method, propagator.h
-    if h < 0:  # backward a damped motion must grow: judge the same steps forward
+    if h < 0:  # a damped motion grows backward in time: judge the same steps forward
         return require_stable(Propagator(system, method, -h))
     intervals = stable_intervals(method)
     if intervals[0][1] == np.inf:
@@ -80,7 +80,7 @@ def _error(propagator: Propagator, finding: str) -> UnstableStepError:
 
 
 def _damped_limit(propagator: Propagator, damping: Rayleigh) -> float:
-    """The frequency below which every mode's step is stable, on a fine grid; ∞ if none of the system's is above."""
+    """The frequency below which every mode's step is stable, on a fine grid; ∞ if the system has none above."""
     system = propagator.system
     end = 2 * float(np.sqrt(estimate(system)[0])) or 1.0
     while True:
@@ -120,7 +120,7 @@ def _damped_modes(method: Galerkin, h: float, omega: FloatArray, damping: Raylei
 
 
 def _both_inside(step: FloatArray) -> NDArray[np.bool_]:
-    """Of each matrix: are both eigenvalues inside the unit circle? |trace| ≤ 1 + det and det ≤ 1."""
+    """For each matrix: are both eigenvalues inside the unit circle? |trace| ≤ 1 + det and det ≤ 1."""
     trace, determinant = np.trace(step, axis1=1, axis2=2), np.linalg.det(step)
     slack = 1e-12
     return np.asarray((np.abs(trace) <= 1 + determinant + slack) & (determinant <= 1 + slack))

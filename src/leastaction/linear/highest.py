@@ -1,10 +1,10 @@
 """The highest frequency of a large system: the largest λ = ω² with K x = λ M x.
 
 The largest eigenvalues of a regular mesh lie close together, and Lanczos' process on M⁻¹K takes thousands of products
-to tell the last from its neighbours. It comes near the end of the spectrum soon, though. So: an estimate θ ≤ λ_max from
-some dozen products; a σ slightly above it, of which a factorisation shows that σM − K is positive definite, that is
-λ_max < σ; and from there Lanczos on (σM − K)⁻¹M, whose largest eigenvalue 1/(σ − λ_max) stands apart. Each round leaves
-a hundredth of σ − θ.
+to tell the last from its neighbours. But the process comes near the end of the spectrum soon. So the search has three
+parts: an estimate θ ≤ λ_max from some dozen products; a σ slightly above θ, for which a factorisation shows that σM − K
+is positive definite, that is λ_max < σ; and then Lanczos' process on (σM − K)⁻¹M, whose largest eigenvalue
+1/(σ − λ_max) stands apart. Each round leaves a hundredth of σ − θ.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-FIRST_SHIFT, LEAST_SHIFT = 1e-8, 1e-13  # of the largest K_ii/M_ii: from where the lowest modes are looked for
-LOOK, TOLERANCE = 1e-2, 1e-11  # of 1/(λ + μ), relative: in a rough look, and in the end
+FIRST_SHIFT, LEAST_SHIFT = 1e-8, 1e-13  # μ, relative to the largest K_ii/M_ii: the first one, and the least
+LOOK, TOLERANCE = 1e-2, 1e-11  # of 1/(λ + μ), relative: in the rough computation, and in the last one
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,8 @@ def modes(M: Any, K: Any) -> Modes:
     """All modes of dense M and K, ascending. Frequencies that are zero to round-off are zero.
 
     The solver's ω² have an error of ε ω²_max, which would drown the slow modes of a stiff system. Rayleigh's quotient
-    φᵀKφ, of second order in the error of φ, has one of ε |φ|ᵀ|K||φ| instead, and below that nothing tells it from zero.
+    φᵀKφ, of second order in the error of φ, has an error of ε |φ|ᵀ|K||φ| instead. A quotient below this error cannot be
+    told from zero.
     """
     from scipy.linalg import eigh
 
@@ -88,8 +89,8 @@ def lowest_modes(system: Quadratic, k: int) -> Modes:
     """The k lowest modes of a large system: Lanczos on (K + μM)⁻¹M (ARPACK), after one to three factorisations.
 
     K + μM is positive definite for μ > 0, also where a structure floats freely and K is singular. The lowest modes
-    stand apart if μ is not far above the k-th λ = ω²: a rough look from a μ that is surely large enough tells a
-    better one.
+    stand apart if μ is not far above the k-th λ = ω²: a rough computation with a μ that is surely large enough gives a
+    better μ.
     """
     from scipy.sparse.linalg import LinearOperator, eigsh
 

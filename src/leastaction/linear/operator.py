@@ -2,10 +2,10 @@
 
     (q_{k+1} − q_k, p_{k+1} − p_k) = W (q_k, p_k) + G (f(t_1), …, f(t_r))
 
-For small dense systems in float64 it is correct to twice the working precision: a fixed matrix repeats its rounding
-error in every step, so that energies would drift like the number of steps. W is therefore kept as an unevaluated sum of
-two float64 matrices; what is left is the random rounding of the state. Runs at N digits use the same matrix at their
-own precision.
+For small dense systems in float64 the matrix is correct to twice the working precision: a fixed matrix repeats its
+rounding error in every step, so that energies would drift like the number of steps. W is therefore kept as an
+unevaluated sum of two float64 matrices; what is left is the random rounding of the state. Runs at N digits use the same
+matrix at their own precision.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ class Operator:
 
 @dataclass(frozen=True, eq=False)
 class StepMatrices:
-    """z^1 … z^s, stacked, and p_{k+1} − p_k, as matrices of (q_k, p_k, f(t_1), …, f(t_r)); and the nodes, of flint."""
+    """z^1 … z^s, stacked, and p_{k+1} − p_k, as matrices of (q_k, p_k, f(t_1), …, f(t_r)); and the nodes; in flint
+    numbers.
+    """
 
     z: Any
     dp: Any
@@ -77,7 +79,7 @@ def step_matrices(method: Method, h: Any, M: Any, K: Any, C: Any) -> StepMatrice
 
 
 def _composed(method: Composition, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
-    """The steps of a composition one after the other; of z the end alone, and the loads of all nodes in their order."""
+    """The steps of a composition one after the other; z at the end alone, the loads of all nodes in their order."""
     factors = balls(method.factors(round(ctx.prec * DIGITS_PER_BIT) + 2))
     made: dict[float, StepMatrices] = {}
     n, nodes = M.nrows(), 0

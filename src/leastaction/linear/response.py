@@ -4,7 +4,7 @@ A path stores q and p of some degrees of freedom, D. With a lumped mass v_i = p_
 
     m_i a_i = f_i(t) − (C v)_i − (K q)_i
 
-asks for the states that K and C couple to i: `Quadratic.around` names them. With a consistent mass v and a at one place
+needs the states that K and C couple to i: `Quadratic.around` lists them. With a consistent mass v and a at one place
 depend on p everywhere, so the whole state must be stored.
 """
 
@@ -28,7 +28,7 @@ FloatArray = NDArray[np.float64]
 
 
 class Stored(Protocol):
-    """Of a Path, what is needed here."""
+    """The part of a Path that is needed here."""
 
     @property
     def system(self) -> Any: ...
@@ -278,7 +278,7 @@ def response_spectrum(
 
 
 def _step(times: FloatArray, longest: float) -> tuple[float, int]:
-    """Equal steps over the record, none longer than `longest` or a sample; equal samples are at ends of steps."""
+    """Equal steps over the record, none longer than `longest` or a sample; equal samples lie at ends of steps."""
     gaps = np.diff(times)
     span = float(times[-1] - times[0])
     if np.allclose(gaps, gaps[0], rtol=1e-6):
@@ -312,7 +312,7 @@ def _places(wanted: NDArray[np.int64], stored: NDArray[np.int64]) -> NDArray[np.
 
 
 def _rows(a: Any, rows: NDArray[np.int64]) -> Any:
-    """Some rows of a matrix, or of the diagonal one that a vector stands for."""
+    """Some rows of a matrix, or of the diagonal matrix that a vector stands for."""
     if a.ndim == 1:
         from scipy.sparse import csr_array
 
@@ -321,7 +321,7 @@ def _rows(a: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def _asked(a: Any, rows: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Which columns, among these, some rows of a matrix have entries in."""
+    """The columns, among these, in which some rows of a matrix have entries."""
     return np.intersect1d(_rows(a, rows).nonzero()[1], among)
 
 

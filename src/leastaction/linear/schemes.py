@@ -6,7 +6,7 @@ Rojas-Quintero, Dubois and Cabrera-Díaz (2024). With η = (p, q) a step is A η
         | I   Y |         |  I  −Y |
 
 for symmetric X and Y: Newmark's are X = 2M/h, Y = hK/2 (11); Simpson's X = 2M/h − hK/6, Y = (h/3)(K L⁻¹ + K/2) (31)
-with L = I − (h²/8) M⁻¹K (26). Every symmetric method has the form: `members` gives the X and Y of any PsNrQu.
+with L = I − (h²/8) M⁻¹K (26). Every symmetric method has this form: `members` gives the X and Y of any PsNrQu.
 
 These functions are for reading, checking and small systems; integration never forms an inverse (see `stepper`).
 """

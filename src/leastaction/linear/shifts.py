@@ -5,9 +5,9 @@ for Rayleigh damping αM + βK. With Ĝ = Â⁻¹B̂ = V Γ V⁻¹ they fall apa
 
     (M − h²γ_j K) w_j = row j of V⁻¹Â⁻¹ (right-hand side),      z = V w.
 
-γ_j is real or one of a conjugate pair, of which only one is solved, in complex arithmetic. A γ_j = 0, as all Lobatto
-members with r ≤ s + 1 have, needs M alone, which is no work when M is diagonal. For Newmark γ = −1/4; for Simpson
-γ = −1/24 and 0; for PsNsQ2sGau the γ_j are −λ², λ the eigenvalues of the Gauss collocation matrix.
+γ_j is real or one of a conjugate pair; of a pair only one equation is solved, in complex arithmetic. A γ_j = 0, as all
+Lobatto members with r ≤ s + 1 have, needs M alone, which is no work when M is diagonal. For Newmark γ = −1/4; for
+Simpson γ = −1/24 and 0; for PsNsQ2sGau the γ_j are −λ², λ the eigenvalues of the Gauss collocation matrix.
 
 The sums z = V w cancel: an error of one unit in w_j is amplified by Σ_j |V_sj (V⁻¹Â⁻¹)_js|, 1 for s = 1, 12 for
 P4N4Q8Gau, 10³ for P8N8Q16Gau. Beyond LIMIT the unitary Schur form Ĝ = U T Uᴴ is used: nothing is amplified, but there
@@ -25,7 +25,7 @@ from leastaction.step.kronecker import Kronecker
 
 ComplexArray = NDArray[np.complex128]
 
-LIMIT = 1e3  # digits kept by the partial fractions: all but three
+LIMIT = 1e3  # the partial fractions may lose three digits
 
 
 @dataclass(frozen=True, eq=False)

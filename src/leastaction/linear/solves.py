@@ -1,6 +1,6 @@
 """How one step is applied to a large system: factorise once, then solve.
 
-Each way answers for one method and one h:
+Each class below is made for one method and one h, and offers
 
     increments(q, p, F) → q_{k+1} − q_k, p_{k+1} − p_k           F (r, n): the load at the nodes c, or None
     polynomial(q, p, F) → z^1 … z^s, the step's polynomial at its control points
@@ -64,7 +64,7 @@ class Shifted(Solves):
         self.how = f"{len(self.factors)} shifted solves, {count}" + (", in Schur form" if small.coupled else "")
 
     def _factor(self, system: Quadratic, gamma: complex) -> Factor:
-        """M − h²γK; without pivoting unless γ > 0 might make it indefinite."""
+        """M − h²γK, factorised; without pivoting unless γ > 0, which may make the matrix indefinite."""
         if gamma == 0:
             return system.mass_factor
         shift = self.h**2 * (gamma if gamma.imag else gamma.real)
@@ -78,7 +78,7 @@ class Shifted(Solves):
         """w_j, from the last to the first (the order matters only in Schur form)."""
         small, Kq = self.small, self.K @ q
         w: list[Any] = [None] * len(self.factors)
-        coupling: list[NDArray[Any]] = []  # h² K w_k of the later ones
+        coupling: list[NDArray[Any]] = []  # h² K w_k of the later w_k
         for j in reversed(range(len(w))):
             real = not (small.coupled or small.gamma[j].imag)
             a, g, f = (x[j].real if real else x[j] for x in (self.a, self.g, self.f))

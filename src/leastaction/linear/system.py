@@ -347,12 +347,12 @@ class Quadratic:
         raise ValueError(f"the momentum is not finite at the start, q = {q}, v = {v}")
 
     def check_span(self, t0: float, t_end: float) -> None:
-        """Ask for the load at both ends of a run now, not then: samples may be too few."""
+        """Ask for the load at both ends of a run before the run: samples may be too few."""
         if isinstance(self.f, Samples):
             self.f(t0), self.f(t_end)
 
     def explain(self, status: int, h: float) -> tuple[str, str]:
-        """Why a step could not be done: the equations can be solved always, only the numbers can become too large."""
+        """Why a step could not be done: the equations can always be solved, but the numbers can become too large."""
         return "the state became infinite or not a number", (
             "An unstable step grows without bound: compare h with system.stable_step(method); else look at the start "
             "and the load for what is too large"

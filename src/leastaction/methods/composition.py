@@ -2,13 +2,14 @@
 
     Ψ_h = Φ_{γ_m h} ∘ … ∘ Φ_{γ_1 h},      Σ_j γ_j = 1.
 
-Ψ_h is symplectic as Φ_h is, and symmetric where Φ_h is and the factors read the same backward. Some factors are
-negative where the order is above two (Sheng 1989, Suzuki 1991).
+Ψ_h is symplectic since Φ_h is, and is symmetric if Φ_h is symmetric and the factors read the same backward. Some
+factors are negative where the order is above two (Sheng 1989, Suzuki 1991).
 
-The order is found. With Φ_h = exp(h X_1 + h^{p+1} X_{p+1} + …), of a symmetric method of order p with X_1, X_{p+1},
-X_{p+3}, …, the composition is the product of exp(Σ_i γ_j^i h^i X_i), a series of words in the X_i. It has the order r
-if all words up to the degree r have the coefficients of exp(h X_1) (Hairer, Lubich and Wanner, *Geometric Numerical
-Integration*, III.3 and V.3). So it is exact for methods without further relations between the X_i.
+The order is computed. Let Φ_h = exp(h X_1 + h^{p+1} X_{p+1} + …); if Φ_h is symmetric and of order p, the X_i are X_1,
+X_{p+1}, X_{p+3}, …. The composition is the product of exp(Σ_i γ_j^i h^i X_i), a series of words in the X_i. It has the
+order r if all words up to the degree r have the coefficients of exp(h X_1) (Hairer, Lubich and Wanner, *Geometric
+Numerical Integration*, III.3 and V.3). The order found in this way is exact for methods without further relations
+between the X_i.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from leastaction.numbers.rounding import to_mpf
 Word = tuple[int, ...]
 Series = dict[Word, Any]
 
-DIGITS = 50  # with which orders are found
+DIGITS = 50  # digits with which orders are found
 ROUNDED = 1e-13  # by which coefficients of factors given as floats may be off
 HIGHEST = 12  # up to this degree words are looked at
 MOST_FACTORS = 250
@@ -143,7 +144,7 @@ class Composition:
 
     @property
     def text(self) -> str:
-        """What `la.method` makes it from again."""
+        """The text from which `la.method` makes the composition again."""
         if self.known:
             return f"{self.known}({self.base.text})"
         numbers = ", ".join(map(to_text, self.given))
@@ -166,13 +167,13 @@ class Composition:
 
     @cached_property
     def order(self) -> int:
-        """That of the name, or the one found."""
+        """The order that the name of the factors promises, or the order found."""
         if self.known in _SEEDS:
             return 6 if len(_SEEDS[self.known]) == len(_SIX) else 8
         return self.base.order + 2 if self.known else self.found_order()
 
     def found_order(self) -> int:
-        """The degree up to which all words agree with the exact motion's."""
+        """The degree up to which all words have the coefficients of the exact motion."""
         letters = _letters(self.root)
         with mpmath_digits(DIGITS + 20):
             found = _product(self.factors(DIGITS), letters, HIGHEST)
@@ -287,7 +288,7 @@ def _factors(made: Composition, digits: int) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=16)
 def _solved(name: str, digits: int) -> tuple[Any, ...]:
-    """The factors of a name by Newton's iteration on the words that must vanish, from the digits known."""
+    """The factors of a name by Newton's iteration on the words that must vanish, begun with the digits known."""
     words = _SIX if len(_SEEDS[name]) == len(_SIX) else _EIGHT
 
     def whole(half: Sequence[Any]) -> list[Any]:

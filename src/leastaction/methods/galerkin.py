@@ -82,11 +82,12 @@ class Table:
     def equations(self) -> tuple[FloatArray, FloatArray]:
         """l and dl as they weigh L_q and L_v in the equations: with 1 − l_s and −l_s′ in the column ν = 0.
 
-        That is the sum of the equations ν = 0 … s−1 in place of the first. It needs neither l_0 nor l_0′, which the
-        increments z^ν, ν ≥ 1, imply: rounded on their own they differ from what is implied, and the method is not
-        quite symplectic; its energy then drifts by some 10⁻⁵ ε a step instead of walking at random. (Hairer,
-        McLachlan and Razakarivony, BIT 48, 2008, 231–243, found this of rounded Runge–Kutta coefficients.)
-        For s = 1, where l_0′ = −l_1′ = −1, it may stay the first, if l_0 = 1 − l_1 as rounded.
+        This column is the sum of the equations ν = 0 … s−1, in place of the first equation. The sum needs neither l_0
+        nor l_0′, which the increments z^ν, ν ≥ 1, imply. If l_0 and l_0′ were rounded on their own, they would differ
+        from the implied values, and the method would not be quite symplectic: its energy would drift by some 10⁻⁵ ε a
+        step instead of walking at random. (Hairer, McLachlan and Razakarivony, BIT 48, 2008, 231–243, found this for
+        rounded Runge–Kutta coefficients.) For s = 1, where l_0′ = −l_1′ = −1, the first equation may stay, if
+        l_0 = 1 − l_1 as rounded.
         """
         if len(self.d) == 2 and all(math.fsum(row) == 1 for row in self.l):
             return self.l, self.dl
@@ -146,7 +147,7 @@ class Galerkin:
 
     @property
     def text(self) -> str:
-        """What `la.method` makes it from again: its name, and behind it nodes and weights of one's own."""
+        """The text from which `la.method` makes it again: its name, then nodes and weights of one's own."""
         own = "" if self.branch == "followed" else ", any branch"
         return f"P{self.s}N{self.rule.r}Q{self.rule.order}{self.rule.text}{own}"
 
@@ -212,7 +213,7 @@ def galerkin(s: int, rule: Quadrature) -> Galerkin:
 
 
 def _check_own(made: Galerkin) -> None:
-    """Refuse what no ready rule does: velocities that are not integrated exactly, a kinetic energy that is not one."""
+    """Refuse rules that do not integrate velocities exactly or whose discrete kinetic energy is not positive."""
     s, u = made.s, made.rule.order
     if u < s:
         raise ValueError(

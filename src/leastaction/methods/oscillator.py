@@ -19,11 +19,11 @@ A symmetric rule has skew = 0, and p₁ + p₀ = X (q₁ − q₀), p₁ − p�
 Rojas-Quintero, Dubois and Cabrera-Díaz 2024).
 
 M conserves p² − 2 (δ/a) p ωq + (b/a) (ωq)², and ρ = b/a − (δ/a)² = h²XY/x² is what is left of the last coefficient
-when the square is completed: for a symmetric rule p² + ρ (ωq)² is conserved. Where 0 < ρ < ∞ that is an ellipse and M
-is stable; this includes the points with a = b = 0, M = ±1, at which bands touch. Where ρ < 0 an eigenvalue has
-modulus |c| + √(−ρ) |a| > 1, and at a zero or a pole of ρ itself M is not diagonalisable: powers grow linearly. So the
-stable intervals are the intervals of x² > 0 on which the rational function ρ is positive and finite. All its zeros
-and poles are isolated, on the whole half-line, hence nothing is missed: neither islands nor thin gaps.
+when the square is completed: for a symmetric rule p² + ρ (ωq)² is conserved. Where 0 < ρ < ∞ the level sets are
+ellipses and M is stable; this includes the points with a = b = 0, M = ±1, at which bands touch. Where ρ < 0 an
+eigenvalue has modulus |c| + √(−ρ) |a| > 1, and at a zero or a pole of ρ itself M is not diagonalisable: powers grow
+linearly. So the stable intervals are the intervals of x² > 0 on which the rational function ρ is positive and finite.
+All its zeros and poles are isolated, on the whole half-line, hence nothing is missed: neither islands nor thin gaps.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Step:
 def moments(rule: Quadrature, count: int) -> list[Any]:
     """μ_k = Σ_i b_i (2c_i − 1)^k for k < count, as exact rational numbers.
 
-    Of one's own nodes that are irrational, or floats, the moments that make up the order are those of the integral, and
+    If nodes of one's own are irrational or floats, the moments that make up the order are those of the integral, and
     the others are rounded to OWN_BITS.
     """
     if rule.given is not None:
@@ -293,7 +293,7 @@ def _isolated(f: Rational) -> Iterator[Root]:
 
 
 def _real_roots(irreducible: Any, order: int) -> Iterator[Root]:
-    """Those at x² > 0, by isolation of all complex roots."""
+    """The roots at x² > 0, by isolation of all complex roots."""
     for root, _ in irreducible.complex_roots():
         if root.imag == 0 and root.real > 0:
             yield Root(irreducible, root.real, order)
@@ -322,7 +322,7 @@ def _ascending(a: Root, b: Root) -> bool:
 def bands(rho: Rational) -> tuple[list[Root], list[bool]]:
     """The zeros and poles of ρ at x² > 0, and of each interval before, between and after them whether ρ > 0 there.
 
-    Those with ρ < 0 on both sides bound nothing, and are left out.
+    Zeros and poles with ρ < 0 on both sides bound nothing, and are left out.
     """
     roots: list[Root] = []
     positive = [True]  # ρ → 1 as x → 0

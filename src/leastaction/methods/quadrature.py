@@ -430,7 +430,7 @@ def lagrange(d: NDArray[Any], x: NDArray[Any]) -> NDArray[Any]:
 
 
 def slopes(d: NDArray[Any], x: NDArray[Any]) -> NDArray[Any]:
-    """The derivatives of these polynomials at every x, (len(x), len(d))."""
+    """The derivatives of the polynomials of `lagrange` at every x, (len(x), len(d))."""
     columns = []
     for v in range(len(d)):
         others = np.delete(d, v)
@@ -470,7 +470,7 @@ def rounded(table: Any) -> NDArray[np.float64]:
     """mpmath numbers to float64, each rounded once; read-only, since tables are shared.
 
     What cancels in exact arithmetic, such as l_ν′(d_ν) at an inner Lobatto point, leaves a remainder of
-    about 10⁻³⁷ behind: no other entry is anywhere near as small, so that is a zero.
+    about 10⁻³⁷ behind: no other entry is nearly as small, so this remainder is set to zero.
     """
     array = np.array(table, dtype=object)
     result = np.array([float(x) if abs(x) > ZERO else 0.0 for x in array.flat]).reshape(array.shape)

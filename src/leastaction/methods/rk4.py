@@ -54,7 +54,7 @@ class RungeKutta4:
 
     @property
     def text(self) -> str:
-        """What `la.method` makes it from again."""
+        """The text from which `la.method` makes the method again."""
         return self.name
 
     @property
@@ -68,7 +68,7 @@ class RungeKutta4:
 
     @property
     def nodes(self) -> Row:
-        """The times of a step, as parts of it, at which f is wanted: each once."""
+        """The times at which a step needs f, as parts of the step: each time once."""
         return tuple(sorted(set(self.c)))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The same number in the hands of mpmath, of flint (an `arb`, a ball of radius zero) and of Python; never rounded."""
+"""The same number as one of mpmath, of flint (an `arb`, a ball of radius zero) and of Python; never rounded."""
 
 from __future__ import annotations
 

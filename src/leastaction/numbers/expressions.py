@@ -1,6 +1,6 @@
 """The number that a text stands for: a decimal, a ratio, or an expression in pi, E and elementary functions.
 
-Exact numbers are held with all their bits, so that there is an end to their size: MOST_BITS.
+Exact numbers are held with all their bits, so their size is limited: MOST_BITS.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FUNCTIONS = {
     "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
     "asinh", "acosh", "atanh", "gamma", "elliptic_k",
 }  # fmt: skip
-# Functions whose value is far larger than their argument, and up to where.
+# Functions whose value is far larger than their argument, and the largest argument allowed.
 _GROWING = {"exp": 1e5, "sinh": 1e5, "cosh": 1e5, "gamma": 1e4}
 _HEXADECIMAL = re.compile(r"([+-]?)0x([0-9a-f]+)\.?([0-9a-f]*)p([+-]?[0-9]+)", re.IGNORECASE)
 _DECIMAL_EXPONENT = re.compile(r"e([+-]?[0-9_]+)\s*$", re.IGNORECASE)
@@ -61,7 +61,7 @@ def read(text: str) -> Any:
 
 
 def parse(text: str) -> Any:
-    """The number of an expression; UNREADABLE says what is raised where there is none."""
+    """The number of an expression; UNREADABLE lists the errors raised where the text is no number."""
     return plain(_build(ast.parse(text.strip(), mode="eval").body, text.strip()))
 
 

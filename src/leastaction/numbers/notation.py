@@ -86,7 +86,7 @@ def _not_finite(x: Any) -> ValueError:
 
 
 def _from_sympy(x: Any) -> Any:
-    """A SymPy number, its floats replaced by what they are; one that `parse` could not read back is refused."""
+    """A SymPy number, its floats made exact; a number that `parse` could not read back is refused."""
     import sympy
 
     if not (x.is_number and x.is_extended_real):

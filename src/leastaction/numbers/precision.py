@@ -1,6 +1,6 @@
-"""Working precision of flint and of mpmath: one for the whole process each, so one thread at a time may set it.
+"""Working precision of flint and of mpmath. Each has one for the whole process: one thread at a time may set it.
 
-Both share one lock, since code at work with one of them asks for the other, in either order.
+Both share one lock, since code that uses one library may call the other, in either order.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ _PROBLEMS = {
 }
 
 
-# Those with inputs: a run has to bring what drives them.
+# The problems with inputs: a run must be given the inputs.
 _DRIVEN = {"cart-pole": ("cart_pole", "cart_pole")}
 
 

@@ -1,8 +1,8 @@
 """Andrews' squeezing mechanism: seven bodies in the plane in three closed loops, driven by a constant torque.
 
-Angles q = (β, Θ, γ, Φ, δ, Ω, ε), six constraints, so one freedom, at some 10³ radians in a second. Each body has a
-mass, a moment of inertia and a centre that follows from the angles; a spring pulls at the third, and the torque `mom`
-turns β, which is the potential −mom β:
+Angles q = (β, Θ, γ, Φ, δ, Ω, ε), six constraints, so one degree of freedom, which moves at some 10³ radians in a
+second. Each body has a mass, a moment of inertia and a centre that follows from the angles; a spring pulls at the third
+body, and the torque `mom`, with the potential −mom β, turns β:
 
     L = Σ_k ½ m_k |v_k|² + ½ I_k ω_k² − ½ c₀ (|D − C| − l₀)² + mom β .
 
@@ -47,7 +47,7 @@ def lagrangian(q: Any, v: Any, **c: Any) -> Any:
     beta, theta, gamma, phi, delta, omega, epsilon = q
     turning = [v[0], v[0] + v[1], v[2], v[3] + v[4], v[4], v[5] + v[6], v[6]]
     drive, rod, plate, left, link, right, arm = turning
-    # Of each centre the parts (along, across, angle, rate): along (cos, sin) of the angle and across (−sin, cos).
+    # The parts (along, across, angle, rate) of each centre: along (cos, sin) of the angle and across (−sin, cos).
     centres = [
         [(c["ra"], 0, beta, drive)],
         [(c["rr"], 0, beta, drive), (-c["da"], 0, beta + theta, rod)],

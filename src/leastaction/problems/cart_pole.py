@@ -1,12 +1,12 @@
-"""Cart and pole: a force u on a cart on a rail, and a pole that turns about a pin on it. The input is u.
+"""Cart and pole: a force u on a cart on a rail, and a pole that turns about a pin on the cart. The input is u.
 
     L(q, v) = ½ (M + m) ẋ² + m l cos θ ẋ θ̇ + ⅔ m l² θ̇² − m g l cos θ,      F = (u, 0)
 
 x is where the cart is, θ the pole's angle from upright, l half the length of the pole, which is uniform, so that its
-moment of inertia about the pin is 4/3 m l². Without friction; θ = 0 is unstable, and a force on the cart must hold it.
-What u does in time is given to a run, `la.integrate(…, inputs={"u": U})`. No closed form is known. Data and model, but
-for its friction: A. G. Barto, R. S. Sutton and C. W. Anderson, Neuronlike adaptive elements that can solve difficult
-learning control problems, IEEE Trans. Syst. Man Cybern. SMC-13, 1983, 834–846, appendix.
+moment of inertia about the pin is 4/3 m l². There is no friction. θ = 0 is unstable: a force on the cart must hold the
+pole there. A run is given u over time, `la.integrate(…, inputs={"u": U})`. No closed form is known. Data and model,
+without its friction, are from A. G. Barto, R. S. Sutton and C. W. Anderson, Neuronlike adaptive elements that can solve
+difficult learning control problems, IEEE Trans. Syst. Man Cybern. SMC-13, 1983, 834–846, appendix.
 """
 
 from __future__ import annotations

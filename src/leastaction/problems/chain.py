@@ -55,7 +55,7 @@ def chain(m: Any = 1, g: Any = "9.81", l: Any = 1, count: Any = 5, theta0: Any =
 
 
 def falling_chain(m: Any = "1/10", g: Any = "9.81", l: Any = "1/10", count: Any = 9) -> Problem:
-    """A folded chain of 2k + 1 links: k straight down, one across, k up again. The end there is let go."""
+    """A folded chain of 2k + 1 links: k straight down, one across, k up again. This last end is let go."""
     m, g, l, count = positive(m, "m"), positive(g, "g"), positive(l, "l"), whole(count, 3)
     if count % 2 == 0:
         raise ValueError(f"count must be odd: as many links go down as up, and one link goes across; got {count}")
@@ -81,7 +81,7 @@ def falling_chain(m: Any = "1/10", g: Any = "9.81", l: Any = "1/10", count: Any 
 
 
 def whole(count: Any, least: int) -> int:
-    """How many links there are, or loops."""
+    """The number of links, or of loops, checked."""
     number = symbolic(count, "count")
     if number != int(number) or number < least:
         raise ValueError(f"count, how many there are, must be an integer, at least {least}; got {count!r}")

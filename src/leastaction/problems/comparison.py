@@ -1,8 +1,8 @@
 """A problem's published state beside ours: where they differ, and what g, ġ and the energy say of each.
 
-A reference value can be wrong in its last digits. Ours is a run whose steps are halved until two of them agree. Where
-these differ from each other by less than from the reference, the reference is off; and the constraints, which hold
-exactly, and the energy, which a motion without forces keeps, say the same of each.
+A reference value can be wrong in its last digits. Our state is the end of a run whose steps are halved until two runs
+agree. Where these two differ from each other by less than from the reference, the reference is wrong. The constraints,
+which hold exactly, and the energy, which a motion without forces keeps, test both states once more.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Comparison:
     published   q and v, (2n,)
     ours        by `steps` steps of METHOD
     half        by half as many
-    checks      what holds of the exact motion, and by how much each misses it: name, published, ours
+    checks      what holds of the exact motion, and by how much each state misses it: name, published, ours
     """
 
     problem: Problem

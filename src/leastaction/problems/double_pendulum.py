@@ -43,7 +43,7 @@ def double_pendulum(
     q0: Any = ("pi/4", "pi/3"),
     p0: Any = (0, 0),
 ) -> Problem:
-    """Rods of length g/omega0², unless l1 and l2 say otherwise."""
+    """Rods of length g/omega0², unless l1 and l2 are given."""
     description = "Two pendulums, one hanging from the other; a regular motion, chaotic where they swing higher."
     return _problem("double-pendulum", "Double pendulum", description, m1, m2, g, omega0, l1, l2, q0, p0)
 

@@ -162,7 +162,7 @@ def eccentric_anomaly(x: Arithmetic, M: Any, e: Any) -> Any:
     """E with E − e sin E = M, |M| ≤ π, by Newton.
 
     f(E) = E − e sin E − M is convex on [0, π] and f(π) ≥ 0, so from E = π the iteration falls to the root and cannot
-    miss it; M < 0 by symmetry.
+    miss it. M < 0 follows by symmetry.
     """
     m = np.abs(M)
     E = m * 0 + x(mpmath.pi)

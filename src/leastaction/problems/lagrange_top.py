@@ -11,7 +11,7 @@ Reduced, p_φ and p_ψ being numbers, to the first order system of y = (φ, θ, 
 
 Source: J. A. Rojas-Quintero, F. Dubois, F. Jourdan, Simpson variational integrator for nonlinear systems: a tutorial on
 the Lagrange top, 2025, eqs. (16)–(25). "lagrange-top" has the data of Table 3, a motion with loops, with g = 9.81,
-which the paper does not tell. In its (20), where m stands for μ/I, the denominator, 6Im as read, has to be 6I²m.
+which the paper does not give. In its (20), where m stands for μ/I, the denominator, 6Im as read, has to be 6I²m.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def top(
     source: str,
     settings: dict[str, Any] | None = None,
 ) -> Problem:
-    """A top with these parameters, angles and angular velocities, which are its settings unless others are told."""
+    """A top with these parameters, angles and angular velocities, which are its settings unless others are given."""
     params = {name: positive(value, name) for name, value in params.items()}
     q0, v0 = symbolic_vector(q0, 3, "q0"), symbolic_vector(v0, 3, "v0")
     if not 0 < q0[1] < sp.pi:

@@ -45,7 +45,7 @@ def linear_double_pendulum(
     q0: Any = (0, "pi/6"),
     p0: Any = (0, 0),
 ) -> Problem:
-    """Rods of length g/omega0², unless l1 and l2 say otherwise."""
+    """Rods of length g/omega0², unless l1 and l2 are given."""
     return Problem(
         name="linear-double-pendulum",
         title="Linearised double pendulum",

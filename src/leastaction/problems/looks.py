@@ -249,7 +249,7 @@ LOOKS: dict[str, Look] = {
 
 
 def find(system: Any) -> Look | None:
-    """The look of a system that is one of the catalogue's: of its name, with its very Lagrangian and force."""
+    """The look of a system of the catalogue: of the same name, with the very same Lagrangian and force."""
     if system.name not in LOOKS:
         return None
     known, found = _known(system.name)

@@ -65,7 +65,7 @@ def n_four_bar(m: Any = 1, g: Any = "9.81", l: Any = 1, u0: Any = 1, count: Any 
 
 
 def solution(d: Data) -> Motion:
-    """That of the angle ψ, which is π at the start."""
+    """The motion that follows from the angle ψ, which is π at the start."""
     m, g, l = (d.params[name] for name in ("m", "g", "l"))
     size = len(d.q0) // 2
     ends = [mpmath.mpf(1) / 3 + mpmath.mpf(joined) / 2 for joined in [1, *[2] * (size - 2), 1]]

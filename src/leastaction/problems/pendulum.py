@@ -54,7 +54,7 @@ def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
 def solution(d: Data) -> Motion:
     m, omega = d.params["m"], d.params["omega"]
     (q0,), (v0,) = d.q0, (d.p0[0] / m,)
-    whole = 2 * mpmath.pi * mpmath.nint(q0 / (2 * mpmath.pi))  # turns the start is away from [−π, π]
+    whole = 2 * mpmath.pi * mpmath.nint(q0 / (2 * mpmath.pi))  # the whole turns between the start and [−π, π]
     half = (q0 - whole) / 2
     sine, speed = mpmath.sin(half), v0 / (2 * omega)
     k = mpmath.hypot(sine, speed)
@@ -70,7 +70,7 @@ def solution(d: Data) -> Motion:
 
 
 def _rest(q0: Any, omega: Any, below: bool) -> Motion:
-    """In equilibrium; below, small swings tell the period."""
+    """The motion in equilibrium; in the lower one small swings give the period."""
 
     def at(x: Arithmetic, t: Any) -> Any:
         return (t * 0 + x(q0),), (t * 0,)

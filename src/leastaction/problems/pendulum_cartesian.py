@@ -56,7 +56,7 @@ def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
 
 
 def solution(d: Data) -> Motion:
-    """That of the angle, which has the mass m l²."""
+    """The motion that follows from the angle, which has the mass m l²."""
     m, g, l = (d.params[name] for name in ("m", "g", "l"))
     (x, y), (px, py) = d.q0, d.p0
     data = {"m": m * l**2, "omega": mpmath.sqrt(g / l)}

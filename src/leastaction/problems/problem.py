@@ -224,7 +224,7 @@ class Problem:
         """
         if digits is None:
             motion = self._motion(DOUBLE_DIGITS)
-            with mpmath_digits(2 * (DOUBLE_DIGITS + GUARD)):  # for what is yet computed from the constants
+            with mpmath_digits(2 * (DOUBLE_DIGITS + GUARD)):  # for values that are computed from the constants later
                 return self._at(DOUBLES, motion, t)
         reals(digits)
         motion = self._motion(digits)
@@ -258,7 +258,7 @@ class Problem:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as what `get` was told."""
+        """A pickle keeps the arguments of `get`."""
         from leastaction.problems import get
 
         return partial(get, self.name, **self.settings), ()

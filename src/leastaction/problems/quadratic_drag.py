@@ -3,7 +3,7 @@
     L(q, v) = ½ m v² + m g q   (q downwards),    F = −k v |v|,      v∞ = √(m g / k)
     v(t) = v∞ tanh y,    q(t) = q₀ + (v∞²/g) ln (cosh y / cosh y₀),    y = y₀ + g t / v∞,    tanh y₀ = v₀/v∞
 
-while it falls, y ≥ 0; before that it rises, and the solution here says nothing. It begins slower than v∞, the speed
+while the body falls, y ≥ 0; a body that rises first has no solution here. The body begins slower than v∞, the speed
 that weight and drag allow. Source: J. R. Taylor, Classical Mechanics, University Science Books 2005, section 2.4.
 """
 

@@ -3,15 +3,16 @@
     L = ½ Σ_i m_i v_i·v_i + Σ_{i<j} m_i m_j/|q_i − q_j|,    six coordinates, body after body
 
 "figure-eight": three equal masses chase each other along one curve (C. Moore, 1993; A. Chenciner, R. Montgomery, Annals
-of Mathematics 152, 2000, 881–901, with the data of C. Simó, of which the start is symmetric). The other periodic orbits
+of Mathematics 152, 2000, 881–901, with the data of C. Simó, whose start is symmetric). The other periodic orbits
 begin in a row, at (−1, 0), (1, 0) and (0, 0), with the velocities (a, b), (a, b) and (−2a, −2b): M. Šuvakov,
-V. Dmitrašinović, Physical Review Letters 110, 2013, 114301, who give five digits of a, b and T. Here they were refined
-with 34 and more digits, in steps of a pace; the tests close them to 10⁻¹⁰ in float64.
+V. Dmitrašinović, Physical Review Letters 110, 2013, 114301, who give five digits of a, b and T. Here these numbers were
+refined with 34 and more digits, in steps of a pace; in the tests the orbits close to 10⁻¹⁰ in float64.
 
-"pythagorean": the masses 3, 4 and 5 at rest at the corners of a triangle with these sides, each opposite to its own
-(C. Burrau, 1913; V. Szebehely, C. F. Peters, Astronomical Journal 72, 1967, 876–883). After many close passes the mass
-3 is thrown out, and the others are left as a double star. No solution is known in closed form: the reference state is
-the library's own, where P20N20Q40Gau and P24N24Q48Gau agree, with a pace and 68 digits: to 4·10⁻¹⁹.
+"pythagorean": the masses 3, 4 and 5 at rest at the corners of a triangle with these sides, each mass opposite to the
+side of its own number (C. Burrau, 1913; V. Szebehely, C. F. Peters, Astronomical Journal 72, 1967, 876–883). After many
+close passes the mass 3 is thrown out, and the others are left as a double star. No solution is known in closed form:
+the reference state is the library's own, where P20N20Q40Gau and P24N24Q48Gau agree, with a pace and 68 digits: to
+4·10⁻¹⁹.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def find_nutation(I: Any, mu: Any, theta0: Any, p_phi: Any, p_theta: Any, p_psi:
     k2, kappa = (x2 - x1) / (x3 - x1), mpmath.sqrt(mu * (x3 - x1) / (2 * I))
     am0 = mpmath.mpf(0)
     if k2:
-        # From both x₀ and x₀': where the axis turns, x₀ alone would tell u₀ to half the digits only.
+        # From both x₀ and x₀': where the axis turns, x₀ alone would give only half the digits of u₀.
         sn2 = (x0 - x1) / (x2 - x1)
         double_sine = -s0 * p_theta / (I * kappa * (x2 - x1) * mpmath.sqrt(1 - k2 * sn2))
         am0 = mpmath.atan2(double_sine, 1 - 2 * sn2) / 2

@@ -3,8 +3,8 @@
     L(q, v) = ½ v² − ½ q²,    F = μ (1 − q²) v,      q̈ − μ (1 − q²) q̇ + q = 0
 
 Every motion tends to one limit cycle. No closed form is known; for μ = 1 amplitude and period of the cycle are given to
-46 digits, found by Newton's method on runs of P16N16Q32Gau with 50 digits, the same with 70 and with 100 steps, and the
-motion begins on it. Source: B. van der Pol, On relaxation-oscillations, Phil. Mag. 2 (1926) 978–992.
+46 digits, found by Newton's method on runs of P16N16Q32Gau with 50 digits, the same with 70 and with 100 steps. The
+motion begins on the cycle. Source: B. van der Pol, On relaxation-oscillations, Phil. Mag. 2 (1926) 978–992.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Pace and tolerances: `python benchmarks/accuracy.py`, or `--only comet,arenstorf,tolerances,pythagorean`.
 
 comet        Kepler, e = 0.99, ten orbits with order 16: steps per orbit and error of position, equal steps and paces.
-             The truth is that of the floats the runs begin with, from Kepler's equation with 50 digits.
+             The exact motion begins with the same floats as the runs; it comes from Kepler's equation with 50 digits.
 pythagorean  masses 3, 4, 5 until t = 70, with 60 digits: in how many digits two runs agree (minutes).
 arenstorf    one period, closed to 10⁻¹⁰: the best member and step of some paces, by time of the processor, beside
-             heyoka and REBOUND's IAS15 if they are installed. heyoka's integrator is made before; a run here is all
-             of la.integrate, and what a run of one step takes, and what the steps alone take, stands beside it.
+             heyoka and REBOUND's IAS15 if they are installed. heyoka's integrator is made before the timing; a run here
+             is all of la.integrate. The times of a run of one step and of the steps alone stand beside it.
 tolerances   tol = 10⁻³ … 10⁻¹² on the catalogue and on strangers, systems nobody tuned anything for: the error reached,
-             the time of the run that was chosen, with its preparation, that of the best (method, h) found by brute
-             force among equal steps, the ratio of both, and the time of advice and both runs.
+             the time of the chosen run with its preparation, the time of the best (method, h) found by brute force
+             among equal steps, the ratio of both times, and the time of advice and both runs.
 
 Times are of the processor, without compilation. Prints tables in Markdown.
 """
@@ -89,7 +89,7 @@ def comet() -> None:
 
 
 def arenstorf() -> None:
-    """One period of Arenstorf's orbit: of each pace the member and the step that close to CLOSED in the least time."""
+    """One period of Arenstorf's orbit: for each pace the member and the step that close to CLOSED in the least time."""
     problem = la.problems.get("arenstorf")
     t, q, _ = problem.reference
     mu = problem.params["mu"]
@@ -140,7 +140,7 @@ def arenstorf() -> None:
 
 
 def steps_alone(problem: Any, method: str, h: float, steps: int, pace: Any) -> float:
-    """Seconds of the processor of so many steps, without what a run is prepared by and handed back with."""
+    """Seconds of the processor of so many steps, without the preparation of a run and the return of its result."""
     start = (problem.q0, problem.p0, None)
     plan, starts = plan_run(problem.system, method, start, h=h, every=0, steps=steps, pace=pace)
     prepare(plan, starts)
@@ -161,7 +161,7 @@ def nearness(q: Any) -> Any:
 
 
 def pythagorean(last: int = 70) -> None:
-    """The Pythagorean problem with 60 digits: how many of them two steps agree in, and float64 with the finer one."""
+    """The Pythagorean problem with 60 digits: in how many of them runs with two steps agree, and float64."""
     problem, times = la.problems.get("pythagorean"), range(10, last + 1, 10)
     events = {str(t): la.Event(lambda t, q, p, at=t: t - at) for t in times}
     given = {"t_end": last, "pace": nearness, "events": events, "every": 2**40}

@@ -125,7 +125,7 @@ def fusing() -> None:
 
 
 def branch() -> None:
-    """Coarse steps whose root is another than the one that continuation in h finds."""
+    """Coarse steps whose root differs from the root that continuation in h finds."""
     print("\n### Roots of coarse steps, 400 double pendulums with l = 1 let go anywhere, 40 steps each\n")
     print("| method | h | steps, single runs | continued | other roots | steps, lanes | continued | other roots |")
     print("|---|---|---|---|---|---|---|---|")

@@ -76,7 +76,7 @@ def against_c() -> None:
 
 
 def against_line(h: float, theirs: float, end, miss: str) -> None:
-    """One step against what the C program took, where it came to, and its largest |g|."""
+    """One step against the time of the C program, the state it reached, and its largest |g|."""
     ours = seconds(lambda: run(PLANE, "stormer-verlet", places(0.3, 0.2), h))
     path = run(PLANE, "stormer-verlet", places(0.3, 0.2), h)
     apart, g = np.abs(path.q[-1] - end).max(), np.abs(rods(path.q[-1], 1.0, 0.7)).max()

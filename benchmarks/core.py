@@ -1,6 +1,6 @@
 """Speed and size of the core, every figure from one run: `make bench`.
 
-Side by side, repeats interleaved and the best of each taken, since machines are noisy. Prints
+Runs are timed side by side: repeats are interleaved and the best of each is taken, since machines are noisy. Prints
 tables in Markdown; `--quick` does fewer repeats.
 """
 
@@ -52,7 +52,7 @@ def best(repeats: int, **runs: Callable[[], float]) -> dict[str, float]:
 
 
 def processor_seconds(call: Callable[[], object]) -> float:
-    """What a call takes of the processor: unlike the clock, it does not count the time that others have it."""
+    """Processor time of a call: unlike the clock, it does not count the time of other processes."""
     clock = time.process_time()
     call()
     return time.process_time() - clock
@@ -61,8 +61,8 @@ def processor_seconds(call: Callable[[], object]) -> float:
 def per_step(run: Callable[[int], la.Path], steps: int) -> Callable[[], float]:
     """Seconds per step of run(steps), set-up left out.
 
-    Two bounds from above, the lesser of which counts: what the loop took by the clock, which is right in quiet moments;
-    and what the run took of the processor beyond the least that a run of one step took, which is right in long runs.
+    The smaller of two upper bounds counts: the time of the loop by the clock, which is right in quiet moments; and the
+    processor time of the run less the least processor time of a run of one step, which is right in long runs.
     """
     set_up = min(processor_seconds(lambda: run(1)) for _ in range(3))
 
@@ -78,9 +78,9 @@ def per_step(run: Callable[[int], la.Path], steps: int) -> Callable[[], float]:
 
 
 def at(error: float, points: Iterable[tuple[float, float]]) -> float | None:
-    """The time at which this error is had, from points (error, time); None if none of them is as good.
+    """The time that this error takes, from points (error, time); None if no point is as good.
 
-    Of the points only those count that no other beats in both; between them both logarithms are taken as straight.
+    Only points that no other point beats in both count; between them the logarithms are interpolated by straight lines.
     """
     known = sorted(points)
     front = [(e, t) for i, (e, t) in enumerate(known) if all(t < other for _, other in known[:i])]
@@ -104,7 +104,7 @@ def single_trajectory(repeats: int) -> None:
             def run() -> float:
                 out = subprocess.run([program, str(steps), "0.01"], check=True, capture_output=True, text=True).stdout
                 seconds, q0, q1, count = out.split()
-                if not flags:  # without -ffast-math it is the same up to round-off, but for what predictions save
+                if not flags:  # without -ffast-math: the same up to round-off; predictions save iterations
                     same = np.allclose([float(q0), float(q1)], reference.q[-1], rtol=0, atol=1e-6)
                     assert same and iterations <= int(count) / steps, out
                 return float(seconds)
@@ -158,7 +158,7 @@ def jax_step(solve: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], tupl
 
 
 def jax_scan(steps: int, scale: float, like: la.Path) -> Callable[[], float]:
-    """That step in one scan."""
+    """The step of `jax_step`, in one scan."""
     import jax
     import jax.numpy as jnp
 
@@ -215,7 +215,7 @@ def chain_child(n: int) -> None:
 
 
 def peak_memory() -> float:
-    """MB this process has needed at most, in physical memory (Linux)."""
+    """The most physical memory that this process has needed, in MB (Linux)."""
     status = Path("/proc/self/status").read_text()
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
 

@@ -1,8 +1,8 @@
 """Speed of ensembles and of stored runs, every figure from one run: `python benchmarks/ensemble.py`.
 
-Side by side, repeats interleaved and the best of each taken, since machines are noisy. What runs on one core is
-compared by the processor time it takes, threads and clusters by the clock. Prints tables in Markdown; `--quick` does
-fewer repeats, `--only dask,threads` just those parts.
+Runs are timed side by side: repeats are interleaved and the best of each is taken, since machines are noisy. Runs on
+one core are compared by their processor time, threads and clusters by the clock. Prints tables in Markdown; `--quick`
+does fewer repeats, `--only dask,threads` just those parts.
 """
 
 from __future__ import annotations
@@ -135,7 +135,8 @@ def drift(repeats: int) -> None:
     steps, eps = 10**6, np.finfo(float).eps
     even = np.linspace(1.0, 2.0, 256)
     runs = [(h, even) for h in (2**-7, 0.0093, 0.01, 0.01 + 1e-9, 0.01 + 1e-7, 0.01003, 0.0101, 0.0105, 0.011, 0.0115)]
-    # The even starts at 2⁻⁷ are 3.5 standard errors from zero: a bias, or their chance? Four times as many others tell.
+    # The even starts at 2⁻⁷ are 3.5 standard errors from zero: a bias, or chance? Four times as many other starts
+    # decide.
     runs += [(0.012, even), (2**-6, even), (2**-7, np.random.default_rng(5).uniform(1.0, 2.0, 1024))]
     rows = []
     for h, start in runs:
@@ -173,8 +174,8 @@ def jax_vmap(steps: int, start: np.ndarray) -> Callable[[], float]:
 
 
 SMALL = 0.4 * Q  # regular motion, so that errors measure the method
-LONG, SHORT = 1000.0, 20.0  # energy errors at the former time, position errors at the latter
-TIMED = 100.0  # what is timed: short, for quiet moments
+LONG, SHORT = 1000.0, 20.0  # times of the energy errors and of the position errors
+TIMED = 100.0  # the span that is timed: short, so that it fits into quiet moments
 TOO_SLOW = 150e-6  # seconds per unit of time and trajectory
 ROUND_OFF = 2e-15
 ERRORS = (1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
@@ -304,7 +305,7 @@ def work_precision(repeats: int, width: int | None) -> dict:
 def against_heyoka(repeats: int) -> None:
     """Work against precision of lanes and of heyoka's batches, on one core, for this processor and for x86-64-v3.
 
-    heyoka cannot be held to a kind of processor, but to as wide batches as the lanes are.
+    heyoka cannot be held to a kind of processor, but its batches can be as wide as the lanes are.
     """
     try:
         import heyoka  # noqa: F401

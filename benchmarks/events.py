@@ -1,9 +1,9 @@
-"""What looking out for events costs, and the energy over many elastic impacts.
+"""What the search for events costs, and the energy over many elastic impacts.
 
     python benchmarks/events.py [--impacts 100000]
 
-The cost is measured side by side, in processor time: short runs with and without an event function in turns, the
-fastest of each: what else the machine does hardly matters then.
+The cost is measured side by side, in processor time: short runs with and without an event function take turns, and the
+fastest of each counts. Other work on the machine then hardly matters.
 """
 
 from __future__ import annotations

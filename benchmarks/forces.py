@@ -2,7 +2,7 @@
 costs: the motor's torque held in each step, or by samples, against a constant one.
 
 `python benchmarks/forces.py`. Forces are weak, so that all systems move alike and need as many iterations. Runs of all
-are taken in turn, and the fastest of each counts, in processor time.
+systems take turns, and the fastest of each counts, in processor time.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def seconds(run) -> float:
 
 
 def ratio(method: str, lanes: int) -> tuple[float, float, float, float]:
-    """Microseconds of an unforced step, how many times that a forced one takes; and how many times one with a constant
-    torque a step takes with an input, held, and by samples.
+    """Microseconds of an unforced step; the time of a forced step relative to it; and the times of steps with an input,
+    held and by samples, relative to a step with a constant torque.
     """
     q0 = np.array([0.6, 0.4]) + np.linspace(0, 0.1, lanes)[:, None]
     steps = STEPS if lanes == 1 else STEPS // 10

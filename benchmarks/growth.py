@@ -1,9 +1,9 @@
 """How the cost of a step grows with the degree s and with the size n: `python benchmarks/growth.py`.
 
-Plain Lagrangians with Gauss' rules of s nodes: pendulums side by side, coupled by springs, soft ones (h ω at most 1),
-where mass chords solve a step, and stiff ones (h ω up to 30), where shifted chords do, and a few of these by Newton's
-iteration, too; and chains of pendulums, each hanging from the one before, whose mass is dense. Times are of the
-processor, of steps alone. Prints tables in Markdown and draws docs/figures/growth.png.
+Plain Lagrangians with Gauss' rules of s nodes. Some are pendulums side by side, coupled by springs: soft springs (h ω
+at most 1), where mass chords solve a step, and stiff ones (h ω up to 30), where shifted chords do; a few stiff steps
+are also solved by Newton's iteration. The others are chains of pendulums, each hanging from the one before, whose mass
+is dense. Times are of the processor, of steps alone. Prints tables in Markdown and draws docs/figures/growth.png.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DEGREES = (1, 2, 3, 4, 6, 8, 12, 16)
 SIZES = (2, 5, 10, 20, 50, 100)
 SOFT, STIFF = 1.0, 30.0  # h times the highest frequency
 BY_NEWTON = ((10, 4), (10, 8), (20, 4), (20, 8), (50, 4), (50, 8))  # n, s
-SECONDS = 0.1  # that a timed run takes, about
+SECONDS = 0.1  # about how long a timed run takes
 REPEATS = 3
 
 
@@ -39,7 +39,7 @@ def pendulums(q, v, k):
 
 
 def microseconds(system: la.Lagrangian, s: int, h: float, **params: float) -> float:
-    """What a step takes."""
+    """The time of one step."""
     start = {"q0": np.full(system.n, 0.5), "v0": np.zeros(system.n), "h": h, "params": params}
 
     def run(steps: int) -> la.Path:
@@ -51,13 +51,13 @@ def microseconds(system: la.Lagrangian, s: int, h: float, **params: float) -> fl
 
 
 def coupled(n: int, s: int, stiff: float) -> float:
-    """Of pendulums coupled by springs, h times whose highest frequency is `stiff`."""
+    """The time of a step of pendulums coupled by springs; h times their highest frequency is `stiff`."""
     h = 0.5
     return microseconds(la.Lagrangian(pendulums, n=n, params={"k": 1.0}), s, h, k=(stiff / h / 2) ** 2)
 
 
 def hanging(n: int, s: int) -> float:
-    """Of a chain, swinging gently."""
+    """The time of a step of a chain that swings gently."""
     return microseconds(la.Lagrangian(chain, n=n, params={"g": 9.81}), s, 1e-3)
 
 
@@ -73,7 +73,7 @@ def measured() -> dict[str, NDArray[np.float64]]:
 
 
 def beside_newton() -> list[list[str]]:
-    """What a stiff step takes by shifted chords, where they are tried, and by Newton's iteration."""
+    """The time of a stiff step by shifted chords, where they are tried, and by Newton's iteration."""
     rows = []
     for n, s in BY_NEWTON:
         by_shifts = coupled(n, s, STIFF)

@@ -1,6 +1,6 @@
 """Lines of code that state or solve a step, before a step was data and now: `python benchmarks/lines.py`.
 
-Counted are lines with code: no blank lines, comments or docstrings. Before: the files that held a step's equations, its
+Only lines with code count: no blank lines, comments or docstrings. Before: the files that held a step's equations, its
 solvers and steppers in the last commit of 0.1.0 before the rebuild. Now: all of step/ and backends/, whatever they do.
 """
 

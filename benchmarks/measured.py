@@ -141,7 +141,7 @@ def pythagorean() -> str:
 
 
 def tolerances() -> str:
-    """Of each problem how many times as long the chosen run takes as the best one, at each tolerance."""
+    """For each problem and tolerance: how many times as long the chosen run takes as the best one."""
     found: dict[str, dict[str, str]] = {}
     slowest: dict[str, float] = {}
     for problem, tol, error, _, _, best, _, ratio, seconds in kept("accuracy")["tolerances"]["rows"]:
@@ -171,7 +171,7 @@ BLOCKS = {
 
 
 def with_tables(text: str) -> tuple[str, list[str]]:
-    """The README with its tables as they were measured, and the names of those of which no file tells yet."""
+    """The README with its tables as they were measured, and the names of the tables that no file holds yet."""
     untold: list[str] = []
 
     def made(block: re.Match[str]) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import leastaction as la
 
-SAMPLES = 4  # times at which the error is looked at, the last of them the end; binary fractions of it are exact
+SAMPLES = 4  # times at which the error is measured; the last is the end, whose binary fractions are exact
 
 
 @dataclass(frozen=True)

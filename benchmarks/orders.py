@@ -1,8 +1,8 @@
 """High orders: P4 … P16 against C by hand: `python benchmarks/orders.py`.
 
 `gauss.c` is the same scheme for two separable problems, the stages in vectors, iterated to round-off. Both sides run in
-turns, and the best of each is taken, since machines are noisy. Compilation and set-up are left out on both sides: of
-the library the steps alone count, of C the call. Prints tables in Markdown; `--quick` does fewer repeats.
+turns, and the best of each is taken, since machines are noisy. Compilation and set-up are left out on both sides: for
+the library the steps alone count, for C the call. Prints tables in Markdown; `--quick` does fewer repeats.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def gauss(s: int) -> tuple[NDArray[np.float64], ...]:
         b = [(1 - x**2) / (s * P(s - 1, x)) ** 2 for x in nodes]
 
         def integral(k: int, x: mpmath.mpf) -> mpmath.mpf:
-            """Of P_k, from −1 to x, in units of a step."""
+            """The integral of P_k from −1 to x, in units of a step."""
             return (x + 1) / 2 if k == 0 else (P(k + 1, x) - P(k - 1, x)) / (2 * (2 * k + 1))
 
         def at(basis: Callable[[int, mpmath.mpf], mpmath.mpf], shift: int) -> mpmath.matrix:
@@ -89,7 +89,7 @@ class Case:
         return params["G"] * self.masses[::3] if self.bodies else np.array([params["k"]])
 
 
-# As many stages per orbit, or per year, for every s: steps of P8 are 1/30 of an orbit, and 600 days.
+# The same number of stages per orbit, or per year, for every s: steps of P8 are 1/30 of an orbit, and 600 days.
 CASES = (Case("kepler", 0, 2 * np.pi / 240), Case("outer-solar-system", 6, 75.0))
 
 

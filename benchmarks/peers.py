@@ -1,9 +1,9 @@
 """Work against precision, single trajectories, beside other programs: `python benchmarks/peers.py`.
 
 Against heyoka (Taylor series), REBOUND (IAS15, WHFast, leapfrog), SciPy (DOP853) and diffrax (Dopri8), one core each,
-on the motions of motions.py; errors of position by references.py. A program is as good as its best settings: of all
-its settings only those count that no other beats in both error and time. Times are of the processor, for one unit of
-the motion's time, without compilation and set-up on any side: of the library the steps alone count, of the others the
+on the motions of motions.py; errors of position by references.py. A program is as good as its best settings: only
+settings count that no other setting beats in both error and time. Times are of the processor, for one unit of the
+motion's time, without compilation and set-up on any side: for the library the steps alone count, for the others the
 call that integrates. The best settings of all programs are measured again, in turns, and the best of each is taken.
 Prints tables in Markdown and draws docs/figures/peers.png; `--only kepler,pleiades` does just these motions, and
 `--quick` fewer repeats.
@@ -38,7 +38,7 @@ DEGREES = (8, 6, 10, 12, 4, 5, 3, 2, 14, 16)  # the likely ones first: others en
 SECONDS = 0.01  # about how long a timed run takes at least: short enough for quiet moments
 PATIENCE = 1.5  # seconds for the repeats of one setting
 WORST = 1e-2  # larger errors are of no interest
-ROUND_OFF = 5e-15  # nor is the difference between smaller ones
+ROUND_OFF = 5e-15  # errors below this count as equal
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def ours(motion: Motion, s: int, halves: int) -> Run:
     steps = SAMPLES * max(1, int(np.ceil(motion.span / h / SAMPLES)))
     h, problem, name = motion.span / steps, motion.problem, f"P{s}N{s}Q{2 * s}Gau"
     run = partial(la.integrate, problem.system, name, problem.q0, problem.p0, h=h)
-    # Timed over the span, or longer, until SECONDS are full, but not beyond what is timed of the others.
+    # Timed over the span, or longer until SECONDS are full, but not longer than the others are timed.
     first = run(steps=steps, every=steps).stats["run_time"]
     times = int(np.clip(SECONDS / first, 1, max(1, motion.timed / motion.span)))
     timed = per_step(lambda count: run(steps=count, every=count), times * steps)
@@ -142,7 +142,7 @@ def heyoka(motion: Motion) -> Iterator[Run]:
 
 
 def rebound(motion: Motion) -> Iterator[Run]:
-    """IAS15 at its own accuracy and coarser ones; leapfrog; WHFast, but where its Kepler solver is the exact answer."""
+    """IAS15 at its own accuracy and coarser ones; leapfrog; WHFast, except where its Kepler solver is exact."""
     import rebound as rb
 
     if not motion.masses and motion.name != "kepler":
@@ -288,7 +288,7 @@ def diffrax(motion: Motion) -> Iterator[Run]:
 
 
 def front(points: list[Point], slack: float = 1.0) -> list[Point]:
-    """Those that no other beats in both error and time, by increasing time; with slack, also those nearly so."""
+    """The points that no other beats in both error and time, by increasing time; with slack, also points near them."""
     return sorted(
         (p for p in points if not any(o.error <= p.error and slack * o.seconds < p.seconds for o in points)),
         key=lambda p: p.seconds,
@@ -359,7 +359,7 @@ def _ratio(mine: float | None, theirs: float | None) -> str:
 
 
 def _against_ias15(points: list[Point]) -> str:
-    """Time of IAS15 as it comes over ours at the same error, or at our least where we do not get there."""
+    """The time of IAS15 with its defaults over ours at the same error, or at our least error if ours is larger."""
     theirs = [p for p in points if p.run.program == "REBOUND IAS15" and p.run.settings == "as it comes"]
     if not theirs:
         return ""

@@ -121,7 +121,7 @@ def by_hand(digits, steps):
 
 
 def library(digits, steps, method="simpson"):
-    """The same of the library, preparation and first step included."""
+    """The same for the library, preparation and first step included."""
     clock = time.process_time()
     path = la.integrate(SYSTEM, method, Q0, P0, h=H, steps=steps, digits=digits)
     return time.process_time() - clock, [*path.q[-1], *path.p[-1]], path.stats.get("newton_iterations", 0)

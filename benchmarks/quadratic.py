@@ -4,7 +4,7 @@
 
 Run from the root of the repository; needs scikit-fem, and openseespy for the peer. Seconds are CPU seconds of one
 thread (wall-clock time is printed beside them), so that other work on the machine disturbs the ratios little. The whole
-takes about half an hour, nearly all of it Newmark's.
+takes about half an hour, nearly all of it for Newmark's method.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def cost(full: tuple[int, int], steps: int = 20) -> None:
         steppers = {name: la.linear.Propagator(system, name, h) for name in names}
         for name, stepper in steppers.items():
             entries[name] = sum(stepper.counts()["factor_entries"])
-        for _ in range(steps):  # turn and turn about, so that a busy moment of the machine meets all of them
+        for _ in range(steps):  # in turns, so that a busy moment of the machine meets all methods
             for name, stepper in steppers.items():
                 clock = time.process_time()
                 stepper.increments(model.bent, zero)
@@ -136,7 +136,7 @@ def cost(full: tuple[int, int], steps: int = 20) -> None:
 
 
 def memory(size: tuple[int, int]) -> None:
-    """Peak memory of a run, beyond what the system itself takes, over the bytes of its factors; a process each."""
+    """Peak memory of a run, beyond what the system itself takes, over the bytes of its factors; one process each."""
     print("\n# Memory of a run: peak above the system, over the factors")
     for name in ("newmark", "simpson", "P2N2Q4Gau", "P4N4Q8Gau"):
         code = f"from benchmarks.quadratic import memory_of; memory_of({name!r}, {size!r})"
@@ -190,7 +190,7 @@ def steps_needed(method: Any, exact: Reference) -> int:
 
 
 def accuracy(model: Cantilever, exact: Reference, system: la.Quadratic, stretch: int | None) -> None:
-    """Time to follow the tip for ten periods to 10⁻³, method by method; of Newmark perhaps only a stretch of it."""
+    """Time to follow the tip for ten periods to 10⁻³, method by method; for Newmark perhaps only a part of it."""
     scale, rest = abs(model.bent[model.tip]), np.zeros_like(model.bent)
     print(f"\n# {system.n:,} degrees of freedom, tip to {TOLERANCE:g} over {PERIODS} periods of {exact.period:.4f} s")
     print(f"reference: the lowest {len(exact.omega)} modes; the others make {exact.missing:.1e} of the tip")

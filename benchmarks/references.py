@@ -36,7 +36,7 @@ def ours(motion: Motion) -> tuple[str, NDArray[Any]]:
         name,
         problem.q0,
         problem.p0,
-        params=problem.params,  # as doubles, for so the others take them
+        params=problem.params,  # as doubles, since the other programs take them so
         h=end / steps,
         steps=steps,
         every=steps // SAMPLES,

@@ -5,9 +5,9 @@
 3. The lab, a double pendulum, 60 s of motion: from a slider's event to the new picture, while nothing plays and while
    the motion plays.
 
-Other work on the machine shows up in all of them, so the load is printed, best values beside the usual ones, and the
-processor time of browser and lab together, which depends on the load less: what happens one after another takes no
-longer than that on a machine that has nothing else to do.
+Other work on the machine disturbs all of these numbers. So the load is printed, and best values beside the usual ones;
+also the processor time of browser and lab together, which depends less on the load. On an idle machine, work that is
+done one part after another takes no longer than this time.
 """
 
 from __future__ import annotations

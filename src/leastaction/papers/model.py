@@ -26,7 +26,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Cell:
-    """One published number, as printed, beside the same computed again.
+    """One published number, as printed, beside the same number computed again.
 
     It agrees when the computed number, rounded or cut to the digits printed, is the published one.
     """
@@ -126,7 +126,7 @@ class Kind(StrEnum):
                in words, or in both versions of a text that was read twice
     AS_READ    the text as read is wrong, but in each place by one mark, which the reading may have lost or
                exchanged: a sign, a dot, a letter, a digit, an index, the exponents of one symbol
-    REMARK     nothing is wrong: what is said is true but not all, or loose, or another cause than the one given
+    REMARK     nothing is wrong: the statement is true but incomplete or loose, or has another cause than the given one
     """
 
     MISPRINT = "misprint"
@@ -145,7 +145,7 @@ KINDS = {
 class Erratum:
     """Something to know about a place of the text: what it says, what it should say, and the evidence, computed.
 
-    `either` says, of what was only read, what speaks for the print and what for the reading.
+    For text that is wrong as read, `either` says what speaks for the print and what for the reading as the cause.
     """
 
     kind: Kind
@@ -158,7 +158,7 @@ class Erratum:
 
 @dataclass(frozen=True)
 class Other:
-    """A table or figure that holds no result: what it is, and, of a table of data, the data the runs here take."""
+    """A table or figure that holds no result: what it is, and, for a table of data, the data that runs here take."""
 
     name: str
     what: str

@@ -38,7 +38,7 @@ def last_state(chosen: Galerkin, h: Fraction) -> tuple[FloatArray, FloatArray]:
 
 
 def residual(chosen: Galerkin, h: Fraction, q0: FloatArray, p0: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """The equations of a step, of the s unknown points in a row."""
+    """The equations of a step, as a function of the s unknown points in a row."""
     l, dl, b = (np.asarray(x, dtype=float) for x in (chosen.table.l, chosen.table.dl, chosen.table.b))
     k, step = get(KEPLER).params["k"], float(h)
 
@@ -54,7 +54,7 @@ def residual(chosen: Galerkin, h: Fraction, q0: FloatArray, p0: FloatArray) -> C
 
 
 def roots_found(chosen: Galerkin, h: Fraction) -> int:
-    """How many roots of that step Powell's hybrid method finds from random points."""
+    """How many roots of the failing step Powell's hybrid method finds from random points."""
     from scipy.optimize import root
 
     q0, p0 = last_state(chosen, h)
@@ -70,7 +70,7 @@ def roots_found(chosen: Galerkin, h: Fraction) -> int:
 
 
 def why_none(chosen: Galerkin, h: Fraction) -> str:
-    """What is known of the roots of that step, in words."""
+    """What is known of the roots of the failing step, in words."""
     sides = least_side(chosen, h)
     if sides is not None and sides[0] > sides[1]:
         return f"no root exists, since one side of its equation is at least {sides[0]:.1f} and the other {sides[1]:.1f}"
@@ -79,7 +79,7 @@ def why_none(chosen: Galerkin, h: Fraction) -> str:
 
 
 def least_side(chosen: Galerkin, h: Fraction) -> tuple[float, float] | None:
-    """Of a step by Simpson's rule: the least value of its left hand side, and its right hand side.
+    """For a step by Simpson's rule: the least value of the left hand side below, and the right hand side.
 
     With the values inside eliminated, the middle y of the step has to satisfy
 

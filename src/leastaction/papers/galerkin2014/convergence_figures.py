@@ -29,7 +29,7 @@ from leastaction.problems import get
 from leastaction.results.colours import COLOURS
 
 NODES = {"Gau": (2, 3, 4, 5), "Lob": (3, 4, 5, 6)}  # r of the four panels
-FITTED = {OSCILLATOR: STEPS[2:], KEPLER: STEPS[4:]}  # of the paper's steps those in the range of the leading term
+FITTED = {OSCILLATOR: STEPS[2:], KEPLER: STEPS[4:]}  # those of the paper's steps at which the leading term rules
 ROUNDING = 3e-14  # errors below this are of float64, not of a method
 SETTLED = 0.3  # an order fitted farther than this from min(2s, u) is marked: its steps are not small enough
 
@@ -39,7 +39,7 @@ def _all(family: str) -> list[Galerkin]:
 
 
 def _shown(problem: str, chosen: Galerkin, options: Options) -> list[Errors]:
-    """At the paper's steps; the paper's error for Kepler is limited by its data, more digits would not show."""
+    """Errors at the paper's steps. The data limit the paper's error for Kepler: more digits would not show."""
     digits = precision(chosen, options) if problem == OSCILLATOR else None
     return [errors(problem, chosen, h, digits) for h in STEPS]
 
@@ -75,7 +75,7 @@ def draw_errors(problem: str, family: str, options: Options) -> Drawing:
 
 
 def _floor() -> tuple[float, float]:
-    """How far the exact solution itself is from the initial point at T: the printed k has not quite the period 5."""
+    """How far the exact solution itself is from the initial point at T: the period of the printed k is not quite 5."""
     given = get(KEPLER)
     q, p = given.exact(T_END[KEPLER], digits=30)
     exact = given.data(30)
@@ -101,7 +101,7 @@ def _error_claims(problem: str, family: str, options: Options) -> list[Claim]:
 
 
 def _superimposed(problem: str, options: Options) -> Claim:
-    """P(s−1)Ns and PsNs, where the paper's error is above round-off and above what its data limit."""
+    """P(s−1)Ns and PsNs, where the paper's error is above round-off and above the limit of its data."""
     floor = 1e-12 if problem == OSCILLATOR else 1e-9
     apart = 0.0
     for s in NODES["Lob"]:
@@ -228,7 +228,7 @@ def _return_orders(count: int) -> tuple[float, float]:
     return order(STEPS[:count], [e.q_back for e in found]), order(STEPS[:count], [e.p_back for e in found])
 
 
-# By hatching, not by brightness: a reader in the dark sees the page inverted.
+# Bars differ by hatching, not by brightness: in a dark theme the page is inverted.
 LEFT: dict[str, Any] = {"facecolor": COLOURS[0], "edgecolor": COLOURS[0]}
 RIGHT: dict[str, Any] = {"facecolor": "none", "edgecolor": COLOURS[0], "hatch": "////"}
 

@@ -1,4 +1,4 @@
-"""What is to know of the text: misprints, formulas wrong as read, remarks; evidence computed from them as read."""
+"""Misprints, formulas wrong as read, and remarks; the evidence is computed from the formulas as read."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _measured_order(M: Any) -> tuple[float, float]:
 
 
 def swapped(name: str) -> str:
-    """Printed for (ωq, p) where (p, ωq) is announced."""
+    """The matrix is printed for (ωq, p), although (p, ωq) is announced."""
     M = PRINTED[name]
     error, slope = _measured_order(M)
     good_error, good_slope = _measured_order(SWAP * M * SWAP)
@@ -101,7 +101,7 @@ def swapped(name: str) -> str:
 
 
 def sign(name: str = "P3N3Q6Gau") -> str:
-    """Both off-diagonal entries with the same sign."""
+    """Both off-diagonal entries are printed with the same sign."""
     M = PRINTED[name]
     largest = max(abs(float(value)) for value in M.subs(x, 1).eigenvals())
     upper, lower = (M.multiply_elementwise(sp.Matrix(signs)) for signs in ([[1, -1], [1, 1]], [[1, 1], [-1, 1]]))
@@ -151,7 +151,7 @@ def only_the_step() -> str:
 
 
 def period() -> str:
-    """The printed k has not the period 5, and that limits the errors."""
+    """The period of the printed k is not 5, and this limits the errors."""
     given = get(KEPLER)
     T = given.data(40).period
     with mpmath_digits(40):

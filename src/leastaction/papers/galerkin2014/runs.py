@@ -47,7 +47,7 @@ def member(family: str, s: int, r: int) -> Galerkin:
 
 
 def precision(chosen: Galerkin, options: Options) -> int | None:
-    """Digits of the arithmetic: float64 (None) cannot show the orders 8 and 10; a full run leaves it only order 2."""
+    """Digits of the arithmetic: float64 (None) cannot show the orders 8 and 10; a full run uses it for order 2 only."""
     if chosen.order < (4 if options.full else 8):
         return None
     return max(options.digits or (FULL_DIGITS if options.full else 0), DIGITS)

@@ -26,7 +26,7 @@ x = sp.Symbol("x")
 MOST = 5  # degrees checked, as in the paper's tables
 VARIATIONAL_MOST = 3  # degrees whose discrete Lagrangians are compared with the action
 VARIATIONAL_STEPS = ("1/64", "1/128", "1/256")
-STABLE_MOST = 8  # of PsNsQ2sGau, for every h
+STABLE_MOST = 8  # degrees of PsNsQ2sGau checked to be stable for every h
 
 # Section 4.3, items 2, 4, 6: λ = (a ± x √d)/c, as (a, d, c).
 EIGENVALUES = {

@@ -1,4 +1,4 @@
-"""What is to know of the text: formulas that are wrong as read, each by one mark, with computed evidence."""
+"""Formulas of the text that are wrong as read, each by one mark, with computed evidence."""
 
 from __future__ import annotations
 

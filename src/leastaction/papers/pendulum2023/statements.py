@@ -48,7 +48,7 @@ def newton_simpson(q_j: float, p_j: float, h: float, count: int) -> Any:
 
 
 def iterations(method: str, mesh: int) -> int:
-    """The most that a step of one period needs until further ones change q and p/ω by rounding only."""
+    """The most iterations that a step of one period needs until more of them change q and p/ω by rounding only."""
     newton = {"Newmark": newton_newmark, "Simpson": newton_simpson}[method]
     path = run(method, mesh)
     scale = np.array([1.0, problem().params["omega"]])
@@ -64,7 +64,7 @@ def iterations(method: str, mesh: int) -> int:
 
 
 def five_iterations(method: str, options: Options) -> Claim:
-    """Of the runs of Figure 2 and Table 1."""
+    """Checked on the runs of Figure 2 and Table 1."""
     most = {mesh: iterations(method, mesh) for mesh in MESHES_OF_ALL_RUNS}
     return Claim(
         f"Newton's algorithm for {method}'s scheme, begun at (p_j, q_j), is at machine precision after five iterations",

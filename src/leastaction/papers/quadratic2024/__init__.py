@@ -5,7 +5,8 @@
 
     ω² = ω₀² (1 + μ ± √(μ(1 + μ))),   μ = m₂/m₁,  ω₀² = g/l                           (49)
 
-Figures are numbered as in the authors' version; the journal's has its Figure 3 as 3 and 4, and those after one later.
+Figures are numbered as in the authors' version; in the journal's version Figure 3 is Figures 3 and 4, and later numbers
+are one higher.
 """
 
 from __future__ import annotations

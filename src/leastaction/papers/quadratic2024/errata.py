@@ -1,7 +1,7 @@
 """Misprints and remarks, with evidence computed anew each time, on the double pendulum of Table 1 with h = 0.1 t̄.
 
-Every entry stands in both versions of the text, the authors' and the journal's, so that none is owed to the reading;
-the numbers of equations are those of both.
+Every entry stands in both versions of the text, the authors' and the journal's, so that no entry is a fault of the
+reading; the numbers of equations are those of both.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def energy_error(method: str, mesh: int, periods: int) -> FloatArray:
 
 
 def figure_5(options: Options) -> Drawing:
-    """The energy's relative error over ten t̄, with two steps; the paper does not tell the length."""
+    """The energy's relative error over ten t̄, with two steps; the paper does not give the length."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 1, sharex=True, sharey=True, figsize=(7, 6))
@@ -198,7 +198,7 @@ def phi_errors(mesh: int, periods: int, by_matrix: bool) -> FloatArray:
 
 
 def figure_6(options: Options) -> Drawing:
-    """The error of φ over a hundred t̄, with two steps; the paper does not tell the length."""
+    """The error of φ over a hundred t̄, with two steps; the paper does not give the length."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5.5))
@@ -232,7 +232,7 @@ def figure_6(options: Options) -> Drawing:
 
 
 def figure_7(options: Options) -> Drawing:
-    """The largest errors of q and p over one t̄ against the step; the paper does not tell the length."""
+    """The largest errors of q and p over one t̄ against the step; the paper does not give the length."""
     import matplotlib.pyplot as plt
 
     meshes = np.array([10, 20, 50, 100, 200, 500, 1000])

@@ -43,7 +43,7 @@ def _limit(M: Array, K: Array) -> float:
 
 
 def _lack_of_symplecticity(Phi: Array) -> float:
-    """‖ΦᵀJΦ − J‖, of ‖Φ‖²."""
+    """‖ΦᵀJΦ − J‖, relative to ‖Φ‖²."""
     n = len(Phi) // 2
     J = np.block([[np.zeros((n, n)), -np.eye(n)], [np.eye(n), np.zeros((n, n))]])
     return float(np.abs(Phi.T @ J @ Phi - J).max() / np.linalg.norm(Phi, 2) ** 2)
@@ -182,7 +182,7 @@ def same_nodes(options: Options) -> Claim:
 
 
 def refined_newmark(options: Options) -> Claim:
-    """Visible: a hundredth of the range of the motion."""
+    """An error is visible from a hundredth of the range of the motion on."""
     from leastaction.papers.quadratic2024.figures import VISIBLE, deviations
 
     path = run("Newmark", 0.01, 1000)
@@ -198,7 +198,7 @@ def refined_newmark(options: Options) -> Claim:
 
 
 def one_order_for_ten(options: Options) -> Claim:
-    """While errors are small against the motion."""
+    """This holds while errors are small against the motion."""
     found = {T: errors("Simpson", T, 40) for T in (1, 10, 100, 1000)}
     ratios = [found[10 * T][v] / found[T][v] for T in (1, 10, 100) for v in "pq"]
     return Claim(

@@ -1,7 +1,7 @@
 """Misprints, formulas wrong as read, and remarks, with evidence computed anew each time.
 
-Formulas are checked on the double pendulum, whose mass depends on q, at a point of no special kind or along the
-library's own steps.
+Formulas are checked on the double pendulum, whose mass depends on q, at an ordinary point or along the library's own
+steps.
 """
 
 from __future__ import annotations

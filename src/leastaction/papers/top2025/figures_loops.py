@@ -116,7 +116,7 @@ def figure_8(options: Options) -> Drawing:
 
 
 def figure_9(options: Options) -> Drawing:
-    """The energy error over ten periods; the step of Figure 8, since the paper does not tell."""
+    """The energy error over ten periods; the step is that of Figure 8, since the paper gives none."""
     import matplotlib.pyplot as plt
 
     period = float(nutation_step(NAME, 1))

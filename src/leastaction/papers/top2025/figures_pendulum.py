@@ -110,7 +110,7 @@ def figure_4(options: Options) -> Drawing:
 
 
 def figure_5(options: Options) -> Drawing:
-    """The energy error over ten seconds with h = 10⁻¹, the step of Figures 2 and 3; the paper does not tell it."""
+    """The energy error over ten seconds with h = 10⁻¹, the step of Figures 2 and 3; the paper does not give it."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5))

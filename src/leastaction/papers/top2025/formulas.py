@@ -1,7 +1,7 @@
 """The paper's formulas (6)–(14), appendix A and appendix B, as printed and as they should be, on the double pendulum.
 
-Written out in NumPy from M(q), V(q) and their derivatives, apart from the library's own tracing; all of it takes
-complex numbers, so that `derivative` is exact to round-off (the complex step).
+They are written out in NumPy from M(q), V(q) and their derivatives, without the library's own tracing. All functions
+take complex numbers, so that `derivative` is exact to round-off (the complex step).
 
     g_l = (−3q_l + 4q_m − q)/h,    g_m = (q − q_l)/h,    g = (q_l − 4q_m + 3q)/h
     L_d = (h/2) Σ b M(q_i) g_i g_i − h Σ b V(q_i),    b = 1/6, 2/3, 1/6                        (6)
@@ -24,7 +24,7 @@ _STEP = 1e-30
 
 
 def derivative(f: Callable[[Array], Any], x: Array) -> Array:
-    """∂f_i/∂x_j by complex steps: no difference is taken, so none is lost."""
+    """∂f_i/∂x_j by complex steps: no difference is taken, so no digits cancel."""
     columns = [np.imag(f(x + 1j * _STEP * e)) / _STEP for e in np.eye(len(x))]
     return np.stack(columns, axis=-1)
 

@@ -1,8 +1,8 @@
 """The runs of Tables 2, 4 and 5 with many digits, whatever their length: in pieces, and on all cores.
 
-A run of a million steps would keep a million states of mpmath numbers; here it goes on from the last state of a piece,
-and only the largest errors so far are kept. Between pieces the method forgets its prediction, which changes
-digits that Newton's iteration settles anyway: none of the errors.
+A run of a million steps would keep a million states of mpmath numbers; here each piece begins with the last state of
+the piece before, and only the largest errors so far are kept. Between pieces the method forgets its prediction. This
+changes only digits that Newton's iteration settles anyway, and none of the errors.
 """
 
 from __future__ import annotations

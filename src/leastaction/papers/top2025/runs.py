@@ -7,7 +7,8 @@ The paper's implicit midpoint method is the variational one of its appendix B,
 With p̄ = (p_k + p_{k+1})/2 it says p̄ = ∂L/∂v(q̄, g) and p_{k+1} − p_k = h ∂L/∂q(q̄, g), which is the midpoint rule on
 Hamilton's equations: the two are one method, also when the mass depends on q.
 
-Its RK4 steps the state (q, p) of the double pendulum and the state (q, q̇) of the top: the printed errors tell.
+The paper's RK4 steps the state (q, p) of the double pendulum and the state (q, q̇) of the top: the printed errors show
+it.
 """
 
 from __future__ import annotations

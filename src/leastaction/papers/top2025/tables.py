@@ -91,7 +91,7 @@ def order(e: tuple[float, ...]) -> float:
 
 
 def _largest(error: NDArray[Any], steps: dict[int, int]) -> dict[int, float]:
-    """The largest |error| of the first so many steps, by length."""
+    """The largest |error| within the steps of each length, by length."""
     largest = np.maximum.accumulate(np.abs(error))
     return {length: float(largest[count]) for length, count in steps.items()}
 
@@ -118,7 +118,7 @@ def top_errors(
 
 
 def precision(lengths: tuple[int, ...], options: Options) -> dict[int, int]:
-    """Digits by length, for the lengths to run with many: float64 shows every printed digit, so none unless asked.
+    """Digits of each length that is run with many: none unless asked for, since float64 shows every printed digit.
 
     `digits` alone takes the short rows, in seconds; a full run takes every row.
     """

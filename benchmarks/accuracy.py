@@ -161,7 +161,7 @@ def nearness(q: Any) -> Any:
 
 
 def pythagorean(last: int = 70) -> None:
-    """The Pythagorean problem with 60 digits: in how many of them runs with two steps agree, and float64."""
+    """The Pythagorean problem with 60 digits: how many agree for two steps, and for float64 and the finer one."""
     problem, times = la.problems.get("pythagorean"), range(10, last + 1, 10)
     events = {str(t): la.Event(lambda t, q, p, at=t: t - at) for t in times}
     given = {"t_end": last, "pace": nearness, "events": events, "every": 2**40}

@@ -41,7 +41,7 @@ class Browser:
 
     complaints    what the page wrote to the console, threw, or failed to load
     requested     the schemes of what it asked for: file, data, https
-    addresses     all of it, from the first page on
+    addresses     all addresses it asked for, from the first page on
     """
 
     def __init__(self, profile: Path) -> None:
@@ -159,7 +159,7 @@ class Browser:
         return answer["result"].get("value")
 
     def wait(self, script: str) -> Any:
-        """Until a JavaScript expression gives something that is not false, 0, null or empty; what it gives."""
+        """Wait until a JavaScript expression gives something that is not false, 0, null or empty; return this value."""
         end = time.monotonic() + PATIENCE
         while not (found := self.evaluate(script)):
             if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""One step of the family and of RK4 in mpmath, written plainly from the definitions: a reference to differ from."""
+"""One step of the family and of RK4 in mpmath, written plainly from the definitions: a reference to compare with."""
 
 import mpmath
 

@@ -1,4 +1,4 @@
-"""Random numbers that are different in every run of the tests, and can be had again."""
+"""Random numbers that are different in every run of the tests, and can be repeated."""
 
 import os
 

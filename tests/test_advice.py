@@ -102,7 +102,7 @@ def test_chaos_is_told(digits, tmp_path):
 
 @pytest.mark.slow
 def test_close_encounters_want_a_pace():
-    """Where three bodies nearly collide equal steps do not do, and a pace is asked for."""
+    """Where three bodies nearly collide equal steps are not enough, and the message asks for a pace."""
     problem = la.problems.get("pythagorean")
     advice = la.advise(problem.system, problem.q0, problem.p0, t_end=70.0, tol=1e-3)
     assert "give pace=" in advice.notes[0]

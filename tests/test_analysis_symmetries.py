@@ -154,7 +154,7 @@ def outer_solar_system():
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("near", [False, True])
 def test_very_unlike_masses(near, seed):
-    """Pluto's mass is 10⁻⁸ of the Sun's: nothing of it is a symmetry for that, and its share in the centre is kept."""
+    """Pluto's mass is 10⁻⁸ of the Sun's: this alone makes no symmetry, and Pluto's share in the centre is kept."""
     system, m, q0 = outer_solar_system()
     found = symmetries(system, around=q0 if near else None, seed=seed)
     assert len(found) == 9 and found.energy

@@ -33,7 +33,7 @@ def test_a_root_that_is_refused_else_is_a_root():
 
 
 def test_a_step_without_any_root_says_so():
-    """One of the eight coarse points of Figures 5.7 and 5.9 where Newton finds none: of this step none exists."""
+    """One of the eight coarse points of Figures 5.7 and 5.9 where Newton finds no root: this step has no root."""
     with pytest.raises(la.StepFailed, match="Newton's iteration finds no root, and none of this size of step"):
         la.integrate(KEPLER.system, "P1N3Q4Lob", **START, h=1.0, steps=25, branch="any")
 

@@ -131,7 +131,7 @@ def test_stormer_verlet_is_rattle():
 
 @pytest.mark.parametrize("lanes", (1, 5))
 def test_coordinates_that_turn_back_leave_no_doubt(lanes):
-    """Every coordinate of a point on a rod turns back all the time. Its steps are next to nothing there."""
+    """Every coordinate of a point on a rod turns back all the time. Its increments are nearly zero there."""
     q0 = np.array([places(0.3 + 0.01 * k, 0.2) for k in range(lanes)])
     paths = la.ensemble(PENDULUMS, "stormer-verlet", q0=q0, v0=np.zeros((lanes, 4)), h=0.05, steps=1000)
     assert paths.stats["continued"] == 0

@@ -55,7 +55,7 @@ def test_lanes_equal_single_runs_to_round_off(seed, method):
 
 @pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # by steps that are far too long, as they are here
 def test_lanes_continue_on_the_branch_as_single_runs_do():
-    """A step so large that the prediction does not do: both go by continuation in h."""
+    """A step so large that the prediction is not enough: both use continuation in h."""
     Q = np.array([[1.0, 0.5], [2.0, 2.5], [3.0, -1.0]])
     paths = la.ensemble(PENDULUM, "simpson", Q, np.zeros((3, 2)), h=0.18, steps=40)
     singles = []

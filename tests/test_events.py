@@ -360,7 +360,7 @@ def test_no_crossing_is_lost_that_a_finer_run_sees(system, method, digits, h, dr
 
 
 def test_a_function_that_is_zero_all_along_ends():
-    """p + sin t is zero but for the method's error: no promise but to come back, and to say so."""
+    """p + sin t is zero but for the method's error: the run promises only to end, and to say so."""
     event = {"x": la.Event(lambda t, q, p: p[0] + np.sin(t))}
     with pytest.warns(RuntimeWarning, match="hardly differs from zero all along near t = 0"):
         path = la.integrate(OSCILLATOR, "simpson", [1.0], [0.0], h=0.05, steps=40, events=event)
@@ -370,7 +370,7 @@ def test_a_function_that_is_zero_all_along_ends():
 @pytest.mark.parametrize("digits", [None, 30])
 @pytest.mark.parametrize("method", ["simpson", "rk4"])
 def test_watched_steppers_go_on_from_their_state(method, digits):
-    """As a run that was interrupted does, wherever that was: also just after an impact."""
+    """They go on as an interrupted run does, wherever it was interrupted: also just after an impact."""
     from leastaction.run.batches import at_work
     from leastaction.run.plan import plan_run
     from leastaction.run.standing import Standing

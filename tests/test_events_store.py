@@ -78,7 +78,7 @@ def test_stored_and_resumed(tmp_path, kind, method, digits):
 @pytest.mark.parametrize("every", [1, 4])
 @pytest.mark.parametrize("digits", [None, 30])
 def test_derivatives_and_chosen_degrees_of_freedom(tmp_path, every, digits):
-    """Beside events: of all states some, and in float64 the derivatives through the impacts."""
+    """Beside events: some of all states, and in float64 the derivatives through the impacts."""
     options = {"tangent": True} if digits is None else {"output": [0]}
     path = run("Lagrangian", "P4N4Q8Gau", digits, every=every, **options)
     stored = run("Lagrangian", "P4N4Q8Gau", digits, steps=20, every=every, store=tmp_path / "run.zarr", **options)

@@ -340,7 +340,7 @@ def test_not_a_number_during_a_run(method, every):
 
 
 def test_iterations_are_those_of_the_failed_step():
-    """Not those of an earlier step, nor of the whole run."""
+    """The iterations are not those of an earlier step, nor of the whole run."""
     how = {"h": 0.1, "steps": 1000}
     error = failed(CUBIC, "simpson", [1.0], [0.0], **how)
     alone = failed(CUBIC, "simpson", error.path.q[-1], error.path.p[-1], h=0.1, steps=1)

@@ -196,7 +196,7 @@ def test_shifted_chords_take_stiff_steps(method, k):
 
 
 def test_shifted_chords_leave_hard_steps_to_newton():
-    """Where the forces change much within a step the derivatives of its middle do not do."""
+    """Where the forces change much within a step the derivatives at its middle are not enough."""
     system = la.Lagrangian(stiff_chain, n=6, params={"k": 1.0})
     start = {"q0": 3 * np.sin(np.arange(1, 7)), "v0": np.zeros(6), "h": 0.35, "steps": 20}
     found = []

@@ -232,8 +232,8 @@ STOPS = {"turn": EVENTS["turn"], "stop": la.Event(lambda t, q, p: t - 0.77 + q[0
 @pytest.mark.parametrize("kind", SYSTEMS)
 @pytest.mark.parametrize("method", METHODS)
 def test_derivatives_beside_events(tmp_path, method, kind, digits):
-    """Without walls they are those of the run without events; at an event that stops it, those of the state there by
-    the state at the start, the time being that one: against differences.
+    """Without walls the derivatives are those of the run without events. At an event that stops the run they are the
+    derivatives of the state there by the state at the start, at this fixed time: checked by differences.
     """
     system = SYSTEMS[kind]
     path = run(system, method, False, digits, tangent=True, events=STOPS)

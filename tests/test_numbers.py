@@ -1,4 +1,4 @@
-"""Exact numbers: what may be written for one, one reader for all of the library, and an end to their size."""
+"""Exact numbers: how a user may write them, one reader for the whole library, and a limit to their size."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_arrays_of_exact_parameters():
         assert abs(path.params["w"][1] - mpmath.sqrt(2)) < 1e-49
 
 
-# An end to their size.
+# A limit to their size.
 
 HUGE = ["1e1000000000", "1e-1000000000", "2*1e1000000000", "10**10**10", "10**-(10**10)", "2**(10**9 + 1/2)",
         "sqrt(2)**10**9", "pi**10**10", "exp(exp(exp(100)))", "gamma(10**8)", "0x1p99999999999"]  # fmt: skip

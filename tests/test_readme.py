@@ -1,7 +1,7 @@
 """The README's tables are what was computed and measured.
 
-tests/data/reproduction.json holds the counts of the reproduction; the table is compared with it always, and it with a
-whole run in the slow test. benchmarks/measured holds what the benchmarks have measured.
+tests/data/reproduction.json holds the counts of the reproduction; the table is always compared with this file, and the
+slow test compares the file with a whole run. benchmarks/measured holds what the benchmarks have measured.
 """
 
 import json

@@ -120,7 +120,9 @@ def test_a_coordinate_that_rounding_alone_moves():
 
 
 def coupled(q, v, c):
-    """From rest the first moves by the square of another's velocity: as t⁴, and in no first iteration but for c."""
+    """From rest the square of the second's velocity moves the first coordinate: as t⁴, and in a first iteration only by
+    c.
+    """
     return 0.5 * (v @ v) + 0.5 * np.cos(q[0] + q[1]) * v[1] ** 2 - 0.5 * q[1] ** 2 + c * v[0] * v[1]
 
 
@@ -163,8 +165,8 @@ def test_others_set_a_coordinate_of_a_sum_in_motion(method, c):
 
 
 def test_a_coordinate_that_turns_on_the_way():
-    """c moves the first one way, the other's velocity moves it back: some shorter step ends where it began, and there
-    it has no length to be measured by.
+    """c moves the first coordinate one way, the velocity of the second moves it back: some shorter step ends where it
+    began, and then the step has no length that could be its scale.
     """
     start = {"q0": [0.0, 1.0], "v0": [0.0, 0.0], "h": 0.05, "steps": 3}
     base = la.integrate(COUPLED, "midpoint", **start)
@@ -181,12 +183,12 @@ def test_a_coordinate_that_turns_on_the_way():
 
 
 def driven(q, v):
-    """The second is driven by the square of the first's velocity."""
+    """The square of the first coordinate's velocity drives the second."""
     return 0.5 * v[0] ** 2 + q[1] * v[0] ** 2
 
 
 def pulled(q, v):
-    """The second is driven by the square of the first."""
+    """The square of the first coordinate drives the second."""
     return 0.5 * v[0] ** 2 + q[1] * q[0] ** 2
 
 

@@ -432,7 +432,7 @@ def test_a_damaged_checkpoint_is_noticed(finished):
 
 @pytest.mark.parametrize("name", ["start_q", "start_p", "start_params", "start_status"])
 def test_a_start_that_is_missing_is_noticed(finished, name):
-    """Zeros would be as good a start as any other."""
+    """A missing array would be read as zeros, and zeros are a possible start."""
     path, shape = finished, la.open(finished).q.shape
     shutil.rmtree(path / name / "c")
     with pytest.raises(la.StoreError, match=f"{name} (are|is) missing"):

@@ -144,7 +144,7 @@ def test_stiff_steps_are_those_of_the_lagrangian_written_out(method):
 @pytest.mark.parametrize(("method", "h"), [("P2N2Q4Gau", 0.03), ("P3N3Q6Gau", 0.1), ("P4N4Q8Gau", 0.03)])
 @pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
 def test_steps_in_which_stiffness_changes_much_are_those_of_the_lagrangian_written_out(method, h):
-    """Springs become a hundred times stiffer within a step: derivatives of its middle do for no other point."""
+    """Springs become a hundred times stiffer within a step: derivatives at its middle hold for no other point."""
     rng = np.random.default_rng(1)
     system = chain(12, k=100.0, b=100.0)
     q, v = 0.3 * rng.standard_normal(12), rng.standard_normal(12)
@@ -174,8 +174,8 @@ def test_newton_along_directions_is_newton(mass):
 
 @pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
 def test_forces_that_bend_are_no_noise():
-    """In long steps of a stiff chain a probe of f(q ± δ) bends: it must not be taken for rounding, by which a state of
-    10³⁰ would pass for a step.
+    """In long steps of a stiff chain a probe of f(q ± δ) bends: this must not be taken for rounding, since then a state
+    of 10³⁰ would be accepted as a step.
     """
     rng = np.random.default_rng(1)
     rng.standard_normal(24)
@@ -630,7 +630,9 @@ def test_events_of_large_sums_are_those_of_the_lagrangian_written_out(method, ev
 
 
 def test_events_of_a_long_chain():
-    """A mode of 1,000 masses is at rest in the middle where cos ωt is zero; all masses together know of it, too."""
+    """A mode of 1,000 masses is at rest in the middle where cos ωt is zero; an event function of all masses finds this
+    time, too.
+    """
     n, k = 1000, 400
     system, mode = chain(n, b=0.0), np.sin(np.pi * k * np.arange(1, n + 1) / (n + 1))
     omega = 2 * np.sin(np.pi * k / (2 * (n + 1)))

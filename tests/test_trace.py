@@ -372,8 +372,9 @@ def tracing_elsewhere():
 
 
 def test_other_threads_have_numpy_as_it_is_while_a_function_is_traced():
-    """np.array and np.asarray are others for who traces alone: every other thread has the very same objects, to call,
-    to compare, to pickle, and in a module that it imports just then."""
+    """np.array and np.asarray are replaced only for the thread that traces: every other thread has the original
+    objects, to call, to compare, to pickle, and in a module that it imports just then.
+    """
     originals = np.array, np.asarray
     with tracing_elsewhere():
         assert (np.array, np.asarray) == originals
@@ -403,7 +404,7 @@ def test_a_module_imported_during_a_trace_keeps_numpys_own_functions(tmp_path, m
 
     def importing(q, v):
         assert importlib.import_module(within).kept == originals
-        assert originals.isdisjoint({np.array, np.asarray})  # who traces has others
+        assert originals.isdisjoint({np.array, np.asarray})  # the thread that traces has others
         return 0.5 * (np.array([v[0]]) @ v)
 
     la.Lagrangian(importing, n=1)
@@ -455,7 +456,7 @@ def test_what_a_function_keeps_of_numpy_serves_after_its_trace():
 
 
 def test_asyncio_traces_beside_other_tasks():
-    """Tasks in threads inherit the context of who starts them, traces too."""
+    """Tasks in threads inherit the context of the thread that starts them, with its traces."""
 
     def falling(g):
         return la.Lagrangian(lambda q, v: 0.5 * (np.array([v[0]]) @ v) - g * q[0], n=1).value([1.0], [0.0])

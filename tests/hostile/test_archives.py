@@ -96,7 +96,7 @@ def test_chunks_of_another_byte_order_are_refused(tmp_path, archives):
 
 
 def races(folder, count):
-    """Two processes begin the same new archive at once: one does, and the header is that of its run."""
+    """Two processes begin the same new archive at once: exactly one succeeds, and the header is that of its run."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(2) as pool:
         pool.map(race, [(str(folder / f"warm-{k}"), 0.1, 0.0) for k in range(2)], 1)

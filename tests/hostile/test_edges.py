@@ -96,7 +96,7 @@ NO_NUMBER = {
 @pytest.mark.parametrize("method", ["simpson", "P8N8Q16Gau", "rk4"])
 @pytest.mark.parametrize("name", NO_NUMBER)
 def test_an_event_function_that_becomes_no_number(name, method, digits):
-    """Its events are found where it is one, none is made up where it is none, and that is said, once."""
+    """Events are found where the function is a number, none is invented elsewhere, and a warning says so, once."""
     g, times = NO_NUMBER[name]
     with pytest.warns(RuntimeWarning, match="'g' is not a number near t = .*: no events of it are found there") as told:
         run = {"h": 0.1, "steps": 20, "digits": digits}

@@ -10,7 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
-import sympy  # noqa: F401  (so that its import is nobody's reading)
+import sympy  # noqa: F401  (so that its import does not count as reading)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import (
@@ -163,7 +163,7 @@ def use(path):
 
 
 def done(work):
-    """Its result; None where it fails, as it may in a clean way only."""
+    """The result of the work; None where it fails, which it may only do in a clean way."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -174,14 +174,14 @@ def done(work):
 
 
 def seconds_of(read):
-    """What it takes of the processor."""
+    """The processor time of reading."""
     clock = time.process_time()
     done(read)
     return time.process_time() - clock
 
 
 def bytes_of(read):
-    """What it takes of memory; to look takes time of its own."""
+    """The memory that reading takes; this measurement itself takes time."""
     tracemalloc.start()
     done(read)
     most = tracemalloc.get_traced_memory()[1]
@@ -190,7 +190,7 @@ def bytes_of(read):
 
 
 def check_reading(read, size):
-    """Within its bounds; what is slow or large at first, as an import is, has a second chance."""
+    """Reading stays within its bounds; if it is slow or large at first, as by an import, it has a second chance."""
     for measure, most in ((seconds_of, HANGS), (bytes_of, 10 * size + LITTLE)):
         assert measure(read) < most or measure(read) < most, f"{measure.__name__} reading {size} bytes is above {most}"
     return done(read)
@@ -385,7 +385,7 @@ def test_restored_integers_that_cannot_be(archives, tmp_path, kind):
 
 
 def last(array):
-    """The last axis along which numbers are; text has one more."""
+    """The last axis that counts numbers; a text has one more axis, its characters."""
     return -2 if array.dtype == np.uint8 else -1
 
 
@@ -408,7 +408,7 @@ def test_some_restored_states_of_another_shape(archives, tmp_path):
 
 @pytest.mark.parametrize("key, value", [("clevel", 77), ("cname", "lz4"), ("blocksize", 10**9), ("typesize", 3)])
 def test_chunks_packed_in_another_way(archives, tmp_path, key, value):
-    """Reading would do, but what a resumed run writes would be packed so, too: a level of 77 ended it in Blosc."""
+    """Reading would succeed, but a resumed run would write with the same packing: a level of 77 ended it in Blosc."""
     shutil.copytree(archives / "path", tmp_path / "run")
     file = tmp_path / "run" / "q" / "zarr.json"
     metadata = json.loads(file.read_text())

@@ -39,7 +39,7 @@ def pressing(total, wanted):
 
 @pytest.mark.parametrize("stored", [False, True])
 def test_an_interrupt_with_the_last_step_is_told(tmp_path, monkeypatch, stored):
-    """It was lost: the run was complete, and nothing said that somebody had pressed Ctrl-C."""
+    """Ctrl-C was once lost here: the run was complete, and nothing said that somebody had pressed Ctrl-C."""
     monkeypatch.setattr(drive_module, "progress_bar", pressing)
     where = {"store": tmp_path / "run"} if stored else {}
     with pytest.warns(RuntimeWarning, match="interrupted in the last moments"):
@@ -72,7 +72,7 @@ class PressesWhenFreed:
 
 
 def test_an_interrupt_while_something_is_freed_is_not_dropped(monkeypatch):
-    """Python drops what is raised in a finalizer, as those of compiled code, and with it Ctrl-C."""
+    """Python drops exceptions raised in a finalizer, such as those of compiled code, and so it drops Ctrl-C."""
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     monkeypatch.setattr(single_module, "prepare", lambda *plan: PressesWhenFreed() and {})
     with pytest.raises(KeyboardInterrupt, match="run was prepared, before its first step"):

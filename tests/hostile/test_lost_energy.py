@@ -1,4 +1,4 @@
-"""An autonomous motion that does not keep its energy is told, once; one that does never is."""
+"""A run warns, once, of an autonomous motion that does not keep its energy, and never of one that does."""
 
 import warnings
 
@@ -125,7 +125,7 @@ def test_with_a_pace(tmp_path):
 @pytest.mark.parametrize("method", ["simpson", "P4N4Q8Gau"])
 @pytest.mark.parametrize("x", [1.0, 1.1])
 def test_a_pace_that_vanishes_on_the_way(method, x):
-    """Where σ = 0 time stands still; the motion in s came back from there, and went on, in time, as another one."""
+    """Where σ = 0 time stands still; the motion in s came back from there, and went on in time as another motion."""
     run = {"q0": [x, 0.0], "v0": [0.0, 1.0], "h": 0.1, "t_end": 3.0, "pace": lambda q: q[0] - 0.5}
     system = la.problems.get("kepler").system
     path, messages = told(lambda: la.integrate(system, method, **run))
@@ -227,8 +227,8 @@ def test_close_encounters_with_equal_steps_are_told(name):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "method"), RUNS)
 def test_never_over_the_catalogue(name, method, monkeypatch):
-    """After one step, within a period, after whole periods, where all is as it was, and later: not even if a quarter
-    of the error were told.
+    """No warning after one step, within a period, after whole periods, where all is as it was, and later: not even if a
+    quarter of the error were enough for a warning.
     """
     monkeypatch.setattr(balance, "LARGE", balance.LARGE / 4)
     problem = la.problems.get(name)
@@ -295,7 +295,7 @@ def test_forces_times_and_walls_may_take_energy():
 
 @pytest.mark.parametrize("N", [2, 3, 4, 5, 7, 14, 37, 74])
 def test_never_of_long_steps_of_high_order_that_come_back(N):
-    """A pendulum from rest, after one period of few steps: it is at rest again, and so it was whenever it was seen."""
+    """A pendulum from rest, after one period of few steps: it is at rest again, as at every time it was looked at."""
     problem = la.problems.get("pendulum")
     for method in ("P4N4Q8Gau", "P8N8Q16Gau", "P12N12Q24Gau"):
         run = {"h": problem.period / N, "steps": N, "every": N}

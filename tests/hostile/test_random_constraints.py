@@ -34,7 +34,7 @@ def random_constraints(rng, n, m):
 
 
 def independent(L, g, n, q0, v0):
-    """q(T) from M a = L_q − L_vq v + Gᵀλ and g̈ = 0, by other hands."""
+    """q(T) from M a = L_q − L_vq v + Gᵀλ and g̈ = 0, computed independently."""
     t, q, v = sp.Symbol("t"), sp.symbols(f"q:{n}"), sp.symbols(f"v:{n}")
     expression, rows = L(Words(sp), q, v), g(Words(sp), t, q)
     Lv = [sp.diff(expression, x) for x in v]

@@ -53,7 +53,7 @@ def random_lagrangian(rng, n):
 
 
 def independent(L, n, q0, v0):
-    """q(T) from M(q) a = L_q − L_vq v, by other hands."""
+    """q(T) from M(q) a = L_q − L_vq v, computed independently."""
     q, v = sp.symbols(f"q:{n}"), sp.symbols(f"v:{n}")
     expression = L(Words(sp), q, v)
     Lv = [sp.diff(expression, x) for x in v]

@@ -1,8 +1,9 @@
-"""Steps many times longer than the fastest oscillation are solved all the same, or fail; none is let pass unsolved.
+"""Steps many times longer than the fastest oscillation are solved all the same, or fail; no unsolved step is accepted.
 
-After a step that needed continuation, rounding is allowed for (`step.verdict`, floors). The allowance was passed on
-from coordinate to coordinate as if the step were explicit: at h ω = 100 it grew by 10⁴ with every pass, beyond the
-motion itself, and from then on one iteration was enough for any step. Energies fell by 99.99 % without a word.
+After a step that needed continuation, rounding is allowed for (`step.verdict`, floors). This allowance was once passed
+on from coordinate to coordinate as if the step were explicit: at h ω = 100 the allowance grew by 10⁴ with every pass,
+beyond the motion itself, and from then on one iteration was enough for any step. Energies fell by 99.99 % without a
+warning.
 """
 
 import numpy as np
@@ -28,7 +29,7 @@ def force(q, k):
 
 
 def states(run):
-    """The path of a run; of one whose step failed, which it may, the states before."""
+    """The path of a run; if a step failed, which it may, the states before that step."""
     try:
         return run()
     except la.StepFailed as failed:
@@ -48,7 +49,7 @@ def test_midpoint_steps_satisfy_their_equations():
             continue  # the first step has failed, and said so
         middle = (path.q[1:] + path.q[:-1]) / 2
         terms = [path.q[1:], -path.q[:-1], -h * path.p[:-1], -0.5 * h**2 * force(middle, k)]
-        # A rounding of the places is one of the force that is fast² times as large.
+        # A rounding of the positions changes the force by fast² times as much.
         size = np.abs(terms).max() + fast**2 * np.abs(path.q).max()
         assert np.abs(sum(terms)).max() <= 64 * np.finfo(float).eps * size, (n, k, fast)
         solved += len(path) - 1

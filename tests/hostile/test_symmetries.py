@@ -1,4 +1,4 @@
-"""Symmetries are not invented where L is flat, or where it decides by what no sample has seen."""
+"""Symmetries are not invented where L is flat, or where it decides by a condition that no sample has met."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""How many threads BLAS has decides nothing in a step of a Lagrangian; of dense linear systems an archive knows it."""
+"""The number of BLAS threads changes no step of a Lagrangian; archives of dense linear systems record the number."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ def test_bits_do_not_depend_on_the_threads_of_BLAS(kind):
 
 
 def test_a_dense_linear_run_that_goes_on_with_other_threads_says_so(tmp_path, monkeypatch):
-    """The order of its sums is decided by their number."""
+    """The number of threads decides the order of the sums in a run."""
     A = np.random.default_rng(0).standard_normal((80, 80))
     system = la.Quadratic(np.eye(80) + A @ A.T / 80, 2 * np.eye(80) + A.T @ A / 80)
     monkeypatch.setattr("leastaction.linear.system.blas_threads", lambda: 2)

@@ -133,7 +133,7 @@ def branch() -> None:
     Q = np.random.default_rng(0).uniform(-3, 3, (400, 2))
 
     def others(q: np.ndarray, p: np.ndarray) -> tuple[int, int]:
-        """Steps, and how many of them end elsewhere than the same step found by continuation, as a first step is."""
+        """Steps, and how many of them end elsewhere than the same step found by continuation, as first steps are."""
         found = np.isfinite(q[:, 1:]).all(axis=2)
         first = la.ensemble(system, method, q[:, :-1][found], p[:, :-1][found], h=h, steps=1)
         away = np.abs(first.q[:, 1] - q[:, 1:][found]).max(axis=1)

@@ -176,7 +176,7 @@ def kernels_too_long(monkeypatch):
 
 
 def test_large_systems_go_in_lanes():
-    """With what is computed on the way: their chords are kernels, where Newton's iteration would be too long."""
+    """Also with values computed on the way: the chords are kernels, where Newton's iteration would be too long."""
     system = la.Lagrangian(chain, n=12)
     rng = np.random.default_rng(4)
     Q, P = rng.normal(size=(2, 5, 12))
@@ -205,7 +205,7 @@ def test_what_does_not_fit_the_lanes_goes_one_by_one(system, method, kernels_too
     last = la.ensemble(system, method, Q, P, h=0.02, steps=300, final_only=True)
     plain = la.ensemble(system, method, Q, P, h=0.02, steps=300, every=70)
     assert paths.stats["lanes"] == 1
-    # Without anything to compute on the way a large system goes in lanes, whose roundings are others.
+    # If nothing is computed on the way, a large system runs in lanes, which round differently.
     atol = 0 if plain.stats["lanes"] == 1 else 1e-11
     np.testing.assert_allclose(paths.q, plain.q, rtol=0, atol=atol)
     np.testing.assert_allclose(paths.q[:, -1:], last.q, rtol=0, atol=atol)

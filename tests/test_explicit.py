@@ -70,7 +70,7 @@ def test_many_steps_are_those_of_forty_digits(seed):
 
 
 def test_one_force_is_computed_in_a_step():
-    """The kernel of a step that hands its last force on has the instructions of one, with inputs those of two."""
+    """The kernel of a step that hands on its last force has the instructions of one; with inputs, of two forces."""
 
     def count(system):
         return sum(op == "sin" for op, *_ in backend(system, VERLET, 1).programs.kernels["leap"].code)
@@ -140,7 +140,7 @@ def test_the_tangent_map_is_symplectic_and_that_of_the_step(seed):
 
 
 def test_it_goes_back_to_where_it_came_from():
-    """To the carry: kick, drift and kick are the same numbers in either direction, but for what sums round off."""
+    """Exact up to the carry: kick, drift and kick are the same numbers in both directions, but for rounding in sums."""
     system, q, p = random_system(1)
     there = la.integrate(system, VERLET, q0=q, p0=p, h=0.05, steps=1000, every=1000)
     back = la.integrate(system, VERLET, q0=there.q[-1], p0=there.p[-1], h=-0.05, steps=1000, every=1000)
@@ -186,7 +186,7 @@ def test_a_force_that_is_no_number_fails_and_says_where():
 
 
 def test_angles_out_of_the_range_of_vectors():
-    """Of angles beyond 2³⁰ lanes compute no sine: such steps are solved alone, and those that come back are not."""
+    """Lanes compute no sine of angles beyond 2³⁰: such steps are solved alone until the angle comes back."""
     rotor = la.Lagrangian(lambda q, v: 0.5 * v @ v + np.cos(q[0]), n=1)
     far = 2.0**30
     Q, P = np.array([[far + 1.0], [0.3], [far + 0.2], [far - 0.2]]), np.array([[1.0], [0.0], [-1.0], [1.0]])

@@ -101,7 +101,7 @@ def test_motions_beyond_the_range_of_floats():
 @pytest.mark.parametrize("method", ["simpson", "P5N5Q10Gau"])
 @pytest.mark.parametrize("middle", ["0", "1/3"])
 def test_a_coordinate_that_moves_by_rounding_alone_is_at_rest(method, middle):
-    """The middle one of three equal masses: what moves it is what rounding leaves of two equal forces."""
+    """The middle one of three equal masses: only the rounding error of two equal and opposite forces moves it."""
 
     def chain(q, v, a):
         stretch = np.array([q[1] - q[0] - a, q[2] - q[1] - a])

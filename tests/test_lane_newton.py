@@ -120,7 +120,7 @@ def test_more_unknowns_than_single_runs_fuse(system, method, h):
 
 
 def test_no_pivoting_where_the_mass_matrix_has_a_zero_diagonal():
-    """L = v₀ v₁ + ½ v₂² …: rows are exchanged beforehand, since that zero is there for all to see."""
+    """L = v₀ v₁ + ½ v₂² …: rows are exchanged beforehand, since the zero is known from L."""
 
     def crossed(q, v):
         return v[0] * v[1] + 0.5 * v[2] ** 2 - q[0] * q[1] - 0.5 * q[2] ** 2 - 0.1 * q[0] * q[1] * q[2]
@@ -143,7 +143,7 @@ def test_a_pivot_that_vanishes_on_the_way_costs_time_and_nothing_else():
 
 
 def test_lanes_that_want_other_things_do_not_disturb_each_other():
-    """Steps so coarse that some lanes want a fresh Jacobian where others keep theirs, in any company."""
+    """Steps so coarse that some lanes need a fresh Jacobian where others keep theirs, whatever lanes run together."""
     Q = np.random.default_rng(4).uniform(-2, 2, (24, 2))
     options = {"h": 0.08, "steps": 120, "every": 40}
     together = la.ensemble(PENDULUM, "P4N4Q8Gau", Q, [0, 0], **options)
@@ -156,7 +156,7 @@ def test_lanes_that_want_other_things_do_not_disturb_each_other():
 
 @pytest.mark.parametrize(("method", "h"), [("midpoint", 0.05), ("P3N3Q6Gau", 0.1), ("P4N4Q8Gau", 0.2)])
 def test_turning_points_need_no_continuation(method, h):
-    """Where all velocities are small at once the last step is next to nothing, and the next one much longer."""
+    """Where all velocities are small at once the last increment is nearly zero, and the next one is much longer."""
     Q = np.random.default_rng(7).uniform(-0.3, 0.3, (8, 1)) * [1, np.sqrt(2)]  # near a normal mode
     paths = la.ensemble(PENDULUM, method, Q, [0, 0], h=h, steps=400, final_only=True)
     assert paths.stats["continued"] == 0
@@ -166,7 +166,7 @@ def test_turning_points_need_no_continuation(method, h):
 
 @pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
 def test_coarse_steps_stay_on_the_branch():
-    """Where differences foretell nothing they are left out: each step is the one found by continuation in h."""
+    """Differences that predict nothing are left out: each step is the one found by continuation in h."""
     Q = np.random.default_rng(5).uniform(-3, 3, (200, 2))
     paths = la.ensemble(PENDULUM, "midpoint", Q, [0, 0], h=0.1, steps=40)
     taken = np.arange(40) < paths.steps[:, None]
@@ -177,7 +177,7 @@ def test_coarse_steps_stay_on_the_branch():
 
 @pytest.mark.parametrize("method", ["midpoint", "simpson"])
 def test_prediction_by_differences_saves_iterations(method, monkeypatch):
-    """What the last predictions missed foretells what the next will: at least a tenth of the iterations."""
+    """The errors of the last predictions predict the next error: this saves at least a tenth of the iterations."""
     Q = np.random.default_rng(6).uniform(-0.5, 0.5, (16, 2))
     paths = la.ensemble(PENDULUM, method, Q, [0, 0], h=0.02, steps=500, final_only=True)
     trajectories.backend.cache_clear()

@@ -93,7 +93,7 @@ def test_every_member_has_the_form_34(name, MK):
     q, p = state(4)
     p1, q1 = np.split(scheme.Phi @ np.r_[p, q], 2)
     dq, dp = system.propagator(name, h).increments(q, p)
-    np.testing.assert_allclose(q1, q + dq, atol=2e-11)  # inverting A costs digits, the library does not
+    np.testing.assert_allclose(q1, q + dq, atol=2e-11)  # inverting A costs digits; the library inverts nothing
     np.testing.assert_allclose(p1, p + dp, atol=2e-11)
     assert scheme.phi(p, q) == pytest.approx(system.conserved(q, p, name, h), rel=1e-10)
     assert scheme.phi(p1, q1) == pytest.approx(scheme.phi(p, q), rel=1e-11)

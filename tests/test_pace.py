@@ -130,7 +130,7 @@ def test_tangent_is_the_derivative():
 
     z = np.array([0.5, 0.1, -0.2, 1.5])
     run = la.integrate(SYSTEM, "simpson", q0=z[:2], p0=z[2:], h=0.2, steps=9, pace=distance, tangent="all")
-    # With E fixed: what E does by way of the start is a column of the whole derivative.
+    # E is fixed here: the effect of the start through E is a column of the whole derivative.
     whole, small = run.pace.tangent[-1], 1e-6
     gradient = np.array([z[0] / np.hypot(*z[:2]) ** 3, z[1] / np.hypot(*z[:2]) ** 3, z[2], z[3]])
     for k in range(4):

@@ -59,7 +59,7 @@ def test_the_code_of_a_page_runs(name, tmp_path, monkeypatch):
 
 
 def test_few_blocks_are_not_run():
-    """Only those that need another package, a cluster or more than a test's time."""
+    """Only blocks that need another package, a cluster or more time than a test has are not run."""
     left = {name: [why for _, why, _ in found if why] for name, found in WITH_CODE.items()}
     assert sum(map(len, left.values())) <= 12, left
 

@@ -62,7 +62,7 @@ def test_sections_of_angles_are_taken_modulo_a_turn():
 
 
 def test_sections_do_not_depend_on_the_unit_of_length():
-    """A length may change by more than π in a step: only angles come round the other side."""
+    """A length may change by more than π in a step: only angles come back at the other side of the picture."""
     kepler = la.problems.get("kepler")
     metres = la.integrate(kepler.system, "P4N4Q8Gau", kepler.q0, kepler.p0, h=0.1, t_end=100)
     system = la.Lagrangian(lambda q, v: 0.5e-6 * (v @ v) + 1 / np.sqrt(q @ q * 1e-6), n=2)

@@ -140,7 +140,7 @@ def test_noether_momenta(method):
         assert largest(turning - turning[0]) < 1e-60
 
 
-# Nothing on the way is a float64.
+# No intermediate number is a float64.
 
 
 @pytest.mark.slow

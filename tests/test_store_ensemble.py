@@ -179,7 +179,7 @@ def test_a_plan_once_made_is_kept(tmp_path, small):
     assert len(paths.t) == len(in_memory("lanes", 100, 7).t)
     ended = in_memory("lanes", 40, 7).status != Status.COMPLETE
     assert (paths.status[~ended] == Status.PENDING).all() and (paths.steps[~ended] == 40).all()
-    assert np.isnan(paths.q[:, 6:]).all()  # the state after 40 steps is no longer one to be kept
+    assert np.isnan(paths.q[:, 6:]).all()  # the state after 40 steps is not among those stored any more
     np.testing.assert_array_equal(paths.q[:, :6], in_memory("lanes", 40, 7).q[:, :6])
     same(la.resume(file, steps=33), in_memory("lanes", 133, 7))
 
@@ -406,7 +406,7 @@ def test_rows_that_are_missing_are_noticed_in_whatever_way_a_trajectory_ended(fi
     with pytest.raises(la.StoreError, match="missing"):
         la.open(finished).p[i]
     with pytest.raises(la.StoreError, match="missing"):
-        la.resume(finished, steps=5)  # at the latest when it needs them: nothing is made up
+        la.resume(finished, steps=5)  # fails at the latest when it needs the rows: nothing is invented
         np.asarray(la.open(finished).p)
 
 

@@ -57,7 +57,7 @@ def test_symplectic_and_reversible(name, method):
 
 @pytest.mark.parametrize("form", ["hamilton", "lagrange"])
 def test_rk4_is_neither(form):
-    """The measures above do see a method that is not symplectic nor reversible."""
+    """The measures above detect a method that is neither symplectic nor reversible."""
     system, q0, v0 = case("inseparable")
     q, p = np.array(q0), system.momentum(q0, v0)
     assert symplectic_defect(system, la.rk4(form), q, p, 0.2) > 1e3 * DEFECT
@@ -186,7 +186,7 @@ def test_random_invariant_lagrangians(method):
 
 
 def test_an_invariant_lagrangian_with_a_coupling_that_is_all_but_none():
-    """The first coordinate is set in motion by the others' velocities, and by 10⁻³⁴ of them in the first iteration."""
+    """The velocities of the others set the first coordinate in motion, in the first iteration by 10⁻³⁴ of them only."""
     zero = {"m": np.zeros(3), "k": np.zeros(1), "a": np.zeros(2)}
     system, params = la.Lagrangian(random_invariant, n=4, params=zero), zero | {"m": np.array([0, 1, 5.2907536e-34])}
     path = la.integrate(system, "P5N5Q10Gau", [0.0, 1, 1, 1], v0=np.zeros(4), h=0.05, steps=1000, params=params)

@@ -630,9 +630,7 @@ def test_events_of_large_sums_are_those_of_the_lagrangian_written_out(method, ev
 
 
 def test_events_of_a_long_chain():
-    """A mode of 1,000 masses is at rest in the middle where cos ωt is zero; an event function of all masses finds this
-    time, too.
-    """
+    """A mode of 1,000 masses is at rest in the middle where cos ωt is zero; a function of all masses finds it, too."""
     n, k = 1000, 400
     system, mode = chain(n, b=0.0), np.sin(np.pi * k * np.arange(1, n + 1) / (n + 1))
     omega = 2 * np.sin(np.pi * k / (2 * (n + 1)))

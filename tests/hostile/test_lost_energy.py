@@ -91,7 +91,7 @@ def test_stored_and_resumed(tmp_path):
     assert not messages and "energy_lost" not in first.stats
     rest, messages = told(lambda: la.resume(tmp_path / "parts", steps=970))
     assert len(messages) == 1
-    assert rest.stats["energy_lost"][1:] == whole.stats["energy_lost"][1:]  # it was last seen right elsewhere
+    assert rest.stats["energy_lost"][1:] == whole.stats["energy_lost"][1:]  # the energy was last right at another time
     paths, messages = told(
         lambda: la.ensemble(system, method, np.array([[1.0], [1.0]]), [0.0], h=0.01, steps=300, store=tmp_path / "many")
     )

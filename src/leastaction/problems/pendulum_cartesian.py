@@ -30,7 +30,7 @@ def rod(q: Any, l: Any) -> Any:
 
 
 def pendulum_cartesian(m: Any = 1, g: Any = "9.81", l: Any = 1, theta0: Any = "pi/2", w0: Any = 0) -> Problem:
-    """From the angle theta0 below the horizontal plane of its pivot, with the angular velocity w0."""
+    """From the angle theta0 off the downward vertical, with the angular velocity w0."""
     m, g, l = positive(m, "m"), positive(g, "g"), positive(l, "l")
     theta0, w0 = symbolic(theta0, "theta0"), symbolic(w0, "w0")
     sine, cosine = sp.sin(theta0), sp.cos(theta0)

@@ -137,7 +137,7 @@ def test_a_pace_that_vanishes_on_the_way(method, x):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["kepler", "pendulum", "henon-heiles", "double-pendulum", "figure-eight"])
 def test_never_of_ordinary_paces(name, monkeypatch):
-    monkeypatch.setattr(balance, "LARGE", balance.LARGE / 3)
+    monkeypatch.setattr(balance, "LARGE", balance.LARGE / 4)
     problem = la.problems.get(name)
     period = problem.period if problem.period is not None and np.isfinite(problem.period) else 2 * np.pi
     for method in ("midpoint", "simpson", "P4N4Q8Gau"):
@@ -230,7 +230,7 @@ def test_never_over_the_catalogue(name, method, monkeypatch):
     """No warning after one step, within a period, after whole periods, where all is as it was, and later: not even if a
     third of the error were enough for a warning.
     """
-    monkeypatch.setattr(balance, "LARGE", balance.LARGE / 4)
+    monkeypatch.setattr(balance, "LARGE", balance.LARGE / 3)
     problem = la.problems.get(name)
     period = problem.period if problem.period is not None and np.isfinite(problem.period) else 2 * np.pi
     N = ORDINARY.get(name, 50)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-LARGE = 0.2  # of K: an error of the energy that is told; ordinary steps stay below 0.04, wrong motions reach 0.9
+LARGE = 0.2  # of K: an error of the energy that is told; ordinary steps stay below 0.06, wrong motions reach 0.9
 ROUNDINGS = 1e4  # units in the last place that an error must be beyond
 TIMES = 16  # a run with a pace is looked at again after 1/16 more steps
 MOST_STEPS = 2**53  # of any run

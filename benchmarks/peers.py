@@ -25,7 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core for everyone
 
 import numpy as np
 from core import at, per_step, processor_seconds
-from measured import table
+from measured import kept, table
 from motions import SAMPLES, Motion, motions
 from numpy.typing import NDArray
 from references import reference
@@ -399,6 +399,17 @@ def draw(results: dict[str, list[Point]], file: Path) -> None:
 PEERS = {"heyoka": heyoka, "rebound": rebound, "scipy": scipy, "diffrax": diffrax}
 
 
+def beside_others(row: list[str]) -> list[list[str]]:
+    """A row of ratios among those that were kept of other motions, in the order of the motions."""
+    rows = {name: others for name, *others in kept("peers").get("ratios", {"rows": []})["rows"]}
+    rows[row[0]] = row[1:]
+    return [
+        [motion.problem.title, *rows[motion.problem.title]]
+        for motion in motions().values()
+        if motion.problem.title in rows
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
@@ -409,13 +420,12 @@ def main() -> None:
     if options.figure is None and options.only == parser.get_default("only"):
         options.figure = FIGURE
     peers = {name: PEERS[name] for name in options.peers.split(",")}
-    results, ratios = {}, []
+    results = {}
+    header = ["leastaction / heyoka, time at an error of", *(f"{e:.0e}" for e in ERRORS), "IAS15 / leastaction"]
     for name in options.only.split(","):
         motion = motions()[name]
         results[name] = measure(motion, peers, 3 if options.quick else 25)
-        ratios.append(report(motion, results[name]))
-    header = ["leastaction / heyoka, time at an error of", *(f"{e:.0e}" for e in ERRORS), "IAS15 / leastaction"]
-    table("ratios", "Time ratios", header, ratios)
+        table("ratios", "Time ratios", header, beside_others(report(motion, results[name])))
     if options.figure:
         draw(results, options.figure)
 

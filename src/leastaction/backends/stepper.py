@@ -587,7 +587,7 @@ class RK4Stepper(Alone):
         return self._momenta(states[:stored], k[:stored]), k[:stored]
 
     def _momenta(self, states: FloatArray, k: NDArray[np.int64]) -> FloatArray:
-        """States (q, p), of what the method works on, after k steps."""
+        """The states (q, p) after k steps, from the states (q, p) or (q, v) of the method."""
         if self._method.form == "lagrange" and len(states):
             n = self._system.n
             t = self._t + k * self._h
@@ -686,7 +686,7 @@ class RK4Lanes(Forgetful):
         return int(self.steps().max()) - begun
 
     def _momenta(self, states: FloatArray, k: NDArray[np.int64], params: FloatArray) -> FloatArray:
-        """States (q, p), of what the method works on, after k steps."""
+        """The states (q, p) after k steps, from the states (q, p) or (q, v) of the method."""
         n = self._system.n
         if self._method.form == "lagrange" and len(states):
             t = np.asarray(self._start.t + k * self._start.h, float)

@@ -214,7 +214,7 @@ class Blocks:
     """Matrices that are sums over rows: blocks of derivatives, as m_v, at the coordinates of each row, on one pattern.
 
     row, column   of each entry that may not be zero, by rows; the pattern is symmetric and has the diagonal
-    diagonal      whether only entries of the diagonal may not be zero
+    diagonal      whether the matrix has no entries beside the diagonal
     """
 
     def __init__(

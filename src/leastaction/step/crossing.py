@@ -1,6 +1,6 @@
 """Where to look next for a change of sign: Chandrupatla's rule (Advances in Engineering Software 28, 1997, 145–149).
 
-x1 and x2 enclose the root, x1 is the last place seen and x3 the one before that was dropped. Inverse quadratic
+x1 and x2 enclose the root, x1 is the last place seen, and x3 is the place that was dropped for it. Inverse quadratic
 interpolation is taken where the function is nearly enough linear for it, else bisection. Some eight values reach the
 last bit of a smooth function, and no function needs many more values than bisection alone would.
 

@@ -36,7 +36,7 @@ from leastaction.step.verdict import TINY
 
 WHOLE = 3  # up to this degree the last polynomial is extrapolated whole
 DIFFERENCES = 3  # of what the last predictions missed
-NEAR = 1 / 16  # differences are added where they have come so near, in lengths of the latest steps
+NEAR = 1 / 16  # differences are added where predictions with them came so near, in lengths of the latest steps
 
 
 @dataclass(frozen=True, eq=False)

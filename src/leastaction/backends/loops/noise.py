@@ -60,9 +60,7 @@ def quiet_floor(S, h):
 
 @native
 def held_floor(S):
-    """S.floor ← what rounding of constraints does to the coordinates of a sum: g is summed from all coordinates of a
-    kind.
-    """
+    """S.floor ← what rounding of constraints does to the coordinates of a sum: g is summed from all of one kind."""
     for j in range(S.n * W):
         S.floor[j] = HELD * abs(S.q[j])
     level(S, S.floor, 1.0)

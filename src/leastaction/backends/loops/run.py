@@ -301,7 +301,7 @@ def _write(A, X, place, i, value):
 
 @native
 def _iterate_softly(A, X, Y, scratch):
-    """Chords until no lane wants another; lanes for which chords failed go on with Newton, at once for a while."""
+    """Chords until no lane wants another; lanes where chords fail go on with Newton, and for a while begin with it."""
     L, T = A.lanes, A.stride
     alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
     inner, outer = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T)

@@ -541,9 +541,7 @@ class Trajectories:
         return row.reshape(len(q), -1)
 
     def advance(self, end: int, every: int, skipped: int, rows: FloatArray, threads: int = 1) -> None:
-        """Do the steps of all up to `end`, or as far as they go; the state after k steps goes to rows[:, k // every −
-        skipped].
-        """
+        """Do the steps of all up to `end`, or as far as they go; state k goes to rows[:, k // every − skipped]."""
         memory = self.solvers.memory
         self.set(end=end)
         with self.helped(threads):
@@ -622,8 +620,8 @@ class Trajectories:
         return lanes[i // how.lanes, :, i % how.lanes]
 
     def halt(self, i: int, how: int) -> None:
-        """The step of trajectory i, and of the trajectories beside it, is solved but not done (1), and to be the last
-        (2).
+        """The step of trajectory i, and of the trajectories beside it, is solved but not done (1); the step is also to
+        be the last (2).
         """
         self.solvers.memory.array(self.place, "halted")[i // self.backend.lanes] = how
 

@@ -7,7 +7,7 @@ Where the equations of motion R = 0 are linear in z and λ (`Step.held_explicitl
     G A dλ = −g,      G = ∂g/∂q at q + z.
 
 So only multipliers are predicted. That is better than a prediction of z: b is known, and a coordinate that turns back,
-as coordinates of points on rods do all the time, has very short steps, which do not tell the next ones.
+as coordinates of points on rods do all the time, has very short steps, from which the next ones cannot be predicted.
 
 before    b and A, as far as inputs do not enter: computed with the end of the step before
 leap      the step: two iterations from the prediction, the verdict on both, and the End

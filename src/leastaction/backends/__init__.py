@@ -1,1 +1,1 @@
-"""What computes a Step: each derives from `leastaction.step.form`, and states no mathematics of its own."""
+"""The backends, which compute a Step: each follows `leastaction.step.form` and states no mathematics of its own."""

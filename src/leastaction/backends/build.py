@@ -15,7 +15,7 @@ from leastaction.kernel import LEVELS, processor_kind
 
 
 def build() -> int:
-    """Compile all loops for this processor's kind; the bytes of them all."""
+    """Compile all loops for this kind of processor; returns how many bytes they are together."""
     total = 0
     for name in LOOPS:
         code = compiled(name)

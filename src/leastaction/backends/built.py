@@ -1,9 +1,9 @@
-"""Native loops that were compiled before anyone waits for them.
+"""Native loops that were compiled before they are needed.
 
 The loops are the same for every Lagrangian, so their machine code can be made once for each kind of processor and come
-with the package; `build` makes it. A file is used only if the text of the loops is still the one that it was compiled
-from, and if it is for this system and this kind of processor; a processor of no known kind has none. Elsewhere the
-loops are translated and compiled at the first run, which takes some 40 seconds of the processor.
+with the package; `build` makes it. A file is used only if the text of the loops has not changed since the file was
+compiled, and if the file is for this system and this kind of processor; a processor of no known kind has no file.
+Without a file the loops are translated and compiled at the first run, which takes some 40 seconds of the processor.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAGIC = b"leastaction-loop-1\n"
 
 
 def file_of(name: str) -> Path:
-    """Where the machine code of a loop is, if it is there."""
+    """The path of the file with a loop's machine code; the file may be missing."""
     return FOLDER / f"{name}.{processor_kind()}.o"
 
 
@@ -33,14 +33,14 @@ class Built(NamedTuple):
 
 
 def find(name: str, key: str) -> Built | None:
-    """The machine code of a loop that `key` decides; None if it did not come with the package."""
+    """The machine code of a loop that belongs to `key`; None if the package has no such code."""
     found = _read(name)
     return Built(found[2], found[1]) if found is not None and found[0] == _heading(key) else None
 
 
 @cache
 def _read(name: str) -> tuple[str, str, bytes] | None:
-    """What decides a file's code, the compiler it came from, and the code."""
+    """From a loop's file: the key that decides the code, the compiler that made the code, and the code."""
     if processor_kind() == "native":
         return None
     try:
@@ -58,7 +58,7 @@ def _heading(key: str) -> str:
 
 
 def keep(name: str, key: str, code: bytes) -> None:
-    """Put the machine code of a loop, which `key` decides, into the package."""
+    """Put the machine code of a loop into the package, under its `key`."""
     FOLDER.mkdir(exist_ok=True)
     payload = f"{_heading(key)}\n{compiler()}\n".encode() + code
     with replacing(file_of(name)) as file:

@@ -2,10 +2,11 @@
 
 Coordinates are cut into ranges, and rows that touch the same ranges form a cell. Cells without a range in common may
 be added side by side: they form a phase, and phases follow each other. In a lattice almost all rows lie inside one
-range, in the first phase; of all pairs, ranges meet each other as the players of a tournament do.
+range, in the first phase; where rows are all pairs of coordinates, ranges meet each other as the players of a
+tournament do.
 
-The cut depends on the tables alone, never on who adds: each number is summed in one order, to the same bits, by one
-thread or many.
+The cut depends on the tables alone, never on the threads that add: one thread or many sum each number in the same
+order, to the same bits.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 RANGE = 4096  # coordinates that stay in a core's cache while their rows are added and their steps are done
-FEW = 16  # ranges, where rows touch most pairs of them
-CORES = 4  # for which cuts are compared
+FEW = 16  # how many ranges there are where rows touch most pairs of ranges
+CORES = 4  # number of cores for which cuts are compared
 BARRIER = 4096  # rows that could be added while cores wait for each other
 MOST_CELLS = 4096
 
@@ -29,11 +30,11 @@ IntArray = NDArray[np.int64]
 class Cells:
     """A cut.
 
-    of       of each table, the cell of every row
-    phases   where each begins among the cells, and where the last one ends
-    owned    ranges of coordinates: (cell of the first phase, begin, end, and of those that no other cell touches, about
-             in the middle: begin, end), cell by cell
-    rows     in the cells of each phase
+    of       for each table, the cell of every row
+    phases   where each phase begins among the cells, and where the last phase ends
+    owned    ranges of coordinates, cell by cell: (cell of the first phase, begin, end; and begin, end of the
+             coordinates, about in the middle, that no cell of a later phase touches)
+    rows     how many rows are in the cells of each phase
     """
 
     of: tuple[IntArray, ...]
@@ -43,7 +44,7 @@ class Cells:
 
     @property
     def cost(self) -> float:
-        """Rows added one after the other, on some cores."""
+        """How many rows are added one after the other, on CORES cores."""
         counts = np.zeros(self.phases[-1])
         for cell in self.of:
             counts += np.bincount(cell, minlength=self.phases[-1])
@@ -63,10 +64,10 @@ def cells_of(n: int, tables: Sequence[IntArray], step: int, *, whole: bool = Fal
 
 
 def _cut(n: int, tables: Sequence[IntArray], size: int) -> Cells | None:
-    """The cells of ranges of this size; None where there are too many."""
+    """The cells of ranges of this size; None where these would be too many."""
     count = -(-n // size)
-    signatures: list[IntArray] = []  # the ranges that the rows touch, each sort of rows once …
-    numbers: list[IntArray] = []  # … and which of them those of each table are
+    signatures: list[IntArray] = []  # the sets of ranges that rows touch …
+    numbers: list[IntArray] = []  # … and, for each table, which of these sets every row touches
     known = 0
     for table in tables:
         distinct, which = _signatures(table // size, count)
@@ -102,7 +103,7 @@ def _cut(n: int, tables: Sequence[IntArray], size: int) -> Cells | None:
 
 
 def _signatures(ranges: IntArray, count: int) -> tuple[list[IntArray], IntArray]:
-    """The sets of ranges that rows touch, and which of them each row does."""
+    """The sets of ranges that rows touch, and which of these sets each row touches."""
     key = np.sort(ranges, axis=1)
     sole = np.asarray((key == key[:, :1]).all(axis=1))
     found: list[IntArray] = [np.array([k]) for k in range(count)]
@@ -118,8 +119,8 @@ def _signatures(ranges: IntArray, count: int) -> tuple[list[IntArray], IntArray]
 def _owned(
     n: int, size: int, owned: list[tuple[int, int]], tables: Sequence[IntArray], of: Sequence[IntArray], first: int
 ) -> IntArray:
-    """See Cells."""
-    touched = np.zeros(n, bool)  # by cells of later phases
+    """`owned` of the Cells."""
+    touched = np.zeros(n, bool)  # whether a cell of a later phase touches a coordinate
     for table, cell in zip(tables, of, strict=True):
         touched[table[cell >= first].ravel()] = True
     places = np.flatnonzero(touched)

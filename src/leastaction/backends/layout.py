@@ -337,10 +337,10 @@ SOLVER = Record.of(
     },
 )
 
-# Of each trajectory the loops count: its status, steps, iterations, steps solved by continuation.
+# What the loops count for each trajectory: its status, steps, iterations, steps solved by continuation.
 STATUS, STEPS, ITERATIONS, CONTINUED = range(4)
 COUNTS = 4
-ADDRESSES = 10  # of what `run.run` is given, of each phase of a composition
+ADDRESSES = 10  # addresses that `run.run` is given for each phase of a composition
 
 RUN = Record.of(
     "Run",

@@ -1,7 +1,7 @@
 """The native loops: translated by Numba once, then machine code like every other kernel.
 
-Their machine code comes with the package (`built`), or from the cache, or is made: translated and compiled. What
-decides it is the text of all loops, so a change anywhere makes new code. Numba is imported only to translate.
+Their machine code comes with the package (`built`), or from the cache, or is made: translated and compiled. The text of
+all loops decides the code, so a change anywhere makes new code. Numba is imported only to translate.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _translation() -> Iterator[None]:
     level, whole, executable = settings.OPT, library.finalize, context.get_executable
     settings.OPT = type(level)(0)
     library.finalize = finalize
-    context.get_executable = lambda *_: [].append  # a function of its own, which nobody calls, to know it by
+    context.get_executable = lambda *_: [].append  # a new object, never called, to know the function by
     try:
         yield
     finally:
@@ -157,6 +157,6 @@ def _translate(name: str) -> str:
         f"define void @loop({given}) {{\n  %result = alloca i64\n  %error = alloca ptr\n"
         f'  %status = call i32 @"{symbol}"(ptr %result, ptr %error, {given})\n  ret void\n}}\n'
     )
-    # In an order that does not depend on what was translated before; the first decides the layout of data.
+    # In an order that does not depend on what was translated before; the first module decides the layout of data.
     texts = sorted(map(str, _translated), key=lambda text: _COUNTED.sub("", text))
     return link_ir([*texts, entry], [f"{len(function)}{function}B" for function in _APART])

@@ -38,7 +38,7 @@ def room(point: Program, n: int, rarely: bool = False) -> tuple[Native, dict[str
 
 
 def place_of_rest(point: Program) -> int:
-    """Where, in what the kernel of a point gives, velocities are to begin with; 0 where there are none."""
+    """Where the kernel of a point gives the velocities to begin with; 0 where it gives none."""
     return int(point.output_slice("rest").start) if "rest" in dict(point.outputs) else 0
 
 
@@ -54,7 +54,9 @@ class Velocities:
     def __call__(
         self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
     ) -> tuple[FloatArray, int | None]:
-        """At K points, and the index of the first that has none; `params` is one set, or (K, …) sets."""
+        """The velocities at K points, and the index of the first point that has none; `params` is one set, or (K, …)
+        sets.
+        """
         memory = self._memory.duplicate()
         v, counts = np.zeros((len(q), self._n)), np.array([len(q), 0])
         points = np.concatenate([q, p], axis=1)

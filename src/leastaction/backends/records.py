@@ -1,7 +1,7 @@
 """Records with named fields, shared by Python and the native loops.
 
 A record is a table of fields. From it come the names by which a loop reads it (`loops.machine.reader`), the memory that
-Python lays out, and what is said of each field:
+Python lays out, and the description of each field:
 
     number      an integer that a loop reads: a size, or the address of a kernel
     tally       an integer that a loop counts with
@@ -53,7 +53,7 @@ class Record:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Of the fields."""
+        """The names of the fields."""
         return frozenset(self._places)
 
     def place(self, name: str) -> int:
@@ -74,7 +74,7 @@ class Memory:
         self.D = np.zeros(0)
 
     def copy(self) -> Memory:
-        """The same, to add further records to; what is there is not laid out again."""
+        """A copy, to which further records can be added; the records in it are not laid out again."""
         other = Memory()
         other._integers, other._doubles = self._integers.copy(), self._doubles.copy()
         other._count, other._length, other._arrays = self._count, self._length, self._arrays.copy()

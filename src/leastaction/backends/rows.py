@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """The numbers of one stored state: q, p, and D, a row of 2n numbers for each thing varied.
+    """The numbers of one stored state: q, p, and D, a row of 2n numbers for each quantity that varies.
 
     n        degrees of freedom
     dofs     those stored, in this order
-    varied   by how many things derivatives are carried: none, the state (2n), or the P parameters and h too
+    varied   by how many quantities derivatives are carried: none, the state (2n), or the P parameters and h too
     """
 
     n: int
@@ -31,7 +31,7 @@ class Row:
 
     @cached_property
     def columns(self) -> NDArray[np.int64]:
-        """Where what is stored of the state is in (q, p)."""
+        """The places in (q, p) of the numbers that are stored."""
         return np.concatenate([self.dofs, self.n + self.dofs]).astype(np.int64)
 
     @cached_property
@@ -40,11 +40,11 @@ class Row:
 
     @property
     def whole_width(self) -> int:
-        """Of all that a row may hold: the whole state, and the derivatives."""
+        """The width of all that a row may hold: the whole state, and the derivatives."""
         return (1 + self.varied) * 2 * self.n
 
     def kept(self, states: NDArray[Any]) -> NDArray[Any]:
-        """What rows have of whole states with their derivatives, (…, whole_width)."""
+        """The part that rows keep of whole states with their derivatives, (…, whole_width)."""
         if self.output is None:
             return states
         return np.concatenate([states[..., self.columns], states[..., 2 * self.n :]], axis=-1)

@@ -46,7 +46,7 @@ def held_of(method: Galerkin) -> dict[str, FloatArray]:
 
 
 def _decoupled(method: Galerkin) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[Any]]:
-    """A⁻¹B = V γ V⁻¹: γ, V, which are kept, and from solutions to increments."""
+    """A⁻¹B = V γ V⁻¹: γ, V, which γ are kept, and the matrix from solutions to increments."""
     table = stencils(samples(method), 1)
     B = (table.weights[:, None] * table.scatter["f"]).T @ table.gather["q"]
     gamma, V = np.linalg.eig(inverse_of(method) @ B)

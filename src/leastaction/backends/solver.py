@@ -33,7 +33,7 @@ MOST_CHORDS = 40
 FIXED, MOVING, LAST = range(3)  # as in `loops.swift_chords`, which only Numba may import
 NOTHING = 1e-30  # an entry of a table that is zero but for its rounding
 JUDGES = ("soft", "fresh", "kept", "shifted")  # the verdicts that a solver asks for
-ATTEMPT = 4  # times that shifted chords which fail must cost less than Newton's iteration
+ATTEMPT = 4  # shifted chords that fail must cost so many times less than Newton's iteration
 MOST_VECTORS, MOST_ROOM = 30, 2**27  # of a Krylov space, and numbers of it
 STIFF_CHORDS = 8  # mass chords of a sum that cost about as much as to factorise and solve
 
@@ -45,9 +45,9 @@ class Solvers:
     memory: Memory = field(default_factory=Memory)
     kernels: list[Native] = field(default_factory=list)
     terms: dict[int, int] = field(default_factory=dict)  # of each solver, where its terms are
-    chords: dict[int, int] = field(default_factory=dict)  # of each solver, those that cost as much as Newton
+    chords: dict[int, int] = field(default_factory=dict)  # of each solver, how many chords cost as much as Newton
     room: int = 1  # doubles that the kernels need to work in
-    pushed: int = 1  # and those for what a direction changes
+    pushed: int = 1  # and the doubles for what a direction changes
     rows: list[tuple[Strips, list[int]]] = field(default_factory=list)  # sums over rows, and where their parts are
     team: int | None = None  # where the record of the threads is that share the work of a sum
 
@@ -147,8 +147,8 @@ class Solvers:
         }  # fmt: skip
 
     def _shifts(self, step: Step, lanes: int, newton_cost: float, value_cost: float) -> tuple[int, int]:
-        """Where the record of the shifts is that a step of one trajectory falls apart into, or −1 where an attempt that
-        fails costs too much; and how many shifted chords cost as much as Newton's iteration.
+        """The place of the record of the shifts into which a step of one trajectory separates, or −1 where an attempt
+        that fails costs too much; and how many shifted chords cost as much as Newton's iteration.
 
         An attempt factorises once, and after three chords their contraction tells whether to go on.
         """
@@ -381,7 +381,7 @@ class Solvers:
 
 
 def _roles(found: Samples) -> list[int]:
-    """When the force at each point is evaluated; see `loops.solver`."""
+    """When the force at each point is evaluated; see `loops.swift_chords`."""
     ends = found.l.copy()
     ends[:, -1] -= 1.0
     moves, counts = (np.abs(table).max(axis=1) > NOTHING for table in (found.l, ends))
@@ -389,7 +389,7 @@ def _roles(found: Samples) -> list[int]:
 
 
 def _ranges(entries: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Entries (place, component, …) of a table that follow each other, as one with their number behind it."""
+    """Entries (place, component, …) of a table that follow each other, as one entry with their number behind it."""
     found: list[tuple[int, ...]] = []
     for place, component, *kind in entries:
         if found and found[-1][2:-1] == tuple(kind):

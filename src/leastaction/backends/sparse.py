@@ -66,8 +66,8 @@ def add_sparse(memory: Memory, blocks: Blocks, rows: dict[str, int], method: Gal
 def _held_later(
     order: NDArray[np.int64], place: NDArray[np.int64], row: NDArray[np.int64], column: NDArray[np.int64], n: int
 ) -> NDArray[np.int64]:
-    """The order, with every multiplier behind the coordinates of its constraint: then no pivot is zero, while masses
-    are positive and constraints do not depend on each other.
+    """The order, with every multiplier behind the coordinates of its constraint: then no pivot is zero, as long as
+    masses are positive and constraints do not depend on each other.
     """
     late = place.astype(float)
     late[n:] = 0.0

@@ -13,7 +13,7 @@ STOPPED = 5  # by an event, as asked
 IN_DOUBT = 8  # solved, but the root may be another one: continuation decides
 RESTING = 9  # impacts follow each other without end
 HELD = 10  # no impulse throws the motion back from a wall
-STANDSTILL = 11  # at its pace a run does not come to the time that it was to end at
+STANDSTILL = 11  # at its pace a run never reaches the time at which it was to end
 
 
 @dataclass(frozen=True)

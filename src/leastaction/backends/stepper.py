@@ -60,7 +60,7 @@ def require_inputs(system: Any, start: Start) -> None:
 class Stepper(Protocol):
     """Trajectories at work, in step with each other: one, or B in lanes.
 
-    done       steps done by those that go on, all of them equally many
+    done       steps done by each trajectory that goes on, the same number for all
     INTEGERS   what the integers of its state are, in their order
     """
 
@@ -70,7 +70,7 @@ class Stepper(Protocol):
     def done(self) -> int: ...
 
     def advance(self, steps: int, every: int, first: int, rows: NDArray[Any]) -> int:
-        """Do at most so many steps; how many were done.
+        """Do at most so many steps; returns how many were done.
 
         The state after k steps, for every k that `every` divides, goes to rows[:, k // every − first], (B, …, width);
         `every` = 0 stores nothing.
@@ -86,19 +86,19 @@ class Stepper(Protocol):
         ...
 
     def steps(self) -> NDArray[np.int64]:
-        """Done by each, (B,)."""
+        """The steps done by each trajectory, (B,)."""
         ...
 
     def status(self) -> NDArray[np.int8]:
-        """How each is, (B,): GOING_WELL, or what has ended it."""
+        """The status of each trajectory, (B,): GOING_WELL, or what has ended it."""
         ...
 
     def at(self) -> NDArray[Any]:
-        """The whole states that they have come to, (q, p) and the derivatives carried, (B, whole_width)."""
+        """The whole states that the trajectories have reached, (q, p) and the derivatives carried, (B, whole_width)."""
         ...
 
     def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Iterations, and steps solved by continuation, of each, (B,)."""
+        """Iterations, and steps solved by continuation, of each trajectory, (B,)."""
         ...
 
     def counts(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Stepper(Protocol):
         ...
 
     def failure(self) -> Failure | None:
-        """Why the last one that failed did."""
+        """Why the trajectory failed that failed last."""
         ...
 
     def finish(self, standing: Any) -> None:
@@ -141,7 +141,7 @@ class Forgetful:
 
 
 class Alone(Forgetful):
-    """What the stepper of one trajectory tells of it."""
+    """What the stepper of one trajectory tells about the trajectory."""
 
     done = 0
     failed: Failure | None = None
@@ -190,7 +190,7 @@ class GalerkinStepper:
     energy   fused steps in lanes also compute the range of the energy
     threads  that may share the work of one trajectory
     check    whether an event may lie in a step, asked after every one (`looks`)
-    phase    of a composition: where in a whole step these begin, and how long they are, in parts of h
+    phase    of a composition: where in a whole step these steps begin, and how long they are, in parts of h
     """
 
     # The integers of its state: what the loops count, the most iterations, and what the state means.
@@ -328,7 +328,7 @@ class GalerkinStepper:
         inputs: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """The increments z, (K, s, n), and impulses, (K, n), of single steps, with the run's parameters or others, and
-        the inputs of those trajectories `who`, or others; NaN where one is not solved.
+        the inputs of the trajectories `who`, or others; NaN where one is not solved.
         """
         params = self._start.params if params is None else params
         given = self.driving(starts[:, 0], lengths, who) if inputs is None else inputs
@@ -350,7 +350,7 @@ class GalerkinStepper:
         return self.run.crossings_of(event, which, starts, lengths, brackets, params, inputs)
 
     def restart(self, i: int, step: int, state: FloatArray) -> None:
-        """Trajectory i goes on from another state (q, p) before this step, as a run that begins."""
+        """Trajectory i goes on from another state (q, p) before this step, like a new run."""
         run, start = self.run, self._start
         t, params = float(start.t + step * start.h), np.atleast_2d(start.params)[i]
         run.restart(i, step, t, start.h, state, params)
@@ -587,7 +587,7 @@ class RK4Stepper(Alone):
         return self._momenta(states[:stored], k[:stored]), k[:stored]
 
     def _momenta(self, states: FloatArray, k: NDArray[np.int64]) -> FloatArray:
-        """States (q, p), of what the method works on, after k steps."""
+        """The states (q, p) after k steps, from the states (q, p) or (q, v) of the method."""
         if self._method.form == "lagrange" and len(states):
             n = self._system.n
             t = self._t + k * self._h
@@ -686,7 +686,7 @@ class RK4Lanes(Forgetful):
         return int(self.steps().max()) - begun
 
     def _momenta(self, states: FloatArray, k: NDArray[np.int64], params: FloatArray) -> FloatArray:
-        """States (q, p), of what the method works on, after k steps."""
+        """The states (q, p) after k steps, from the states (q, p) or (q, v) of the method."""
         n = self._system.n
         if self._method.form == "lagrange" and len(states):
             t = np.asarray(self._start.t + k * self._start.h, float)

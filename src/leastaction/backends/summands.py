@@ -1,7 +1,7 @@
 """Sums over rows of tables: the strips of each term, laid out for the native loops, and what is summed at one point.
 
-Numbers of all coordinates lie one after the other in arrays of `padded(n)` and one vector more: what a strip's last
-vector lacks in rows is gathered from there and added there.
+Numbers of all coordinates lie one after the other in arrays of `padded(n)` and one vector more: rows that the last
+vector of a strip lacks are gathered from that vector and added to it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Strips:
     ) -> Strips:
         """The strips of a program whose numbers are added where `writes` says.
 
-        Columns `further`, behind the coordinates, name other places, of which there are so many. Rows may be cut into
+        Columns `further`, behind the coordinates, name other places; there are `places` of these. Rows may be cut into
         cells.
         """
         table, nowhere = summand.rows, np.full(summand.rows.shape[1], padded(n))
@@ -109,7 +109,7 @@ class Rows:
     cells: Cells | None = None
 
     def lay_out(self, memory: Memory) -> tuple[int, list[tuple[Strips, list[int]]]]:
-        """The records in this memory: where that of all rows is, and those of the parts of each strips."""
+        """The records in this memory: the place of the record of all rows, and those of the parts of each Strips."""
         laid = [(one, one.lay_out(memory)) for one in self.strips]
         pieces = sorted(
             (cell, e, place, *piece)
@@ -162,7 +162,7 @@ def gradient_strips(
 
 
 def _room(n: int) -> int:
-    """Numbers of an array of coordinates, with a vector more for rows that there are not."""
+    """Numbers of an array of coordinates, with one vector more for rows that a last vector lacks."""
     return padded(n) + native_lanes()
 
 
@@ -214,7 +214,7 @@ class Blocks:
     """Matrices that are sums over rows: blocks of derivatives, as m_v, at the coordinates of each row, on one pattern.
 
     row, column   of each entry that may not be zero, by rows; the pattern is symmetric and has the diagonal
-    diagonal      there are no others
+    diagonal      whether the matrix has no entries beside the diagonal
     """
 
     def __init__(
@@ -321,7 +321,7 @@ class Assembly:
         return Rows(found)
 
     def at(self, params: FloatArray) -> At:
-        """With these parameters."""
+        """The Assembly with these parameters."""
         return At(self, params)
 
     @cached_property
@@ -344,7 +344,7 @@ class Assembly:
 
     @cached_property
     def pushed(self) -> Rows:
-        """The sum of what f and m change by along a direction."""
+        """The sum of the changes of f and m along a direction."""
         return self._gradient("f", "m", pushed=True)
 
     @cached_property
@@ -354,7 +354,7 @@ class Assembly:
 
     @cached_property
     def pushed_reactions(self) -> Rows:
-        """The sum of what these change by along a direction."""
+        """The sum of the changes of Gᵀλ and g along a direction."""
         return self._reactions(pushed=True)
 
     @cached_property
@@ -371,7 +371,8 @@ class Assembly:
     def kinds(self) -> NDArray[np.int64]:
         """Of each coordinate its kind, (n,): those of one kind have one unit.
 
-        Coordinates that one column of a term names do; so do those of two columns with the same mass ∂m/∂v in it.
+        Coordinates that one column of a term names are of one kind; so are those of two columns with the same mass
+        ∂m/∂v.
         """
         columns = [summand.rows[:, c] for summand in self.summands for c in range(summand.rows.shape[1])]
         group = list(range(len(columns)))
@@ -496,8 +497,8 @@ class At:
         """v with m(t, q, v) = p, by Newton's iteration; None where there is none.
 
         Each coordinate is judged on its own scale, the largest |v_j| so far: the iteration ends where no increment is
-        more than rounding, or where small ones shrink no more. One that leads to no number is halved. Where increments
-        do not shrink, what rounding of p and m makes of them does not count.
+        more than rounding, or where small ones shrink no more. An increment that leads to no number is halved. Where
+        increments do not shrink, the part of them that comes from rounding of p and m does not count.
         """
         v = move = noise = np.zeros(self.sums.n)
         longest, before = v, np.inf
@@ -523,7 +524,7 @@ class At:
         return None
 
     def motion(self, t: float, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """a and λ: M a − Gᵀλ = f − m_q v − m_t, and g̈ = G a + bend = 0; None where there are none."""
+        """a and λ: M a − Gᵀλ = f − m_q v − m_t, and g̈ = G a + bend = 0; None where a and λ do not exist."""
         right = self.sums._right(t, q, v, self.params)[0]
         if not self.sums.m:
             a = self._solved(t, q, v, right)

@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 _NOTHING = np.zeros(1)
-NEVER = 2**62  # steps after which a state is stored that is not to be stored
-# After a step for which chords did not do, those to follow begin with Newton: so many, divided by the chords that cost
-# about as much.
+NEVER = 2**62  # the step after which a state is stored that is never to be stored
+# After a step for which chords failed, the following steps begin with Newton: so many steps, divided by the number of
+# chords that cost about as much as Newton.
 RESTING = 64
 HELPER = "leastaction helper"  # name of a thread
-NAP = 50  # microseconds that a thread sleeps which has waited long for another
+NAP = 50  # microseconds of sleep for a thread that has waited long for another
 KERNELS = ("advance", "begin", "leap", "inner", "outer", "lift", "recall", "restart", "fresh", "kept", "settle")
 
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
 FEWEST_LOOKS = 8  # … and of each of many
-MOST_KEPT, MOST_LAID = 2**16, 8  # doubles of a memory that is laid out once for all runs alike, and how many are kept
+MOST_KEPT, MOST_LAID = 2**16, 8  # doubles of a memory laid out once for all runs alike, and how many such are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,8 @@ class Backend:
     def programs(self) -> StepPrograms | None:
         """The kernels of a whole step, or None where the solver's loops do it.
 
-        Kernels begin the next step where this one ends; in a composition it begins elsewhere, but for explicit ones.
+        Kernels begin the next step where this one ends; in a composition it begins elsewhere, so only explicit steps
+        have kernels there.
         """
         explicit = explicit_programs(self.system, self.method, self.energy)
         if explicit is not None or self.composed:
@@ -99,7 +100,7 @@ class Backend:
 
     @property
     def softly(self) -> bool:
-        """Whether a step that fails may be tried with derivatives that are not there yet."""
+        """Whether a step that fails may be tried again with further derivatives, which are not computed yet."""
         return False
 
     @property
@@ -119,12 +120,12 @@ class Backend:
 
     @cached_property
     def stride(self) -> int:
-        """Numbers in which one of a group's values lies: one for each trajectory, or for each point side by side."""
+        """How many numbers hold one value of a group: one for each trajectory, or for each point side by side."""
         return self.tables.lanes if self.tables is not None else self.lanes
 
     @cached_property
     def spread(self) -> int:
-        """Numbers in which one of a trajectory's values lies."""
+        """How many numbers hold one value of a trajectory."""
         return self.stride // self.lanes
 
     @cached_property
@@ -133,8 +134,8 @@ class Backend:
         if self.programs is None:
             return {}
         # A lane whose angles are out of the bounded sine's range gets a NaN, and has its step solved alone.
-        # Of one trajectory coordinates may be packed into vectors: with constraints that pays for the longer wait, and
-        # where explicit steps have many coordinates.
+        # Coordinates of one trajectory may be packed into vectors: with constraints, and where explicit steps have many
+        # coordinates, that is worth the longer compilation.
         many = "leap" in self.programs.kernels and self.step.n >= native_lanes()
         pack = self.stride == 1 and (self.step.multipliers > 0 or many)
         return {
@@ -143,7 +144,7 @@ class Backend:
         }
 
     def prepare(self) -> None:
-        """Compile what steps need now, not with the first."""
+        """Compile now what steps need, not at the first step."""
         _ = self.kernels, self._solvers, loop("run.run")
 
     @cached_property
@@ -182,7 +183,7 @@ class Backend:
 
     @cached_property
     def layout(self) -> int:
-        """A number for what the state means: states under another number cannot be gone on from."""
+        """A number for what the state means: a run cannot go on from states under another number."""
         return int(hashlib.sha256(repr((self.fused, self.spread, self.blocks)).encode()).hexdigest()[:15], 16)
 
     def require(self, layout: int) -> None:
@@ -540,7 +541,7 @@ class Trajectories:
         return row.reshape(len(q), -1)
 
     def advance(self, end: int, every: int, skipped: int, rows: FloatArray, threads: int = 1) -> None:
-        """So many steps of all, or as far as they go; the state after k goes to rows[:, k // every − skipped]."""
+        """Do the steps of all up to `end`, or as far as they go; state k goes to rows[:, k // every − skipped]."""
         memory = self.solvers.memory
         self.set(end=end)
         with self.helped(threads):
@@ -548,7 +549,7 @@ class Trajectories:
 
     @contextlib.contextmanager
     def helped(self, threads: int) -> Iterator[None]:
-        """With so many threads, where there is work for them: those beside this one end with the block."""
+        """With so many threads, where there is work for them: the threads beside this one end with the block."""
         memory, place = self.solvers.memory, self.solvers.team
         count = min(threads, self.backend.cells) - 1
         if place is None or count < 1:
@@ -586,7 +587,7 @@ class Trajectories:
         self.set(noted=len(after), noted_after=after.ctypes.data, notes=states.ctypes.data)
 
     def given(self, every: int, skipped: int, rows: FloatArray) -> tuple[NDArray[Any], ...]:
-        """The arrays that the loop is given, told which states go where."""
+        """The arrays that the loop is given, after the record is told which states go where."""
         self.set(every=every or NEVER, skipped=skipped, rows=rows.shape[1])
         return self._memory, self._Y, self.counts, rows, self._scratch, self.D, self._looks
 
@@ -619,7 +620,9 @@ class Trajectories:
         return lanes[i // how.lanes, :, i % how.lanes]
 
     def halt(self, i: int, how: int) -> None:
-        """The step of trajectory i, and of those beside it, is solved but not done (1), and to be the last (2)."""
+        """The step of trajectory i, and of the trajectories beside it, is solved but not done (1); the step is also to
+        be the last (2).
+        """
         self.solvers.memory.array(self.place, "halted")[i // self.backend.lanes] = how
 
     def end(self, i: int, status: int = GOING_WELL) -> None:

@@ -6,8 +6,8 @@ checksum of its payload, so a damaged one is recognised, dropped and made again;
 temporary file and renamed, so that processes starting at once see a whole entry or none.
 
 A checksum proves that an entry is whole, not who wrote it, and an entry is executed. So the folder and its entries must
-be the user's own, or root's, and nobody else may be able to write them; others are not used. What was not used for
-`MOST_DAYS`, and what is too much for `MOST_BYTES`, is removed.
+be the user's own, or root's, and nobody else may be able to write them; other folders and entries are not used. What
+was not used for `MOST_DAYS`, and what is too much for `MOST_BYTES`, is removed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAGIC = b"leastaction-1\n"
 
 MOST_BYTES = 2**29  # of all entries together
 MOST_DAYS = 90  # that an entry stays without being used
-OFTEN = 64  # entries are looked through when the first, and then every so many-th, is stored
+OFTEN = 64  # entries are looked through when the first one is stored, and then once in so many times
 _DAY = 86_400.0
 
 _ELSEWHERE = "Every process compiles anew; name a folder of your own in LEASTACTION_CACHE"
@@ -43,7 +43,7 @@ def directory() -> Path:
 
 
 def key(*parts: str) -> str:
-    """The name of the entry that these texts, all together, decide."""
+    """The name of the entry that belongs to all these texts together."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(f"{len(part)}:".encode())
@@ -57,7 +57,7 @@ def load(name: str) -> bytes | None:
     try:
         if not _own(directory()):
             return None
-        # A pipe is opened without waiting for who writes to it, and a link is not followed.
+        # A pipe is opened without waiting for its writer, and a link is not followed.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(path, flags), "rb") as file:
             status = os.fstat(file.fileno())
@@ -92,7 +92,7 @@ def store(name: str, payload: bytes) -> None:
 
 
 def evict(folder: Path) -> None:
-    """Remove what nobody has used for long, and of the rest the oldest, until it is little enough."""
+    """Remove what nobody has used for long, and of the rest the oldest, until the rest is small enough."""
     found = []
     for path in folder.iterdir():
         with contextlib.suppress(OSError):
@@ -109,7 +109,7 @@ def evict(folder: Path) -> None:
 
 
 def _own(folder: Path) -> bool:
-    """Whether code in this folder, if it is one, may be executed."""
+    """Whether code in this folder, if the folder exists, may be executed."""
     return not folder.exists() or _trusted(folder.stat(), folder)
 
 

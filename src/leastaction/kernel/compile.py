@@ -55,8 +55,8 @@ def _effort(program: Program, rarely: bool = False) -> Effort:
 
     Measured on the Hessian of twenty pendulums, 8,300 lines: 1.0 s with all passes, 0.7 s with none and the second
     level of instruction selection, 0.4 s with the first, 0.04 s with the fast one; the code ran in 1.4, 1.4, 1.4 and
-    2.3 µs. So long code that runs rarely is selected fast. Outputs count, too: who asks for a Hessian of n² entries
-    does with them what takes longer than to compute them.
+    2.3 µs. So for long code that runs rarely instructions are selected fast. Outputs count, too: a caller that asks for
+    a Hessian of n² entries spends more time on its own work with them than on their computation.
     """
     length = len(program.code) + program.output_size
     if length <= LONG:
@@ -102,8 +102,8 @@ def _jit() -> Any:
     if missing := _features() - _host_features():
         asked = _processor()[0]
         raise ValueError(f"LEASTACTION_CPU asks for {asked}, but this processor has no {', '.join(sorted(missing))}")
-    # JITLink lays the parts of a kernel side by side. LLVM's older linker may put them farther apart than addresses
-    # relative to the code reach, in a process whose memory is crowded, and then it ends the process.
+    # JITLink lays the parts of a kernel side by side. In a process whose memory is crowded, LLVM's older linker may put
+    # them farther apart than addresses relative to the code reach, and then the linker ends the process.
     return llvm.create_lljit_compiler(_machine(2), use_jit_link=True)
 
 
@@ -138,7 +138,8 @@ def _features() -> frozenset[str]:
 def processor_kind() -> str:
     """The level of processor that the native loops are compiled for, so that one code serves all of them.
 
-    It is the highest one that the processor has; "native" where there is none, or where vectors could do more.
+    It is the highest level that the processor has; "native" where the processor has no level, or could do more with
+    vectors.
     """
     there = [level for level, needed in LEVELS.items() if needed <= _features()]
     return there[-1] if there and LEVELS[there[-1]] & _WIDE == _features() & _WIDE else "native"
@@ -174,8 +175,8 @@ def compile_program(
 ) -> Native:
     """The program as a native function of one or several lanes (see `lower`); equal programs are compiled once.
 
-    Code that runs rarely, not in every step, is made in less time; with `pack` it takes longer, and what is alike for
-    numbers side by side is done at once.
+    Code that runs rarely, not in every step, is made in less time; with `pack` compilation takes longer, and like
+    operations on numbers side by side are done at once.
     """
     effort = _effort(program, rarely)
     if pack and effort.passes > 0:
@@ -238,7 +239,7 @@ def compile_object(text: Callable[[], str], symbol: str, key: str) -> bytes:
 
 
 def _linked(text: Callable[[], str], symbol: str, key: str, effort: Effort) -> Any:
-    """Machine code in memory, compiled or taken from the cache; it is there as long as this object is."""
+    """Machine code in memory, compiled or taken from the cache; the code stays as long as this object."""
     return _link(_compiled(text, symbol, key, effort), symbol)
 
 

@@ -29,7 +29,7 @@ from leastaction.kernel import trigonometry, vector_math
 from leastaction.program import FOLD, LANE, Instruction, Program, to_float64
 
 PIECE = 2000
-SPREAD = 3  # lanes of one vector, of which each is spread over a vector
+SPREAD = 3  # so many lanes of one vector, each spread over a vector, are read from memory
 GIVEN = ("input", "const")
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "fmod": "frem"}
@@ -111,8 +111,8 @@ Write = tuple[int, str, int, int]  # a value, the array it goes to, its place th
 
 
 def _writes(program: Program, pieces: Sequence[range], in_place: bool, spread: set[int]) -> list[list[Write]]:
-    """What each piece writes, and after which instruction. What replaces an input comes after the last use of that;
-    what is an input itself comes last of all, when everything has been read.
+    """What each piece writes, and after which instruction. A value that replaces an input is written after the last use
+    of that input; a value that is an input itself is written last of all, when everything has been read.
     """
     inputs = dict(program.inputs) if in_place else {}
     end = len(program.code) - 1
@@ -157,7 +157,7 @@ def _zeros(program: Program) -> set[int]:
 
 
 def _spread(program: Program) -> set[int]:
-    """The vectors of which many lanes are spread over a vector each: from memory that takes an instruction less."""
+    """The vectors of which many lanes are spread over a vector each: reading from memory takes an instruction less."""
     uses = Counter(args[0] for op, *args in program.code if op in LANE)
     return {k for k, count in uses.items() if count >= SPREAD and program.code[k][0] not in ("const", *LANE)}
 
@@ -251,7 +251,7 @@ class _Lanes:
         return [*lines, *self.extreme(v, "max", f"{e}.a", f"{e}.b")]
 
     def extreme(self, v: str, op: str, x: str, y: str) -> list[str]:
-        """v = min or max of x and y: y where it is less, or more, and x elsewhere, as Python has it."""
+        """v = min or max of x and y: y where y is less, or more, and x elsewhere, as in Python."""
         compare = "ogt" if op == "max" else "olt"
         return [
             f"  {v}.c = fcmp {compare} {self.type} {y}, {x}",
@@ -308,7 +308,7 @@ def _body(
     code, kind = program.code, target.type
     body: list[str] = []
     if spread:
-        # Known to be what was stored, a number would be taken out of its vector again, not read.
+        # If LLVM knew that a number is the one stored, it would take the number out of its vector again, not read it.
         body = [f'  %{array}.again = call ptr asm "", "=r,0"(ptr %{array})' for array in ("in", "work")]
     known: dict[int, str] = {}
 
@@ -339,7 +339,8 @@ def _body(
 
     def write(operand: str, array: str, place: int) -> None:
         body.append(f"  %{array}{place} = getelementptr {kind}, ptr %{array}, i64 {place}")
-        # Where some lanes keep the old value LLVM would make a masked store of it: slow itself, and slow to read from.
+        # Where some lanes keep the old value LLVM would make a masked store, which is slow itself, and slow to read
+        # from.
         how = "store volatile" if in_place and target.count > 1 else "store"
         body.append(f"  {how} {kind} {operand}, ptr %{array}{place}, align 8")
 
@@ -355,7 +356,7 @@ def _body(
             if k in slots:
                 body.append(f"  %s{k} = getelementptr {kind}, ptr %work, i64 {slots[k]}")
                 body.append(f"  store {kind} %v{k}, ptr %s{k}, align 8")
-        # All are read before the first is written.
+        # All values are read before the first is written.
         ready = by_time.get(k, ())
         for operand, (_, array, place, _) in zip([value(own[0]) for own in ready], ready, strict=True):
             write(operand, array, place)

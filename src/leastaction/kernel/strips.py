@@ -353,7 +353,7 @@ class _Writer:
         return lines + self.added(f"%{write.array}", f"%base{write.column}", total, "double")
 
     def _flush_window(self, array: str, lead: int, members: Sequence[tuple[int, int]]) -> list[str]:
-        """What the last vectors of a window's columns have for places behind it."""
+        """Store what the last vectors of a window's columns have for places behind the window."""
         lines: list[str] = []
         if not members:
             return lines

@@ -126,7 +126,7 @@ class Program:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def select(self, *names: str) -> Program:
-        """The same program with only these outputs, without what they do not need; the same one every time."""
+        """The same program with only these outputs, without what they do not need; the same object every time."""
         known = self._selected
         if names not in known:
             known[names] = self._reduced(names)
@@ -174,8 +174,9 @@ class Program:
         return any(reached[k] for k in self.output(output))
 
     def split(self, moving: Sequence[str], name: str) -> tuple[Program, Program]:
-        """Two programs that together are this one: first, without the input blocks `moving`, what does not depend on
-        them; then the rest, with that as a further input block called `name`, the first one's output.
+        """Two programs that together are this one. The first is without the input blocks `moving`, and computes what
+        does not depend on them; the second computes the rest, and reads the output of the first as a further input
+        block, `name`.
         """
         blocks = [self.input_slice(block) for block in moving]
         moves = [False] * len(self.code)
@@ -254,7 +255,7 @@ def _instruction(data: Any) -> Instruction:
 
 
 def finite(x: float | Fraction) -> bool:
-    """Whether a constant is a number; a Fraction is, of whatever size."""
+    """Whether a constant is a number; a Fraction of any size is one."""
     return isinstance(x, Fraction) or math.isfinite(x)
 
 
@@ -527,7 +528,7 @@ class Value:
 
 
 def indices(values: Iterable[Any], B: Builder) -> list[int]:
-    """Values and numbers as the Builder counts them."""
+    """Values and numbers as indices of the Builder's values."""
     return [value.k if isinstance(value, Value) else B.const(value) for value in values]
 
 

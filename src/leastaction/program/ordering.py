@@ -1,10 +1,10 @@
 """The order of a Program's instructions: another one means the same, but may keep fewer values waiting for their use.
 
-A gradient as it is written goes forwards over all pairs of bodies, then backwards: at the turn everything waits, more
-than the processor has registers for. `ordered` writes each value shortly before its use. It is a list schedule from the
-end to the beginning: of the instructions whose uses all stand behind, it takes one after which no more values wait than
-before, else the one that stood last. What is an instruction or two away from the inputs does not count, since it can be
-computed again.
+A gradient as it is written goes forwards over all pairs of bodies, then backwards: at the turning point all values
+wait, more than the processor has registers for. `ordered` writes each value shortly before its use. It is a list
+schedule from the end to the beginning: of the instructions whose uses all stand behind, it takes one after which no
+more values wait than before, else the one that stood last. What is an instruction or two away from the inputs does not
+count, since it can be computed again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def ordered(program: Program) -> Program:
     while ready:
         found = heapq.heappop(ready)
         k = -found[1]
-        if placed[k] or found != candidate(k):  # it is there once more, as it is now
+        if placed[k] or found != candidate(k):  # an outdated entry: a newer one of k is there, too
             continue
         placed[k] = True
         backwards.append(k)

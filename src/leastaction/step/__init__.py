@@ -4,7 +4,7 @@ form          what a step is: unknowns, Programs sampled at its points, how they
 verdict       when an iteration is done, and whether its root can be trusted
 prediction    where the next step's iteration begins
 sensitivity   how a Term depends on time and the parameters
-kronecker     the small matrices that are left of it where a system is linear
+kronecker     the small matrices that are left of a step where a system is linear
 continuation  the way to a root that the prediction does not lead to
 constraints   g(t, q) = 0 as a Term at the control points and an End
 inputs        what drives a force from outside, at the nodes of steps; `samples`, functions known at some times

@@ -77,7 +77,7 @@ def end(constraints: Program, node: Program, sensitive: Program) -> End:
         given = {name: B.input(name) for name, _ in B.inputs}
 
         def at(program: Program) -> dict[str, list[int]]:
-            """What else a node reads does not enter its momentum."""
+            """The other numbers that a node reads do not enter its momentum."""
             return B.inline(program, **{name: given.get(name, [B.const(0.0)] * size) for name, size in program.inputs})
 
         momentum, push = at(node), at(reaction(constraints, second=whole, parameters=whole))

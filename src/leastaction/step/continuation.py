@@ -1,9 +1,10 @@
 """The way to the root that is connected with the solution at h → 0: continuation in h.
 
 From a small fraction of h, where the velocity alone predicts the step, the polynomial solved at one step is prolonged
-to predict the next larger one. The growth is cut when the iteration does not contract at once or leads astray, and
-comes back slowly; where it would have to be less than SLOWEST the branch is taken to end. Growing twofold lost the
-branch of a midpoint step of most of a period once in sixteen, growing by a quarter about once in a thousand.
+to predict the next larger one. The growth is cut when the iteration does not contract at once or leads to a wrong root,
+and rises again slowly; where the growth would have to be less than SLOWEST the branch is taken to end. Twofold growth
+lost the branch of a midpoint step of most of a period once in sixteen times, growth by a quarter about once in a
+thousand times.
 
 `onward` is plain Python on floats: the native loops translate it, other backends call it.
 """

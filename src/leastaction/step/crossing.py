@@ -1,8 +1,8 @@
 """Where to look next for a change of sign: Chandrupatla's rule (Advances in Engineering Software 28, 1997, 145–149).
 
-x1 and x2 enclose the root, x1 is the last place seen and x3 the one before that was dropped. Inverse quadratic
+x1 and x2 enclose the root, x1 is the last place seen, and x3 is the place that was dropped for it. Inverse quadratic
 interpolation is taken where the function is nearly enough linear for it, else bisection. Some eight values reach the
-last bit of a smooth function, and no function needs more than a few bisections would.
+last bit of a smooth function, and no function needs many more values than bisection alone would.
 
 Both are plain Python on numbers: the native loops translate them, other backends call them.
 """
@@ -15,7 +15,7 @@ MOST_VALUES = 200
 
 
 def tolerance(x: Any, eps: Any) -> Any:
-    """How near two places of a step, x ∈ [0, 1], are the same."""
+    """How near to each other two places of a step, x ∈ [0, 1], count as the same."""
     return 2 * eps * abs(x) + eps / 2
 
 

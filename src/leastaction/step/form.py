@@ -24,17 +24,18 @@ f_i the momentum is p⁺ = p⁻ + G(q⁺)ᵀμ, and velocity and μ solve
 
     e = m(t⁺, q⁺, v⁺) − G(q⁺)ᵀμ = p⁻,        c = G(q⁺) v⁺ + g_t = 0             (the End),
 
-so that both g = 0 and ġ = 0 hold where a step ends. λ^0 of the next step takes up any part of p along Gᵀ: μ is gauge as
-far as q is concerned. With s = 1 and the trapezoidal rule this is RATTLE; the order is that of the method without
-constraints, min(2s, u), in q and in p, with Gauss and with Lobatto rules.
+so that both g = 0 and ġ = 0 hold where a step ends. λ^0 of the next step takes up any part of p along Gᵀ: q does not
+depend on μ, which is gauge there. With s = 1 and the trapezoidal rule this is RATTLE; the order is that of the method
+without constraints, min(2s, u), in q and in p, with Gauss and with Lobatto rules.
 
 The rounding rule. In float64 the numbers h w_i and l_ν′(τ_i)/h are rounded once (l′ times a rounded 1/h), and gather
 and scatter share them: so the equations are those of a discrete action whose coefficients are a rounding away from the
-method's, and the step is symplectic. It is why R_s is written with l_s − 1 instead of an l_0 of its own: rounded apart,
-the two would not match, and the energy drifts by some 10⁻⁵ ε a step (Hairer, McLachlan and Razakarivony, BIT 48, 2008,
-231–243, found this of rounded Runge–Kutta coefficients). Two more sources of drift were found by measuring the energy
-of many pendulums over 10⁶ steps: quotients by h (4·10⁻⁶ ε a step where 1/h is nearly a small odd number times 2^k,
-presumably since ties then all fall to one side), and sums that begin with p (up to 3·10⁻⁶ ε). So p comes last.
+method's, and the step is symplectic. That is why R_s is written with l_s − 1 instead of an l_0 of its own: if both were
+rounded separately, they would not match, and the energy would drift by some 10⁻⁵ ε a step (Hairer, McLachlan and
+Razakarivony, BIT 48, 2008, 231–243, found this of rounded Runge–Kutta coefficients). Two more sources of drift were
+found by measuring the energy of many pendulums over 10⁶ steps: quotients by h (4·10⁻⁶ ε a step where 1/h is nearly a
+small odd number times 2^k, presumably since ties then all fall to one side), and sums that begin with p (up to 3·10⁻⁶
+ε). So p comes last.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class Stencils:
     times     τ_i h
     weights   h w_i, of what a Program gives, but for g
     gather    for each block that is read the coefficients of the unknowns, (r, s)
-    scatter   for each block that is given those in the equations, (r, s); in the impulse f has the coefficient one
+    scatter   for each block that is given the coefficients in the equations, (r, s); in the impulse f has the
+              coefficient one
     """
 
     times: Array
@@ -81,8 +83,8 @@ class Stencils:
 
 
 def stencils(samples: Samples, h: Any) -> Stencils:
-    """The coefficients at step h, by the rounding rule, in the arithmetic of the samples. They are not to be changed:
-    in float64 who asks again is given the same.
+    """The coefficients at step h, by the rounding rule, in the arithmetic of the samples. The arrays must not be
+    changed: in float64 every call for the same h returns the same ones.
     """
     return _kept_stencils(samples, h) if isinstance(h, float) else _stencils(samples, h)
 
@@ -112,7 +114,8 @@ class Term:
     program   of the blocks t, q, v, multipliers, params, inputs those it needs ↦ of f, m, g those it has
     slopes    the same and behind it its derivatives, block f_q row by row ∂f_j/∂q_k; those that are zero are left out
     at        the method's quadrature "nodes", or the "controls" d_0 … d_s with the weights of their Lobatto rule
-    rest      (t, q, v, params) ↦ velocities from which that of a momentum is sought; without `rest`, from zero
+    rest      (t, q, v, params) ↦ velocities from which the search for the velocity of a momentum begins; without `rest`
+              it begins from zero
     """
 
     program: Program
@@ -157,7 +160,7 @@ class Summand:
 
 @dataclass(frozen=True)
 class End:
-    """Where a step ends that has constraints: the equations e = p⁻ and c = 0 for v and μ.
+    """The end of a step with constraints: the equations e = p⁻ and c = 0 for v and μ.
 
     program   (t, q, v, multipliers, params) ↦ e, c, and e_v, c_v: e is linear in μ, with −c_vᵀ
     slopes    the same and behind it e_q, c_q, m_q, e_t, c_t, m_t, e_w, c_w, m_w, w being the parameters
@@ -213,12 +216,12 @@ class Step:
 
     @cached_property
     def held_explicitly(self) -> bool:
-        """The same but for constraints g = 0: the equations of motion are linear in increments and multipliers."""
+        """The same, except for constraints g = 0: the equations of motion are linear in increments and multipliers."""
         return self._at_once and self.multipliers > 0
 
     @property
     def _at_once(self) -> bool:
-        """Whether that holds of the equations of motion."""
+        """Whether the equations of motion are linear in the unknowns, for any length of the step."""
         node = self.terms[0]
         if self.s > 1 or len(self.terms) > 1 + (self.multipliers > 0) or not set(self.samples(node).tau) <= {0.0, 1.0}:
             return False
@@ -240,7 +243,7 @@ class Step:
 
     @property
     def driven(self) -> int:
-        """How many numbers the inputs are at all nodes of a step."""
+        """How many numbers the inputs at all nodes of a step are together."""
         return self.channels * len(self.method.table.c)
 
     def controls(self, digits: int) -> list[Any]:

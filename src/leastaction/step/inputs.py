@@ -9,9 +9,9 @@ node to node. They come from
     samples   a function of time, u_i = u(t_k + c_i h)                                       la.Samples
 
 With smooth u at the nodes, or by smooth samples, the order of the method stays. A step that is cut short, as where an
-event lies in it, sees the held value; of values at nodes the polynomial through those of the whole step; and of samples
-the function itself, at its own nodes. Where "previous" samples jump at the end of a step, the step sees the value
-before the jump, and the next one that after it.
+event lies in it, sees the held value; for values at nodes, it sees the polynomial through those of the whole step; and
+for samples the function itself, at the nodes of the cut step. Where "previous" samples jump at the end of a step, the
+step sees the value before the jump, and the next step the value after it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from leastaction.step.samples import RULES, SLACK, Samples
 
 Array = NDArray[Any]
 
-SAME = 1e-9  # of a step: times so near each other are the same
-INSIDE = 2.0**-20  # of a step: samples that jump are asked for so far from its ends
+SAME = 1e-9  # part of a step: times so near each other are the same
+INSIDE = 2.0**-20  # part of a step: samples that jump are evaluated so far from its ends
 HELD, NODES, SAMPLES = "held", "nodes", "samples"
 MOST_CHANNELS = 10_000
 
@@ -80,7 +80,7 @@ class Channel:
 
     @property
     def steps(self) -> int | None:
-        """How many steps it lasts; None of samples."""
+        """How many steps the input lasts; None for samples."""
         return None if isinstance(self.values, Samples) else self.values.shape[1]
 
     def part(self, begin: int, end: int) -> Channel:
@@ -137,12 +137,12 @@ class Inputs(Mapping[str, Any]):
 
     @property
     def batch(self) -> int:
-        """Of how many trajectories; one set serves all with 1."""
+        """For how many trajectories inputs are given; with 1, one set serves all."""
         return max((channel.batch for channel in self.parts.values()), default=1)
 
     @property
     def steps(self) -> int | None:
-        """How many steps they last; None if that is a matter of time."""
+        """How many steps the inputs last; None if their times decide that."""
         return min((k for channel in self.parts.values() if (k := channel.steps) is not None), default=None)
 
     @property
@@ -151,15 +151,15 @@ class Inputs(Mapping[str, Any]):
 
     @property
     def steady(self) -> bool:
-        """Whether they do not change within a step."""
+        """Whether the inputs are constant within a step."""
         return all(channel.kind == HELD for channel in self.parts.values())
 
     def part(self, begin: int, end: int) -> Inputs:
-        """Those of some trajectories."""
+        """The inputs of some trajectories."""
         return replace(self, parts={name: channel.part(begin, end) for name, channel in self.parts.items()})
 
     def alone(self, i: int) -> Inputs:
-        """Those of one trajectory of an ensemble."""
+        """The inputs of one trajectory of an ensemble."""
         return replace(self.part(i, i + 1), many=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -169,7 +169,9 @@ class Inputs(Mapping[str, Any]):
     # ------------------------------------------------------------------------------------------ at the points of steps
 
     def along(self, t: Any, h: Any, first: int, count: int, c: Array) -> Array:
-        """Steps first … first + count of a run that begins at t with steps h: (B, count, len(c) or 1, channels)."""
+        """The inputs in steps first … first + count of a run that begins at t with steps h: (B, count, len(c) or 1,
+        channels).
+        """
         offset = float((t - self.t0) / self.h)
         if h == self.h and abs(offset - round(offset)) <= SAME:
             begin, table = first + round(offset), self._table
@@ -182,7 +184,7 @@ class Inputs(Mapping[str, Any]):
         return np.concatenate([np.broadcast_to(x, (*shape, x.shape[3])) for x in found], axis=3)
 
     def _of_all(self, channel: Channel, t: Array, h: Array, c: Array) -> Array:
-        """Of all trajectories, (B, K, len(c), size)."""
+        """One input of all trajectories, (B, K, len(c), size)."""
         if isinstance(channel.values, Samples):
             return np.moveaxis(channel.values.at(_places(channel.values, t, h, c), axis=1), 2, 0)
         return np.stack([self._at(channel, t, h, c, np.full(len(t), i)) for i in range(channel.batch)])
@@ -200,9 +202,10 @@ class Inputs(Mapping[str, Any]):
         return np.ascontiguousarray(np.concatenate(cut, axis=3))
 
     def nodes(self, t: Array, h: Any, c: Array, who: NDArray[np.intp] | None = None) -> Array:
-        """At the points t + c_i h of steps of any length within those of the run, (K, len(c), channels).
+        """The inputs at the points t + c_i h of steps of any length within those of the run, (K, len(c), channels).
 
-        h may be one length or (K,); `who` tells whose they are. What a step belongs to is told by its middle.
+        h may be one length or (K,); `who` tells the trajectory of each. The middle of a step decides to which step of
+        the run it belongs.
         """
         lengths = np.broadcast_to(np.asarray(h, dtype=t.dtype), t.shape)
         whose = np.zeros(len(t), np.intp) if who is None else who
@@ -227,7 +230,7 @@ class Inputs(Mapping[str, Any]):
         return np.where(whole[:, None, None], values, between)
 
     def instant(self, t: Array, who: NDArray[np.intp] | None = None) -> Array:
-        """At times, (K, channels): in the step that begins there; at the end of a run in the last."""
+        """The inputs at times, (K, channels): in the step that begins there; at the end of a run in the last step."""
         nothing = t * 0
         k = np.floor(((t - self.t0) / self.h).astype(float) + SAME)
         last = np.inf if self.steps is None else self.steps - 1
@@ -243,7 +246,7 @@ class Inputs(Mapping[str, Any]):
         return np.concatenate(found, axis=1)
 
     def _in_step(self, channel: Channel, t: Array, place: Array, who: NDArray[np.intp]) -> Array:
-        """At one place of each of the run's steps that begin at t."""
+        """One input at one place of each of the run's steps that begin at t."""
         if channel.kind == HELD:
             return self._at(channel, t, t * 0 + self.h, np.zeros(1), who)[:, 0]
         values = self._at(channel, t, t * 0 + self.h, self.c, who)
@@ -252,12 +255,12 @@ class Inputs(Mapping[str, Any]):
     # -------------------------------------------------------------------------------------------------------- on disk
 
     def record(self) -> dict[str, Any]:
-        """What a file's header says of them."""
+        """What a file's header says about the inputs."""
         rules = {n: x.values.rule if isinstance(x.values, Samples) else None for n, x in self.parts.items()}
         return {name: [channel.kind, rules[name]] for name, channel in self.parts.items()}
 
     def arrays(self) -> dict[str, Array]:
-        """What a file has beside its header, numbers at more digits as text."""
+        """The arrays that a file has beside its header; numbers with more digits than float64 are text."""
         found: dict[str, Array] = {}
         for k, channel in enumerate(self.parts.values()):
             if isinstance(channel.values, Samples):
@@ -270,7 +273,7 @@ class Inputs(Mapping[str, Any]):
 
 
 def _places(samples: Samples, t: Array, h: Array, c: Array) -> Array:
-    """When samples are asked for: at the points of steps, those that jump inside these."""
+    """The times at which samples are evaluated: at the points of steps; samples that jump, inside the steps."""
     inner = np.clip(c, INSIDE, 1 - INSIDE) if samples.rule == "previous" else c
     return np.asarray(t[:, None] + h[:, None] * inner)
 
@@ -293,7 +296,7 @@ def read_inputs(
     """What a run was given, checked; None where the system has no inputs.
 
     points   where in a step the method looks, in parts of h
-    nodes    those for which values may be given, or why there are none
+    nodes    the nodes for which values may be given, or why there are none
     """
     if not isinstance(given, Mapping | None):
         raise TypeError(f"inputs must map names to values, as in inputs={{'u': U}}; got {given!r}")

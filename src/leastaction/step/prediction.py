@@ -5,11 +5,11 @@ Extrapolation magnifies a mode of degree j by about 5.8^j, so for s > WHOLE the 
 the least error, which is the larger of two, what that degree would have missed of the end of the step just solved, and
 the first mode that it leaves out, at the end of the next. Up to WHOLE it is taken whole and misses step k by e_k =
 z_k − (prediction). That varies slowly from step to step, so it is itself extrapolated by backward differences:
-e_{k+1} ≈ e_k + ∇e_k + ∇²e_k. How many of them to add, none to three, is what has predicted best lately: by the largest
-error, older ones counting half as much with every step. Steps so coarse that even the best was far off are predicted by
-the polynomial alone: there the differences lead to other roots.
+e_{k+1} ≈ e_k + ∇e_k + ∇²e_k. The number of differences to add, none to three, is the one that has predicted best
+lately: by the largest error, where older errors count half as much with every step. Steps so coarse that even the best
+was far off are predicted by the polynomial alone: there the differences lead to other roots.
 
-Errors are counted in lengths of the steps lately, coordinate by coordinate, so that units do not matter. A prediction
+Errors are counted in lengths of the latest steps, coordinate by coordinate, so that units do not matter. A prediction
 has three stages, of which the first and the last know one coordinate alone:
 
     assess     z of the step just solved, memory ↦ memory, and how far each candidate would have been off
@@ -36,7 +36,7 @@ from leastaction.step.verdict import TINY
 
 WHOLE = 3  # up to this degree the last polynomial is extrapolated whole
 DIFFERENCES = 3  # of what the last predictions missed
-NEAR = 1 / 16  # they are added where they have come so near, in lengths of the steps lately
+NEAR = 1 / 16  # differences are added where predictions with them came so near, in lengths of the latest steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Prediction:
     """The prediction of a member of degree s, in rows with these tables.
 
     modes     h q̇(τ) = Σ_j w_j P_j(2τ − 1) from the increments: w = modes · z
-    growth    the increments of the next step from these: growth · w
+    growth    the increments of the next step from w: growth · w
     ends      the end of the next step from the first modes alone, from the first two, …: ends · w
     parts     what each mode gives to that end: a column
     """
@@ -119,7 +119,7 @@ class Prediction:
         return z
 
     def cut(self, table: str, choice: Value) -> list[Row]:
-        """A table of columns for the modes, those beyond the degree chosen set to zero."""
+        """A table of columns for the modes, with the columns beyond the chosen degree set to zero."""
         cut = [choice > float(i) for i in range(self.s)]
         return [
             [wanted.op("if", c) for c in column] for wanted, column in zip(cut, self.rows.columns(table), strict=True)

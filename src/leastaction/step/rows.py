@@ -6,8 +6,8 @@
 A row may also have a number for each coordinate: `packed` makes one.
 
 Side by side, a table of coefficients has other numbers in every lane, so it is part of what a kernel reads: columns,
-each a row, padded with zeros, or, where a kernel is to find numbers there, with the last. One by one it is written into
-the kernel.
+each a row, padded with zeros, or, where a kernel needs numbers there, with the last number. One by one a table is
+written into the kernel.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Rows(Protocol):
     side_by_side: bool
 
     def length(self, count: int) -> int:
-        """How many values a row of so many numbers is."""
+        """How many values hold a row of so many numbers."""
 
     def number(self, row: Row, i: int) -> Any:
         """The i-th number of a row."""
@@ -69,7 +69,7 @@ def _there(c: Any) -> bool:
 
 
 def size(row: Sequence[Any]) -> Any:
-    """The largest absolute values in a row, of those that lie over each other; what is known is zero."""
+    """The largest absolute values in a row, of those that lie over each other; numbers that are known are zero."""
     return _over([abs(value) for value in row if isinstance(value, Value)])
 
 

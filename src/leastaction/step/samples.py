@@ -120,7 +120,8 @@ class Samples:
     def at(self, t: NDArray[Any], axis: int = 0, who: NDArray[np.intp] | None = None) -> NDArray[Any]:
         """The values at any times, shape t.shape + …, the last ones beyond the ends; `axis` of the values is time.
 
-        Of values of many trajectories, (B, m, …), `who` tells whose are wanted at each time: the shape of t.
+        For values of many trajectories, (B, m, …), `who` tells whose value is wanted at each time; it has the shape of
+        t.
         """
         times, values = self.times, np.moveaxis(self.values, axis, 0)
         t = np.minimum(np.maximum(t, times[0]), times[-1])
@@ -137,7 +138,7 @@ class Samples:
         return np.asarray(found)
 
     def _coefficients(self, axis: int) -> list[NDArray[Any]]:
-        """Of the polynomials from one time to the next, those of the powers of t − t_j, each (m − 1, …)."""
+        """The coefficients of the polynomials from one time to the next, by powers of t − t_j, each (m − 1, …)."""
         if axis not in self._known:
             u = np.moveaxis(self.values, axis, 0)
             d = (self.times[1:] - self.times[:-1]).reshape(-1, *[1] * (u.ndim - 1))

@@ -6,42 +6,42 @@ largest |z_j^ν| in this step so far, the size of the k-th increment is δ_k = m
 
     done        if what would come next is negligible, or if δ_k is small and shrinks no more (θ > ½): the floor.
                 After a fresh Jacobian at both, the next increment is δ_k θ² (Newton), else δ_k θ (a chord).
-    in doubt    if the first increment is longer, in any coordinate, than thrice the steps lately and than one and a
+    in doubt    if the first increment is longer, in any coordinate, than thrice the latest steps and than one and a
                 half times h times the velocity; if the root is farther away than twice that; or if the iteration
                 contracts less than the theorem below promises.
     keep        if as many chords as cost a fresh Jacobian will end the iteration.
 
 If the second Newton increment is at most a quarter of the first, the root is the only one near the prediction (the
 affine-invariant Newton–Kantorovich theorem; Deuflhard, *Newton Methods for Nonlinear Problems*, 2.1). With the first
-Jacobian kept the second increment is shorter, κ/2 of the first, not (κ/2)/(1 − κ): where the latter is a quarter, κ =
-1/3, the former is a sixth. The theorem's κ holds all along: with κ ≤ 1/3 a third Newton increment is at most a
-fourteenth of the second, one with a kept Jacobian never more than 0.42 of the one before. Where later
+Jacobian kept the second increment is shorter, κ/2 of the first, not (κ/2)/(1 − κ): where the latter factor is a
+quarter, κ = 1/3, the former is a sixth. The theorem's κ holds all along: with κ ≤ 1/3 a third Newton increment is at
+most a fourteenth of the second, and one with a kept Jacobian is never more than 0.42 of the one before. Where later
 increments are longer than a quarter, or a half, of those before, the first two were no evidence, and the root may be a
 wrong one. Where the first increment of a chord is a small part of the step already (NEARBY), a half is enough for the
 second, too. The theorem's constant is seen at one place only, so this is no proof; `docs/design.md` says what was
 measured.
 
-In continuation (`step.continuation`) scale_j is at least the longest step of coordinate j on the way from h = 0: one
-that turns and passes where it began has no step there, and would have no scale.
+In continuation (`step.continuation`) scale_j is at least the longest step of coordinate j on the way from h = 0: a
+coordinate that turns back and passes the place where it began has no step there, and would have no scale.
 
-Floors. A coordinate may rest, or all but rest, while rounding moves it: its increments are then noise, and compare with
-nothing. What coordinate j of a step is summed from has the size
+Floors. A coordinate may rest, or all but rest, while rounding moves it: its increments are then noise, and there is
+nothing to compare them with. What coordinate j of a step is summed from has the size
 
     g_j = |h| Σ_k |L_vv⁻¹|_jk ( |p_k| + Σ_l (|m_q|_kl |q_l| + |m_v|_kl |v_l|)
                                 + |h| (|f_k| + Σ_l |f_q|_kl |q_l| + |f_v|_kl |v_l|) ),
 
-so noise is some ε g_j, and more where others that are noise move it. With a = |h| |L_vv⁻¹| (|m_q| + |f_v| + |h| |f_q|)
-it is the x of (1 + a_jj) x_j = g_j + Σ_{k≠j} a_jk x_k, by some iterations of Jacobi: the step is implicit, and a stiff
-coordinate holds its place. Constraints g(t, q) = 0, which are met to their rounding, add |K| |∂g/∂q| |q| without a
-power of h, K = M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹, and pass a part of any coordinate's noise on to all. Where continuation finds no root
-without, it computes x_j. From then on, as long as coordinate j moves by little of x_j (STILL NOISE), increments count
-by what they exceed NOISE x_j, and the reach is at least that.
+so noise is some ε g_j, and more where the noise of other coordinates moves coordinate j. With a = |h| |L_vv⁻¹| (|m_q| +
+|f_v| + |h| |f_q|) noise is the x of (1 + a_jj) x_j = g_j + Σ_{k≠j} a_jk x_k, by some iterations of Jacobi: the step is
+implicit, and a stiff coordinate holds its place. Constraints g(t, q) = 0, which are met to their rounding, add |K|
+|∂g/∂q| |q| without a power of h, K = M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹, and pass a part of any coordinate's noise on to all. Where
+continuation finds no root without these floors, it computes x_j. From then on, as long as coordinate j moves by little
+of x_j (STILL NOISE), increments count by what they exceed NOISE x_j, and the reach is at least that.
 
 Woken. A coordinate that others alone set in motion, as by v_k² of a neighbour that starts from rest, is not moved by
-the first iteration, or by next to nothing, and all of its step comes with a later one: on its own scale an increment of
-one, however well the iteration contracts. But the theorem holds in any norm. Where an iteration makes the step of
-coordinate j so many times longer than it was (WAKING), its increment counts as a part WOKEN of δ_{k−1} at most, as it
-does in a norm with a longer scale_j. Every one that follows is measured by the new scale.
+the first iteration, or by next to nothing, and all of its step comes with a later iteration: on its own scale that
+increment is one, however well the iteration contracts. But the theorem holds in any norm. Where an iteration makes the
+step of coordinate j so many times longer than it was (WAKING), its increment counts as a part WOKEN of δ_{k−1} at most,
+as it does in a norm with a longer scale_j. Every increment that follows is measured by the new scale.
 
 The rule is written once, without branches, on Values of a Builder: inlined in fused kernels, compiled for the native
 loops, evaluated at any precision.
@@ -67,15 +67,15 @@ ON_THE_BRANCH = 0.25
 SECOND_CHORD = ON_THE_BRANCH / 1.5
 NEARBY = 1 / 16  # a prediction that missed by no more than this part of the step was near any root there is
 LATER_CHORD = 0.5
-REACH = 3.0  # a step may be thrice as long as those lately (the longest of them, fading) …
+REACH = 3.0  # a step may be thrice as long as the latest ones (the longest of these, fading) …
 GOING = 1.5  # … or half as long again as h times the velocity
 FAR = 2.0
 NOISE = 2.0**-46  # of g_j: increments as small as that are rounding
-STILL = 2.0**40  # a coordinate that moves by more than so many times its noise has none that counts
+STILL = 2.0**40  # the noise of a coordinate that moves by more than so many times its noise does not count
 WAKING = 2.0**10  # a step so many times longer than before this iteration was set in motion by others …
 WOKEN = 0.1  # … and its increment counts as this part of the last one, at most
-FORGETTING = 0.5  # what the length of a step becomes of itself with every step
-DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is one
+FORGETTING = 0.5  # the factor by which the length of an old step shrinks with every step
+DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is a chord
 
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers
 # are finite, the first increment reaches too far, the root lies too far; and whether there was doubt before.

@@ -6,10 +6,10 @@ computation of Hessians*, Optim. Methods Softw. 27, 2012). Eliminating w_k:
 
     H_al += f_a H_kl          H_ab += f_a f_b H_kk + w̄_k f_ab          w̄_a += w̄_k f_a
 
-Every entry is found once, symmetry and sparsity come for free, and constants are multiplied as exact rationals, so
-that the derivatives mean the same at any precision, which CasADi's, folded in double, would not. In length they are
-alike: for chains of 50 pendulums 1.3 times shorter than CasADi's, or 1.2 times longer, as L is written
-(benchmarks/choices.py).
+Every entry is found once, symmetry and sparsity come for free, and constants are multiplied as exact rationals, so that
+the derivatives mean the same at any precision; those of CasADi, folded in double, would not. Both are about equally
+long: for chains of 50 pendulums these are 1.3 times shorter than CasADi's, or 1.2 times longer, depending on how L is
+written (benchmarks/choices.py).
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class _Sweep(Algebra):
         return [entry(k, l) for k in x for l in y]
 
     def run(self, L: int) -> None:
-        """Eliminate every value once all its uses are, cheapest first.
+        """Eliminate every value after all its uses are eliminated, the cheapest first.
 
         Any such order gives the Hessian; one that keeps few edges alive writes fewer instructions.
         """
@@ -175,8 +175,9 @@ class _Sweep(Algebra):
                 self._connect(a, b, self.times(adjoint, bend))
 
     def _passed_on(self, k: int, count: int, adjoint: int, slope: int) -> int:
-        """w̄_k f_a. The constant of a square's slope goes to the adjoint, which other squares share. That of another
-        function goes in front, where a square takes it: the −½ and the 2 in the gradient of 1/|x| leave nothing.
+        """w̄_k f_a. The constant of a square's slope goes to the adjoint, which other squares share. The constant of
+        another function's slope goes in front, where a square takes it up: the −½ and the 2 in the gradient of 1/|x|
+        leave nothing.
         """
         if count > 1 or self.constant(adjoint) is not None:
             return self.times(adjoint, slope)

@@ -68,7 +68,7 @@ def _traced(
             raise TraceError(f"{x} is neither a symbol nor a function of time or its derivative")
     if len({*q, *v}) != 2 * len(q):
         raise TraceError(f"coordinates and velocities repeat: {q}, {v}")
-    # Numbered stand-ins first: a derivative of q(t) is one name, not an operation on another.
+    # First, numbered symbols stand in for q and v: a derivative of q(t) is one name, not an operation on another name.
     stand_in = {x: sp.Dummy(str(x)) for x in (*q, *v)}
     written = {block: [e.xreplace(stand_in) for e in expressions] for block, expressions in written.items()}
     for e in written.get("g", []):
@@ -109,7 +109,7 @@ def _each(given: Any, name: str) -> list[Any]:
 
 
 def _read(given: Any, called: str) -> Any:
-    """What was given as SymPy has it. SymPy would execute text as Python."""
+    """What was given, as a SymPy object. Text is refused: SymPy would execute it as Python."""
     if isinstance(given, str | bytes):
         raise TraceError(
             f"{called} is text, {given!r}; text is not executed here. Give the SymPy expression, as from "

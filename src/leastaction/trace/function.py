@@ -82,7 +82,7 @@ def trace(
 
 
 def named(fn: Callable[..., Any], names: Collection[str]) -> Collection[str]:
-    """Those of the names that are arguments of a function; all, if it takes any."""
+    """Those of the names that are arguments of a function; all names, if the function takes any name."""
     try:
         arguments = inspect.signature(fn).parameters
     except (TypeError, ValueError):

@@ -114,7 +114,7 @@ _FIRST: dict[tuple[str, str], Callable[[Any], Any]] = {
 _IDENTITY = {"add": 0, "multiply": 1, "logical_or": False, "logical_and": True}
 
 for _name, _function in ELEMENTWISE.items():
-    # NumPy calls these methods for arrays made behind our back, as by np.zeros(3, dtype=object).
+    # NumPy calls these methods for arrays that were made without this package, as by np.zeros(3, dtype=object).
     if not hasattr(Scalar, _name):
         setattr(Scalar, _name, _function)
 

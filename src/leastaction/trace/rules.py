@@ -182,6 +182,6 @@ BINARY: dict[str, Callable[[Algebra, int, int, int], Partials]] = {
 
 
 def select_slopes(b: Algebra, w: int, c: int, x: int, y: int) -> Partials:
-    """Of ("select", c, x, y)."""
+    """The partial derivatives of ("select", c, x, y)."""
     zero, one = b.const(0.0), b.const(1.0)
     return zero, b.op("if", c, one), b.op("if", b.op("not", c), one), *([zero] * 6)

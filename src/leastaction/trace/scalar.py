@@ -226,7 +226,7 @@ def _check_index(key: Any) -> None:
 
 
 def wrap(result: Any) -> Any:
-    """Arrays that hold traced values, in whatever a NumPy function returned, as Array; those of no axes as Scalars."""
+    """Arrays of traced values, in whatever a NumPy function returned, become Arrays, those of no axes Scalars."""
     if isinstance(result, tuple):
         parts = [wrap(part) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)

@@ -1,10 +1,10 @@
 """NumPy as the function that is traced sees it: np.array and np.asarray that notice traced values.
 
-np.array and np.asarray ask nobody what a list holds: of [q[0], v[1]] they make an array that knows nothing of
+np.array and np.asarray do not ask what a list holds: from [q[0], v[1]] they make an array that knows nothing of
 tracing. So a function that is traced gets versions of them that differ in one thing: the result is an Array if it holds
-traced values. Nobody else does. The module itself is never written to: for the time of a trace it belongs to a class
-that looks who asks, and whoever does not trace gets what stands in the module. In every other thread np.array is
-np.array, to call, to compare, to pickle and to keep.
+traced values. No other function gets them. Nothing is ever written to the module itself: during a trace it belongs to a
+class that looks who asks, and a caller that does not trace gets what stands in the module. In every other thread
+np.array is np.array, to call, to compare, to pickle and to keep.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Seen(ModuleType):
 
 
 def _importing() -> bool:
-    """Whether the text of a module asks, not a function: what a module takes when it is imported, it keeps."""
+    """Whether the text of a module asks, not a function: a module keeps what it takes when it is imported."""
     return sys._getframe(2).f_code.co_name == "<module>"
 
 

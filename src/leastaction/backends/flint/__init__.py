@@ -1,24 +1,23 @@
 """Any precision: the same Programs, tables and equations on flint numbers.
 
-Numbers are `arb` balls of which only the midpoint is used. Of what Python offers (measured from 30 to 1000 digits),
-arb does a product of 64 digits in 0.12 µs and a sine in 0.6 µs; gmpy2's mpfr is as fast in arithmetic but four
-times slower in functions, flint's generic reals (`gr`) are no faster in arithmetic and have no functions, and
-mpmath is six to fifteen times slower. The radii, which a run of many steps would blow up, are dropped after each
-evaluation.
+Numbers are `arb` balls of which only the midpoint is used. Among the libraries for Python (measured from 30 to 1000
+digits), arb does a product of 64 digits in 0.12 µs and a sine in 0.6 µs; gmpy2's mpfr is as fast in arithmetic but four
+times slower in functions, flint's generic reals (`gr`) are no faster in arithmetic and have no functions, and mpmath is
+six to fifteen times slower. The radii, which a run of many steps would blow up, are dropped after each evaluation.
 
 sizes        how large numbers are
-evaluate     a Program → a Python function on them
+evaluate     a Program → a Python function on such numbers
 mechanics    momentum, velocity, energy, acceleration
 sweep        the equations of a Step as matrix products
 constraints  where a step with constraints ends
 driven       inputs, step by step
 verdict      the verdict on an iteration
-iteration    their solution by Newton
+iteration    the equations of a Step, solved by Newton
 prediction   where the next step's iteration begins
 run          steps one after the other
 galerkin     runs of the family
 rk4          runs of the Runge–Kutta method
-tangent      both, with their derivatives
+tangent      runs of both kinds, with their derivatives
 composed     runs of compositions
 linear       Quadratic systems: one matrix, applied again and again
 """
@@ -66,7 +65,7 @@ def mechanics(system: Any, values: Any, reals: Digits) -> Mechanics | LinearMech
 
 
 def stepper(mechanics: Mechanics | LinearMechanics, method: Method, start: Start, row: Row | None = None) -> Run:
-    """The stepper of a method on a system, with its derivative if a row is to have it."""
+    """The stepper of a method on a system; it carries the derivative where `row` asks for it."""
     row = row or Row.whole(mechanics.n)
     if isinstance(mechanics, LinearMechanics):
         return (LinearTangent if row.varied else LinearStepper)(mechanics, method, start, row)

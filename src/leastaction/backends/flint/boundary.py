@@ -1,7 +1,7 @@
 """A step between two given positions: the equations of a Step, solved for the inner values instead of the end.
 
-With q⁰ = q_k and q^s = q_{k+1} given, R_ν = 0 (0 < ν < s) determines z^1 … z^{s−1}, and what is left of the equations
-(`step.form`) are the momenta,
+With q⁰ = q_k and q^s = q_{k+1} given, R_ν = 0 (0 < ν < s) determines z^1 … z^{s−1}, and the other equations
+(`step.form`) give the momenta,
 
     p_k = R_s at p = 0,      p_{k+1} = p_k + impulse,      L_d = Σ_i h w_i L(τ_i),
 
@@ -62,7 +62,7 @@ class Boundary:
         return None if found is None else self._described(t, left, found)
 
     def _newton(self, sweep: Sweep, t: Any, q: Balls, z: Balls) -> Balls | None:
-        """Newton's iteration for the inner values, the end held; None where it does not contract at once."""
+        """Newton's iteration for the inner values, with the end held fixed; None where it does not contract at once."""
         n, inner = self.n, (self.s - 1) * self.n
         none = [flint.arb(0)] * n
         near, tiny, last = flint.arb((1, -(self.bits // 2) - 8)), flint.arb((1, -SPARE_BITS)), None
@@ -75,7 +75,7 @@ class Boundary:
                 return None
             dz = change.mid().entries()
             z = [(a - b).mid() for a, b in zip(z, dz, strict=False)] + z[inner:]
-            # Each coordinate on its own scale; of one that rests rounding is all there is.
+            # Each coordinate is measured on its own scale; a coordinate at rest moves by rounding alone.
             scale = [largest(z[j::n]) + tiny * (abs(a) + largest(z)) for j, a in enumerate(q)]
             size = max((largest(dz[j::n]) / at_rest).mid() for j, at_rest in enumerate(scale) if not at_rest.is_zero())
             if last is not None and last <= near:  # this increment was the square of the last: rounding
@@ -86,7 +86,7 @@ class Boundary:
         return None
 
     def _continued(self, t: Any, q: Balls, z: Balls) -> Balls | None:
-        """The inner values followed from small h, where the motion is straight."""
+        """The inner values, followed from a small h, where the motion is straight, up to h."""
         part, growth = FIRST, GROWTH
         reached = 0.0
         while growth >= LEAST or reached == 0.0:
@@ -114,7 +114,8 @@ class Boundary:
         by_q, impulse_by_q = sweep.by_position(at)
         by_end = _columns(at.jacobian, inner, inner + n)
         impulse_by_end = _columns(at.slope, inner, inner + n)
-        # By (left, right) with dz^s = d right − d left: R, and the momenta, before the inner dz are eliminated.
+        # Derivatives of R and of the momenta by (left, right), with dz^s = d right − d left, before the inner dz are
+        # eliminated.
         R = [by_q - by_end, by_end]
         impulse = [impulse_by_q - impulse_by_end, impulse_by_end]
         if inner:
@@ -128,7 +129,7 @@ class Boundary:
         return Between(action, z, p_left, p_right, -by_left, -by_right, right)
 
     def _weighted(self, at: Linearised) -> list[tuple[Any, Balls]]:
-        """The weights h w_i, and what is read there: (t, q, v)."""
+        """The weights h w_i, and what is read at each point: (t, q, v)."""
         return list(zip(self._sweep.stencils[0].weights, at.points[0], strict=True))
 
     def _lagrangian(self, point: Balls) -> Any:

@@ -25,7 +25,7 @@ Mpfs = NDArray[np.object_]
 
 
 class ComposedStepper(Run):
-    """Runs of a composition from a start, with their derivative if the row is to have it."""
+    """Runs of a composition from a start, with their derivative where `row` asks for it."""
 
     def __init__(self, mechanics: Mechanics, method: Composition, start: Start, row: Row) -> None:
         self.row, self.bits = row, mechanics.bits
@@ -39,7 +39,7 @@ class ComposedStepper(Run):
                 self.phases.append(kind(mechanics, step, start, row, phase))
 
     def step(self) -> Failure | None:
-        """The steps of all factors; where one fails, the state is that before the first."""
+        """One step of each factor; where a step fails, the state is again the one before the first."""
         before = self._state(self.phases[0])
         now = before
         for phase in self.phases:
@@ -79,7 +79,7 @@ class ComposedStepper(Run):
     def single_steps(self, starts: Mpfs, lengths: Mpfs) -> Mpfs:
         """The states (q, p) after single steps of these lengths from rows (t, q, p); NaN where one is not solved.
 
-        The stepper is of use for nothing else afterwards.
+        Afterwards the stepper can be used for nothing else.
         """
         states = starts.copy()
         with mpmath_bits(self.bits):

@@ -15,12 +15,12 @@ from leastaction.program import Program
 from leastaction.step.form import End
 
 MOST_ITERATIONS = 60
-LINEAR_ITERATIONS = 2  # where L is quadratic in v: one that solves, and one that takes away what rounding left of it
+LINEAR_ITERATIONS = 2  # where L is quadratic in v: the first one solves, and the second one removes what rounding left
 
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """The end of a step on the constraints: by what Gᵀμ the momentum changes, v, and μ."""
+    """The end of a step on the constraints: Gᵀμ, by which the momentum changes, v, and μ."""
 
     push: Balls
     v: Balls
@@ -76,10 +76,10 @@ class Ending:
         return flint.arb_mat(rows + [G[i * n : (i + 1) * n] + [flint.arb(0)] * m for i in range(m)])
 
     def carried(self, t: Any, q: Balls, settled: Settled, D: Any, when: Any, P: int) -> Any:
-        """(dq⁺, dp⁻) in the columns of D ↦ (dq⁺, dp⁺). With P ≥ 0 the last P + 1 of them vary the parameters and h.
+        """(dq⁺, dp⁻) in the columns of D ↦ (dq⁺, dp⁺). With P ≥ 0 the last P + 1 columns vary the parameters and h.
 
-        By h the time changes, dt⁺ = `when` dh. With (e_v, −Gᵀ; G, 0) (dv, dμ) = (dp⁻, 0) − (e, c)_q dq⁺ − (e, c)_t dt⁺
-        − (e, c)_w dw it is dp⁺ = m_q dq⁺ + m_v dv + m_t dt⁺ + m_w dw.
+        h changes the time, dt⁺ = `when` dh. With (e_v, −Gᵀ; G, 0) (dv, dμ) = (dp⁻, 0) − (e, c)_q dq⁺ − (e, c)_t dt⁺
+        − (e, c)_w dw the result is dp⁺ = m_q dq⁺ + m_v dv + m_t dt⁺ + m_w dw.
         """
         n, m, C = self.n, self.m, D.ncols()
         at = _blocks(self._end.slopes, self._slopes(t, *q, *settled.v, *settled.mu))
@@ -106,7 +106,7 @@ def _blocks(program: Program, values: Balls) -> dict[str, Balls]:
 
 
 def _size(x: Balls, mass: Balls, divided: bool = False) -> Any:
-    """Σ_j |x_j| √m_jj, or divided by it."""
+    """Σ_j |x_j| √m_jj, or with `divided` Σ_j |x_j| / √m_jj."""
     n, total = len(x), flint.arb(0)
     for j, value in enumerate(x):
         heavy = abs(mass[j * n + j]).sqrt()

@@ -21,7 +21,7 @@ class Driven:
         self._start, self._inputs, self._points = start, start.inputs, points
 
     def step(self, k: int) -> Balls:
-        """Those of the k-th step of the run."""
+        """The inputs of the k-th step of the run."""
         start, inputs = self._start, self._inputs
         if inputs is None:
             return []
@@ -30,7 +30,7 @@ class Driven:
         return balls(np.broadcast_to(found, (len(self._points), found.shape[1])).ravel())
 
     def within(self, t: Any, h: Any) -> Balls:
-        """Those of a step of any length, from t on."""
+        """The inputs of a step of any length that begins at t."""
         if self._inputs is None:
             return []
         with self._inputs.reals.working():

@@ -17,7 +17,7 @@ from leastaction.program import OPERATIONS, Program
 
 Function = Callable[..., list[Any]]
 
-# Where a function's domain ends or a decision is taken, the midpoint speaks for the ball.
+# Where a function's domain ends or a decision is taken, the midpoint stands for the ball.
 _TEMPLATES = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}",
     "neg": "-{0}", "sq": "{0} * {0}", "pow": "{0}.mid() ** {1}.mid()",
@@ -35,7 +35,7 @@ _TEMPLATES = {
     **{f: "{0}.mid()." + f + "()" for f in ("sqrt", "log", "log1p", "asin", "acos", "acosh", "atanh", "floor", "ceil")},
 }  # fmt: skip
 assert _TEMPLATES.keys() == OPERATIONS
-# Of decisions on numbers that have no radius, floats or flint's, in Python's own logic.
+# Decisions on numbers that have no radius, floats or flint's, in Python's own logic.
 _DECISIONS = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "sq": "{0} * {0}",
     "lt": "{0} < {1}", "le": "{0} <= {1}", "and": "{0} and {1}", "or": "{0} or {1}", "not": "not {0}",
@@ -44,8 +44,8 @@ _DECISIONS = {
 
 
 def function(program: Program, results: Sequence[int], params: Sequence[Any]) -> Function:
-    """The values `results` of a program as a function of its inputs, those of the block `params` put in, at the working
-    precision.
+    """The values `results` of a program as a function of its inputs, with the numbers of the block `params` put in, at
+    the working precision.
     """
     names: dict[str, Any] = {
         "arb": flint.arb,
@@ -129,7 +129,7 @@ def _needed(program: Program, results: Sequence[int]) -> set[int]:
 
 
 def _sines_with_cosines(program: Program, needed: set[int]) -> dict[int, tuple[int, int]]:
-    """Arguments of which both sine and cosine are wanted, and the values that hold them."""
+    """Arguments of which both sine and cosine are wanted, and the values that hold the sine and the cosine."""
     found: dict[str, dict[int, int]] = {"sin": {}, "cos": {}}
     for k, (op, *args) in enumerate(program.code):
         if op in found and k in needed:

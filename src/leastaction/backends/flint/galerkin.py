@@ -1,6 +1,6 @@
 """A member of the PsNrQu family at work, at any precision: predict, solve, or continue from h = 0; add, store.
 
-Compensated sums have no place here: the guard bits hold what they would save.
+Compensated sums are not needed here: the guard bits hold what such sums would save.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from leastaction.step.verdict import FORGETTING, GOING, REACH
 
 Mpfs = NDArray[np.object_]
 
-ROUGH_BITS = 128  # of continuation's steps on the way to h
+ROUGH_BITS = 128  # bits of continuation's steps on the way to h
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class GalerkinStepper(Run):
         row: Row | None = None,
         phase: tuple[Any, Any] = (0, 1),
     ) -> None:
-        """`phase` is, of a composition, where in a whole step these begin, and how long they are, in parts of h."""
+        """`phase`, in a composition: where in a whole step these steps begin, and how long they are, in parts of h."""
         self.row = row or Row.whole(step.n)
         self.mechanics, self.n, self.s, self.bits = mechanics, step.n, step.s, mechanics.bits
         digits = round(self.bits * 0.302) + 2
@@ -81,15 +81,15 @@ class GalerkinStepper(Run):
             if step.end is not None:
                 self._ending = Ending(step.end, step.n, step.multipliers, balls(start.params), self.bits)
         self._z: Balls | None = None  # predicted; the first step is found by continuation
-        self._longest = self._ahead = nothing  # lengths of the steps lately, and of h v
-        self._still: Balls = []  # sizes below which coordinates are at rest, where they had to be found
+        self._longest = self._ahead = nothing  # lengths of the latest steps, and of h v
+        self._still: Balls = []  # sizes below which coordinates are at rest, where such sizes had to be found
         self._pace: Pace | None = None
-        self._careful = False  # whether iterations are to have all bits
+        self._careful = False  # whether iterations work with all bits
         self._iterations = self._most = self._continued = 0
         self._floor = 0.0
 
     def _offset_points(self, phase: tuple[Any, Any], c: Any) -> Mpfs:
-        """The nodes, in whole steps."""
+        """The nodes, in units of whole steps."""
         with mpmath_bits(self.bits):
             offset, part = map(mpmath.mpf, phase)
             return np.array([offset + part * x for x in c], dtype=object)
@@ -116,7 +116,7 @@ class GalerkinStepper(Run):
         return None
 
     def _begin(self, t: Any) -> Found:
-        """A step without a prediction: by continuation, or, where any root will do, first from its velocity."""
+        """Solve a step without a prediction: by continuation; where any root will do, first from the velocity."""
         v = None if self._layout.checked else self.mechanics.invert(t, self._q, self._p, self._v)
         return self._continue(t) if v is None else self._solve(t, self._uniform(v, self._sweeps(1.0)), None)
 
@@ -140,7 +140,7 @@ class GalerkinStepper(Run):
         self._z = self._predictor.after(z, self._longest, right)
 
     def _ended(self, t: Any, found: Found) -> Found:
-        """A step found, its impulse brought to the constraints where there are."""
+        """The step that was found, with its impulse brought to the constraints if there are any."""
         if self._ending is None or found.status != GOING_WELL or found.solution is None:
             return found
         settled = self._settled(t, found.solution.z, found.solution.impulse)
@@ -188,7 +188,7 @@ class GalerkinStepper(Run):
         rough, spent = self._still, 0
         while True:
             sweep = self._sweeps(fraction)
-            # From rest the step is small enough to be judged by its contraction alone.
+            # A step that begins from rest is so small that its contraction alone can judge it.
             reach = None
             if action == FROM_REST:
                 z = self._uniform(v, sweep)
@@ -197,7 +197,7 @@ class GalerkinStepper(Run):
                 z = self._prolonged(last, ratio)
                 ahead = zip(way, v, strict=True)
                 reach = [max((REACH * ratio * length).mid(), abs((speed * sweep.h).mid())) for length, speed in ahead]
-            # Only the last of them needs every digit.
+            # Only the last of these steps needs every digit.
             bits, still = (self.bits, self._still) if fraction == 1.0 else (min(self.bits, ROUGH_BITS), rough)
             solution = solve_step(Problem(sweep, t, self._q, self._p, bits, way), z, reach, still)
             spent += solution.iterations
@@ -212,7 +212,7 @@ class GalerkinStepper(Run):
                 return Found(solution, BRANCH_ENDS if ends else solution.status, spent, reached)
 
     def _uniform(self, v: Balls, sweep: Sweep) -> Balls:
-        """z of a uniform motion; without multipliers."""
+        """z of a uniform motion; the multipliers are zero."""
         z = [(d * sweep.h * speed).mid() for d in self._d[1:] for speed in v]
         return z + [flint.arb(0)] * (sweep.N - len(z))
 
@@ -249,8 +249,8 @@ class GalerkinStepper(Run):
     def single_steps(self, starts: Mpfs, lengths: Mpfs, given: Sequence[Balls] | None = None) -> Mpfs:
         """The states (q, p) after single steps of these lengths from rows (t, q, p); NaN where one is not solved.
 
-        Their inputs are those of their times, unless they are `given`. The stepper is of use for nothing else
-        afterwards.
+        Their inputs are those of the run at their times, or the inputs `given`. Afterwards the stepper can be used for
+        nothing else.
         """
         n, own = self.n, self.s * self.n
         result = np.full((len(starts), 2 * n), mpmath.nan, dtype=object)
@@ -266,7 +266,7 @@ class GalerkinStepper(Run):
         return result
 
     def _single(self, start: Mpfs) -> Solution | None:
-        """The step from (t, q, p), predicted by its velocity; nothing that was solved before matters."""
+        """The step from (t, q, p), predicted by its velocity; the result does not depend on what was solved before."""
         n = self.n
         self._q, self._p, time = balls(start[1 : 1 + n]), balls(start[1 + n :]), ball(start[0])
         v = self.mechanics.invert(time, self._q, self._p, [flint.arb(0)] * n)

@@ -1,7 +1,7 @@
 """One step's equations, solved: Newton to the precision's floor.
 
-What is different from float64 is due to the price of a digit: an iteration works with only as many bits as it can get
-right. Two increments, or those of the last step, tell how many that are.
+The difference from float64 comes from the price of a digit: an iteration works with only as many bits as it can get
+right. Two increments, of this step or of the last one, tell how many bits these are.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from leastaction.backends.status import GOING_WELL, NOT_CONVERGED, NOT_FINITE, S
 from leastaction.numbers.conversion import Balls
 from leastaction.step.verdict import MOST_ITERATIONS
 
-SPARE_BITS = 40  # of an iteration at reduced precision, beyond those it is expected to get right
-SLOW = 8  # an iteration that gains fewer bits may be at the floor, and gets all there are
-AT_REST = 8  # bits more than half of them that a motion is larger than what rounding makes of it
+SPARE_BITS = 40  # bits of an iteration at reduced precision, beyond the bits that it is expected to get right
+SLOW = 8  # an iteration that gains fewer bits may be at the floor, and gets all bits
+AT_REST = 8  # a motion is larger than its rounding by half of the bits and so many more; a smaller one is rest
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Pace:
 class Solution:
     """A step solved, or not: its unknowns and impulse, and how it went.
 
-    good     it is solved, and its root can be trusted
+    good     the step is solved, and its root can be trusted
     left     the increment that would come next, relative to the step
-    pace     how the iteration began; None if it was over at once
-    still    the sizes below which a coordinate is at rest; empty where none is known to be
-    careful  it took all bits in all iterations, since it failed with fewer
+    pace     how the iteration began; None if the iteration was over at once
+    still    the sizes below which a coordinate is at rest; empty where none is known to be at rest
+    careful  all iterations took all bits, since the step failed with fewer
     """
 
     status: int
@@ -71,9 +71,9 @@ class Problem:
 def solve_step(problem: Problem, z: Balls, reach: Balls | None, still: Balls, pace: Pace | None = None) -> Solution:
     """Newton from the prediction z; `reach` and `still` as a Judge asks for them.
 
-    With the pace of a step like this one, iterations have as few bits as they need. Where that fails, what rounding
-    makes of each coordinate is found (`Sweep.noise`), coordinates that move by little more are at rest from now on, and
-    Newton begins again, with all bits.
+    With the pace of a step like this one, iterations have as few bits as they need. Where that fails, `Sweep.noise`
+    finds what rounding does to each coordinate, coordinates that move by little more than that are at rest from now on,
+    and Newton begins again, with all bits.
     """
     solution, at = _newton(problem, z, reach, still, pace)
     if solution.good or at is None:

@@ -4,7 +4,7 @@ The equations of a step are linear: the matrices of `linear.operator` at the pre
 
     (q_{k+1} − q_k, p_{k+1} − p_k) = W (q_k, p_k) + G (f(t_1), …, f(t_r)),
 
-and Z those at the control points.
+and Z gives the increments at the control points.
 """
 
 from __future__ import annotations

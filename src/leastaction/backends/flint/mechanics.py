@@ -177,9 +177,9 @@ class Mechanics:
 
         One iteration does it when L is quadratic in v. Elsewhere a step that leaves the domain of L, or does not bring
         the momenta nearer, is halved. Each momentum is judged on its own scale, |p_j| + Σ_k |L_vv|_jk (|v_k| + |dv_k|),
-        so that neither units nor a heavy neighbour matter. What is left of p_j − L_v,j may be some units in the last
-        place of that; or more, if half the digits are right and it cannot be brought nearer: then rounding is the
-        reason.
+        so that neither units nor a heavy neighbour matter. The remaining p_j − L_v,j may be some units in the last
+        place of this scale; or more, if half the digits are right and no step brings the momentum nearer: then rounding
+        is the reason.
         """
         n, bits = self.n, self.bits
         done, acceptable = flint.arb((1, 2 - bits)), flint.arb((1, -(bits // 2)))
@@ -243,7 +243,7 @@ def solve(A: Any, b: Any) -> list[Any] | None:
 
 
 def _regular(A: Any, n: int, bits: int) -> bool:
-    """Whether a matrix of entries near one has an inverse that the precision can tell from none."""
+    """Whether a matrix with entries near one is regular, as far as the precision can tell."""
     try:
         inverse = A.mid().solve(identity(n), algorithm="approx").entries()
     except ZeroDivisionError:

@@ -1,6 +1,6 @@
 """The prediction of `step.prediction` on flint numbers, for all coordinates of a step.
 
-A prediction need not have more digits than it gets right: it is computed with twice as many bits as the last one had.
+A prediction needs only the digits that will be right: it has twice as many bits as were right in the last one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ LEAST_BITS = 128
 
 
 class Predictor:
-    """What is remembered of the last steps, and the guess of the next: n coordinates, and multipliers as they were."""
+    """What is remembered of the last steps, and the guess of the next step: n coordinates; multipliers stay as they
+    were.
+    """
 
     def __init__(self, method: Galerkin, n: int, digits: int) -> None:
         rule = _rule(method, digits)
@@ -31,7 +33,7 @@ class Predictor:
         self.memory = [[zero] * rule.memory for _ in range(n)]
 
     def after(self, z: Balls, longest: Balls, right: float) -> Balls:
-        """z of the next step, after one with this z; `longest` are the lengths of the steps lately, and 2^-right is
+        """z of the next step, after one with this z; `longest` are the lengths of the latest steps, and 2^-right is
         about what the last prediction missed.
         """
         bits = flint.ctx.prec
@@ -53,7 +55,7 @@ class Predictor:
 
 @lru_cache(maxsize=32)
 def _rule(method: Galerkin, digits: int) -> Prediction:
-    """The rule with the method's table, exactly as it is at so many digits."""
+    """The rule with the method's table, as the table is at so many digits."""
     table = method.exact_table(digits)
     modes, growth = (np.array([[fraction(x) for x in row] for row in table[name]]) for name in ("modes", "growth"))
     return prediction(modes, growth)

@@ -1,7 +1,7 @@
 """The classical Runge–Kutta method at work, at any precision: on (q, p), or on (q, v).
 
 Time is counted in steps, t = t₀ + σ h: with y′(σ) = h f(t₀ + σ h, y) every step has the length one, and h is a
-parameter as others are.
+parameter like the others.
 """
 
 from __future__ import annotations

@@ -31,11 +31,11 @@ class Run(Alone, ABC):
 
     @abstractmethod
     def step(self) -> Failure | None:
-        """Do one step, that after `done` others; or leave the state as it is."""
+        """Do one step, the one after `done` steps; where it fails, leave the state as it is."""
 
     @abstractmethod
     def now(self) -> Balls:
-        """(q, p), and behind it the derivatives that are carried, one thing varied after the other."""
+        """(q, p), and behind it the derivatives that are carried, for one varied quantity after the other."""
 
     @abstractmethod
     def saved(self) -> dict[str, NDArray[Any]]:

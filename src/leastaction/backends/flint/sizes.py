@@ -10,11 +10,11 @@ import flint
 
 from leastaction.numbers.conversion import Balls
 
-ROUGH = 53  # bits of what is but a size
+ROUGH = 53  # bits of a number that is only a size
 
 
 def largest(values: Iterable[Any]) -> Any:
-    """max |x|; NaN if one of them is."""
+    """max |x|; NaN if one of the values is NaN."""
     result = flint.arb(0)
     for x in values:
         size = abs(x)

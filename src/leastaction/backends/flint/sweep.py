@@ -84,8 +84,8 @@ class Layout:
     """The terms of a step, and where their numbers go; the same for every h.
 
     places    where the unknowns of each coordinate, and behind them of each multiplier, are in z
-    pools     of each term, for each point, what it reads: behind the times are q at all points and v, term by term, and
-              then the multipliers, and the inputs at the nodes
+    pools     for each term and each point, the places of the numbers that it reads: behind the times lie q and v at all
+              points, term by term, then the multipliers, and the inputs at the nodes
     given     these inputs, node by node: those of the step that is worked on
     forces    how many of the blocks that each term gives go to R_1 … R_s
     """
@@ -120,7 +120,7 @@ class Layout:
         return found
 
     def _row_by_row(self, out: int, block: int) -> list[int]:
-        """Of the rows (ν, j) and columns (μ, k) of a matrix the entries' places in the product, (ν, μ) by (j, k)."""
+        """Where the entries of a matrix with rows (ν, j) and columns (μ, k) are in the product, (ν, μ) by (j, k)."""
         a, b, s = self.sizes[out], self.sizes[block], self.s
         rows = ((v, j) for v in range(s if out else s + 1) for j in range(a))  # behind R_1 … R_s is the impulse
         return [((v * s + m) * a + j) * b + k for v, j in rows for m in range(s) for k in range(b)]
@@ -202,9 +202,11 @@ class Sweep:
     def scatter(
         self, values: Sequence[Sequence[Balls]], columns: int = 1, absolute: bool = False
     ) -> tuple[Balls, Balls]:
-        """What the terms give, point by point, in the equations without p, and in the impulse: N and n rows.
+        """What the values of the terms, point by point, add to the equations without p, and to the impulse: N and n
+        rows.
 
-        With several columns each number given is a row of so many. `absolute`: with the sizes of all coefficients.
+        With several columns each value is a row of so many numbers. `absolute`: with absolute values of all
+        coefficients.
         """
         n, m = self.n * columns, self.sizes[1] * columns
         forces: Balls = []
@@ -224,10 +226,10 @@ class Sweep:
         return rows, impulse
 
     def noise(self, p: Balls, at: Linearised) -> Balls:
-        """For each coordinate the sizes of which its z is the sum: rounding makes of it units in their last place.
+        """For each coordinate the sizes from which its z is summed: rounding changes z by units in their last place.
 
-        Rounded are what a Program reads and what it gives: with |f| + |f_q| |q_i| + |f_v| |v_i| in place of f, likewise
-        for m and g, and with absolute values of all coefficients, R bounds what it is the sum of.
+        What a Program reads and what it gives is rounded: with |f| + |f_q| |q_i| + |f_v| |v_i| in place of f, likewise
+        for m and g, and with absolute values of all coefficients, R bounds the sizes from which it is summed.
         """
         before, flint.ctx.prec = flint.ctx.prec, ROUGH
         values: list[list[Balls]] = [[] for _ in self.terms]
@@ -246,7 +248,7 @@ class Sweep:
         return lengths(self.layout.places[: self.n], spread)
 
     def _points(self, t: Any, q: Balls, z: Balls) -> list[list[Balls]]:
-        """Of every term, at every point, what its Program reads, block after block."""
+        """What the Program of every term reads at every point, block after block."""
         (n, m), s = self.sizes, self.s
         pool = [t + time for time in self._times]
         pool += (self._reading * flint.arb_mat(s + 1, n, q + z[: s * n])).mid().entries()
@@ -283,19 +285,19 @@ class Sweep:
 
 
 def _rows_read(tables: Sequence[Stencils]) -> list[Balls]:
-    """Of every term q_i at all points, then v_i, in terms of (q; z¹ … z^s)."""
+    """The rows that give, for every term, q_i at all points, then v_i, from (q; z¹ … z^s)."""
     return [
         [flint.arb(int(name == "q")), *row] for table in tables for name in ("q", "v") for row in table.gather[name]
     ]
 
 
 def _rows_multipliers(tables: Sequence[Stencils]) -> list[Balls]:
-    """Of every term the multipliers at all points, in terms of all of them."""
+    """The rows that give, for every term, the multipliers at all points, from all multipliers."""
     return [row for table in tables for row in table.gather["multipliers"].tolist()]
 
 
 def _parts(table: Stencils, out: str, i: int) -> Balls:
-    """The part of what is given at point i in the equations ν = 1 … s and, but for g, in the impulse."""
+    """The part of a number given at point i in the equations ν = 1 … s and, except for g, in the impulse."""
     row = table.scatter[out][i].tolist()
     if out == "g":
         return row

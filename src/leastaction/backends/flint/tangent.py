@@ -4,12 +4,12 @@ With R(z; q, p, w) = 0 the equations of a step and I its impulse, a direction (d
 
     dz = −(∂R/∂z)⁻¹ dR,    dq⁺ = dq + dz^s,    dp⁺ = dp + dI + ∂I/∂z dz,
 
-where dR and dI are what the direction changes at fixed z: the sweep of the equations, with a column for each direction.
+where dR and dI are the changes along the direction at fixed z: the sweep of the equations, a column for each direction.
 At a point of a step the direction changes what a Program reads, and so what it gives:
 
     dt_i = (k + τ_i) dh,   dq_i = dq,   dv_i = −v_i dh/h;        df_i = f_t dt_i + f_q dq + f_v dv_i + f_w dw,
 
-and f_i dh/h more, since the weights h w_i grow with h; those of m do not, since m comes with l′/h.
+and df_i has f_i dh/h more, since the weights h w_i grow with h; those of m do not grow, since m comes with l′/h.
 
 RK4 is differentiated stage by stage, which is RK4 itself on the equations of the derivative.
 """
@@ -93,7 +93,7 @@ class GalerkinTangent(GalerkinStepper):
         return (self._D + flint.arb_mat(dz.tolist()[last : last + n] + pushed.tolist())).mid()
 
     def _along(self, sweep: Sweep, at: Linearised, node: Node, dq: Any) -> list[Any]:
-        """What all directions change of each block given at a point."""
+        """How all directions change each block that is given at a point."""
         C, changes = dq.ncols(), []
         directions = {"q": dq}
         if self._P >= 0:
@@ -118,13 +118,13 @@ def _last_column(x: Balls, columns: int) -> Any:
 
 
 class _Outer:
-    """What time and the parameters change of a term."""
+    """How time and the parameters change what a term gives."""
 
     def __init__(self, program: Program, params: Balls) -> None:
         self._program, self._values = program, function(program, program.results, params)
 
     def along(self, out: str, point: Balls, when: Any, C: int) -> Any:
-        """f_t dt + f_w dw: the last column varies h, by which dt = when · dh, those before it the parameters."""
+        """f_t dt + f_w dw: the last column varies h, with dt = when · dh, the columns before it the parameters."""
         values, program = self._values(*point), self._program
         by_t, by_w = (values[program.output_slice(f"{out}_{name}")] for name in ("t", "params"))
         P = len(by_w) // len(by_t)
@@ -160,7 +160,7 @@ class RK4Tangent(RK4Stepper):
         return super().now() + _columns(D if self.form == "hamilton" else self._to_momenta(D))
 
     def _matrix(self, y: Balls) -> Any:
-        """The derivative, of y = (q, p) or (q, v) behind which it stands."""
+        """The derivative, which stands behind (q, p) or (q, v) in y."""
         n = self.n
         return flint.arb_mat([y[2 * n + i :: 2 * n] for i in range(2 * n)])
 

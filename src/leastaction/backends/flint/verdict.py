@@ -1,4 +1,4 @@
-"""What `step.verdict` asks of an iteration, and its answer, on flint numbers: their exponents have no end.
+"""What `step.verdict` asks of an iteration, and its answer, on flint numbers: their exponents have no limit.
 
 A coordinate that no force moves, as the middle one of a symmetric chain, moves by rounding alone, and on its own scale
 it never settles. Where its size of rest is known (`still`), no smaller size is a motion.
@@ -24,7 +24,7 @@ FLOAT_BITS = 900  # up to here relative sizes can be told apart as floats
 
 
 class Verdict(NamedTuple):
-    """On one iteration: see `step.verdict`; and its size, and that of the next, both relative to the step."""
+    """The verdict on one iteration (`step.verdict`); and the sizes of it and of the next one, relative to the step."""
 
     size: Any
     left: Any
@@ -37,11 +37,11 @@ class Verdict(NamedTuple):
 class Judge:
     """The verdict on the iterations of one step, to the floor of so many bits.
 
-    places   where the unknowns of each coordinate are; multipliers enter linearly, and settle with them
+    places   where the unknowns of each coordinate are; multipliers enter linearly, and settle with the coordinates
     z        the prediction
     reach    how far each coordinate may go; None: as far as it likes
-    still    the size below which each coordinate is at rest; empty where no coordinate is known to be
-    checked  whether a root must be seen to be the one nearby
+    still    the size below which each coordinate is at rest; empty where no coordinate is known to be at rest
+    checked  whether it must be checked that the root is the one nearby
     way      in continuation: the longest step of each coordinate so far
     """
 
@@ -71,14 +71,14 @@ class Judge:
         self._iterations, self._newton = 0, True
 
     def __call__(self, dz: Balls, z: Balls, fresh: bool) -> Verdict:
-        """On the increments dz, which led to z."""
+        """The verdict on the increments dz, which led to z."""
         precision, flint.ctx.prec = flint.ctx.prec, ROUGH
         off = False if self._settling else self._measure(dz, z)
         number = self._number
         sizes = [abs(number(dz[i] * unit)) for own, unit in zip(self._places, self._units, strict=True) for i in own]
-        size = max(sizes) if sum(sizes) < math.inf else math.inf  # one that is not a number is no maximum
+        size = max(sizes) if sum(sizes) < math.inf else math.inf  # `max` does not notice a NaN
         self._settling = size < SETTLING and not self._woken
-        # Where all Jacobians were fresh each iteration is to the one before as the second is to the first.
+        # Where all Jacobians were fresh, each iteration follows the one before as the second follows the first.
         self._newton = self._newton and fresh
         count = min(self._iterations, 1) if self._newton else self._iterations
         solved, ended, good, self._doubt, keep, left = _rule(fresh, self._checked)(
@@ -89,7 +89,7 @@ class Judge:
         return Verdict(size, left if count else size, solved, ended, good, keep)
 
     def _measure(self, dz: Balls, z: Balls) -> bool:
-        """Scales and units of all components anew; whether one goes farther than it may at once."""
+        """Set scales and units of all components anew; returns whether a component goes farther than it may at once."""
         moved, before = lengths(self._places, dz), self._scale
         scale = self._scale = [max(a, b) for a, b in zip(before, lengths(self._places, z), strict=True)]
         self._units = [a if a.is_zero() else (1 / a).mid() for a in scale]
@@ -104,7 +104,7 @@ class Judge:
 
 @lru_cache(maxsize=8)
 def _numbers(bits: int) -> tuple[Callable[[Any], Any], tuple[Any, Any]]:
-    """How a size becomes a number for the verdict; and what is negligible, and acceptable."""
+    """How a size becomes a number for the verdict; and which sizes are negligible, and acceptable."""
     number = float if bits <= FLOAT_BITS else flint.arb.mid
     return number, (number(flint.arb((1, -bits - 10))), number(flint.arb((1, -(bits // 2)))))
 

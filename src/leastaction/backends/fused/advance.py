@@ -1,5 +1,5 @@
-"""From a step that is solved to the next: compensated sums, the prediction, and what of the next does not depend on z;
-and the energy at its start.
+"""From a step that is solved to the next step: compensated sums, the prediction, the part of the next step that does
+not depend on z, and the energy at its start.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from leastaction.step.verdict import FORGETTING, GOING, REACH, STILL, TINY
 if TYPE_CHECKING:
     from leastaction.systems.lagrangian import Lagrangian
 
-# Newton iterations for the velocity at the end of a step, from the polynomial's, where L is not quadratic in v. The
-# energy's error is the square of the velocity's, since ∂(p·v − L)/∂v = 0, so these are plenty.
+# Newton iterations for the velocity at the end of a step, from the polynomial's velocity, where L is not quadratic in
+# v. The energy's error is the square of the velocity's, since ∂(p·v − L)/∂v = 0, so these are more than enough.
 VELOCITY_ITERATIONS = 3
 
 
@@ -37,8 +37,8 @@ def advance(
     mass: Mass | None,
     energy: bool,
 ) -> Program:
-    """From a step that is solved to the next; t is already that of its end. The next begins with chords where there is
-    a mass for them, else with Newton; without both it is explicit.
+    """From a step that is solved to the next step; t is already the time at its end. The next step begins with chords
+    where there is a mass for them, else with Newton; without both it is explicit.
     """
     x = {name: B.values(name) for name, _ in B.inputs}
     n, s = step.n, step.s
@@ -141,14 +141,14 @@ def _separately(
 
 
 def _alive(rows: Rows, x: dict[str, list[Any]], values: Sequence[Any], name: str) -> list[Any]:
-    """New values of the trajectories that are alive; with points side by side there is one, and it is."""
+    """New values of the trajectories that are alive; with points side by side the one trajectory is alive."""
     if rows.side_by_side:
         return list(values)
     return [x["alive"][0].where(new, old) for new, old in zip(values, x[name], strict=True)]
 
 
 def _lately(before: Row, now: Row) -> Row:
-    """The largest of steps lately, fading, of each coordinate."""
+    """The largest of the latest steps of each coordinate, where older steps count less."""
     return [(a * FORGETTING).op("max", TINY).op("max", b) for a, b in zip(before, now, strict=True)]
 
 
@@ -165,7 +165,7 @@ def _limits(rows: Rows, x: dict[str, list[Any]], longest: Row, far: Row) -> dict
 
 
 def _held(step: Step, rows: Rows, B: Builder, one: Held, x: dict[str, list[Any]], z: list[Row]) -> dict[str, list[Any]]:
-    """What the next step begins with that is explicit but for its multipliers: these are predicted, and no more."""
+    """What the next step begins with, if it is explicit except for multipliers: only these are predicted."""
     n, (ok,) = step.n, x["alive"]
     multipliers = [[a] for a in x["z"][n:]]
     strength = _lately(x["strength"], rows.packed([size(row) for row in multipliers]))

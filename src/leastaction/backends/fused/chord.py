@@ -3,7 +3,7 @@
     dz = −(S⁻¹ ⊗ M⁻¹) h R,    S = Σ_i w_i l_ν′(c_i) l_μ′(c_i),  M = L_vv in the middle of the step
 
 It contracts by O(h²) for a constant mass and by O(h) otherwise. Where the mass is constant and forces do not depend on
-velocities there is a shorter one (`separable`).
+velocities there is a shorter chord (`separable`).
 
 Trajectories lie side by side, or the points of one trajectory's step do (`step.rows`).
 """
@@ -24,7 +24,7 @@ from leastaction.step import prediction
 from leastaction.step.form import Samples, Step, stencils
 from leastaction.step.rows import Row, Rows, Table, apply, combine
 
-# What the state has of a chord beside what Newton's iteration has.
+# What the state holds for a chord, beside what it holds for Newton's iteration.
 OWN = {"scale": "soft_scale", "before": "soft_before", "doubt": "soft_doubt", "iterations": "soft_iterations"}
 
 
@@ -81,7 +81,7 @@ def _stencils(samples: Samples) -> dict[str, Table]:
 
 
 def repeated(step: Step) -> frozenset[str]:
-    """The tables by which points are found: where there are none, the last point is repeated."""
+    """The tables by which points are found: lanes without a point repeat the last point."""
     return frozenset(
         [
             "ahead",
@@ -110,7 +110,7 @@ def forces(step: Step, B: Builder, x: dict[str, list[Value]], rows: Rows, Z: Seq
 def force_at(
     step: Step, B: Builder, x: dict[str, list[Value]], t: Value, q: Sequence[Any], inputs: Sequence[Value]
 ) -> list[Value]:
-    """f at one point, or at those in one vector."""
+    """f at one point, or at the points in one vector."""
     program = step.terms[0].ordered.select("f")
     read = {"t": [t], "q": q, "v": [0.0] * step.n, "params": x["params"], "inputs": inputs}
     found = B.inline(program, **{name: indices(read[name], B) for name, _ in program.inputs})["f"]
@@ -118,7 +118,7 @@ def force_at(
 
 
 def driving(step: Step, rows: Rows, x: dict[str, list[Value]], g: int) -> list[Value]:
-    """The inputs at the g-th of the points, or at those in the g-th vector: they lie node by node, or row by row."""
+    """The inputs at the g-th point, or at the points in the g-th vector: inputs lie node by node, or row by row."""
     count, values = step.channels, x["inputs"]
     if not count:
         return []
@@ -199,7 +199,7 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
 
 
 def restart(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
-    """z ← the prediction, of the trajectories for which chords did not do."""
+    """z ← the prediction, of the trajectories for which chords failed."""
     x = {name: B.values(name) for name, _ in B.inputs}
     z = x["start"] if not mass.collocated else predicted(step, rows, x["memory"], x["choice"][0])
     chosen = [x["failed"][0].where(new, old) for new, old in zip(z, x["z"], strict=True)]
@@ -247,12 +247,12 @@ def own(x: dict[str, list[Value]]) -> dict[str, list[Value]]:
 
 
 def rate_of(x: dict[str, list[Value]], seen: Seen) -> Value:
-    """By what increments shrink: one before it is known."""
+    """The rate by which increments shrink; one before the rate is known."""
     return (x["soft_iterations"][0] < 1).where(1.0, seen.after["before"][0] / x["soft_before"][0])
 
 
 def seen_of_chord(seen: Seen, failed: Value) -> dict[str, list[Any]]:
-    """What any chord changes: what was seen, and whether chords did not do: 1 in doubt, 2 not solved."""
+    """What any chord changes: what was seen, and whether chords failed: 1 in doubt, 2 not solved."""
     after = {OWN.get(name, name): values for name, values in seen.after.items()}
     return after | {"failed": [failed.op("if", seen.found["solved"].where(1.0, 2.0))]}
 

@@ -1,13 +1,14 @@
-"""The chord of collocation as Programs: every node has its own mass, and the rest is as in the middle of the step.
+"""The chord of collocation as Programs: every node has its own mass, and other derivatives are those of the step's
+middle.
 
 An iteration goes once through the equations by velocities at the nodes (`nodes`), with M_i = m_v(q + Z_i, V_i),
 
     P_i = p + Σ_j N_ij w_j f(q + Z_j, V_j),      g_i = M_i⁻¹ (P_i − m(q + Z_i, V_i)),
     V ← V + dV,                                  Z_i ← Σ_j N_ij w_j V_j,
 
-dV being what g asks for with the derivatives of the middle of the step (`shifts`). It contracts by O(h) times what
-these derivatives change by during a step, while the mass chord contracts by what the mass changes by: some five to
-seven iterations where that takes ten to twenty.
+where dV follows from g with the derivatives of the middle of the step (`shifts`). The iteration contracts by O(h) times
+the change of these derivatives during a step, while the mass chord contracts by the change of the mass: some five to
+seven iterations where the mass chord takes ten to twenty.
 
 Trajectories lie side by side, or the points of one trajectory's step do (`step.rows`).
 """
@@ -69,8 +70,8 @@ def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> P
 def ended(step: Step, rows: Rows, B: Builder) -> Program:
     """z and the impulse from V, of the trajectories whose step is solved.
 
-    The forces are those of the last V, not those that it came from: these would be off by the last increment, by which
-    the energy drifts, however well the next increments would shrink.
+    The forces are those at the last V, not those from which the last V came: the latter are off by the last increment,
+    and the energy would drift by that, however well the next increments would shrink.
     """
     x = {name: B.values(name) for name, _ in B.inputs}
     (weights,), lift = rows.columns("weights 0"), rows.columns("lift")
@@ -89,7 +90,7 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
 
 
 def _nodes(step: Step, rows: Rows, x: dict[str, list[Value]]) -> list[dict[str, list[Value]]]:
-    """What the Program reads at each node, or at those in each vector."""
+    """What the Program reads at each node, or at the nodes in each vector."""
     (times,) = rows.columns("times 0")
     Z, V = (by_coordinate(step, x[name]) for name in ("points", "speeds"))
     return [
@@ -112,7 +113,7 @@ def _given(B: Builder, program: Program, read: Sequence[dict[str, list[Value]]],
 
 
 def linearised(step: Step, rows: Rows, B: Builder, x: dict[str, list[Any]], V: Sequence[Row]) -> list[Value]:
-    """What `shifted` needs, from velocities at the nodes that are predicted: derivatives in the middle of the step.
+    """What `shifted` needs, from the predicted velocities at the nodes: derivatives in the middle of the step.
 
     Inputs there are those of the last step, the only ones that are known.
     """

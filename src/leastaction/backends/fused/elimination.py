@@ -1,8 +1,8 @@
 """Linear algebra written out: elimination without branches.
 
-Exchanges of rows cost much of the time. So the Jacobian is eliminated without pivoting: there the matrix is S ⊗ L_vv
-for small h, with S = Σ_i b_i l_ν′(c_i) l_μ′(c_i) positive definite, so any order does if L_vv is definite, and one
-without zeros on the diagonal avoids the worst if it is not. Where that loses digits the iteration contracts less, and a
+Exchanges of rows cost much of the time. So the Jacobian is eliminated without pivoting: for small h it is S ⊗ L_vv,
+with S = Σ_i b_i l_ν′(c_i) l_μ′(c_i) positive definite, so any order works if L_vv is definite; if it is not, an order
+without zeros on the diagonal avoids the worst. Where the elimination loses digits the iteration contracts less, and a
 step in doubt is solved alone, with pivoting.
 """
 

@@ -5,14 +5,14 @@ Where s = 1, the nodes are ends of the step, f does not depend on v and m = M v 
 
     z = h M⁻¹ (p + w₀ f(t, q) − Σ_i b_i a(t_i)),      q⁺ = q + z,      p⁺ = p + w₀ f(t, q) + w₁ f(t + h, q⁺).
 
-The force at the end is taken where the compensated sum q⁺ lies: it is that at the start of the next step, too, and is
-handed on: one force in a step. Inputs may be others there, so with them nothing is.
+The force at the end is taken at the compensated sum q⁺: it is also the force at the start of the next step and is
+handed on, so that a step needs one force. Inputs may differ there, so with inputs no force is handed on.
 
 begin     what the first step begins with: its force, and M⁻¹
 leap      z, the impulse, and the force at the end
 handed    what the next step begins with
 
-What is no number is a trouble: the loops solve such a step alone, and tell how far it goes.
+A result that is no number is a trouble: the loops solve such a step alone, and tell how far it goes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Steps that are explicit but for their multipliers, as Programs: Störmer and Verlet's with constraints, RATTLE.
+"""Steps that are explicit except for their multipliers, as Programs: Störmer and Verlet's with constraints, RATTLE.
 
 Where the equations of motion R = 0 are linear in z and λ (`Step.held_explicitly`), with matrices K = ∂R/∂z and P =
 ∂R/∂λ that no unknown enters, they are solved exactly, and g = 0 is left, m equations for λ by Newton's iteration:
@@ -6,16 +6,16 @@ Where the equations of motion R = 0 are linear in z and λ (`Step.held_explicitl
     z = b + A λ,      b = −K⁻¹ R(0, 0),   A = −K⁻¹ P,          g(t + h, q + b + A λ) = 0,
     G A dλ = −g,      G = ∂g/∂q at q + z.
 
-So multipliers alone are predicted. That is better than to predict z: b is known, and a coordinate that turns back, as
-those of points on rods do all the time, has steps next to nothing, from which the next ones cannot be told.
+So only multipliers are predicted. That is better than a prediction of z: b is known, and a coordinate that turns back,
+as coordinates of points on rods do all the time, has very short steps, from which the next ones cannot be predicted.
 
 before    b and A, as far as inputs do not enter: computed with the end of the step before
 leap      the step: two iterations from the prediction, the verdict on both, and the End
 fresh     one more iteration, of the trajectories that want it
 settle    the End of those that went on
 
-The End begins with μ = h β λ, which the reaction at the end of the step is but for what it changes in h. What is left
-of ġ is so small that solving once for the rest leaves rounding alone.
+The End begins with μ = h β λ, which differs from the reaction at the end of the step only by the change of the reaction
+in h. The ġ that is left is so small that one solution for the rest leaves only rounding.
 """
 
 from __future__ import annotations

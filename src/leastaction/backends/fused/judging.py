@@ -17,7 +17,7 @@ class Seen:
     """What an iteration found, and what the verdict says of it."""
 
     found: dict[str, Any]
-    after: dict[str, list[Any]]  # of the state, what any iteration changes
+    after: dict[str, list[Any]]  # the parts of the state that any iteration changes
 
 
 def judged(
@@ -35,8 +35,8 @@ def judged(
     """The verdict on increments, a row for each coordinate.
 
     x has before, iterations, doubt; and rows with a number for each coordinate, scale, floor and reach.
-    A `rate` by which increments are known to shrink holds where rounding keeps them from it. Where it is not `final`,
-    another iteration follows that looks for numbers that are none, and how far the root is.
+    A `rate` by which increments are known to shrink is used where rounding keeps them from shrinking. Where the verdict
+    is not `final`, another iteration follows that checks whether all numbers are finite, and how far the root is.
     """
     moved, top = rows.packed([size(row) for row in moves]), rows.packed([size(row) for row in new])
     scale = [a.op("max", b) for a, b in zip(x["scale"], top, strict=True)]

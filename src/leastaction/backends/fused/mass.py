@@ -25,12 +25,12 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Mass:
-    """The Program of m_v at a point, all entries or the diagonal, and what is known of it.
+    """The Program of m_v at a point, all entries or the diagonal, and what is known of the mass.
 
-    constant    it depends on parameters alone
-    fixed       it depends on nothing
-    separable   it is constant, f does not depend on v, and m = M v
-    collocated  it is not separable, and the velocities at the nodes are unknowns (`nodes`)
+    constant    the mass depends on parameters alone
+    fixed       the mass depends on nothing
+    separable   the mass is constant, f does not depend on v, and m = M v
+    collocated  the mass is not separable, and the velocities at the nodes are unknowns (`nodes`)
     """
 
     program: Program

@@ -25,9 +25,9 @@ class Iteration:
               have yet
     first     the same and (z, invariants) ↦ what one iteration needs, the right-hand side −R and the impulse; and what
               is kept for the next ones, the impulse's derivatives by z and the factors of the Jacobian
-    again     the same, but for what is kept
+    again     the same, without what is kept
     pattern   where the factors are in their matrix; its other entries are the `constants`
-    unknowns  the order in which that matrix has them
+    unknowns  the order of the unknowns in that matrix
     """
 
     before: Program

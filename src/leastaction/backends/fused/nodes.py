@@ -1,13 +1,14 @@
 """The equations of a step by the velocities at its nodes: of polynomials of degree s with Gauss' rule of s nodes.
 
-The velocities V_j are unknowns as good as the z^ν, and the equations of a step become those of a Runge–Kutta method,
+The velocities V_j can be the unknowns in place of the z^ν, and the equations of a step become those of a Runge–Kutta
+method,
 
     Z_i = Σ_j N_ij w_j V_j,      m(q + Z_i, V_i) = P_i = p + Σ_j N_ij w_j f(q + Z_j, V_j),      w_j = h b_j,
     q⁺ = q + Σ_j w_j V_j,        p⁺ = p + Σ_j w_j f_j .
 
-A step is symplectic if N_ij + N_ji = 1, whatever the rounding of N: so of each pair the larger one is rounded, and the
-other is what is left to one, which takes no rounding. Linearised with the same derivatives at all nodes the equations
-fall apart by the eigenvalues λ of N_ij b_j = T λ T⁻¹ (`shifts`).
+A step is symplectic if N_ij + N_ji = 1, whatever the rounding of N: so of each pair the larger number is rounded, and
+the other one is 1 minus it, which is exact. Linearised with the same derivatives at all nodes the equations fall apart
+by the eigenvalues λ of N_ij b_j = T λ T⁻¹ (`shifts`).
 """
 
 from __future__ import annotations

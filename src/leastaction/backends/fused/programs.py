@@ -29,11 +29,11 @@ Blocks = list[tuple[str, int]]
 MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
 MOST_HELD = 40  # unknowns of a step with constraints
-FEWEST_CHORDS = 7  # where Newton costs less than so many, there are none: measured in lanes …
+FEWEST_CHORDS = 7  # where Newton costs less than so many chords, there are no chords: measured in lanes …
 FEWEST_COLLOCATED = 5  # … and so for chords of collocation, of which fewer are needed
-CROWDED = 4  # times what is counted Newton costs beside such chords: one lane that needs it lets all lanes wait
-# One trajectory alone is solved by Newton up to this degree, where that costs less than so many chords with points side
-# by side: a little slower than these where steps are soft, several times faster where they are stiff.
+CROWDED = 4  # so many times its count Newton costs beside such chords: one lane that needs it lets all wait
+# One trajectory alone is solved by Newton up to this degree, where Newton costs less than so many chords with points
+# side by side: Newton is a little slower than these where steps are soft, several times faster where steps are stiff.
 MOST_DEGREE = 2
 MOST_ALONE = 8
 MOST_CHORDS = 40
@@ -42,7 +42,8 @@ MOST_CHORDS = 40
 @dataclass(frozen=True)
 class StepPrograms:
     """The kernels by name: advance; inner, lift, outer and restart of chords, fresh and kept of Newton's iteration;
-    settle where constraints hold; begin and leap of explicit steps, and leap of those that are so but for multipliers.
+    settle where constraints hold; begin and leap of explicit steps, and leap of steps that are explicit except for
+    multipliers.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """
@@ -56,7 +57,7 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     """The kernels for trajectories side by side, or for one `alone`: Newton's iteration if it is short enough, and if
     wanted (`soft`) chords where they pay. None if either would be too long.
 
-    Wanted may be the range of the energy.
+    With `energy` they also find the range of the energy.
     """
     step = step_of(system, method)
     if step.end is not None and not step.end.linear:
@@ -132,9 +133,10 @@ def explicit_programs(system: Lagrangian, method: Galerkin, energy: bool = False
 
 
 def held_programs(system: Lagrangian, method: Galerkin, energy: bool = False) -> StepPrograms | None:
-    """The kernels of a step that is explicit but for its multipliers, for trajectories side by side or for one alone.
+    """The kernels of a step that is explicit except for its multipliers, for trajectories side by side or for one
+    alone.
 
-    None if it is not, or if they would be too long.
+    None if the step is not of this kind, or if the kernels would be too long.
     """
     step = step_of(system, method)
     if not step.held_explicitly or step.end is None or not step.end.linear or step.n + step.multipliers > MOST_HELD:
@@ -169,7 +171,7 @@ def _newton(step: Step) -> Iteration | None:
 
 def alone(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | None:
     """The kernels for one trajectory: Newton's iteration, if it is short enough and costs less than a few chords with
-    the points of a step side by side; else these.
+    the points of a step side by side; else these chords.
     """
     step = step_of(system, method)
     if 2 * max(len(step.samples(term).tau) for term in step.terms) <= lanes:
@@ -191,7 +193,7 @@ def _shortly(step: Step, lanes: int) -> bool:
 def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | None:
     """The kernels for one trajectory, the points of its step side by side in `lanes` lanes: chords alone.
 
-    None if there are none, or if they would be too long.
+    None if there are no chords, or if their kernels would be too long.
     """
     step = step_of(system, method)
     if step.multipliers:
@@ -207,7 +209,7 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
 
 
 def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[], tuple[Rows, Builder]]]:
-    """The mass, the rows of points side by side, and what builds on the state of a trajectory with these."""
+    """The mass, the rows of points side by side, and what makes rows and a Builder on a trajectory's state."""
     mass = _mass(step, lanes)
     rows = SideBySide(tables(step), lanes, None, repeated(step))
     if mass.separable:
@@ -230,7 +232,7 @@ def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[]
 
 
 def _mass(step: Step, lanes: int = 1) -> Mass:
-    """The mass as chords see it, `lanes` points at once: those of collocation only where they pay."""
+    """The mass as chords see it, `lanes` points at once: chords of collocation only where they pay."""
     mass = mass_of(step)
     if mass.collocated and (not collocation_pays(step) or chord_length(step, mass, lanes) > MOST_CHORD_INSTRUCTIONS):
         return replace(mass, collocated=False)

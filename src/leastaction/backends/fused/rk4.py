@@ -2,8 +2,9 @@
 
     k_i = Y(t + c_i h, y + a_i h k_{i−1}),  a_i = c_i;      y⁺ = y + h Σ b_i k_i
 
-With the force f = L_q + F, on (q, p) Y = (v, f), where v solves L_v(t, q, v) = p: with L quadratic in v, as in
-mechanics it mostly is, that is linear, L_vv v = p − L_v(t, q, 0). On (q, v) Y = (v, a), L_vv a = f − L_vq v − L_vt.
+With the force f = L_q + F: on (q, p), Y = (v, f), where v solves L_v(t, q, v) = p; where L is quadratic in v, as it
+mostly is in mechanics, this equation is linear, L_vv v = p − L_v(t, q, 0). On (q, v), Y = (v, a), where a solves
+L_vv a = f − L_vq v − L_vt.
 """
 
 from __future__ import annotations

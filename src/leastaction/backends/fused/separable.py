@@ -1,4 +1,4 @@
-"""Chords where f does not depend on v and m = M v with a constant M, as Programs: forces are all they need.
+"""Chords where f does not depend on v and m = M v with a constant M, as Programs: they need forces alone.
 
 With the forces f_i at the points c_i of a step, the kicks w_i = h b_i f_i and the increments Z_i of these points, the
 equations of `step.form` are
@@ -14,19 +14,19 @@ the differences are numbers of float64 without another rounding. Entries of a ta
 match, and the energy drifts, by some 10⁻⁵ ε a step. p comes last (`step.form` says why).
 
 The prediction. Up to degree WHOLE it is that of `step.prediction`. Beyond, the polynomial through the last forces is
-prolonged, of degree MODES − 1 at most, since each mode is magnified by 5.8 more than the one before, and with it the
-rounding: on Kepler's problem, the outer solar system and the Pleiades, with s = 4 … 16 and steps from coarse to fine,
-iterations begin as near as from the best degree for each step, and the forces are at hand.
+prolonged, of degree MODES − 1 at most, since each mode, and with it its rounding, is magnified by 5.8 more than the one
+before: on Kepler's problem, the outer solar system and the Pleiades, with s = 4 … 16 and steps from coarse to fine,
+iterations begin as near as with the best degree for each step, and the forces are already known.
 
 The verdict. Increments are measured in lengths of the predicted step, coordinate by coordinate, which `units` holds.
-Whether the first increment reaches too far is asked of the largest alone: if it were the tightest coordinate's. Where
-it does, the prediction was none, and the place that it leads to is taken for the prediction, once (half an iteration,
-as they are counted). How far the root is and whether all numbers are finite is looked at once, when z is found.
+Only the largest first increment is asked whether it reaches too far, as if it were that of the tightest coordinate. If
+it does, the prediction is dropped, and the place to which the increment leads becomes the prediction, once (this counts
+as half an iteration). How far the root is, and whether all numbers are finite, is checked once, when z is found.
 
 outer      an iteration, of the trajectories that want one
 lift       z and the impulse from the last kicks
 recall     what Newton's iteration did not leave: the kicks, and M⁻¹ for the steps to come
-restart    z ← the prediction, of the trajectories for which chords did not do
+restart    z ← the prediction, of the trajectories for which chords failed
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ from leastaction.step.rows import Row, Rows, Table, apply, combine, size
 from leastaction.step.verdict import FAR, NOISE, STILL, TINY, verdict
 
 GRID = 2.0**53
-MODES = 12  # of the forces, that are prolonged
+MODES = 12  # modes of the forces that are prolonged
 
 Values = dict[str, list[Any]]
 
 
 class Coefficients(NamedTuple):
-    """c and H, d and what takes kicks to z; and what takes kicks to the next ones, as they are predicted."""
+    """c and H; d and the table from kicks to z; and the table from kicks to the predicted next ones."""
 
     c: FloatArray  # (r,)
     places: FloatArray  # (r, r)
@@ -92,7 +92,7 @@ def coefficients(method: Galerkin) -> Coefficients:
 
 
 def _on_the_grid(matrix: Any) -> FloatArray:
-    """The nearest multiples of 2⁻⁵³; of two that mirror each other, as in a symmetric matrix, both the same."""
+    """The nearest multiples of 2⁻⁵³; two entries that mirror each other, as in a symmetric matrix, stay equal."""
     numbers = [[float(mpmath.nint(matrix[i, j] * GRID)) for j in range(matrix.cols)] for i in range(matrix.rows)]
     return np.array(numbers) / GRID
 
@@ -192,7 +192,7 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
 
 
 def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
-    """z and the impulse from the kicks; a root that is too far away, or no number, is none."""
+    """z and the impulse from the kicks; a root that is too far away, or no number, is refused."""
     x = {name: B.values(name) for name, _ in B.inputs}
     columns, (shares,), moved, impulse = rows.columns("controls"), rows.columns("d"), [], []
     for row, p in zip(by_coordinate(step, x["kicks"]), x["p"], strict=True):
@@ -226,8 +226,8 @@ def recall(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
 
 
 def restart(step: Step, mass: Mass, rows: Rows, B: Builder, coordinates: Sequence[Sequence[int]]) -> Program:
-    """z ← the prediction, of the trajectories for which chords did not do; and its lengths, for Newton's iteration
-    where that is a kernel, too: the places of each coordinate in z are given then.
+    """z ← the prediction, of the trajectories for which chords failed; and its lengths, for Newton's iteration where
+    this is a kernel, too: then the places of each coordinate in z are given.
     """
     x = {name: B.values(name) for name, _ in B.inputs}
     if step.s > WHOLE:
@@ -248,8 +248,8 @@ def restart(step: Step, mass: Mass, rows: Rows, B: Builder, coordinates: Sequenc
 def begun(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, memory: Sequence[Row], choice: Value) -> Values:
     """What the chords of the next step begin with, from what the prediction remembers; x has p and reach of its start.
 
-    units      one over the length of each coordinate's step, at most its reach; of a coordinate whose motion is noise
-               (`step.verdict`) one over what it is summed from, in which noise is next to nothing
+    units      one over the length of each coordinate's step, at most its reach; for a coordinate whose motion is noise
+               (`step.verdict`) one over what it is summed from, compared with which noise is small
     tight      of the coordinate that may reach least: the length of its step, in parts of its reach
     """
     if step.s > WHOLE:

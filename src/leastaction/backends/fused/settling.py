@@ -4,8 +4,8 @@ With M = m_v, which does not depend on v here, and m(0), the momentum at rest, t
 
     v = M⁻¹(p + impulse − m(0)),        (G M⁻¹Gᵀ) μ = −(G v + g_t),        impulse ← impulse + Gᵀμ.
 
-What is found of μ goes to the impulse, and once more: the second time takes away what rounding left of the first. Where
-μ is known beforehand but for little, once is enough.
+The μ that is found goes to the impulse, and μ is solved for once more: the second time removes what rounding left of
+the first. Where μ is almost known beforehand, once is enough.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ def settled(
     impulse: Sequence[int],
     known: Sequence[int] | None = None,
 ) -> list[int]:
-    """The impulse after which ġ = 0, from that of the equations of motion: x is the state, z are the unknowns. What is
-    `known` of μ is given.
+    """The impulse after which ġ = 0, from that of the equations of motion: x is the state, z are the unknowns. `known`
+    is what is known of μ beforehand.
     """
     assert step.end is not None and step.end.linear
     n, s, m, mass = step.n, step.s, step.multipliers, mass_of(step)
     (t,), (h,), nothing = x["t"], x["h"], B.const(0.0)
     q = [B.add(a.k, z[(s - 1) * n + j]) for j, a in enumerate(x["q"])]
     momentum, moving = step.terms[0].program.select("m"), step.end.program.select("c", "c_v")
-    # What else a node reads does not enter its momentum.
+    # The other numbers that a node reads do not enter its momentum.
     at = {name: [nothing] * size for name, size in momentum.inputs}
     at |= {
         "t": [(t + h).k],

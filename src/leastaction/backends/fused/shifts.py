@@ -1,16 +1,16 @@
 """The equations of a step, linearised, with the derivatives of its middle for all nodes (`nodes`).
 
-What the velocities at the nodes miss of their equations is g_i = M_i⁻¹ (P_i − m_i), and with derivatives that are the
-same at all nodes what they are to move by is
+The velocities at the nodes miss their equations by g_i = M_i⁻¹ (P_i − m_i), and with derivatives that are the same at
+all nodes the velocities are to move by
 
     dV = (1 − h N b ⊗ M⁻¹ (f_v − m_q) − (h N b)² ⊗ M⁻¹ f_q)⁻¹ g .
 
-With the eigenvalues λ of N b and g = T y, dV = T x these are as many systems of the size of the mechanics,
+With the eigenvalues λ of N b and g = T y, dV = T x this separates into systems of the size of the mechanics,
 
     x = E y,      E = (M − h λ (f_v − m_q) − (h λ)² f_q)⁻¹ M,
 
-complex ones by pairs. E is written down once in a step, by elimination without pivoting: for small h it is one. Errors
-of E cost iterations, and nothing else.
+where complex systems come in pairs. E is written down once in a step, by elimination without pivoting: for small h, E
+is near one. Errors of E cost iterations, and nothing else.
 """
 
 from __future__ import annotations

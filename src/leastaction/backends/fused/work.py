@@ -1,4 +1,4 @@
-"""What kernels cost, counted in additions: it decides between kernels, and nothing else depends on it."""
+"""What kernels cost, counted in additions: the count decides between kernels, and nothing else depends on it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from leastaction.backends.fused.mass import Mass
 from leastaction.program import ACROSS, BINARY, UNARY, Program
 from leastaction.step.form import Step
 
-# What operations cost in lanes, roughly; of what is not listed, FUNCTION.
+# What operations cost in lanes, roughly; what is not listed costs FUNCTION.
 WORK = {
     **dict.fromkeys(("neg", "sq", "abs", "add", "sub", "mul", "min", "max", "copysign", "select", "if"), 1.0),
     **dict.fromkeys(("lt", "le", "eq", "ne", "and", "or", "not", "sign", "floor", "ceil"), 2.0),
@@ -17,11 +17,11 @@ WORK = {
     "sqrt": 10.0,
 }
 FUNCTION = 25.0
-# Loops over points, rows and columns are so many times slower than the same written out: measured on Newton's iteration
-# with 4 to 60 unknowns.
+# Loops over points, rows and columns are so many times slower than the same operations written out: measured on
+# Newton's iteration with 4 to 60 unknowns.
 LOOPS = 5.0
-PER_UNKNOWN = 250.0  # what such an iteration costs beside, for each of its unknowns: measured with 8 to 24
-DEAR = 4.0  # factoring the mass is done once in a step, and long to compile: it counts so many times
+PER_UNKNOWN = 250.0  # what such an iteration costs beside that, for each of its unknowns: measured with 8 to 24
+DEAR = 4.0  # factoring the mass is done once in a step, and takes long to compile: it counts so many times
 
 
 SAVED = 3  # iterations that chords of collocation save in a step

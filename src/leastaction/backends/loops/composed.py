@@ -1,7 +1,7 @@
 """Steps of a composition: those of its method one after the other, each with an h and with predictions of its own.
 
-Each factor is a phase: a run (`run.run`) with its own state, of which a step goes from where the phase before has come
-to. What a phase remembers are its own steps, which lie one step of the whole apart.
+Each factor is a phase: a run (`run.run`) with its own state; its step begins where the step of the phase before has
+ended. A phase remembers its own steps, which lie one whole step apart.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def run(table, phases, first, steps, address, home, directions):
 
     table        for each phase the addresses of what `run.run` is given
     home         (q, p) of each lane after its last whole step
-    directions   those carried along, after the last whole step
+    directions   the directions carried along, after the last whole step
     """
     for k in range(first, first + steps):
         for j in range(phases):
@@ -40,7 +40,7 @@ def run(table, phases, first, steps, address, home, directions):
 
 @native
 def _hand_over(A, old, new):
-    """q, p and what rounding left of them, of explicit steps their force, and which lanes go on, to the next phase."""
+    """Hand over to the next phase: q, p, what rounding left of them, the force of explicit steps, which lanes go on."""
     T = A.stride
     for group in range(A.groups):
         X, Y = at(old, group * A.size * T), at(new, group * A.size * T)
@@ -52,7 +52,7 @@ def _hand_over(A, old, new):
 
 @native
 def _come_home(A, states, home):
-    """The states after a whole step, of the lanes that have done it; whether there are any."""
+    """Keep the states of the lanes that have done a whole step; returns whether there are such lanes."""
     T, found = A.stride, False
     for group in range(A.groups):
         X = at(states, group * A.size * T)

@@ -1,13 +1,13 @@
 """Where a step with constraints ends: both g = 0 and ġ = 0 hold there. The equations are those of `step.form`.
 
-g = 0 is among the equations of the step. Here its momentum is brought to ġ = 0: with p⁻ the momentum that the step's
-own equations give, v and μ solve
+g = 0 is among the equations of the step. Here the momentum of the step is brought to ġ = 0: with p⁻ the momentum that
+the step's own equations give, v and μ solve
 
     e(v, μ) = m(t⁺, q⁺, v) − Gᵀμ = p⁻,        c(v) = G v + g_t = 0,
 
-by Newton, whose matrix is (m_v, −Gᵀ; G, 0), and p⁺ = p⁻ + Gᵀμ. What an iteration finds of μ goes to the momentum at
-once, so that the next one sees the momentum as it is rounded: ġ = 0 then holds to the rounding of p⁺ itself, however
-much larger the forces are that cancel. Where L is quadratic in v two iterations do it.
+by Newton, whose matrix is (m_v, −Gᵀ; G, 0), and p⁺ = p⁻ + Gᵀμ. The μ that an iteration finds goes to the momentum at
+once, so that the next iteration sees the rounded momentum: ġ = 0 then holds to the rounding of p⁺ itself, even where
+much larger forces cancel. Where L is quadratic in v two iterations are enough.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def settle(S, kernel, h):
 @native
 def settled(size, before, iteration, linear):
     """Whether the velocity at the end of a step moves no more, having moved by `size` now and by `before` last time:
-    rounding is left, or it is no number. Linear equations need two iterations, the second for rounding.
+    only rounding is left, or the velocity is no number. Linear equations need two iterations, the second for rounding.
     """
     return not size < 1e300 or size <= ENOUGH or (iteration > 0 and (linear or size > 0.5 * before))
 
@@ -116,8 +116,8 @@ def linearise(S, kernel, h):
 def settle_along(S, d, e, when):
     """d = (dq⁺, dp⁻) ← (dq⁺, dp⁺), the derivative of the End; e ≥ 0 names the parameter, or behind them h, that varies.
 
-    By h the time changes, dt⁺ = `when` dh. With (e_v, −Gᵀ; G, 0) (dv, dμ) = (dp⁻, 0) − (e, c)_q dq⁺ − (e, c)_t dt⁺ −
-    (e, c)_w dw it is dp⁺ = m_q dq⁺ + m_v dv + m_t dt⁺ + m_w dw.
+    h changes the time, dt⁺ = `when` dh. With (e_v, −Gᵀ; G, 0) (dv, dμ) = (dp⁻, 0) − (e, c)_q dq⁺ − (e, c)_t dt⁺ −
+    (e, c)_w dw the result is dp⁺ = m_q dq⁺ + m_v dv + m_t dt⁺ + m_w dw.
     """
     n, m, P = S.n, S.multipliers, S.params
     N = n + m
@@ -146,7 +146,7 @@ def settle_along(S, d, e, when):
 def set_bumps(S, bumps):
     """bumps_j ← by how much rounding of g, in units of what it is summed from, moves each coordinate.
 
-    It is taken at the start of a step, S.t, S.q, S.v.
+    The bumps are taken at the start of a step, S.t, S.q, S.v.
     """
     n, m = S.n, S.multipliers
     N = n + m

@@ -1,4 +1,6 @@
-"""Dense linear systems: LU with partial pivoting, in place, rows in vectors; no library, so no threads of its own."""
+"""Dense linear systems: LU with partial pivoting, in place, rows in vectors; without a library, and so without a
+library's threads.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def factor(A, pivots, N, lead):
         above = at(A, k * lead)
         for i in range(k + 1, N):
             row = at(A, i * lead)
-            if row[k] != 0.0:  # of most rows where the matrix is sparse, as with constraints or in chains
+            if row[k] != 0.0:  # it is zero in most rows of a sparse matrix, as with constraints or in chains
                 row[k] *= inverse
                 take(row, above, row[k], k + 1, N)
     return True

@@ -4,7 +4,7 @@ With w₀, w₁ the weights h b_i of the ends, f the force there (`step.form` wi
 
     z = h M⁻¹ (p + w₀ f(t, q)),      q⁺ = q + z,      p⁺ = p + w₀ f(t, q) + w₁ f(t + h, q⁺).
 
-The force at the end of a step is that at the start of the next one. Where nobody looks at the state in between, the end
+The force at the end of a step is that at the start of the next one. Where the state in between is not needed, the end
 of a step and the start of the next are one sweep over the coordinates, to the same bits.
 """
 
@@ -59,7 +59,7 @@ def _copy(S, I, D, back):
 
 @native
 def copy_piece(I, D, J, cell):
-    """A cell's part of the state to where it is kept, or back."""
+    """Copy a cell's part of the state to where it is kept, or back."""
     A, S, X = read_run(I, D, J.run[0]), read_solver(I, D, J.solver[0]), doubles(J.state[0])
     R, back = read_rows(I, D, read_term(I, D, S.soft).rows), J.mode[0] == 1
     for e in range(R.own[cell], R.own[cell + 1]):
@@ -118,7 +118,7 @@ def _fields(I, D, J):
 
 @native
 def drift_piece(I, D, J, cell):
-    """The positions of the ranges of a cell go on."""
+    """Move on the positions in the ranges of a cell."""
     A, S, X, T, w0, _, before, _ = _fields(I, D, J)
     R = read_rows(I, D, T.rows)
     for e in range(R.own[cell], R.own[cell + 1]):
@@ -127,7 +127,7 @@ def drift_piece(I, D, J, cell):
 
 @native
 def leap_piece(I, D, J, cell):
-    """The forces of a cell's rows; then coordinates that no later row touches go on, while they are at hand."""
+    """The forces of a cell's rows; then coordinates that no later row touches go on, while they are in the cache."""
     A, S, X, T, w0, w1, before, after = _fields(I, D, J)
     R, q, total = read_rows(I, D, T.rows), at(X, A.q), splat(0.0)
     if S.late >= 0:
@@ -141,7 +141,7 @@ def leap_piece(I, D, J, cell):
 
 @native
 def leap_rest_piece(I, D, J, first):
-    """The other coordinates of a cell go on, or, where they are few, of all cells."""
+    """The other coordinates of a cell go on; where they are few, those of all cells."""
     A, S, X, T, w0, w1, before, after = _fields(I, D, J)
     R = read_rows(I, D, T.rows)
     end = first + 1 if R.rest * W >= HEAVY else R.phase[1]
@@ -177,7 +177,7 @@ def _drift(A, S, X, first, end, w0, before):
 
 @native
 def _go_on(A, S, X, first, end, w0, w1, before, after, total):
-    """p⁺, and where positions go ahead q after the next step."""
+    """p⁺; where positions go ahead, also q after the next step."""
     h, n, ahead = A.step[0], S.n, S.ahead[0]
     for c in range(first, end):
         f1 = load(at(after, c * W))

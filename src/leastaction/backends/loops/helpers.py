@@ -1,4 +1,4 @@
-"""What threads do that help the first one of a run: piece after piece, until it is over (`team`)."""
+"""What the threads do that help the first thread of a run: piece after piece, until the run is over (`team`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from leastaction.backends.loops.team import read_team, take, wait
 
 @native
 def work(I, D, place):
-    """Help the team whose record is here, until it stops."""
+    """Help the team whose record is here, until the team stops."""
     J = read_team(I, D, place)
     spins = 0
     while read_shared(J.stop) == 0:

@@ -24,8 +24,8 @@ from leastaction.backends.loops.sweep import lanewise
 from leastaction.backends.status import GOING_WELL, IN_DOUBT, NOT_CONVERGED, NOT_FINITE
 from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEARBY, NEGLIGIBLE, STILL, TINY, WAKING, WOKEN
 
-# Of coordinates that are alike in a sum, one may be at rest when the others come to it, as where a wave arrives. The
-# part of the largest steps among them that its increments are compared with, and the part that it may reach at once.
+# Among coordinates that are alike in a sum, one may be at rest until the others move it, as where a wave arrives. Its
+# increments are compared with the first part of the largest steps among them; it may reach the second part at once.
 ALIKE = 2.0**-10
 REACHING = 0.25
 # Where what was SEEN of an iteration, and what the verdict says, are in their arrays.
@@ -92,7 +92,9 @@ def level(S, x, part):
 
 @native
 def top_of(S, x, first, end, top):
-    """The largest x of each kind among the vectors first … end, or `top`, if it is larger; of one kind, W of them."""
+    """The largest x of each kind among the vectors first … end, or `top`, if it is larger; with one kind only, in each
+    of W lanes.
+    """
     if S.kinds == 1:
         found = load(top)
         for c in range(first, end):
@@ -139,7 +141,7 @@ def positive(x):
 
 @native
 def still(floor, length):
-    """The floor of a coordinate that moves little; zero of others."""
+    """The floor of a coordinate that moves little; zero for the others."""
     return where(positive(sub(length, mul(splat(STILL), floor))), splat(0.0), floor)
 
 
@@ -157,7 +159,9 @@ def move(S, z, scale, reach, floor, replace, active):
 
 @native
 def move_one(S, c, row, z, scale, reach, floor, replace, on):
-    """One component of `move`, whose increments are in `row`: its size, how far off and how far away, and their sum."""
+    """One component of `move`, whose increments are in `row`. Returns their size, how far the increments and the
+    unknowns are beyond their limits, and the sum of the increments.
+    """
     across, width = S.across, S.width
     moved, before, total = splat(0.0), lanewise(scale, c, across), splat(0.0)
     top = before
@@ -234,7 +238,7 @@ def concluded(S):
 
 @native
 def sound(S):
-    """The status of a step whose impulse is there, too: the end of the step need not enter its equations."""
+    """The status of a step whose impulse is known, too: the end of the step need not enter the step's equations."""
     total = 0.0
     for j in range(S.n * S.across):
         total += S.impulse[j]

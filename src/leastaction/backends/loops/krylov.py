@@ -1,14 +1,15 @@
 """Newton's iteration of a sum, with the derivatives of every point.
 
-The equations J dz = −R couple all s n unknowns, and no transformation takes them apart where the points have different
-derivatives. But those of the shifted chord, P, with the derivatives of the middle of the step for all points, fall
-apart into systems of size n, which are factorised. So no system of size s n is:
+The equations J dz = −R couple all s n unknowns, and no transformation separates them where the points have different
+derivatives. But the equations of the shifted chord, with a matrix P that has the derivatives of the middle of the step
+for all points, separate into systems of size n, which are factorised. So no system of size s n is factorised:
 
     P⁻¹J dz = −P⁻¹R
 
 is solved by GMRES (Saad and Schultz, 1986), and J dz is a sweep over the rows with the derivatives of the terms along
-dz. P⁻¹J is the unit matrix but for what the derivatives change by within the step, so that few iterations do. Where a
-chord shrinks an error by the largest eigenvalue of P⁻¹J − 1, and fails where that is one, GMRES asks for no such thing.
+dz. P⁻¹J is the unit matrix except for the change of the derivatives within the step, so that few iterations are enough.
+A chord shrinks an error by the largest eigenvalue of P⁻¹J − 1, and fails where this is one; GMRES needs no such
+condition.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def push(S, I, D, w):
 
 @native
 def _measure(S, K, scale):
-    """K.scale ← the scales of the coordinates, and of multipliers what they are or change by."""
+    """K.scale ← the scales of the coordinates, and for multipliers their sizes or their changes."""
     for j in range(S.n * W):
         K.scale[j] = scale[j]
     top = 0.0
@@ -172,7 +173,7 @@ def _measure(S, K, scale):
 
 @native
 def _scaled(S, K, x, y, sign, down):
-    """y ← ± x by its scales, or with `down` without."""
+    """y ← ± x times its scales, or with `down` divided by them."""
     for c in range(S.components):
         by = mul(splat(sign), load(at(K.scale, c * W)))
         for v in range(S.s):

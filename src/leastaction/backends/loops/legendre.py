@@ -16,11 +16,11 @@ OUTSIDE = 1e300  # a miss that is infinite or not a number
 def invert(S, p):
     """Solve L_v(t, q, v) = p by Newton with backtracking, from the guess in S.v; t, q are in S.at.
 
-    One iteration does it when L is quadratic in v. Elsewhere a Newton step that leaves the domain of L, or does not
-    bring the momentum nearer, is halved. How near is the largest |p_j − L_v_j|/|p_j|, so that a heavy coordinate does
-    not hide a light one; for p_j = 0 it is counted in the size of what that momentum is summed from, |L_vv_jk v_k| at
-    the largest velocities on the way, below which rounding may keep it. On return S.at_values belongs to the velocity
-    found.
+    One iteration is enough when L is quadratic in v. Elsewhere a Newton step that leaves the domain of L, or does not
+    bring the momentum nearer, is halved. The distance is the largest |p_j − L_v_j|/|p_j|, so that a heavy coordinate
+    does not hide a light one; for p_j = 0 the distance is counted in the size of what that momentum is summed from,
+    |L_vv_jk v_k| at the largest velocities on the way; rounding is measured by the same size. On return S.at_values
+    belongs to the velocity found.
     """
     n = S.n
     for j in range(n):

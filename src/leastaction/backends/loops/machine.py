@@ -17,8 +17,8 @@ from leastaction.kernel import native_lanes
 
 W = native_lanes()  # numbers in a vector
 
-# The loops work on pointers, which cost neither bounds nor reference counts, in time to run or to compile.
-# a·b + c may be fused; nothing else is rearranged.
+# The loops work on pointers, which need no bounds checks and no reference counts: that saves time to run and to
+# compile. a·b + c may be fused; nothing else is rearranged.
 native = njit(error_model="numpy", fastmath={"contract"}, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
@@ -321,7 +321,7 @@ _absolute, _larger, _fused = _called("fabs", 1), _called("maxnum", 2), _called("
 
 @intrinsic
 def fused(typing_context, x, y, z):
-    """x y + z, rounded once: the same bits wherever it stands, while the compiler may fuse products and sums or not."""
+    """x y + z, rounded once: the same bits everywhere, while the compiler may fuse other products and sums or not."""
 
     def codegen(context, builder, signature, arguments):
         return _fused(builder, arguments)
@@ -361,7 +361,7 @@ def where(typing_context, chosen, x, y):
 
 
 def _of_all(builder, found, both):
-    """Two halves of a vector made one by `both`, until every number is what becomes of all."""
+    """Join the two halves of a vector by `both`, again and again, until every number is the result for all."""
     width, none = W, ir.Constant(_TYPE, ir.Undefined)
     while width > 1:
         width //= 2

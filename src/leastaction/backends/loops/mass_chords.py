@@ -119,7 +119,7 @@ def chord(S, I, D, q, p, z, scale, reach, floor, active):
 @native
 def chords(S, I, D, h, patient):
     """Chords of one trajectory from S.t, S.q, S.p and the prediction S.z; if `patient`, also where Newton would cost
-    less. Whether they do; else S.z is as before.
+    less. Returns whether they solve the step; else S.z is as before.
     """
     S.iterations[0] = 0
     if S.has_chord == 0:

@@ -1,4 +1,4 @@
-"""What rounding may do to the coordinates of a step, and the floors that increments are compared with for it."""
+"""What rounding may do to the coordinates of a step, and the floors with which increments are therefore compared."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from leastaction.backends.loops.increments import level
 from leastaction.backends.loops.machine import W, at, native
 from leastaction.step.verdict import EPS, NOISE
 
-MEASURED = 8.0  # by how much the noise of a sum's forces may be more elsewhere than where it was measured
+MEASURED = 8.0  # how many times larger the noise of a sum's forces may be elsewhere than where it was measured
 QUIET = 8.0 * EPS  # of a coordinate: what rounding may do to the increments of a step much shorter than itself
 HELD = 32.0 * EPS  # of the largest coordinate of a kind: what rounding of constraints may do to others of a sum
-PASSED_ON = 4  # from coordinate to coordinate noise is followed so many times
-SHARED = 2.0**-10  # this part of it, in the metric of the mass, constraints pass on to any other
+PASSED_ON = 4  # how many times noise is followed from coordinate to coordinate
+SHARED = 2.0**-10  # constraints pass this part of a coordinate's noise, in the metric of the mass, on to any other
 
 
 @native
 def set_noise(S):
-    """S.noise ← what g of `step.verdict` is made of, for a derivative each power of h, at the start of the step."""
+    """S.noise ← the parts of g of `step.verdict`, one for each derivative and power of h, at the start of the step."""
     n = S.n
     values = S.at_values
     f_q, f_v = at(values, 2 * n), at(values, 2 * n + n * n)
@@ -50,7 +50,7 @@ def set_noise(S):
 
 @native
 def quiet_floor(S, h):
-    """S.floor ← none; in sums what rounding of a coordinate alone may do, which is next to nothing."""
+    """S.floor ← zero; in sums what rounding of one coordinate alone may do, which is very little."""
     if S.summed == 1 and S.multipliers > 0:
         held_floor(S)
         return
@@ -60,7 +60,7 @@ def quiet_floor(S, h):
 
 @native
 def held_floor(S):
-    """S.floor ← what rounding of constraints does to the coordinates of a sum: g is summed from all of a kind."""
+    """S.floor ← what rounding of constraints does to the coordinates of a sum: g is summed from all of one kind."""
     for j in range(S.n * W):
         S.floor[j] = HELD * abs(S.q[j])
     level(S, S.floor, 1.0)

@@ -105,7 +105,7 @@ def lanes(I, D, place, states, Y, counts, stored, scratch):
 
 @native
 def _alone(A, S, X, Y, i):
-    """The slope of lane i's step, by itself; whatever others have done."""
+    """The slope of lane i's step, computed alone, independently of the other lanes."""
     n, L, P = A.n, A.lanes, A.param_count
     driven = 4 * A.channels
     for j in range(P):

@@ -11,7 +11,7 @@ HEAVY = 2048  # numbers that threads share rather than leave to one
 
 @native
 def clear(R, cell, f):
-    """Zeros, where the ranges of a cell are."""
+    """Set f to zero in the ranges of a cell."""
     for e in range(R.own[cell], R.own[cell + 1]):
         for c in range(R.owned[4 * e], R.owned[4 * e + 1]):
             store(at(f, c * W), splat(0.0))

@@ -2,8 +2,8 @@
 
 A group's state X has value i of lane k at X[i · stride + k]; with points side by side there is one trajectory, and a
 value lies there `stride` times. A fused step does the arithmetic of all lanes in kernels; elsewhere the solver's loops
-do. Here are the loops over groups and steps, and what concerns single lanes: the
-step that has to be solved alone, a failure, a step in which an event may lie.
+do. This module has the loops over groups and steps, and what concerns single lanes: the step that has to be solved
+alone, a failure, a step in which an event may lie.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def run(I, D, place, states, Y, counts, stored, scratch, tangent, looks):
 
     stored    a block of (rows, width) numbers for each lane: those of (q, p) that are kept, then the directions
     tangent   with one trajectory, the directions carried along, (columns, 2n)
-    looks     a block of rows (step, what the check reads) for each lane: the steps in which an event may lie. A group
-              halts with such a step solved but not done where it is urgent, or where there is room for no more
+    looks     a block of rows (step, what the check reads) for each lane: the steps in which an event may lie. Where
+              such a step is urgent, or where no room is left, the group halts with the step solved but not done
     """
     A = read_run(I, D, place)
     S, S1 = read_solver(I, D, A.solver), read_solver(I, D, A.alone)
@@ -151,7 +151,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             if A.channels > 0:
                 _drive(A, X, k, lane)
             if k == first and (A.leap == 0 or A.fresh != 0):
-                # A first step has no last one to be predicted from: the lane finds it by continuation, alone.
+                # A first step has no step before it to be predicted from: the lane finds it by continuation, alone.
                 for i in range(L):
                     if started[i] == 0.0:
                         trouble[i] = alive[i]
@@ -247,9 +247,10 @@ def _is_noted(A, note, step):
 
 @native
 def _drive(A, X, k, lane):
-    """The inputs of step k, to the state of a group whose first trajectory this is; lanes beyond the last have its own.
+    """Write the inputs of step k to the state of a group whose first trajectory is `lane`. Lanes beyond the last
+    trajectory have the inputs of the last one.
 
-    With points side by side the last node is repeated where there are none.
+    With points side by side the last node is repeated where there are no nodes.
     """
     table = at(doubles(A.table), (k - A.table_first[0]) * A.table_step)
     U, r, T, vectors, pitch, last = A.channels, A.nodes, A.stride, A.vectors, A.table_node, A.trajectories - 1
@@ -268,7 +269,7 @@ def _drive(A, X, k, lane):
 
 @native
 def _look(A, X, k, group, looks, scratch):
-    """Whether a group is to halt before step k, which is solved, is done: an event may lie in it."""
+    """Whether a group is to halt with step k solved but not done, since an event may lie in the step."""
     n, L, T, doubt, memory = A.n, A.lanes, A.stride, A.doubt, at(X, A.memory * A.stride)
     call_kernel(A.check, X, doubt, scratch)
     halt = False
@@ -300,7 +301,7 @@ def _write(A, X, place, i, value):
 
 @native
 def _iterate_softly(A, X, Y, scratch):
-    """Chords until no lane wants another; lanes for which they did not do go on with Newton, for a while at once."""
+    """Chords until no lane wants another; lanes where chords fail go on with Newton, and for a while begin with it."""
     L, T = A.lanes, A.stride
     alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
     inner, outer = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T)
@@ -364,7 +365,7 @@ def _iterate_fused(A, X, Y, scratch):
 
 @native
 def _iterate(I, D, A, S, X):
-    """Mass chords; lanes for which they do not do are in trouble, and begin with Newton for a while."""
+    """Mass chords; lanes for which chords fail are in trouble, and begin with Newton for a while."""
     L, n = A.lanes, S.n * S.across // A.lanes
     alive, trouble, rest = at(X, A.alive * L), at(X, A.trouble * L), at(X, A.rest * L)
     iterations, impulse = at(X, A.iterations * L), at(X, A.impulse * L)
@@ -516,7 +517,7 @@ def _advance(I, D, A, S, X):
 
 @native
 def _measure(A, S, X, first, end):
-    """Sums with what rounding left over, and how far steps lately went, of the coordinates first … end."""
+    """Sums with what rounding left over, and how long the latest steps were, of the coordinates first … end."""
     n, s, L, across, width = S.n, A.s, A.lanes, S.across, S.width
     row = width * W
     z, alive = at(X, A.z * L), at(X, A.alive * L)
@@ -566,7 +567,7 @@ def measure_piece(I, D, J, cell):
 
 @native
 def _tiles(S, first, end):
-    """The tiles of the coordinates first … end; of one trajectory's these are all."""
+    """The tiles of the coordinates first … end; where points lie side by side, all tiles."""
     return (first, end) if S.across > 1 else (0, (S.n + W - 1) // W)
 
 

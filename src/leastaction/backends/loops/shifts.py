@@ -10,8 +10,8 @@ V⁻¹A⁻¹Q V it falls apart into systems of size n,
     X_j = m_v + h α_j (m_q − f_v) + h² γ_j f_q,        X_j w_j = −h (V⁻¹A⁻¹R)_j,        dz = V w,
 
 one for each γ_j; of a conjugate pair one is solved. With Gauss' rules of s nodes V⁻¹A⁻¹Q V is diagonal and γ = −α²;
-with others that is near enough to contract, and exact where m_q = f_v. A complex X of size n is solved as a real one of
-size 2n; where X is sparse and symmetric, as of a sum, by `sparse`.
+with other rules the diagonal is near enough for the chord to contract, and exact where m_q = f_v. A complex X of size n
+is solved as a real one of size 2n; where X is sparse and symmetric, as of a sum, by `sparse`.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ read_shifts = reader(SHIFTS)
 def shifted(S, I, D, q, p, z, scale, reach, short):
     """Shifted chords from z. Returns the status; where Newton's iteration would take less it is NOT_CONVERGED.
 
-    With `short`, where a step can be made as short as need be, increments may grow as long as all of them together are
-    next to nothing (NEARBY): the matrices of a sum do not tell how one coordinate's velocity drives another one, which
-    follows an iteration later. The verdict begins anew there.
+    With `short`, used where a step can be made as short as necessary, increments may grow as long as all of them
+    together are small (NEARBY): the matrices of a sum do not tell how the velocity of one coordinate drives another
+    one, so the other one follows an iteration later. The verdict then begins anew.
     """
     S.iterations[0] = 0
     S.left[0] = 1.0
@@ -106,7 +106,9 @@ def shifted(S, I, D, q, p, z, scale, reach, short):
 
 @native
 def set_dense(S, I, D, q, z):
-    """The factors of every X, with the derivatives in the middle of the step that z predicts; False if one has none."""
+    """The factors of every X, with the derivatives in the middle of the step that z predicts; False if an X has no
+    factors.
+    """
     P, n, s, h, row = read_shifts(I, D, S.shifts), S.n, S.s, S.h[0], S.stride
     S.at[0] = S.t[0] + 0.5 * h
     for j in range(n):
@@ -202,7 +204,7 @@ def set_sparse(S, I, D, q, z):
 
 @native
 def by_sparse(S, I, D):
-    """S.R ← −(A/h ⊗ M + h B ⊗ K)⁻¹ S.R; with constraints, of all that the step's equations and g = 0 determine:
+    """S.R ← −(A/h ⊗ M + h B ⊗ K)⁻¹ S.R; with constraints, the solution of the step's equations together with g = 0:
 
     X_j w_j + Gᵀ y_j = −h (V⁻¹A⁻¹R)_j,    G w_j = −(V⁻¹g)_j,    dz = V w,    h² A⁻¹W dλ = V y.
     """

@@ -80,8 +80,8 @@ def newton(S, I, D, q, p, z, scale, reach):
 
 @native
 def stiffly(S, I, D, q, p, z, scale, reach, short):
-    """A step for which mass chords do not do: by shifted chords, where there are any, and else, or where they do not do
-    either, by Newton's iteration, where there is one; `short` as in `shifted`. Returns the status.
+    """Solve a step for which mass chords fail: by shifted chords, if there are any; if there are none, or if they fail
+    too, by Newton's iteration, if there is one; `short` as in `shifted`. Returns the status.
     """
     spent = 0
     if S.stiff == 1 or S.summed == 1:
@@ -159,7 +159,7 @@ def continue_from_rest(S, I, D, h, noisy):
         if action == FROM_REST:
             go_on(S, small)
             for j in range(n * across):
-                S.reach[j] = HUGE  # the first is small enough to be judged by its contraction alone
+                S.reach[j] = HUGE  # the first step is so small that its contraction alone can judge it
         else:
             grown = fraction / S.reached[0]
             _prolong(S, grown)
@@ -227,7 +227,7 @@ def _prolong(S, grown):
 
 @native
 def uniform(S, I, D, h):
-    """S.z ← that of the uniform motion from S.t, S.q, S.p; whether there is a velocity."""
+    """S.z ← z of the uniform motion from S.t, S.q, S.p; returns whether there is a velocity."""
     if not velocity_at(S, I, D):
         return False
     go_on(S, h)
@@ -243,8 +243,8 @@ def uniform(S, I, D, h):
 
 @native
 def accelerated(S, I, D, h):
-    """S.z ← that of the motion with the velocity and the acceleration at S.t, S.q, S.p, but for what momenta change by
-    time alone; whether there are any.
+    """S.z ← z of the motion with the velocity and the acceleration at S.t, S.q, S.p, without the change of momenta by
+    time alone; returns whether velocity and acceleration exist.
     """
     n, s, row, values = S.n, S.s, S.stride, S.at_values
     if not velocity_at(S, I, D):
@@ -271,8 +271,9 @@ def accelerated(S, I, D, h):
 
 @native
 def at_once(S, I, D, h):
-    """A first step by mass chords from the accelerated motion. Whether they contract, so that the step is short for any
-    frequency, and that motion misses it by so little (NEARBY), in every coordinate, that no other root is as near.
+    """A first step by mass chords from the accelerated motion. Returns whether they contract, so that the step is short
+    for any frequency, and whether that motion misses the step by so little (NEARBY), in every coordinate, that no other
+    root is as near.
     """
     S.iterations[0] = 0
     if S.checked == 0 or S.has_chord == 0 or S.summed == 1 or not accelerated(S, I, D, h):
@@ -283,8 +284,8 @@ def at_once(S, I, D, h):
 @native
 def alone(S, I, D, h, predicted, later):
     """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one, else `at_once` or by
-    continuation; whether it is later than the first, so that others failed before. Where any root will do, Newton is
-    tried from the uniform motion, too.
+    continuation. `later` tells that the step is not the first one, so that other iterations have failed before. Where
+    any root is good enough, Newton is tried from the uniform motion, too.
 
     Returns the status, the iterations spent, and whether continuation was needed.
     """
@@ -315,7 +316,7 @@ def alone(S, I, D, h, predicted, later):
         status = continue_from_rest(S, I, D, h, noisy)
         spent += S.iterations[0]
         noisy += 1
-    if later and status == GOING_WELL:  # it may be noise that has misled the others
+    if later and status == GOING_WELL:  # noise may be the reason why other iterations failed
         set_floor(S, abs(h))
     if status == GOING_WELL:
         status = ended(S, I, D, h)
@@ -324,7 +325,7 @@ def alone(S, I, D, h, predicted, later):
 
 @native
 def ended(S, I, D, h):
-    """The status of a step whose equations are solved, after the End's are where there are constraints."""
+    """The status of a step whose equations are solved, after the equations of the End where there are constraints."""
     if S.multipliers == 0:
         return GOING_WELL
     held = settle_sum(S, I, D, h) if S.summed == 1 else settle(S, S.end, h)

@@ -12,8 +12,8 @@ from leastaction.backends.loops.sweep import add_up, read_term
 from leastaction.step.verdict import EPS, TINY
 
 HUGE = 1e300
-PROBE = 2.0**-20  # of a step: to measure what rounding does to forces …
-SHORTER = 2.0**-3  # … and by how much the next one is shorter, where that was no rounding
+PROBE = 2.0**-20  # part of a step: how far to move to measure what rounding does to forces …
+SHORTER = 2.0**-3  # … and the factor by which the next move is shorter, where more than rounding was found
 MOST_PROBES = 12
 MOST_INVERSIONS = 50
 
@@ -39,7 +39,7 @@ def in_the_middle(S, P, q, z, h):
 
 @native
 def set_rate(S, I, D, P, t, q, v):
-    """P.rate ← ġ at a point, where the multipliers are."""
+    """P.rate ← ġ at a point, in the places of the multipliers."""
     for j in range((S.components + 1) * W):
         P.rate[j] = 0.0
     add_rows(I, D, P.rates, t, q, v, P.rate, P.rate)
@@ -47,7 +47,9 @@ def set_rate(S, I, D, P, t, q, v):
 
 @native
 def set_summed_mass(S, I, D, t, q, z, h):
-    """The factors of a mass that depends on the motion, in the middle of the step; others are there from the start."""
+    """The factors of a mass that depends on the motion, in the middle of the step; those of a constant mass exist from
+    the start.
+    """
     if S.constant == 1:
         return True
     P = read_sparse(I, D, S.sparse)
@@ -117,9 +119,9 @@ def summed_velocity(S, I, D):
 @native
 def summed_noise(S, I, D, h):
     """S.noise ← what rounding does to each force at the start of a step: f(q + δ) − 2 f(q) + f(q − δ), where δ is so
-    small a part of the step that nothing else is left, up or down from one coordinate to the next.
+    small a part of the step that only rounding is left, and goes up or down from one coordinate to the next.
 
-    How small that is depends on how f bends: with δ shorter by a factor c what f bends by is c² of what it was, and
+    How small δ must be depends on how f bends: with δ shorter by a factor c the bending is c² of what it was, and
     rounding is as before.
     """
     T, room = read_term(I, D, S.terms), (S.n + 1) * W

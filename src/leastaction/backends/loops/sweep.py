@@ -138,7 +138,9 @@ def sweep(S, I, D, first, slopes, q, p, z):
 
 @native
 def add_up(S, T, I, D, point, values):
-    """The values at a point ← the sums over all rows; each array has a vector more, for rows that there are not."""
+    """The values at a point ← the sums over all rows; each array has one vector more, for rows that a last vector
+    lacks.
+    """
     room = (S.components + 1) * W
     q, v = at(point, W), at(point, W + room)
     add_together(S, I, D, T.rows, point[0], q, v, values, at(values, room), 1 if T.outputs > S.components + 1 else 0)
@@ -146,7 +148,7 @@ def add_up(S, T, I, D, point, values):
 
 @native
 def gather(S, T, q, z, shift):
-    """What the points read of the state and of z; with a shift what z alone gives, so many numbers farther."""
+    """What the points read of the state and of z; with a shift, what z alone gives goes so many numbers farther."""
     across, s, groups = S.across, S.s, T.groups
     for w in range(T.gathers):
         first, begin, a, based = T.gather[5 * w], T.gather[5 * w + 1], T.gather[5 * w + 2], T.gather[5 * w + 3]
@@ -226,7 +228,7 @@ def jacobian(S, I, D, first):
 
 @native
 def prepare(S, I, D, h, products):
-    """The coefficients for the step h, where they are not there yet."""
+    """The coefficients for the step h, where they are not set yet."""
     if S.h[0] != h:
         set_step(S, I, D, S.terms, h)
         if S.soft != S.terms:

@@ -1,8 +1,8 @@
 """Mass chords of a sum whose mass is constant and diagonal, and whose forces do not depend on velocities.
 
-One is a sweep over the rows for each point that matters, and one over the coordinates, cell by cell: what the rows of a
-cell give is at hand when its coordinates go on. A point whose place does not depend on z, as that at the start, is
-evaluated once; one whose force enters the impulse alone, as that at the end, when z is known.
+A chord is a sweep over the rows for each point that matters, and one over the coordinates, cell by cell: what the rows
+of a cell give is in the cache when its coordinates go on. A point whose place does not depend on z, such as the start,
+is evaluated once; a point whose force enters the impulse alone, such as the end, is evaluated when z is known.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def chord_rest_piece(I, D, J, first):
 
 @native
 def _rest(I, D, J, first, go_on):
-    """The other coordinates of a cell, or, where they are few, of all cells."""
+    """The other coordinates of a cell; where they are few, those of all cells."""
     S = read_solver(I, D, J.solver[0])
     T = read_term(I, D, S.soft)
     R = read_rows(I, D, T.rows)
@@ -215,8 +215,8 @@ def _chord(S, T, J, cell, first, end):
 
 @native
 def swift_impulse(S, I, D, q, z, impulse):
-    """The impulse, z being known: forces at the last points are those of z, others those that z came from. Whether it
-    consists of numbers.
+    """The impulse, when z is known: forces at the last points are those of z, other forces those from which z came.
+    Returns whether the impulse consists of numbers.
     """
     T, J = read_term(I, D, S.soft), read_team(I, D, S.team)
     R = read_rows(I, D, T.rows)

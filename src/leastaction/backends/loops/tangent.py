@@ -6,8 +6,8 @@ direction (dq, dp, dw, dh) is carried to
     dz = −(∂R/∂z)⁻¹ (R_q dq + R_p dp + R_w dw + R_h dh),    dq⁺ = dq + dz^s,    dp⁺ = dp + dI .
 
 R and I along a direction are the same sweep as R and I: what the Programs read changes by what is gathered, what they
-give by their derivatives, and that is scattered. By h directly change the nodes' times, t₀ + (k + c_i) h, the
-velocities, by −v_i/h, and the weights h w_i; in l_ν′/h · h w_i the last two cancel.
+give changes by their derivatives, and these changes are scattered. h itself changes the nodes' times, t₀ + (k + c_i) h,
+the velocities, by −v_i/h, and the weights h w_i; in l_ν′/h · h w_i the last two changes cancel.
 
 Where there are constraints dp⁺ is what the step's own equations give, dp⁻, carried through the End (`constraints`).
 """
@@ -32,7 +32,7 @@ from leastaction.backends.loops.sweep import (
 
 @native
 def take_lane(A, S, X, i):
-    """The step that lane i is at, to the solver for one: where it begins, and z."""
+    """Copy the step of lane i to the solver for one trajectory: where the step begins, and z."""
     T, row = A.stride, S.stride
     S.t[0] = X[A.t * T + i]
     if S.summed == 1:
@@ -113,7 +113,7 @@ def carry(I, D, A, S, X, k, tangent):
 def _along(I, D, A, S, d, e, k, h):
     """S.R, S.impulse ← R and I along dq = d, dz = S.last; e ≥ 0 names the parameter, or behind them h, that varies.
 
-    k and h are in units of whole steps: k may lie in one.
+    k and h are in units of whole steps: k may lie inside a whole step.
     """
     for c in range(S.components * S.width):
         store(at(S.R, c * W), splat(0.0))

@@ -1,9 +1,9 @@
 """Threads that share the work of one trajectory: the first does the run, the others help it through its long loops.
 
-Work is cut into pieces, which do not depend on who does them nor on how many there are to do it; each thread takes the
-next piece that nobody has taken, so that none waits for one that the machine has put aside. What is left of the work in
-hand is one integer, the ticket: its generation, its kind and the pieces left. Who lowers it by one has a piece, and
-until that piece is done the first thread waits, so that what describes the work stays.
+Work is cut into pieces, which do not depend on the threads nor on their number; each thread takes the next piece that
+no other has taken, so that no thread waits for one that the machine has put aside. One integer, the ticket, tells what
+is left of the work: its generation, its kind and the pieces left. A thread that lowers the ticket by one has a piece,
+and until that piece is done the first thread waits, so that what describes the work stays.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def thrown_back(
     v = mechanics.velocity(t, q, p)
     along = gradient if not len(G) else free_of(mechanics, gradient, G, t, q, v, eps)
     before = gradient @ v + g_t
-    missing = -(1 + restitution) * before  # relative error of the rate
+    missing = -(1 + restitution) * before  # the change of the rate that is still to be made
     moved, after = 0 * missing, p
     for _ in range(MOST_ITERATIONS):
         step = missing / (gradient @ mechanics.inverse_mass(t, q, v, along))

@@ -141,9 +141,7 @@ def _clock(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
 
 
 def _losses(plan: Plan, standing: Standing) -> dict[str, Any]:
-    """For stats, if energy was lost: of one trajectory when, how much, and K until then; of many, which of them lost
-    it.
-    """
+    """For stats, if energy was lost: of one trajectory when, how much, and K until then; of many, which lost it."""
     found = balance.losses(plan, standing)
     if not found:
         return {}

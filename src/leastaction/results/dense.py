@@ -334,9 +334,7 @@ def _increments(path: Path, h: Any, t: Reals, left: Reals) -> Reals:
 
 
 def _ends(path: Path, h: Any, t: Reals, left: Reals, inverse: NDArray[np.intp], tau: Reals) -> Reals:
-    """q at places τ of steps of a composition: the ends of steps of the length τh; continuous, of the method's
-    order.
-    """
+    """q at places τ of steps of a composition: the ends of steps of length τh; continuous, of the method's order."""
     n, lengths = path.system.n, tau * h
     starts = np.concatenate([t[:, None], left], axis=1)[inverse]
     found = starts[:, 1 : 1 + n].copy()

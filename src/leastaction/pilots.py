@@ -354,9 +354,7 @@ def _answer(
 
 
 def _scales(lab: _Lab, asked: Asked, known: _Pilot, pace: Any) -> tuple[FloatArray, float]:
-    """The sizes of positions and momenta, for each of the 2n numbers: the largest range of a coordinate in the
-    pilot.
-    """
+    """The sizes of positions and momenta, for each of the 2n numbers: the largest range of one in the pilot."""
     path = asked.run(member(REFERENCE), lab._signed(known.h), lab.t_end, pace, max(1, known.steps // 256), False, MOST)
     q, p = (np.asarray(x, float) for x in (path.q, path.p))
     sizes = [max(float(np.ptp(x, axis=0).max()), EPS * float(np.abs(x).max()), 1e-300) for x in (q, p)]

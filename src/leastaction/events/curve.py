@@ -122,7 +122,5 @@ def through_states(t: FloatArray, h: float, states: FloatArray, first: int) -> C
 
 @lru_cache(maxsize=16)
 def _through(size: int) -> FloatArray:
-    """Values at equally spaced places, of which the last two are the ends of a step ↦ coefficients of powers of x
-    there.
-    """
+    """Values at equally spaced places, the last two being the ends of a step ↦ coefficients of powers of x there."""
     return np.linalg.inv(np.vander(2.0 * np.arange(2 - size, 2) - 1, increasing=True))

@@ -42,8 +42,7 @@ def radii(program: Program, moving: Sequence[str]) -> Program:
 def jumping(program: Program, moving: Sequence[str], output: str) -> Program:
     """The same inputs ↦ `jumps`: for each value of an output 0 where it is continuous on the box, else infinite.
 
-    Kinks, such as that of |x|, are no jumps. If a condition may change, the result counts as a jump, even if it is
-    none.
+    Kinks, such as that of |x|, are no jumps. A result that a condition may change counts as a jump.
     """
     B, centres, radii = _balls(program, moving, tight=True)
     zero, one, jumps = Value(B, B.const(0.0)), Value(B, B.const(1.0)), list[Value]()

@@ -186,9 +186,7 @@ class Examiner:
         return (which[0], which[1], table[:, :4], table[:, 4].astype(np.int8)), lost
 
     def _no_number(self, row: int, event: int, t: Any) -> list[int]:
-        """Warn, once, that an event function is NaN. Return the step if it is the function of a wall: the run cannot go
-        on.
-        """
+        """Warn, once, that an event function is NaN. Return the step if the event is a wall: the run cannot go on."""
         item = self.watch.items[event]
         if event not in self._told:
             self._told.add(event)

@@ -120,9 +120,7 @@ class Log:
 
     @property
     def at_end(self) -> bool:
-        """Whether a run that is to end at a given time has reached this time: the end is the last event of the
-        watch.
-        """
+        """Whether a run that is to end at a given time has reached this time, which is its last event."""
         return self.counts[-1] > 0
 
     def add(self, event: int, row: NDArray[Any]) -> bool:
@@ -172,9 +170,7 @@ class Log:
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """A step that did not reach its end: the reason; and, if an event stopped the run, the last state and its
-    derivative.
-    """
+    """A step that did not reach its end: the reason, and, if an event stopped the run, the state and its derivative."""
 
     failure: Failure
     state: NDArray[Any] | None = None
@@ -251,8 +247,7 @@ class Watcher:
         """Note the events of steps from rows (t, q, p), one trajectory after the other, up to the first event that ends
         its run or throws it back.
 
-        Returns, for each such trajectory, the row of this step, and the state at the end of the step if the run goes
-        on.
+        Returns, for each such trajectory, the row of this step, and the state at its end if the run goes on.
         """
         first = np.diff(who, prepend=-1) != 0
         follows = (np.diff(steps, prepend=-1) == 1) & ~first
@@ -649,9 +644,7 @@ class WatchedStates(Alone):
         return directions(D, step, self._motion.params.shape[1])
 
     def _look(self, states: NDArray[Any], done: int) -> tuple[int, NDArray[Any] | Ended] | None:
-        """Look at the last `done` steps between these states; return the step that was stopped or thrown back, and
-        how.
-        """
+        """Look at the last `done` steps between these states; return the step that was stopped or thrown back."""
         watcher, h = self.watcher, self._start.h
         step = np.arange(self.done, self.done + done)
         begin = len(states) - 1 - done

@@ -229,8 +229,7 @@ def step(wanted: Settings, run: Run) -> float:
     """The step of a run: given, or found for its tolerance.
 
     The motion over the first period is computed with h and h/2; the largest difference of q, relative to the size of
-    the motion, falls like h^order. The h for the tolerance follows. The error is that of one period, not of a whole
-    run.
+    the motion, falls like h^order. The h for the tolerance follows: for each period, not for a whole run.
     """
     if run.h is not None:
         return run.h
@@ -272,8 +271,7 @@ def consistent(wanted: Settings) -> Settings:
 def pulled(wanted: Settings, drag: Any) -> Settings:
     """The settings with another q₀, for which a point of the drawing is nearest to the place it is pulled to.
 
-    With constraints the point is pulled as if it were free, then q₀ is put back on the constraints, until q₀ no longer
-    moves.
+    With constraints the point is pulled as if it were free, then q₀ is put back on them, until q₀ no longer moves.
     """
     if not isinstance(drag, Mapping):
         raise ValueError("a drag is a point and where it goes")

@@ -186,9 +186,7 @@ class Advice:
         return ax
 
     def record(self) -> dict[str, Any]:
-        """The advice as a file's header has it. A pace of the user's own is kept by its name: the run has its
-        Program.
-        """
+        """The advice as a file's header has it. A user's own pace is kept by its name: the run has its Program."""
         return {
             "system": self.system,
             "span": [_text(self.t0), _text(self.t_end)],

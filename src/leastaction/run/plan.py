@@ -70,9 +70,7 @@ class Plan:
         return np.dtype(object if isinstance(self.reals, Digits) else float)
 
     def regular(self, steps: Any) -> Any:
-        """States stored after this number of steps, at multiples of `every`, with the first: the last may be one
-        more.
-        """
+        """States stored at multiples of `every` in this number of steps, with the first; a last state may be extra."""
         return steps // self.every + 1 if self.every else steps * 0
 
     @property

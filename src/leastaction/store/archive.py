@@ -32,9 +32,7 @@ SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from th
 
 
 class Layout(NamedTuple):
-    """How an array lies on disk: cut along its first axes into chunks of these lengths; `fill` stands in places not
-    written.
-    """
+    """How an array lies on disk: cut along its first axes into chunks of these lengths; `fill` if not written."""
 
     shape: tuple[int, ...]
     cuts: tuple[int, ...]
@@ -316,9 +314,7 @@ def _explained(path: Path, safe: str) -> Iterator[None]:
 
 
 def _check_chunk(file: Path, array: Any) -> None:
-    """Refuse a chunk's file that is no plain file, or whose unpacked length, in Blosc's bytes 4 to 8, is not a
-    chunk's.
-    """
+    """Refuse a chunk's file that is no plain file, or whose unpacked length (Blosc's bytes 4 to 8) is wrong."""
     try:
         require_regular(file.stat(), file)
     except FileNotFoundError:

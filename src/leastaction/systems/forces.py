@@ -70,9 +70,7 @@ def with_force(program: Program, force: Program | None) -> Program:
 
 
 def taken(functions: Mapping[str, Callable[..., Any]], names: Collection[str]) -> dict[str, Collection[str]]:
-    """The parameters that each function takes: those it names, or all; each parameter must be taken by some
-    function.
-    """
+    """The parameters that each function takes: those it names, or all; some function must take each parameter."""
     found = {role: named(fn, names) for role, fn in functions.items()}
     idle = [name for name in names if not any(name in takes for takes in found.values())]
     if idle:

@@ -42,9 +42,7 @@ class Drawing:
     what: str = ""
 
     def judged(self, t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
-        """The points, with points that only threads hold scaled down: these may be coarser than what the eye
-        follows.
-        """
+        """The points, with those that only threads hold scaled down: these may be coarser than the others."""
         points = self.points(t, q, p)
         if loose := self.loose - set(self.trails):
             points = points.copy()

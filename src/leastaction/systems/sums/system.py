@@ -313,9 +313,7 @@ class Sum:
     def potentials(
         self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]
     ) -> FloatArray:
-        """−L at rest at the places that the motions from q reach after these times, about, (times, B); NaN without a
-        motion.
-        """
+        """−L at rest at the places that the motions from q reach, about, after these times, (times, B); NaN if none."""
         found = np.full((len(times), len(q)), np.nan)
         for i in range(len(q)):
             at, rest = self.assembly.at(params[i]), np.zeros(self.n)

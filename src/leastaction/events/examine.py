@@ -174,8 +174,7 @@ class Examiner:
         if any(value != value for _, value, _ in nodes):
             lost = self._no_number(row, event, t[row])
         else:
-            # A zero inside is a touch, or lies within a change of sign; a zero at the end of the step is a change of
-            # sign.
+            # A zero inside is a touch, or lies within a change of sign; a zero at the end of the step is such a change.
             signed = [*(node for node in nodes[:-1] if node[2]), nodes[-1]]
             leaving[row, event] = next((sign for *_, sign in nodes[1:] if sign), 0)
             for (x, fx, old), (y, fy, new) in pairwise(signed):
@@ -321,8 +320,7 @@ class Examiner:
         table = np.concatenate([times[:, None], states], axis=1)[right]
         fields = (row[right].tolist(), tau[right], event[right].tolist(), direction[right].tolist(), table)
         occurrences += map(Occurrence, *fields)
-        # Of events at one time impacts come first, since they throw back functions that touch zero there; ends come
-        # last.
+        # At one time impacts come first, since they throw back functions that touch zero there; ends come last.
         items = self.watch.items
         order = [0 if item.restitution is not None else 2 if item.stop else 1 for item in items]
         occurrences.sort(key=lambda one: (one.row, one.tau, order[one.event], one.event))

@@ -105,7 +105,7 @@ class Saltation:
         return {event: self._jump(event) for event in impacts}
 
     def _jump(self, event: int) -> Program:
-        """The Program for p⁺ = p − (1 + e) (∇g·v + g_t)/(∇g·M⁻¹∇g) ∇g, L quadratic in v: v = M⁻¹(p − L_v(v = 0))."""
+        """Derivatives of p⁺ = p − (1 + e) (∇g·v + g_t)/(∇g·M⁻¹∇g) ∇g; L is quadratic in v: v = M⁻¹(p − L_v(v = 0))."""
         n, P = self.system.n, self.params
         B = Builder([("t", 1), ("q", n), ("v", n), ("params", P)])  # the block "v" holds p
         t, q, p, params = (B.input(name) for name, _ in B.inputs)

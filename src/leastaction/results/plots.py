@@ -66,7 +66,7 @@ def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None, *
     kept: dict[str, list[_Drawn]] = getattr(ax, _DRAWN, {})
     setattr(ax, _DRAWN, kept)
     drawn = kept.setdefault(what, [])
-    drawn[:] = [one for one in drawn if all(curve.artist.axes is ax for curve in one.curves)]  # not those removed
+    drawn[:] = [one for one in drawn if all(curve.artist.axes is ax for curve in one.curves)]  # drop removed ones
     drawn.append(_Drawn(path, [_Curve(name, artist, j) for j, (name, artist) in enumerate(curves)]))
     _tell_apart(ax, drawn)
     return ax

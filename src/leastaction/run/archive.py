@@ -498,7 +498,7 @@ def _layouts(
                 arrays[name] = Layout((size, *like.shape[1:]), (_table_length(like, size),), like.dtype, dims, fill)
     for name, values in begins.items():
         dims = ("trajectory", f"start_{name}_entry", "text")[: values.ndim]
-        missing = {"f": np.nan, "u": 0}.get(values.dtype.kind, int(Status.PENDING))  # no trajectory begins so
+        missing = {"f": np.nan, "u": 0}.get(values.dtype.kind, int(Status.PENDING))  # no start has this value
         arrays[f"start_{name}"] = Layout(values.shape, (_table_length(values, size),), values.dtype, dims, missing)
     return arrays
 

@@ -63,8 +63,7 @@ def count_steps(h: Any, steps: int | None, t_end: Any, t0: Any, paced: bool = Fa
     ratio = float(length / h)
     check_count(ratio)
     nearest = round(ratio)
-    # A ratio slightly above a whole number is that number, since h need not be representable. The slack is below one
-    # step.
+    # A ratio just above a whole number is that number: h need not be representable. The slack is less than a step.
     count = max(1, nearest if ratio - nearest <= 1e-9 * ratio else math.ceil(ratio))
     return count, length / count
 

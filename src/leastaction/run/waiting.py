@@ -97,5 +97,5 @@ def _say() -> None:
 
 
 def _print(line: str) -> None:
-    if sys.stderr is not None:  # stderr is missing, as under pythonw
+    if sys.stderr is not None:  # under pythonw stderr is None
         print(line, file=sys.stderr, flush=True)

@@ -98,7 +98,7 @@ def check_inputs(functions: Mapping[str, Callable[..., Any]], params: Collection
 
 
 def _names(fn: Callable[..., Any], name: str) -> bool:
-    """Whether a function has an argument of exactly this name; ** does not count."""
+    """Whether a function has an argument of exactly this name; **kwargs does not count."""
     try:
         return name in inspect.signature(fn).parameters
     except (TypeError, ValueError):

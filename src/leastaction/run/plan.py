@@ -276,7 +276,7 @@ def check_events(plan: Plan) -> None:
 
 
 def check_driven(plan: Plan, inputs: Inputs | None) -> None:
-    """Refuse derivatives that need the rate at which inputs change with time."""
+    """Refuse derivatives that would need inputs at moved times."""
     if inputs is None:
         return
     if plan.row.varied > 2 * plan.row.n and inputs.sampled:

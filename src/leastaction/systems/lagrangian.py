@@ -495,7 +495,7 @@ class Lagrangian:
 
     @cached_property
     def end(self) -> End | None:
-        """The Program for the end of a step, if constraints hold."""
+        """The equations for the end of a step, if constraints hold."""
         return None if self.constraints is None else end(self.constraints, self.node, self.sensitive_node)
 
     @cached_property

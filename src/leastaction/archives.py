@@ -66,7 +66,8 @@ def open(path: str | os.PathLike[str]) -> StoredPath | Paths:
     """
     archive = Archive.open(FilePath(path))
     with interpreting(archive.path):
-        # The checkpoint after the metadata: what it counts is there. The lock before it: a run may end in between.
+        # The checkpoint is read after the metadata: all rows that it counts exist then. The lock is asked before the
+        # checkpoint is read: a run may end in between.
         held = archive.written()
         disk = Disk.open(archive)
         found: StoredPath | Paths = shown(disk, view(disk))
@@ -150,7 +151,7 @@ def resume(
             standing = view(disk).standing
         usual = usual_parts(disk.plan, disk.size, client, threads)
         with interpreting(archive.path):
-            disk.parts(usual)  # before anything is changed
+            disk.parts(usual)  # raises before anything is changed
         count = (_goal_of_many if many else _goal)(disk, standing, steps, t_end)
         check_count(count)
         _compare(disk)
@@ -219,7 +220,7 @@ def _goal_of_many(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> i
 
 
 def _longer_inputs(disk: Disk, given: Mapping[str, Any] | None, steps: int, done: int) -> Inputs | None:
-    """The inputs with which a run goes on, if they are not those that are stored."""
+    """The inputs with which a run goes on, if they differ from the stored inputs."""
     stored, plan = disk.inputs, disk.plan
     if given is None:
         if stored is not None:
@@ -257,7 +258,7 @@ def _until(disk: Disk, t_end: Any) -> int:
 
 
 def _compare(disk: Disk) -> None:
-    """Warn where a run goes on under other circumstances than it began."""
+    """Warn if a run goes on under other circumstances than it began with."""
     header, here = disk.archive.header, machine(disk.plan)
     if (header["version"], header["machine"]) != (__version__, here):
         warnings.warn(

@@ -30,7 +30,7 @@ EXAMPLES = """examples:
 """
 
 MIN_DIGITS = 16
-# Options of `run` that only a linear system from files has; elsewhere they would be ignored.
+# Options of `run` for a linear system from files only; other systems would ignore them.
 LINEAR_ONLY = (
     "damping",
     "rayleigh",
@@ -56,14 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = int(options.command(options))
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # the reader, such as head, has seen enough; Python's own flush at exit must not complain
+    except BrokenPipeError:  # the reader, such as head, has closed the pipe; Python's flush at exit must not fail
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         print(f"leastaction: {str(error).replace('allow_unstable=True', '--allow-unstable')}", file=sys.stderr)
         return 2
     except StepFailed as failure:
-        # Who types a command has no exception to ask for its path.
+        # A user of the command line has no exception object from which to take the path.
         before = f"{len(failure.path)} states" if len(failure.path) > 1 else "one state"
         kept = "" if getattr(options, "out", None) else f". --out FILE keeps the {before} before"
         print(f"leastaction: {str(failure).rsplit('. The ', 1)[0]}{kept}", file=sys.stderr)
@@ -241,7 +241,7 @@ def _print_table(header: list[str], rows: list[list[Any]]) -> None:
 
 
 def _number(text: str) -> str:
-    """A number's text, kept: what it says is rounded once, to the precision of the run."""
+    """The text of a number, checked. The number is rounded once, later, to the precision of the run."""
     from leastaction.numbers.notation import exact
 
     try:
@@ -320,7 +320,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _counted(path: Any, fixed: list[int]) -> str:
-    """What the first and the last stored degree of freedom are in the files, which count the fixed ones, too."""
+    """The numbers of the first and the last stored degree of freedom in the files, which also count the fixed ones."""
     stored = [int(j) for j in (range(path.system.n) if path.output is None else path.output)]
     free = [dof for dof in range(path.system.n + len(set(fixed))) if dof not in fixed]
     return ", ".join(f"q{j} is {free[j]}" for j in dict.fromkeys((stored[0], stored[-1])))
@@ -385,7 +385,7 @@ def _plot(path: Any, file: Path) -> None:
 
 
 def _system(name: str, exactly: bool = False) -> tuple[Any, dict[str, Any]]:
-    """A system and its start, from a file of the user's or the catalogue, whose data are known exactly."""
+    """A system and its start, from a file of the user's, or from the catalogue, which also knows exact data."""
     if name.endswith(".py"):
         found = _own(name)
         momentum = "p0" if "p0" in found else "v0"
@@ -399,7 +399,7 @@ def _system(name: str, exactly: bool = False) -> tuple[Any, dict[str, Any]]:
 
 
 def _own(file: str) -> dict[str, Any]:
-    """What a file of the user's defines, with a system and its start among it."""
+    """The names that a file of the user's defines; a system and its start must be among them."""
     if not Path(file).is_file():
         raise FileNotFoundError(f"there is no file {file}")
     found = _executed(file)
@@ -413,8 +413,8 @@ def _own(file: str) -> dict[str, Any]:
 
 
 def _executed(file: str) -> dict[str, Any]:
-    """The names a file of the user's defines; an error in it says on which line."""
-    sys.path.insert(0, str(Path(file).resolve().parent))  # its neighbours can be imported, as when Python runs it
+    """The names that a file of the user's defines; the message of an error in the file names the line."""
+    sys.path.insert(0, str(Path(file).resolve().parent))  # files beside it can be imported, as when Python runs it
     try:
         return runpy.run_path(file)
     except Exception as error:
@@ -425,7 +425,7 @@ def _executed(file: str) -> dict[str, Any]:
 
 
 def _linear_system(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    """A linear system and its start, from files; what is counted is what the files count, fixed or not."""
+    """A linear system and its start, from files; indices count all degrees of freedom of the files, also fixed ones."""
     from leastaction.linear.files import from_files, vector
 
     if options.mass is None or options.stiffness is None:
@@ -453,7 +453,7 @@ def _lab(options: argparse.Namespace) -> int:
 
     name, own = options.system, None
     if name is not None and not name.endswith(".py"):
-        problems.get(name)  # which says what there is, if not this
+        problems.get(name)  # raises if there is no such problem, and lists the problems
     if name is not None and name.endswith(".py"):
         found = _own(name)
         start = {word: found.get(word) for word in ("q0", "p0", "v0", "draw")}
@@ -509,7 +509,7 @@ def _problems(options: argparse.Namespace) -> int:
 
 
 def _problem(problem: Any) -> int:
-    """What is known of one problem; beside a published state, ours."""
+    """The facts about one problem; a published state is printed beside the computed one."""
     from leastaction.problems.comparison import METHOD, compare
 
     print(f"{problem.title}. {problem.description}\nSource: {problem.source}")

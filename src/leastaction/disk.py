@@ -1,6 +1,6 @@
-"""Files that are whole or not there, checksums that tell, and locks that die with their holder.
+"""Files that are whole or absent, checksums that show damage, and locks that end with the process that holds them.
 
-A file is written under another name and renamed when all of it is there: who reads it sees the old one or the new one,
+A file is written under another name and renamed when all of it is there: a reader sees the old file or the new file,
 whenever the writer was killed. A signed file begins with a mark of its kind and the checksum of what follows.
 """
 
@@ -17,14 +17,14 @@ from typing import BinaryIO
 
 from leastaction.reading import require_regular
 
-UNFINISHED = ".new-"  # how the names of files begin that are being written, or were when their writer was killed
+UNFINISHED = ".new-"  # the prefix of files that are being written, or whose writer was killed
 
 
 @contextlib.contextmanager
 def replacing(file: Path, *, durable: bool = False, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """Write a file; an existing one is replaced only when all is written, and, if it is to be durable, on the disk.
+    """Write a file; an existing file is replaced only when all is written, and, if `durable`, is on the disk.
 
-    Its permissions are those that the user's mask leaves of the mode.
+    The permissions of the file are the bits of the mode that the user's mask allows.
     """
     temporary = file.with_name(f"{UNFINISHED}{secrets.token_hex(8)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -57,7 +57,7 @@ def signed_payload(mark: bytes, data: bytes) -> memoryview | None:
 
 @contextlib.contextmanager
 def lock(file: Path) -> Iterator[None]:
-    """Hold a lock, which the system frees when the process ends, however it ends; BlockingIOError says who has it."""
+    """Hold a lock, which the system frees when the process ends, however it ends; BlockingIOError names the holder."""
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         try:
@@ -73,7 +73,7 @@ def lock(file: Path) -> Iterator[None]:
 
 
 def is_held(file: Path) -> bool:
-    """Whether a process holds a lock; where that cannot be asked, as on Windows or of a pipe, yes."""
+    """Whether a process holds a lock; True if that cannot be known, as on Windows or for a pipe."""
     try:
         import fcntl
 
@@ -82,7 +82,7 @@ def is_held(file: Path) -> bool:
     except (ImportError, OSError, ValueError):
         return True
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared, and gone in a moment: writers try twice
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # a shared lock, released at once: writers try twice
     except OSError:
         return True
     finally:
@@ -91,7 +91,7 @@ def is_held(file: Path) -> bool:
 
 
 def _patient(handle: int) -> None:
-    """Lock, and if somebody has it, once more after the moment that `is_held` takes."""
+    """Lock; if the lock is taken, try once more after the moment for which `is_held` holds it."""
     try:
         _lock(handle)
     except OSError:

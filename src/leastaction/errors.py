@@ -73,7 +73,7 @@ class EnergyWarning(RuntimeWarning):
 
 @contextmanager
 def measuring() -> Iterator[None]:
-    """Inside, no run warns of energy that it loses: errors are what is measured there."""
+    """Inside this context no run warns of energy that it loses: the caller measures errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EnergyWarning)
         yield
@@ -121,7 +121,7 @@ class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
         self.iterations = iterations
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How it travels between processes: with all it says, by keywords."""
+        """How the exception is pickled: with all its attributes, by keywords."""
         names = ("path", "step", "time", "h", "residual", "iterations")
         return partial(type(self), **{name: getattr(self, name) for name in names}), self.args
 

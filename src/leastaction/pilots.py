@@ -1,21 +1,21 @@
 """Which method, which step, which pace: chosen by measuring.
 
-A run until T is to end with an error of the position below tol, relative to the size of the motion. What is measured:
+A run until T is to end with an error of the position below tol, relative to the size of the motion. Pilots measure:
 
 1. A pilot interval T_p: all of T, or as much of it as some thousand steps of 2/ω cover, with the pace made from L or
    without; ω is the largest frequency or growth rate of the linearised motion at the start.
-2. The answer there, by the member of order 24: its step is halved until two answers agree.
-3. The growth of errors, from the tangent map D(t) of the pilot: like a power of t, or exponential, by how much more D
-   grows in the second half of the pilot than in the first. So errors at T follow from those at T_p.
+2. The answer at T_p, by the member of order 24: its step is halved until two answers agree.
+3. The growth of errors, from the tangent map D(t) of the pilot. Errors grow like a power of t, or exponentially if D
+   grows much more in the second half of the pilot than in the first. So errors at T follow from errors at T_p.
 4. For each of some members, without and with a pace, the error at two steps: error = C h^p. The step for tol
-   follows, and with the seconds of the processor that the pilot with about this step took, the cost. Steps of other
-   lengths cost otherwise: long ones take more iterations.
+   follows. The cost follows from the seconds of the processor that the pilot with about this step took, since steps of
+   other lengths cost otherwise: long steps take more iterations.
 
-The cheapest that keeps the tolerance is chosen. The choice may depend on the clock; a run with what was chosen does
-not.
+The cheapest option that keeps the tolerance is chosen. The choice may depend on the clock; a run with the chosen option
+does not.
 
-Of linear systems without damping and load the errors are known by formulas (`linear.dispersion`), and the seconds of a
-step alone are measured.
+For linear systems without damping and load, formulas give the errors (`linear.dispersion`), and only the seconds of a
+step are measured.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ from leastaction.systems.pace import AUTO
 
 FloatArray = NDArray[np.float64]
 
-MEMBERS = (8, 12, 6, 4, 3, 2)  # degrees s of PsNsQ2sGau, those first that are often the best
+MEMBERS = (8, 12, 6, 4, 3, 2)  # degrees s of PsNsQ2sGau; degrees that are often the best come first
 REFERENCE = 12
 LONGEST = 1000  # steps 2/ω of a pilot
-MOST = 40 * LONGEST  # steps of a pilot run: one that needs more is given up
-SECONDS = 0.3  # that a pilot run may take; longer ones are cut
-PATIENCE = 0.7  # seconds of pilots, or as long as the best run found takes: then no more members are measured
-AFFORDED, TRIAL = 0.1, 8  # seconds of a first run for the answer, and steps by which its cost is known
-HALVINGS = 10  # of a step, until the answer is known
-DEAR = 8.0  # times the best so far: a member that needs so much longer is not measured again
-AGREEING = 1e-4  # two answers that differ by more are two motions
+MOST = 40 * LONGEST  # steps of a pilot run: a run that needs more is given up
+SECONDS = 0.3  # the most that a pilot run may take; longer pilots are cut
+PATIENCE = 0.7  # seconds of all pilots, or the time of the best run found, if longer: then no more members are measured
+AFFORDED, TRIAL = 0.1, 8  # seconds of a first run for the answer, and the steps from which its cost is estimated
+HALVINGS = 10  # the most halvings of a step, until the answer is known
+DEAR = 8.0  # times the best so far: a member that takes longer than this is not measured again
+AGREEING = 1e-4  # two answers that differ by more than this belong to different motions
 COARSER = 16.0  # times the rounding: an error as small as rounding is not chosen for a tolerance above this
 TRUSTED = 0.03  # an error above this is not yet in the range where error = C h^p
-MARGIN = 2.0  # what the predicted error stays below tol by
-STEEPER = 8.0  # times as much as in the first half that errors grow in the second half of a pilot: exponential
-FLOOR = 50 * EPS  # of errors that are told
-TIMED = 64  # steps of a linear system, to know how long one takes
-MOST_STEPS = 10**9  # of a linear system
+MARGIN = 2.0  # the factor by which the predicted error stays below tol
+STEEPER = 8.0  # errors that grow more than so many times as much in a pilot's second half as in its first: exponential
+FLOOR = 50 * EPS  # the smallest error that is told
+TIMED = 64  # steps of a linear system by which one step is timed
+MOST_STEPS = 10**9  # the most steps of a linear system
 ROWS = 32  # states of a pilot at which its derivative is looked at
-ROUNDED = 4.0  # last places by which the start and the first steps are rounded
-FIXED = 4  # degree of the member by which the cost of a run without steps is known
+ROUNDED = 4.0  # units in the last place: the rounding of the start and of the first steps
+FIXED = 4  # degree of the member that measures the cost of a run without its steps
 FAILS = "not accurate at any step tried"
-LAST = 2**40  # every so many states: the last alone
+LAST = 2**40  # as `every`: only the last state is stored
 
 
 Run = Callable[..., Any]  # (method, h, pace, t_end, **options) ↦ Path
@@ -65,11 +65,11 @@ Run = Callable[..., Any]  # (method, h, pace, t_end, **options) ↦ Path
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A run to be advised: how to do it, from t0 to t_end, and what is known of the system at the start.
+    """A run to be advised: the function that runs it, t0 and t_end, and facts about the system at the start.
 
     run     (method, h, t_end, pace, every, tangent) ↦ Path
     paces   that may be tried, None first
-    linear  whether the equations are: then errors grow like t
+    linear  whether the equations are linear: then errors grow like t
     omega   the largest frequency or growth rate at the start
     """
 
@@ -99,12 +99,12 @@ class _Lab:
     def __init__(self, asked: Asked, t_end: float) -> None:
         self.asked, self.t_end = asked, t_end
         self._known: dict[Any, _Pilot | None] = {}
-        self._warm: set[Any] = set()  # members and paces that have been run
+        self._warm: set[Any] = set()  # members and paces that have run before
         self._fixed: dict[Any, float] = {}
-        self.spent = 0.0  # seconds, by all pilots
+        self.spent = 0.0  # seconds spent by all pilots
 
     def pilot(self, s: int, h: float, pace: Any) -> _Pilot | None:
-        """The end of a run; None where a step cannot be solved."""
+        """The end of a run; None if a step cannot be solved."""
         key = s, round(h, 12 - math.floor(math.log10(h))), id(pace)
         if key not in self._known:
             self._known[key] = self._run(s, h, pace)
@@ -115,7 +115,7 @@ class _Lab:
             return None
         try:
             path, spent = self._timed(s, h, self.t_end, pace)
-            if (s, id(pace)) not in self._warm and spent < SECONDS:  # a first run has to load what is compiled
+            if (s, id(pace)) not in self._warm and spent < SECONDS:  # a first run has to load compiled code
                 self._warm.add((s, id(pace)))
                 path, spent = self._timed(s, h, self.t_end, pace)
         except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
@@ -125,7 +125,7 @@ class _Lab:
         return _Pilot(h, state, steps, spent) if there and np.isfinite(state).all() else None
 
     def _timed(self, s: int, h: float, t_end: float, pace: Any) -> tuple[Any, float]:
-        """A run, and the seconds of the processor that it took in all."""
+        """A run, and all seconds of the processor that the run took."""
         clock = time.thread_time()
         try:
             path = self.asked.run(member(s), self._signed(h), t_end, pace, LAST, False, MOST)
@@ -135,7 +135,7 @@ class _Lab:
         return path, spent
 
     def affordable(self, pace: Any) -> float:
-        """How far the steps lead with which the answer is looked for first, in AFFORDED seconds."""
+        """How far the first steps of the search for the answer lead in AFFORDED seconds."""
         h = 0.5 / self.asked.omega
         try:
             spent = [self._timed(REFERENCE, h, self.asked.t0 + self._signed(TRIAL * h), pace)[1] for _ in range(2)]
@@ -145,7 +145,7 @@ class _Lab:
         return max(h * AFFORDED / each, 10 / self.asked.omega)
 
     def fixed(self, pace: Any) -> float:
-        """What a run takes however short it is: to prepare it, and to hand it back."""
+        """The seconds that even the shortest run takes: to prepare the run, and to hand back its path."""
         if pace not in self._fixed:
             h = 1e-3 * min(1.0 / self.asked.omega, abs(self.t_end - self.asked.t0))
             end = self.asked.t0 + self._signed(h)
@@ -156,12 +156,12 @@ class _Lab:
         return self._fixed[pace]
 
     def seconds(self, pace: Any, one: _Pilot, longer: float) -> float:
-        """What a run costs that is so many times as long as this pilot."""
+        """The seconds of a run that is `longer` times as long as this pilot."""
         fixed = min(self.fixed(pace), one.seconds)
         return fixed + (one.seconds - fixed) * longer
 
     def reach(self, pace: Any) -> float | None:
-        """How far LONGEST steps of 2/ω lead, or shorter ones where these fail; None where there is no such pace."""
+        """How far LONGEST steps of 2/ω lead, or shorter steps if these fail; None if there is no such pace."""
         h = 2.0 / self.asked.omega
         if pace is None:
             return LONGEST * h
@@ -214,7 +214,7 @@ def choose(asked: Asked, tol: float) -> Advice:
         growth, reachable, kept = _growth(lab, asked, known, pace, scale, tol, length, pilot_length)
         if kept >= pilot_length or short:
             break
-        pilot_length = max(0.8 * kept, pilot_length / 8)  # beyond, no answer is known
+        pilot_length = max(0.8 * kept, pilot_length / 8)  # beyond this length no answer is known
     if reference is None:
         raise ValueError(
             f"no step of {asked.name} from the start can be solved, down to h = {1 / asked.omega / 2**HALVINGS:.1e}. "
@@ -223,7 +223,7 @@ def choose(asked: Asked, tol: float) -> Advice:
         )
     pace, known, unsure = reference
     horizon = None if reachable <= tol else asked.t0 + math.copysign(kept, asked.t_end - asked.t0)
-    # An error that grows beyond all bounds is held to tol for as long as that can be done.
+    # If errors grow beyond all bounds, the step is chosen to keep tol for as long as possible.
     aimed = growth.factor if horizon is None else growth.over(kept - pilot_length)
     lab.spent = 0.0
     options: list[Option] = []
@@ -307,9 +307,9 @@ def choose_by_dispersion(asked: Asked, there: Excited, tol: float) -> Advice:
 
 
 def _timed(asked: Asked, s: int, h: float, steps: int) -> tuple[float, float]:
-    """Seconds to prepare a run, and those of a step."""
+    """Seconds to prepare a run, and seconds of one step."""
     h, count = math.copysign(h, asked.t_end - asked.t0), min(steps, TIMED)
-    for _ in range(2):  # a first run may have to load or factorise what a second one has
+    for _ in range(2):  # a first run may have to load code or factorise matrices; a second run has both
         path = asked.run(member(s), h, asked.t0 + count * h, None, LAST, False, MOST)
         told = path.stats["compile_time"], path.stats["run_time"] / count
         if sum(told) > SECONDS:
@@ -318,7 +318,7 @@ def _timed(asked: Asked, s: int, h: float, steps: int) -> tuple[float, float]:
 
 
 def _reference(lab: _Lab, asked: Asked, length: float, tol: float) -> tuple[Any, _Pilot, float] | None:
-    """The pace with which the answer needs fewer steps, the answer, and by how much two of them differ."""
+    """The pace with which the answer costs less, the answer, and the difference of two answers."""
     found: list[tuple[Any, _Pilot, float]] = []
     for pace in asked.paces:
         one = _answer(lab, asked, pace, length, tol, min((f[1].steps for f in found), default=None))
@@ -327,7 +327,7 @@ def _reference(lab: _Lab, asked: Asked, length: float, tol: float) -> tuple[Any,
     agreed = [one for one in found if one[2] <= tol / 4]
     if agreed:
         return min(agreed, key=lambda one: one[1].seconds)
-    return max(found, key=lambda one: one[1].steps, default=None)  # the finest
+    return max(found, key=lambda one: one[1].steps, default=None)  # the answer with the most steps
 
 
 def _answer(
@@ -341,7 +341,7 @@ def _answer(
             size = np.maximum(np.abs(now.state).max(), 1e-300)
             gap = float(np.abs(now.state - last.state).max() / size)
             if best is not None and best[1] < AGREEING and gap > best[1] / 4:
-                return best  # rounding: a halved step of order 24 is far better, else
+                return best  # rounding: otherwise a halved step of order 24 would be far better
             best = (now, gap)
             if gap <= min(tol / 20, 1e-9):
                 return best
@@ -354,7 +354,7 @@ def _answer(
 
 
 def _scales(lab: _Lab, asked: Asked, known: _Pilot, pace: Any) -> tuple[FloatArray, float]:
-    """The sizes of positions and of momenta, the largest range of one in the pilot, for each of the 2n numbers."""
+    """The sizes of positions and momenta, for each of the 2n numbers: the largest range of one in the pilot."""
     path = asked.run(member(REFERENCE), lab._signed(known.h), lab.t_end, pace, max(1, known.steps // 256), False, MOST)
     q, p = (np.asarray(x, float) for x in (path.q, path.p))
     sizes = [max(float(np.ptp(x, axis=0).max()), EPS * float(np.abs(x).max()), 1e-300) for x in (q, p)]
@@ -364,7 +364,7 @@ def _scales(lab: _Lab, asked: Asked, known: _Pilot, pace: Any) -> tuple[FloatArr
 def _growth(
     lab: _Lab, asked: Asked, known: _Pilot, pace: Any, scale: FloatArray, tol: float, length: float, pilot: float
 ) -> tuple[Growth, float, float]:
-    """How errors grow from the end of the pilot on; what rounding becomes, and how long it stays below tol."""
+    """How errors grow from the end of the pilot on; the final error by rounding, and how long it stays below tol."""
     if asked.linear:
         return Growth(max(1.0, length / pilot)), 0.0, length
     path = lab.tangent(REFERENCE, known.h, pace, known.steps)
@@ -378,13 +378,13 @@ def _growth(
     growth = Growth(max(1.0, length / pilot), rate)
     growth = replace(growth, factor=growth.over(length - pilot)) if rate else growth
     start = np.abs(np.concatenate([path.q[0], path.p[0]]).astype(float))
-    rounded = ROUNDED * EPS * (np.abs(D[:, : asked.n]) * (start / scale)).max(axis=(1, 2))  # the start to its last bit
+    rounded = ROUNDED * EPS * (np.abs(D[:, : asked.n]) * (start / scale)).max(axis=(1, 2))  # the rounded start
     rounding = float(rounded.max()) * growth.factor
     return growth, rounding, _until(t, np.maximum.accumulate(rounded), tol, rate) if rounding > tol else length
 
 
 def _until(t: FloatArray, rounded: FloatArray, tol: float, rate: float) -> float:
-    """How long what grows stays below tol: between two states, or beyond the last, as an exponential function."""
+    """How long a growing error stays below tol; between two states, and beyond the last, its growth is exponential."""
     over = np.flatnonzero(rounded > tol)
     if not len(over):
         return float(t[-1] + (math.log(tol / rounded[-1]) / rate if rate else 0.0))
@@ -398,8 +398,8 @@ def _until(t: FloatArray, rounded: FloatArray, tol: float, rate: float) -> float
 def at_fixed_time(path: Any) -> Any:
     """∂(q, p)/∂(q₀, p₀) at the stored times.
 
-    With a pace the run's own derivative is at fixed s and E: the state at a fixed time changes, besides, by what E(q₀,
-    p₀) does, and along the motion by what the time does.
+    With a pace the run's own derivative is taken at fixed s and E. The state at a fixed time also changes with E(q₀,
+    p₀), and along the motion with the time.
     """
     if path.pace is None:
         return path.tangent
@@ -428,9 +428,9 @@ def _measured(
     best: float,
     unsure: float,
 ) -> Option | None:
-    """A member at two steps: the step for tol, and what it costs, for a run `longer` than the pilot."""
+    """A member at two steps: the step for tol, and its cost, for a run `longer` times as long as the pilot."""
     floor = 50 * EPS * max(1.0, float(np.abs(known.state / scale).max()))
-    target = max(tol, floor, 2 * unsure)  # what cannot be told apart is not chased
+    target = max(tol, floor, 2 * unsure)  # errors that cannot be measured are not aimed at
 
     def error(one: _Pilot) -> float:
         return float(np.abs((one.state - known.state) / scale).max())
@@ -448,7 +448,7 @@ def _measured(
         if e > TRUSTED:
             h /= 2
         elif e <= floor and target > COARSER * floor and all(h >= other.h for other, _ in tried):
-            h *= 2  # far more accurate than asked for, by how much is not to be seen
+            h *= 2  # far more accurate than asked for; rounding hides by how much
         elif (e <= target and len(tried) > 1) or e <= floor:
             break
         else:
@@ -464,12 +464,12 @@ def _measured(
         return None
     kept = [pair for pair in tried if pair[1] <= target]
     one, e = max(kept, key=lambda pair: pair[0].h) if kept else min(tried, key=lambda pair: pair[1])
-    if kept and e > floor:  # up to the tolerance, by the order
+    if kept and e > floor:  # lengthen the step up to the tolerance, by the order
         stretch = min((target / e) ** (1 / order), 2.0)
     else:
         stretch = 1.0 if kept else (target / e) ** (1 / order)
     stretch = min(stretch, max(1.0, 0.7 * too_long / one.h))
-    if stretch > 1.05:  # what steps of this length cost, and whether they do, is seen by one run more
+    if stretch > 1.05:  # one more run shows the cost of steps of this length, and whether they keep the target
         longest = lab.pilot(s, one.h * stretch, pace)
         if longest is not None and error(longest) <= target:
             one, e = longest, error(longest)

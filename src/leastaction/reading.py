@@ -1,7 +1,7 @@
 """Files from strangers are data: what a file says is checked here, before anything is done with it.
 
-A file may come from anybody. Its numbers are compared with what they can be, its sizes with its own length; a device or
-a pipe in place of a file is not opened. All errors are ValueErrors that say what was expected and what came.
+A file may come from anybody. Its numbers are compared with their possible values, its sizes with its own length; a
+device or a pipe in place of a file is not opened. All errors are ValueErrors that say what was expected and what came.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_STEPS = 2**53  # so many float64 numbers and the native loops can count
+MOST_STEPS = 2**53  # the largest number that float64 and the native loops can count to
 MOST_LETTERS = 20_000  # of the text of a method, with nodes and weights of its own
 MOST_NODES = 64  # of a method that a file names: tables of larger ones are slow to compute, and not exact
 MOST_INSTRUCTIONS = 100_000  # of a Program in a file: derivatives and machine code of longer ones take hours
 MOST_DIGITS = 10_000  # of a path in a file that has fewer bytes than digits
 LONGEST_TEXT = 10_000  # of one number in a file …
 LONGEST_EXPRESSION = 200  # … and of one that is an expression, such as sqrt(2)*pi
-EXPANSION = 10  # what is unpacked has at most so many times the bytes of the file
+EXPANSION = 10  # unpacked data have at most this many times the bytes of the file
 
 _LITERAL = re.compile(r"[-+0-9a-fA-FxXpP./_]*")
-_KINDS = "biufU"  # of entries of arrays: truth values, integers, floats, text
+_KINDS = "biufU"  # kinds of entries of arrays: truth values, integers, floats, text
 
 
 def contents(file: Path) -> bytes:
@@ -129,7 +129,7 @@ def listing(value: Any, what: str, length: int | None = None) -> list[Any]:
 
 
 def floats(arrays: Mapping[str, Any], name: str, shape: tuple[int | None, ...], dtype: Any = float) -> NDArray[Any]:
-    """An array with this shape, None where any length will do, and this type."""
+    """An array with this type and this shape, where None stands for any length."""
     found = entry(arrays, name)
     if not isinstance(found, np.ndarray) or found.dtype != np.dtype(dtype):
         raise ValueError(f"{name} must be an array of {np.dtype(dtype)}; got {getattr(found, 'dtype', type(found))}")

@@ -1,4 +1,4 @@
-"""Single runs: with a method and a step, or with what advice chooses for a tolerance."""
+"""Single runs: with a given method and step, or with those that advice chooses for a tolerance."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from leastaction.systems.protocol import System, check_system
 from leastaction.systems.sums import Sum
 
 POWERS = 8
-FINER = 1.25  # the run by which a chosen one is judged has steps longer by this
-TRIES = 5  # to keep a tolerance
-SHORTER = 0.2  # at least, from one try to the next
-SIZED = 16  # states by which the size of a motion is known
+FINER = 1.25  # the steps of the chosen run are shorter by this factor than those of the run that judges it
+TRIES = 5  # the most runs that try to keep a tolerance
+SHORTER = 0.2  # the smallest factor of the step from one try to the next
+SIZED = 16  # states from which the size of a motion is measured
 SOME = 4  # trajectories of an ensemble that are measured
 CHECKED_SECONDS = 5.0  # a run that takes longer is not done twice
 
@@ -58,11 +58,11 @@ def run_one(
     advice: Advice | None = None,
     **asked: Any,
 ) -> Path:
-    """One run of a method with a step; what else is asked goes into the plan."""
+    """One run of a method with a step; all other options go into the plan."""
     clock = time.perf_counter()
     with preparing("nothing was computed, and no archive was begun"), compiling():
         plan, starts = plan_run(system, method, start, every=positive("every", every), advice=advice, **asked)
-        memory = Memory(plan, starts) if store is None else None  # first, whether there is room at all
+        memory = Memory(plan, starts) if store is None else None  # first check that there is room
         check_length(plan)
         told = prepare(plan, starts)
     told["compile_time"] = time.perf_counter() - clock
@@ -90,7 +90,7 @@ class Question:
         )
 
     def advice(self, tol: float) -> Advice:
-        """Method and step for a tolerance, and the pace, if one may be tried."""
+        """Method and step for a tolerance, and the pace, if paces may be tried."""
         if self.t_end is None:
             raise ValueError("tol= bounds the error at the end of the run: give t_end=")
         t0, t_end = number("t0", self.t0), number("t_end", self.t_end)
@@ -159,9 +159,9 @@ def _frequency(system: System, t: float, starts: Starts, length: float) -> float
 
 
 def _content(system: Quadratic, starts: Starts) -> float:
-    """About the highest frequency that the start of a linear system has a part of; where it rests, that a load finds.
+    """About the highest frequency in the start of a linear system; if the system is at rest, one that a load excites.
 
-    Of x, high frequencies are what A = M⁻¹K leaves in the long run: (|A⁸x|/|x|)^(1/16).
+    Powers of A = M⁻¹K amplify the high frequencies of x most: (|A⁸x|/|x|)^(1/16).
     """
     q, p = starts.q[0], starts.p[0]
     v = system.velocity(q, p)
@@ -192,7 +192,7 @@ def _rate(system: Lagrangian, t: float, q: Any, v: Any, a: Any, params: Any) -> 
 
 
 def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path:
-    """A run with what was chosen; its error is that of a run with longer steps, from which it differs."""
+    """A run with the chosen option; its error is estimated by its difference from a run with longer steps."""
     chosen, tol, order = advice.chosen, advice.tol, method_named(advice.chosen.method).order
     assert tol is not None
     h = math.copysign(chosen.h, advice.t_end - advice.t0)
@@ -203,7 +203,7 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         return q if output is None or path.output is not None else q[np.asarray(output)]
 
     size, checked = advice.size, chosen.seconds < CHECKED_SECONDS
-    reached, plain = None, options | {"store": None}  # an archive is written once, when all is known
+    reached, plain = None, options | {"store": None}  # an archive is written once, when the step is final
     stuck = 0
     for _ in range(TRIES):
         if checked:
@@ -218,11 +218,11 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         stuck += last is not None and reached > last / 2
         shorter = max(SHORTER, (0.3 * tol / reached) ** (1 / order)) if reached else 1.0
         seconds = 2 * path.stats["run_time"] / shorter
-        # Kept; or a motion whose end nobody can know; or rounding, which no step helps against; or too dear.
+        # tol is kept; or nobody can know the end of the motion; or the error is rounding; or a try would be too dear.
         if reached <= tol or advice.horizon is not None or stuck > 1 or seconds > CHECKED_SECONDS:
             break
         h = h * FINER * shorter
-    if advice.horizon is not None and reached is not None and reached <= tol:  # what grew in the pilot shrinks later
+    if advice.horizon is not None and reached is not None and reached <= tol:  # the errors of the pilot shrink later
         advice = replace(advice, horizon=None, notes=advice.notes[1:])
     made = None if path.advice is None else path.advice.made
     notes = advice.notes
@@ -239,7 +239,7 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
 
 
 def _solvable(question: Question, chosen: Option, h: float, every: int) -> tuple[float, Path]:
-    """A run with this step, or with a shorter one: a run may meet what its pilot did not."""
+    """A run with this step, or with a shorter one, since a run may meet steps that are harder than its pilot's."""
     for _ in range(TRIES - 1):
         try:
             return h, question.run(chosen.method, h, question.t_end, chosen.pace, every=every)
@@ -249,7 +249,7 @@ def _solvable(question: Question, chosen: Option, h: float, every: int) -> tuple
 
 
 def _energy_told(path: Path) -> list[str]:
-    """How well a run keeps its energy, where it ought to, and whole states are stored."""
+    """A note on how well a run keeps its energy, if the energy is constant and whole states are stored."""
     system: Any = path.system
     if path.output is not None or system.depends_on_time or system.forced:
         return []
@@ -278,10 +278,10 @@ def advise_many(
     pace: Any,
     tol: float,
 ) -> Advice:
-    """One advice for all trajectories of an ensemble: from some of them, and the one that needs the shortest steps.
+    """One advice for all trajectories of an ensemble, from some of them: that of the one with the shortest steps.
 
-    Of the methods and paces that all of some can take those are chosen with which the slowest needs the least time. The
-    error is that of these some, each run twice.
+    Some trajectories are measured. Of the methods and paces that suit all of these, the one is chosen with which the
+    slowest needs the least time. The error is that of the measured trajectories, each run twice.
     """
     starts = begin(system, FLOAT64, *start, number("t0", t0), params, True)
     able = np.flatnonzero(starts.status == 0)

@@ -1,4 +1,4 @@
-"""Events: what a run looks out for on its way, found to the order of the method; and impacts, which throw it back.
+"""Events that a run looks for on its way, found to the order of the method; and impacts, which throw the motion back.
 
 `watch` traces the functions, `check` is what the native loops ask after every step, `examine` finds the events of steps
 in doubt (`isolate`: how many there are; `motion`: where), `watched` wraps a stepper.

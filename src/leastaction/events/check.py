@@ -4,17 +4,17 @@ With x = 2τ − 1 ∈ [−1, 1] the polynomial of a step is q(x) = Σ_j a_j x^j
 
     |q(x) − a₀| ≤ Σ_{j≥1} |a_j| + α,      |v(x) − 2a₁/h| ≤ (2/h) (Σ_{j≥2} j |a_j| + (s + 1) α).
 
-α is for what the polynomial does not tell, the terms of degree s + 1 and more: its leading coefficient changes from one
-step to the next by (s + 1) times the next one, about, and α is all of that change. With a step of its own before it,
-and with nodes that do not see the highest degree (u < 2s − 1), α is the leading coefficient itself.
+α stands for the terms of degree s + 1 and more, which the polynomial does not have. The leading coefficient changes
+from one step to the next by about (s + 1) times the next coefficient, and α is all of that change. Where there is no
+step before, and with nodes that do not see the highest degree (u < 2s − 1), α is the leading coefficient itself.
 
 The momentum follows from the impulse J of the step and a ball of forces f over the box of (t, q, v), of radius ρ: both
 f and its mean J/h are in the ball (inputs move as far as they are apart at the nodes), so that
 
     |p(x) − (p + J/2)| ≤ |J|/2 + h ρ/2.
 
-On the box of (t, q, p) each event function is enclosed (`enclosure`): where its ball does not contain zero there is no
-event. All else is looked at closely, by `isolate`.
+On the box of (t, q, p) each event function is enclosed (`enclosure`): if its ball does not contain zero, there is no
+event. `isolate` looks closely at all other steps.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def sees_degree(method: Galerkin) -> bool:
     return method.rule.order >= 2 * method.s - 1
 
 
-HALF = 0.5 * (1 + 1e-9)  # and a little, for the rounding of radii
+HALF = 0.5 * (1 + 1e-9)  # one half and a little more, for the rounding of radii
 
 INPUTS = ("t", "h", "q", "p", "z", "impulse", "last", "params", "inputs")
 
 
 class _Step:
-    """A step in the hands of a Builder: boxes for what its polynomials reach."""
+    """A step as values of a Builder: boxes that contain its polynomials."""
 
     def __init__(self, watch: Watch, system: Any, method: Galerkin) -> None:
         n, s = system.n, method.s
@@ -107,7 +107,7 @@ class _Step:
         return begin, after
 
     def near(self, watch: Watch, begin: list[Value], end: list[Value]) -> list[Value]:
-        """For each event 1 where its function may be zero in the step."""
+        """For each event: 1 if its function may be zero in the step."""
         g = _inlined(self.B, watch.bounds, self.box)
         return [
             ~(x * y > 0.0) if item.monotone else ~(radius < abs(value))
@@ -116,7 +116,7 @@ class _Step:
 
 
 def _inputs_box(values: list[Value], channels: int) -> dict[str, list[Value]]:
-    """Where inputs may be in the step: around the middle of their values at the nodes, as far as these are apart."""
+    """A box of the inputs in the step: around the middle of their values at the nodes, its radius their spread."""
     middle, radius = [], []
     for j in range(channels):
         own = values[j::channels]
@@ -130,8 +130,8 @@ def _inputs_box(values: list[Value], channels: int) -> dict[str, list[Value]]:
 
 @lru_cache(maxsize=64)
 def check_program(watch: Watch, system: Any, method: Galerkin) -> Program:
-    """(t, h, q, p, z, impulse, last, params, inputs) ↦ doubt, urgent, lead: 1 or 0, and the leading coefficients, which
-    are `last` at the next step; NaN where there is no step before.
+    """(t, h, q, p, z, impulse, last, params, inputs) ↦ doubt, urgent, lead: doubt and urgent are 1 or 0; lead are the
+    leading coefficients, which are `last` at the next step. `last` is NaN if there is no step before.
     """
     step = _Step(watch, system, method)
     B = step.B
@@ -142,8 +142,8 @@ def check_program(watch: Watch, system: Any, method: Galerkin) -> Program:
 
 @lru_cache(maxsize=64)
 def survey_program(watch: Watch, system: Any, method: Galerkin) -> Program:
-    """The same inputs ↦ for each event begin, end: its function at both ends; near: 1 where that may be zero in the
-    step; turning: 1 where its rate may be, too, so that the signs at the ends do not tell all.
+    """The same inputs ↦ for each event begin, end: its function at both ends; near: 1 if the function may be zero in
+    the step; turning: 1 if its rate may be zero too, so that the signs at the ends are not enough.
 
     The rate of the momentum is a force, as is its mean J/h: they differ by twice the radius ρ.
     """
@@ -160,7 +160,7 @@ def survey_program(watch: Watch, system: Any, method: Galerkin) -> Program:
 
 
 def _rounding(x: Value) -> Value:
-    """What the run may carry along beyond the last digit of x, and more."""
+    """More than what the run may carry beyond the last digit of x."""
     return abs(x) * (2 * ROUNDING)
 
 

@@ -3,9 +3,9 @@
 An event is a zero of g on the curve τ ↦ Φ_{τh}(q_k, p_k), the ends of steps of the length τh. `through_steps` is the
 polynomial of degree 12 through this curve at Chebyshev's points, whatever the method, the system and the precision:
 ten steps of other lengths tell more than the step's own polynomial, which is far less accurate inside than at its end.
-`off` bounds how far the curve may be from it: twice what is measured between the points.
+`off` bounds the distance of the curve from this polynomial: twice the distance that is measured between the points.
 
-`through_states` is a cheaper one for a first look: the cubic through four states at the ends of steps.
+`through_states` is a cheaper polynomial for a first look: the cubic through four states at the ends of steps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FloatArray = NDArray[np.float64]
 Flow = Callable[[NDArray[np.intp], FloatArray], NDArray[Any]]  # (steps, τ) ↦ states (q, p) after steps of length τh
 
 DEGREE = 12
-MEASURED = (2, 6, 10)  # between the points of these numbers and the next ones
+MEASURED = (2, 6, 10)  # measured between the points of these numbers and the points before them
 SAFETY = 2.0
 UNTOLD = 16.0
 AROUND = 5  # states at the ends of steps: four for a cubic, and one more to see how its leading coefficient changes
@@ -31,8 +31,8 @@ AROUND = 5  # states at the ends of steps: four for a cubic, and one more to see
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """K steps: coefficients (K, 2n, degree + 1) of (q, p), how far the motion may be off, (K, 2n), and how many times
-    as far its derivative by x.
+    """K steps: coefficients (K, 2n, degree + 1) of (q, p); `off`, how far the motion may be from them, (K, 2n); and
+    `steeper`, how many times as far its derivative by x may be.
     """
 
     t: FloatArray
@@ -46,7 +46,7 @@ class Curve:
         return self.coefficients.shape[2] - 1
 
     def boxes(self, rows: NDArray[np.intp], centre: FloatArray, half: FloatArray) -> tuple[FloatArray, ...]:
-        """Over x = centre ± half: (q, p) in the middle and its radius, without `off`; and the same of d/dx (q, p)."""
+        """Over x = centre ± half: (q, p) in the middle and its radius, without `off`; and the same for d/dx (q, p)."""
         d = self.degree
         i, j = np.meshgrid(np.arange(d + 1), np.arange(d + 1), indexing="ij")
         binomials = np.array([[comb(a, b) for b in range(d + 1)] for a in range(d + 1)], float)
@@ -61,8 +61,8 @@ class Curve:
 def through_steps(t: FloatArray, h: FloatArray, begin: NDArray[Any], end: NDArray[Any], flow: Flow) -> Curve:
     """The curves of steps between two states, (K, 2n) each, by steps of other lengths.
 
-    The derivative of a polynomial of degree d is at most d² times as large as itself (Markov), and what is left out is
-    nearly one of degree 13.
+    The derivative of a polynomial of degree d is at most d² times as large as the polynomial (Markov), and the
+    remainder is nearly a polynomial of degree 13.
     """
     tau, inverse, between, powers = _points()
     count, inner = len(t), len(tau)
@@ -87,7 +87,7 @@ def _points() -> tuple[FloatArray, ...]:
     with mpmath.workdps(40):
         x = [-mpmath.cos(mpmath.pi * k / DEGREE) for k in range(DEGREE + 1)]
         tau = [float((1 + place) / 2) for place in x]
-        x = [2 * mpmath.mpf(place) - 1 for place in tau]  # as they are asked for
+        x = [2 * mpmath.mpf(place) - 1 for place in tau]  # the points as rounded to float64
         inverse = mpmath.matrix([[place**j for j in range(DEGREE + 1)] for place in x]) ** -1
         exact = np.array([[float(inverse[j, k]) for k in range(DEGREE + 1)] for j in range(DEGREE + 1)])
     between = np.array([(tau[k - 1] + tau[k]) / 2 for k in MEASURED])
@@ -95,13 +95,13 @@ def _points() -> tuple[FloatArray, ...]:
 
 
 def through_states(t: FloatArray, h: float, states: FloatArray, first: int) -> Curve:
-    """The curves of the steps `first` … of those between equally spaced `states` (K, 2n), each the polynomial through
-    the two states of the step and the two before it, or as many as there are: what comes after it is not asked, so that
-    a step has the same curve in whatever company it is looked at.
+    """The curves of the steps from number `first` on, between equally spaced `states` (K, 2n). Each curve is the
+    polynomial through the two states of the step and the two before it, or as many as there are. Later states are not
+    used, so that a step has the same curve whichever steps are looked at together.
 
     With c the leading coefficient, that of a cubic, and Δc its change since the step before, the next term of the
     error is 1.9 |Δc|. `off` is twice |c| + 2 |Δc|; where that is more than half of all the other terms together, the
-    states are too far apart to tell, and it is taken sixteen times.
+    states are too far apart to tell, and `off` is taken sixteen times.
     """
     step = np.arange(first, len(states) - 1)
     coefficients = np.zeros((len(step), states.shape[1], AROUND - 1))
@@ -122,5 +122,5 @@ def through_states(t: FloatArray, h: float, states: FloatArray, first: int) -> C
 
 @lru_cache(maxsize=16)
 def _through(size: int) -> FloatArray:
-    """Values at equally spaced places, the last two the ends of a step ↦ coefficients of powers of x on that step."""
+    """Values at equally spaced places, the last two being the ends of a step ↦ coefficients of powers of x there."""
     return np.linalg.inv(np.vander(2.0 * np.arange(2 - size, 2) - 1, increasing=True))

@@ -1,12 +1,12 @@
 """Bounds of a Program over a box of its inputs, written as a Program.
 
 Every value w becomes a ball: its value at the centre of the box, and a radius ρ such that |w(x) − w(centre)| ≤ ρ for
-all x of the box. Each operation has a rule that takes the balls of its arguments to its own, for instance
+all x of the box. Each operation has a rule that makes its ball from the balls of its arguments, for instance
 
     |ab − a₀b₀| ≤ |a₀| ρ_b + |b₀| ρ_a + ρ_a ρ_b,      |sin a − sin a₀| ≤ min(ρ_a, 2).
 
 Where an operation is not defined on the whole ball (a division by a ball that contains zero) the radius is infinite or
-not a number, and stays so: no comparison with it holds.
+not a number, and stays so: every comparison with such a radius is false.
 The centre is computed in float64: a few units in the last place of every value are added to its radius.
 """
 
@@ -32,8 +32,8 @@ def enclosed(program: Program, moving: Sequence[str]) -> Program:
 
 
 def radii(program: Program, moving: Sequence[str]) -> Program:
-    """The same without the outputs themselves, and cheaper: a sine is taken to be as large as one, and no centre to
-    be rounded. So the radii may be too small by their own rounding, a few parts in 10¹⁶.
+    """The radii without the outputs themselves, and cheaper: a sine counts as large as one, and centres count as exact.
+    So the radii may be too small by their own rounding, a few parts in 10¹⁶.
     """
     B, _, found = _balls(program, moving, tight=False)
     return B.build(**{f"{name}_radius": [found[k].k for k in program.output(name)] for name, _ in program.outputs})
@@ -42,7 +42,7 @@ def radii(program: Program, moving: Sequence[str]) -> Program:
 def jumping(program: Program, moving: Sequence[str], output: str) -> Program:
     """The same inputs ↦ `jumps`: for each value of an output 0 where it is continuous on the box, else infinite.
 
-    Kinks, as those of |x|, are no jumps. Where a condition may change the result need not jump, but is taken to.
+    Kinks, such as that of |x|, are no jumps. A result that a condition may change counts as a jump.
     """
     B, centres, radii = _balls(program, moving, tight=True)
     zero, one, jumps = Value(B, B.const(0.0)), Value(B, B.const(1.0)), list[Value]()
@@ -62,7 +62,7 @@ def jumping(program: Program, moving: Sequence[str], output: str) -> Program:
 
 
 def _balls(program: Program, moving: Sequence[str], tight: bool) -> tuple[Builder, list[Value], list[Value]]:
-    """Centre and radius of every value; unless `tight`, the radii ask for no centre of a sine."""
+    """Centre and radius of every value; unless `tight`, the radii do not need the centre of a sine."""
     sizes = dict(program.inputs)
     B = Builder([*program.inputs, *((f"{name}_radius", sizes[name]) for name in moving)])
     zero, one = Value(B, B.const(0.0)), Value(B, B.const(1.0))
@@ -70,7 +70,7 @@ def _balls(program: Program, moving: Sequence[str], tight: bool) -> tuple[Builde
     spread = [value for name, _ in program.inputs for value in _radii(B, name, sizes[name], moving)]
     centres: list[Value] = []
     radii: list[Value] = []
-    rounding = ROUNDING if tight else 0.0  # of the centres
+    rounding = ROUNDING if tight else 0.0  # rounding of the centres
     large: list[Value | None] = []  # a bound of |centre| that does not need the centre
     for op, *args in program.code:
         bound: Value | None = None
@@ -108,7 +108,7 @@ def _power_of_two(x: Fraction | float | None) -> bool:
 
 
 def _bound(op: str, one: Value, arguments: list[tuple[Value | None, Value]]) -> Value | None:
-    """A bound of the size of a result, where some argument's is known without its centre; else None."""
+    """A bound of the size of a result, if the bound of some argument is known without its centre; else None."""
     if op in ("sin", "cos"):
         return one
     if op not in ("neg", "abs", "add", "sub", "mul") or all(known is None for known, _ in arguments):
@@ -202,7 +202,7 @@ def _pow(m: Value, a: Value, ra: Value, b: Value, rb: Value) -> Value:
 def _atan2(m: Value, y: Value, ry: Value, x: Value, rx: Value) -> Value:
     distance, off = y.op("hypot", x), ry.op("hypot", rx)
     turn = (off < distance).where((off / distance).op("min", 1.0).op("asin"), 2 * math.pi)
-    return ((rx < x) | (ry < abs(y))).where(turn, 2 * math.pi)  # else it may cross the cut
+    return ((rx < x) | (ry < abs(y))).where(turn, 2 * math.pi)  # otherwise the angle may cross the cut
 
 
 def _fmod(m: Value, a: Value, ra: Value, b: Value, rb: Value) -> Value:
@@ -211,7 +211,7 @@ def _fmod(m: Value, a: Value, ra: Value, b: Value, rb: Value) -> Value:
     return _where(rb.op("eq", 0.0), (whole | ra.op("eq", 0.0)).where(ra, ra + 2.0 * abs(b)))
 
 
-# A product's rule stands in `_balls`: it asks for sizes alone.
+# The rule of a product stands in `_balls`: it needs sizes only.
 RULES: dict[str, Rule] = {
     "neg": _same, "abs": _same, "atan": _same, "tanh": _same, "asinh": _same,
     "sqrt": lambda m, a, r: _where(a > r, r / m),
@@ -242,7 +242,7 @@ def _whole(a: Value, r: Value) -> Value:
     return (a - r).op("floor").op("eq", (a + r).op("floor")) & (abs(a) > r)
 
 
-# Where operations that may jump do not.
+# Conditions under which operations that may jump do not jump.
 _CONTINUOUS_WHERE: dict[str, Callable[..., Value]] = {
     "sign": lambda a, r: abs(a) > r, "floor": _whole, "ceil": _whole,
     "fmod": lambda a, ra, b, rb: _whole(a / b, (ra + abs(a / b) * rb) / (abs(b) - rb)) & (abs(b) > rb),

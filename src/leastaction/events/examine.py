@@ -18,21 +18,21 @@ from leastaction.events.kinds import Watch
 from leastaction.events.motion import EPS, Motion, Survey
 from leastaction.events.turn import lowest
 
-# Steps, events, two places between which their functions change their signs and the values there, rows of four, and
-# whether up (+1) or down (−1).
+# Steps; events; rows of four: two places between which the function changes its sign, and its values there; and whether
+# up (+1) or down (−1).
 Brackets = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any], NDArray[np.int8]]
 
-MOST_NUMBERS = 2**22  # of states that are looked at together
-BEYOND = 2.0**-10  # of a step: how far to look behind its end
-SHORTEST = 1e-9  # of t: in shorter steps all functions are as good as constant
-UNSEEN = 8.0  # roundings of states: walls that are as near are met
-GROWS = 1e4  # where g is so many times larger than at both ends of its bracket it has no zero but a pole
+MOST_NUMBERS = 2**22  # the most numbers of states that are looked at together
+BEYOND = 2.0**-10  # in parts of a step: how far to look beyond its end
+SHORTEST = 1e-9  # in parts of t: in shorter steps all functions are nearly constant
+UNSEEN = 8.0  # roundings of states: a wall that is nearer than these is met
+GROWS = 1e4  # if g is this many times larger than at both ends of its bracket, g has no zero there but a pole
 
 
 @dataclass(frozen=True, eq=False)
 class Occurrence:
-    """An event in a step: which step of those examined, where in it, which event, up (+1) or down (−1), and when and in
-    which state, (t, q, p).
+    """An event in a step: which of the examined steps, the place τ in the step, which event, up (+1) or down (−1), and
+    its time and state, (t, q, p).
     """
 
     row: int
@@ -49,8 +49,8 @@ class Occurrence:
 @dataclass(frozen=True, eq=False)
 class Examined:
     """What was found: occurrences in order, and the signs of the event functions, (K, events): at the start of the
-    steps, the first nonzero ones after that, and at the end. `unsolved` are the steps in which an event could not be
-    located, or a wall is no number.
+    steps, the first nonzero signs after the start, and at the end. `unsolved` are the steps in which an event could not
+    be located, or the function of a wall is NaN.
     """
 
     occurrences: list[Occurrence]
@@ -60,14 +60,14 @@ class Examined:
     unsolved: frozenset[int]
 
     def without(self, rows: frozenset[int]) -> Examined:
-        """The same without what was found in these steps."""
+        """The same result without the findings in these steps."""
         some = [one for one in self.occurrences if one.row not in rows] if rows else self.occurrences
         return Examined(some, self.begin, self.leaving, self.end, self.unsolved - rows)
 
     def signs(self, one: Occurrence) -> NDArray[np.int8]:
         """The signs just after an occurrence."""
         begin = self.begin[one.row]
-        # At the very start of a step nothing has left its zero: a motion may begin on several walls.
+        # At the very start of a step no function has left its zero: a motion may begin on several walls.
         signs = begin.copy() if one.tau == 0 else np.where(begin == 0, self.leaving[one.row], begin)
         for earlier in self.occurrences[: self.occurrences.index(one) + 1]:
             if earlier.row == one.row:
@@ -81,8 +81,8 @@ class Examiner:
     def __init__(self, watch: Watch, motion: Motion) -> None:
         self.watch, self.motion = watch, motion
         self._walls = np.array([item.restitution is not None for item in watch.items])
-        self._told: set[int] = set()  # events whose functions were seen to be no number …
-        self._given_up: set[int] = set()  # … or zero all along
+        self._told: set[int] = set()  # events whose functions were found to be NaN …
+        self._given_up: set[int] = set()  # … or zero everywhere
 
     def __call__(
         self,
@@ -93,11 +93,11 @@ class Examiner:
         follows: NDArray[np.bool_],
         known: Mapping[int, NDArray[np.int8]],
     ) -> Examined:
-        """Steps of lengths h, (K,), from rows (t, q, p) of these trajectories, surveyed already.
+        """Examine steps of lengths h, (K,), from rows (t, q, p) of these trajectories, which are surveyed already.
 
-        An event function has one sign at the end of a step and at the start of the next, also where rounding makes it
-        two: `follows` tells which steps follow the one in the row before, and `known` has the signs with which others
-        begin. Where it touches zero there, its sign is the one before.
+        An event function has the same sign at the end of a step and at the start of the next, even if rounding gives
+        two signs. `follows` tells which steps follow the step in the row before; `known` has the signs with which other
+        steps begin. If the function touches zero at such a place, its sign there is the sign before.
         """
         unseen = self._unseen(who, starts, survey, h)
         begin, end = _signs(survey.begin, unseen), _signs(survey.end, unseen)
@@ -119,7 +119,7 @@ class Examiner:
                 after = self._beyond(who[[k]], flow, t, h, k, e, unseen[k, e])
                 end[k, e] = before if after in (before, 0) else 0
         begin[1:] = np.where(follows[1:, None], end[:-1], begin[1:])
-        # A sign that was kept and is another one at the end has changed, wherever the values lie by rounding.
+        # If a known sign differs from the sign at the end, the sign has changed, whatever rounding makes of the values.
         near = survey.near | ((begin != 0) & (end != 0) & (begin != end))
         leaving = np.where(near, 0, begin).astype(np.int8)
         row, event = np.nonzero(near)
@@ -141,14 +141,14 @@ class Examiner:
         self, survey: Survey, starts: NDArray[Any], begin: NDArray[np.int8], leaving: NDArray[np.int8],
         end: NDArray[np.int8], row: NDArray[np.intp], event: NDArray[np.intp],
     ) -> tuple[Brackets, list[int]]:  # fmt: skip
-        """Changes of sign in steps that need not be divided, and the steps in which a wall is no number."""
+        """Changes of sign in steps that need not be divided, and the steps in which the function of a wall is NaN."""
         first, last, old, new = (x[row, event] for x in (survey.begin, survey.end, begin, end))
         nothing = (first != first) | (last != last)
         lost: list[int] = []
         for i in np.flatnonzero(nothing):
             lost += self._no_number(int(row[i]), int(event[i]), starts[row[i], 0])
         leaving[row, event] = np.where(nothing, 0, new)
-        # Where a sign is one that was kept the value may be a rounding on the other side.
+        # Where a sign was known before, rounding may put the value on the other side.
         k = np.flatnonzero(~nothing & (old != 0) & (new != old))
         old, zero = old[k], 0 * first[k]
         enclosing = np.stack([zero, zero + 1, abs(first[k]) * old, -abs(last[k]) * old], axis=1)
@@ -168,13 +168,13 @@ class Examiner:
     def _inside(
         self, nodes: list[tuple[Any, Any, int]], t: NDArray[Any], leaving: NDArray[np.int8], row: int, event: int
     ) -> tuple[Brackets, list[int]]:
-        """The same for one event in a step that is divided."""
+        """The changes of sign of one event in a step that is divided."""
         lost: list[int] = []
         found: list[tuple[Any, ...]] = []
         if any(value != value for _, value, _ in nodes):
             lost = self._no_number(row, event, t[row])
         else:
-            # A zero on the way is a touch, or lies within a change of sign; at the end of the step it is one.
+            # A zero inside is a touch, or lies within a change of sign; a zero at the end of the step is such a change.
             signed = [*(node for node in nodes[:-1] if node[2]), nodes[-1]]
             leaving[row, event] = next((sign for *_, sign in nodes[1:] if sign), 0)
             for (x, fx, old), (y, fy, new) in pairwise(signed):
@@ -185,7 +185,7 @@ class Examiner:
         return (which[0], which[1], table[:, :4], table[:, 4].astype(np.int8)), lost
 
     def _no_number(self, row: int, event: int, t: Any) -> list[int]:
-        """Say, once, that an event function is no number; the step, if it is a wall's: then the run cannot go on."""
+        """Warn, once, that an event function is NaN. Return the step if the event is a wall: the run cannot go on."""
         item = self.watch.items[event]
         if event not in self._told:
             self._told.add(event)
@@ -211,7 +211,7 @@ class Examiner:
     def _divided(
         self, who: NDArray[np.intp], survey: Survey, starts: NDArray[Any], h: NDArray[Any], flow: Flow
     ) -> dict[tuple[int, int], list[Part]]:
-        """For (step, event) the parts of a step that have a node."""
+        """For each (step, event), the parts of the step that have a node."""
         rows = np.flatnonzero((survey.near & survey.turning).any(axis=1))
         if not len(rows):
             return {}
@@ -234,7 +234,7 @@ class Examiner:
 
     def _unseen(self, who: NDArray[np.intp], starts: NDArray[Any], survey: Survey, h: NDArray[Any]) -> NDArray[Any]:
         """How large the functions of walls may be by rounding alone, (K, events): bodies that stay together without a
-        force between them have a distance that is zero but for it. Of events zero.
+        force between them have a distance that is zero up to rounding. Zero for events without a wall.
         """
         unseen = np.zeros(survey.end.shape)
         if self._walls.any():
@@ -268,8 +268,8 @@ class Examiner:
     ) -> tuple[Any, Any, int]:
         """The node in a part of a step: place, value and sign.
 
-        Where it is not certain, the place where the event function, which has this sign before, comes nearest to zero
-        or beyond.
+        If the sign is not certain, the node is the place where the event function, which has this sign before, comes
+        nearest to zero, or passes zero.
         """
         begin, nearest, last, certain = part
         if certain is not None:
@@ -320,7 +320,7 @@ class Examiner:
         table = np.concatenate([times[:, None], states], axis=1)[right]
         fields = (row[right].tolist(), tau[right], event[right].tolist(), direction[right].tolist(), table)
         occurrences += map(Occurrence, *fields)
-        # Of those at one time impacts come first, since they throw others back that touch zero there, and ends last.
+        # At one time impacts come first, since they throw back functions that touch zero there; ends come last.
         items = self.watch.items
         order = [0 if item.restitution is not None else 2 if item.stop else 1 for item in items]
         occurrences.sort(key=lambda one: (one.row, one.tau, order[one.event], one.event))

@@ -4,11 +4,12 @@ At g(t, q) = 0, met with the rate ġ⁻ = ∇g·v + g_t < 0, an impulse along �
 
     p⁺ = p + λ ∇g,   λ such that   ġ⁺ = ∇g·v(q, p⁺) + g_t = −e ġ⁻.
 
-Where L is quadratic in v this is λ = −(1 + e) ġ⁻ / (∇g·M⁻¹∇g), M = ∂²L/∂v²; elsewhere that is the first step of
-Newton's iteration, each of whose steps is halved until it helps.
+If L is quadratic in v, λ = −(1 + e) ġ⁻ / (∇g·M⁻¹∇g), M = ∂²L/∂v². Otherwise this λ is the first step of Newton's
+iteration; each step of the iteration is halved until it helps.
 
-Where constraints hold, the reactions to the impulse are part of it: it goes along d = ∇g − Gᵀ (G M⁻¹Gᵀ)⁻¹ G M⁻¹∇g, the
-rows of G being their gradients, so that their rates stay zero. That is for L quadratic in v.
+Where constraints hold, their reactions are part of the impulse: it goes along d = ∇g − Gᵀ (G M⁻¹Gᵀ)⁻¹ G M⁻¹∇g. The rows
+of G are the gradients of the constraints, so that the rates of the constraints stay zero. This holds for L quadratic in
+v.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def thrown_back(
     v = mechanics.velocity(t, q, p)
     along = gradient if not len(G) else free_of(mechanics, gradient, G, t, q, v, eps)
     before = gradient @ v + g_t
-    missing = -(1 + restitution) * before  # of the rate
+    missing = -(1 + restitution) * before  # the change of the rate that is still to be made
     moved, after = 0 * missing, p
     for _ in range(MOST_ITERATIONS):
         step = missing / (gradient @ mechanics.inverse_mass(t, q, v, along))

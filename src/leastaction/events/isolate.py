@@ -1,9 +1,9 @@
 """Nodes in a step: between two of them an event function changes its sign at most once.
 
-The step is divided until each part is settled: the event function's ball does not contain zero there, and the middle is
-a node with a sign that is certain; or that of its rate does not, so that the signs at the ends tell all. What cannot be
-settled is as near to a turn on the axis as `off` allows to say: the node is where the function comes nearest to zero
-in it, and is yet to be found.
+The step is divided until each part is settled. A part is settled if the ball of the event function does not contain
+zero: then the middle is a node whose sign is certain. A part is also settled if the ball of the function's rate does
+not contain zero: then the signs at the ends are enough. A part that cannot be settled is as near to a turn on the axis
+as `off` can tell: its node is the place where the function comes nearest to zero, and is still to be found.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from leastaction.program import Program
 FloatArray = NDArray[np.float64]
 
 MOST_HALVINGS = 14
-MOST_PARTS = 512  # of one step that are divided further: a function may be zero all along
+MOST_PARTS = 512  # the most parts of one step that are divided further: a function may be zero everywhere
 
 
-# τ at the begin of a part of a step, where the function is certain or nearest to zero, and at its end; its value there,
-# if the sign of that is certain.
+# τ at the begin of a part of a step; τ where the function is certain or nearest to zero; τ at the end of the part; the
+# value at the second τ, if its sign is certain.
 Part = tuple[float, float, float, float | None]
 
 
 def parts(
     watch: Watch, curve: Curve, params: FloatArray, wanted: NDArray[np.bool_]
 ) -> tuple[dict[tuple[int, int], list[Part]], set[tuple[int, int]]]:
-    """For (step, event) of those `wanted`, (K, events), the parts that have a node, in order; `params` has a row for
-    each step. And those with too many parts in doubt, where the function is a number.
+    """For each (step, event) that is `wanted`, (K, events), the parts that have a node, in order; `params` has a row
+    for each step. Also the (step, event) with too many parts in doubt in which the function is a number.
     """
     row, event = np.nonzero(wanted)
     centre, half = np.zeros(len(row)), np.ones(len(row))
@@ -48,7 +48,7 @@ def parts(
         _, pair, count = np.unique(row[open_] * len(watch) + event[open_], return_inverse=True, return_counts=True)
         crowded = np.zeros(len(row), bool)
         crowded[open_] = count[pair] > MOST_PARTS
-        # Where a function is no number its parts are never settled, and tell nothing of zeros.
+        # Where a function is NaN its parts are never settled, and tell nothing about zeros.
         numbers = np.bincount(pair, ~np.isnan(g[open_]), len(count))[pair] > MOST_PARTS
         given_up.update(zip(row[open_][numbers].tolist(), event[open_][numbers].tolist(), strict=True))
         last = open_ & (fine | crowded if halvings < MOST_HALVINGS else open_)
@@ -71,7 +71,7 @@ def parts(
 
 
 def surveyed(watch: Watch, curve: Curve, params: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether event functions may be zero in steps, and whether they may turn in them, (K, events)."""
+    """Whether event functions may be zero in steps, and whether they may turn in these steps, (K, events)."""
     shape = len(curve.t), len(watch)
     row, event = (x.ravel() for x in np.indices(shape))
     g, spread, rate, rate_spread, _ = _balls(watch, curve, params, row, event, np.zeros(len(row)), np.ones(len(row)))
@@ -83,7 +83,7 @@ def _balls(
     half: FloatArray,
 ) -> tuple[NDArray[Any], ...]:  # fmt: skip
     """Event functions over parts x = centre ± half of steps, and their rates, with radii; and whether a part is so
-    short that radii come from `off`, and dividing it would tell no more.
+    short that its radii come from `off`, so that dividing the part would tell no more.
     """
     at, radius, slope, slope_radius = curve.boxes(row, centre, half)
     off = curve.off[row]
@@ -101,7 +101,7 @@ def _balls(
 
 
 def _joined(leaves: list[tuple[float, float, float, float]]) -> list[Part]:
-    """Neighbouring leaves as one part, its nearest place that of the leaf with the smallest value."""
+    """Neighbouring leaves as one part; its nearest place is that of the leaf with the smallest value."""
     parts: list[Part] = []
     least = 0.0
     for begin, nearest, end, size in sorted(leaves):
@@ -116,7 +116,7 @@ def _joined(leaves: list[tuple[float, float, float, float]]) -> list[Part]:
 
 
 def _ball(program: Program, name: str, event: NDArray[np.intp], columns: list[FloatArray]) -> tuple[FloatArray, ...]:
-    """Centre and radius of each row's event, by a program that encloses them all."""
+    """Centre and radius of each row's event, by a program that encloses all events."""
     found = points.evaluate(program, np.concatenate(columns, axis=1))
     k = np.arange(len(event))
     return tuple(found[:, program.output_slice(block)][k, event] for block in (name, f"{name}_radius"))

@@ -1,4 +1,4 @@
-"""What a user asks a run to look out for, and the Programs that follow from it."""
+"""The events that a user asks a run to look for, and the Programs made from them."""
 
 from __future__ import annotations
 
@@ -109,14 +109,14 @@ def _check_function(g: Any, kind: str, form: str) -> None:
 class Watched:
     """One event or impact as the run sees it. `most` None: keep all.
 
-    monotone   its function grows or falls all along: its signs at the ends of a step tell all
+    monotone   its function always grows or always falls: its signs at the ends of a step are enough
     """
 
     name: str
     direction: int
     stop: bool
     most: int | None
-    restitution: float | None = None  # of an impact
+    restitution: float | None = None  # only of an impact
     monotone: bool = False
 
     @property
@@ -125,13 +125,13 @@ class Watched:
         return self.stop or self.restitution is not None
 
     def ends(self, count: int) -> bool:
-        """Whether so many of it end the run."""
+        """Whether this number of occurrences ends the run."""
         return self.stop and count >= (self.most or 1)
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Everything a run looks out for: plain data that can travel to other processes.
+    """All events that a run looks for: plain data that can travel to other processes.
 
     program   (t, q, p, params) ↦ g, one number for each of `items`
     """
@@ -148,7 +148,7 @@ class Watch:
 
     @cached_property
     def narrow(self) -> tuple[Watch, NDArray[np.intp]]:
-        """The same events as functions of those coordinates alone that they read, and where these are in (q, p)."""
+        """The same events as functions of only those coordinates that they read, and the places of these in (q, p)."""
         inputs = dict(self.program.inputs)
         n, used = inputs["q"], {args[0] for op, *args in self.program.code if op == "input"}
         first = {block: self.program.input_slice(block).start for block in ("q", "p")}
@@ -209,12 +209,12 @@ class Watch:
 
     @cached_property
     def bounds(self) -> Program:
-        """g at the centre of a box of (t, q, p), and by how much it may differ elsewhere in it."""
+        """g at the centre of a box of (t, q, p), and by how much g may differ elsewhere in the box."""
         return enclosed(self.program, ("t", "q", "p"))
 
     @cached_property
     def rate_bounds(self) -> Program:
-        """The same for the rate of g along (dt, dq, dp), which have a box too. Where g may jump no rate bounds it."""
+        """The same for the rate of g along (dt, dq, dp), which have a box too. Where g may jump, no rate bounds g."""
         plain = enclosed(self.rate, ("t", "q", "p", "dq", "dp"))
         jumps = jumping(self.program, ("t", "q", "p"), "g")
         B = Builder(plain.inputs)
@@ -251,12 +251,12 @@ T_END = "t_end"
 
 
 def paced_watch(events: Watch | None, system: Any, until: bool, direction: int) -> Watch | None:
-    """The same events of a paced system, whose last coordinate or momentum is the time; and the end of the run, where
-    that is the time which is its last parameter.
+    """The same events of a paced system, whose last coordinate or momentum is the time; and, if `until`, the end of the
+    run: the time that is the last parameter.
     """
     if events is None and not until:
         return None
-    known = system.__dict__.setdefault("_ends", {})  # with the Programs that follow from it
+    known = system.__dict__.setdefault("_ends", {})  # the Watches with their Programs
     if events is not None or direction not in known:
         found = _paced_watch(events, system, until, direction)
         if events is not None:
@@ -301,7 +301,7 @@ def _most(event: Event) -> int | None:
 
 
 def _traced(name: str, event: Event | Impact, system: Any, defaults: Mapping[str, Any], B: Builder) -> int:
-    """Write the function of one event, and return where its value is."""
+    """Write the function of one event into the Builder, and return the place of its value."""
     from leastaction.trace import trace
 
     t, q, p, params = (B.input(block) for block, _ in B.inputs)

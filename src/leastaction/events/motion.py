@@ -29,8 +29,8 @@ from leastaction.systems.lagrangian import Lagrangian
 FloatArray = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
-# Impulses are computed in it and rounded once: energy then walks at random over many impacts, instead of drifting by
-# some 10⁻¹⁷ at each. Where it is float64 itself, that is what is left.
+# Impulses are computed in this type and rounded once: energy then walks at random over many impacts, instead of
+# drifting by some 10⁻¹⁷ at each. Where this type is float64 itself, the drift remains.
 LONG = np.longdouble
 
 
@@ -40,8 +40,8 @@ class Make(Protocol):
     def __call__(
         self, t: Any, q: NDArray[Any], p: NDArray[Any], h: Any, *, number: int = 0, varied: int = 0
     ) -> Stepper:
-        """One that begins with q and p at t + number · h, counts its steps from this number, and carries derivatives by
-        so many things.
+        """A stepper that begins with q and p at t + number · h, counts its steps from this number, and carries
+        derivatives by `varied` variables.
         """
         ...
 
@@ -51,7 +51,7 @@ class Survey:
     """What is known of K steps without dividing them.
 
     begin, end      the event functions at both ends, (K, events)
-    near, turning   whether they may be zero in the step, and whether they may turn in it, (K, events)
+    near, turning   whether the functions may be zero in the step, and whether they may turn in it, (K, events)
     ends            the states at the end, (K, 2n)
     """
 
@@ -63,17 +63,17 @@ class Survey:
 
 
 class Motion(Protocol):
-    """What events need of the trajectories of a run. Rows of `starts` are (t, q, p); `who` tells whose they are."""
+    """What events need of the trajectories of a run. Rows of `starts` are (t, q, p); `who` has their trajectories."""
 
     system: Any
     eps: Any
     dtype: Any
-    params: FloatArray  # of each trajectory, in float64
+    params: FloatArray  # the parameters of each trajectory, in float64
     watch: Watch  # the events as functions of a curve's coordinates …
-    columns: Any  # … which of (q, p) these are
+    columns: Any  # … and the places of these coordinates in (q, p)
 
     def steps(self, who: NDArray[np.intp], starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
-        """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
+        """The states (q, p) after single steps of these lengths; NaN if a step is not solved."""
         ...
 
     def survey(self, who: NDArray[np.intp], starts: NDArray[Any], lengths: NDArray[Any]) -> Survey:
@@ -84,8 +84,8 @@ class Motion(Protocol):
         self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], lengths: NDArray[Any],
         brackets: NDArray[Any],
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
-        """Where these event functions change their signs in steps of these lengths, each between two places with two
-        values, rows (a, b, g(a), g(b)): τ, what is left of the values, and the states.
+        """Where these event functions change their signs in steps of these lengths. `brackets` are rows (a, b, g(a),
+        g(b)) of two places and the values there. Returns τ, the remaining values of g, and the states.
         """
         ...
 
@@ -100,16 +100,16 @@ class Motion(Protocol):
         ...
 
     def derivative(self, start: NDArray[Any], length: Any, number: int, everything: bool) -> NDArray[Any]:
-        """Of a single step of the one trajectory that there is, as `saltation.Single` has it."""
+        """The derivative of a single step of the only trajectory, as `saltation.Single` defines it."""
         ...
 
     def evaluate(self, program: Program, at: NDArray[Any]) -> NDArray[Any]:
-        """A Program of (t, q, p, params) at one row (t, q, p), with the parameters of the one trajectory."""
+        """A Program of (t, q, p, params) at one row (t, q, p), with the parameters of the only trajectory."""
         ...
 
 
 def held_rows(system: Any, evaluate: Callable[[Program], NDArray[Any]]) -> NDArray[Any]:
-    """The gradients of constraints, (m, n), by what evaluates a Program of (t, q, v, params) at one state."""
+    """The gradients of constraints, (m, n); `evaluate` evaluates a Program of (t, q, v, params) at one state."""
     m = getattr(system, "m", 0)
     return evaluate(system.geometry.select("G")).reshape(m, system.n) if m else np.zeros((0, system.n))
 
@@ -143,7 +143,7 @@ def crossings(
     brackets: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
     """`Motion.crossings`, by steps of any length."""
-    with np.errstate(all="ignore"):  # a pole is asked about, too
+    with np.errstate(all="ignore"):  # g may be evaluated at a pole, too
         rows = zip(who[:, None], event.tolist(), starts, brackets, lengths, strict=True)
         found = [_crossing(motion, *row) for row in rows]
     tau, values, states = zip(*found, strict=True)
@@ -175,7 +175,7 @@ def _crossing(
 
 
 class GalerkinMotion:
-    """The motion of a member of the family in float64, by a stepper of its own: that of the run goes on undisturbed."""
+    """The motion of a member of the family in float64, by its own stepper: the stepper of the run is not disturbed."""
 
     eps, dtype = EPS, float
     columns = slice(None)
@@ -223,7 +223,7 @@ class GalerkinMotion:
     def _thrown_back(
         self, event: NDArray[np.int64], gradient: NDArray[Any], g_t: NDArray[Any], rows: FloatArray
     ) -> FloatArray:
-        """The same, all at once, where L is quadratic in v and nothing is constrained; see `impact`."""
+        """The momenta after all impacts at once, if L is quadratic in v and there are no constraints; see `impact`."""
         n = self.system.n
         p = rows[:, 1 + n : 1 + 2 * n].astype(LONG)
         at_rest = rows.copy()
@@ -262,7 +262,7 @@ class GalerkinMotion:
         return starts[:, 1:] + np.concatenate([z[:, -1], impulses], axis=1)
 
     def survey(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> Survey:
-        # There is no step before: one of half the length, whose middle is a quarter of the length away, tells as much.
+        # There is no step before: a step of half the length, whose middle is a quarter of the length away, replaces it.
         count, twice = len(starts), np.tile(who, 2)
         both = np.concatenate([lengths, lengths / 2])
         z, impulse = self._solver.solved_steps(np.tile(starts, (2, 1)), both, self.params[twice], twice)
@@ -302,16 +302,16 @@ class GalerkinMotion:
         lengths: FloatArray,
         brackets: FloatArray,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        if not self._steady:  # inputs at the nodes of a shorter step are others
+        if not self._steady:  # a shorter step has other inputs at its nodes
             return crossings(self, who, event, starts, lengths, brackets)
         return self._solver.crossings(self.watch.program, event, starts, lengths, brackets, self.params[who], who)
 
 
 class DetachedMotion:
     """The motion of one trajectory by any method on any system at any precision, by a stepper that does single steps of
-    any length, or by one made anew for each.
+    any length, or by a new stepper for each step.
 
-    A large system may have many coordinates, and an event function read few: curves are those of the latter.
+    A large system may have many coordinates of which event functions read few: curves are made for these few only.
     """
 
     def __init__(self, make: Make, mechanics: Any, reals: Reals, start: Start, watch: Watch) -> None:
@@ -331,7 +331,7 @@ class DetachedMotion:
         if self._solver is not None:
             ends[moving] = self._solver.single_steps(starts[moving], lengths[moving])
             return ends
-        for k in moving[np.argsort(lengths[moving], kind="stable")]:  # a system may keep what one length needs
+        for k in moving[np.argsort(lengths[moving], kind="stable")]:  # a system may keep data of one length
             t, *state = starts[k]
             solver = self._make(t, np.array(state[:n]), np.array(state[n:]), lengths[k])
             solver.advance(1, 0, 0, ends[None, :1])
@@ -339,7 +339,7 @@ class DetachedMotion:
         return ends
 
     def survey(self, who: NDArray[np.intp], starts: NDArray[Any], lengths: NDArray[Any]) -> Survey:
-        """Without states before the step there is doubt everywhere."""
+        """Survey single steps: without states before the step, every event is in doubt."""
         ends = self.steps(who, starts, lengths)
         begin, end = self.values(who, starts[:, 0], starts[:, 1:]), self.values(who, starts[:, 0] + lengths, ends)
         everything = np.ones(begin.shape, bool)

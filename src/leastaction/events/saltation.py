@@ -27,8 +27,8 @@ from leastaction.events.kinds import Watch
 from leastaction.program import Builder, Program
 from leastaction.trace import derivatives
 
-# (t, q, p), length, number, everything ↦ D after a step of this length that is counted as that number: by the state
-# or, if everything is wanted, by the parameters and the length of steps, too.
+# (t, q, p), length, number, everything ↦ D after a step of this length that has this number: the derivative by the
+# state and, if everything is wanted, also by the parameters and the length of steps.
 Single = Callable[[NDArray[Any], Any, int, bool], NDArray[Any]]
 
 
@@ -48,7 +48,7 @@ class Direction:
 class Saltation:
     """The derivatives of steps and impacts of one run, in its numbers.
 
-    single     those of a step
+    single     the derivatives of a step
     evaluate   a Program of (t, q, p, params) at a row (t, q, p), with the parameters of the run
     """
 
@@ -71,8 +71,8 @@ class Saltation:
         )
 
     def thrown(self, start: NDArray[Any], length: Any, event: int, at: NDArray[Any], along: Direction) -> Direction:
-        """The directions just after an impact, `length` after the start of a step, in the state `at` (t, q, p) before
-        it.
+        """The directions just after an impact, which happens `length` after the start of a step; `at` is the state (t,
+        q, p) before the impact.
         """
         n = self.system.n
         waiting = np.zeros(len(along.time))
@@ -85,7 +85,7 @@ class Saltation:
         missed = g_t * along.time + arriving @ g_y + along.params @ g_w
         later = -missed / (g_t + faster @ g_y)
         state, time = arriving + np.outer(later, faster), along.time + later
-        rows = self.evaluate(self._jumps[event], at).reshape(n, -1)  # of each p⁺_j the derivatives by t, q, p, w
+        rows = self.evaluate(self._jumps[event], at).reshape(n, -1)  # the derivatives of each p⁺_j by t, q, p, w
         after = state.copy()
         after[:, n:] = np.outer(time, rows[:, 0]) + state @ rows[:, 1 : 1 + 2 * n].T
         after[:, n:] += along.params @ rows[:, 1 + 2 * n :].T
@@ -94,20 +94,20 @@ class Saltation:
     def _step(self, start: NDArray[Any], length: Any) -> tuple[NDArray[Any], ...]:
         """∂Φ by state (2n, 2n), length (2n,), time (2n,) and parameters (P, 2n), each row a direction."""
         D, n = self.single(start, length, 0, True), self.system.n
-        # After one step more, begun as much earlier, ∂/∂h counts the step's start too: the difference is ∂/∂t.
+        # If the step has number 1, its start also moves with h, and ∂/∂h contains ∂/∂t once: the difference is ∂/∂t.
         later = self.single(start, length, 1, True) if self.system.depends_on_time else D
         return D[: 2 * n], D[-1], later[-1] - D[-1], D[2 * n : -1]
 
     @cached_property
     def _jumps(self) -> dict[int, Program]:
-        """For each impact (t, q, p, params) ↦ of each p⁺_j the derivatives by t, q, p, w."""
+        """For each impact: (t, q, p, params) ↦ the derivatives of each p⁺_j by t, q, p, w."""
         impacts = (k for k, item in enumerate(self.watch.items) if item.restitution is not None)
         return {event: self._jump(event) for event in impacts}
 
     def _jump(self, event: int) -> Program:
-        """Of p⁺ = p − (1 + e) (∇g·v + g_t)/(∇g·M⁻¹∇g) ∇g, where L is quadratic in v: v = M⁻¹(p − L_v(v = 0))."""
+        """Derivatives of p⁺ = p − (1 + e) (∇g·v + g_t)/(∇g·M⁻¹∇g) ∇g; L is quadratic in v: v = M⁻¹(p − L_v(v = 0))."""
         n, P = self.system.n, self.params
-        B = Builder([("t", 1), ("q", n), ("v", n), ("params", P)])  # v is p
+        B = Builder([("t", 1), ("q", n), ("v", n), ("params", P)])  # the block "v" holds p
         t, q, p, params = (B.input(name) for name, _ in B.inputs)
         e = self.watch.items[event].restitution
         assert e is not None
@@ -127,7 +127,7 @@ class Saltation:
             G = [flat[i * n : (i + 1) * n] for i in range(self.system.m)]
         v, free, *pulled = solve(B, mass, [[B.sub(a, b) for a, b in zip(p, at["Lv"], strict=True)], gradient, *G])
         impulse, along = gradient, free
-        if G:  # what the constraints take up of it: see `impact`
+        if G:  # the part that the constraints take up: see `impact`
             (part,) = solve(B, [[dot(row, x) for x in pulled] for row in G], [[dot(row, free) for row in G]])
             for y, row, x in zip(part, G, pulled, strict=True):
                 impulse = [B.sub(a, B.mul(y, b)) for a, b in zip(impulse, row, strict=True)]

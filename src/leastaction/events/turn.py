@@ -14,12 +14,12 @@ MOST_VALUES = 200
 
 
 def lowest(f: Callable[[Any], Any], a: Any, x: Any, b: Any, eps: Any) -> tuple[Any, Any]:
-    """A place between a and b where f is negative, the first that is seen, or else where f is least, and its value
-    there; x is where to begin.
+    """The first place found between a and b where f is negative, or else the place where f is least; and the value of f
+    there. The search begins at x.
     """
     near = eps ** (eps**0 / 2)
     fx = f(x)
-    w, v, fw, fv = x, x, fx, fx  # the second and the third lowest
+    w, v, fw, fv = x, x, fx, fx  # the places of the second and the third lowest value
     last = before = b - a  # how far the last two steps went
     for _ in range(MOST_VALUES):
         middle, least = (a + b) / 2, near * abs(x) + near / 4

@@ -1,4 +1,4 @@
-"""A stepper that is watched: it steps as before, and knows what happened on the way."""
+"""A stepper that is watched: it steps as before, and records the events on the way."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from leastaction.systems.lagrangian import Lagrangian
 
 FloatArray = NDArray[np.float64]
 
-SHORTEST = 1e-9  # flights between impacts on one wall, in steps: shorter ones have no end
+SHORTEST = 1e-9  # flights between impacts on one wall, in steps: shorter flights follow each other without end
 MOST_IMPACTS = 10_000  # in one step
-LEAST_REST = 16  # roundings of h: a rest of a step after an impact that is shorter is none
-UNSEEN = 1024  # roundings of t and h: in a rest that is shorter the function of a wall is not told from zero
-LAST_STATES = AROUND - 1  # before the next step: the curve through them and its end tells where it goes
-GROWING = ("event_rows",)  # of the state: how many rows they have is not known beforehand
-SUMS = {"newton_iterations", "continued"}  # of what steppers count; of the rest the largest is told
+LEAST_REST = 16  # roundings of h: if the rest of a step after an impact is shorter, there is no rest
+UNSEEN = 1024  # roundings of t and h: in a shorter rest of a step rounding hides the function of a wall
+LAST_STATES = AROUND - 1  # states before the next step: the curve goes through them and the end of the step
+GROWING = ("event_rows",)  # arrays of the state whose number of rows is not known beforehand
+SUMS = {"newton_iterations", "continued"}  # counts of steppers that are added; of other counts the largest is told
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Happened:
 
     @classmethod
     def of(cls, count: Any, table: NDArray[Any], n: int) -> Happened:
-        """From rows (t, q, p), or (t, q, p, p after)."""
+        """Made from rows (t, q, p), or (t, q, p, p after)."""
         after = table[..., 1 + 2 * n :] if table.shape[-1] > 1 + 2 * n else None
         return cls(count, table[..., 0], table[..., 1 : 1 + n], table[..., 1 + n : 1 + 2 * n], after)
 
@@ -91,13 +91,13 @@ class Happened:
         return np.concatenate([self.t[..., None], self.q, self.p, *after], axis=-1)
 
     def one(self, i: int) -> Happened:
-        """Those of trajectory i of an ensemble."""
+        """The events of trajectory i of an ensemble."""
         count = int(self.count[i])
         return Happened.of(count, self.table()[i, : min(count, self.t.shape[1])], self.q.shape[-1])
 
 
 def together(logs: Sequence[Log], nothing: Any) -> dict[str, Happened]:
-    """What has happened to the trajectories of an ensemble, by name; `nothing` stands where there is nothing."""
+    """The events of the trajectories of an ensemble, by name; `nothing` fills the empty places."""
     found = {}
     for item, *of_each in zip(logs[0].watch.items, *(log.happened().values() for log in logs), strict=True):
         tables = [one.table() for one in of_each]
@@ -109,8 +109,8 @@ def together(logs: Sequence[Log], nothing: Any) -> dict[str, Happened]:
 
 
 class Log:
-    """What has happened so far: for each event the count and the rows that are kept, (t, q, p), of an impact with p
-    after it.
+    """What has happened so far: for each event its count and the rows that are kept, (t, q, p); the row of an impact
+    also has p after it.
     """
 
     def __init__(self, watch: Watch, n: int, dtype: Any) -> None:
@@ -120,11 +120,11 @@ class Log:
 
     @property
     def at_end(self) -> bool:
-        """Whether a run that is to end at a time has come to it: that is its last event."""
+        """Whether a run that is to end at a given time has reached this time, which is its last event."""
         return self.counts[-1] > 0
 
     def add(self, event: int, row: NDArray[Any]) -> bool:
-        """Note an event by its row; whether it ends the run."""
+        """Note an event by its row; return whether the event ends the run."""
         item = self.watch.items[event]
         count = self.counts[event] = self.counts[event] + 1
         if item.most is None or count <= item.most:
@@ -132,7 +132,7 @@ class Log:
         return item.ends(count)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Counts, how many rows are kept of each event, and these rows one after the other, filled up with zeros."""
+        """Counts, the numbers of rows kept of each event, and these rows one after the other, filled up with zeros."""
         kept = [len(rows) for rows in self.rows]
         ends = np.cumsum([0, *kept])
         table = np.zeros((ends[-1], 1 + 3 * self.n), self.dtype)
@@ -153,14 +153,14 @@ class Log:
 
     @property
     def stopped(self) -> NDArray[Any] | None:
-        """The event that has ended the run, (t, q, p); None if none has."""
+        """The event that has ended the run, (t, q, p); None if no event has."""
         for item, count, rows in zip(self.watch.items, self.counts, self.rows, strict=True):
             if item.ends(count):
                 return rows[-1]
         return None
 
     def happened(self) -> dict[str, Happened]:
-        """By name."""
+        """What has happened, by the names of the events."""
         found = {}
         for item, count, rows in zip(self.watch.items, self.counts, self.rows, strict=True):
             width = 1 + (2 if item.restitution is None else 3) * self.n
@@ -170,7 +170,7 @@ class Log:
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """A step that did not go to its end: why; the state at which a run stopped, as asked, and its derivative."""
+    """A step that did not reach its end: the reason, and, if an event stopped the run, the state and its derivative."""
 
     failure: Failure
     state: NDArray[Any] | None = None
@@ -181,10 +181,10 @@ class Ended:
 class Flight:
     """A trajectory on its way through the impacts of one step.
 
-    start, length   where, (t, q, p), its last piece began, and how far it was to go
+    start, length   the start (t, q, p) of its last piece, and the length of this piece
     found, impact   what happens in this piece, and the impact that ends it
-    along           derivatives at its start
-    passed          how much of the step lies behind it
+    along           derivatives at the start of the piece
+    passed          the part of the step before the piece
     signs           of the event functions, after the impact
     """
 
@@ -205,8 +205,8 @@ class Watcher:
     """Books the events of trajectories: looks closely at steps, notes what happened, and takes a step through its
     impacts.
 
-    Where derivatives are carried there is one trajectory: `directions` are those at the start of a step, by its number,
-    `tangent` those at the end of the last one that was thrown back.
+    Where derivatives are carried, there is one trajectory: `directions` gives the derivatives at the start of a step,
+    by its number; `tangent` has those at the end of the last step that was thrown back.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class Watcher:
         self.tangent: NDArray[Any] | None = None
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """What the events to come depend on, and those that were; a row for each trajectory."""
+        """The state on which later events depend, and the events so far; a row for each trajectory."""
         logs = [log.state() for log in self.logs]
         rows = [log["event_rows"] for log in logs]
         table = np.zeros((len(rows), max(map(len, rows)), 1 + 3 * self.n), rows[0].dtype)
@@ -244,10 +244,10 @@ class Watcher:
     def look(
         self, who: NDArray[np.intp], steps: NDArray[np.int64], starts: NDArray[Any], survey: Survey
     ) -> dict[int, tuple[int, NDArray[Any] | Ended]]:
-        """Note the events of steps from rows (t, q, p), one trajectory's after the other's, up to the first that ends
+        """Note the events of steps from rows (t, q, p), one trajectory after the other, up to the first event that ends
         its run or throws it back.
 
-        For such a trajectory that step's place among those given, with the state at its end if the run goes on.
+        Returns, for each such trajectory, the row of this step, and the state at its end if the run goes on.
         """
         first = np.diff(who, prepend=-1) != 0
         follows = (np.diff(steps, prepend=-1) == 1) & ~first
@@ -268,7 +268,7 @@ class Watcher:
             if isinstance(what, Occurrence):
                 self._after[i] = steps[row]
                 flights.append(Flight(i, starts[row], self.h, found, what, along[row]))
-                halted[i] = row, starts[row]  # until it has come to an end
+                halted[i] = row, starts[row]  # replaced when the flight has come to its end
             else:
                 halted[i] = row, what
         return halted | {i: (halted[i][0], outcome) for i, outcome in self._thrown(flights).items()}
@@ -281,8 +281,8 @@ class Watcher:
         lengths: NDArray[Any],
         along: Sequence[Direction | None],
     ) -> dict[int, Occurrence | Ended]:
-        """Note what was found, of each trajectory up to an impact or to the end of its run: these, by their rows;
-        `along` are the directions at the starts of their steps.
+        """Note what was found, for each trajectory up to an impact or to the end of its run. Returns these impacts and
+        ends, by their rows; `along` are the directions at the starts of the steps.
         """
         halted: dict[int, Occurrence | Ended] = {}
         wanted = [item.direction for item in self.watch.items]
@@ -292,7 +292,7 @@ class Watcher:
                 if wanted[each.event] in (0, each.direction):
                     self.logs[whose[each.row]].add(each.event, each.at)
             return halted
-        over: set[int] = set()  # trajectories that are at such an end
+        over: set[int] = set()  # trajectories with an impact or an end
         found_there: list[tuple[int, Occurrence | Ended]] = [
             (row, Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))) for row in found.unsolved
         ]
@@ -317,13 +317,13 @@ class Watcher:
         return halted
 
     def _stepped(self, start: NDArray[Any], length: Any, along: Direction | None, ends: Any) -> NDArray[Any] | None:
-        """The derivatives a step further on, whose end changes by `ends` along the directions."""
+        """The derivatives after a step whose end changes by `ends` along the directions."""
         if self._saltation is None or along is None:
             return None
         return self._saltation.stepped(start, length, along, ends - along.time)
 
     def _thrown(self, flights: list[Flight]) -> dict[int, NDArray[Any] | Ended]:
-        """The rest of steps after impacts in them, through all that follow: the states at their ends, by trajectory."""
+        """Run the rests of steps after impacts, through all further impacts: the states at the ends, by trajectory."""
         outcomes: dict[int, NDArray[Any] | Ended] = {}
         for _ in range(MOST_IMPACTS):
             flights = self._bounced(flights, outcomes)
@@ -335,7 +335,7 @@ class Watcher:
             survey = self.motion.survey(who, starts, lengths)
             for row, flight in enumerate(flights):
                 if abs(flight.length) <= UNSEEN * self.motion.eps * (abs(self.h) + abs(flight.start[0])):
-                    # Too short for g to be told from zero: the motion leaves the wall, as its momentum says.
+                    # Too short to distinguish g from zero: the motion leaves the wall, as its momentum says.
                     event = flight.impact.event
                     flight.signs[event] = 1
                     survey.near[row, event], survey.end[row, event] = False, abs(survey.end[row, event]) + 1
@@ -366,7 +366,7 @@ class Watcher:
         return outcomes | {flight.who: Ended(Failure(RESTING, 0.0, 0, 0.0)) for flight in flights}
 
     def _bounced(self, flights: list[Flight], outcomes: dict[int, NDArray[Any] | Ended]) -> list[Flight]:
-        """Throw trajectories back where they meet their walls; those that have a rest of their step to go."""
+        """Throw trajectories back where they meet their walls; return those whose step is not yet at its end."""
         if not flights:
             return flights
         n, who = self.n, np.array([flight.who for flight in flights])
@@ -405,8 +405,8 @@ class Watcher:
     def _signs_after(
         self, who: NDArray[np.intp], flights: list[Flight], t: NDArray[Any], states: NDArray[Any], after: NDArray[Any]
     ) -> NDArray[np.int8]:
-        """The signs of the event functions after impacts: zero of their walls, and anew of those that the jump of the
-        momentum changes, which is no event.
+        """The signs of the event functions after impacts: zero for the walls that were met; new signs for functions
+        that the jump of the momentum changes, since this change is no event.
         """
         signs = np.array([flight.found.signs(flight.impact) for flight in flights])
         signs[np.arange(len(who)), [flight.impact.event for flight in flights]] = 0
@@ -417,7 +417,7 @@ class Watcher:
 
 
 def directions(D: NDArray[Any], step: int, P: int) -> Direction:
-    """What D after so many steps is: rows by the state and, if there are more, by P parameters and h."""
+    """D after this number of steps as a Direction: rows by the state and, if D has more rows, by P parameters and h."""
     C, n2 = D.shape
     params, time, longer = np.zeros((C, P)), np.zeros(C), np.zeros(C)
     if n2 < C:
@@ -428,11 +428,11 @@ def directions(D: NDArray[Any], step: int, P: int) -> Direction:
 class WatchedGalerkin:
     """A member of the family on a Lagrangian system, in float64, and its events: one trajectory, or many in lanes.
 
-    The native loop asks after every step whether an event may lie in it (`check`), and goes on where none may. Steps
-    in doubt are looked at together, or at once where a run may have to end or be thrown back: then the group of lanes
-    halts with the step solved but not done, so that it goes on, where nothing happened, as if it had not been watched.
+    The native loop asks after every step whether an event may lie in the step (`check`), and goes on if none may. Steps
+    in doubt are looked at together, or at once if a run may have to end or be thrown back. Then the group of lanes
+    halts with the step solved but not done; if nothing happened, the group goes on as if it had not been watched.
 
-    A trajectory that is thrown back waits until those beside it have done the step, and begins anew after it.
+    A trajectory that is thrown back waits until the trajectories beside it have done the step, and restarts after it.
     """
 
     INTEGERS: tuple[str, ...] = GalerkinStepper.INTEGERS
@@ -453,10 +453,10 @@ class WatchedGalerkin:
         self.watcher = Watcher(watch, self._motion, system.n, start.h, self._directions if row.varied else None)
         self._start, self._n, self._s, self.row = start, system.n, method.s, row
         self._ended: dict[int, Ended] = {}
-        self._thrown: dict[int, FloatArray] = {}  # those that wait, and where they go on
+        self._thrown: dict[int, FloatArray] = {}  # trajectories that wait, and the states from which they go on
 
     def leave(self, status: NDArray[np.int8]) -> None:
-        """Before the first step: which trajectories cannot begin."""
+        """Before the first step, mark the trajectories that cannot begin."""
         self._solver.leave(status)
 
     @property
@@ -481,7 +481,7 @@ class WatchedGalerkin:
         return int(solver.steps().max()) - begun
 
     def _look(self) -> None:
-        """Look at the steps in doubt; trajectories whose step did not lead to its own end are over, or wait."""
+        """Look at the steps in doubt; a trajectory whose step was stopped or thrown back is over, or waits."""
         run = self._solver.run
         who, looks = run.looks()
         if not len(looks):
@@ -503,7 +503,7 @@ class WatchedGalerkin:
                 run.halt(i, 2)
 
     def _restart(self, every: int, first: int, rows: FloatArray) -> None:
-        """Those that wait go on, now that the others beside them have done the step."""
+        """Restart the waiting trajectories, after the others beside them have done the step."""
         solver = self._solver
         run = solver.run
         L, who = run.backend.lanes, np.array([*self._thrown], np.intp)
@@ -572,8 +572,8 @@ class WatchedGalerkin:
 class WatchedStates(Alone):
     """Any method on any system at any precision, and its events: the states after all steps are looked at.
 
-    A step is looked at closely where the event function's ball over the curve through neighbouring states contains
-    zero. Where the run is thrown back, another stepper begins.
+    A step is looked at closely if the event function's ball over the curve through neighbouring states contains zero.
+    Where the run is thrown back, a new stepper begins.
     """
 
     INTEGERS: tuple[str, ...] = ("steps", "origin", "last_count")
@@ -584,13 +584,14 @@ class WatchedStates(Alone):
             self._motion = DetachedMotion(make, mechanics, reals, start, watch)
             self.watcher = Watcher(watch, self._motion, self._n, start.h, self._directions if row.varied else None)
             self._inner = make(start.t, start.q, start.p, start.h, varied=row.varied)
-        # The last states, at most so many, since the run was thrown back, and behind each the derivatives there.
+        # `_states`: the last states, at most LAST_STATES, since the run was thrown back; each row ends with its
+        # derivatives.
         self._entry = reals.array(row.directions())  # the derivatives with which the stepper at work began …
         self._states = np.concatenate([start.q, start.p, self._entry.ravel()])[None]
-        self._piece_of = self._states  # those of the piece that is looked at, too
-        self._origin = 0  # … and the steps after which it did
+        self._piece_of = self._states  # the same, with the states of the piece that is looked at
+        self._origin = 0  # … and the number of steps after which it began
         self._ended: Ended | None = None
-        self._before: dict[str, Any] = {}  # what steppers counted that the run has left
+        self._before: dict[str, Any] = {}  # the counts of earlier steppers of the run
         urgent = any(item.urgent for item in watch.items)
         together = (1 if urgent else 8) if isinstance(reals, Digits) else (16 if urgent else 256)
         self._together = max(1, min(together, MOST_NUMBERS // (row.whole_width + len(start.params))))
@@ -608,7 +609,7 @@ class WatchedStates(Alone):
         return self.done - begun
 
     def _piece(self, steps: int) -> NDArray[Any]:
-        """Do at most so many steps; the states after them."""
+        """Do at most this number of steps; return the states after them."""
         inner, begun = self._inner, self.done
         buffer = np.empty((steps, self.row.whole_width), self._motion.dtype)
         done = inner.advance(steps, 1, inner.done + 1, buffer[None])
@@ -631,7 +632,7 @@ class WatchedStates(Alone):
         return buffer[:done]
 
     def _since_entry(self, own: NDArray[Any]) -> NDArray[Any]:
-        """The derivatives of the run, from those of the stepper at work: the chain rule, row by row."""
+        """The derivatives of the run, from the derivatives of the present stepper: the chain rule, row by row."""
         D = own.reshape(len(own), -1, 2 * self._n)
         whole = np.array([self._entry @ one[: 2 * self._n] for one in D])
         whole[:, 2 * self._n :] += D[:, 2 * self._n :]
@@ -643,7 +644,7 @@ class WatchedStates(Alone):
         return directions(D, step, self._motion.params.shape[1])
 
     def _look(self, states: NDArray[Any], done: int) -> tuple[int, NDArray[Any] | Ended] | None:
-        """Look at the last `done` steps between these states; that which ended early or was thrown back, and how."""
+        """Look at the last `done` steps between these states; return the step that was stopped or thrown back."""
         watcher, h = self.watcher, self._start.h
         step = np.arange(self.done, self.done + done)
         begin = len(states) - 1 - done
@@ -654,8 +655,8 @@ class WatchedStates(Alone):
         near, turning = surveyed(motion.watch, curve, params)
         values = motion.values(np.zeros(done + 1, np.intp), t[begin:], states[begin:])
         sides = np.where(values > 0, 1, np.where(values < 0, -1, 0))
-        near |= ~(sides[:-1] * sides[1:] > 0)  # whatever the curve through the states tells
-        young = slice(max(0, LAST_STATES - 1 - begin))  # steps with too few before them for a curve to be trusted
+        near |= ~(sides[:-1] * sides[1:] > 0)  # in doubt whatever the curve through the states tells
+        young = slice(max(0, LAST_STATES - 1 - begin))  # steps with too few states before them to trust a curve
         near[young] = turning[young] = True
         for k, item in enumerate(watcher.watch.items):
             if item.monotone:
@@ -670,7 +671,7 @@ class WatchedStates(Alone):
         return None if found is None else (int(step[rows[found[0]]]), found[1])
 
     def _throw(self, step: int, state: NDArray[Any]) -> None:
-        """Go on from another state, with its derivatives, before this step."""
+        """Go on, before this step, from another state with its derivatives."""
         self._before = self.counts()
         n, start, varied = self._n, self._start, self.row.varied
         self._inner = self._make(start.t, state[:n], state[n : 2 * n], start.h, number=step, varied=varied)

@@ -9,7 +9,7 @@ from leastaction.lab.subjects import OWN
 
 
 def code(wanted: Settings, steps: list[float]) -> str:
-    """A script of the run, or of both."""
+    """A script of one run, or of both runs."""
     subject = wanted.subject
     lines = ["import leastaction as la"]
     if subject.file is not None:

@@ -33,9 +33,9 @@ LIVE_MEGABYTES = 0.8
 KEPT = 200_000  # states kept of a run
 SECTION_STEPS = 40_000
 LONGEST = 20  # seconds of one run
-TRIED = 0.03  # seconds from which a longer run's time is told
+TRIED = 0.03  # seconds of steps from which the time of a longer run is estimated
 CERTAINLY_SHORT = 5e6  # steps, times the square of a step's unknowns
-PULLS, NEAR = 60, 0.1  # how often a linkage is pulled and put together again, how far at once, of its size
+PULLS, NEAR = 60, 0.1  # how often a linkage is pulled and closed again, and how far each time, in parts of its size
 
 
 class Desk:
@@ -59,7 +59,7 @@ class Desk:
             if not isinstance(asked, Mapping) or asked.get("what") not in self._answers:
                 raise ValueError("the lab does not know this request")
             return pack.to_bytes(self._answers[asked["what"]](asked, pack))
-        except Exception as error:  # also what a user's own drawing may raise: the page tells it, the lab lives on
+        except Exception as error:  # also errors of a user's own drawing: the page shows the error, and the lab goes on
             return Pack().to_bytes({"error": str(error)[:600] or type(error).__name__})
 
     def _hello(self, asked: Any, pack: Pack) -> Any:
@@ -88,7 +88,7 @@ class Desk:
         }
 
     def _section(self, asked: Any, pack: Pack) -> Any:
-        """Points of a Poincaré section from a state on, and the state reached: asking again with it goes on."""
+        """Points of a Poincaré section from a state on, and the state reached, from which the next request goes on."""
         wanted = consistent(settings(self.shelf, asked))
         seen, n = wanted.subject.look, wanted.subject.system.n
         run = wanted.runs[0]
@@ -98,7 +98,7 @@ class Desk:
             coordinate = whole(asked.get("coordinate", 0), "the coordinate of the section", n)
             found = crossings(path, coordinate, number(asked.get("value", 0.0), "the value of the section"))
             last = path.t[-1], path.q[-1], path.p[-1]
-        elif seen.period is not None:  # the last point begins what comes next
+        elif seen.period is not None:  # the next request begins with the last point
             every = strobe(path, seen.period(wanted.params))
             found, last = every[:-1], (every.t[-1], every.q[-1], every.p[-1])
         else:
@@ -137,7 +137,7 @@ def _from(state: Any, wanted: Settings) -> tuple[dict[str, Any], float]:
 
 
 def run_all(wanted: Settings) -> tuple[list[Path], list[str]]:
-    """The paths of all runs, and what there is to say about them."""
+    """The paths of all runs, and notes about them."""
     paths, notes = [], []
     for run in wanted.runs:
         start = {"q0": wanted.q0, "v0": wanted.v0}
@@ -151,14 +151,14 @@ def run_all(wanted: Settings) -> tuple[list[Path], list[str]]:
 def _integrated(
     wanted: Settings, run: Run, h: float, count: float, start: dict[str, Any], t0: float
 ) -> tuple[Path, str]:
-    """A path of so many steps, as far as it goes, and why it ended before or is not to be trusted."""
+    """A path of this number of steps, as far as it goes, and why it ended early or cannot be trusted."""
     length = count * h
     check_steps(length, h)
     _check_time(wanted, run, h, count, start, t0)
     every = max(1, math.ceil(count / KEPT))
     system = wanted.subject.system
     try:
-        with measuring():  # the page tells, below
+        with measuring():  # the page shows the warning, below
             path = integrate(
                 system, run.method, **start, h=h, t0=t0, t_end=t0 + length, every=every, params=wanted.params,
                 pace=run.pace, **_driven(wanted, t0, length),
@@ -175,14 +175,14 @@ def _integrated(
 
 
 def _driven(wanted: Settings, begin: float, length: float) -> dict[str, Any]:
-    """What drives the system from outside, held at the values of its sliders."""
+    """The inputs that drive the system, held at the values of their sliders."""
     times = [begin, begin + length]
     held = {name: Samples(times, [value, value], "previous") for name, value in wanted.inputs.items()}
     return {"inputs": held} if held else {}
 
 
 def _failed(failure: StepFailed) -> str:
-    """What there is to say of a run that has ended before its time."""
+    """The note about a run that has ended before its time."""
     return (
         f"the motion is shown up to t = {failure.time:.4g}: there no step of h = {failure.h:.3g} could be solved. Take "
         "a smaller h, a method with more nodes, or steps by pace"
@@ -190,7 +190,7 @@ def _failed(failure: StepFailed) -> str:
 
 
 def _lost_energy(path: Path) -> str:
-    """What there is to say of a run that has lost its energy."""
+    """The note about a run that has lost its energy."""
     if "energy_lost" not in path.stats:
         return ""
     _, t, error, size = path.stats["energy_lost"]
@@ -217,7 +217,7 @@ def _check_time(wanted: Settings, run: Run, h: float, count: float, start: dict[
                 )  # fmt: skip
         except StepFailed:
             return
-        spent = time.process_time() - clock if tried > 16 else 0.0  # the first ones are compiled
+        spent = time.process_time() - clock if tried > 16 else 0.0  # the first steps include compiling
     seconds = spent / abs(float(path.t[-1]) - t0) * count * h if spent else 0.0
     if seconds > LONGEST:
         raise ValueError(
@@ -226,10 +226,10 @@ def _check_time(wanted: Settings, run: Run, h: float, count: float, start: dict[
 
 
 def step(wanted: Settings, run: Run) -> float:
-    """The step of a run: told, or found for its tolerance.
+    """The step of a run: given, or found for its tolerance.
 
     The motion over the first period is computed with h and h/2; the largest difference of q, relative to the size of
-    the motion, falls like h^order, which tells the h wanted. It is so in every period, not over a whole run.
+    the motion, falls like h^order. The h for the tolerance follows: for each period, not for a whole run.
     """
     if run.h is not None:
         return run.h
@@ -269,9 +269,9 @@ def consistent(wanted: Settings) -> Settings:
 
 
 def pulled(wanted: Settings, drag: Any) -> Settings:
-    """The settings with another q₀: the one in which a point of the drawing is nearest to where it is pulled.
+    """The settings with another q₀, for which a point of the drawing is nearest to the place it is pulled to.
 
-    With constraints the point is pulled as if it were free, and all of it put back on them, until it moves no more.
+    With constraints the point is pulled as if it were free, then q₀ is put back on them, until q₀ no longer moves.
     """
     if not isinstance(drag, Mapping):
         raise ValueError("a drag is a point and where it goes")
@@ -293,7 +293,7 @@ def pulled(wanted: Settings, drag: Any) -> Settings:
         part = min(1.0, NEAR * size / (float(np.abs(away).max()) or 1.0))
         try:
             moved = consistent(replace(wanted, q0=pull(place, wanted.q0, place(wanted.q0) + part * away)))
-        except ConstraintError:  # pulled to where no link holds: as far as it went
+        except ConstraintError:  # no link reaches this far: keep the last q₀
             break
         step, wanted = float(np.abs(moved.q0 - wanted.q0).max()), moved
         if step < 1e-3 * size:

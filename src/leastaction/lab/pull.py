@@ -1,7 +1,7 @@
 """Pull: the configuration in which a point of the drawing is nearest to a given place.
 
-Gauss and Newton's method with Levenberg's damping; of all small changes of q that move the point as wanted, the
-smallest is taken.
+The method of Gauss and Newton with Levenberg's damping. Of all small changes of q that move the point as wanted, the
+method takes the smallest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 DELTA = 1e-6
-LONGEST = 0.5  # change of q at once: angles are drawn by their sines
+LONGEST = 0.5  # the largest change of q in one step: angles are drawn by their sines
 
 
 def pull(place: Callable[[FloatArray], FloatArray], q: FloatArray, target: FloatArray) -> FloatArray:

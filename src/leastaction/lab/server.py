@@ -1,6 +1,6 @@
 """The lab's server: a small ASGI application on the loopback address, behind a random token.
 
-GET  /?token=…   the page, whose script and style stand in it
+GET  /?token=…   the page, which contains its script and style
 POST /ask        a JSON request, with the token in the header X-Token; the answer is a binary message
 
 One thread computes, so that ten open pages cannot crowd the machine; a page that is closed leaves nothing behind.
@@ -39,7 +39,7 @@ HEADERS = {
 
 
 def application(shelf: Shelf, token: str, first: str) -> Any:
-    """The ASGI application; `first` is the subject that a page shows unless its link tells another."""
+    """The ASGI application; `first` is the subject that a page shows, unless its link names another one."""
     try:
         from starlette.applications import Starlette
         from starlette.middleware import Middleware
@@ -107,7 +107,7 @@ def serve(
     first    the subject shown at first
     own      a system of the user's own
     link     a link that the lab gave before: its state is restored
-    ready    called with the address when the lab can be asked
+    ready    called with the address when the lab answers
     """
     try:
         import uvicorn
@@ -116,7 +116,7 @@ def serve(
     token = secrets.token_urlsafe(18)
     shelf = Shelf(own)
     chosen = first or (OWN if own is not None else "double-pendulum")
-    shelf.get(chosen)  # so that what is wrong with it is said here
+    shelf.get(chosen)  # so that an error of the subject is raised here
     app = application(shelf, token, chosen)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as door:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -133,5 +133,5 @@ def serve(
             ready(address)
         if browser and not webbrowser.open(address):
             print("no browser could be opened; open the address yourself", file=sys.stderr)
-        with contextlib.suppress(KeyboardInterrupt):  # how the lab is meant to end
+        with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is the ordinary end of the lab
             server.run(sockets=[door])

@@ -1,4 +1,4 @@
-"""Settings: what a page asks for, checked. It is numbers, and names that are looked up; nothing is executed."""
+"""Settings: what a page asks for, checked. A request has numbers, and names that are looked up; nothing is executed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Run:
 
     @property
     def pace(self) -> str | None:
-        """As `la.integrate` takes it."""
+        """The pace, as `la.integrate` takes it."""
         return "auto" if self.paced else None
 
 
@@ -123,7 +123,7 @@ def number(value: Any, name: str) -> float:
 
 
 def vector(values: Any, name: str, n: int) -> FloatArray:
-    """So many finite numbers."""
+    """A vector of this number of finite numbers."""
     if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != n:
         raise ValueError(f"{name} must be {n} numbers")
     return np.array([number(value, name) for value in values])

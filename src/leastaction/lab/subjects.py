@@ -20,7 +20,8 @@ METHODS = (
 )
 
 
-# Bodies that nearly meet: with equal steps their motion is lost at once. Of each, h of its pace, and periods shown.
+# Bodies that nearly meet: with equal steps their motion is lost at once. For each, the h of its pace, and the periods
+# shown.
 PACED = {
     "arenstorf": (0.002, 2),
     "butterfly": (0.05, 2),
@@ -60,7 +61,7 @@ class Subject:
 
     @cached_property
     def held(self) -> dict[str, tuple[str, int]]:
-        """Sliders of what drives the system from outside, each an entry of an input: its name and place."""
+        """Sliders of the inputs that drive the system; each slider is one entry of an input: its name and place."""
         found: dict[str, tuple[str, int]] = {}
         for name, shape in self.system.inputs.items():
             size = math.prod(shape)

@@ -38,7 +38,7 @@ class FigureOutcome:
 
 @dataclass
 class ErratumOutcome:
-    """What is to know of a place of the text, with its computed evidence."""
+    """An erratum or remark about a place in the text, with its computed evidence."""
 
     kind: Kind
     place: str
@@ -65,12 +65,12 @@ class Outcome:
 
     @property
     def claims(self) -> list[Claim]:
-        """All statements that can be judged, of figures, theorems and text; those about run times cannot."""
+        """All statements of figures, theorems and text that can be judged; statements about run times cannot."""
         return [claim for claim in self._all_claims if not claim.timed]
 
     @property
     def timed(self) -> list[Claim]:
-        """What is stated about run times, which this machine cannot judge."""
+        """The statements about run times, which this machine cannot judge."""
         return [claim for claim in self._all_claims if claim.timed]
 
     @property
@@ -93,7 +93,7 @@ class Outcome:
 
     @property
     def failures(self) -> list[tuple[str, str, Claim]]:
-        """The claims that do not hold: where they stand, the place of that on the page, and the claim."""
+        """The claims that do not hold: the place in the paper, the place on the page, and the claim."""
         drawn = [
             (f"Figure {figure.number}", f"figure-{figure.number}", claim)
             for figure in self.figures
@@ -158,7 +158,7 @@ def reproduce(
 
 
 def _within(progress: Callable[[str, int, int], None], what: str, done: int, total: int) -> Callable[[int, int], None]:
-    """How a part tells how far it has come: as percent in the name."""
+    """The function by which a part reports its progress: as percent in the name."""
     return lambda part, whole: progress(f"{what}, {part / whole:.0%}", done, total)
 
 
@@ -213,6 +213,6 @@ def records(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:
 
 
 def _record(claim: Claim) -> dict[str, object]:
-    """A claim as plain data; one about run times has no verdict."""
+    """A claim as plain data; a claim about run times has no verdict."""
     verdict = {"timed": True} if claim.timed else {"holds": bool(claim.holds)}
     return {"text": claim.text, **verdict, "measured": claim.measured, "note": claim.note}

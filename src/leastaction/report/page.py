@@ -126,7 +126,7 @@ def _summary(outcomes: Sequence[Outcome]) -> str:
 
 
 def _differences(outcomes: Sequence[Outcome]) -> str:
-    """Every cell that differs, those with one reason together, and every claim that does not hold."""
+    """Every cell that differs, grouped by reason, and every claim that does not hold."""
     parts = []
     for outcome in outcomes:
         paper = outcome.paper
@@ -238,7 +238,7 @@ def _entry(cell: Cell | None, marks: dict[str, str]) -> str:
 
 def _figure(outcome: Outcome, figure: FigureOutcome, out: Path) -> str:
     data = (out / figure.file).read_bytes()
-    width, height = struct.unpack(">II", data[16:24])  # of a PNG's first chunk: room is kept before it is decoded
+    width, height = struct.unpack(">II", data[16:24])  # from the first chunk of the PNG: the page keeps room for it
     return (
         f"<figure id='{_place(outcome, 'figure', figure.number)}' data-paper='{outcome.paper.key}' "
         f"data-figure='{escape(figure.number)}'>"
@@ -260,7 +260,7 @@ def _claim(claim: Claim, place: str = "") -> str:
     return f"<li class='fails'><span class='mark no' title='does not hold'>✗</span>{text}{why}</li>"
 
 
-_WORDS = {  # what an entry says, and what stands against it
+_WORDS = {  # the headings of an entry: what the paper says, and the correction
     Kind.MISPRINT: ("printed", "should be"),
     Kind.AS_READ: ("as read", "should be"),
     Kind.REMARK: ("it says", "to add"),
@@ -293,7 +293,7 @@ def _facts(outcomes: Sequence[Outcome], seconds: float, options: Options) -> str
 
 
 def _processor() -> str:
-    """The processor's own name, where the system tells it, and how many there are."""
+    """The name of the processor, if the system tells it, and the number of processors."""
     name = platform.processor()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -70,7 +70,7 @@ def from_archive(disk: Disk, told: dict[str, Any], progress: bool, client: Any =
 
 
 def shown(disk: Disk, found: View, told: dict[str, Any] | None = None) -> Any:
-    """What an archive has, its states on disk until they are asked for."""
+    """The Path or Paths of an archive; the states stay on disk until they are asked for."""
     plan, standing, file = found.plan, found.standing, disk.archive.path
     if plan.many:
         return paths_of(plan, disk.params, standing, found.logs, found.t, found.arrays, told, file, disk.inputs)
@@ -82,7 +82,7 @@ def shown(disk: Disk, found: View, told: dict[str, Any] | None = None) -> Any:
 
 
 def _word(plan: Plan, standing: Standing, ended: bool) -> str:
-    """How one stored run stands."""
+    """The word for how a stored run stands."""
     if standing.status[0] == Status.STOPPED:
         return "complete" if standing.at_end(plan) else "stopped"
     if standing.status[0] != Status.COMPLETE:
@@ -95,7 +95,7 @@ def _word(plan: Plan, standing: Standing, ended: bool) -> str:
 def _facts(
     plan: Plan, values: NDArray[Any], standing: Standing, logs: list[Log], told: dict[str, Any]
 ) -> dict[str, Any]:
-    """What a Path has beside its arrays."""
+    """The fields of a Path beside its arrays."""
     done, run_time = int(standing.steps[0]), told.get("run_time", 0.0)
     stats = {
         "steps": done,
@@ -136,12 +136,12 @@ def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel
 
 
 def _clock(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
-    """The times of whole states of a paced system, a row each."""
+    """The times in whole states of a paced system, a state in each row."""
     return np.asarray(states[:, cast(Paced, plan.system).time_place])
 
 
 def _losses(plan: Plan, standing: Standing) -> dict[str, Any]:
-    """For stats, where an energy was lost: of one trajectory when, by how much and K until then; of many, which did."""
+    """For stats, if energy was lost: of one trajectory when, how much, and K until then; of many, which lost it."""
     found = balance.losses(plan, standing)
     if not found:
         return {}
@@ -170,7 +170,7 @@ def _warn_of_losses(plan: Plan, standing: Standing, stacklevel: int) -> None:
 
 
 def _raise_resting(path: Path, step: int) -> NoReturn:
-    """RestingContact, with the wall."""
+    """Raise RestingContact, with the name of the wall."""
     walls = {name: found for name, found in path.events.items() if found.p_after is not None and found.count}
     impacts = {name: float(found.t[-1]) for name, found in walls.items()}
     name, now = max(impacts.items(), key=lambda item: item[1] * math.copysign(1.0, path.h))
@@ -189,7 +189,7 @@ def _raise_resting(path: Path, step: int) -> NoReturn:
 
 
 def _raise_standstill(path: Path, plan: Plan, done: int) -> NoReturn:
-    """StepFailed, with the time at which the pace has left the run."""
+    """Raise StepFailed, with the time at which the pace has left the run."""
     assert plan.until is not None
     now, t_end = float(path.t[-1]), float(plan.until[0])
     raise StepFailed(
@@ -211,7 +211,7 @@ def _before(path: Path) -> str:
 
 
 def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoReturn:
-    """StepFailed, with what is known of it and what to try."""
+    """Raise StepFailed, with what is known of the step and what to try."""
     h = float(path.h)
     if failure.status == RESTING:
         _raise_resting(path, step)
@@ -270,7 +270,7 @@ def paths_of(
     file: FilePath | None = None,
     inputs: Inputs | None = None,
 ) -> Paths:
-    """Many trajectories; `told` is None where they are only looked at."""
+    """Many trajectories; `told` is None if an archive is only opened, not run."""
     unfinished = int(np.isin(standing.status, (Status.INTERRUPTED, Status.PENDING)).sum())
     if unfinished and told is not None:
         message = f"interrupted; {unfinished} of {len(values)} trajectories are unfinished"

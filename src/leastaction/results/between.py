@@ -1,12 +1,12 @@
 """States between the stored ones, in float64, as pictures need them.
 
-q is the method's own polynomial. Its slope gives p where the degree is high; a low one has kinks in it, and there the
-cubic through four neighbouring momenta is better, O(h⁴): stored ones, and those before and after impacts. Between
-two impacts lies a flight, and the cubic takes momenta of the same flight alone. So p is right on both sides of a jump;
-at the impact itself it is the momentum after it.
+q is the method's own polynomial. Its slope gives p if the degree is high. The slope of a low degree has kinks; then the
+cubic through four neighbouring momenta is better, O(h⁴): stored momenta, and those before and after impacts. Between
+two impacts lies a flight, and the cubic takes only momenta of the same flight. So p is right on both sides of a jump;
+at the impact itself p is the momentum after the impact.
 
-To have the polynomial, steps are solved once more: where states lie close, the cubics through them are as good to the
-eye and much quicker.
+The polynomial needs steps to be solved once more. If states lie close, the cubics through them look the same and are
+much quicker.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ FloatArray = NDArray[np.float64]
 
 Picture = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # t, q, p of M states ↦ (M, …)
 
-STRAIGHT = 1 / 2000  # of the picture's size: what a straight line may miss: a third of a pixel
-SMOOTH = 40_000  # numbers of a curve on paper, at most
-HIGH = 4  # the degree from which on the slope is the better one
+STRAIGHT = 1 / 2000  # the error of a straight line, in parts of the picture's size: a third of a pixel
+SMOOTH = 40_000  # the most numbers of a curve on paper
+HIGH = 4  # from this degree on the slope is better than the cubic
 MOST = 1 << 22  # stored momenta that are read at once
-ALIKE = 1e-6  # of a step: times so near to each other are one
+ALIKE = 1e-6  # in parts of a step: times nearer than this are equal
 
 
 def states(path: Path, t: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -41,7 +41,7 @@ def states(path: Path, t: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def smooth(path: Path, picture: Picture) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """t, q and p of a curve that looks like one: the stored states, and others between them where these are few.
+    """t, q and p of a curve that looks smooth: the stored states, and states between them if the stored ones are few.
 
     Long steps of a high order leave few states, and straight lines between them would be no picture of the motion.
     Long runs, runs that store one state in several steps, and runs whose steps are costly to solve again are drawn as
@@ -55,21 +55,21 @@ def smooth(path: Path, picture: Picture) -> tuple[FloatArray, FloatArray, FloatA
         t = np.interp(np.arange(parts * (len(path) - 1) + 1) / parts, np.arange(len(path)), known[0])
         try:
             q, p = states(path, t)
-        except ArithmeticError:  # a step that cannot be solved again: the stored states must do
+        except ArithmeticError:  # a step cannot be solved again: take the stored states
             return known
         q[::parts], p[::parts] = known[1:]
     return t, q, p
 
 
 def flat(picture: Picture, t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
-    """What must be straight: the points drawn, in parts of the picture's size."""
+    """The points drawn, in parts of the picture's size; lines between them must be nearly straight."""
     X = np.asarray(picture(t, q, p), float)
     size = max(float(np.ptp(X[..., d])) for d in range(X.shape[-1])) or 1.0
     return X.reshape(len(t), -1) / size
 
 
 def missed(X: FloatArray) -> float:
-    """How far the middle of three neighbours is from the line between the outer two, at most."""
+    """The largest distance of the middle of three neighbours from the line between the outer two."""
     if len(X) < 3:
         return 0.0
     last = len(X) - 1 - (len(X) - 1) % 2
@@ -95,7 +95,7 @@ def cubics(path: Path) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
 
 
 def _impacts(path: Path) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Times of all impacts of a run, in its order, in units in which time grows; momenta before and after."""
+    """Times of all impacts of a run, in its order, with the sign that makes them grow; momenta before and after."""
     forward = 1.0 if float(path.h) > 0 else -1.0
     thrown = [one for one in path.events.values() if one.p_after is not None and len(one.t)]
     n = path.q.shape[1]
@@ -111,14 +111,14 @@ def _impacts(path: Path) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _by_neighbours(path: Path, t: FloatArray) -> FloatArray:
-    """The polynomial through four momenta of the flight, those nearest, or as many as it has."""
+    """p by the polynomial through the four nearest momenta of the flight, or as many as the flight has."""
     forward = 1.0 if float(path.h) > 0 else -1.0
     bounds, before, after = _impacts(path)
     stored, times = forward * np.asarray(path.t).astype(float), forward * t
     p = np.asarray(path.p).astype(float)
     flight = np.searchsorted(bounds, stored, "right")
     if len(bounds):
-        # A stored state at an impact is that impact's own.
+        # A stored state at an impact is replaced by the states of this impact.
         near = np.abs(stored[:, None] - bounds[np.searchsorted(bounds, stored).clip(max=len(bounds) - 1)[:, None]])
         alone = near[:, 0] > ALIKE * abs(float(path.h))
         count = np.arange(len(bounds))
@@ -160,13 +160,13 @@ def _by_slope(path: Path, t: FloatArray) -> tuple[FloatArray, FloatArray]:
     times = forward * t
     flight = np.clip(np.searchsorted(bounds, times, "right"), 1, len(bounds) - 1)
     low, high = bounds[flight - 1], bounds[flight]
-    # A little inside the flight, so that it is this one's polynomial that is asked: the parabola through three places.
+    # The parabola goes through three places a little inside the flight, so that all lie on the flight's polynomial.
     inside = np.minimum(small, (high - low) / 4)
     first = np.clip(times - small, low + inside / 4, high - inside / 4 - 2 * inside)
     half = np.minimum(small, (high - inside / 4 - first) / 2)
     places = np.concatenate([t, *(forward * (first + k * half) for k in range(3))])
     q, left, middle, right = np.split(np.asarray(path(places)).astype(float), 4)
-    off = ((times - first) / half - 1)[:, None]  # where in it, from −1 to 1
+    off = ((times - first) / half - 1)[:, None]  # the place in it, from −1 to 1
     slopes = (off - 0.5) * left - 2 * off * middle + (off + 0.5) * right
     v = forward * slopes / half[:, None]
     params: Any = {name: np.asarray(value).astype(float) for name, value in path.params.items()}

@@ -1,7 +1,7 @@
 """Citations: the papers behind a method and a run, as BibTeX.
 
-All entries stand in `references.bib`. What a run has used decides which are given: its method, whether its system is
-quadratic, constrained or a sum, its pace, its events, its digits.
+All entries stand in `references.bib`. The parts that a run has used decide which entries are given: its method, whether
+its system is quadratic, constrained or a sum, its pace, its events, its digits.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def cite(what: Path | Paths | Method | str) -> str:
 
 
 def _behind(chosen: Method, system: Any) -> list[str]:
-    """The papers of a method; of those on Simpson's method the ones about systems of this kind."""
+    """The papers of a method; for Simpson's method only the papers about systems of this kind."""
     if isinstance(chosen, Composition):
         return [*_behind(chosen.base, system), _FACTORS.get(chosen.known, "hairer2006")]
     if not isinstance(chosen, Galerkin):
@@ -73,7 +73,7 @@ def _behind(chosen: Method, system: Any) -> list[str]:
 
 
 def _used(run: Path | Paths) -> list[str]:
-    """What else a run has used: papers, then tools."""
+    """The entries for all else that a run has used: papers, then tools."""
     keys = []
     if getattr(run.system, "m", 0):
         keys.append("andersen1983" if run.method == method("stormer-verlet") else "hairer2006")

@@ -1,7 +1,7 @@
 """One look for every method: the same colour, marker and dashes in every picture, page and paper.
 
-The colours are Okabe and Ito's, which every kind of colour vision tells apart. A degree s has its colour and its
-marker, RK4 has its own; Gauss' rules are dashed, so that a print without colours can be read too.
+The colours are those of Okabe and Ito, which people with every kind of colour vision can distinguish. Each degree s has
+a colour and a marker, and so has RK4; Gauss' rules are dashed, so that a print without colours can be read too.
 """
 
 from __future__ import annotations
@@ -40,6 +40,6 @@ def line(name: str | Method) -> dict[str, Any]:
 
 
 def _root(name: str | Method) -> Galerkin | RungeKutta4:
-    """The method; of a composition the one that is composed."""
+    """The method; for a composition, the method that is composed."""
     chosen = method(name)
     return chosen.root if isinstance(chosen, Composition) else chosen

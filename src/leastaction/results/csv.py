@@ -19,13 +19,13 @@ BLOCK = 1 << 14  # rows written at once
 
 
 def write_path(path: Path, file: str | os.PathLike[str]) -> None:
-    """t, q, p, and the energy where the whole state is stored; an existing file is replaced only by a whole one."""
+    """Write t, q, p, and the energy if the whole state is stored; only a whole file replaces an existing one."""
     with files.replacing(file) as stream:
         write_table(path, stream, with_energy=path.output is None)
 
 
 def write_table(path: Path, stream: BinaryIO, with_energy: bool = False) -> None:
-    """t, q0, q1, …, p0, p1, …, a row for each stored state; reading them back gives the same bits."""
+    """Write t, q0, q1, …, p0, p1, …, a row for each stored state; reading the numbers back gives the same bits."""
     dofs = range(path.q.shape[1]) if path.output is None else [int(j) for j in path.output]
     header = ["t", *(f"q{j}" for j in dofs), *(f"p{j}" for j in dofs)]
     energy = path.energy() if with_energy else None

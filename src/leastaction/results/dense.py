@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 Reals = NDArray[Any]  # float64, or mpmath numbers
 Passed = Callable[[Reals, NDArray[np.intp]], tuple[Reals, Reals, Reals]]
 
-MOST_PLACES = 200  # tried for a time; bisections alone would take as many as the arithmetic has bits
-TIMES_ALIKE = 4  # roundings
+MOST_PLACES = 200  # places tried for a time; bisections alone would need one for each bit of the arithmetic
+TIMES_ALIKE = 4  # roundings by which equal times may differ
 
 
 def positions(path: Path, t: Reals) -> Reals:
@@ -67,7 +67,7 @@ def _last_step(path: Path) -> int:
 
 
 def _end_of_step(path: Path, step: int) -> Any:
-    """When a step ends: the last one may be cut short by an event, or by a t_end of a run with a pace."""
+    """The time at which a step ends: an event, or the t_end of a run with a pace, may cut the last step short."""
     whole, end = path.t[0] + (step + 1) * path.h, path.t[-1]
     rounding = 1e-9 * abs(path.h) + 4 * np.finfo(float).eps * abs(end)
     return end if step == _last_step(path) and abs(whole - end) > rounding else whole
@@ -90,8 +90,8 @@ def paced_positions(path: Path, run: Path, t: Reals) -> Reals:
     """q(t) of a path with a pace, from its run in s, a polynomial q(s) on every step.
 
     On a step t(τ) = t_k + h ∫₀^τ σ̃, where σ̃ is the polynomial through σ at the method's nodes: at the end of the step
-    this is the quadrature by which the time is summed. Where the time is a coordinate, t(τ) is its polynomial. It is
-    solved for τ.
+    this is the quadrature by which the time is summed. If the time is a coordinate, t(τ) is its polynomial. The
+    equation t(τ) = t is solved for τ.
     """
     clock = cast(Paced, run.system).clock
     times, n = _asked(path, t), path.system.n
@@ -134,7 +134,7 @@ def _by_time(run: Path, h: Any, s: Reals, left: Reals, inverse: NDArray[np.intp]
     alike = TIMES_ALIKE * (mpmath.mpf(10) ** -run.digits if run.digits else np.finfo(float).eps)
     low, high = 0 * wanted, 0 * wanted + 1
     tau = wanted / passed(high, np.arange(len(high)))[0]
-    sought = np.arange(len(tau))  # whose place is not yet found
+    sought = np.arange(len(tau))  # the times whose place is not yet found
     for _ in range(MOST_PLACES):
         here = tau[sought]
         inside = (here >= low[sought]) & (here <= high[sought])
@@ -172,7 +172,7 @@ def _by_quadrature(run: Path, h: Any, left: Reals, z: Reals, inverse: NDArray[np
 
 
 def _by_coordinate(run: Path, h: Any, left: Reals, z: Reals, inverse: NDArray[np.intp]) -> Passed:
-    """The same where the time is the last coordinate."""
+    """The same if the time is the last coordinate."""
     d, moved = _controls(run), z[inverse, :, -1] / h
 
     def passed(tau: Reals, which: NDArray[np.intp]) -> tuple[Reals, Reals, Reals]:
@@ -210,7 +210,7 @@ class _Impact:
     p: Reals
 
 
-_Impacts = dict[int, list[_Impact]]  # of each step that has some, in the order of the run
+_Impacts = dict[int, list[_Impact]]  # by step, for steps that have impacts; in the order of the run
 
 
 def _impacts(path: Path) -> _Impacts:
@@ -231,7 +231,7 @@ def _last_before(impacts: _Impacts, step: int, time: Any, h: Any) -> _Impact | N
 
 
 def _free(path: Path, impacts: _Impacts, index: NDArray[np.int64], tau: Reals) -> Reals:
-    """q at places τ of the steps `index`, before their impacts, if there are any."""
+    """q at places τ of the steps `index`, before the impacts of these steps, if there are any."""
     wanted, inverse = np.unique(index, return_inverse=True)
     left = _states(path, impacts, wanted)
     if isinstance(path.method, Galerkin) and path.method.branch == "followed":
@@ -247,7 +247,7 @@ def _free(path: Path, impacts: _Impacts, index: NDArray[np.int64], tau: Reals) -
 
 
 def _piece(path: Path, start: Any, state: Reals, length: Any, tau: Reals) -> Reals:
-    """q at places τ of one step of another length, from a state: after an impact, or at the end of a run."""
+    """q at places τ of one step of another length from this state: after an impact, or at the end of a run."""
     left, same, t = state[None], np.zeros(len(tau), np.intp), np.array([start])
     if isinstance(path.method, Galerkin):
         return _polynomial(path, length, t, left, same, tau)
@@ -264,7 +264,7 @@ def _floor(x: Reals) -> NDArray[np.int64]:
 
 
 def _states(path: Path, impacts: _Impacts, wanted: NDArray[np.int64]) -> Reals:
-    """States (q, p) after the given numbers of steps, integrating again from the stored ones in between."""
+    """States (q, p) after the given numbers of steps, integrated again from the last stored state before each."""
     stored = np.concatenate([path.q, path.p], axis=1)
     # A run that an event has ended has its last state inside a step.
     whole = len(path) - any(len(found) > 0 and found.t[-1] == path.t[-1] for found in path.events.values())
@@ -284,7 +284,7 @@ def _states(path: Path, impacts: _Impacts, wanted: NDArray[np.int64]) -> Reals:
 
 
 def _advanced(path: Path, impacts: _Impacts, first: int, state: Reals, end: int) -> Reals:
-    """The states after each of the steps first … end, from the one before, through the impacts on the way."""
+    """The states after each of the steps first … end, from the state before them, through the impacts on the way."""
     parts = [np.empty((0, len(state)), state.dtype)]
     thrown = {step: some[-1] for step, some in impacts.items() if first <= step < end}
     for step, one in [*sorted(thrown.items()), (end, None)]:
@@ -298,7 +298,7 @@ def _advanced(path: Path, impacts: _Impacts, first: int, state: Reals, end: int)
 
 
 def _steps(path: Path, t: Any, state: Reals, count: int, length: Any = None) -> Reals:
-    """The states, (count, 2n), after so many steps of this length, or of the run's."""
+    """The states, (count, 2n), after each of `count` steps of this length, or of the run's own length."""
     n, rows = len(state) // 2, np.empty((1, count, len(state)), state.dtype)
     solver = _stepper_from(path, t, state[:n], state[n:], length)
     while solver.done < count and not solver.status().any():
@@ -334,7 +334,7 @@ def _increments(path: Path, h: Any, t: Reals, left: Reals) -> Reals:
 
 
 def _ends(path: Path, h: Any, t: Reals, left: Reals, inverse: NDArray[np.intp], tau: Reals) -> Reals:
-    """q at places τ of steps of a composition: where steps of the length τh end; continuous, of the method's order."""
+    """q at places τ of steps of a composition: the ends of steps of length τh; continuous, of the method's order."""
     n, lengths = path.system.n, tau * h
     starts = np.concatenate([t[:, None], left], axis=1)[inverse]
     found = starts[:, 1 : 1 + n].copy()

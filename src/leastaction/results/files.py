@@ -1,4 +1,4 @@
-"""What a file's ending promises: .csv is a table of t, q and p; .npz, or no ending, is the whole path."""
+"""The format that a file's ending means: .csv is a table of t, q and p; .npz, or no ending, is the whole path."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def kind(file: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def replacing(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Write a file in a folder that is there; an existing one is replaced only by a whole one."""
+    """Write a file in a folder that exists; an existing file is replaced only by a whole one."""
     target = FilePath(file)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} to")
@@ -52,7 +52,7 @@ def replacing(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def require_whole(data: bytes) -> None:
-    """Refuse, in plain words, what cannot be a saved path: it is NPZ, a kind of ZIP file."""
+    """Refuse, in plain words, what cannot be a saved path: a saved path is NPZ, a kind of ZIP file."""
     begin = data[:256]
     if begin.startswith(b"PK"):
         return
@@ -64,5 +64,5 @@ def _is_text(begin: bytes) -> bool:
     try:
         begin.decode("utf-8")
     except UnicodeDecodeError as error:
-        return error.start > len(begin) - 4  # cut in a character
+        return error.start > len(begin) - 4  # the text is cut inside a character
     return True

@@ -1,13 +1,13 @@
-"""What the external forces have done along a path: their work, and the momentum that they bring to a symmetry.
+"""The work of the external forces along a path, and the change that they make to the momentum of a symmetry.
 
-Over one step a method sees the forces at its nodes, so what they do along a direction x(q, v) is
+Over one step a method sees the forces at its nodes, so their effect along a direction x(q, v) is
 
     ∫ F · x dt ≈ Σ_i h b_i F(t_i, q_i, v_i) · x(q_i, v_i)
 
-with the polynomial and the rule of the step itself. Along v that is the work, and E − W is constant up to the method's
-order where L does not depend on time. Along a symmetry's ξ(q) = A q + b it is by how much p · ξ(q) changes, exactly:
-put δz^ν = ξ(q^ν) into the discrete Lagrange–d'Alembert equations (Marsden and West, Acta Numerica 10, 2001, section
-3.2.5). RK4 weighs the cubic between its states by Simpson's rule, whose weights are its own: order 4.
+with the polynomial and the rule of the step itself. Along v this is the work W, and E − W is constant up to the
+method's order if L does not depend on time. Along a symmetry's ξ(q) = A q + b it is exactly the change of p · ξ(q): put
+δz^ν = ξ(q^ν) into the discrete Lagrange–d'Alembert equations (Marsden and West, Acta Numerica 10, 2001, section 3.2.5).
+RK4 weighs the cubic between its states by Simpson's rule, whose weights are its own: order 4.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def accumulated(path: Path, along: Direction) -> Reals:
 
 
 def _driving(path: Path, t: Reals) -> list[Reals]:
-    """The inputs at the nodes of the steps that begin at t, a row for each node, where there are any."""
+    """The inputs at the nodes of the steps that begin at t, a row for each node; an empty list without inputs."""
     if path.inputs is None:
         return []
-    c: Any = np.array([0, 1, 2]) / path.reals.array(2)  # where Simpson's rule weighs the forces of RK4
+    c: Any = np.array([0, 1, 2]) / path.reals.array(2)  # the places at which Simpson's rule weighs the forces of RK4
     if isinstance(path.method, Galerkin):
         c = samples(path.method, digits=path.digits).tau
     found = path.inputs.nodes(t, path.h, c)
@@ -76,7 +76,7 @@ def _driving(path: Path, t: Reals) -> list[Reals]:
 
 
 def _pieces(path: Path) -> Iterator[list[Reals]]:
-    """States (t, q, p) after every step from one stored time to the next, both included; some such pieces at once."""
+    """Pieces of states (t, q, p) after every step from one stored time to the next, both included; some at once."""
     stored = np.concatenate([path.t[:, None], path.q, path.p], axis=1)
     at_once = max(1, BLOCK // path.every)
     for begin in range(0, len(path) - 1, at_once):

@@ -1,7 +1,8 @@
 """Look: how a system is shown. Names and units of its coordinates, a drawing, and what it conserves.
 
-A look belongs to a system and is found when a picture is wanted, so that paths read back from a file have it too. Who
-knows looks (the catalogue of problems, the search for symmetries) adds a finder; pictures ask `look(system)`.
+A look belongs to a system and is found when a picture is wanted, so that paths read back from a file have a look too. A
+module that knows looks (the catalogue of problems, the search for symmetries) adds a finder; pictures ask
+`look(system)`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Momenta = Callable[[Any, Mapping[str, Any]], Mapping[str, Invariant]]
 def change(values: Any) -> tuple[Any, bool]:
     """The change of a quantity from its first value, and whether the change is relative to that value.
 
-    It is not where the change is larger than the first value, as of a quantity that is zero at first but for rounding.
+    The change is absolute if it is larger than the first value, for instance if the first value is zero up to rounding.
     """
     moved, size = values - values[0], abs(values[0])
     relative = bool(size > 0 and size >= abs(moved).max())
@@ -70,13 +71,13 @@ momenta: list[Momenta] = []  # finders of conserved momenta, for systems whose l
 
 
 def look(system: Any) -> Look:
-    """The look of a system: the catalogue's where it is one of its problems, else a plain one."""
+    """The look of a system: the catalogue's if the system is one of its problems, else a plain one."""
     found = (finder(system) for finder in finders)
     return next((one for one in found if one is not None), Look(title=system.name, unknown=True))
 
 
 def invariants(system: Any, params: Mapping[str, Any]) -> Mapping[str, Invariant]:
-    """What a system conserves besides its energy, by name: known of a problem, else found as symmetries of L."""
+    """What a system conserves besides its energy, by name: known for a problem, else found from symmetries of L."""
     known = look(system)
     if not known.unknown:
         return known.invariants
@@ -84,7 +85,7 @@ def invariants(system: Any, params: Mapping[str, Any]) -> Mapping[str, Invariant
 
 
 def conserves_energy(system: Any) -> bool:
-    """Whether the exact motion keeps E = p·v − L: then its change is an error, else a part of the motion."""
+    """Whether the exact motion keeps E = p·v − L: then a change of E is an error, else it is a part of the motion."""
     return not system.depends_on_time and not system.forced
 
 

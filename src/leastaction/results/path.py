@@ -160,7 +160,7 @@ class Path:
     inputs: Inputs | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle keeps: not the mechanics, which is made again."""
+        """The state that a pickle keeps: without the mechanics, which is made again."""
         return {name: value for name, value in self.__dict__.items() if name != "mechanics"}
 
     @property
@@ -270,7 +270,7 @@ class Path:
             return np.asarray(self.mechanics.reaction(self.q, self.velocity(), self.t, self.params, *self._driving()))
 
     def _driving(self) -> list[NDArray[Any]]:
-        """The inputs at the stored times, each in the step that begins there, where there are any."""
+        """The inputs at the stored times, each in the step that begins at this time, if there are inputs."""
         return [] if self.inputs is None else [self.inputs.instant(self.t)]
 
     def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
@@ -622,7 +622,7 @@ class Path:
 
 
 def in_time(run: Any) -> Any:
-    """A run of a paced system, a Path in s, as the Path in t of the system it is about: the run is its `pace`."""
+    """A run of a paced system, a Path in s, as a Path in t of the original system; the run becomes its `pace`."""
     params = {name: value for name, value in run.params.items() if name not in (*OWN, STIFF, UNTIL)}
     events = {name: found.in_time(run.system.clock) for name, found in run.events.items() if name != T_END}
     about = states_in_time(run, 1)
@@ -630,9 +630,9 @@ def in_time(run: Any) -> Any:
 
 
 def states_in_time(run: Any, ahead: int) -> dict[str, Any]:
-    """Of a run of a paced system what is about L: the system, and t, q, p, … without energy and time.
+    """The part of a paced run that is about L: the system, and t, q, p, … without energy and time.
 
-    `ahead` axes count states, and maybe trajectories.
+    The first `ahead` axes count states, and perhaps trajectories.
     """
     of = run.system.of
     n, P, width = of.n, len(of.values()), run.q.shape[-1] - 1
@@ -656,7 +656,7 @@ def states_in_time(run: Any, ahead: int) -> dict[str, Any]:
 
 
 def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, Any]:
-    """The fields of a Path, from a file of so many bytes that may say anything."""
+    """The fields of a Path, from a file of `length` bytes whose contents are not trusted."""
     if entry(header, "format") != _FORMAT:
         raise ValueError(f"format {header['format']!r}, expected {_FORMAT!r}")
     system = from_record(header, arrays)
@@ -687,7 +687,7 @@ def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, An
 
 
 def _inputs(arrays: Mapping[str, Any], header: Any, system: System, h: Any, arithmetic: Reals) -> Inputs | None:
-    """What drives the system."""
+    """The inputs that drive the system."""
     shapes = system.inputs if isinstance(system, Lagrangian) else {}
     if not shapes:
         return None
@@ -740,7 +740,7 @@ def _derivatives(arrays: Mapping[str, Any], count: int, system: System, arithmet
 
 
 def check_times(t: NDArray[Any], h: Any, every: int) -> None:
-    """Stored times are those of every so many steps of size h, and that of the last step."""
+    """Check that the stored times are those after multiples of `every` steps h, and that of the last step."""
     if not (all_finite(t) and all_finite(np.array(h))) or h == 0:
         raise ValueError("times and h must be finite, and h not zero")
     if len(t) == 1:

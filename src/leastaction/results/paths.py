@@ -132,7 +132,7 @@ class Paths:
             return found
 
     def _stopped(self, i: int) -> Any:
-        """When an event has stopped trajectory i: nothing happens after it."""
+        """The time at which an event has stopped trajectory i: no event is later."""
         times = [t for some in self.events.values() for t in some.one(i).t]
         return max(times) if self.h > 0 else min(times)
 
@@ -168,7 +168,7 @@ class Paths:
         return E
 
     def _energy_at_digits(self) -> NDArray[Any]:
-        """One trajectory after the other."""
+        """The energy at more digits, one trajectory after the other."""
         arithmetic = reals(self.digits)
         E = np.full(self.q.shape[:2], arithmetic.array(np.nan)[()])
         for i, path in enumerate(self):
@@ -186,7 +186,7 @@ class Paths:
         return len(self.q)
 
     def __getitem__(self, i: int) -> Path:
-        """Trajectory i as a single Path, as far as it went: to the event where one has stopped it."""
+        """Trajectory i as a single Path, as far as it went: up to the event, if an event has stopped it."""
         i = operator.index(i)
         if not -len(self) <= i < len(self):
             raise IndexError(f"there are {len(self)} trajectories; asked for number {i}")
@@ -233,10 +233,10 @@ class Paths:
         dofs = np.arange(self.system.n) if self.output is None else self.output
         if self.pace is None:
             times: dict[str, Any] = {"t": np.asarray(self.t)}
-        else:  # by the steps s, of which t is a function
+        else:  # the axis is s, and t is a function of s
             dims = ("trajectory", "s", "dof")
             times = {"s": np.asarray(self.pace.t), "t": (dims[:2], np.asarray(self.t))}
-        lazy = isinstance(self.q, LazyArray)  # then nothing is read before it is asked for
+        lazy = isinstance(self.q, LazyArray)  # a lazy array is not read before it is asked for
         energy = {} if lazy or self.output is not None else {"energy": (dims[:2], self.energy())}
         return xarray.Dataset(
             {"q": states(self.q), "p": states(self.p), **energy, "status": ("trajectory", self.status)},

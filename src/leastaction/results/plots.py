@@ -1,7 +1,7 @@
 """Pictures of a path, with Matplotlib.
 
-Alone on its axes, a path has a colour for each coordinate. Paths that share axes have a colour each, that of the method
-unless another path has it already, and dashes for the coordinates; the legend names them.
+Alone on its axes, a path has a colour for each coordinate. Paths that share axes have one colour each, the colour of
+the method unless another path has it already, and dashes for the coordinates; the legend names the paths.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ __all__ = ["COLOURS", "plot_path"]
 FloatArray = NDArray[np.float64]
 
 MOST_LABELS = 12
-MOST_LETTERS = 40  # of labels in one row
+MOST_LETTERS = 40  # the most letters of labels in one row
 _DASHES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 
 
 @dataclass(frozen=True, eq=False)
 class _Curve:
-    """A line of a picture: what it shows ("" where a path has but one), and the artist."""
+    """A line of a picture: what the line shows ("" if a path has only one line), and the artist."""
 
     name: str
     artist: Any
-    place: int  # among the path's own
+    place: int  # its number among the curves of the path
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +48,12 @@ class _Drawn:
     curves: list[_Curve]
 
 
-# What has been drawn stands at the axes themselves, and goes with them: so a second path can be told from the first.
+# An attribute of the axes records what has been drawn there: so a second path gets another look than the first.
 _DRAWN = "_leastaction_drawn"
 
 
 def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
-    """Draw one picture of a path; `Path.plot` tells which there are."""
+    """Draw one picture of a path; `Path.plot` lists the pictures."""
     if what not in _KINDS:
         raise ValueError(f"expected one of {', '.join(map(repr, _KINDS))}; got {what!r}")
     if what not in ("section", "history") and options:
@@ -66,7 +66,7 @@ def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None, *
     kept: dict[str, list[_Drawn]] = getattr(ax, _DRAWN, {})
     setattr(ax, _DRAWN, kept)
     drawn = kept.setdefault(what, [])
-    drawn[:] = [one for one in drawn if all(curve.artist.axes is ax for curve in one.curves)]  # others were removed
+    drawn[:] = [one for one in drawn if all(curve.artist.axes is ax for curve in one.curves)]  # drop removed ones
     drawn.append(_Drawn(path, [_Curve(name, artist, j) for j, (name, artist) in enumerate(curves)]))
     _tell_apart(ax, drawn)
     return ax
@@ -86,7 +86,7 @@ def _tell_apart(ax: Axes, drawn: list[_Drawn]) -> None:
             curve.artist.set_label(words or "_")
     shown = [curve.artist for one in drawn for curve in one.curves]
     labels = [artist.get_label() for artist in shown]
-    if len(shown) > MOST_LABELS and not alone:  # one word for each path, of its first curve
+    if len(shown) > MOST_LABELS and not alone:  # one label for each path, at its first curve
         shown, labels = [one.curves[0].artist for one in drawn], _names(drawn)
     if 1 < len(shown) <= MOST_LABELS:
         long = sum(map(len, labels)) > MOST_LETTERS
@@ -103,7 +103,7 @@ def _systems(drawn: list[_Drawn]) -> list[str]:
 
 
 def _paints(drawn: list[_Drawn]) -> list[str]:
-    """A colour for each path: its method's, or one that is left."""
+    """A colour for each path: the colour of its method, or one that no other path has."""
     paints: list[str] = []
     for k, one in enumerate(drawn):
         wanted = colour(one.path.method)
@@ -113,7 +113,7 @@ def _paints(drawn: list[_Drawn]) -> list[str]:
 
 
 def _names(drawn: list[_Drawn]) -> list[str]:
-    """What tells each path from the others: its system, its method, its step, or its place among them."""
+    """A name that distinguishes each path from the others: its system, its method, its step, or its number."""
     names = [one.path.method.name for one in drawn]
     if len(_systems(drawn)) > 1:
         names = [f"{one.path.system.name}, {name}" for name, one in zip(names, drawn, strict=True)]
@@ -216,7 +216,7 @@ def _energy(path: Path, seen: Look, ax: Axes) -> _Lines:
 
 
 def _invariants(path: Path, seen: Look, ax: Axes) -> _Lines:
-    """|J − J₀|, relative to |J₀| unless that is zero beside the changes; what never changes is drawn at 10⁻¹⁷."""
+    """|J − J₀|, relative to |J₀| unless |J₀| is smaller than the changes; a constant J is drawn at 10⁻¹⁷."""
     path._require_whole("what the motion conserves")
     t, q, p = (np.asarray(x).astype(float) for x in (path.t, path.q, path.p))
     params = {name: np.asarray(value).astype(float) for name, value in path.params.items()}
@@ -243,7 +243,7 @@ def _spectrum(path: Path, seen: Look, ax: Axes) -> _Lines:
         t = np.linspace(t[0], t[-1], len(t))
         q = np.asarray(path(t)).astype(float)
     if not np.isclose(t[-1] - t[-2], t[1] - t[0], rtol=1e-6):
-        t, q = t[:-1], q[:-1]  # the last state stands out of the row
+        t, q = t[:-1], q[:-1]  # the last state is not equally spaced
     window = np.hanning(len(t) + 1)[:-1]
     amplitude = 2 * np.abs(np.fft.rfft((q - q.mean(axis=0)) * window[:, None], axis=0)) / window.sum()
     frequency = np.fft.rfftfreq(len(t), abs(t[1] - t[0]))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 REFINEMENTS = 6
-CLOSE = 1e-10  # of a step
+CLOSE = 1e-10  # in parts of a step
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def crossings(path: Path, coordinate: int = 0, value: float = 0.0, direction: in
     t, d = np.asarray(path.t).astype(float), away(np.asarray(path.q[:, coordinate]).astype(float))
     passed = (d[:-1] < 0) != (d[1:] < 0)
     if angle:
-        passed &= np.abs(d[1:] - d[:-1]) < math.pi  # an angle that comes round the other side passes nothing
+        passed &= np.abs(d[1:] - d[:-1]) < math.pi  # a jump by 2π on the other side does not pass the value
     if direction:
         passed &= (d[1:] > d[:-1]) == (direction > 0)
     k = np.flatnonzero(passed)

@@ -16,7 +16,7 @@ from leastaction.store.lazy import import_xarray
 if TYPE_CHECKING:
     import xarray
 
-READ_BYTES = 2**23  # of states in memory at once
+READ_BYTES = 2**23  # size of the states in memory at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class StoredPath(Path):
 
     @property
     def _block(self) -> int:
-        """States to have in memory at once."""
+        """The number of states to hold in memory at once."""
         return max(1, READ_BYTES // (16 * self.q.shape[1]))
 
     def part(self, begin: int, end: int) -> Path:

@@ -5,7 +5,7 @@ starts      where trajectories begin
 standing    where they stand: all that the next step depends on
 batches     trajectories at work: in lanes, or one by one
 watched     … and the range of the energy on the way (`reductions`)
-drive       the loop: pieces, progress, Ctrl-C, threads; `cluster` for those of others
+drive       the loop: pieces, progress, Ctrl-C, threads; `cluster` runs it on other machines
 memory, archive   the sinks; `view` is what an archive shows
 advice      what was chosen for a run, as data; `waiting` tells who waits for a compiler
 """

@@ -40,7 +40,7 @@ class Growth:
     rate: float = 0.0
 
     def over(self, time: float) -> float:
-        """By how much an error grows in so long a time, if it does exponentially."""
+        """The factor by which an error grows in this time, if errors grow exponentially."""
         return math.exp(min(600.0, self.rate * time))
 
     def __str__(self) -> str:
@@ -186,7 +186,7 @@ class Advice:
         return ax
 
     def record(self) -> dict[str, Any]:
-        """As a file's header has it. Of a pace of the user's own its name stays: the run itself has its Program."""
+        """The advice as a file's header has it. A user's own pace is kept by its name: the run has its Program."""
         return {
             "system": self.system,
             "span": [_text(self.t0), _text(self.t_end)],
@@ -229,12 +229,12 @@ class Advice:
 
 
 def shown_pace(pace: Any) -> str:
-    """A pace, for people."""
+    """The text of a pace that people read."""
     return "" if pace is None else pace if isinstance(pace, str) else getattr(pace, "__name__", "σ")
 
 
 def with_pace(run: Any, given: Advice | None) -> Advice | None:
-    """The advice of a run in s, with the pace where the library has made it."""
+    """The advice of a run in s, with the pace if the library has made the pace."""
     if not run.system.automatic:
         return given
     made = MadePace(*(float(run.params[name]) for name in OWN))

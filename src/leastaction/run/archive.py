@@ -4,15 +4,15 @@
                            At more digits each number is text (`store.texts`)
     run.zarr/start_…       where the trajectories begin
     run.zarr/status, …     what there is to say of each trajectory, and t: written when a run ends, for other readers
-    run.zarr/checkpoint/   `inputs`: what drives the trajectories, if anything does;
+    run.zarr/checkpoint/   `inputs`: the inputs of the trajectories, if the system has inputs;
                            `state`: how many steps are planned; `chunk-…`: where a chunk of trajectories stands, how
-                           many of its rows the arrays have, and those that they do not have yet; `told`: for how many
-                           steps the arrays for other readers were written last; `system`: the arrays of a system that
-                           has no Program; `lock`
+                           many of its rows the arrays have, and the rows that the arrays do not have yet; `told`: for
+                           how many steps the arrays for other readers were written last; `system`: the arrays of a
+                           system that has no Program; `lock`
 
 Each chunk of trajectories is a run of its own, with a checkpoint of its own: blocks of rows are written first, then the
 checkpoint that counts them. What no checkpoint counts does not exist, and rows that are counted never change. A last
-state that `every` would not have kept is where the trajectory stands; beside the rows, it is never counted.
+state that `every` would not have kept is where the trajectory stands. This state is never counted as a row.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ from leastaction.systems.protocol import System, from_record
 from leastaction.version import __version__
 
 PATH, ENSEMBLE = "path", "ensemble"
-INPUTS = "inputs"  # the file of what drives the trajectories
-CHECKPOINT_SECONDS = 2.0  # at most so much of a run is lost when it is killed
-STANDING_BYTES = 2**22  # of a chunk of trajectories, in its checkpoints
-BLOCK_BYTES = 2**19  # of a block of rows; its compression and its file cost less than one percent of making it
-USUAL_ROWS, LARGE_BLOCK_BYTES = 64, 2**22  # of larger rows a block has so many, if they stay below this
-TABLE_BYTES = 2**22  # of a chunk of the arrays for other readers
-SMALLEST_TABLE_BYTES = 2**16  # where a run is short, since it may be continued
-FEW_TRAJECTORIES = 10**5  # an archive of more has at least a byte for each
+INPUTS = "inputs"  # the file of the inputs that drive the trajectories
+CHECKPOINT_SECONDS = 2.0  # the most of a run that is lost when the run is killed
+STANDING_BYTES = 2**22  # size of a checkpoint of a chunk of trajectories
+BLOCK_BYTES = 2**19  # size of a block of rows; to compress and write a block costs less than one percent of its steps
+USUAL_ROWS, LARGE_BLOCK_BYTES = 64, 2**22  # a block of larger rows has this many, if the block stays below this size
+TABLE_BYTES = 2**22  # size of a chunk of the arrays for other readers
+SMALLEST_TABLE_BYTES = 2**16  # the same for a short run, since the run may be continued
+FEW_TRAJECTORIES = 10**5  # an archive of more trajectories has at least one byte for each of them
 
 
 class Disk:
@@ -87,7 +87,7 @@ class Disk:
         return disk
 
     def _check_size(self) -> None:
-        """Refuse more trajectories than the archive's files can be of."""
+        """Refuse a number of trajectories for which the archive's files are too small."""
         if self.size <= FEW_TRAJECTORIES:
             return
         there = sum(file.stat().st_size for file in self.archive.path.rglob("*") if file.is_file())
@@ -157,7 +157,7 @@ class Disk:
         return found
 
     def replace_inputs(self, inputs: Inputs) -> None:
-        """Keep other inputs, which last longer."""
+        """Replace the stored inputs by inputs that last longer."""
         self.archive.commit(_inputs_file(inputs), INPUTS)
         self.__dict__["inputs"] = inputs
         if self._starts is not None:
@@ -178,7 +178,7 @@ class Disk:
         return integer(entry(self.archive.checkpoint().facts, "steps"), "steps", 1)
 
     def extend(self, steps: int) -> None:
-        """Plan so many steps; what is planned is what was recorded last."""
+        """Plan this number of steps; the number that was recorded last is the one that counts."""
         self.plan = replace(self.plan, steps=steps)
         if steps > self.planned():
             self.archive.commit(_facts(steps=steps))
@@ -199,7 +199,7 @@ class Disk:
         return checkpoint is None or bool(standing_of(checkpoint).going(self.plan.steps).any())
 
     def checkpoint(self, begin: int) -> Checkpoint | None:
-        """Where the chunk from this trajectory on stood last, or None if it has not begun."""
+        """The last checkpoint of the chunk that begins with this trajectory, or None if the chunk has not begun."""
         name = self._name(begin)
         if not self.archive.has_checkpoint(name):
             return None
@@ -218,7 +218,7 @@ class Disk:
         return checkpoint
 
     def _check(self, checkpoint: Checkpoint, count: int) -> None:
-        """Whether a checkpoint can be that of so many trajectories of this run."""
+        """Check that a checkpoint can belong to this number of trajectories of this run."""
         plan = self.plan
         for name, like in Standing.unknown(plan, 0).found().items():
             floats(checkpoint.state, f"found_{name}", (count, *like.shape[1:]), like.dtype)
@@ -255,7 +255,7 @@ class Disk:
             numbers(listing(failure, "failure", len(fields(Failure))), "failure")
 
     def check_states(self) -> None:
-        """Whether all chunks can go on from where they stand."""
+        """Check that all chunks can go on from where they stand."""
         for begin, end in self.chunks():
             checkpoint = self.checkpoint(begin)
             if checkpoint is not None:
@@ -300,7 +300,7 @@ class Disk:
         kept = plan.kept if alike else standing.most_rows(plan)
         try:
             told = integer(entry(archive.checkpoint("told").facts, "steps"), "steps", 0, last)
-        except (StoreError, ValueError):  # not there yet, or damaged: all times once more
+        except (StoreError, ValueError):  # the times are missing or damaged: write all of them again
             told = 0
         for name in plan.row.shapes:
             archive.cut_to(name, kept, self._axis)
@@ -316,7 +316,7 @@ class Disk:
 
 
 class _OnDisk:
-    """Some trajectories on their way to the disk: `whole` rows are there, those of the block in checkpoints only."""
+    """Some trajectories on their way to the disk: `whole` rows are in the arrays, the block's in checkpoints only."""
 
     def __init__(self, disk: Disk, begin: int, end: int) -> None:
         self.disk, self.plan, self.begin, self.end = disk, disk.plan, begin, end
@@ -376,12 +376,12 @@ class _OnDisk:
         self._commit(reached, ended=True)
 
     def close(self) -> None:
-        """A run that ends before its plan does."""
+        """Close a run that ends before its plan does."""
         if self.next() is not None:
             self._finish()
 
     def _commit(self, counted: int | None = None, ended: bool = False) -> None:
-        """Write down where the trajectories stand, and the rows after those that count in the arrays."""
+        """Write a checkpoint: where the trajectories stand, and the rows that the arrays do not have yet."""
         plan, standing = self.plan, self.standing
         counted = self.whole if counted is None else counted
         there = int(plan.regular(standing.steps.max()))
@@ -403,7 +403,7 @@ def standing_of(checkpoint: Checkpoint) -> Standing:
 
 
 def _told_facts(standing: Standing) -> dict[str, Any]:
-    """What the stepper of one trajectory has said, as JSON keeps it."""
+    """The facts that the stepper of one trajectory has told, as JSON keeps them."""
     failure: Failure | None = standing.told.get("failure")
     return {"counts": standing.told.get("counts", {}), "failure": None if failure is None else [*astuple(failure)]}
 
@@ -414,25 +414,25 @@ def rows_there(plan: Plan, standing: Standing, first: int, end: int) -> NDArray[
 
 
 def rows_needed(plan: Plan, standing: Standing, first: int, end: int) -> NDArray[np.bool_]:
-    """Which trajectories are finite: all, except those that could not even begin."""
+    """Which of the rows first … end must be finite: those of all trajectories that could begin."""
     begun = (standing.steps > 0) | (standing.status == Status.COMPLETE)
     return rows_there(plan, standing, first, end) & begun[:, None]
 
 
 def _length(plan: Plan, starts: Starts, usual: int) -> int:
-    """Trajectories in a chunk: as usual, or fewer if the checkpoints would become large; whole groups of lanes."""
+    """Trajectories in a chunk: the usual number, or fewer if checkpoints would become large; whole groups of lanes."""
     row = _bytes(plan.reals) * (state_size(plan, starts) + plan.row.whole_width + 10)
     L = lanes(plan)
     return min(len(starts), max(L, min(usual, STANDING_BYTES // row) // L * L))
 
 
 def _bytes(arithmetic: Reals) -> int:
-    """Of a number on disk."""
+    """Bytes of one number on disk."""
     return texts.width(arithmetic) if isinstance(arithmetic, Digits) else 8
 
 
 def _block_rows(plan: Plan, length: int) -> int:
-    """Rows in a block of so many trajectories."""
+    """Rows in a block of this number of trajectories."""
     if plan.every == 0:
         return 1
     largest = max(int(np.prod(shape)) for shape in plan.row.shapes.values())
@@ -473,7 +473,7 @@ def _item(item: happening.Watched) -> list[Any]:
 
 
 def machine(plan: Plan) -> str:
-    """What decides the last bits of a run."""
+    """The facts about the machine that decide the last bits of a run."""
     return plan.system.machine() if plan.reals.digits is None else libraries()
 
 
@@ -498,13 +498,13 @@ def _layouts(
                 arrays[name] = Layout((size, *like.shape[1:]), (_table_length(like, size),), like.dtype, dims, fill)
     for name, values in begins.items():
         dims = ("trajectory", f"start_{name}_entry", "text")[: values.ndim]
-        missing = {"f": np.nan, "u": 0}.get(values.dtype.kind, int(Status.PENDING))  # what no trajectory begins with
+        missing = {"f": np.nan, "u": 0}.get(values.dtype.kind, int(Status.PENDING))  # no start has this value
         arrays[f"start_{name}"] = Layout(values.shape, (_table_length(values, size),), values.dtype, dims, missing)
     return arrays
 
 
 def _kept_layout(plan: Plan) -> tuple[Any, tuple[int, ...]]:
-    """Type and filling of the numbers of a run on disk, and the shape of one."""
+    """Type and fill value of the numbers of a run on disk, and the shape of one number."""
     if isinstance(plan.reals, Digits):
         return Layout((), (), np.dtype(np.uint8), (), 0), (texts.width(plan.reals),)
     return Layout((), (), np.dtype(float), (), np.nan), ()
@@ -561,7 +561,7 @@ def _plan(archive: Archive) -> Plan:
         many=header["kind"] == ENSEMBLE,
         until=None if until is None else (number(until[0]), int(until[1])),
         open=bool(header["open"]),
-        allow_unstable=True,  # whether h is stable was asked, or not to be asked, when the run began
+        allow_unstable=True,  # the stability of h was checked when the run began, or the check was switched off
         advice=None if header.get("advice") is None else Advice.from_record(header["advice"]),
     )
 
@@ -575,7 +575,7 @@ def _energies(header: Mapping[str, Any], system: System) -> tuple[str, ...]:
 
 
 def _events(header: Mapping[str, Any], system: System) -> happening.Watch | None:
-    """What is looked out for, as a header has it."""
+    """The events that the run looks for, from a header."""
     given = entry(header, "events")
     if given is None:
         return None
@@ -601,7 +601,7 @@ def _events(header: Mapping[str, Any], system: System) -> happening.Watch | None
 
 
 def _functions(record: Any, system: System, count: int) -> Program:
-    """So many event functions, as a header has them."""
+    """This number of event functions, from a header."""
     program = Program.from_json(record)
     n, size = system.n, len(system.values())
     blocks = (("t", 1), ("q", n), ("p", n), ("params", size)), (("g", count),)

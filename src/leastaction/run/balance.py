@@ -1,16 +1,16 @@
-"""Whether a motion keeps its energy. One that is autonomous and unforced, and does not, is a wrong answer.
+"""Whether a motion keeps its energy. An autonomous, unforced motion that does not keep it is a wrong answer.
 
-E − E₀ is compared with the kinetic energy of the motion, the largest that was seen so far, as
+E − E₀ is compared with the largest kinetic energy of the motion so far, where the kinetic energy is taken as
 
     K = ½ Σ_i |v_i (p_i − ∂L/∂v_i(q, 0))|.
 
 What flows between the terms of E is of the size of K, whatever the units, and whatever constants or total derivatives
-dF(q)/dt are added to L. At the start, which may be at rest, it is at least what the potential energy changes by within
+dF(q)/dt are added to L. At the start, which may be at rest, K is at least the change of the potential energy within
 the first step, up to its first turn. States are looked at after 1, 7, 37, 187, … steps, k ↦ 5k + 2, which no
 period divides, and wherever a stretch of the run ends. Loops note these states on their way, and all are looked at
 together. An error below the rounding of the terms says nothing.
 
-Of a run with a pace, which keeps σ (H − E₀), H itself is looked at: it is the energy of the motion in time. Where σ has
+A run with a pace keeps σ (H − E₀). H itself is looked at, since H is the energy of the motion in time. Where σ has
 a zero on the way time stands still, and the motion in s comes back from there: H is wrong for some steps before and
 after it turns, and right again later. So such runs are looked at more often, k ↦ k + k/16 + 1.
 
@@ -44,20 +44,20 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-LARGE = 0.2  # of K: an error of the energy that is told; ordinary steps stay below 0.06, wrong motions reach 0.9
-ROUNDINGS = 1e4  # units in the last place that an error must be beyond
+LARGE = 0.2  # times K: larger errors of the energy are told; ordinary steps stay below 0.06, wrong motions reach 0.9
+ROUNDINGS = 1e4  # units in the last place: smaller errors are rounding
 TIMES = 16  # a run with a pace is looked at again after 1/16 more steps
-MOST_STEPS = 2**53  # of any run
+MOST_STEPS = 2**53  # the most steps of any run
 GOLDEN = (5**0.5 - 1) / 2
-FINER, SOONEST = 0.5**0.5, 24  # from one place of the first step to an earlier one, and how many there are
+FINER, SOONEST = 0.5**0.5, 24  # the ratio of a place in the first step to the next later one, and the number of places
 EPSILON = float(np.finfo(float).eps)
-# What is kept of each trajectory: E₀; the largest K and rounding of E so far; the last time at which E was right, the
-# first at which it was not, and by how much: NaN as long as it is right.
+# The columns of each trajectory: E₀; the largest K and rounding of E so far; the last time at which E was right, the
+# first time at which E was wrong, and the error of E: both NaN as long as E is right.
 COLUMNS = ("start", "size", "rounding", "right", "wrong", "error")
 
 
 class Loss(NamedTuple):
-    """The energy of a trajectory was right at one time and wrong at another; by how much, and K until then."""
+    """The time at which a trajectory's energy was last right, the time at which it was wrong, its error, and K."""
 
     trajectory: int
     right: float
@@ -67,7 +67,7 @@ class Loss(NamedTuple):
 
 
 def columns(plan: Plan) -> int:
-    """Of the array that a Standing keeps: none where the energy may change."""
+    """The columns of the array that a Standing keeps: none where the energy may change."""
     system, events = _system(plan), plan.events
     if system.linear or system.depends_on_time or system.forced:
         return 0
@@ -99,11 +99,11 @@ class Looks:
         self._plan, self._wanted = plan, columns(plan) > 0
         self._after = OFTEN if isinstance(plan.system, Paced) else SELDOM
         self._asked: list[int] | None = None  # after which steps the stepper notes its states; None if it does not
-        self._last = 0  # after how many steps those are that were looked at last
+        self._last = 0  # the number of steps before the states that were looked at last
         self._found: list[tuple[FloatArray, NDArray[Any]]] = []  # times (moments, B), and states (moments, B, 2n)
 
     def ahead(self, stepper: Stepper, steps: int) -> int:
-        """How many steps a stepper may do at once, which is to do so many: one that notes no states pauses at each."""
+        """How many of these steps a stepper may do at once: a stepper that notes no states pauses at each look."""
         if not self._wanted:
             return steps
         done = stepper.done
@@ -115,7 +115,7 @@ class Looks:
         return steps if self._asked else after[0] - done
 
     def take(self, stepper: Stepper) -> None:
-        """What the stepper has noted, or where it is, if that is to be looked at."""
+        """Take the states that the stepper has noted, or its present state if this state is to be looked at."""
         if not self._wanted:
             return
         if self._asked is None:
@@ -130,7 +130,7 @@ class Looks:
             self._last = self._asked[there - 1]
 
     def end(self, stepper: Stepper) -> None:
-        """Where they are now, if that is not known."""
+        """Take the present states, unless they were taken already."""
         if not self._wanted or stepper.done == self._last:
             return
         self._last = stepper.done
@@ -146,7 +146,7 @@ class Looks:
         self._found.append((t.astype(float), _of_the_motion(self._plan, states)))
 
     def judge(self, starts: Starts, standing: Standing) -> None:
-        """Note of each trajectory what there is to say of its energy."""
+        """Record for each trajectory whether its energy is right."""
         if not self._found:
             return
         plan, balance = self._plan, standing.balance
@@ -164,7 +164,7 @@ class Looks:
 
 
 def _compare(balance: FloatArray, t: FloatArray, measured: FloatArray, at_once: Callable[[], FloatArray]) -> None:
-    """What E, K and rounding (moments, B, 3) at the times t (moments, B) tell, into the balance."""
+    """Put into the balance what E, K and rounding (moments, B, 3) at the times t (moments, B) tell."""
     going, last = np.isnan(balance[:, 4]), len(t) - 1
     E, K, rounding = measured.transpose(2, 0, 1)
     size, noise = (np.fmax.accumulate(np.concatenate([balance[None, :, k], x]))[1:] for k, x in ((1, K), (2, rounding)))
@@ -208,7 +208,7 @@ def _of_the_motion(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
 
 
 def _parameters(plan: Plan, starts: Starts) -> NDArray[Any]:
-    """Those of each trajectory, without the pace's own."""
+    """The parameters of each trajectory, without the parameters of the pace."""
     return starts.params[:, : len(_system(plan).values())]
 
 
@@ -236,9 +236,9 @@ def _measured(plan: Plan, starts: Starts, states: NDArray[Any]) -> FloatArray:
 
 
 def _at_once(plan: Plan, starts: Starts) -> FloatArray:
-    """What may become kinetic energy within the first step, as where a motion begins at rest; NaN where that cannot be
-    told: the change of the potential energy U = −L(q, 0) along q + v τ + ½ a τ², up to the first turn of U or the
-    golden section of the step.
+    """The energy that may become kinetic within the first step, for a motion that begins at rest; NaN if unknown: the
+    change of the potential energy U = −L(q, 0) along q + v τ + ½ a τ², up to the first turn of U or the golden section
+    of the step.
     """
     times = [0.0, *(GOLDEN * float(plan.h) * FINER**k for k in range(SOONEST, -1, -1))]
     U = _potentials(plan, starts, times)
@@ -250,7 +250,7 @@ def _at_once(plan: Plan, starts: Starts) -> FloatArray:
 
 
 def _potentials(plan: Plan, starts: Starts, times: list[float]) -> FloatArray:
-    """U where the motions are after these times, about, (times, B)."""
+    """U at the places where the motions are, approximately, after these times, (times, B)."""
     of, size, n = _system(plan), len(starts), plan.row.n
     if isinstance(plan.reals, Digits):
         found = np.full((len(times), size), np.nan)
@@ -282,7 +282,7 @@ def _potentials(plan: Plan, starts: Starts, times: list[float]) -> FloatArray:
 
 
 def _at_digits(plan: Plan, params: NDArray[Any]) -> Callable[[NDArray[Any]], FloatArray]:
-    """E, K and the rounding of E of one state (q, p) at more digits, as floats; NaN beyond these."""
+    """E, K and the rounding of E of one state (q, p) at more digits, as floats; NaN if no float holds them."""
     at, n, t = steppers.mechanics(_system(plan), params, plan.reals), _system(plan).n, plan.t0
 
     def sizes(row: NDArray[Any]) -> FloatArray:
@@ -302,7 +302,7 @@ def _at_digits(plan: Plan, params: NDArray[Any]) -> Callable[[NDArray[Any]], Flo
 def _sizes(q: FloatArray, p: FloatArray, v: FloatArray, L: FloatArray, f: FloatArray, m: FloatArray) -> FloatArray:
     """E, K and the rounding of E, a row for each state; f = ∂L/∂q and m = ∂L/∂v are those of v = 0."""
     flow, L = p * v, L.ravel()
-    if not (np.isfinite(m).all() and np.isfinite(f).all()):  # L may not know v = 0
+    if not (np.isfinite(m).all() and np.isfinite(f).all()):  # L may be undefined at v = 0
         m, f = np.where(np.isfinite(m), m, 0.0), np.where(np.isfinite(f), f, 0.0)
     K = 0.5 * np.abs(v * (p - m)).sum(axis=1)
     rounding = ROUNDINGS * EPSILON * (np.abs(flow).sum(axis=1) + np.abs(L) + np.abs(f * q).sum(axis=1))

@@ -37,7 +37,7 @@ from leastaction.systems import steppers
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.sums import Sum
 
-ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING, HELD)  # of a trajectory
+ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING, HELD)  # ends of a trajectory
 EACH = 32_768  # rows and coordinates that are enough for a thread
 _ready = threading.local()  # the stepper with which a single run was prepared
 
@@ -45,7 +45,7 @@ _ready = threading.local()  # the stepper with which a single run was prepared
 def lanes(plan: Plan) -> int:
     """Trajectories that go side by side: of an ensemble the lanes of a vector, or one.
 
-    Derivatives are carried for one at a time, and the range of the energy needs a fused step.
+    Derivatives are carried for one trajectory at a time, and the range of the energy needs a fused step.
     """
     if not plan.many or plan.row.varied:
         return 1
@@ -56,7 +56,7 @@ def lanes(plan: Plan) -> int:
 
 
 def _explicit(plan: Plan) -> Program | None:
-    """A step of RK4 as one Program, if that is what the plan is about and it can be one."""
+    """A step of RK4 as one Program, if the plan's method is RK4 and its step can be written as a Program."""
     system, method = plan.system, plan.method
     if not (isinstance(system, Lagrangian) and isinstance(method, RungeKutta4)) or isinstance(plan.reals, Digits):
         return None
@@ -64,12 +64,12 @@ def _explicit(plan: Plan) -> Program | None:
 
 
 def together(plan: Plan, size: int) -> int:
-    """How many of so many trajectories one stepper takes."""
+    """How many of these trajectories one stepper takes."""
     return size if lanes(plan) > 1 else 1
 
 
 def state_size(plan: Plan, starts: Starts) -> int:
-    """About how many numbers it takes to go on with a trajectory."""
+    """About how many numbers a trajectory needs to go on from where it stands."""
     how = _native(plan, lanes(plan))
     if how is not None:
         phases = len(plan.method.parts) if isinstance(plan.method, Composition) else 1
@@ -79,7 +79,7 @@ def state_size(plan: Plan, starts: Starts) -> int:
 
 
 def _native(plan: Plan, width: int) -> Backend | None:
-    """What steps so many trajectories side by side; None where other than kernels of the family do."""
+    """The stepper of these trajectories side by side; None if no kernel of the family steps them."""
     system, method = plan.system, plan.method
     if isinstance(method, RungeKutta4) or isinstance(plan.reals, Digits):
         return None
@@ -93,7 +93,7 @@ def _native(plan: Plan, width: int) -> Backend | None:
 
 
 def prepare(plan: Plan, starts: Starts) -> dict[str, Any]:
-    """Ask what is to be asked before the first step, and compile what it needs; what there is to say of that."""
+    """Check what must be checked before the first step, and compile the kernels; return the facts found."""
     plan.system.check_span(float(plan.t0), float(plan.t0 + plan.steps * plan.h))
     clock = time.perf_counter()
     if not plan.allow_unstable:
@@ -118,7 +118,7 @@ def team(plan: Plan, cores: int) -> int:
 
 
 def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
-    """Trajectories at work, from where they stand: all those in lanes, or one. That of a single run is ready."""
+    """Trajectories at work, from where they stand: all lanes, or one. A single run has its stepper already."""
     ready, _ready.found = getattr(_ready, "found", None), None
     if ready is not None and ready[0] is plan and not standing.steps.any():
         return cast(Stepper, ready[1])
@@ -184,7 +184,7 @@ def _restored(stepper: Stepper, standing: Standing) -> Stepper:
 
 
 def check_state(plan: Plan, starts: Starts, standing: Standing) -> None:
-    """Refuse, with a ValueError, what no stepper can have left: a stranger may, and native loops would trust it."""
+    """Refuse, with a ValueError, a state that no stepper leaves: it may be a stranger's, and native loops trust it."""
     begun = standing.steps > 0
     if not begun.any():
         return

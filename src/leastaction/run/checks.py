@@ -10,9 +10,9 @@ import numpy as np
 
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 
-MOST_STEPS = 2**53  # so many float64 numbers and the native loops can count
+MOST_STEPS = 2**53  # the largest number that float64 and the native loops can count to
 
-FINEST = 64  # into so many parts a step is told apart where forces depend on t
+FINEST = 64  # parts of a step that the time must resolve where forces depend on t
 
 
 def positive(name: str, value: Any) -> int:
@@ -38,8 +38,8 @@ def number(name: str, value: Any, reals: Reals = FLOAT64) -> Any:
 
 
 def count_steps(h: Any, steps: int | None, t_end: Any, t0: Any, paced: bool = False) -> tuple[int, Any]:
-    """The number of steps and the step, from either way of saying how long; with a pace, whose steps h are no times, as
-    if there were one until t_end.
+    """The number of steps and the step, from `steps` or from `t_end`. With a pace the steps h are no times: a run until
+    t_end counts as one step.
     """
     if h == 0:
         raise ValueError("h must not be zero; a negative h goes backward in time")
@@ -63,7 +63,7 @@ def count_steps(h: Any, steps: int | None, t_end: Any, t0: Any, paced: bool = Fa
     ratio = float(length / h)
     check_count(ratio)
     nearest = round(ratio)
-    # A hair above a whole number is that number: h need not be representable. Never a whole step of 10⁹ and more.
+    # A ratio just above a whole number is that number: h need not be representable. The slack is less than a step.
     count = max(1, nearest if ratio - nearest <= 1e-9 * ratio else math.ceil(ratio))
     return count, length / count
 
@@ -89,9 +89,9 @@ def check_count(count: float) -> None:
 
 
 def check_times(system: Any, t0: Any, h: Any, count: int) -> None:
-    """Refuse times that rounding does not tell apart where they matter; elsewhere warn, since the states are right."""
+    """Refuse times that rounding makes equal if forces depend on t; else warn, since the states are right."""
     farthest = max(t0, t0 + count * h, key=abs)
-    least = h / FINEST if system.depends_on_time else h  # nodes are to be told apart, or steps
+    least = h / FINEST if system.depends_on_time else h  # the times of nodes must differ, or those of steps
     if farthest + least != farthest and farthest - least != farthest:
         return
     step = f"the step h = {float(h):g} is lost in the rounding of t = {float(farthest):g}"

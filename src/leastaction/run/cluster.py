@@ -1,9 +1,10 @@
 """An ensemble on a Dask cluster (only here: dask).
 
-A stretch of a chunk of trajectories is a task: it brings where they stand and the system's Program, compiles or finds
-the kernels where it runs, and sends back where they stand then, with the rows it made. A task whose worker dies is run
-again elsewhere by the scheduler, so a lost worker costs the stretches it was working on. Since no trajectory depends on
-another, the results are those of a local run, bit for bit on like processors.
+A stretch of a chunk of trajectories is a task. The task brings where the trajectories stand and the system's Program,
+compiles or finds the kernels where the task runs, and sends back where the trajectories stand at its end, with the rows
+made. A task whose worker dies is run again elsewhere by the scheduler, so a lost worker costs the stretches it was
+working on. Since no trajectory depends on another, the results are those of a local run, bit for bit on like
+processors.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ from leastaction.run.starts import Starts
 from leastaction.systems.lagrangian import Lagrangian
 
 CHUNKS_PER_THREAD = 4
-AT_WORK = 2  # stretches for each thread: one that is run and one that waits
-LONGEST_CHUNK = 2e8  # steps of trajectories: some tens of seconds
+AT_WORK = 2  # stretches for each thread: one runs and one waits
+LONGEST_CHUNK = 2e8  # steps of all trajectories of a chunk: some tens of seconds
 RESULT_BYTES = 2**26  # of a chunk
 POLL_SECONDS = 0.02  # between looks for stretches that are done
-MOST_SYSTEMS = 16  # kept by a worker with their derivatives and kernels
+MOST_SYSTEMS = 16  # systems that a worker keeps, with their derivatives and kernels
 
 _lock = threading.Lock()
 _systems: dict[tuple[str, int], Lagrangian] = {}
 
 
 def on_cluster(client: Any, sink: Sink, parts: list[Part], report: Callable[[int], Any]) -> None:
-    """The chunks, a stretch of each after the other as a task, on the client's workers."""
+    """Run the chunks on the client's workers; each stretch of a chunk is a task, one after the other."""
     from distributed import as_completed
 
     plan, run = sink.plan, secrets.token_hex(8)
@@ -76,7 +77,7 @@ def on_cluster(client: Any, sink: Sink, parts: list[Part], report: Callable[[int
                     report(standing.progress(plan) - chunk.standing.progress(plan))
                     chunk.standing.put(standing)
                     made = block.rows[:, block.rows.shape[1] - rows.shape[1] :]
-                    np.copyto(made, rows, where=rows == rows)  # what was not made is not a number
+                    np.copyto(made, rows, where=rows == rows)  # rows that were not made are NaN
                     chunk.take(block)
                     submit(part, chunk)
                     threads = _threads(client)
@@ -86,7 +87,7 @@ def on_cluster(client: Any, sink: Sink, parts: list[Part], report: Callable[[int
 
 
 def cut(client: Any, plan: Plan, size: int) -> list[Part]:
-    """Whole groups of lanes: a few chunks for each of the client's threads, none too long nor its result too large."""
+    """Chunks of whole groups of lanes: a few for each of the client's threads, none too long, no result too large."""
     try:
         from distributed import Client
     except ImportError:
@@ -112,31 +113,31 @@ def _threads(client: Any) -> int:
 
 @lru_cache(maxsize=MOST_SYSTEMS)
 def _first(events: Watch | None) -> Watch | None:
-    """The first of equal ones, which has its derivatives and bounds."""
+    """The first of equal Watches, which has its derivatives and bounds already."""
     return events
 
 
 def _work(
     plan: Plan, starts: Starts, standing: Standing, rows: tuple[int, int], seconds: float
 ) -> tuple[Standing, NDArray[Any]]:
-    """One stretch, on a worker: rows (first, how many), or as far as it comes in so many seconds."""
+    """One stretch, on a worker: rows (first, how many), or as many rows as the given seconds allow."""
     with _lock:
-        # Every task brings a copy of the system; the first one's derivatives and kernels serve all.
+        # Every task brings a copy of the system; the derivatives and kernels of the first copy serve all tasks.
         if isinstance(plan.system, Lagrangian):
             key = plan.system.digest, plan.system.n
             system = _systems[key] = _systems.pop(key, plan.system)
             while len(_systems) > MOST_SYSTEMS:
-                del _systems[next(iter(_systems))]  # the one that was not used for the longest time
+                del _systems[next(iter(_systems))]  # the system that was not used for the longest time
             plan = replace(plan, system=system)
         plan = replace(plan, events=_first(plan.events))
         prepare(replace(plan, allow_unstable=True), starts)
-    # What the task was given stays as it is, since it may be run again.
+    # The task does not change what it was given, since the task may be run again.
     standing = standing.copy()
     block = Block.empty(plan, len(starts), *rows)
     deadline = time.monotonic() + seconds
     stretch(plan, starts, standing, block, lambda steps: time.monotonic() < deadline)
     if math.isinf(seconds):
-        # A chunk that has all the time it wants is at its end: nobody goes on from there.
+        # A chunk without a time limit runs to its end: nobody goes on from there.
         happened = {name: array for name, array in standing.state.items() if name in HAPPENED}
         standing = replace(standing, state=happened)
     return standing, block.rows

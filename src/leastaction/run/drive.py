@@ -1,8 +1,8 @@
 """One run: trajectories driven in pieces, from where they stand to where the plan ends, into a sink.
 
-One trajectory is a batch of one. Many are cut into chunks, which threads or a cluster run side by side; each goes a
-stretch at a time: a run in memory is one stretch, one that is stored has a stretch for every block of rows, and looks
-up from it now and then to write down where it stands.
+One trajectory is a batch of one. Many trajectories are cut into chunks, which threads or a cluster run side by side.
+Each chunk goes a stretch at a time: a run in memory is one stretch, a stored run has a stretch for every block of rows,
+and pauses now and then to write down where it stands.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from leastaction.run.starts import Starts
 
 PIECE_SECONDS = 0.05  # how long a stepper runs between looks at the keyboard and the progress bar
 FIRST_PIECE = 1  # a step may be slow: at 1000 digits, or of a large system
-MOST_GROWTH = 8.0  # of a piece, from one to the next
-CHUNKS_PER_THREAD = 8  # so that cores that finish early find more to do
+MOST_GROWTH = 8.0  # of the steps in a piece, from one piece to the next
+CHUNKS_PER_THREAD = 8  # several chunks for each core: cores that finish early find more to do
 LARGEST_CHUNK = 4096
 
-Part = tuple[int, int]  # trajectories from … to
-Tick = Callable[[int], bool]  # told how many steps were done; False if the run is to end
+Part = tuple[int, int]  # the trajectories begin … end
+Tick = Callable[[int], bool]  # is told how many steps were done; returns False if the run is to end
 
 
 class Chunk(Protocol):
     """Some of the trajectories on their way, a stretch at a time."""
 
     standing: Standing
-    seconds: float  # after which a stretch ends, wherever it has come to
+    seconds: float  # after these a stretch ends, wherever the trajectories are
 
     def next(self) -> Block | None:
         """The rows to be made next, or None at the end."""
@@ -69,7 +69,7 @@ class Sink(Protocol):
         ...
 
     def parts(self, usual: list[Part]) -> list[Part]:
-        """What there is to do: the usual cut, unless the sink knows better."""
+        """The parts to run: the usual cut, unless the sink has its own."""
         ...
 
     def chunk(self, begin: int, end: int) -> Chunk:
@@ -78,7 +78,7 @@ class Sink(Protocol):
 
 
 def drive(sink: Sink, client: Any = None, threads: int | None = None, progress: bool = False) -> dict[str, Any]:
-    """All that the sink lacks, on this machine's cores or on a cluster; how long that took."""
+    """Run all that the sink lacks, on this machine's cores or on a cluster; return how long that took."""
     plan, starts = sink.plan, sink.starts
     parts = sink.parts(usual_parts(plan, len(starts), client, threads))
     clock = time.perf_counter()
@@ -96,11 +96,11 @@ def drive(sink: Sink, client: Any = None, threads: int | None = None, progress: 
 def stretch(
     plan: Plan, starts: Starts, standing: Standing, block: Block, tick: Tick, lasting: bool = True, threads: int = 1
 ) -> None:
-    """From where these trajectories stand to the end of the block, in pieces, or as far as the tick lets them. What
-    further steps depend on is kept if it is `lasting`.
+    """Run these trajectories in pieces from where they stand to the end of the block, or until the tick ends the run.
+    The state that further steps depend on is kept if `lasting`.
 
-    So many threads may share the work of each trajectory, one trajectory after the other.
-    A stepper may end a piece before it was asked to, as where a step is to be looked at: it is asked again.
+    This number of threads may share the work of each trajectory, one trajectory after the other. A stepper may end a
+    piece early, for instance where a step is to be looked at: the stepper is then asked again.
     """
     end, size, piece, goes_on = block.end(plan), together(plan, len(starts)), FIRST_PIECE, True
     for begin in range(0, len(starts), size):
@@ -124,11 +124,11 @@ def stretch(
         standing.take(*part, stepper, lasting)
         looks.judge(starts.part(*part), standing.part(*part))
         if goes_on and plan.many:
-            tick(int((end - standing.steps[slice(*part)].max()) * size))  # what nobody has to do any more
+            tick(int((end - standing.steps[slice(*part)].max()) * size))  # the steps that nobody has to do any more
 
 
 def usual_parts(plan: Plan, size: int, client: Any, threads: int | None) -> list[Part]:
-    """How to cut an ensemble for those who are to run it, after a look at who they are."""
+    """How to cut an ensemble for the cores of this machine, or for the cluster that is to run it."""
     if threads is not None:
         positive("threads", threads)
         if client is not None:
@@ -141,8 +141,8 @@ def usual_parts(plan: Plan, size: int, client: Any, threads: int | None) -> list
 
 
 def chunks(plan: Plan, size: int, workers: int) -> list[Part]:
-    """How to cut an ensemble for so many workers: whole groups of lanes, several chunks for each worker; one chunk
-    where there are impacts, since those of a chunk are worked out together.
+    """How to cut an ensemble for this number of workers: whole groups of lanes, several chunks for each worker; only
+    one chunk if there are impacts, since the impacts of a chunk are computed together.
     """
     L, each = lanes(plan), CHUNKS_PER_THREAD
     if plan.events is not None and plan.events.impacts:
@@ -153,7 +153,7 @@ def chunks(plan: Plan, size: int, workers: int) -> list[Part]:
 
 
 def _here(sink: Sink, parts: list[Part], workers: int, report: Callable[[int], Any]) -> None:
-    """The parts on this machine: one after the other, or on threads."""
+    """Run the parts on this machine: one after the other, or on threads."""
     plan, stop, lock = sink.plan, threading.Event(), threading.Lock()
     cut: list[Part] = []
 
@@ -167,7 +167,7 @@ def _here(sink: Sink, parts: list[Part], workers: int, report: Callable[[int], A
                     report(steps)
                 return not stop.is_set() and time.monotonic() < deadline
 
-            # What has happened is read from the state; else it is for the next stretch, where there is one.
+            # Logs of events are read from the state; else only a next stretch needs the state.
             lasting = plan.events is not None or chunk.seconds < math.inf
             stretch(plan, starts, chunk.standing, block, tick, lasting, 1 if plan.many else workers)
             chunk.take(block)
@@ -191,8 +191,8 @@ def _here(sink: Sink, parts: list[Part], workers: int, report: Callable[[int], A
 
 
 def _cores(plan: Plan) -> int:
-    """The cores that this process may use, and has work for; other precisions and linear algebra have one, or share
-    them themselves.
+    """The cores that this process may use, and has work for. Other precisions have one core; linear algebra shares the
+    cores itself.
     """
     if isinstance(plan.reals, Digits) or plan.system.linear:
         return 1

@@ -1,4 +1,4 @@
-"""The inputs that a run was given, against what its system and its method know."""
+"""The inputs that a run was given, checked against its system and its method."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def given_inputs(
 
 
 def points_of(method: Method, reals: Reals) -> tuple[NDArray[Any], NDArray[Any] | str]:
-    """Where in a step a method looks, in parts of h; and the nodes that may have values of their own, or why none."""
+    """The places in a step, in parts of h, that a method evaluates; the nodes that may have own values, or why none."""
     if isinstance(method, Composition):
         parts = np.array([float(x) for x in method.parts])
         begins = np.concatenate([[0.0], np.cumsum(parts)[:-1]])

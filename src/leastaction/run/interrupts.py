@@ -16,8 +16,8 @@ from leastaction.run import waiting
 def interruptible(stop: Callable[[], None], finished: Callable[[], bool]) -> Iterator[None]:
     """Ctrl-C, in the main thread, asks the run to stop between two pieces; a second one is an ordinary interrupt.
 
-    An interrupt is never lost: where it came during the last piece, so that the run is `finished` all the same, a
-    warning says so.
+    An interrupt is never lost: if it came during the last piece, the run is `finished` all the same, and a warning
+    tells of the interrupt.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is None:
@@ -42,7 +42,7 @@ def interruptible(stop: Callable[[], None], finished: Callable[[], bool]) -> Ite
 
 @contextmanager
 def preparing(rest: str) -> Iterator[None]:
-    """Ctrl-C before the first step is an ordinary interrupt, which says what it ended.
+    """Ctrl-C before the first step is an ordinary interrupt, whose message says what was interrupted.
 
     Python drops an exception that is raised while an object is freed: an interrupt that came then is raised again.
     """
@@ -71,7 +71,7 @@ def preparing(rest: str) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(total: int | None, wanted: bool) -> Iterator[Callable[[int], Any]]:
-    """A bar with the rate and the time left, if wanted; what it is told is how far the run has come."""
+    """A bar with the rate and the time left, if wanted; the run tells the bar how far it has come."""
     if not wanted:
         yield lambda _: None
         return

@@ -12,13 +12,13 @@ from leastaction.run.plan import Plan
 from leastaction.run.standing import Block, Standing
 from leastaction.run.starts import Starts
 
-FIRST_ROWS = 256  # of a run whose number of steps is not known
+FIRST_ROWS = 256  # first rows of a run whose number of steps is not known
 
 
 class Memory:
     """All states of all trajectories, (B, K, width), and where they stand.
 
-    A run of which nobody knows how many steps it has gets room as it needs it, each chunk of trajectories for itself.
+    A run whose number of steps is not known gets room as it needs room, each chunk of trajectories for itself.
     """
 
     def __init__(self, plan: Plan, starts: Starts) -> None:
@@ -40,7 +40,7 @@ class Memory:
         return (_Growing if self.plan.open else _InMemory)(self, begin, end)
 
     def rows(self) -> NDArray[np.generic]:
-        """The states, the last ones among them: of one trajectory as far as it has come."""
+        """The states, with the last ones; the states of a single trajectory end where it has come to."""
         plan, standing = self.plan, self.standing
         rows = self._whole().rows if plan.open else self.block.rows
         if not plan.many:
@@ -52,7 +52,7 @@ class Memory:
         return rows
 
     def _whole(self) -> Block:
-        """What the chunks of a run of unknown length have come to, side by side."""
+        """The rows of all chunks of a run of unknown length, side by side."""
         if not self.plan.many:
             return self.grown.get((0, 1), self.block)
         whole = Block.empty(self.plan, len(self.starts), 0, self.standing.most_rows(self.plan))
@@ -76,7 +76,7 @@ class _InMemory:
         return self._block if self.standing.going(self.plan.steps).any() else None
 
     def take(self, block: Block) -> None:
-        """Everything is in place, but what has happened."""
+        """Everything is in place, except the log of events."""
         self._memory.logs[self._part] = self.standing.logs(self.plan)
 
     def close(self) -> None:
@@ -84,9 +84,9 @@ class _InMemory:
 
 
 class _Growing(_InMemory):
-    """All steps in stretches, each as long as all before."""
+    """All steps in stretches, each as long as all stretches before it."""
 
-    seconds = 1e9  # a finite time: who runs a stretch elsewhere brings back all that the next one depends on
+    seconds = 1e9  # a finite time: a stretch that runs elsewhere then brings back all that the next one depends on
 
     def __init__(self, memory: Memory, begin: int, end: int) -> None:
         super().__init__(memory, begin, end)

@@ -27,7 +27,8 @@ from leastaction.systems.pace import Paced, paced
 from leastaction.systems.protocol import System, check_system
 from leastaction.systems.sums import MOST_EXPANDED, Sum
 
-# Steps of a run with a pace until t_end, at most: at least so many, or so many times those at the pace of its start.
+# The most steps of a run with a pace until t_end: the larger of this number and this multiple of the steps at the
+# pace of its start.
 AT_LEAST, AT_MOST = 2**20, 2**10
 
 
@@ -37,12 +38,12 @@ class Plan:
 
     reals    the arithmetic
     every    steps from one stored state to the next; 0: the last state alone
-    row      what is stored of it
+    row      what is stored of a state
     energies the names under which the range of the energy is wanted
-    events   what is looked out for
+    events   the events that the run looks for
     many     an ensemble; else one trajectory, which is a batch of one
-    until    a time that was asked for, and the steps to it; of an open run steps that are too many for it
-    open     whether an event, that time, ends the run, and how many steps there will be is not known
+    until    a time that was asked for, and the steps to it; for an open run, more steps than it needs
+    open     whether an event, at that time, ends the run, so that the number of steps is not known
     allow_unstable   whether h may be unstable on a linear system
     advice   how method and h were chosen, if they were
     """
@@ -65,11 +66,11 @@ class Plan:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the numbers of a state."""
+        """The dtype of the numbers of a state."""
         return np.dtype(object if isinstance(self.reals, Digits) else float)
 
     def regular(self, steps: Any) -> Any:
-        """States stored after so many steps that `every` divides, with the first: the last state may be one more."""
+        """States stored at multiples of `every` in this number of steps, with the first; a last state may be extra."""
         return steps // self.every + 1 if self.every else steps * 0
 
     @property
@@ -78,7 +79,7 @@ class Plan:
         return self.rows(self.steps)
 
     def rows(self, steps: int) -> int:
-        """States stored of a trajectory that ends after so many steps."""
+        """States stored of a trajectory that ends after this number of steps."""
         return int(self.regular(steps)) + (steps % self.every != 0 if self.every else 1)
 
     def times(self, first: int, end: int, last: int | None = None) -> NDArray[Any]:
@@ -119,7 +120,7 @@ def plan_run(
 ) -> tuple[Plan, Starts]:
     """What was asked for, by `la.integrate` or `la.ensemble`, checked; and where the trajectories begin.
 
-    most   steps of a run with a pace until t_end: it ends after so many, wherever it is
+    most   steps of a run with a pace until t_end: the run ends after them, wherever it is
     """
     check_system(system)
     if isinstance(system, Sum):
@@ -174,12 +175,12 @@ def plan_run(
 
 
 def _as_needed(system: Sum, method: Method, written_out: bool) -> Sum | Lagrangian:
-    """The sum itself, or its Lagrangian written out where more is asked than sums over rows know."""
+    """The sum itself, or its Lagrangian written out if the run needs what sums over rows cannot do."""
     return system.expanded() if written_out or not isinstance(method, Galerkin) else system
 
 
 def check_pace(method: Method, reduce: Any) -> None:
-    """Refuse what a pace does not go with."""
+    """Refuse options that cannot be combined with a pace."""
     if isinstance(method, Composition):
         raise ValueError(
             "pace= is for members of the Galerkin family: the polynomial of a step tells the times between two "
@@ -197,7 +198,7 @@ def check_pace(method: Method, reduce: Any) -> None:
 
 
 def paced_plan(plan: Plan, system: Paced, starts: Starts, t_end: Any, most: int | None) -> Plan:
-    """The same run of a paced system, in s; one until t_end ends by an event, after a number of steps not known."""
+    """The same run of a paced system, in s; a run until t_end ends by an event, after an unknown number of steps."""
     varied, P = plan.row.varied, len(system.values())
     limit = plan.steps if t_end is None else most or _limit(plan, system, starts, t_end)
     if varied:
@@ -215,7 +216,7 @@ def paced_plan(plan: Plan, system: Paced, starts: Starts, t_end: Any, most: int 
 
 
 def _limit(plan: Plan, system: Paced, starts: Starts, t_end: Any) -> int:
-    """Steps in which a run must come to t_end. Where its pace has a double zero, time stands still for ever."""
+    """The number of steps in which a run must reach t_end. At a double zero of its pace, time stands still for ever."""
     well = starts.status == Status.COMPLETE
     q, params = (np.asarray(x[well]).astype(float) for x in (starts.q[:, : system.of.n], starts.params))
     slowest = float(system.paces(np.full(len(q), float(plan.t0)), q, params).min())
@@ -240,7 +241,7 @@ def _method(system: System, method: str | Method, branch: Branch, watched: bool)
 
 
 def check_constraints(system: System, method: Method) -> None:
-    """Refuse what is not reached where constraints hold."""
+    """Refuse options that are not available for systems with constraints."""
     if not system.m:
         return
     if isinstance(method, RungeKutta4):
@@ -275,7 +276,7 @@ def check_events(plan: Plan) -> None:
 
 
 def check_driven(plan: Plan, inputs: Inputs | None) -> None:
-    """Refuse derivatives that would have to know how inputs change with time."""
+    """Refuse derivatives that would need inputs at moved times."""
     if inputs is None:
         return
     if plan.row.varied > 2 * plan.row.n and inputs.sampled:
@@ -291,7 +292,7 @@ def check_driven(plan: Plan, inputs: Inputs | None) -> None:
 
 
 def check_length(plan: Plan) -> None:
-    """Whether the times of a run can be told apart; after it is known that there is room for its states."""
+    """Check that rounding keeps the times of a run apart, after it is known that there is room for its states."""
     with plan.reals.working():
         check_times(plan.system, plan.t0, plan.h, plan.steps)
 
@@ -306,7 +307,7 @@ def _row(system: System, output: ArrayLike | None, varied: int) -> Row:
 
 
 def _varied(system: System, tangent: bool | Literal["all"]) -> int:
-    """By how many things derivatives are to be carried."""
+    """The number of variables by which derivatives are carried."""
     if tangent not in (False, True, "all"):
         raise ValueError(f"tangent must be True, False or 'all'; got {tangent!r}")
     if tangent == "all" and system.linear:

@@ -1,4 +1,4 @@
-"""Where trajectories stand: all that the next step depends on, and what there is to say of the steps before."""
+"""Where trajectories stand: all that the next step depends on, and the facts about the steps before."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
-HAPPENED = ("event_counts", "event_rows")  # of the state: what logs of events are read from
+HAPPENED = ("event_counts", "event_rows")  # the part of the state from which logs of events are read
 
 
 class Status(IntEnum):
@@ -32,23 +32,23 @@ class Status(IntEnum):
     NOT_FINITE = status.NOT_FINITE
     BRANCH_ENDS = status.BRANCH_ENDS
     SINGULAR = status.SINGULAR
-    STOPPED = status.STOPPED  # by an event, as asked
+    STOPPED = status.STOPPED  # ended by an event, as asked
     RESTING = status.RESTING  # impacts follow each other without end
     HELD = status.HELD  # no impulse throws it back from a wall
     STANDSTILL = status.STANDSTILL  # its pace vanishes, and its time never comes to t_end
-    INTERRUPTED = 6  # by Ctrl-C
+    INTERRUPTED = 6  # ended by Ctrl-C
     PENDING = 7  # in an archive: not run to the planned end yet
 
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """Where B trajectories stand: arrays with a row for each. From it they go on as if there had been no pause.
+    """Where B trajectories stand: arrays with a row for each. From here they go on as if there were no pause.
 
     status      COMPLETE as long as nothing has ended a trajectory before its time
-    steps       done by each; those in lanes that go on have done equally many
-    iterations  and steps solved by continuation: what the solver has spent on each
+    steps       done by each; trajectories in lanes that go on have done the same number
+    iterations  of the solver for each trajectory, and its steps solved by continuation
     at          the whole states that they have come to, with the derivatives carried, (B, whole_width)
-    energy      lowest and highest, (B, 2), if they are watched
+    energy      lowest and highest, (B, 2), if the energy is watched
     balance     of the energy, (B, 6), where it ought to be constant: see `run.balance`
     state       all that the steps to come depend on, as the steppers left it; empty before the first step
     told        of one trajectory alone: what its stepper has to say, by name
@@ -66,7 +66,7 @@ class Standing:
 
     @classmethod
     def unknown(cls, plan: Plan, size: int) -> Standing:
-        """Nothing is known yet of so many trajectories."""
+        """The standing of this number of trajectories of which nothing is known yet."""
         return cls(
             status=np.zeros(size, np.int8),
             steps=np.zeros(size, np.int64),
@@ -79,7 +79,7 @@ class Standing:
 
     @classmethod
     def begin(cls, plan: Plan, starts: Starts) -> Standing:
-        """Before the first step."""
+        """The standing before the first step."""
         standing, row = cls.unknown(plan, len(starts)), plan.row
         standing.status[:] = starts.status
         standing.at[:, : 2 * row.n] = np.concatenate([starts.q, starts.p], axis=1)
@@ -87,11 +87,11 @@ class Standing:
         return standing
 
     def found(self) -> dict[str, NDArray[Any]]:
-        """What there is to say of the trajectories, by name: everything but the state."""
+        """The facts about the trajectories, by name: everything except the state."""
         return {item.name: getattr(self, item.name) for item in fields(self) if item.name not in ("state", "told")}
 
     def part(self, begin: int, end: int) -> Standing:
-        """Some trajectories' rows, as views; all of them are the whole, with its state."""
+        """The rows of some trajectories, as views; the part of all trajectories is the whole, with its state."""
         if begin == 0 and end >= len(self.steps):
             return self
         found: dict[str, Any] = {name: array[begin:end] for name, array in self.found().items()}
@@ -103,14 +103,14 @@ class Standing:
         return Standing(**found, state=state)
 
     def put(self, other: Standing) -> None:
-        """Take over what another one of the same size has come to."""
+        """Take over all from another Standing of the same size."""
         for name, array in self.found().items():
             array[...] = getattr(other, name)
         self.state.update(other.state)
         self.told.update(other.told)
 
     def take(self, begin: int, end: int, stepper: Stepper, lasting: bool = True) -> None:
-        """Where the trajectories begin … end are, as their stepper has it; if it is to last, with the state."""
+        """Take from their stepper where the trajectories begin … end are; with the state if `lasting`."""
         part = slice(begin, end)
         self.status[part], self.steps[part], self.at[part] = stepper.status(), stepper.steps(), stepper.at()
         self.iterations[part], self.continued[part] = stepper.spent()
@@ -128,17 +128,17 @@ class Standing:
             self.told.update(counts=stepper.counts(), failure=stepper.failure())
 
     def stand_still(self, plan: Plan) -> None:
-        """Say so of trajectories that have done all the steps in which they should have come to t_end."""
+        """Mark trajectories that have done all their steps and have not reached t_end."""
         if plan.open and plan.until is not None:
             self.status[(self.status == status.GOING_WELL) & (self.steps == plan.until[1])] = status.STANDSTILL
 
     def going(self, steps: int) -> NDArray[np.bool_]:
-        """Which trajectories still have to go to reach so many steps."""
+        """Which trajectories have not yet done this number of steps."""
         return (self.status == status.GOING_WELL) & (self.steps < steps)
 
     @staticmethod
     def _grown(known: NDArray[Any], array: NDArray[Any], alone: bool) -> NDArray[Any]:
-        """With room for the rows of another; of one trajectory alone for no more."""
+        """An array with room for the rows of another; that of a single trajectory has no room for more."""
         rows = array.shape[1] if alone else max(known.shape[1], array.shape[1])
         if rows == known.shape[1]:
             return known
@@ -148,7 +148,7 @@ class Standing:
         return grown
 
     def logs(self, plan: Plan) -> list[Log]:
-        """What has happened to each trajectory; none if no events are looked for."""
+        """The log of events of each trajectory; an empty list if no events are looked for."""
         if plan.events is None:
             return []
         logs = [Log(plan.events, plan.row.n, plan.dtype) for _ in self.steps]
@@ -157,17 +157,17 @@ class Standing:
         return logs
 
     def at_end(self, plan: Plan) -> bool:
-        """Whether one trajectory that an event has stopped has come to the time that was asked for."""
+        """Whether a single trajectory that an event has stopped has reached the time that was asked for."""
         return plan.open and self.logs(plan)[0].at_end
 
     def most_rows(self, plan: Plan) -> int:
-        """States stored of those trajectories of a run of unknown length that have come farthest."""
+        """The largest number of states stored of a trajectory, in a run of unknown length."""
         if not plan.many:
             return self.rows(plan)
         return max(1, int(plan.regular(self.steps.max())))
 
     def rows(self, plan: Plan) -> int:
-        """States stored of one trajectory that ends here: if an event has stopped it, a last one inside a step."""
+        """The number of states stored of a trajectory that ends here; an event may add a last state inside a step."""
         done = int(self.steps[0])
         return int(plan.regular(done)) + 1 if int(self.status[0]) == status.STOPPED else plan.rows(done)
 
@@ -189,7 +189,7 @@ class Standing:
 class Block:
     """Stored states of some trajectories, (B, R, width), from row number `first` on; NaN where there are none.
 
-    Those that `every` divides: the last state of a run may be one more, and is where the trajectory stands.
+    The rows are states after multiples of `every` steps. A run may have one more last state: where it stands.
     """
 
     first: int
@@ -199,14 +199,14 @@ class Block:
     def empty(cls, plan: Plan, size: int, first: int, count: int) -> Block:
         shape = (size, count, plan.row.width)
         try:
-            if not plan.many:  # of one trajectory only what was written is shown
+            if not plan.many:  # of one trajectory only rows that were written are shown
                 return cls(first, np.empty(shape, plan.dtype))
             return cls(first, np.full(shape, plan.reals.array(np.nan)[()]))
-        except (MemoryError, ValueError):  # more than there is, more than can be addressed
+        except (MemoryError, ValueError):  # more than the memory has, more than can be addressed
             raise MemoryError(_too_large(plan, size, count)) from None
 
     def end(self, plan: Plan) -> int:
-        """The last step before the next block, or of all."""
+        """The last step before the next block, or the last step of the run."""
         last = plan.steps if plan.every == 0 else (self.first + self.rows.shape[1] - 1) * plan.every
         return plan.steps if last + plan.every > plan.steps else last
 
@@ -214,7 +214,7 @@ class Block:
         return Block(self.first, self.rows[begin:end])
 
     def reached(self, plan: Plan, standing: Standing) -> int:
-        """How many of its rows there are of all trajectories that go on."""
+        """The number of rows of this block that all trajectories that go on have."""
         if plan.every == 0 or not standing.state:
             return 0
         steps = standing.steps[standing.going(plan.steps)]

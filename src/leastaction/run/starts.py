@@ -21,7 +21,7 @@ from leastaction.systems.pace import STIFFNESS, Paced
 from leastaction.systems.projection import check_starts
 from leastaction.systems.protocol import System
 
-ROUNDED_ONCE = 40  # digits of what is then rounded to float64
+ROUNDED_ONCE = 40  # digits of numbers that are then rounded to float64
 
 Numbers = tuple[Any, ...]
 
@@ -30,7 +30,7 @@ Numbers = tuple[Any, ...]
 class Starts:
     """Where B trajectories begin: q, p, v (B, n), parameters (B, …), and a status: some cannot begin at all.
 
-    A linear system has no need of v, which is (B, 0) then.
+    A linear system does not need v: its v is (B, 0).
     """
 
     q: NDArray[Any]
@@ -44,11 +44,11 @@ class Starts:
         return len(self.q)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """By name, a row for each trajectory."""
+        """The arrays by name, with a row for each trajectory."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "inputs"}
 
     def part(self, begin: int, end: int) -> Starts:
-        """Those of some trajectories; of all they are these."""
+        """The starts of some trajectories; the part of all trajectories is this object."""
         if begin == 0 and end >= len(self):
             return self
         inputs = None if self.inputs is None else self.inputs.part(begin, end)
@@ -66,7 +66,7 @@ def begin(
     many: bool,
     inputs: Inputs | None = None,
 ) -> Starts:
-    """All trajectories' q, p, v and parameters; of many, one that cannot begin is marked by its status."""
+    """All trajectories' q, p, v and parameters; in an ensemble, the status marks a trajectory that cannot begin."""
     if p0 is None and v0 is None:
         raise ValueError("the start lacks its momenta or velocities: give p0= or v0=")
     if p0 is not None and v0 is not None:
@@ -118,7 +118,7 @@ def _in_float64(
 
 
 def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any, many: bool) -> Starts:
-    """The same starts of a paced system: behind q and p energy and time, or time and −energy."""
+    """The same starts for a paced system: after q and p stand energy and time, or time and −energy."""
     one, params = reals.array(np.ones(len(starts))), starts.params
     q, p, v, w = (np.asarray(x).astype(float) for x in (starts.q, starts.p, starts.v, params))
     if system.automatic:
@@ -162,8 +162,8 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any
 
 
 def _stiffness(system: Paced, t0: float, q: Any, p: Any, v: Any, params: Any) -> NDArray[np.float64]:
-    """C/σ of each trajectory: some energies as large as its motion begins with, or will have soon; else those of |p·v|;
-    else one.
+    """C/σ of each trajectory: a multiple of the energy W that its motion has at its start, or soon after; else of
+    |p·v|; else of one.
     """
     if system.of.m:
         W = np.zeros(len(q))
@@ -181,8 +181,8 @@ def _accelerations(system: Lagrangian, t0: Any, q: Any, v: Any, params: Any) -> 
 
 
 def _energies(system: Lagrangian, reals: Reals, starts: Starts, t0: Any, many: bool) -> NDArray[Any]:
-    """E of the starts, of one run rounded once: near a pericentre it is a small difference of large numbers, and its
-    error a drift in time.
+    """E of the starts; for a single run, E is rounded once: near a pericentre E is a small difference of large numbers,
+    and its error becomes a drift in time.
     """
     if many and not isinstance(reals, Digits):
         return system.energies(np.full(len(starts), t0), starts.q, starts.p, starts.params)
@@ -195,7 +195,7 @@ def _energies(system: Lagrangian, reals: Reals, starts: Starts, t0: Any, many: b
 
 @lru_cache(maxsize=64)
 def _energy(system: Lagrangian, reals: Any, q: Numbers, p: Numbers, params: Numbers, t0: Any) -> Any:
-    """E of one start, rounded once; runs with other steps begin with the same."""
+    """E of one start, rounded once; runs with other steps begin with the same E."""
     exact = reals if isinstance(reals, Digits) else Digits(ROUNDED_ONCE)
     at = _mechanics(system, tuple(exact.array(params).tolist()), exact)
     E = at.energy(exact.array(q), exact.array(p), t0 + exact.array(0).item())
@@ -203,12 +203,12 @@ def _energy(system: Lagrangian, reals: Any, q: Numbers, p: Numbers, params: Numb
 
 
 def _own_of_many(system: Paced, t0: float, q: Any, p: Any, v: Any, params: Any) -> NDArray[np.float64]:
-    """What an automatic pace takes from where motions begin, a row for each."""
+    """The parameters that an automatic pace takes from the starts of motions, a row for each."""
     return system.own(t0, q, p, v, _accelerations(system.of, t0, q, v, params), params)
 
 
 def _own_of_one(system: Paced, t0: float, *rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same of one motion; runs with other steps begin with the same."""
+    """The same parameters for one motion; runs with other steps begin with the same ones."""
     return _own(system, t0, *(tuple(row[0].tolist()) for row in rows))
 
 
@@ -264,7 +264,7 @@ def _none_begins(q: NDArray[Any], p: NDArray[Any]) -> Exception:
 
 
 def _of_all(block: NDArray[Any], size: int) -> NDArray[Any]:
-    """A row for each of so many trajectories."""
+    """An array with a row for each of this number of trajectories."""
     return block if len(block) == size else np.broadcast_to(block, (size, *block.shape[1:]))
 
 
@@ -315,11 +315,11 @@ def _parameters(system: System, params: Mapping[str, Any] | None, reals: Reals) 
 
 
 def check_events_begin(watch: Watch, t0: Any, starts: Starts) -> None:
-    """Refuse event functions that are not a number where a trajectory begins, since their events would not be noticed,
-    and trajectories that begin behind a wall, by more than rounding.
+    """Refuse event functions that are NaN at the start of a trajectory, since their events would not be noticed. Refuse
+    trajectories that begin behind a wall, by more than rounding.
     """
     if all(item.monotone for item in watch.items):
-        return  # a time: it is a number
+        return  # such a function is a time, which is always a number
     begins = np.flatnonzero(starts.status == Status.COMPLETE)
     at = [np.full((len(begins), 1), float(t0)), starts.q[begins], starts.p[begins]]
     state = np.concatenate([part.astype(float) for part in at], axis=1)

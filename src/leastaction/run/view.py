@@ -18,19 +18,19 @@ from leastaction.run.standing import Standing, Status
 from leastaction.store.errors import StoreError
 from leastaction.store.lazy import LazyArray
 
-TIMES = 2**18  # computed at once
-READ_BLOCKS, READ_BYTES = 16, 2**23  # of a path read at once, at most, unless one block is more
+TIMES = 2**18  # times computed at once
+READ_BLOCKS, READ_BYTES = 16, 2**23  # of a path read at once, at most; one block may have more bytes
 
 
 @dataclass(frozen=True, eq=False)
 class View:
     """An archive at one moment.
 
-    standing   of all trajectories, PENDING those of an ensemble that have not come to their end
-    logs       what has happened to each, if events are looked for
+    standing   of all trajectories; PENDING marks those of an ensemble that have not come to their end
+    logs       of the events of each trajectory, if events are looked for
     t, arrays  (K,), and q, p, … (B, K, n), or (K, n) of one path, read when they are asked for; NaN where there is
                nothing yet
-    ended      of one path: whether its run was ended, and not killed
+    ended      for one path: whether its run came to an end, and was not killed
     """
 
     plan: Plan
@@ -42,7 +42,7 @@ class View:
 
 
 def view(disk: Disk) -> View:
-    """What is there, also while it is being written. A chunk whose checkpoint is damaged is shown as not begun."""
+    """The View of an archive, even while a run writes it. A chunk with a damaged checkpoint is shown as not begun."""
     standing = Standing.unknown(disk.plan, disk.size)
     held: list[tuple[int, NDArray[Any]]] = []
     logs = standing.logs(disk.plan)
@@ -69,7 +69,7 @@ def view(disk: Disk) -> View:
         logs[begin:end] = here.logs(disk.plan)
         held.append((int(checkpoint.facts["whole"]), checkpoint.tail))
         ended = ended and checkpoint.facts["ended"]
-    # The plan after the chunks: no chunk has gone beyond it.
+    # The plan is read after the chunks: no chunk has gone beyond it.
     plan = replace(disk.plan, steps=disk.planned())
     done = int(standing.steps[0])
     kept = plan.kept if plan.many else standing.rows(plan) if ended else int(plan.regular(done))

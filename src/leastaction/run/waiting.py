@@ -1,4 +1,4 @@
-"""What people see who wait: a line while a first run compiles, a bar while a long run goes on."""
+"""Messages for people who wait: a line while a first run compiles, a bar while a long run goes on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-PATIENCE = 1.0  # seconds without a word
+PATIENCE = 1.0  # seconds before the line is printed
 POLL = 0.1  # seconds between looks at who waits
 IDLE = 5.0  # seconds after which nobody looks any more
 ON_TERMINAL, IN_FILE = 0.1, 30.0  # seconds between two states of a bar; in a file every state is a line
@@ -25,7 +25,7 @@ _watcher: threading.Thread | None = None
 
 
 class _Wait:
-    """Somebody who waits, since when, and whether he was told."""
+    """A wait: when it began, and whether the line was printed."""
 
     def __init__(self) -> None:
         self.begun, self.told = time.perf_counter(), False
@@ -33,10 +33,10 @@ class _Wait:
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """While code is made ready: after a second a line on stderr, and one when it is done; LEASTACTION_QUIET=1 none.
+    """While code is compiled: a line on stderr after a second, and one at the end; none with LEASTACTION_QUIET=1.
 
-    One thread looks after all who wait, and ends some seconds after the last: a thread for every run would cost short
-    ones more than their steps.
+    One thread watches all waits, and ends some seconds after the last one: a thread for every run would cost short runs
+    more than their steps.
     """
     if getattr(_here, "busy", False) or os.environ.get("LEASTACTION_QUIET"):
         yield
@@ -65,7 +65,7 @@ def bar(total: int | None, unit: str, **how: str | bool) -> tqdm:
 
 
 def _watch() -> None:
-    """Have somebody look after those who wait; the lock is held."""
+    """Start the thread that watches the waits, if none runs; the caller holds the lock."""
     global _watcher
     if _watcher is None or not _watcher.is_alive():
         _watcher = threading.Thread(target=_look, name="leastaction waiting", daemon=True)
@@ -97,5 +97,5 @@ def _say() -> None:
 
 
 def _print(line: str) -> None:
-    if sys.stderr is not None:  # as under pythonw
+    if sys.stderr is not None:  # under pythonw stderr is None
         print(line, file=sys.stderr, flush=True)

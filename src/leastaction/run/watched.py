@@ -1,4 +1,4 @@
-"""A stepper of one trajectory whose energy is looked at after every step; in lanes that is part of the fused step."""
+"""A stepper of one trajectory whose energy is looked at after every step; in lanes the fused step does this."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLOCK = 4096  # steps that are looked at together, at most
 
 
 class WatchedEnergy(Forgetful):
-    """Another stepper, all of whose states are looked at; the range of the energy goes where the trajectory stands."""
+    """A stepper around another one: all its states are looked at; the Standing takes the range of the energy."""
 
     def __init__(self, plan: Plan, start: Start, stepper: Stepper, standing: Standing) -> None:
         self.plan, self._start, self.stepper, self._standing = plan, start, stepper, standing
@@ -45,7 +45,7 @@ class WatchedEnergy(Forgetful):
         return done
 
     def _observe(self, first: int, states: FloatArray) -> None:
-        """The energy after the steps that begin with the first."""
+        """Take the energy after these steps, of which `first` is the first."""
         t = np.asarray(self.plan.t0 + np.arange(first, first + len(states)) * self.plan.h, float)
         q, p = (np.ascontiguousarray(part) for part in np.split(states, 2, axis=1))
         params = np.tile(self._start.params, (len(t), 1))

@@ -32,7 +32,7 @@ SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from th
 
 
 class Layout(NamedTuple):
-    """How an array lies on disk: cut along its first axes into chunks so long; `fill` stands where nothing was put."""
+    """How an array lies on disk: cut along its first axes into chunks of these lengths; `fill` if not written."""
 
     shape: tuple[int, ...]
     cuts: tuple[int, ...]
@@ -49,16 +49,16 @@ class Archive:
     """The files of one run."""
 
     def __init__(self, path: Path, group: Any, header: Mapping[str, Any]) -> None:
-        # Absolute, since files are read when they are asked for, and the working directory may be another one then.
+        # Absolute, since files are read when they are asked for, and the working directory may have changed by then.
         self.path, self._group, self.header = path.absolute(), group, header
 
     @classmethod
     @contextmanager
     def creating(cls, path: Path, header: Mapping[str, Any], arrays: Mapping[str, Layout]) -> Iterator[Archive]:
-        """A new archive with these arrays, its lock held; one that exists is left alone.
+        """A new archive with these arrays, its lock held; an archive that exists is left alone.
 
-        To make a folder is exclusive: of two runs that begin at once one makes it, the other is told. The lock is taken
-        before anything else is in it.
+        To make a folder is exclusive: if two runs begin at once, one makes the folder and the other gets an error. The
+        lock is taken before anything else is in the folder.
         """
         zarr = _zarr()
         path = path.absolute()
@@ -169,15 +169,15 @@ class Archive:
             held.__exit__(None, None, None)
 
     def written(self) -> bool:
-        """Whether a process holds the lock; where that cannot be told, yes."""
+        """Whether a process holds the lock; True if that cannot be known."""
         return is_held(self._folder / "lock")
 
     def grow(self, name: str, length: int, axis: int) -> None:
-        """Make an array at least so long."""
+        """Make an array at least this long."""
         self._resize(name, length, axis, shorter=False)
 
     def cut_to(self, name: str, length: int, axis: int) -> None:
-        """Make an array exactly so long."""
+        """Make an array exactly this long."""
         self._resize(name, length, axis, shorter=True)
 
     def _resize(self, name: str, length: int, axis: int, shorter: bool) -> None:
@@ -189,10 +189,10 @@ class Archive:
                 array.resize(tuple(shape))
 
     def put(self, name: str, first: tuple[int, ...], values: NDArray[Any]) -> None:
-        """Write a part of an array that begins where chunks begin, and see it onto the disk.
+        """Write a part of an array that begins where chunks begin, and wait until it is on the disk.
 
-        What those chunks held before does not count. Where the part ends inside a chunk, since another thread has made
-        the array longer, Zarr would read the chunk first: it may be half of one, left by a run that was killed.
+        What those chunks held before does not count. If the part ends inside a chunk, because another thread has made
+        the array longer, Zarr would read the chunk's file first: a killed run may have left half a chunk there.
         """
         with _explained(self.path, SAFE):
             array = self._array(name)
@@ -220,12 +220,12 @@ class Archive:
 
     @staticmethod
     def _places(array: Any, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
-        """The chunks that these entries are in."""
+        """The chunks that hold these entries."""
         ends = zip(spans, array.chunks, array.shape, strict=True)
         return product(*(range(begin // cut, -(-min(end, size) // cut)) for (begin, end), cut, size in ends))
 
     def _array(self, name: str) -> Any:
-        """An array, its metadata compared with what the header says of it."""
+        """An array, after its metadata were compared with the header."""
         file = self.path / name / "zarr.json"
         try:
             require_regular(file.stat(), file)
@@ -295,7 +295,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _explained(path: Path, safe: str) -> Iterator[None]:
-    """Errors of the system, said clearly."""
+    """Turn errors of the operating system into a StoreError with clear words."""
     try:
         yield
     except StoreError:
@@ -314,7 +314,7 @@ def _explained(path: Path, safe: str) -> Iterator[None]:
 
 
 def _check_chunk(file: Path, array: Any) -> None:
-    """Refuse a chunk's file that is no file, or that would unpack to other than a chunk (Blosc says how long, at 4)."""
+    """Refuse a chunk's file that is no plain file, or whose unpacked length (Blosc's bytes 4 to 8) is wrong."""
     try:
         require_regular(file.stat(), file)
     except FileNotFoundError:
@@ -327,7 +327,7 @@ def _check_chunk(file: Path, array: Any) -> None:
 
 
 def _compressors(size: int) -> list[Any]:
-    """What packs the chunks of an array whose entries have so many bytes, and puts a checksum to each."""
+    """The codecs that pack the chunks of an array with entries of this many bytes, and add a checksum to each chunk."""
     codecs = _zarr().codecs
     shuffle = "shuffle" if size > 1 else "noshuffle"
     return [codecs.BloscCodec(cname="zstd", clevel=3, shuffle=shuffle, typesize=size), codecs.Crc32cCodec()]

@@ -25,7 +25,7 @@ class Checkpoint:
 
     facts    steps done and planned, rows in whole chunks, how the run stands, what the solver counted
     tail     rows (q, p) after the last whole chunk
-    state    the stepper's arrays, with which the run goes on to the last bit
+    state    the stepper's arrays, with which the run goes on, exact to the last bit
     """
 
     facts: Mapping[str, Any]

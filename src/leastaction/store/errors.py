@@ -18,5 +18,5 @@ class StoreError(OSError):
     """
 
     def __str__(self) -> str:
-        """The message alone; `errno` is for programs."""
+        """The message without the number; `errno` is for programs."""
         return str(self.args[1] if len(self.args) > 1 else self.args[0] if self.args else "")

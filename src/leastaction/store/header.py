@@ -30,7 +30,7 @@ from leastaction.reading import (
 )
 from leastaction.store.errors import StoreError
 
-LARGEST_CHUNK = 2**26  # bytes of a chunk of more than one row
+LARGEST_CHUNK = 2**26  # the most bytes of a chunk that has more than one row
 
 
 def to_json(value: Any) -> Any:
@@ -39,13 +39,13 @@ def to_json(value: Any) -> Any:
 
 
 def checksum(header: Mapping[str, Any]) -> str:
-    """Of all that a header says, however it is laid out in its file."""
+    """The checksum of all that a header says, independent of its layout in the file."""
     return hashlib.sha256(json.dumps(header, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 @contextmanager
 def interpreting(path: Path) -> Iterator[None]:
-    """What an archive says that cannot be: a StoreError."""
+    """Turn errors from impossible contents of an archive into a StoreError."""
     try:
         yield
     except StoreError:
@@ -57,7 +57,7 @@ def interpreting(path: Path) -> Iterator[None]:
 
 
 def check_header(header: Mapping[str, Any]) -> None:
-    """Whether every number of a header can be what it stands for. The system is checked when it is made."""
+    """Check that every number of a header has a possible value. The system is checked when it is made."""
     for name in ("version", "machine", "name"):
         text(entry(header, name), name)
     method_of_file(entry(header, "method"))
@@ -116,7 +116,7 @@ def checked_output(output: NDArray[np.int64], n: int) -> NDArray[np.int64]:
 
 
 def method_of_file(name: Any) -> Method:
-    """The method that a file names; one of many nodes would take long to compute."""
+    """The method that a file names; a method of too many nodes is refused, since it takes long to compute."""
     head, _, own = text(name, "method", MOST_LETTERS).partition("[")
     degrees = [int(number) for number in re.findall(r"[PNQ](\d{1,9})", head, re.IGNORECASE)]
     if max(degrees, default=0) > 2 * MOST_NODES or own.count(",") > 2 * MOST_NODES:

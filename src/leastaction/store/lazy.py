@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array that is read a box at a time: indices and slices read what they need, arithmetic or np.asarray it all.
+    """An array that is read a box at a time: indices and slices read what they need, arithmetic and np.asarray all.
 
     cuts    how long a box is along each of the first axes
     box     (begin, end) along each of these axes ↦ the entries, for a part of one box
@@ -49,7 +49,7 @@ class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
         return found[tuple(slice(None) if isinstance(p, range) else 0 for p in places)]
 
     def _read(self, places: list[range], rest: tuple[Any, ...]) -> NDArray[Any]:
-        """The entries at these places, read so that a sparse look at a long run, or at wide rows, stays small."""
+        """The entries at these places; a sparse selection from a long run, or from wide rows, needs little memory."""
         kept = np.broadcast_to(0.0, self.shape[len(places) :])[rest].shape
         found = np.empty((*map(len, places), *kept), self.dtype)
         for parts in product(*map(_boxes, places, self._cuts)):
@@ -59,7 +59,7 @@ class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
         return found
 
     def selected(self, name: str, *keys: Any) -> LazyArray:
-        """The same boxes of a part of what stands in each place: keys of the axes behind those that are cut."""
+        """The same boxes, with a part of each entry: `keys` index the axes after those that are cut into boxes."""
         lazy = len(self._cuts)
         rest = np.broadcast_to(0.0, self.shape[lazy:])[keys].shape
         ahead = (slice(None),) * lazy
@@ -68,7 +68,7 @@ class LazyArray(np.lib.mixins.NDArrayOperatorsMixin):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Elsewhere the file may not be there: what travels is an array in memory."""
+        """Another process may not have the file: it gets an array in memory."""
         return np.asarray, (np.asarray(self),)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -106,7 +106,7 @@ def import_xarray() -> Any:
 
 
 def _boxes(places: range, cut: int) -> Iterator[tuple[slice, tuple[int, int], int]]:
-    """Equidistant places, box by box: where they go in the result, the span to read, and every how many-th of it."""
+    """Equidistant places, box by box: their slice of the result, the span to read, and the stride within the span."""
     if not places:
         return
     if places.step < 0:

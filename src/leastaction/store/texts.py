@@ -1,6 +1,6 @@
 """Numbers of many digits on disk: each is text in a row of bytes, 0x1a2bp-52, filled up with zeros.
 
-Readers of Zarr alone find ASCII; bits are kept to the last. What is not a number has no text.
+Other readers of Zarr find ASCII; every bit is kept. Numbers that are not finite have no text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROOM = 16  # for sign, 0x, p and exponent
 
 
 def width(reals: Reals) -> int:
-    """Bytes for each number."""
+    """Bytes of each number's text."""
     assert isinstance(reals, Digits)
     return -(-reals.bits // 4) + ROOM
 
@@ -36,7 +36,7 @@ def written(values: NDArray[Any], reals: Reals) -> NDArray[Any]:
 
 
 def read(values: NDArray[Any]) -> NDArray[Any]:
-    """What `written` has written. It may come from a stranger: what is no such text is refused."""
+    """Read what `written` has written. The file may come from a stranger: any other text is refused."""
     if values.dtype != np.uint8:
         return values
     found = np.empty(values.shape[:-1], object)

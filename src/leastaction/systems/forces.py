@@ -1,11 +1,12 @@
 """External forces: Lagrange and d'Alembert's summand of the force f = ∂L/∂q + F.
 
 F(t, q, v, params) has a component for each coordinate; its virtual work is F · δq. A Rayleigh function D(t, q, v,
-params) stands for F = −∂D/∂v: with D = ½ v·Cv that is viscous friction, and D's power is F · v = −2D.
+params) stands for F = −∂D/∂v: D = ½ v·Cv gives viscous friction, whose power is F · v = −2D.
 
 F and D may read inputs, F(t, q, v, params, inputs): numbers that a run brings for each node of each step (`inputs`).
-L and constraints may not. Where L depended on u, momenta and energy would have two values at the end of a step, where u
-may jump; a potential U(q, u) is the force −∂U/∂q. Constraints g(t, q, u) = 0 would ask for u̇, in G v + g_t + g_u u̇ = 0.
+L and constraints may not read inputs u. If L depended on u, momenta and energy would have two values at the end of a
+step, where u may jump; instead of a potential U(q, u), give the force −∂U/∂q. Constraints g(t, q, u) = 0 would need u̇,
+in G v + g_t + g_u u̇ = 0.
 
 Everything that steps a system reads f, m and their derivatives from the Programs written here; no other place of the
 library knows that there is a force.
@@ -23,7 +24,7 @@ from leastaction.trace import jacobian
 from leastaction.trace.function import named
 
 SLOPES = {"F_q": "f_q", "F_v": "f_v", "F_t": "f_t", "F_params": "f_w"}
-DRIVEN = ("F", "D")  # the functions that inputs may enter
+DRIVEN = ("F", "D")  # the functions that may read inputs
 
 
 UNDRIVEN = {
@@ -40,7 +41,7 @@ UNDRIVEN = {
 
 
 def total_force(force: Program | None, dissipation: Program | None) -> Program | None:
-    """The Program of F − ∂D/∂v, from those of F and of D, each (t, q, v, params) ↦ F or D; None if there is neither."""
+    """The Program of F − ∂D/∂v, from the Programs (t, q, v, params) ↦ F and ↦ D; None if there is neither."""
     if dissipation is None:
         return force
     slope = jacobian(dissipation, "v")
@@ -53,7 +54,7 @@ def total_force(force: Program | None, dissipation: Program | None) -> Program |
 
 
 def with_force(program: Program, force: Program | None) -> Program:
-    """A Program that gives f = ∂L/∂q, with whichever of its derivatives f_q, f_v, f_t and f_w: F is added to each."""
+    """A Program of f = ∂L/∂q and some of its derivatives f_q, f_v, f_t and f_w, with F added to f and to each."""
     if force is None:
         return program
     blocks = dict(program.outputs)
@@ -69,7 +70,7 @@ def with_force(program: Program, force: Program | None) -> Program:
 
 
 def taken(functions: Mapping[str, Callable[..., Any]], names: Collection[str]) -> dict[str, Collection[str]]:
-    """Which of the parameters each function takes: those it names, or all; every parameter must be some function's."""
+    """The parameters that each function takes: those it names, or all; some function must take each parameter."""
     found = {role: named(fn, names) for role, fn in functions.items()}
     idle = [name for name in names if not any(name in takes for takes in found.values())]
     if idle:
@@ -81,7 +82,7 @@ def taken(functions: Mapping[str, Callable[..., Any]], names: Collection[str]) -
 
 
 def check_inputs(functions: Mapping[str, Callable[..., Any]], params: Collection[str], inputs: Collection[str]) -> None:
-    """Refuse inputs that no force takes, those that something else asks for, and names that are taken."""
+    """Refuse inputs that no force takes, inputs that L or constraints take, and names that parameters have."""
     shared = [name for name in inputs if name in params]
     if shared:
         raise TraceError(f"{shared[0]!r} is in params and in inputs; it is one of them")
@@ -97,7 +98,7 @@ def check_inputs(functions: Mapping[str, Callable[..., Any]], params: Collection
 
 
 def _names(fn: Callable[..., Any], name: str) -> bool:
-    """Whether a function has an argument of this name, and not any that come."""
+    """Whether a function has an argument of exactly this name; **kwargs does not count."""
     try:
         return name in inspect.signature(fn).parameters
     except (TypeError, ValueError):

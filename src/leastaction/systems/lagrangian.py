@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from leastaction.systems.sums import Term as SumTerm
 
 FloatArray = NDArray[np.float64]
-EQUILIBRATIONS = 24  # each halves the exponents that are left
-DOMINANT = 1.999  # times the diagonal: where rows sum up to less, it outweighs what is beside it
-ORDINARY = 1e-100  # numbers that are larger, and smaller than one over it, do not overflow when they are divided
+EQUILIBRATIONS = 24  # each one halves the remaining exponents
+DOMINANT = 1.999  # times the diagonal: if a row sums up to less, its diagonal outweighs its other entries
+ORDINARY = 1e-100  # quotients of numbers between this and one over this do not overflow
 
 Params = Mapping[str, Any] | FloatArray  # by name, or all of them as the flat array of `values`
 Given = Mapping[str, Any] | FloatArray | None  # inputs by name, or all of them as one flat array, or rows of it
@@ -206,7 +206,7 @@ class Lagrangian:
     """
 
     linear = False
-    rest: Program | None = None  # (t, q, v, params) ↦ velocities at which L has a value, where it has none at rest
+    rest: Program | None = None  # (t, q, v, params) ↦ velocities at which L has a value, if L has none at rest
 
     def __init__(
         self,
@@ -412,7 +412,7 @@ class Lagrangian:
         return Sum(terms, n)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels to other processes: the Programs, not the functions, which may live in a notebook."""
+        """The state for other processes: the Programs, not the functions, which may be defined in a notebook."""
         names = ("n", "program", "force", "constraints", "inputs", "name", "_given", "_defaults")
         return {name: getattr(self, name) for name in names} | {"fn": None}
 
@@ -437,7 +437,7 @@ class Lagrangian:
 
     @cached_property
     def depends_on_time(self) -> bool:
-        """Whether t occurs in L, in the force or in the constraints, or inputs do, which change with time."""
+        """Whether t occurs in L, in the force or in the constraints, or there are inputs, which change with time."""
         programs = (self.program, self.force, self.constraints)
         return bool(self.inputs) or any(("input", 0) in program.code for program in programs if program is not None)
 
@@ -453,13 +453,13 @@ class Lagrangian:
 
     @property
     def channels(self) -> int:
-        """How many numbers the inputs are at one instant."""
+        """The number of values that all inputs have at one instant."""
         return sum(map(size_of, self.inputs.values()))
 
     @property
     def digest(self) -> str:
-        """A fingerprint of L, the force and the constraints: systems that share it differ in names and values of
-        parameters alone.
+        """A fingerprint of L, the force and the constraints: systems with the same fingerprint differ only in names and
+        values of parameters.
         """
         parts = {"": self.program, "F": self.force, "g": self.constraints}
         return "".join(name + program.digest for name, program in parts.items() if program is not None)
@@ -480,7 +480,7 @@ class Lagrangian:
 
     @cached_property
     def mass_varies_with_velocity(self) -> bool:
-        """Whether L is other than quadratic in v."""
+        """Whether L is not quadratic in v."""
         return self.hessian.depends("Lvv", "v")
 
     @cached_property
@@ -495,26 +495,26 @@ class Lagrangian:
 
     @cached_property
     def end(self) -> End | None:
-        """Where a step ends, if constraints hold."""
+        """The equations for the end of a step, if constraints hold."""
         return None if self.constraints is None else end(self.constraints, self.node, self.sensitive_node)
 
     @cached_property
     def geometry(self) -> Program:
-        """(t, q, v, params) ↦ g, c = ġ, G = ∂g/∂q, and g̈ without acceleration; only where constraints hold."""
+        """(t, q, v, params) ↦ g, c = ġ, G = ∂g/∂q, and g̈ without acceleration; only if constraints hold."""
         if self.constraints is None:
             raise ValueError(f"{self.name} has no constraints: give them as la.Lagrangian(…, constraints=g)")
         return geometry(self.constraints)
 
     @cached_property
     def node(self) -> Program:
-        """(t, q, v, params) ↦ f, m, their derivatives f_q, f_v, m_q, m_v, and m_t; and velocities to begin with, where
-        L has no value at rest.
+        """(t, q, v, params) ↦ f, m, their derivatives f_q, f_v, m_q, m_v, and m_t; and first velocities for the solver,
+        if L has no value at rest.
         """
         return with_rest(self._node(self.hessian, m_t="Lvt"), self.rest)
 
     @cached_property
     def sensitive_node(self) -> Program:
-        """The same and, behind the derivatives by q and v, those by time and by the parameters w."""
+        """The same outputs and, after the derivatives by q and v, those by time and by the parameters w."""
         from leastaction.trace import derivatives
 
         second = derivatives(self.program, second=True, parameters=True)
@@ -522,13 +522,13 @@ class Lagrangian:
 
     @property
     def sensitive_terms(self) -> tuple[Program, ...]:
-        """What the terms give, with all derivatives."""
+        """The terms with all derivatives."""
         still = () if self.constraints is None else (reaction(self.constraints, parameters=True),)
         return (self.sensitive_node, *still)
 
     @cached_property
     def inertia(self) -> Program:
-        """(t, q, v, params) ↦ m, m_q, m_v, which no force enters."""
+        """(t, q, v, params) ↦ m, m_q, m_v, which do not depend on forces."""
         return self._unforced(self.hessian).select("m", "m_q", "m_v")
 
     def _node(self, second: Program, **further: str) -> Program:
@@ -878,7 +878,7 @@ class Lagrangian:
     def velocities(
         self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """v(t, q, p) at K points with parameters (K, …), and where there is one; NaN elsewhere."""
+        """v(t, q, p) at K points with parameters (K, …), and a mask of the points that have a v; NaN elsewhere."""
         v, failed = self._inverse(t, q, p, params)
         found = np.ones(len(q), bool)
         if failed is None:
@@ -949,7 +949,7 @@ class Lagrangian:
         check_start(self, t, q, p, v, params, inputs)
 
     def check_span(self, t0: float, t_end: float) -> None:
-        """L is known at all times."""
+        """Accept all times: L is known at all times."""
 
     def explain(self, status: int, h: float) -> tuple[str, str]:
         """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""
@@ -968,11 +968,11 @@ class Lagrangian:
         return {"n": self.n, "name": self.name, "defaults": defaults, "inputs": shapes, **programs}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a file has beside the header: nothing."""
+        """The arrays that a file has beside the header: none."""
         return {}
 
     def machine(self) -> str:
-        """What decides the last bits of a run in float64."""
+        """The facts about the machine that decide the last bits of a run in float64."""
         return fingerprint()
 
     def _evaluate(
@@ -1017,8 +1017,8 @@ class Lagrangian:
 def equilibrated(matrices: FloatArray) -> FloatArray:
     """Symmetric matrices, (…, n, n), with rows and columns scaled until the largest entry of each is about one.
 
-    Units do not matter to what is left (Ruiz, *A scaling algorithm to equilibrate both rows and columns norms in
-    matrices*, 2001). Rows of zeros stay.
+    The result does not depend on units (Ruiz, *A scaling algorithm to equilibrate both rows and columns norms in
+    matrices*, 2001). Rows of zeros stay zero.
     """
     scaled = matrices
     for _ in range(EQUILIBRATIONS):
@@ -1038,7 +1038,7 @@ def _dominant(matrices: FloatArray) -> bool:
 
 
 def takes_time(fn: Callable[..., Any], params: Mapping[str, Any], reads: Sequence[str] = ("q", "v")) -> bool:
-    """Whether the function is fn(t, q, v, …) rather than fn(q, v, …): by how many arguments are not parameters."""
+    """Whether the function is fn(t, q, v, …) or fn(q, v, …): the number of arguments that are no parameters decides."""
     try:
         arguments = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError):
@@ -1049,7 +1049,7 @@ def takes_time(fn: Callable[..., Any], params: Mapping[str, Any], reads: Sequenc
 
 
 def _with_inputs(program: Program, names: Sequence[str], inputs: Sequence[str], role: str) -> Program:
-    """A Program whose parameters have these names, those among them that are inputs in a block of their own."""
+    """A Program whose parameters have these names; parameters that are inputs move to a separate block."""
     if not inputs:
         return program
     first = program.input_slice("params").start
@@ -1069,7 +1069,7 @@ def _with_inputs(program: Program, names: Sequence[str], inputs: Sequence[str], 
 
 
 def _fewer(constraints: Program | None, n: int) -> Program | None:
-    """Constraints that leave the system a freedom."""
+    """The constraints, if they are fewer than the coordinates."""
     m = 0 if constraints is None else constraints.output_size
     if m >= n:
         raise ValueError(

@@ -47,14 +47,14 @@ from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, mapping
 from leastaction.systems.lagrangian import Lagrangian
 
-STILL = 300  # μ = 2^STILL in float64, where numbers end beyond 2^1000; at more digits as many bits more as they have
+STILL = 300  # μ = 2^STILL in float64, where numbers end beyond 2^1000; more digits add twice their bits
 AUTO = "auto"
 SOON = 0.25
-TIMES = 1.1 ** np.arange(-1500.0, 1500.0)  # in which a motion may turn, whatever the units
-LONGEST = 600  # instructions of a pace that the library makes: with its derivatives a hundred times as many
-# Parameters that a run brings along, by names that no function has: of the pace that the library makes its size at the
-# start, and an energy; where time is a coordinate C; and the time at which it ends, if that was asked for. So another
-# t_end needs no other code.
+TIMES = 1.1 ** np.arange(-1500.0, 1500.0)  # the times in which a motion may turn, whatever the units
+LONGEST = 600  # instructions of a pace that the library makes; its derivatives have a hundred times as many
+# Parameters that a run brings along, by names that no function has: for a pace that the library makes, its size at the
+# start and an energy; C, if time is a coordinate; and the end time of the run, if one was asked for. So another t_end
+# needs no other code.
 OWN = ("pace σ₀", "pace W")
 STIFF = "pace C"
 UNTIL = "pace t_end"
@@ -62,7 +62,7 @@ STIFFNESS = 30.0  # C in units of σ W at the start
 
 
 class Paced(Lagrangian):
-    """L̂: a Lagrangian, the energy and time of its motions one more coordinate and its momentum.
+    """L̂: a Lagrangian with one more coordinate and momentum: the energy and the time of its motions.
 
     of       the Lagrangian, n coordinates; this system has n + 1
     sigma    (t, q, v, params) ↦ σ; its parameters are those of L and, if the library has made it, OWN
@@ -131,7 +131,7 @@ class Paced(Lagrangian):
             self.constraints = B.build(g=B.inline(of.constraints, t=[t], q=q, params=params[:own])["g"])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What travels to other processes."""
+        """The arguments with which another process makes the system."""
         return Paced, (self.of, self.sigma, self.bits)
 
     def paces(self, t: NDArray[np.float64], q: NDArray[np.float64], params: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -151,7 +151,7 @@ class Paced(Lagrangian):
 
     @property
     def moved_by_time(self) -> bool:
-        """Whether E changes by the time itself, not by forces alone."""
+        """Whether E changes because L or σ depends on t, not only by forces."""
         return bool(self.of.depends_on_time or self.sigma.depends("sigma", "t"))
 
     def own(
@@ -165,8 +165,8 @@ class Paced(Lagrangian):
     ) -> NDArray[np.float64]:
         """The parameters OWN of motions that begin with these states and accelerations, a row for each.
 
-        W is their kinetic energy and g·M⁻¹g/ω² together. ω may vanish at the start, so it is looked for a little later,
-        too: after the first time τ at which the motion q + v τ + ½ a τ² has a frequency ω ≥ SOON/τ.
+        W is the sum of the kinetic energy and g·M⁻¹g/ω². ω may vanish at the start, so ω is also taken a little later:
+        at the first time τ at which the motion q + v τ + ½ a τ² has a frequency ω ≥ SOON/τ.
         """
         measures, tau = _measures(self.of), TIMES[:, None]
         found = np.empty((len(q), len(OWN)))
@@ -211,7 +211,7 @@ class Paced(Lagrangian):
 
 
 def _positive(B: Builder, x: int) -> int:
-    """x itself; no number where it is negative: there a step fails."""
+    """x itself; NaN if x is negative, so that a step fails there."""
     return B.op("sq", B.op("sqrt", x))
 
 
@@ -227,7 +227,7 @@ def paced(system: Any, pace: Callable[..., Any] | str, reals: Reals) -> Paced:
     if pace != AUTO and not callable(pace):
         raise TypeError(f'pace must be a function σ(q, …), as in pace=lambda q: np.sum(q**2), or "auto"; got {pace!r}')
     bits = STILL + (2 * reals.bits if isinstance(reals, Digits) else 0)
-    known = system.__dict__.setdefault("_paced", {})  # what is compiled for it is found again, too
+    known = system.__dict__.setdefault("_paced", {})  # the code compiled for a Paced system is found again, too
     if (pace, bits) not in known:
         known[pace, bits] = Paced(system, traced(pace, system) if callable(pace) else automatic(system), bits)
     found: Paced = known[pace, bits]
@@ -239,9 +239,9 @@ def automatic(system: Lagrangian) -> Program:
 
         σ = σ₀⁻¹ [ tr A² + (g·M⁻¹g / W)² ]^(−¼),      A = M⁻¹ ∂²L/∂q²,   g = ∂L/∂q,   M = ∂²L/∂v²,   all at v = 0.
 
-    The first summand is Σ ω⁴ of the frequencies and growth rates ω that the motion has near q; it does not depend on
-    the coordinates, up to linear changes. The second is there because the first may vanish, as where a potential turns
-    from convex to concave: g·M⁻¹g is force² over mass, and W an energy. For Kepler's problem both are powers of the
+    The first summand is Σ ω⁴ of the frequencies and growth rates ω that the motion has near q; linear changes of the
+    coordinates do not change it. The second is there because the first may vanish, as where a potential turns from
+    convex to concave: g·M⁻¹g is force² over mass, and W an energy. For Kepler's problem both are powers of the
     distance: σ is r^(3/2) far out, and r² where the second one dominates. σ₀ is such that σ = 1 at the start.
     """
     if system.m:

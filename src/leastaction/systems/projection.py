@@ -1,4 +1,4 @@
-"""States on the constraints: whether one is, how far another is off, and the nearest one.
+"""States on the constraints: whether a state is on them, how far it is off, and the nearest state that is.
 
 Distances are those of the mass M = ∂²L/∂v², in which q − q₀ and v − v₀ have the size of a kinetic energy. With G =
 ∂g/∂q a state that misses g = 0 by g and ġ = 0 by c is, to first order, nearest to
@@ -27,14 +27,14 @@ from leastaction.trace import jacobian
 
 FloatArray = NDArray[np.float64]
 
-ROUND_OFF = 64  # units in the last place of what g and ġ are summed from, or of the state
-SQUARED = 1e-150, 1e150  # what may be squared in float64, and divided by that
-DEPENDENT = 1e-10  # what is left of a row of G, of its length, where it depends on others
-INVOLVED = 1e-6  # a part of the combination that is none
-NEAR_SINGULAR = 1 / 3  # of its first value the smallest singular value of G's rows, of length one each, is near zero
-BESIDE = 1e-3  # of the state: where it is asked whether rows follow from others …
-FOLLOWING = 1e-9  # … which miss zero there by no more than this part of what they are summed from
-RETURNS = 8  # Newton's iterations back to the others
+ROUND_OFF = 64  # units in the last place of the terms of g and ġ, or of the state
+SQUARED = 1e-150, 1e150  # sizes between which a number may be squared in float64, and divided by its square
+DEPENDENT = 1e-10  # in parts of its length: what remains of a row of G that depends on others
+INVOLVED = 1e-6  # smaller coefficients of a combination count as zero
+NEAR_SINGULAR = 1 / 3  # below this part of its first value the smallest singular value of G's unit rows is near zero
+BESIDE = 1e-3  # in parts of the state: how far away it is tested whether rows follow from others …
+FOLLOWING = 1e-9  # … rows that follow miss zero there by at most this part of the size of their terms
+RETURNS = 8  # Newton's iterations back to the other constraints
 MOST_ITERATIONS, MOST_HALVINGS = 60, 30
 
 
@@ -117,7 +117,7 @@ def _nearest(
     q = q0
     miss = np.abs(here.g[0] / here.g_size[0]).max()
     for _ in range(MOST_ITERATIONS):
-        # The nearest point of the constraints as they are seen from q: q0 + K (G (q − q0) − g).
+        # The nearest point of the constraints linearised at q: q0 + K (G (q − q0) − g).
         K, G, g = lift(M, here.G[0]), here.G[0], here.g[0]
         step = q0 + K @ (G @ (q - q0) - g) - q
         if _length(M, step) <= 4 * np.finfo(float).eps * _length(M, q):
@@ -152,7 +152,7 @@ def _refined(
     start: list[NDArray[Any]],
     values: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The nearest state to all digits: in the directions of the float64 one, each step gains some fifteen of them."""
+    """The nearest state to all digits: with the directions of float64, each step gains some fifteen digits."""
     here = look(system, float(t), near[0][None], near[1][None], np.asarray(values, float)[None])
     K = lift(here.M[0], here.G[0])
     q, v = start
@@ -166,8 +166,8 @@ def _refined(
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What is seen of the constraints at K states: g, c = ġ and what each is summed from, (K, m); G, (K, m, n); M,
-    (K, n, n); the states themselves.
+    """The constraints at K states: g, c = ġ and the sizes of their terms, (K, m); G, (K, m, n); M, (K, n, n); the
+    states themselves.
     """
 
     g: NDArray[Any]
@@ -182,7 +182,7 @@ class Look:
 
 @lru_cache(maxsize=32)
 def sizes(constraints: Program) -> Program:
-    """(t, q, v, params) ↦ g, c, G, and the sizes Σ_x |∂g/∂x x| and Σ_x |∂c/∂x x| over everything they read."""
+    """(t, q, v, params) ↦ g, c, G, and the sizes Σ_x |∂g/∂x x| and Σ_x |∂c/∂x x| over all variables x of g and c."""
     still, moving = jacobian(constraints, "t", "q", "params"), jacobian(rate(constraints), "t", "q", "v", "params")
     B = Builder(moving.inputs)
     given = {name: B.input(name) for name, _ in B.inputs}
@@ -236,22 +236,22 @@ def lift(M: FloatArray, G: FloatArray) -> FloatArray:
 
 
 def _small(here: Look, name: str) -> bool:
-    """Whether one state misses g = 0, or c = 0, by what differs from the state by round-off."""
+    """Whether the distance of one state from g = 0, or from c = 0, is round-off of the state."""
     x, off = (here.q[0], here.g[0]) if name == "g" else (here.v[0], here.c[0])
     M, change = here.M[0], lift(here.M[0], here.G[0]) @ off
     return bool(_length(M, change) <= ROUND_OFF * np.finfo(float).eps * _length(M, x))
 
 
 def _length(M: FloatArray, x: FloatArray) -> float:
-    """The length of x in the metric of M; of a mass that is not positive, that of the sizes of its entries."""
+    """A length of x in the metric of the sizes of M's entries, also for a mass that is not positive."""
     return float(np.sqrt(np.abs(x) @ np.abs(M) @ np.abs(x)))
 
 
 def check_starts(
     system: Lagrangian, arithmetic: Reals, t: Any, q: NDArray[Any], v: NDArray[Any], params: NDArray[Any], given: str
 ) -> None:
-    """Refuse states, (B, n) each, that are off the constraints by more than round-off, or where these depend on each
-    other; `given` is what was given beside q0: "v0" or "p0".
+    """Refuse states, (B, n) each, that are off the constraints by more than round-off, or at which the constraints
+    depend on each other; `given` names what was given beside q0: "v0" or "p0".
     """
     rough = [np.asarray(x, float) for x in (t, q, v, params)]
     here = look(system, *rough)
@@ -282,7 +282,7 @@ def _slopes(constraints: Program) -> Program:
 
 
 def tangent_basis(system: Lagrangian, t: float, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
-    """Directions (dq, dp) tangent to g = 0 and ġ = 0 at (q, p), orthonormal, (2n, 2(n − m)); all without constraints.
+    """Directions (dq, dp) tangent to g = 0 and ġ = 0 at (q, p), orthonormal, (2n, 2(n − m)); without constraints all.
 
     ġ = c(q, v(q, p)) changes by (c_q − G m_v⁻¹ m_q) dq + G m_v⁻¹ dp.
     """
@@ -308,7 +308,7 @@ def _one(here: Look, k: Any) -> Look:
 def _off(
     one: Look, off: dict[str, FloatArray], good: dict[str, bool], given: str, which: str, arithmetic: Reals
 ) -> str:
-    """What is off, and by how much."""
+    """The message: which part of the start is off the constraints, and by how much."""
     K, parts = lift(one.M[0], one.G[0]), []
     digits = "" if arithmetic.digits is None else f", digits={arithmetic.digits}"
     if not good["g"]:
@@ -362,7 +362,7 @@ def _independent(here: Look) -> NDArray[np.bool_]:
 
 
 def dependent_rows(here: Look) -> list[tuple[int, list[int], FloatArray]]:
-    """Rows that depend on earlier ones: (row, those it depends on, the combination of all rows that is zero)."""
+    """Rows that depend on earlier rows: (row, rows it depends on, the combination of all rows that is zero)."""
     rows, lengths = _unit_rows(here)
     found: list[tuple[int, list[int], FloatArray]] = []
     basis: list[int] = []
@@ -385,7 +385,7 @@ def dependent_rows(here: Look) -> list[tuple[int, list[int], FloatArray]]:
 def require_independent(
     system: Lagrangian, here: Look, t: Any, q: FloatArray, v: FloatArray, params: FloatArray
 ) -> None:
-    """Raise if constraints depend on each other at one state: which rows, and why that may be."""
+    """Raise if constraints depend on each other at one state; the message says which rows, and a possible reason."""
     if not np.isfinite(here.G).all():
         raise ConstraintError(f"∂g/∂q is not finite at q = {q}: {here.G[0].tolist()}")
     for i, size in enumerate(np.abs(here.G[0]).max(axis=1)):
@@ -421,10 +421,10 @@ def require_independent(
 
 
 def _follow(system: Lagrangian, t: Any, q: FloatArray, v: FloatArray, params: FloatArray, rows: list[int]) -> bool:
-    """Whether rows that depend on the others at q hold wherever the others do: at a state beside q where these hold.
+    """Whether rows that depend on the others at q hold wherever the others hold; tested at one such state beside q.
 
-    So do those of mechanisms with more constraints than their mobility tells, such as Bricard's: G has the same rank at
-    all of their states, and a higher one where no state is.
+    Rows of mechanisms with more constraints than their mobility needs, such as Bricard's, do so: G has the same rank at
+    all states of the mechanism, and a higher rank elsewhere.
     """
     unit = np.maximum(1.0, np.abs(q))
     others = [i for i in range(system.m) if i not in rows]
@@ -437,8 +437,8 @@ def _follow(system: Lagrangian, t: Any, q: FloatArray, v: FloatArray, params: Fl
 
 
 def near_singular(system: Any, t: NDArray[Any], q: NDArray[Any], p: NDArray[Any], params: NDArray[Any]) -> str | None:
-    """What there is to say of a run, its times and states from the first to the last, that ends where constraints
-    nearly depend on each other; None elsewhere.
+    """A note about a run that ends where constraints nearly depend on each other; None for other runs. The times and
+    states are those of the run, from the first to the last.
     """
     if not system.m or not isinstance(system, Lagrangian):
         return None

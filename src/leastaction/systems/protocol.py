@@ -23,8 +23,8 @@ class System(Protocol):
     n                  degrees of freedom
     m                  constraints that hold
     name               for people
-    linear             whether its equations of motion are
-    depends_on_time    whether t occurs in them
+    linear             whether its equations of motion are linear
+    depends_on_time    whether t occurs in its equations of motion
     forced             whether forces act that do not come from L
     params, given      names and default values of its parameters, as numbers and as they were given
 
@@ -93,11 +93,11 @@ class System(Protocol):
         ...
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a file has beside the header."""
+        """The arrays that a file has beside the header."""
         ...
 
     def machine(self) -> str:
-        """What decides the last bits of a run in float64, besides the version of leastaction."""
+        """The facts that decide the last bits of a run in float64, besides the version of leastaction."""
         ...
 
 

@@ -27,7 +27,7 @@ def mechanics(system: System, values: Any, reals: Reals) -> Any:
 
 
 def stepper(system: System, method: Method, start: Start, row: Row | None = None, at: Any = None) -> Stepper:
-    """One trajectory at work; `at` is what `mechanics` gives. Whether h is stable is asked by `check_stable`."""
+    """The stepper of one trajectory; `at` is what `mechanics` gives. `check_stable` checks whether h is stable."""
     if at is not None and at is not system:
         from leastaction.backends import flint
 

@@ -1,7 +1,7 @@
 """Linear systems whose matrices differ from trajectory to trajectory, for ensembles: noise in M and K.
 
-A Quadratic system has one matrix for its steps. With a matrix for each trajectory there is nothing left to share, so
-that the system is run as the Lagrangian ½ v·Mv − ½ q·Kq, with M and K as parameters, in lanes like any other.
+A Quadratic system has one matrix for its steps. With a matrix for each trajectory there is nothing to share, so the
+system is run as the Lagrangian ½ v·Mv − ½ q·Kq, with M and K as parameters, in lanes like any other.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MOST_VARIED = 32  # degrees of freedom of linear systems whose matrices vary fro
 def varied(
     system: Quadratic, method: str | Method, h: Any, params: Mapping[str, Any], allow_unstable: bool
 ) -> Lagrangian:
-    """The Quadratic system as a Lagrangian with M, K and, where there are some, C and a constant f as parameters, of
-    which each trajectory may have its own: those given are checked as the system's are, and h for each.
+    """The Quadratic system as a Lagrangian whose parameters are M, K and, if the system has them, C and a constant f.
+    Each trajectory may have its own values: given matrices are checked like the system's, and h is checked for each.
     """
     if system.n > MOST_VARIED:
         raise ValueError(
@@ -51,7 +51,7 @@ def varied(
     made.name = system.name
     given = {name: np.asarray(params.get(name, full[name]), dtype=object) for name in ("M", "K", "C") if name in full}
     sizes = {len(a) for a in given.values() if a.ndim == 3} or {1}
-    for b in range(max(sizes) if len(sizes) == 1 else 0):  # unlike sizes are refused by the run
+    for b in range(max(sizes) if len(sizes) == 1 else 0):  # the run refuses unlike sizes
         one = {name: (a[b] if a.ndim == 3 else a).tolist() for name, a in given.items()}
         try:
             single = Quadratic(one["M"], one["K"], C=one.get("C"))

@@ -16,12 +16,12 @@ from leastaction.results.viewer.scene import SHOWN, coordinates, extremes
 FloatArray = NDArray[np.float64]
 
 MOST = 2000  # trajectories drawn
-FEWEST = 120  # frames, where there are as many: rather fewer trajectories than a motion in jumps
+FEWEST = 120  # frames, if there are as many: fewer trajectories are better than a motion in jumps
 BUCKETS = 600
 
 
 def cloud_scene(paths: Any, draw: Any, megabytes: float, pack: Pack) -> dict[str, Any]:
-    """The scene of an ensemble: of as many trajectories and times as there is room for, evenly chosen."""
+    """The scene of an ensemble, with as many trajectories and times as there is room for, evenly chosen."""
     if paths.pace is not None:
         raise ValueError(
             "a cloud shows all trajectories at the same times, and with a pace each has its own: show one, with "
@@ -34,7 +34,7 @@ def cloud_scene(paths: Any, draw: Any, megabytes: float, pack: Pack) -> dict[str
     outline = made.points(paths.t[:1], whole.q[:1], whole.p[:1])
     dim = outline.shape[2]
     shown = made.trails[-1] if made.trails else outline.shape[1] - 1  # the point that stands for a trajectory
-    room = int(0.75 * megabytes * 1e6 / (2 * (dim + 2 * columns)))  # states
+    room = int(0.75 * megabytes * 1e6 / (2 * (dim + 2 * columns)))  # the number of states that fit
     times = min(len(paths.t), max(FEWEST, room // MOST))
     some = _evenly(len(paths), min(MOST, max(1, room // times)))
     rows = _evenly(len(paths.t), min(len(paths.t), max(2, room // len(some))))
@@ -70,7 +70,7 @@ def cloud_scene(paths: Any, draw: Any, megabytes: float, pack: Pack) -> dict[str
         "dim": dim,
         "members": len(some),
         "t": pack.fine(t),
-        # frame after frame: all trajectories' points at one time stand together
+        # frame after frame: the points of all trajectories at one time are neighbours
         "points": _shared(pack, points.transpose(1, 0, 2)),
         "q": _shared(pack, q[..., :columns].transpose(1, 0, 2)),
         "p": _shared(pack, p[..., :columns].transpose(1, 0, 2)),

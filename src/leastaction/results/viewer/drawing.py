@@ -30,7 +30,7 @@ class Drawing:
     links    which points are joined, and by what: "rod", "spring" or "thread"
     trails   the points whose way is drawn
     equal    whether one unit is as long across as it is high
-    axes     labels of the plane's axes where it is one of coordinates, else ()
+    axes     labels of the axes if the plane is one of coordinates, else ()
     what     what a plain drawing shows, in words
     """
 
@@ -42,7 +42,7 @@ class Drawing:
     what: str = ""
 
     def judged(self, t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
-        """The points, those that only threads hold drawn in: they may be coarser than what the eye follows."""
+        """The points, with those that only threads hold scaled down: these may be coarser than the others."""
         points = self.points(t, q, p)
         if loose := self.loose - set(self.trails):
             points = points.copy()
@@ -51,7 +51,7 @@ class Drawing:
 
     @property
     def loose(self) -> set[int]:
-        """The points that only threads hold: corners of an outline, no bodies."""
+        """The points that only threads hold: they are corners of an outline, not bodies."""
         threads = {k for i, j, kind in self.links if kind == "thread" for k in (i, j)}
         return threads - {k for i, j, kind in self.links if kind != "thread" for k in (i, j)}
 
@@ -59,7 +59,7 @@ class Drawing:
 def drawing(draw: Any, look: Look, n: int, params: Mapping[str, Any], start: tuple[Any, Any, Any]) -> Drawing:
     """The drawing asked for, else the look's own, else a plain one of the coordinates.
 
-    `start` is a state (t, q, p), at which a function is tried.
+    `start` is a state (t, q, p) at which a user's function is tried.
     """
     trails = None
     if draw is None:
@@ -101,17 +101,17 @@ def plain(look: Look, n: int) -> Drawing:
 
 
 class _Function:
-    """A user's drawing, which names what it wants: q, and t, p or parameters of the system.
+    """A user's drawing, whose arguments name what it needs: q, and t, p or parameters of the system.
 
-    It is written for one state. On many it is tried with arrays, as most formulas allow; what it gives is compared with
-    single states, and where it fails or differs it is called state by state.
+    The function is written for one state. For many states it is tried with arrays, which most formulas allow, and its
+    result is compared with single states. If the function fails or the results differ, it is called state by state.
     """
 
     def __init__(self, draw: Callable[..., Any], params: Mapping[str, Any]) -> None:
         self.draw, self.params, self.wanted = draw, params, _wanted(draw, params)
 
     def outline(self, t: Any, q: Any, p: Any) -> tuple[int, tuple[Link, ...]]:
-        """How many points there are, and what links them: a chain unless the function tells."""
+        """The number of points, and the links between them: a chain, unless the function gives links."""
         points, links = self._call(t, q, p)
         array = self._checked(points)
         if links is None:
@@ -127,7 +127,7 @@ class _Function:
                 alone = np.stack([self._checked(self._call(t[k], q[k], p[k])[0]) for k in some])
                 if np.allclose(points[some], alone, rtol=1e-9, atol=1e-12 * max(1.0, np.abs(alone).max())):
                     return points
-            except Exception:  # the function is not written for arrays; whatever is wrong with it shows up below
+            except Exception:  # the function is not written for arrays; any other error of it is raised below
                 pass
         return np.stack([self._checked(self._call(t[k], q[k], p[k])[0], first.shape) for k in range(len(t))])
 
@@ -168,7 +168,7 @@ def _wanted(draw: Callable[..., Any], params: Mapping[str, Any]) -> tuple[str, .
     plain_kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     names = [a.name for a in arguments if a.kind in plain_kinds and (a.default is a.empty or a.name in params)]
     if len(names) == 1 and names[0] not in params:
-        return ("q",)  # whatever it calls its one argument
+        return ("q",)  # whatever the name of its only argument
     if unknown := [name for name in names if name not in ("t", "q", "p") and name not in params]:
         raise ValueError(
             f"draw= asks for {unknown[0]!r}; it may take q, t, p and the parameters {', '.join(params) or '(none)'}"

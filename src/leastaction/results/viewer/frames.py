@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 QUICK_STRAIGHT, QUICK_MOST = 1 / 600, 4000
-FEWEST = 200  # frames, where there are as many to be had
+FEWEST = 200  # frames, if the path has as many
 MOST_ROWS = 1 << 20  # states looked at
-FINEST = 4096  # frames to a stored state, at most
+FINEST = 4096  # the most frames for each stored state
 ASKED = 200  # times at which cubics are compared with the motion
 
 
@@ -45,7 +45,7 @@ class Frames:
 
 
 def frames(path: Path, most: int, picture: Picture, begin: int = 0, quick: bool = False) -> Frames:
-    """At most so many frames of a path from its stored state `begin` on; `quick`: time matters more than a pixel."""
+    """At most `most` frames of a path from its stored state `begin` on; `quick`: speed matters more than a pixel."""
     straight = QUICK_STRAIGHT if quick else STRAIGHT
     count = len(path) - begin
     skip = max(1, math.ceil((count - 1) / min(most, MOST_ROWS))) if count > 1 else 1
@@ -65,10 +65,10 @@ def frames(path: Path, most: int, picture: Picture, begin: int = 0, quick: bool 
 
 
 def _even(path: Path, most: int, picture: Picture, begin: int, straight: float) -> Frames:
-    """Frames of a path with a pace, whose states are not equally spaced: more and more until lines are straight.
+    """Frames of a path with a pace, whose states are not equally spaced; their number grows until lines are straight.
 
-    How many are needed, the cubics through the stored states tell; they also are the frames, unless the method's own
-    polynomial, asked for at some times, or an impact says that they are not the motion.
+    The cubics through the stored states tell how many frames are needed. The cubics also give the frames, unless the
+    method's own polynomial differs from them at some times, or there are impacts.
     """
 
     def found(count: int, at: Callable[[FloatArray], tuple[FloatArray, FloatArray]]) -> Frames:
@@ -89,7 +89,7 @@ def _even(path: Path, most: int, picture: Picture, begin: int, straight: float) 
 
 
 def rows(path: Path, begin: int = 0, skip: int = 1) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Every so many of the stored states from `begin` on, and the last, as float64."""
+    """Every `skip`-th stored state from `begin` on, and the last one, as float64."""
     places = [slice(begin, None, skip)]
     if (len(path) - 1 - begin) % skip:
         places.append(slice(len(path) - 1, None))
@@ -116,7 +116,7 @@ def _refined(
         parts *= 2
         try:
             found = _between(path, t, q, p, parts)
-        except ArithmeticError:  # a step that cannot be solved again: the stored states must do
+        except ArithmeticError:  # a step cannot be solved again: take the frames so far
             return found
         if missed(flat(picture, found.t, found.q, found.p)) < straight:
             return replace(found, whole=True)

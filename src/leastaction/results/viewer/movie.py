@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from leastaction.results.path import Path
 
 WRITERS = {".mp4": "ffmpeg", ".m4v": "ffmpeg", ".mov": "ffmpeg", ".gif": "pillow"}
-TRAIL = 1.0  # seconds of the film
-FINER = 32  # points of a trail to a frame
+TRAIL = 1.0  # length of a trail, in seconds of the film
+FINER = 32  # points of a trail for each frame
 
 
 def animate(
@@ -32,7 +32,7 @@ def animate(
     fps: int = 30,
     dpi: int = 120,
 ) -> None:
-    """Film the whole path in so many seconds."""
+    """Film the whole path in this number of seconds."""
     import matplotlib.animation
     from matplotlib.figure import Figure
 
@@ -57,7 +57,7 @@ def animate(
 
 
 def _at_equal_times(path: Path, count: int) -> Any:
-    """States at equal times: by the method's own polynomial, or, where not all is stored, the nearest stored ones."""
+    """States at equal times: by the method's own polynomial, or the nearest stored ones if not all is stored."""
     t, q, p = rows(path)
     if path.output is not None or len(path) < 2:
         nearest = np.linspace(0, len(t) - 1, count).round().astype(int)

@@ -1,4 +1,4 @@
-"""Numbers for the browser: 16 bits each where a picture needs no more, and one JSON text that tells what they are."""
+"""Numbers for the browser: 16 bits each if a picture needs no more, and one JSON text that describes them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Pack:
 
 
 def dump(data: Any) -> str:
-    """JSON that every browser reads: numbers that are none become null."""
+    """JSON that every browser reads: numbers that are not finite become null."""
     return json.dumps(_plain(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 

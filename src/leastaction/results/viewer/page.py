@@ -20,7 +20,7 @@ def asset(name: str, package: str = "leastaction.results.viewer") -> str:
 
 @cache
 def bundle(*more: str, package: str = "leastaction.results.viewer") -> str:
-    """The viewer's modules, and those of another package after them, as one script: imports and exports taken out."""
+    """The viewer's modules, then those of another package, as one script without imports and exports."""
     sources = [asset(name) for name in PARTS] + [asset(name, package) for name in more]
     text = "\n".join(sources)
     text = re.sub(r"^import [^;]*;\n", "", text, flags=re.MULTILINE)
@@ -30,8 +30,8 @@ def bundle(*more: str, package: str = "leastaction.results.viewer") -> str:
 def page(title: str, script: str, style: str, data: str, *, connect: bool = False) -> str:
     """A page whose only code is `script`: the browser runs nothing else, whatever the data hold.
 
-    data     JSON in which no < stands; the script finds it in the element "data"
-    connect  whether the page may ask the server it came from
+    data     JSON without the character <; the script finds it in the element "data"
+    connect  whether the page may send requests to the server it came from
     """
     script, style = f"\n{script}\n", f"\n{style}\n"
     policy = (

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-SHOWN = 12  # coordinates with curves of their own
-BUCKETS = 1200  # of a curve over time; each keeps its lowest and its highest value
+SHOWN = 12  # coordinates that have their own curves
+BUCKETS = 1200  # buckets of a curve over time; each bucket keeps its lowest and its highest value
 MEGABYTES = 1.4
 
 
 @dataclass(frozen=True, eq=False)
 class Wish:
-    """What is asked of a scene.
+    """The options of a scene.
 
     draw         a drawing of the user's
     megabytes    how large the frames of all runs may become, in the page
     begin        the time from which the motion is shown; energies are shown from the start
     momenta      whether to look for conserved momenta where none are known, which takes time
-    quick        whether time matters more than smooth lines
+    quick        whether speed matters more than smooth lines
     """
 
     draw: Any = None
@@ -102,7 +102,7 @@ def _state(path: Path) -> tuple[float, FloatArray, FloatArray]:
 
 
 def _stored_look(seen: Look, path: Path) -> Look:
-    """The look of a path that stores some degrees of freedom only: their numbers name them, and nothing draws them."""
+    """The look of a path that stores only some degrees of freedom: named by their numbers, without a drawing."""
     if path.output is None:
         return seen
     return Look(title=seen.title, names=tuple(f"q{looks.subscript(int(j))}" for j in path.output), unknown=True)
@@ -180,7 +180,7 @@ def _curves(path: Path, seen: Look, wish: Wish, pack: Pack) -> list[dict[str, An
 
 
 def _change(name: str, kind: str, t: FloatArray, values: FloatArray, unit: str, pack: Pack) -> dict[str, Any]:
-    """How a quantity leaves its first value: relative to it, unless it is small beside its own changes."""
+    """The change of a quantity from its first value; relative for an energy, unless the first value is small."""
     values = np.broadcast_to(np.asarray(values, float), t.shape)
     change, relative = looks.change(values) if kind == "energy" else (values - values[0], False)
     times, lows = extremes(t, change, BUCKETS)

@@ -20,7 +20,7 @@ from leastaction.results.viewer.scene import MEGABYTES, Wish, scene
 if TYPE_CHECKING:
     from leastaction.results.path import Path
 
-CELL_MEGABYTES = 0.4  # in a notebook, which keeps what it shows
+CELL_MEGABYTES = 0.4  # of a page in a notebook, which keeps what it shows
 START = 'start(document.getElementById("view"), JSON.parse(document.getElementById("data").textContent));'
 
 
@@ -70,7 +70,7 @@ def frame(text: str, height: int = 620) -> str:
 
 
 def show(text: str) -> None:
-    """In a notebook the cell's output, else a browser's window."""
+    """Show a page: in a notebook as the cell's output, else in a browser's window."""
     if _in_notebook():
         from IPython.display import HTML, display
 
@@ -83,7 +83,7 @@ def show(text: str) -> None:
 
 
 def _in_notebook() -> bool:
-    """Whether a notebook's kernel runs this; IPython's terminal is not one."""
+    """Whether a notebook's kernel runs this code; IPython's terminal is no such kernel."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and getattr(shell, "kernel", None) is not None

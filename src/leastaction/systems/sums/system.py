@@ -29,7 +29,7 @@ from leastaction.systems.sums.term import Term
 
 FloatArray = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
-ROUND_OFF = 64  # units in the last place of what g and ġ are summed from, or of the state
+ROUND_OFF = 64  # units in the last place of the terms of g and ġ, or of the state
 MOST_EXPANDED = 200  # coordinates of a sum that is written out as one Program
 
 
@@ -77,7 +77,7 @@ class Sum:
         self._given[key], self._defaults[key] = value, array
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels to other processes: the terms, not what was compiled of them."""
+        """The state for other processes: the terms, without compiled code."""
         return {name: getattr(self, name) for name in ("n", "terms", "name", "_given", "_defaults")}
 
     # Parameters.
@@ -164,7 +164,7 @@ class Sum:
 
     @cached_property
     def assembly(self) -> Assembly:
-        """The sums over rows, of one point at a time."""
+        """The sums over rows, for one point at a time."""
         held = [(one, term.local) for one, term in zip(self.summands, self.terms, strict=True) if term.local.m]
         return Assembly(self.n, self.summands, [(one, cast(Program, local.constraints)) for one, local in held])
 
@@ -184,7 +184,7 @@ class Sum:
         return any(term.local.forced for term in self.terms)
 
     def expanded(self) -> Lagrangian:
-        """The same system as one Lagrangian, every row written out: for what is computed of small systems alone."""
+        """The same system as one Lagrangian, every row written out: for computations that only small systems allow."""
         return self._written_out
 
     @cached_property
@@ -299,7 +299,7 @@ class Sum:
     def terms_of_energy(
         self, t: float, q: FloatArray, p: FloatArray, params: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """v and L, and f and m at rest, at many states (K, n), with parameters of each; NaN where there is no v."""
+        """v and L, and f and m at rest, at many states (K, n), each with its parameters; NaN where there is no v."""
         v, L, f, m = np.full(q.shape, np.nan), np.full(len(q), np.nan), np.zeros(q.shape), np.zeros(q.shape)
         for i in range(len(q)):
             at = self.assembly.at(params[i])
@@ -313,7 +313,7 @@ class Sum:
     def potentials(
         self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]
     ) -> FloatArray:
-        """−L at rest where the motions from q are after these times, about, (times, B); NaN of one that has none."""
+        """−L at rest at the places that the motions from q reach, about, after these times, (times, B); NaN if none."""
         found = np.full((len(times), len(q)), np.nan)
         for i in range(len(q)):
             at, rest = self.assembly.at(params[i]), np.zeros(self.n)
@@ -390,7 +390,7 @@ class Sum:
             raise ConstraintError("; ".join(found) + ". Begin with q0, v0 = la.project(system, q0, v0)")
 
     def check_span(self, t0: float, t_end: float) -> None:
-        """L is known at all times."""
+        """Accept all times: L is known at all times."""
 
     def explain(self, status: int, h: float) -> tuple[str, str]:
         """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""
@@ -415,7 +415,7 @@ class Sum:
         return {"n": self.n, "name": self.name, "terms": terms}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a file has beside the header: the tables, and parameters of which every row has its own."""
+        """The arrays that a file has beside the header: the tables, and parameters with a value for every row."""
         found: dict[str, NDArray[Any]] = {}
         for k, term in enumerate(self.terms):
             found[f"term{k}_over"] = term.table
@@ -450,11 +450,11 @@ class Sum:
         return cls(terms, n, text(entry(record, "name"), "name"))
 
     def machine(self) -> str:
-        """What decides the last bits of a run in float64."""
+        """The facts about the machine that decide the last bits of a run in float64."""
         return fingerprint()
 
     def _each(self, q: ArrayLike, other: ArrayLike, t: ArrayLike, name: str, one: Any) -> FloatArray:
-        """What `one` gives at one state or at many, after a look at their shapes."""
+        """The results of `one` at one state or at many, after a check of their shapes."""
         Q, X = np.asarray(q, float), np.asarray(other, float)
         for label, array in (("q", Q), (name, X)):
             if array.ndim not in (1, 2) or array.shape[-1] != self.n:

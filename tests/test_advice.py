@@ -34,13 +34,14 @@ def test_tolerances_are_kept(name, tol):
     assert path.t[-1] == pytest.approx(t_end, rel=1e-14)
 
 
-def test_a_comet_gets_a_pace():
+def test_a_comet_is_offered_a_pace():
+    """With a pace a tenth of the steps is enough. Equal steps are many, but each is cheap: the clock decides."""
     comet = la.problems.get("kepler", eccentricity="0.99")
     path = la.integrate(comet.system, q0=comet.q0, p0=comet.p0, t_end=2.3 * comet.period, tol=1e-8)
-    assert path.advice.chosen.pace == "auto" and path.pace is not None
+    steps = {pace: [o.steps for o in path.advice.options if o.pace == pace and not o.why] for pace in ("auto", None)}
+    assert 10 * min(steps["auto"]) < min(steps[None])
     q, _ = comet.exact(2.3 * comet.period)
     assert error_of(path, q) <= 1e-8
-    assert path.stats["steps"] < 2000
 
 
 def test_the_choice_is_repeatable():

@@ -1,4 +1,4 @@
-// The lab: controls beside a view. What they tell is asked of the desk, through `ask`, while they move.
+// The lab: controls beside a view. While a control moves, the desk is asked, through `ask`, for the motion that it tells.
 
 import { element, View } from "./view.js";
 import { number } from "./ticks.js";
@@ -55,7 +55,7 @@ export class Lab {
     return { what, subject, params, q0, v0, runs: plain, after, span, ...more };
   }
 
-  // The latest state is asked for; what was asked meanwhile is never queued.
+  // Only the latest state is asked for: states that were set meanwhile are dropped.
   changed(drag = null) {
     this.wanted = { drag, since: performance.now() };
     if (this.section?.on) this.restartSection();
@@ -71,7 +71,7 @@ export class Lab {
       this.view.spare = true;
       try {
         const scene = await this.ask(asked);
-        // pulled, or put back on the constraints; what was changed meanwhile is asked for next
+        // the start was pulled, or put back on the constraints; changes made meanwhile are asked for next
         if (drag || (this.subject.constrained && !this.wanted)) { Object.assign(this.state, { q0: scene.q0, v0: scene.v0 }); this.showValues(); }
         if (this.toBegin) { this.view.clock.t = scene.runs[0].begin; this.toBegin = false; }
         this.view.load(scene);

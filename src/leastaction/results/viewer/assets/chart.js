@@ -80,7 +80,7 @@ export class Chart {
     if (!(x1 >= x0)) [x0, x1] = [0, 1];
     if (!(y1 >= y0)) [y0, y1] = [0, 1];
     if (this.log) { y1 = Math.ceil(y1 + 0.1); y0 = Math.max(y0, y1 - 16); y0 = Math.floor(Math.min(y0, y1 - 2)); }
-    // What varies in its last digits only is drawn as the constant it is, but for changes from a first value.
+    // A curve that varies in its last digits only is drawn as a constant, unless it shows changes from a first value.
     const pad = (a, b, part) => b - a > 1e-6 * Math.max(Math.abs(a), Math.abs(b)) ? (b - a) * part : Math.abs(a) * 0.1 || 1e-16;
     const py = this.log ? 0 : pad(y0, y1, 0.08), px = this.kind === "time" ? 0 : pad(x0, x1, 0.06);
     this.low = [x0 - px, y0 - py];

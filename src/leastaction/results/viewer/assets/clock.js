@@ -12,7 +12,7 @@ export class Clock {
     this.tick = this.tick.bind(this);
   }
 
-  // A new stretch of time; where the reader is, is kept if it is still there.
+  // A new stretch of time. The reader stays at the same time, if the new stretch contains it.
   span(begin, end, seconds) {
     const within = (this.t - begin) * (this.t - end) <= 0 && this.known;
     [this.begin, this.end] = [begin, end];
@@ -65,7 +65,7 @@ export class Clock {
   }
 }
 
-// The number 1, 2 or 5 times a power of ten that is nearest from below.
+// The largest number of the form 1, 2 or 5 times a power of ten that is not above x.
 export function nice(x) {
   if (!(x > 0)) return 0;
   const power = 10 ** Math.floor(Math.log10(x)), digit = x / power;

@@ -50,7 +50,7 @@ export function column(packed, c) {
   return result;
 }
 
-// The times of a run's frames: equally spaced but for the last, unless they are told one by one.
+// The times of a run's frames. Without a list of times they are equally spaced, but for the last.
 export function frameTimes(run) {
   if (run.t) return run.t.values;
   const t = new Float64Array(run.count);

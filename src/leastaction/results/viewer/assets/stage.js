@@ -12,7 +12,7 @@ const FACING = { azimuth: 0.5, elevation: 0.4 };
 const CLOUD = ["#00204d", "#31446b", "#666970", "#958f78", "#cbba69", "#ffea46"];
 
 export class Stage {
-  // onDrag(point, target, done): the reader pulls a point of the start; null where it cannot be pulled
+  // onDrag(point, target, done): the reader pulls a point of the start; null where no point can be pulled
   constructor(canvas, { onDrag = null, turned = null } = {}) {
     Object.assign(this, { canvas, onDrag, turned });
     this.view = { ...FACING };
@@ -129,7 +129,7 @@ export class Stage {
     return { none: 0, short: Math.min(SHORT, Math.round(1.5 * second)), long: Math.round(8 * second), all: this.run.count }[this.trail];
   }
 
-  // The way a point came, paler the longer ago.
+  // The way that a point has come; older parts are paler.
   drawTrail(c, colour, point, k, part) {
     const length = Math.min(k, this.trailFrames());
     if (!length || this.slots[point] === null) return;

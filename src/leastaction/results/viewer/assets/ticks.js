@@ -24,7 +24,7 @@ export function ticks(low, high, room) {
   return found;
 }
 
-// Labels of an axis; a common power of ten is told apart, so that they stay short.
+// Labels of an axis; a common power of ten stands apart, so that the labels stay short.
 export function tickLabels(values) {
   const size = Math.max(...values.map(Math.abs));
   if (size === 0) return { labels: values.map(() => "0"), factor: "" };

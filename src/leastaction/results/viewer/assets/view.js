@@ -140,7 +140,7 @@ export class View {
     this.more = this.onBuild?.() ?? [];
   }
 
-  // Coordinates that go so far that the others would be flat beside them, such as a top's spin.
+  // Coordinates that grow so much that the curves of the others would look flat, such as a top's spin.
   aside() {
     const { runs, coordinates, kind } = this.scene;
     if (kind === "cloud" || coordinates.length < 3) return new Set();
@@ -149,7 +149,7 @@ export class View {
     return new Set(reach.flatMap((x, j) => x > 20 * usual ? [j] : []));
   }
 
-  // The first coordinate whose momentum changes: of the others the phase portrait is a line.
+  // The first coordinate whose momentum changes: the phase portrait of any other coordinate is a line.
   lively() {
     const found = this.scene.coordinates.findIndex((_, j) => {
       const [low, high] = this.range(this.scene.runs[0].p, j);

@@ -137,7 +137,7 @@ class Forgetful:
         return False
 
     def noted(self) -> NDArray[Any]:
-        raise NotImplementedError
+        raise NotImplementedError("nobody asks for states that `note` has refused to keep")
 
 
 class Alone(Forgetful):

@@ -262,6 +262,21 @@ def test_velocities_near_that_of_light_in_sums():
     np.testing.assert_allclose(system.velocity([0.0, 0.0], p), p / np.sqrt(1 + p**2), rtol=1e-13)
 
 
+@pytest.mark.parametrize("method", ["midpoint", "P4N4Q8Gau"])
+@pytest.mark.parametrize("length", [1e-100, 1.0, 1e100])
+def test_sums_in_other_units(method, length):
+    """A charge in a magnetic field, whose mass has squares beyond all floats."""
+
+    def L(q, v):
+        x, u = q / length, v / length
+        return 0.5 * (u @ u) + 0.7 * (x[0] * u[1] - x[1] * u[0]) + np.exp(-x @ x) - 0.1 * x[0] ** 4
+
+    start = {"q0": [0.5 * length, 0.2 * length], "v0": [0.1 * length, 0.6 * length], "h": 0.05, "steps": 80}
+    path = la.integrate(la.Lagrangian.sum([la.Term(L, over=[[0, 1]])], n=2), method, **start)
+    plain = la.integrate(la.Lagrangian(L, n=2), method, **start)
+    np.testing.assert_allclose(path.q, plain.q, rtol=0, atol=1e-13 * length)
+
+
 @pytest.mark.parametrize("M", [1.0, 1e30])
 @pytest.mark.parametrize("method", ["midpoint", "P4N4Q8Gau"])
 def test_runs_near_the_velocity_of_light_in_sums(method, M):

@@ -109,10 +109,12 @@ def factor(P, slot, real, imaginary):
             L[begin + end] = lr
             L[begin + F + end] = lj
             P.next[c] = end + 1
-        size = dr * dr + di * di
-        if not size > 0.0 or size - size != 0.0:
+        size = max(abs(dr), abs(di))  # the square of a pivot may be beyond all floats
+        if not size > 0.0 or dr - dr != 0.0 or di - di != 0.0:
             return False
-        P.pivot[pivots + k], P.pivot[pivots + n + k] = dr / size, -di / size
+        dr, di = dr / size, di / size
+        inverse = 1.0 / (dr * dr + di * di) / size
+        P.pivot[pivots + k], P.pivot[pivots + n + k] = dr * inverse, -di * inverse
     return True
 
 

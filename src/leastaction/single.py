@@ -64,7 +64,7 @@ def run_one(
         plan, starts = plan_run(system, method, start, every=positive("every", every), advice=advice, **asked)
         memory = Memory(plan, starts) if store is None else None  # first check that there is room
         check_length(plan)
-        told = prepare(plan, starts)
+        told = prepare(plan, starts, None if memory is None else memory.standing)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
         return from_memory(memory, told, progress, threads=threads)

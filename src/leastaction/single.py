@@ -20,7 +20,7 @@ from leastaction.linear.dispersion import excited
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
-from leastaction.pilots import LAST, Asked, choose, choose_by_dispersion
+from leastaction.pilots import LAST, UNKEPT, Asked, choose, choose_by_dispersion
 from leastaction.results.assembly import from_archive, from_memory
 from leastaction.results.path import Path
 from leastaction.run.advice import Advice, Option
@@ -223,11 +223,11 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
             break
         h = h * FINER * shorter
     if advice.horizon is not None and reached is not None and reached <= tol:  # the errors of the pilot shrink later
-        advice = replace(advice, horizon=None, notes=advice.notes[1:])
+        advice = replace(advice, horizon=None, notes=tuple(x for x in advice.notes if not x.startswith(UNKEPT)))
     made = None if path.advice is None else path.advice.made
     notes = advice.notes
     if advice.horizon is not None:
-        notes = (*notes[:1], *_energy_told(path), *notes[1:])
+        notes = (*notes, *_energy_told(path))
     advice = replace(
         advice, size=size, reached=reached, made=made, chosen=replace(chosen, h=abs(float(path.h))), notes=notes
     )

@@ -36,8 +36,8 @@ def test_tolerances_are_kept(name, tol):
 
 
 def test_a_comet_is_offered_a_pace():
-    """With a pace a tenth of the steps is enough. Equal steps are many, but each is cheap: the clock decides, unless they
-    are too many for a pilot. Then the advice says so.
+    """With a pace a tenth of the steps is enough. Equal steps are many, but each is cheap: the clock decides, unless
+    they are too many for a pilot. Then the advice says so.
     """
     comet = la.problems.get("kepler", eccentricity="0.99")
     path = la.integrate(comet.system, q0=comet.q0, p0=comet.p0, t_end=2.3 * comet.period, tol=1e-8)

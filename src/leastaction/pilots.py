@@ -44,6 +44,8 @@ MEMBERS = (2, 3, 4, 6, 8, 12)  # degrees s of PsNsQ2sGau
 OFTEN = ((1e-4, 3), (1e-7, 4), (1e-10, 6), (0.0, 8))  # down to which tolerance which degree is often the best
 REFERENCE = 12
 FOLLOWING, FOLLOWED = (4, 8), 1e-3  # degrees that may carry derivatives: their ends of the pilot are right up to this
+SCOUT = 3  # degree of the member that finds a first step where no frequency tells one
+KNOWN = 1e-5  # two answers differ by no more than this, or by a hundredth of tol if that is less
 FEWER = 100.0  # times fewer steps with a pace than equal ones, each of which is cheaper: equal ones may be left out
 SLOWER = 3.0  # times the cost with a pace, or without one: then the slower of both is not measured any more
 ROUGH = 0.1  # two answers that differ by more than this say nothing of how many halvings are left
@@ -174,6 +176,8 @@ class _Lab:
     def affordable(self, pace: Any) -> float:
         """How far the first steps of the search for the answer lead in AFFORDED seconds."""
         h = 0.5 / self.asked.omega
+        if TRIAL * h > abs(self.asked.t_end - self.asked.t0):
+            return math.inf
         try:
             self._load(REFERENCE, pace)
             spent = self._timed(REFERENCE, h, self.asked.t0 + self._signed(TRIAL * h), pace)[1]
@@ -221,14 +225,38 @@ class _Lab:
     def _signed(self, h: float) -> float:
         return math.copysign(h, self.t_end - self.asked.t0)
 
-    def tangent(self, known: _Pilot, pace: Any, scale: FloatArray) -> Any:
-        """The same run with its derivative, at ROWS of its states, by the cheapest member that follows the motion."""
+    def followed(self, known: _Pilot, pace: Any) -> Any:
+        """The same run by the cheapest member that follows the motion, at ROWS of its states or fewer; with its
+        derivative, unless the equations are linear.
+        """
         for s in (*FOLLOWING, REFERENCE):
             one = known if s == REFERENCE else self.pilot(s, known.h, pace)
-            if one is not None and np.abs((one.state - known.state) / scale).max() <= FOLLOWED:
+            if one is not None and apart(one, known) <= FOLLOWED:
                 break
         every = max(1, known.steps // max(1, min(ROWS, NUMBERS // (2 * self.asked.n) ** 2)))
-        return self.asked.run(member(s), self._signed(known.h), self.t_end, pace, every, True, MOST)
+        return self.asked.run(
+            member(s), self._signed(known.h), self.t_end, pace, every, not self.asked.linear, MOST
+        )  # fmt: skip
+
+    def first_step(self, length: float, pace: Any) -> float:
+        """A step with which the search for the answer begins. Where no frequency is known at the start, it is found by
+        a cheap member: its step is shortened until two ends of the pilot are roughly the same.
+        """
+        h: float = min(length / 4, 0.5 / self.asked.omega)
+        if self.asked.omega * abs(self.asked.t_end - self.asked.t0) > 2:
+            return h
+        last, shorter = None, h
+        for _ in range(HALVINGS):
+            now = self.pilot(SCOUT, shorter, pace)
+            if now is not None and last is not None and apart(now, last) <= ROUGH:
+                return 2 * shorter
+            last, shorter = now, shorter / (4 if now is None else 2)
+        return h
+
+
+def apart(one: _Pilot, other: _Pilot) -> float:
+    """How much two ends differ, relative to the largest number of the state."""
+    return float(np.abs(one.state - other.state).max() / np.maximum(np.abs(one.state).max(), 1e-300))
 
 
 def member(s: int) -> str:
@@ -264,8 +292,9 @@ def choose(asked: Asked, tol: float) -> Advice:
         if known.seconds >= SECONDS and not short:
             pilot_length /= max(2.0, known.seconds / SECONDS)
             continue
-        scale, size = _scales(lab, asked, known, pace)
-        growth, reachable, kept = _growth(lab, asked, known, pace, scale, tol, length, pilot_length)
+        path = lab.followed(known, pace)
+        scale, size = _scales(path)
+        growth, reachable, kept = _growth(path, asked, scale, tol, length, pilot_length)
         if pilot_length == length and np.abs((reference.rougher.state - known.state) / scale).max() <= tol / 4:
             reachable, kept = 0.0, length  # whatever rounding may do: two runs agree at the end
         if kept >= pilot_length or short:
@@ -282,7 +311,7 @@ def choose(asked: Asked, tol: float) -> Advice:
     # If errors grow beyond all bounds, the step is chosen to keep tol for as long as possible.
     aimed = growth.factor if horizon is None else growth.over(kept - pilot_length)
     options: list[Option] = []
-    paces = {pace: math.inf for pace in asked.paces}  # that are still measured, with the least cost of each so far
+    paces = dict.fromkeys(asked.paces, math.inf)  # that are still measured, with the least cost of each so far
 
     def measure(s: int) -> float | None:
         """The least cost with this degree; None if there is no time left to measure it."""
@@ -421,18 +450,18 @@ def _reference(lab: _Lab, asked: Asked, length: float, tol: float) -> _Answer | 
 
 def _answer(lab: _Lab, asked: Asked, pace: Any, length: float, tol: float, most: int | None) -> _Answer | None:
     """The end of the pilot by the highest member, its step halved until two ends agree or agree no better."""
-    h, gap = min(length / 4, 0.5 / asked.omega), 0.0
+    h, gap = lab.first_step(length, pace), 0.0
+    whole = abs(asked.t_end - asked.t0)
     last: _Pilot | None = None
     best: _Answer | None = None
     for _ in range(HALVINGS):
         now = lab.pilot(REFERENCE, h, pace)
         if now is not None and last is not None:
-            size = np.maximum(np.abs(now.state).max(), 1e-300)
-            gap = float(np.abs(now.state - last.state).max() / size)
+            gap = apart(now, last)
             if best is not None and best.unsure < AGREEING and gap > best.unsure / 4:
                 return best  # rounding: otherwise a halved step of order 24 would be far better
             best = _Answer(pace, now, last, gap)
-            if gap <= min(tol / 20, 1e-9):
+            if gap <= min(tol / 100 * length / whole, KNOWN):
                 return best
         rough = now is None or gap > ROUGH
         if now is not None and most is not None and now.steps > 8 * most:
@@ -443,21 +472,19 @@ def _answer(lab: _Lab, asked: Asked, pace: Any, length: float, tol: float, most:
     return best
 
 
-def _scales(lab: _Lab, asked: Asked, known: _Pilot, pace: Any) -> tuple[FloatArray, float]:
+def _scales(path: Any) -> tuple[FloatArray, float]:
     """The sizes of positions and momenta, for each of the 2n numbers: the largest range of one in the pilot."""
-    path = asked.run(member(REFERENCE), lab._signed(known.h), lab.t_end, pace, max(1, known.steps // 256), False, MOST)
     q, p = (np.asarray(x, float) for x in (path.q, path.p))
     sizes = [max(float(np.ptp(x, axis=0).max()), EPS * float(np.abs(x).max()), 1e-300) for x in (q, p)]
-    return np.repeat(sizes, asked.n), sizes[0]
+    return np.repeat(sizes, q.shape[1]), sizes[0]
 
 
 def _growth(
-    lab: _Lab, asked: Asked, known: _Pilot, pace: Any, scale: FloatArray, tol: float, length: float, pilot: float
+    path: Any, asked: Asked, scale: FloatArray, tol: float, length: float, pilot: float
 ) -> tuple[Growth, float, float]:
     """How errors grow from the end of the pilot on; the final error by rounding, and how long it stays below tol."""
     if asked.linear:
         return Growth(max(1.0, length / pilot)), 0.0, length
-    path = lab.tangent(known, pace, scale)
     D = np.asarray(at_fixed_time(path), float) * scale[None, None, :] / scale[None, :, None]
     size = np.abs(D).max(axis=(1, 2))
     t = np.abs(np.asarray(path.t, float) - asked.t0)

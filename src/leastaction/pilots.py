@@ -5,7 +5,8 @@ A run until T is to end with an error of the position below tol, relative to the
 1. A pilot interval T_p: all of T, or as much of it as some thousand steps of 2/ω cover, with the pace made from L or
    without; ω is the largest frequency or growth rate of the linearised motion at the start. Where a pace leads to T in
    far fewer steps than equal ones do, and these are too many for a pilot, equal steps are left out.
-2. The answer at T_p, by the member of order 24: its step is halved until two answers agree.
+2. The answer at T_p, by the member of order 24, or a lower one where constraints make its steps dear: its step is
+   halved until two answers agree.
 3. The growth of errors, from the tangent map D(t) of the pilot, by the cheapest member that follows the motion. Errors
    grow like a power of t, or exponentially if D grows much more in the second half of the pilot than in the first. So
    errors at T follow from errors at T_p.
@@ -42,9 +43,9 @@ FloatArray = NDArray[np.float64]
 
 MEMBERS = (2, 3, 4, 6, 8, 12)  # degrees s of PsNsQ2sGau
 OFTEN = ((1e-4, 3), (1e-7, 4), (1e-10, 6), (0.0, 8))  # down to which tolerance which degree is often the best
-REFERENCE = 12
+HIGHEST, MOST_UNKNOWNS = 12, 168  # degree that finds the answer; where constraints hold, the most unknowns of a step
 FOLLOWING, FOLLOWED = (4, 8), 1e-3  # degrees that may carry derivatives: their ends of the pilot are right up to this
-SCOUT = 3  # degree of the member that finds a first step where no frequency tells one
+SCOUT, SCOUTED = 3, 0.25  # degree that finds a first step where no frequency tells one, and in which part of the run
 KNOWN = 1e-5  # two answers differ by no more than this, or by a hundredth of tol if that is less
 FEWER = 100.0  # times fewer steps with a pace than equal ones, each of which is cheaper: equal ones may be left out
 SLOWER = 3.0  # times the cost with a pace, or without one: then the slower of both is not measured any more
@@ -82,7 +83,8 @@ class Asked:
     run     (method, h, t_end, pace, every, tangent) ↦ Path
     paces   that may be tried, None first
     linear  whether the equations are linear: then errors grow like t
-    omega   the largest frequency or growth rate at the start
+    held    constraints
+    omega   the largest frequency or growth rate at the start; at least one over the length of the run
     """
 
     run: Run
@@ -92,7 +94,20 @@ class Asked:
     t_end: float
     paces: tuple[Any, ...]
     linear: bool
+    held: int = 0
     omega: float = 0.0
+
+    @property
+    def length(self) -> float:
+        return abs(self.t_end - self.t0)
+
+    @property
+    def reference(self) -> int:
+        """The degree of the member that finds the answer. Where constraints hold, each step is solved by Newton with a
+        dense matrix.
+        """
+        fit = [s for s in MEMBERS if (self.n + self.held) * s <= MOST_UNKNOWNS]
+        return HIGHEST if not self.held else max(fit, default=MEMBERS[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +194,8 @@ class _Lab:
         if TRIAL * h > abs(self.asked.t_end - self.asked.t0):
             return math.inf
         try:
-            self._load(REFERENCE, pace)
-            spent = self._timed(REFERENCE, h, self.asked.t0 + self._signed(TRIAL * h), pace)[1]
+            self._load(self.asked.reference, pace)
+            spent = self._timed(self.asked.reference, h, self.asked.t0 + self._signed(TRIAL * h), pace)[1]
         except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
             return math.inf
         each = max(spent - self.fixed(pace), 1e-9) / TRIAL
@@ -229,8 +244,9 @@ class _Lab:
         """The same run by the cheapest member that follows the motion, at ROWS of its states or fewer; with its
         derivative, unless the equations are linear.
         """
-        for s in (*FOLLOWING, REFERENCE):
-            one = known if s == REFERENCE else self.pilot(s, known.h, pace)
+        best = self.asked.reference
+        for s in (*(s for s in FOLLOWING if s < best), best):
+            one = known if s == best else self.pilot(s, known.h, pace)
             if one is not None and apart(one, known) <= FOLLOWED:
                 break
         every = max(1, known.steps // max(1, min(ROWS, NUMBERS // (2 * self.asked.n) ** 2)))
@@ -238,20 +254,17 @@ class _Lab:
             member(s), self._signed(known.h), self.t_end, pace, every, not self.asked.linear, MOST
         )  # fmt: skip
 
-    def first_step(self, length: float, pace: Any) -> float:
-        """A step with which the search for the answer begins. Where no frequency is known at the start, it is found by
-        a cheap member: its step is shortened until two ends of the pilot are roughly the same.
+    def scouted(self, pace: Any) -> float:
+        """ω where the start does not tell one: a cheap member's step is shortened until two ends of the pilot are
+        roughly the same.
         """
-        h: float = min(length / 4, 0.5 / self.asked.omega)
-        if self.asked.omega * abs(self.asked.t_end - self.asked.t0) > 2:
-            return h
-        last, shorter = None, h
+        h, last = abs(self.t_end - self.asked.t0) / 2, None
         for _ in range(HALVINGS):
-            now = self.pilot(SCOUT, shorter, pace)
+            now = self.pilot(SCOUT, h, pace)
             if now is not None and last is not None and apart(now, last) <= ROUGH:
-                return 2 * shorter
-            last, shorter = now, shorter / (4 if now is None else 2)
-        return h
+                return max(0.5 / h, self.asked.omega)
+            last, h = now, h / (4 if now is None else 2)
+        return self.asked.omega
 
 
 def apart(one: _Pilot, other: _Pilot) -> float:
@@ -265,7 +278,10 @@ def member(s: int) -> str:
 
 def choose(asked: Asked, tol: float) -> Advice:
     """The advice for a run; see the head of this module."""
-    length = abs(asked.t_end - asked.t0)
+    length = asked.length
+    if asked.omega * length <= 2 and not asked.linear:
+        near = asked.t0 + math.copysign(SCOUTED * length, asked.t_end - asked.t0)
+        asked = replace(asked, omega=_Lab(asked, near).scouted(asked.paces[0]))
     growth, scale, size, reachable, kept = Growth(1.0), np.ones(2 * asked.n), 1.0, 0.0, length
     lab, spared = _Lab(asked, asked.t_end), ""
     found = {pace: lab.reach(pace) for pace in asked.paces}
@@ -289,7 +305,7 @@ def choose(asked: Asked, tol: float) -> Advice:
             break
         pace, known = reference.pace, reference.known
         short = pilot_length * asked.omega < 10
-        if known.seconds >= SECONDS and not short:
+        if known.seconds >= 2 * SECONDS and not short:
             pilot_length /= max(2.0, known.seconds / SECONDS)
             continue
         path = lab.followed(known, pace)
@@ -334,8 +350,8 @@ def choose(asked: Asked, tol: float) -> Advice:
     left, notes = _search(measure, tol), []
     if unsure * growth.factor > tol and horizon is None:
         notes.append(
-            f"two runs of order {2 * REFERENCE} differ by {unsure * growth.factor:.1e} at the end: no smaller error "
-            "can be told apart"
+            f"two runs of order {2 * asked.reference} differ by {unsure * growth.factor:.1e} at the end: no smaller "
+            "error can be told apart"
         )
     if horizon is not None:
         notes.append(
@@ -450,18 +466,17 @@ def _reference(lab: _Lab, asked: Asked, length: float, tol: float) -> _Answer | 
 
 def _answer(lab: _Lab, asked: Asked, pace: Any, length: float, tol: float, most: int | None) -> _Answer | None:
     """The end of the pilot by the highest member, its step halved until two ends agree or agree no better."""
-    h, gap = lab.first_step(length, pace), 0.0
-    whole = abs(asked.t_end - asked.t0)
+    h, gap = min(length / 4, 0.5 / asked.omega), 0.0
     last: _Pilot | None = None
     best: _Answer | None = None
     for _ in range(HALVINGS):
-        now = lab.pilot(REFERENCE, h, pace)
+        now = lab.pilot(asked.reference, h, pace)
         if now is not None and last is not None:
             gap = apart(now, last)
             if best is not None and best.unsure < AGREEING and gap > best.unsure / 4:
                 return best  # rounding: otherwise a halved step of order 24 would be far better
             best = _Answer(pace, now, last, gap)
-            if gap <= min(tol / 100 * length / whole, KNOWN):
+            if gap <= min(tol / 100 * length / asked.length, KNOWN):
                 return best
         rough = now is None or gap > ROUGH
         if now is not None and most is not None and now.steps > 8 * most:
@@ -552,7 +567,7 @@ def _measured(
     def error(one: _Pilot) -> float:
         return float(np.abs((one.state - known.state) / scale).max())
 
-    h, tried, too_long = min(known.h * (REFERENCE / s), 1.0 / asked.omega), [], math.inf
+    h, tried, too_long = min(known.h * (asked.reference / s), 1.0 / asked.omega), [], math.inf
     order = 2.0 * s
     for _ in range(HALVINGS):
         one = lab.pilot(s, h, pace) if h < too_long else None

@@ -106,7 +106,7 @@ class Question:
                 warnings.simplefilter("ignore")
                 return self.run(method, h, t_end, pace, every=every, tangent=tangent, most=most)
 
-        asked = Asked(pilot, system.name, system.n, t0, t_end, paces, system.linear)
+        asked = Asked(pilot, system.name, system.n, t0, t_end, paces, system.linear, system.m)
         if isinstance(system, Quadratic) and not system.forced and self.pace is None:
             return choose_by_dispersion(asked, excited(system, starts.q[0], starts.p[0], t_end - t0), tol)
         return choose(replace(asked, omega=_frequency(system, t0, starts, abs(t_end - t0))), tol)

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import leastaction as la
+from leastaction import pilots, single
 from leastaction.linear.dispersion import excited, turn
 from leastaction.methods.oscillator import exact_step
 from seeds import fresh_generator
@@ -35,13 +36,56 @@ def test_tolerances_are_kept(name, tol):
 
 
 def test_a_comet_is_offered_a_pace():
-    """With a pace a tenth of the steps is enough. Equal steps are many, but each is cheap: the clock decides."""
+    """With a pace a tenth of the steps is enough. Equal steps are many, but each is cheap: the clock decides, unless
+    they are too many for a pilot. Then the advice says so.
+    """
     comet = la.problems.get("kepler", eccentricity="0.99")
     path = la.integrate(comet.system, q0=comet.q0, p0=comet.p0, t_end=2.3 * comet.period, tol=1e-8)
     steps = {pace: [o.steps for o in path.advice.options if o.pace == pace and not o.why] for pace in ("auto", None)}
-    assert 10 * min(steps["auto"]) < min(steps[None])
+    assert (
+        "not measured: equal steps" in repr(path.advice)
+        if not steps[None]
+        else 10 * min(steps["auto"]) < min(steps[None])
+    )
     q, _ = comet.exact(2.3 * comet.period)
     assert error_of(path, q) <= 1e-8
+
+
+def test_steps_with_a_pace_are_counted_in_s():
+    """Far from the sun a step of s takes long: a run is not as many times as long as its pilot in s as it is in t."""
+    comet = la.problems.get("kepler", eccentricity="0.999")
+    t_end = 1000.3 * comet.period  # the pilot covers a part
+    advice = la.advise(comet.system, comet.q0, comet.p0, t_end=t_end, tol=1e-6)
+    for one in [one for one in advice.options if one.pace == "auto" and not one.why]:
+        run = la.integrate(
+            comet.system, one.method, comet.q0, comet.p0, h=one.h, t_end=t_end, pace="auto", every=2**40
+        )  # fmt: skip
+        assert 0.8 < one.steps / run.stats["steps"] < 1.25
+
+
+def test_derivatives_are_carried_by_a_cheap_member(monkeypatch):
+    """A step of P12 with derivatives costs a hundred times as much as one without: P4 follows the motion as well."""
+    moth, runs, run = la.problems.get("moth"), [], single.run_one
+    monkeypatch.setattr(single, "run_one", lambda *args, **how: (runs.append((args[1], how)), run(*args, **how))[1])
+    la.advise(moth.system, moth.q0, moth.p0, t_end=0.5 * moth.period, tol=1e-6)
+    assert {method for method, how in runs if how.get("tangent")} <= {"P4N4Q8Gau", "P8N8Q16Gau"}
+
+
+@pytest.mark.parametrize("best", range(6))
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_the_search_for_a_member_ends_where_costs_grow(best, tol):
+    """The least of all costs is found, and at most one degree beyond it on either side is measured in vain."""
+    measured = []
+
+    def measure(s):
+        measured.append(s)
+        return abs(pilots.MEMBERS.index(s) - best) + 1.0
+
+    assert pilots._search(measure, tol) == []
+    places = [pilots.MEMBERS.index(s) for s in measured]
+    assert best in places and len(places) == len(set(places))
+    first = places[0]
+    assert all(min(first, best) - 1 <= k <= max(first, best) + 1 for k in places)
 
 
 def test_the_choice_is_repeatable():

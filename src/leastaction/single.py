@@ -20,7 +20,7 @@ from leastaction.linear.dispersion import excited
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
-from leastaction.pilots import LAST, Asked, choose, choose_by_dispersion
+from leastaction.pilots import LAST, UNKEPT, Asked, choose, choose_by_dispersion
 from leastaction.results.assembly import from_archive, from_memory
 from leastaction.results.path import Path
 from leastaction.run.advice import Advice, Option
@@ -64,7 +64,7 @@ def run_one(
         plan, starts = plan_run(system, method, start, every=positive("every", every), advice=advice, **asked)
         memory = Memory(plan, starts) if store is None else None  # first check that there is room
         check_length(plan)
-        told = prepare(plan, starts)
+        told = prepare(plan, starts, None if memory is None else memory.standing)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
         return from_memory(memory, told, progress, threads=threads)
@@ -106,7 +106,7 @@ class Question:
                 warnings.simplefilter("ignore")
                 return self.run(method, h, t_end, pace, every=every, tangent=tangent, most=most)
 
-        asked = Asked(pilot, system.name, system.n, t0, t_end, paces, system.linear)
+        asked = Asked(pilot, system.name, system.n, t0, t_end, paces, system.linear, system.m)
         if isinstance(system, Quadratic) and not system.forced and self.pace is None:
             return choose_by_dispersion(asked, excited(system, starts.q[0], starts.p[0], t_end - t0), tol)
         return choose(replace(asked, omega=_frequency(system, t0, starts, abs(t_end - t0))), tol)
@@ -223,11 +223,11 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
             break
         h = h * FINER * shorter
     if advice.horizon is not None and reached is not None and reached <= tol:  # the errors of the pilot shrink later
-        advice = replace(advice, horizon=None, notes=advice.notes[1:])
+        advice = replace(advice, horizon=None, notes=tuple(x for x in advice.notes if not x.startswith(UNKEPT)))
     made = None if path.advice is None else path.advice.made
     notes = advice.notes
     if advice.horizon is not None:
-        notes = (*notes[:1], *_energy_told(path), *notes[1:])
+        notes = (*notes, *_energy_told(path))
     advice = replace(
         advice, size=size, reached=reached, made=made, chosen=replace(chosen, h=abs(float(path.h))), notes=notes
     )

@@ -1,6 +1,6 @@
 """Figures of the linear systems: small steps, cost, memory, and a finite-element mast against Newmark and OpenSees.
 
-    python -m benchmarks.quadratic [--coarse] [--only small stability million cost memory accuracy opensees] [--stretch 1500]
+    python -m benchmarks.quadratic [--coarse] [--only small stability million cost memory …] [--stretch 1500]
 
 Run from the root of the repository; needs scikit-fem, and openseespy for the peer. Seconds are CPU seconds of one
 thread (wall-clock time is printed beside them), so that other work on the machine disturbs the ratios little. The whole

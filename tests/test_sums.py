@@ -16,6 +16,7 @@ from leastaction.backends import cells, summands
 from leastaction.backends.stepper import GalerkinStepper, Start
 from leastaction.backends.tables import cut
 from leastaction.backends.trajectories import HELPER
+from leastaction.events.motion import DetachedMotion
 
 N = 7
 
@@ -293,6 +294,7 @@ import os, signal, threading, warnings
 import numpy as np
 import leastaction as la
 from leastaction.backends.trajectories import HELPER
+from leastaction.events.motion import DetachedMotion
 n = 40_000
 i = np.arange(n - 1)
 springs = la.Term(lambda q, v: -np.cosh(q[1] - q[0]), over=np.stack([i, i + 1], axis=1))
@@ -651,6 +653,18 @@ def test_events_of_a_long_chain():
     expected = (np.arange(4) + 0.5) * np.pi / omega
     assert path.events["all"].t == pytest.approx(expected, abs=1e-9) and path.t[-1] == path.events["all"].t[-1]
     assert path.events["one"].t == pytest.approx(expected[: path.events["one"].count], abs=1e-9)
+
+
+def test_the_first_looks_of_large_sums_take_few_steps(monkeypatch):
+    """Three steps backwards, not fourteen steps of other lengths for each of the first three steps; impacts alike."""
+    taken = []
+    steps = DetachedMotion.steps
+    monkeypatch.setattr(DetachedMotion, "steps", lambda *given: taken.append(len(given[2])) or steps(*given))
+    n = 250
+    system, (q, v) = chain(n, b=0.3), (np.random.default_rng(0).standard_normal(n) for _ in range(2))
+    far = {"far": la.Event(lambda q, p: q[3] - 50.0)}
+    la.integrate(system, "simpson", q0=q, v0=v, h=0.05, steps=20, events=far)
+    assert taken == [1, 1, 1]
 
 
 def test_events_of_large_sums_are_stored_and_resumed_to_the_last_bit(tmp_path):

@@ -340,6 +340,11 @@ class DetachedMotion:
         solver: Any = make(start.t, start.q, start.p, start.h)
         self._solver = solver if hasattr(solver, "single_steps") else None
 
+    @property
+    def any_length(self) -> bool:
+        """Whether one stepper does single steps of any length, forwards and backwards."""
+        return self._solver is not None
+
     def steps(self, who: NDArray[np.intp], starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
         ends, n = starts[:, 1:].copy(), (starts.shape[1] - 1) // 2
         moving = np.flatnonzero(lengths != 0)

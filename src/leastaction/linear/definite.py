@@ -9,7 +9,7 @@
    the first pivot that is not positive. If all pivots are positive, Σ_k l_ik² d_k = a_ii leaves no room for growth: so
    the signs of the pivots are right for A, up to changes of its entries by rounding (Sylvester's law of inertia).
    Narrow matrices go to LAPACK's banded Cholesky, in the order of Cuthill and McKee: half the storage, no copy. All
-   others go to SuperLU, which keeps the diagonal pivots unless one is zero.
+   others are eliminated by nested dissection, and no factor is kept (`dissection`).
 
 A user's M and K are judged by their eigenvalues when they are small. For large ones step 2 must not find the contrary,
 and large dense ones must have a factor of Cholesky, too.
@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.factor import SparseLU, one_thread
+from leastaction.linear.dissection import positive_pivots
+from leastaction.linear.factor import one_thread
 from leastaction.linear.matrices import is_sparse
 
 FloatArray = NDArray[np.float64]
@@ -75,7 +76,7 @@ def has_cholesky(a: Any) -> bool:
     with one_thread():
         band = _as_band(a)
         if band is None:
-            return _positive_pivots(a)
+            return positive_pivots(a)
         from scipy.linalg import cholesky_banded
 
         try:
@@ -102,15 +103,6 @@ def _as_band(a: Any) -> FloatArray | None:
     lower = below >= 0
     band[below[lower], column[lower]] = entries.data[lower]
     return band
-
-
-def _positive_pivots(a: Any) -> bool:
-    """The same by SuperLU, which takes a pivot off the diagonal only where the diagonal pivot is zero."""
-    try:
-        lu = SparseLU(a, definite=True).lu
-    except ArithmeticError:  # a pivot is zero
-        return False
-    return bool((lu.perm_r == lu.perm_c).all() and (lu.U.diagonal() > 0).all())
 
 
 def require_positive_definite(a: Any, name: str) -> None:

@@ -74,6 +74,8 @@ NOISE = 2.0**-46  # of g_j: increments as small as that are rounding
 STILL = 2.0**40  # the noise of a coordinate that moves by more than so many times its noise does not count
 WAKING = 2.0**10  # a step so many times longer than before this iteration was set in motion by others …
 WOKEN = 0.1  # … and its increment counts as this part of the last one, at most
+SETTLED = 1e-9  # an increment of a sum's velocity so small, relative to it, is rounding if it shrinks no more
+ROUGH = 64 * EPS  # of what momenta move a velocity by: what their rounding does
 FORGETTING = 0.5  # the factor by which the length of an old step shrinks with every step
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is a chord
 

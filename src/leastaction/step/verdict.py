@@ -21,6 +21,12 @@ wrong one. Where the first increment of a chord is a small part of the step alre
 second, too. The theorem's constant is seen at one place only, so this is no proof; `docs/design.md` says what was
 measured.
 
+Begun again. Where a step is coarse, its prediction is often too far off to be judged by: the first increment is as long
+as half the step, and the second a third of the first, though all that follow shrink by ten and more. The theorem holds
+from any place. So where the second increment is longer than the theorem allows, but shorter than the first, the place
+that the first one led to becomes the prediction (BEGUN_AGAIN times at most): the second increment is now the first one,
+and the next one has to be a sixth of it. How far the increments and the root may reach stays as it is.
+
 In continuation (`step.continuation`) scale_j is at least the longest step of coordinate j on the way from h = 0: a
 coordinate that turns back and passes the place where it began has no step there, and would have no scale.
 
@@ -67,6 +73,7 @@ ON_THE_BRANCH = 0.25
 SECOND_CHORD = ON_THE_BRANCH / 1.5
 NEARBY = 1 / 16  # a prediction that missed by no more than this part of the step was near any root there is
 LATER_CHORD = 0.5
+BEGUN_AGAIN = 2  # times that a place reached by chords becomes the prediction, at most
 REACH = 3.0  # a step may be thrice as long as the latest ones (the longest of these, fading) …
 GOING = 1.5  # … or half as long again as h times the velocity
 FAR = 2.0
@@ -75,6 +82,7 @@ STILL = 2.0**40  # the noise of a coordinate that moves by more than so many tim
 WAKING = 2.0**10  # a step so many times longer than before this iteration was set in motion by others …
 WOKEN = 0.1  # … and its increment counts as this part of the last one, at most
 FORGETTING = 0.5  # the factor by which the length of an old step shrinks with every step
+PART = 0.25  # an iteration that leads to a new prediction counts as this part of one
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is a chord
 
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers
@@ -89,16 +97,18 @@ def verdict(
     chords: int,
     checked: bool = True,
     known: Any = None,
+    again: bool = False,
     negligible: Any = NEGLIGIBLE * EPS,
     acceptable: Any = ACCEPTABLE,
 ) -> dict[str, Any]:
-    """From what was SEEN of an iteration: solved, ended, good, doubt and keep, each 1 or 0, and `left`, what comes
-    next.
+    """From what was SEEN of an iteration: solved, ended, good, doubt and keep, each 1 or 0; `left`, what comes next;
+    and `counts`, by which the number of iterations is to grow: by one, or by less where the iteration begins again.
 
     fresh     whether this iteration had a fresh Jacobian
     chords    how many iterations with a kept Jacobian cost about as much as a fresh one
     checked   whether a root must be seen to be the one nearby; else any root is good, and nothing is in doubt
     known     a rate by which increments shrink, if it is known from before: rounding may hide it now
+    again     whether chords may begin again from the place they have reached
     """
     size, before, iterations = x["size"], x["before"], x["iterations"]
     first, second = iterations < 1, (iterations < 2) & ~(iterations < 1)
@@ -115,14 +125,20 @@ def verdict(
     solved = x["sound"] & ((size <= negligible) | (~first & ((left <= negligible) | stalled)))
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
     most: Any = ON_THE_BRANCH if fresh else (second & (before > NEARBY)).where(SECOND_CHORD, LATER_CHORD)
-    doubt = x["doubt"]
+    doubt, counts, begun = x["doubt"], 1.0, None
     if checked:
-        doubt = doubt | (first & x["off"]) | (~first & ~small & ~(rate <= most))
+        slow = ~first & ~small & ~(rate <= most)
+        if again:
+            begun = slow & (rate < 1.0) & (iterations < 1.0 + (BEGUN_AGAIN - 0.5) * PART)
+            slow, counts = slow & ~begun, begun.where(PART, 1.0)
+        doubt = doubt | (first & x["off"]) | slow
     keep: Any = left * _power(gain, chords) <= negligible
     if fresh:
         keep = ~first & keep if chords <= DEAR else first | ~first
     else:
         keep = first | keep
+    if begun is not None:
+        keep = keep | begun
     return {
         "solved": solved,
         "ended": ended,
@@ -130,6 +146,7 @@ def verdict(
         "doubt": doubt,
         "keep": keep,
         "left": left,
+        "counts": counts,
     }
 
 
@@ -147,4 +164,4 @@ def verdict_program(fresh: bool, chords: int, checked: bool = True) -> Program:
     x = {name: B.values(name)[0] for name, _ in B.inputs}
     floor = {name: x[name] for name in ("negligible", "acceptable")}
     found = verdict(x, fresh=fresh, chords=chords, checked=checked, **floor)
-    return B.build(**{name: indices([value], B) for name, value in found.items()})
+    return B.build(**{name: indices([value], B) for name, value in found.items() if name != "counts"})

@@ -174,7 +174,7 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
     again = (iterations < 0.25) & seen["off"] if step.checked else largest * 0.0
     if step.checked:
         seen["off"] = seen["off"] & ~again
-    found = verdict(seen, fresh=False, chords=chords, checked=step.checked, known=rate)
+    found = verdict(seen, fresh=False, chords=chords, checked=step.checked, known=rate, again=True)
     going = ~found["ended"] & found["keep"] & ~found["doubt"]
     failed = ~going & ~(found["solved"] & ~found["doubt"])
     after = {
@@ -185,7 +185,7 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
         "failed": [failed.op("if", found["solved"].where(1.0, 2.0))],
         "soft_before": [largest],
         "soft_doubt": [found["doubt"]],
-        "soft_iterations": [iterations + again.where(0.5, 1.0)],
+        "soft_iterations": [iterations + again.where(0.5, found["counts"])],
         "left": [found["left"]],
     }
     return wanted_by("outer", B, x, rows, after)

@@ -162,6 +162,6 @@ def verdict_program(fresh: bool, chords: int, checked: bool = True) -> Program:
     """The verdict as a Program: SEEN, negligible and acceptable ↦ solved, ended, good, doubt, keep, left."""
     B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable")])
     x = {name: B.values(name)[0] for name, _ in B.inputs}
-    floor = {name: x[name] for name in ("negligible", "acceptable")}
-    found = verdict(x, fresh=fresh, chords=chords, checked=checked, **floor)
+    negligible, acceptable = x["negligible"], x["acceptable"]
+    found = verdict(x, fresh=fresh, chords=chords, checked=checked, negligible=negligible, acceptable=acceptable)
     return B.build(**{name: indices([value], B) for name, value in found.items() if name != "counts"})

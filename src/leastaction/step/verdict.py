@@ -24,8 +24,10 @@ measured.
 Begun again. Where a step is coarse, its prediction is often too far off to be judged by: the first increment is as long
 as half the step, and the second a third of the first, though all that follow shrink by ten and more. The theorem holds
 from any place. So where the second increment is longer than the theorem allows, but shorter than the first, the place
-that the first one led to becomes the prediction (BEGUN_AGAIN times at most): the second increment is now the first one,
-and the next one has to be a sixth of it. How far the increments and the root may reach stays as it is.
+that the first one led to becomes the prediction: the second increment is now the first one, and the next one has to be
+a sixth of it. Where the first increment reaches too far, the prediction was wild: it is dropped once, with its scale,
+and the place that the increment led to becomes the prediction. Both happens BEGUN_AGAIN times at most. How far the
+increments from there and the root may reach stays as it is.
 
 In continuation (`step.continuation`) scale_j is at least the longest step of coordinate j on the way from h = 0: a
 coordinate that turns back and passes the place where it began has no step there, and would have no scale.
@@ -88,6 +90,8 @@ DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second it
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers
 # are finite, the first increment reaches too far, the root lies too far; and whether there was doubt before.
 SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt")
+# What it answers to loops that do not begin again.
+DECISIONS = ("solved", "ended", "good", "doubt", "keep", "left")
 
 
 def verdict(
@@ -102,7 +106,8 @@ def verdict(
     acceptable: Any = ACCEPTABLE,
 ) -> dict[str, Any]:
     """From what was SEEN of an iteration: solved, ended, good, doubt and keep, each 1 or 0; `left`, what comes next;
-    and `counts`, by which the number of iterations is to grow: by one, or by less where the iteration begins again.
+    `counts`, by which the number of iterations is to grow: by one, or by less where the iteration begins again; and
+    `anew`, whether it does so with another scale.
 
     fresh     whether this iteration had a fresh Jacobian
     chords    how many iterations with a kept Jacobian cost about as much as a fresh one
@@ -125,19 +130,20 @@ def verdict(
     solved = x["sound"] & ((size <= negligible) | (~first & ((left <= negligible) | stalled)))
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
     most: Any = ON_THE_BRANCH if fresh else (second & (before > NEARBY)).where(SECOND_CHORD, LATER_CHORD)
-    doubt, counts, begun = x["doubt"], 1.0, None
+    doubt, counts, anew = x["doubt"], 1.0, size * 0.0
     if checked:
-        slow = ~first & ~small & ~(rate <= most)
+        off, slow = first & x["off"], ~first & ~small & ~(rate <= most)
         if again:
-            begun = slow & (rate < 1.0) & (iterations < 1.0 + (BEGUN_AGAIN - 0.5) * PART)
-            slow, counts = slow & ~begun, begun.where(PART, 1.0)
-        doubt = doubt | (first & x["off"]) | slow
+            anew = off & (iterations < 0.5 * PART)
+            begun = anew | (slow & (rate < 1.0) & (iterations < 1.0 + (BEGUN_AGAIN - 0.5) * PART))
+            off, slow, counts = off & ~anew, slow & ~begun, begun.where(PART, 1.0)
+        doubt = doubt | off | slow
     keep: Any = left * _power(gain, chords) <= negligible
     if fresh:
         keep = ~first & keep if chords <= DEAR else first | ~first
     else:
         keep = first | keep
-    if begun is not None:
+    if checked and again:
         keep = keep | begun
     return {
         "solved": solved,
@@ -147,6 +153,7 @@ def verdict(
         "keep": keep,
         "left": left,
         "counts": counts,
+        "anew": anew,
     }
 
 
@@ -164,4 +171,4 @@ def verdict_program(fresh: bool, chords: int, checked: bool = True) -> Program:
     x = {name: B.values(name)[0] for name, _ in B.inputs}
     negligible, acceptable = x["negligible"], x["acceptable"]
     found = verdict(x, fresh=fresh, chords=chords, checked=checked, negligible=negligible, acceptable=acceptable)
-    return B.build(**{name: indices([value], B) for name, value in found.items() if name != "counts"})
+    return B.build(**{name: indices([value], B) for name, value in found.items() if name in DECISIONS})

@@ -58,7 +58,7 @@ def judged(
         seen["far"] = rows.largest([reach * FAR < b for reach, _, b in limits])
     found = verdict(seen, fresh=fresh, chords=chords, checked=step.checked, known=rate, again=again)
     after: dict[str, list[Any]] = {
-        "scale": scale,
+        "scale": [found["anew"].where(a, b) for a, b in zip(top, scale, strict=True)] if again else scale,
         "before": [largest],
         "doubt": [found["doubt"]],
         "iterations": [seen["iterations"] + found["counts"]],

@@ -162,7 +162,7 @@ def _changed(
     chords: int,
 ) -> Program:
     """The Program that goes to the new z, and judges it."""
-    seen = judged(step, rows, own(x), moves, new, fresh=False, chords=chords, rate=x["rate"][0])
+    seen = judged(step, rows, own(x), moves, new, fresh=False, chords=chords, rate=x["rate"][0], again=True)
     going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
     good = seen.found["good"] & finite(total(impulse))
     after = {"z": flat(step, rows, new), "impulse": impulse, "rate": [rate_of(x, seen)], "outer": [going]}

@@ -37,6 +37,9 @@ CROWDED = 4  # so many times its count Newton costs beside such chords: one lane
 MOST_DEGREE = 2
 MOST_ALONE = 8
 MOST_CHORDS = 40
+# What it costs one trajectory to give chords up, in iterations of Newton: where chords are slow, Newton often fails,
+# too, and then some hundred iterations follow, of continuation.
+NEWTONS = 4
 
 
 @dataclass(frozen=True)
@@ -204,7 +207,7 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
     newtons = newton_work(step, lanes) / work(_chord(step, mass, builder(), 1))
     ahead, B = builder()
     onward = advance(system, step, ahead, B, None, mass, False)
-    chords = max(1, min(MOST_CHORDS, int(2 * newtons)))
+    chords = max(1, min(MOST_CHORDS, int(NEWTONS * newtons)))
     return StepPrograms({"advance": onward, **_chords(step, mass, builder, chords, None)}, chords, rows)
 
 

@@ -182,6 +182,32 @@ def test_a_coordinate_that_turns_on_the_way():
         np.testing.assert_allclose(np.array(precise.q, float), whole.q, rtol=0, atol=1e-14)
 
 
+def beads(n, gap):
+    """A chain of beads that touch without adhesion (Hertz), with gaps between them; also as a sum."""
+
+    def whole(q, v):
+        return 0.5 * (v @ v) - 0.4 * np.sum(np.maximum(q[:-1] - q[1:] - gap, 0.0) ** 2.5)
+
+    pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    terms = [
+        la.Term(lambda q, v: 0.5 * v[0] ** 2, over=np.arange(n)[:, None]),
+        la.Term(lambda q, v: -0.4 * np.maximum(q[0] - q[1] - gap, 0.0) ** 2.5, over=pairs),
+    ]
+    return la.Lagrangian(whole, n=n), la.Lagrangian.sum(terms, n=n)
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.5])
+@pytest.mark.parametrize("method", ["midpoint", "simpson", "P4N4Q8Gau"])
+def test_a_body_at_rest_that_another_one_meets(method, gap):
+    """One bead is kicked. The others rest until they are met, some of them inside a step."""
+    plain, as_sum = beads(5, gap)
+    start = {"q0": np.zeros(5), "v0": [0.0, 1.0, 0.0, 0.0, 0.0], "h": 0.3, "steps": 20}
+    path = la.integrate(plain, method, **start)
+    np.testing.assert_allclose(path.q, la.integrate(as_sum, method, **start).q, rtol=0, atol=1e-12)
+    precise = la.integrate(plain, method, **{**start, "steps": 9}, digits=20)
+    np.testing.assert_allclose(np.array(precise.q, float), path.q[:10], rtol=0, atol=1e-12)
+
+
 def driven(q, v):
     """The square of the first coordinate's velocity drives the second."""
     return 0.5 * v[0] ** 2 + q[1] * v[0] ** 2

@@ -310,7 +310,7 @@ def test_a_lost_energy_is_told_beside_walls(case):
     motion, more = BESIDE_WALLS[case]
     system, method, start = LOST[motion]
     path, messages = told(lambda: la.integrate(system, method, **start, **more))
-    assert len(messages) == 1 and "energy_lost" in path.stats
+    assert len(messages) == 1 and "energy_lost" in path.stats, path.stats
 
 
 BALL = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 10 * q[0], n=1)

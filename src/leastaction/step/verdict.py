@@ -30,7 +30,9 @@ and the place that the increment led to becomes the prediction. Both happens BEG
 increments from there and the root may reach stays as it is.
 
 In continuation (`step.continuation`) scale_j is at least the longest step of coordinate j on the way from h = 0: a
-coordinate that turns back and passes the place where it began has no step there, and would have no scale.
+coordinate that turns back and passes the place where it began has no step there, and would have no scale. A coordinate
+that has not moved at all on the way has no reach, either: if it moves now, as a body that another one meets, then
+others have set it in motion, and the contraction alone can judge it.
 
 Floors. A coordinate may rest, or all but rest, while rounding moves it: its increments are then noise, and there is
 nothing to compare them with. What coordinate j of a step is summed from has the size

@@ -214,6 +214,10 @@ def test_dissection_parts_and_decides(name):
     for shift in (1e-9, -1e-9, 1.0, -0.1):
         moved = (A + (shift - smallest) * eye_array(n)).tocsr()
         assert dissection.positive_pivots(moved) == (shift > 0)
+    moved = (A + (1 - smallest) * eye_array(n)).tocsr()
+    for b in (rng.standard_normal(n), rng.standard_normal((n, 3))):
+        x = dissection.Dissected(moved).solve(b)
+        assert np.abs(moved @ x - b).max() < 1e-12 * np.abs(b).max()
 
 
 def test_large_dense_matrices_are_decided_by_a_factor():
@@ -228,12 +232,15 @@ def test_large_dense_matrices_are_decided_by_a_factor():
         la.Quadratic(bad, K)
 
 
+@pytest.mark.parametrize("narrow", [256, -1], ids=["band", "dissected"])
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
-def test_lowest_modes(model, monkeypatch):
+def test_lowest_modes(model, narrow, monkeypatch):
     """modes(k) by shift and inversion against all modes; rigid ones are exactly zero."""
     M, K = model()
     system = la.Quadratic((M + M.T) / 2, (K + K.T) / 2)
     every = system.modes()
+    monkeypatch.setattr(definite, "NARROW", narrow)
+    monkeypatch.setattr(definite, "DENSE_CHECK", 10)
     monkeypatch.setattr("leastaction.linear.system.ALL_MODES", 10)
     found = system.modes(12)
     rigid = 3 if model is plate else 6

@@ -17,6 +17,8 @@ from leastaction.backends.stepper import GalerkinStepper, Start
 from leastaction.backends.tables import cut
 from leastaction.backends.trajectories import HELPER
 from leastaction.events.motion import DetachedMotion
+from leastaction.methods.registry import family
+from thrift import rest_slow
 
 N = 7
 
@@ -109,12 +111,18 @@ def test_the_pattern_has_every_entry_of_the_dense_matrices():
 
 
 MEMBERS = ("midpoint", "stormer-verlet", "simpson", "P2N2Q4Gau", "P3N4Q6Lob", "P3N3Q6Gau", "P4N5Q8Lob", "P4N4Q8Gau")
+OTHERS = ("P1N2Q4Gau", "P2N2Q2Lob", "P2N3Q6Gau", "P3N3Q4Lob", "P3N4Q8Gau", "P4N4Q6Lob", "P4N5Q10Gau")  # of s ≤ 4
+
+
+def test_these_are_all_members_of_degree_up_to_four():
+    assert {la.method(name).name for name in MEMBERS + OTHERS} == {one.name for one in family(4)}
 
 
 @pytest.mark.parametrize(
     ("mass", "method"),
     [
         *(("diagonal", method) for method in MEMBERS),
+        *rest_slow([("diagonal", method) for method in OTHERS], [("diagonal", OTHERS[0])]),
         *((mass, "simpson") for mass in MASSES[1:]),
         ("moving", "P4N4Q8Gau"),
     ],
@@ -295,6 +303,8 @@ import numpy as np
 import leastaction as la
 from leastaction.backends.trajectories import HELPER
 from leastaction.events.motion import DetachedMotion
+from leastaction.methods.registry import family
+from thrift import rest_slow
 n = 40_000
 i = np.arange(n - 1)
 springs = la.Term(lambda q, v: -np.cosh(q[1] - q[0]), over=np.stack([i, i + 1], axis=1))

@@ -1,4 +1,5 @@
-"""Is a large sparse matrix positive definite? Cholesky's factorisation by nested dissection, of which nothing is kept.
+"""Cholesky's factorisation of large sparse matrices by nested dissection; where only the signs of its pivots are asked
+for, nothing of it is kept.
 
 A set of unknowns, the separator, parts the others into two sets without an entry between them. Each of the two is
 parted again, and so on (George, 1973). Eliminated from the leaves of this tree to its root, a separator V with those
@@ -7,8 +8,7 @@ unknowns B above it to which V or a set below it has entries is a small dense ma
     F = [[A_VV, A_VB], [A_BV, 0]] + Σ_children U,     A_VV … = L Lᵀ,     U = F_BB − W Wᵀ,   W = F_BV L⁻ᵀ.
 
 A is positive definite exactly if every L exists. Whoever asks only that needs no factor: U goes on to the parent, and
-all else is forgotten. A plate of 10⁶ unknowns takes some hundred megabytes in this way; its factors would take twenty
-gigabytes.
+all else is forgotten, so that a plate of 10⁶ unknowns takes some hundred megabytes. Whoever wants to solve keeps both.
 
 Separators are levels of equal distance from one end of a set, the level that is smallest among those which leave a fair
 share of the set on both sides. Unknowns with equal neighbours, such as the displacements of one node of a mesh, count
@@ -17,11 +17,14 @@ as one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from leastaction.linear.factor import Factor
 
 FloatArray = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -44,30 +47,72 @@ class Tree:
     parent: list[int]
 
 
+@dataclass(frozen=True, eq=False)
+class Eliminated:
+    """A set that is eliminated: L, the unknowns B by their numbers in the tree's order, and W, (B, V)."""
+
+    first: int
+    end: int
+    later: Ints
+    L: FloatArray
+    W: FloatArray
+
+
+class Dissected(Factor):
+    """A sparse positive definite matrix, both halves given, with its factors."""
+
+    def __init__(self, a: Any) -> None:
+        tree = dissect(a)
+        self._order, self._sets = tree.order, list(eliminated(a, tree))
+        self.nnz, self.itemsize = sum(one.L.size + one.W.size for one in self._sets), 8
+
+    def solve(self, b: NDArray[Any]) -> NDArray[Any]:
+        from scipy.linalg.lapack import dtrtrs
+
+        x = b[self._order]
+        for one in self._sets:
+            own = slice(one.first, one.end)
+            x[own] = dtrtrs(one.L, x[own], lower=1)[0].reshape(x[own].shape)
+            x[one.later] -= one.W @ x[own]
+        for one in reversed(self._sets):
+            own = slice(one.first, one.end)
+            x[own] = dtrtrs(one.L, x[own] - one.W.T @ x[one.later], lower=1, trans=1)[0].reshape(x[own].shape)
+        found = np.empty_like(x)
+        found[self._order] = x
+        return found
+
+
 def positive_pivots(a: Any) -> bool:
     """Whether a symmetric sparse matrix, both halves given, has a factor of Cholesky."""
+    try:
+        for _ in eliminated(a, dissect(a)):
+            pass
+    except ArithmeticError:
+        return False
+    return True
+
+
+def eliminated(a: Any, tree: Tree) -> Iterator[Eliminated]:
+    """The sets of a symmetric sparse matrix in the order of their elimination; raises ArithmeticError where a pivot is
+    not positive.
+    """
     a = a.tocsr()
     a.sum_duplicates()
-    tree = dissect(a)
     number = np.empty_like(tree.order)
     number[tree.order] = np.arange(len(number))
     handed: list[list[tuple[Ints, FloatArray]]] = [[] for _ in tree.parent]
     for t, up in enumerate(tree.parent):
-        found = _eliminated(a, tree, t, number, handed[t])
-        if found is None:
-            return False
+        one, left = _eliminated(a, tree, t, number, handed[t])
         handed[t] = []
         if up >= 0:
-            handed[up].append(found)
-    return True
+            handed[up].append((one.later, left))
+        yield one
 
 
 def _eliminated(
     a: Any, tree: Tree, t: int, number: Ints, children: list[tuple[Ints, FloatArray]]
-) -> tuple[Ints, FloatArray] | None:
-    """The unknowns B of a set, by their numbers in the tree's order, and the lower half of U; None where a pivot is not
-    positive.
-    """
+) -> tuple[Eliminated, FloatArray]:
+    """A set, and the lower half of U."""
     from scipy.linalg.blas import dsyrk, dtrsm
     from scipy.linalg.lapack import dpotrf
 
@@ -87,13 +132,13 @@ def _eliminated(
     for b, u in children:
         at = place(b)
         front[np.ix_(at, at)] += u
-    corner, failed = dpotrf(front[:m, :m], lower=1, clean=0)
+    L, failed = dpotrf(front[:m, :m], lower=1, clean=0)
     if failed:
-        return None
+        raise ArithmeticError("a pivot is not positive")
     if not len(later):
-        return later, np.zeros((0, 0))
-    beside = dtrsm(1.0, corner, front[m:, :m], side=1, lower=1, trans_a=1)
-    return later, dsyrk(-1.0, beside, 1.0, front[m:, m:], lower=1)
+        return Eliminated(first, end, later, L, np.zeros((0, m))), np.zeros((0, 0))
+    W = dtrsm(1.0, L, front[m:, :m], side=1, lower=1, trans_a=1)
+    return Eliminated(first, end, later, L, W), dsyrk(-1.0, W, 1.0, front[m:, m:], lower=1)
 
 
 def _rows(begin: Any, column: Any, rows: Ints) -> tuple[Ints, Ints, Ints]:
@@ -105,6 +150,7 @@ def _rows(begin: Any, column: Any, rows: Ints) -> tuple[Ints, Ints, Ints]:
 
 def dissect(a: Any) -> Tree:
     """The tree of a symmetric sparse matrix."""
+    a = a.tocsr()
     group, graph = _nodes(a)
     sets, parent = _parted(graph)
     order = _bottom_up(parent)

@@ -148,6 +148,9 @@ def test_advice_can_be_read():
 def test_linear_systems_and_stored_runs(tmp_path):
     oscillators = la.Quadratic(np.eye(3), np.diag([1.0, 4.0, 9.0]))
     path = la.integrate(oscillators, q0=[1, 1, 1], v0=[0, 0, 0], t_end=20.0, tol=1e-8)
+    assert f"with h = {path.h:.6g}" in repr(path.advice)
+    markers = [line.get_marker() for line in path.advice.plot().lines]
+    assert markers.count("o") == 1  # the chosen option, though its step has changed
     assert error_of(path, np.cos(20.0 * np.array([1, 2, 3]))) < 1e-8
     # A chain of 200 masses, sparse, of which one is plucked: against its modes.
     n = 200

@@ -146,10 +146,33 @@ def test_chaos_is_told(digits, tmp_path):
 
 @pytest.mark.slow
 def test_close_encounters_want_a_pace():
-    """Where three bodies nearly collide equal steps are not enough, and the message asks for a pace."""
+    """Three bodies that nearly collide: with the pace made from L the tolerance is kept, also at t = 70 (x and y of the
+    first body there by 60 digits). Where no pace is made, since forces act, the message asks for one.
+    """
     problem = la.problems.get("pythagorean")
-    advice = la.advise(problem.system, problem.q0, problem.p0, t_end=70.0, tol=1e-3)
-    assert "give pace=" in advice.notes[0]
+    path = la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=70.0, tol=1e-3)
+    assert path.advice.chosen.pace == "auto"
+    assert np.abs(path.q[-1, :2] - [6.93346359901, 20.26180430595]).max() <= 1e-3 * path.advice.size
+    forced = la.Lagrangian(
+        problem.system.fn, n=6, params=dict(problem.system.params), force=lambda q, v: -1e-12 * v
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="give pace="):
+        la.advise(forced, problem.q0, problem.p0, t_end=70.0, tol=1e-3)
+
+
+def test_walls_and_ends_belong_to_the_motion():
+    """The run that judges the error meets the same walls and ends at the same events: no tolerance seems missed."""
+    ball = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 9.81 * q[0], n=1)
+    floor = {"floor": la.Impact(lambda q: q[0])}
+    path = la.integrate(ball, q0=[1.0], v0=[0.0], t_end=3.0, tol=1e-6, events=floor)  # a warning is an error here
+    fall = np.sqrt(2 / 9.81)
+    assert abs(path.q[-1, 0] - (1 - 9.81 / 2 * (3.0 % (2 * fall)) ** 2)) < 1e-6
+    pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    turn = {"turn": la.Event(lambda q, p: p[0], stop=True, most=2)}
+    path = la.integrate(pendulum, q0=[1.0], v0=[0.0], t_end=10.0, tol=1e-6, events=turn)
+    assert abs(path.t[-1] - 6.69997566437) < 1e-5 and path.advice.reached < 1e-6
+    paths = la.ensemble(ball, q0=[[1.0], [1.5]], v0=[0.0], t_end=3.0, tol=1e-6, events=floor)
+    assert np.abs(paths.last["q"][0] - (1 - 9.81 / 2 * (3.0 % (2 * fall)) ** 2)).max() < 1e-6
 
 
 def test_relaxation_oscillations():

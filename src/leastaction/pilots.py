@@ -82,7 +82,7 @@ class Asked:
 
     run     (method, h, t_end, pace, every, tangent) ↦ Path
     paces   that may be tried, None first
-    linear  whether the equations are linear: then errors grow like t
+    linear  whether errors are known to grow like t, as where the equations are linear
     held    constraints
     omega   the largest frequency or growth rate at the start; at least one over the length of the run
     """
@@ -319,8 +319,8 @@ def choose(asked: Asked, tol: float) -> Advice:
     if reference is None:
         raise ValueError(
             f"no step of {asked.name} from the start can be solved, down to h = {1 / asked.omega / 2**HALVINGS:.1e}. "
-            "The motion may meet a singularity, such as a collision. Give method= and h=: then la.StepFailed says "
-            "where and why"
+            "The motion may meet a singularity, such as a collision, or come near to one: then give pace=, a function "
+            "of q that is small there. With method= and h= la.StepFailed says where and why"
         )
     known, unsure = reference.known, reference.unsure
     horizon = None if reachable <= tol else asked.t0 + math.copysign(kept, asked.t_end - asked.t0)

@@ -569,6 +569,16 @@ class At:
         found = self._held(t, q, v, self.constraints(t, q, v).G, np.zeros(self.sums.n), -off)
         return None if found is None else found[0]
 
+    def freely(self, t: float, q: FloatArray, v: FloatArray, x: FloatArray) -> FloatArray | None:
+        """x − Gᵀy with G M⁻¹(x − Gᵀy) = 0, refined once; None where constraints depend on each other."""
+        G, below, d = self.constraints(t, q, v).G, np.zeros(self.sums.m), x
+        for _ in range(2):
+            found = self._held(t, q, v, G, d, below)
+            if found is None:
+                return None
+            d = d + G.T @ found[1]
+        return d
+
     def nearest(self, t: float, q0: FloatArray, v0: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """The nearest state on the constraints; None where none is found."""
         q, before = q0, np.inf

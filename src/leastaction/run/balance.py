@@ -177,13 +177,17 @@ class Looks:
 def _compare(balance: FloatArray, t: FloatArray, measured: FloatArray, at_once: Callable[[], FloatArray]) -> None:
     """Put into the balance what E, K and rounding (moments, B, 3) at the times t (moments, B) tell."""
     going, last = np.isnan(balance[:, 4]), len(t) - 1
-    E, K, rounding = measured.transpose(2, 0, 1)
-    size, noise = (np.fmax.accumulate(np.concatenate([balance[None, :, k], x]))[1:] for k, x in ((1, K), (2, rounding)))
+    E = measured[:, :, 0]
+    largest = np.fmax.accumulate(np.concatenate([balance[None, :, 1:3], measured[:, :, 1:]]))[1:]
+    size, noise = largest[:, :, 0], largest[:, :, 1]
     error = np.where(np.isinf(E), np.inf, np.abs(E - balance[:, 0]))
     wrong = going & (error > LARGE * size) & (error > noise)
     if wrong.any():  # a motion that begins at rest has no K to compare with
         size = np.where(np.logical_or.accumulate(wrong), np.fmax(size, at_once()), size)
         wrong &= error > LARGE * size
+    elif going.all() and not np.isnan(t[last]).any():  # nearly always
+        balance[:, 1:3], balance[:, 3] = largest[last], t[last]
+        return
     ever, first, each = wrong.any(axis=0), wrong.argmax(axis=0), np.arange(len(going))
     upto = np.where(ever, first, last)
     balance[going, 1], balance[going, 2] = size[upto, each][going], noise[upto, each][going]
@@ -194,9 +198,9 @@ def _compare(balance: FloatArray, t: FloatArray, measured: FloatArray, at_once: 
     balance[:, 3] = np.where(going & known.any(axis=0), latest, balance[:, 3])
 
 
-def losses(plan: Plan, standing: Standing) -> list[Loss]:
+def losses(standing: Standing) -> list[Loss]:
     """The trajectories whose energy has been lost, in their order."""
-    if not columns(plan):
+    if not standing.balance.shape[1]:
         return []
     return [
         Loss(int(i), right, wrong, error, size)

@@ -282,6 +282,13 @@ class Sum:
             raise DegenerateLagrangianError(f"{self.name} has no acceleration there: ∂²L/∂v² is singular{reason}")
         return found
 
+    def freely(self, gradient: FloatArray, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> FloatArray:
+        """The part of a gradient that constraints leave free: d = ∇g − Gᵀy with G M⁻¹d = 0."""
+        d = self.assembly.at(params).freely(t, q, v, gradient)
+        if d is None:
+            raise ArithmeticError(f"the constraints of {self.name} depend on each other at t = {t:.6g}")
+        return d
+
     def project(self, q: FloatArray, v: FloatArray, t: float, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The state on the constraints that is nearest to (q, v), in the metric of the mass."""
         found = self.assembly.at(params).nearest(t, q, v)

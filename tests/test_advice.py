@@ -79,7 +79,7 @@ def test_the_search_for_a_member_ends_where_costs_grow(best, tol):
 
     def measure(s):
         measured.append(s)
-        return abs(pilots.MEMBERS.index(s) - best) + 1.0
+        return 2.0 ** abs(pilots.MEMBERS.index(s) - best)
 
     assert pilots._search(measure, tol) == []
     places = [pilots.MEMBERS.index(s) for s in measured]

@@ -254,13 +254,8 @@ def check_events(plan: Plan) -> None:
     if plan.events is None:
         return
     system = plan.system
-    if plan.events.impacts and isinstance(system, Lagrangian) and system.m and system.mass_varies_with_velocity:
+    if plan.events.impacts and isinstance(system, Lagrangian | Sum) and system.m and system.mass_varies_with_velocity:
         raise ValueError("la.Impact where constraints hold is for Lagrangians that are quadratic in the velocities")
-    if plan.events.impacts and isinstance(system, Sum) and system.m:
-        raise ValueError(
-            "la.Impact where constraints hold needs the gradients of all of them as one dense matrix; sums of terms "
-            f"have it for at most {MOST_EXPANDED} coordinates"
-        )
     if not plan.row.varied:
         return
     if plan.events.impacts and system.linear:

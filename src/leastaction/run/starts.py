@@ -20,6 +20,7 @@ from leastaction.systems.lagrangian import Lagrangian, check_start
 from leastaction.systems.pace import STIFFNESS, Paced
 from leastaction.systems.projection import check_starts
 from leastaction.systems.protocol import System
+from leastaction.systems.sums import MOST_EXPANDED
 
 TINY = float(np.finfo(float).tiny)
 ROUNDED_ONCE = 40  # digits of numbers that are then rounded to float64
@@ -351,8 +352,11 @@ def check_events_begin(watch: Watch, t0: Any, starts: Starts) -> None:
     if all(item.monotone for item in watch.items):
         return  # such a function is a time, which is always a number
     begins = np.flatnonzero(starts.status == Status.COMPLETE)
-    at = [np.full((len(begins), 1), float(t0)), starts.q[begins], starts.p[begins]]
-    state = np.concatenate([part.astype(float) for part in at], axis=1)
+    states = np.concatenate([starts.q[begins], starts.p[begins]], axis=1).astype(float)
+    if starts.q.shape[1] > MOST_EXPANDED:
+        watch, columns = watch.narrow
+        states = states[:, columns]
+    state = np.concatenate([np.full((len(begins), 1), float(t0)), states], axis=1)
     params = starts.params[begins].astype(float)
     found = points.evaluate(watch.bounds, np.concatenate([state, params, 1e-14 * np.abs(state)], axis=1))
     g, spread = np.split(found, 2, axis=1)

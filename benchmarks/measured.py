@@ -25,8 +25,12 @@ Table = dict[str, Any]  # title, header, rows; processor, load, date
 def table(key: str, title: str, header: list[str], rows: list[list[str]]) -> None:
     """Print a table; keep it under its key in the file of the script that runs."""
     print(f"\n### {title}\n\n{markdown(header, rows)}", flush=True)
-    if "--quick" in sys.argv:
-        return
+    if "--quick" not in sys.argv:
+        keep(key, title, header, rows)
+
+
+def keep(key: str, title: str, header: list[str], rows: list[list[str]]) -> None:
+    """Keep a table under its key in the file of the script that runs."""
     file = FOLDER / f"{Path(sys.argv[0]).stem}.json"
     kept = json.loads(file.read_text("utf-8")) if file.exists() else {}
     here = {"processor": processor(), "load": round(os.getloadavg()[0], 1), "date": f"{datetime.now(UTC):%Y-%m-%d}"}

@@ -78,13 +78,20 @@ def test_the_search_for_a_member_ends_where_costs_grow(best, tol):
 
     def measure(s):
         measured.append(s)
-        return abs(pilots.MEMBERS.index(s) - best) + 1.0
+        return 2.0 ** abs(pilots.MEMBERS.index(s) - best)
 
     assert pilots._search(measure, tol) == []
     places = [pilots.MEMBERS.index(s) for s in measured]
     assert best in places and len(places) == len(set(places))
     first = places[0]
     assert all(min(first, best) - 1 <= k <= max(first, best) + 1 for k in places)
+
+
+def test_an_error_that_was_not_estimated_is_told(monkeypatch):
+    """A run that takes long is not done twice."""
+    monkeypatch.setattr(single, "CHECKED_SECONDS", 0.0)
+    path = la.integrate(la.Quadratic([1.0], [1.0]), q0=[1.0], v0=[0.0], t_end=10, tol=1e-6)
+    assert path.advice.reached is None and "not estimated" in repr(path.advice)
 
 
 def test_the_choice_is_repeatable():

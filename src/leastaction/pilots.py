@@ -16,7 +16,7 @@ A run until T is to end with an error of the position below tol, relative to the
    t: far from an encounter a step of s is a long time.
 
 Of the members that follow each other by degree, costs fall and then grow. So the search begins with the degree that is
-often the best for such a tolerance, and goes to lower and to higher degrees as long as costs fall. The cheapest option
+often the best for such a tolerance, and goes to lower and to higher degrees until costs grow. The cheapest option
 that keeps the tolerance is chosen. The choice may depend on the clock; a run with the chosen option does not.
 
 For linear systems without damping and load, formulas give the errors (`linear.dispersion`), and only the seconds of a
@@ -49,6 +49,7 @@ SCOUT, SCOUTED = 3, 0.25  # degree that finds a first step where no frequency te
 KNOWN = 1e-5  # two answers differ by no more than this, or by a hundredth of tol if that is less
 FEWER = 100.0  # times fewer steps with a pace than equal ones, each of which is cheaper: equal ones may be left out
 SLOWER = 3.0  # times the cost with a pace, or without one: then the slower of both is not measured any more
+GROWN = 1.5  # times the least cost: then further degrees cost more
 ROUGH = 0.1  # two answers that differ by more than this say nothing of how many halvings are left
 LONGEST = 1000  # steps 2/ω of a pilot
 MOST = 40 * LONGEST  # steps of a pilot run: a run that needs more is given up
@@ -378,18 +379,19 @@ def choose(asked: Asked, tol: float) -> Advice:
 
 
 def _search(measure: Callable[[int], float | None], tol: float) -> list[int]:
-    """Measure degrees around the one that is often the best, downward and upward, as long as costs fall; return the
-    degrees that were left out because no time was left.
+    """Measure degrees around the one that is often the best, downward and upward, until costs grow; return the degrees
+    that were left out because no time was left. Steps of low degrees may be solved by other, quicker code: so costs may
+    grow a little and fall again.
     """
     first = MEMBERS.index(next(s for least, s in OFTEN if tol >= least))
     costs = {first: measure(MEMBERS[first])}
     for step in (-1, 1):
-        k, last = first + step, costs[first]
+        k, least = first + step, costs[first]
         while 0 <= k < len(MEMBERS):
             now = costs[k] = measure(MEMBERS[k])
-            if now is None or last is None or now > last:
+            if now is None or least is None or now > GROWN * least:
                 break
-            k, last = k + step, now
+            k, least = k + step, min(least, now)
     return [MEMBERS[k] for k, cost in sorted(costs.items()) if cost is None]
 
 

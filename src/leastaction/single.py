@@ -242,6 +242,8 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         advice = replace(advice, horizon=None, notes=tuple(x for x in advice.notes if not x.startswith(UNKEPT)))
     made = None if path.advice is None else path.advice.made
     notes = advice.notes
+    if not checked:
+        notes = (*notes, "the error reached was not estimated: a second run would take too long")
     if advice.horizon is not None:
         notes = (*notes, *_energy_told(path))
     advice = replace(

@@ -220,6 +220,19 @@ def test_dissection_parts_and_decides(name):
         assert np.abs(moved @ x - b).max() < 1e-12 * np.abs(b).max()
 
 
+def test_zeros_that_are_stored_on_one_side_change_nothing():
+    """A zero above the diagonal joins the ends of a path, and none below it does."""
+    n = 400
+    path = diags_array([-np.ones(n - 1), np.full(n, 2.0), -np.ones(n - 1)], offsets=[-1, 0, 1]).tocoo()
+    far = np.arange(150)
+    row, column = np.concatenate([path.row, far]), np.concatenate([path.col, n - 1 - far])
+    a = csr_array((np.concatenate([path.data, np.zeros(150)]), (row, column)), shape=(n, n))
+    assert a.nnz == path.nnz + 150
+    b = np.random.default_rng(0).standard_normal(n)
+    assert np.abs(a @ dissection.Dissected(a).solve(b) - b).max() < 1e-10
+    assert dissection.positive_pivots(a) and not dissection.positive_pivots((a - 1e-3 * eye_array(n)).tocsr())
+
+
 def test_large_dense_matrices_are_decided_by_a_factor():
     n = 1600
     K = np.diag(np.full(n, 2.0)) - np.eye(n, k=1) - np.eye(n, k=-1)

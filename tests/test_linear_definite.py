@@ -12,6 +12,7 @@ from leastaction.linear import definite, dissection
 from leastaction.linear.guard import require_stable
 from linear_systems import definite as random_definite
 from linear_systems import semidefinite
+from thrift import rest_slow
 
 skfem = pytest.importorskip("skfem")
 helpers = pytest.importorskip("skfem.helpers")
@@ -142,11 +143,16 @@ def test_a_large_mesh_takes_one_factorisation_at_most(damping, monkeypatch):
         assert len(counted) <= (1 if damping is None else 2)
 
 
-@pytest.mark.parametrize("model", [plate, lambda: lumped(mast())], ids=["plate", "mast"])
-@pytest.mark.parametrize("damping", [None, la.linear.Rayleigh(0.01, 1e-6)], ids=["undamped", "Rayleigh"])
-def test_plates_and_masts_take_two_factorisations_at_most(model, damping, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "beta"),
+    rest_slow(
+        [(name, beta) for name in ("plate", "mast, lumped") for beta in (0.0, 1e-6)],
+        [("plate", 0.0), ("plate", 1e-6), ("mast, lumped", 0.0)],
+    ),
+)
+def test_plates_and_masts_take_two_factorisations_at_most(name, beta, monkeypatch):
     """As large ones do it: Lanczos' process, a band or dissection; no eigenvalue before a run."""
-    M, K = model()
+    (M, K), damping = MODELS[name](), la.linear.Rayleigh(0.01, beta) if beta else None
     system = la.Quadratic((M + M.T) / 2, (K + K.T) / 2, C=damping)
     limit = la.Quadratic(system.M, system.K).stable_step("simpson")
     counted = []
@@ -245,18 +251,22 @@ def test_large_dense_matrices_are_decided_by_a_factor():
         la.Quadratic(bad, K)
 
 
-@pytest.mark.parametrize("narrow", [256, -1], ids=["band", "dissected"])
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
-def test_lowest_modes(model, narrow, monkeypatch):
-    """modes(k) by shift and inversion against all modes; rigid ones are exactly zero."""
-    M, K = model()
+@pytest.mark.parametrize(
+    ("name", "narrow"),
+    rest_slow(
+        [(name, narrow) for name in MODELS for narrow in (256, -1)], [*((name, 256) for name in MODELS), ("plate", -1)]
+    ),
+)
+def test_lowest_modes(name, narrow, monkeypatch):
+    """modes(k) by shift and inversion against all modes, by bands and by dissection; rigid ones are exactly zero."""
+    M, K = MODELS[name]()
     system = la.Quadratic((M + M.T) / 2, (K + K.T) / 2)
     every = system.modes()
     monkeypatch.setattr(definite, "NARROW", narrow)
     monkeypatch.setattr(definite, "DENSE_CHECK", 10)
     monkeypatch.setattr("leastaction.linear.system.ALL_MODES", 10)
     found = system.modes(12)
-    rigid = 3 if model is plate else 6
+    rigid = 3 if name == "plate" else 6
     assert (found.omega[:rigid] == 0).all() and (found.omega[rigid:] > 0).all()
     np.testing.assert_allclose(found.omega, every.omega[:12], rtol=1e-9)
     np.testing.assert_allclose(found.shape.T @ found.dual, np.eye(12), atol=1e-10)

@@ -472,11 +472,13 @@ class WatchedGalerkin:
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun, solver = self.done, self._solver
         end = begun + steps
-        going = solver.steps()[solver.status() == GOING_WELL]
-        solver.drive(int(going.min(initial=end)), end - int(going.min(initial=end)))
+        if self._start.inputs is not None:
+            going = solver.steps()[solver.status() == GOING_WELL]
+            solver.drive(int(going.min(initial=end)), end - int(going.min(initial=end)))
         while self._thrown or ((solver.status() == GOING_WELL) & (solver.steps() < end)).any():
             solver.run.advance(end, every, first, rows)
-            self._restart(every, first, rows)
+            if self._thrown:
+                self._restart(every, first, rows)
             self._look()
         return int(solver.steps().max()) - begun
 
@@ -507,8 +509,6 @@ class WatchedGalerkin:
         solver = self._solver
         run = solver.run
         L, who = run.backend.lanes, np.array([*self._thrown], np.intp)
-        if not len(who):
-            return
         t = self._start.t + (run.counts[who, STEPS] + 1) * self._start.h
         starts = np.concatenate([t[:, None], np.array([*self._thrown.values()])], axis=1)
         leads = self._motion.leads(who, starts, self.watcher.h)

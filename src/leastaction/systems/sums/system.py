@@ -24,7 +24,7 @@ from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.step.form import Summand
-from leastaction.systems.lagrangian import Lagrangian, Params
+from leastaction.systems.lagrangian import Lagrangian, Params, explained
 from leastaction.systems.sums.term import Term
 
 FloatArray = NDArray[np.float64]
@@ -403,7 +403,7 @@ class Sum:
 
     def explain(self, status: int, h: float) -> tuple[str, str]:
         """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""
-        return Lagrangian.explain(self, status, h)  # type: ignore[arg-type]
+        return explained(status, h)
 
     # Files.
 

@@ -62,6 +62,7 @@ class Dissected(Factor):
     """A sparse positive definite matrix, both halves given, with its factors."""
 
     def __init__(self, a: Any) -> None:
+        a = _cleaned(a)
         tree = dissect(a)
         self._order, self._sets = tree.order, list(eliminated(a, tree))
         self.nnz, self.itemsize = sum(one.L.size + one.W.size for one in self._sets), 8
@@ -84,6 +85,7 @@ class Dissected(Factor):
 
 def positive_pivots(a: Any) -> bool:
     """Whether a symmetric sparse matrix, both halves given, has a factor of Cholesky."""
+    a = _cleaned(a)
     try:
         for _ in eliminated(a, dissect(a)):
             pass
@@ -92,12 +94,20 @@ def positive_pivots(a: Any) -> bool:
     return True
 
 
+def _cleaned(a: Any) -> Any:
+    """The matrix by rows, with one entry for each place, and none that is zero: then its pattern is symmetric, too."""
+    a = a.tocsr()
+    if not a.has_canonical_format or not a.data.all():
+        a = a.copy()
+        a.sum_duplicates()
+        a.eliminate_zeros()
+    return a
+
+
 def eliminated(a: Any, tree: Tree) -> Iterator[Eliminated]:
     """The sets of a symmetric sparse matrix in the order of their elimination; raises ArithmeticError where a pivot is
     not positive.
     """
-    a = a.tocsr()
-    a.sum_duplicates()
     number = np.empty_like(tree.order)
     number[tree.order] = np.arange(len(number))
     handed: list[list[tuple[Ints, FloatArray]]] = [[] for _ in tree.parent]
@@ -150,7 +160,6 @@ def _rows(begin: Any, column: Any, rows: Ints) -> tuple[Ints, Ints, Ints]:
 
 def dissect(a: Any) -> Tree:
     """The tree of a symmetric sparse matrix."""
-    a = a.tocsr()
     group, graph = _nodes(a)
     sets, parent = _parted(graph)
     order = _bottom_up(parent)

@@ -192,7 +192,9 @@ class Sum:
         if self.n > MOST_EXPANDED:
             raise ValueError(
                 f"{self.name} has n = {self.n} coordinates; what needs its Lagrangian written out row by row (digits=, "
-                f"tangent=, reduce=, tol=, pace=, RK4, compositions, and analysis) is for at most {MOST_EXPANDED}"
+                f"tangent=, reduce=, tol=, pace=, RK4, compositions, and analysis) is for at most {MOST_EXPANDED}. A "
+                "larger one takes a member of the Galerkin family and h=: for a derivative along one direction compare "
+                "two runs that begin close together, for an error compare with half the step"
             )
         size = sum(array.size for array in self._defaults.values())
         B = Builder([("t", 1), ("q", self.n), ("v", self.n), ("params", size)])

@@ -340,6 +340,7 @@ SOLVER = Record.of(
 # What the loops count for each trajectory: its status, steps, iterations, steps solved by continuation.
 STATUS, STEPS, ITERATIONS, CONTINUED = range(4)
 COUNTS = 4
+HOP = 2  # iterations of a hop; a far hop has one more
 ADDRESSES = 10  # addresses that `run.run` is given for each phase of a composition
 
 RUN = Record.of(
@@ -349,6 +350,8 @@ RUN = Record.of(
         "advance": "kernels of a fused step, or 0: to the next step, …",
         "begin": "… what the first explicit step begins with, …",
         "leap": "… an explicit step, …",
+        "hop": "… such a step, and to the next, of one trajectory, where that is surely solved by two iterations, …",
+        "far_hop": "… or by three, …",
         "inner": "… chords, …",
         "outer": "",
         "lift": "… z from what separable ones found, …",
@@ -393,6 +396,10 @@ RUN = Record.of(
         "started": "",
         "tiles": "what predictions work on: z, unit or choice, started, memory of each coordinate",
         "chosen": "errors, started and record of a prediction",
+        "next": "of hops: the time at the end of the step, …",
+        "found": "… its multipliers, …",
+        "enough": "… how many iterations were enough for the last step, …",
+        "unsure": "… and whether a step is not surely solved; what hops write ends there",
         "rest": "steps to begin with Newton, since a chord did not do lately, …",
         "resting": "… and how many they are at first",
         "jacobian": "what a fused step keeps of its last Jacobian, …",

@@ -42,7 +42,23 @@ NEVER = 2**62  # the step after which a state is stored that is never to be stor
 RESTING = 64
 HELPER = "leastaction helper"  # name of a thread
 NAP = 50  # microseconds of sleep for a thread that has waited long for another
-KERNELS = ("advance", "begin", "leap", "inner", "outer", "lift", "recall", "restart", "fresh", "kept", "settle")
+KERNELS = (
+    "advance",
+    "begin",
+    "leap",
+    "hop",
+    "far_hop",
+    "inner",
+    "outer",
+    "lift",
+    "recall",
+    "restart",
+    "fresh",
+    "kept",
+    "settle",
+)
+
+HOPS = ("hop", "far_hop")  # kernels that write a state elsewhere: what one stores number by number the next reads so
 
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
 FEWEST_LOOKS = 8  # … and of each of many
@@ -74,7 +90,7 @@ class Backend:
         explicit = explicit_programs(self.system, self.method, self.energy)
         if explicit is not None or self.composed:
             return explicit
-        held = held_programs(self.system, self.method, self.energy)
+        held = held_programs(self.system, self.method, self.energy, self.lanes == 1)
         if held is not None:
             return held
         if self.lanes > 1:
@@ -138,10 +154,11 @@ class Backend:
         # coordinates, that is worth the longer compilation.
         many = "leap" in self.programs.kernels and self.step.n >= native_lanes()
         pack = self.stride == 1 and (self.step.multipliers > 0 or many)
-        return {
-            name: compile_program(program, self.stride, self.stride > 1 and name != "advance", True, pack=pack)
-            for name, program in self.programs.kernels.items()
-        }
+        found = {}
+        for name, program in self.programs.kernels.items():
+            bounded, elsewhere = self.stride > 1 and name != "advance", name in HOPS
+            found[name] = compile_program(program, self.stride, bounded, not elsewhere, pack=pack and not elsewhere)
+        return found
 
     def prepare(self) -> None:
         """Compile now what steps need, not at the first step."""
@@ -386,7 +403,7 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> L
             **{name: at[name] for name in ("reach", "length", "floor", "started")},
             **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "failed", "scale")},
             "handed": at["started"] + 1 if "leap" in kernels else at["carry"] + 2 * backend.room,
-            **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest")},
+            **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "next", "found", "enough", "unsure")},
             "jacobian": at.get("slopes", 0),
             "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
             "every": NEVER, "skipped": 0, "rows": 0, "width": row.width,
@@ -406,6 +423,8 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> L
     )  # fmt: skip
     solvers.finish()
     outputs = max((kernel.outputs for kernel in kernels.values()), default=0)
+    if "hop" in kernels:
+        outputs = max(outputs, rows)  # a second state
     work = max((kernel.work for kernel in kernels.values()), default=1)
     return Laid(solvers, place, groups, rows, outputs, work, looks["look_size"], looks["looks"], kernels)
 

@@ -1,10 +1,13 @@
-"""The order of a Program's instructions: another one means the same, but may keep fewer values waiting for their use.
+"""The order of a Program's instructions: another one means the same, but may suit a processor better.
 
 A gradient as it is written goes forwards over all pairs of bodies, then backwards: at the turning point all values
 wait, more than the processor has registers for. `ordered` writes each value shortly before its use. It is a list
 schedule from the end to the beginning: of the instructions whose uses all stand behind, it takes one after which no
 more values wait than before, else the one that stood last. What is an instruction or two away from the inputs does not
 count, since it can be computed again.
+
+Where one long chain of instructions has to wait for each other, others should be done meanwhile. A processor looks
+ahead, but not far. `prompt` writes each instruction where it can begin, if none had to wait for a place.
 """
 
 from __future__ import annotations
@@ -54,7 +57,26 @@ def ordered(program: Program) -> Program:
                         heapq.heappush(ready, candidate(other))
             if not unplaced[a]:
                 heapq.heappush(ready, candidate(a))
-    order = [k for k, (op, *_) in enumerate(code) if op in GIVEN] + backwards[::-1]
+    return _in_order(program, backwards[::-1])
+
+
+LATENCY = {"div": 13, "max": 2, "min": 2, "if": 2, "select": 2, "abs": 1, "and": 1, "or": 1, "not": 1, "neg": 0}
+USUAL = 4  # cycles from operands to result, of all others
+
+
+def prompt(program: Program) -> Program:
+    """The same program, each instruction as early as its operands are there."""
+    code, ready = program.code, [0] * len(program.code)
+    for k, (op, *args) in enumerate(code):
+        if op not in GIVEN:
+            ready[k] = max(ready[a] for a in args) + LATENCY.get(op, USUAL)
+    return _in_order(program, sorted((k for k, (op, *_) in enumerate(code) if op not in GIVEN), key=ready.__getitem__))
+
+
+def _in_order(program: Program, order: list[int]) -> Program:
+    """The same program, what is given first, then the instructions in this order."""
+    code = program.code
+    order = [k for k, (op, *_) in enumerate(code) if op in GIVEN] + order
     place = {k: i for i, k in enumerate(order)}
     moved = tuple(code[k] if code[k][0] in GIVEN else (code[k][0], *(place[a] for a in code[k][1:])) for k in order)
     return Program(program.inputs, program.outputs, moved, tuple(place[k] for k in program.results))

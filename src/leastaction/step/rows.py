@@ -31,6 +31,10 @@ class Rows(Protocol):
 
     side_by_side: bool
 
+    @property
+    def single(self) -> bool:
+        """Whether there is one trajectory."""
+
     def length(self, count: int) -> int:
         """How many values hold a row of so many numbers."""
 
@@ -86,6 +90,7 @@ class OneByOne:
 
     tables: dict[str, Table] = field(default_factory=dict)
     h: Any = None
+    single: bool = False
     side_by_side = False
 
     def length(self, count: int) -> int:
@@ -113,6 +118,7 @@ class SideBySide:
     B: Builder | None = None
     repeated: frozenset[str] = frozenset()  # tables padded with their last row
     side_by_side = True
+    single = True
 
     def length(self, count: int) -> int:
         return -(-count // self.lanes)

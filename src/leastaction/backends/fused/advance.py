@@ -48,15 +48,7 @@ def advance(
         return _alive(rows, x, values, name)
 
     z = unknowns(step, rows, x["z"])
-    ends = [rows.number(row, s - 1) for row in z]
-    state, carry = [], []
-    for a, increment, c in zip([*x["q"], *x["p"]], [*ends, *x["impulse"]], x["carry"], strict=True):
-        # Knuth's two-sum: what rounding leaves over is carried to the next step.
-        b = increment + c
-        total = a + b
-        rounded = total - a
-        carry.append((a - (total - rounded)) + (b - rounded))
-        state.append(total)
+    state, carry = summed(x, [*(rows.number(row, s - 1) for row in z), *x["impulse"]])
     q, p = where_ok(state[:n], "q"), where_ok(state[n:], "p")
 
     outputs: dict[str, list[Any]] = {"q": q, "p": p, "carry": where_ok(carry, "carry"), "trouble": [0.0]}
@@ -64,7 +56,9 @@ def advance(
     if one is None and mass is None:
         outputs |= explicit.handed(step, x)
     elif isinstance(one, Held):
-        outputs |= _held(step, rows, B, one, x | {"q": q, "p": p}, z)
+        held = foreseen(step, rows, x, z)
+        held |= {"floor": _floors(x, held["length"]), "enough": x["iterations"]}
+        outputs |= {name: where_ok(values, name) for name, values in held.items()} | {"left": [0.0], "fresh": [0.0]}
     elif mass is not None and mass.separable:
         outputs |= _separately(step, rows, B, one, mass, x | {"q": q, "p": p}, z)
     else:
@@ -74,6 +68,18 @@ def advance(
         outputs["lowest"] = where_ok([x["lowest"][0].op("min", E)], "lowest")
         outputs["highest"] = where_ok([x["highest"][0].op("max", E)], "highest")
     return B.build(**{name: indices(values, B) for name, values in outputs.items()})
+
+
+def summed(x: dict[str, list[Any]], increments: Sequence[Any]) -> tuple[Row, Row]:
+    """(q, p) and increments, added by Knuth's two-sum: what rounding leaves over is carried to the next step."""
+    state, carry = [], []
+    for a, increment, c in zip([*x["q"], *x["p"]], increments, x["carry"], strict=True):
+        b = increment + c
+        total = a + b
+        rounded = total - a
+        carry.append((a - (total - rounded)) + (b - rounded))
+        state.append(total)
+    return state, carry
 
 
 def _prepared(
@@ -141,8 +147,8 @@ def _separately(
 
 
 def _alive(rows: Rows, x: dict[str, list[Any]], values: Sequence[Any], name: str) -> list[Any]:
-    """New values of the trajectories that are alive; with points side by side the one trajectory is alive."""
-    if rows.side_by_side:
+    """New values of the trajectories that are alive; a single trajectory is alive."""
+    if rows.single:
         return list(values)
     return [x["alive"][0].where(new, old) for new, old in zip(values, x[name], strict=True)]
 
@@ -156,7 +162,7 @@ def _limits(rows: Rows, x: dict[str, list[Any]], longest: Row, far: Row) -> dict
     """How far the next step may reach; `far` is h times the velocity."""
     going = rows.packed([abs(y) * GOING for y in far])
     reach = [(a * REACH).op("max", b) for a, b in zip(longest, going, strict=True)]
-    floor = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], longest, strict=True)]
+    floor = _floors(x, longest)
     return {
         "length": longest,
         "reach": [a.op("max", b) for a, b in zip(reach, floor, strict=True)],
@@ -164,22 +170,20 @@ def _limits(rows: Rows, x: dict[str, list[Any]], longest: Row, far: Row) -> dict
     }
 
 
-def _held(step: Step, rows: Rows, B: Builder, one: Held, x: dict[str, list[Any]], z: list[Row]) -> dict[str, list[Any]]:
+def _floors(x: dict[str, list[Any]], longest: Row) -> Row:
+    """The floors of coordinates that all but rest."""
+    return [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], longest, strict=True)]
+
+
+def foreseen(step: Step, rows: Rows, x: dict[str, list[Any]], z: list[Row]) -> dict[str, list[Any]]:
     """What the next step begins with, if it is explicit except for multipliers: only these are predicted."""
-    n, (ok,) = step.n, x["alive"]
+    n = step.n
     multipliers = [[a] for a in x["z"][n:]]
     strength = _lately(x["strength"], rows.packed([size(row) for row in multipliers]))
     ahead, memory, choice, remembered = _remembered(step, rows, x, multipliers, strength)
-    limits = _limits(rows, x, _lately(x["length"], rows.packed([size(row) for row in z])), [row[0] for row in z])
     predicted = [y for row in memory for y in ahead.propose(row, choice)]
-    changed = remembered | limits | {"strength": strength, "z": x["z"][:n] + predicted}
-    return {
-        **{name: [ok.where(a, b) for a, b in zip(values, x[name], strict=True)] for name, values in changed.items()},
-        **_values(B, B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs})),
-        "left": [0.0],
-        "fresh": [0.0],
-        "iterations": [0.0],
-    }
+    longest = _lately(x["length"], rows.packed([size(row) for row in z]))
+    return {**remembered, "length": longest, "strength": strength, "z": x["z"][:n] + predicted}
 
 
 def _values(B: Builder, found: dict[str, list[int]]) -> dict[str, list[Any]]:

@@ -86,12 +86,21 @@ def _entries(step: Step, block: str) -> NDArray[np.bool_]:
     return np.array([code[k] != ("const", 0.0) for k in node.slopes.output(block)]).reshape(step.n, step.n)
 
 
-def factors(B: Builder, matrix: Sequence[Sequence[int]]) -> list[list[int]]:
-    """L and U of matrix = L U, U with a unit diagonal; on the diagonal the inverse of L's."""
+def factors(B: Builder, matrix: Sequence[Sequence[int]], hasty: bool = False) -> list[list[int]]:
+    """L and U of matrix = L U, U with a unit diagonal; on the diagonal the inverse of L's.
+
+    The inverse of the last pivot waits for that of the one before. A `hasty` elimination computes both at once: of the
+    last two rows the last one is a₀₀ / (a₀₀ a₁₁ − a₁₀ a₀₁). That is as accurate, but the products may leave the range
+    of float64, and then the inverse is no number.
+    """
     rows = [list(row) for row in matrix]
     N = len(rows)
+    last = None
     for k in range(N):
-        rows[k][k] = B.div(B.const(1.0), rows[k][k])
+        if hasty and k == N - 2:
+            (a, b), (c, d) = rows[k][k:], rows[k + 1][k:]
+            last = B.div(a, B.sub(B.mul(a, d), B.mul(c, b)))
+        rows[k][k] = B.div(B.const(1.0), rows[k][k]) if last is None or k == N - 2 else last
         below = [i for i in range(k + 1, N) if B.constant(rows[i][k]) != 0]
         for j in range(k + 1, N):
             if B.constant(rows[k][j]) != 0:

@@ -9,7 +9,6 @@ Where the equations of motion R = 0 are linear in z and λ (`Step.held_explicitl
 So only multipliers are predicted. That is better than a prediction of z: b is known, and a coordinate that turns back,
 as coordinates of points on rods do all the time, has very short steps, from which the next ones cannot be predicted.
 
-before    b and A, as far as inputs do not enter: computed with the end of the step before
 leap      the step: two iterations from the prediction, the verdict on both, and the End
 fresh     one more iteration, of the trajectories that want it
 settle    the End of those that went on
@@ -25,13 +24,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from leastaction.backends.fused.elimination import factors, order_of, substitute
-from leastaction.backends.fused.equations import dot, equations
+from leastaction.backends.fused.equations import dot, equations, short_dot
 from leastaction.backends.fused.judging import Seen, finite, judged
 from leastaction.backends.fused.settling import settled
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
 from leastaction.step.rows import OneByOne
-from leastaction.step.verdict import GOING, TINY
+from leastaction.step.verdict import GOING, REACH, TINY
 
 AT_FIRST = 2  # iterations of `leap`
 Values = dict[str, list[Value]]
@@ -41,14 +40,12 @@ Values = dict[str, list[Value]]
 class Held:
     """The equations of a step, taken apart for the kernels.
 
-    before    (t, h, q, p, params) ↦ invariants: what does not depend on inputs, which the next step may not have yet
-    given     the same, inputs and invariants ↦ b, and A row by row
+    motion    (t, h, q, p, params, inputs) ↦ b, and A row by row
     held      (t, h, q, z, params) ↦ g, and G row by row
     impulse   (t, h, q, z, params, inputs) ↦ impulse
     """
 
-    before: Program
-    given: Program
+    motion: Program
     held: Program
     impulse: Program
 
@@ -75,8 +72,7 @@ def held(step: Step) -> Held:
 
     A = [solved(at["P"][k :: step.multipliers]) for k in range(step.multipliers)]
     motion = B.build(b=solved(at["R"]), A=[column[j] for j in range(n) for column in A])
-    before, given = motion.split(("inputs",), "invariants")
-    return Held(before, given, whole.select("g", "G"), whole.select("impulse"))
+    return Held(motion, whole.select("g", "G"), whole.select("impulse"))
 
 
 def leap(step: Step, one: Held, blocks: Sequence[tuple[str, int]]) -> Program:
@@ -84,29 +80,54 @@ def leap(step: Step, one: Held, blocks: Sequence[tuple[str, int]]) -> Program:
     B = Builder(blocks)
     x = {name: B.values(name) for name, _ in blocks}
     n = step.n
-    b, A = _motion(step, one, B, x)
-    multipliers = [a.k for a in x["z"][n:]]
-    predicted = z = [B.add(a, dot(B, row, multipliers)) for a, row in zip(b, A, strict=True)]
-    moves: list[list[int]] = []
-    for _ in range(AT_FIRST):
-        g, G = _constraints(step, one, B, x, z)
-        more = _solved(B, G, A, g)
-        moves.append([dot(B, row, more) for row in A])
-        z, multipliers = _sums(B, z, moves[-1]), _sums(B, multipliers, more)
-    impulse = _impulse(step, one, B, x, z + multipliers)
+    found = iterated(step, one, B, x, AT_FIRST)
+    z, moves = found.z[:n], found.moves
+    impulse = impulse_of(step, one, B, x, found.z)
     # The verdicts, on one scale: that of z as it was predicted and as it was found.
-    lengths = [abs(Value(B, k)).op("max", TINY) for k in predicted]
-    reach = [a.op("max", length * GOING) for a, length in zip(x["reach"], lengths, strict=True)]
+    lengths = [abs(Value(B, k)).op("max", TINY) for k in found.predicted]
+    reach = within_reach(x, lengths)
     seen = Seen({}, {name: [Value(B, B.const(0.0))] for name in ("before", "iterations", "doubt")})
     for k, move in enumerate(moves, 1):
         begun = x | seen.after | {"scale": lengths, "reach": reach}
         seen = _judged(step, B, begun, move, z, final=k == AT_FIRST)
-    after = _after(B, seen, z + multipliers) | {"impulse": [Value(B, k) for k in impulse], "reach": reach}
+    after = _after(B, seen, found.z) | {"impulse": [Value(B, k) for k in impulse], "reach": reach}
     (alive,), (before,), (trouble,) = x["alive"], x["trouble"], after["trouble"]
     spoilt = ~finite(Value(B, B.sum(impulse)))
     after["trouble"] = [before | (alive & (trouble | spoilt))]
     after["fresh"] = [alive & ~before & after["fresh"][0]]
     return B.build(**{name: indices(values, B) for name, values in after.items()})
+
+
+@dataclass(frozen=True)
+class Iterated:
+    """What some iterations did to a prediction: the z predicted, all unknowns found, each iteration's increments."""
+
+    predicted: list[int]
+    z: list[int]  # and the multipliers
+    moves: list[list[int]]  # of z
+    pushes: list[list[int]]  # of the multipliers
+
+
+def iterated(step: Step, one: Held, B: Builder, x: Values, times: int) -> Iterated:
+    """Newton's iterations from the multipliers that were predicted; x is the state at the start of a step."""
+    b, A = _motion(step, one, B, x)
+    multipliers = [a.k for a in x["z"][step.n :]]
+    predicted = z = [B.add(a, dot(B, row, multipliers)) for a, row in zip(b, A, strict=True)]
+    moves, pushes = [], []
+    for _ in range(times):
+        g, G = _constraints(step, one, B, x, z)
+        pushes.append(_solved(B, G, A, g))
+        moves.append([dot(B, row, pushes[-1]) for row in A])
+        z, multipliers = _sums(B, z, moves[-1]), _sums(B, multipliers, pushes[-1])
+    return Iterated(predicted, z + multipliers, moves, pushes)
+
+
+def within_reach(x: Values, lengths: Sequence[Value]) -> list[Value]:
+    """How far a step may reach, from the latest steps, their floors, and the lengths of the step as predicted."""
+    reach = []
+    for longest, last, floor, length in zip(x["length"], x["z"], x["floor"], lengths, strict=False):
+        reach.append((longest * REACH).op("max", abs(last).op("max", length) * GOING).op("max", floor))
+    return reach
 
 
 def fresh(step: Step, one: Held, blocks: Sequence[tuple[str, int]]) -> Program:
@@ -132,7 +153,7 @@ def settle(step: Step, one: Held, blocks: Sequence[tuple[str, int]]) -> Program:
     """The End of the trajectories that went on after `leap`."""
     B = Builder(blocks)
     x = {name: B.values(name) for name, _ in blocks}
-    impulse = [Value(B, k) for k in _impulse(step, one, B, x, [a.k for a in x["z"]])]
+    impulse = [Value(B, k) for k in impulse_of(step, one, B, x, [a.k for a in x["z"]])]
     went_on = x["iterations"][0] > AT_FIRST + 0.5
     spoilt = ~finite(Value(B, B.sum([a.k for a in impulse])))
     chosen = [went_on.where(new, old) for new, old in zip(impulse, x["impulse"], strict=True)]
@@ -141,7 +162,7 @@ def settle(step: Step, one: Held, blocks: Sequence[tuple[str, int]]) -> Program:
 
 def _motion(step: Step, one: Held, B: Builder, x: Values) -> tuple[list[int], list[list[int]]]:
     """b, and the rows of A."""
-    found = B.inline(one.given, **{name: indices(x[name], B) for name, _ in one.given.inputs})
+    found = B.inline(one.motion, **{name: indices(x[name], B) for name, _ in one.motion.inputs})
     return found["b"], _rows(found["A"], step.multipliers)
 
 
@@ -152,7 +173,7 @@ def _constraints(step: Step, one: Held, B: Builder, x: Values, z: Sequence[int])
     return found["g"], _rows(found["G"], step.n)
 
 
-def _impulse(step: Step, one: Held, B: Builder, x: Values, z: Sequence[int]) -> list[int]:
+def impulse_of(step: Step, one: Held, B: Builder, x: Values, z: Sequence[int]) -> list[int]:
     """The impulse of a step that is solved, after which ġ = 0."""
     at = {name: indices(x[name], B) for name, _ in one.impulse.inputs}
     weight = float(step.samples(step.terms[1]).w[-1]) * x["h"][0]
@@ -181,8 +202,8 @@ def _after(B: Builder, seen: Seen, z: Sequence[int]) -> dict[str, list[Any]]:
 
 def _solved(B: Builder, G: Sequence[Sequence[int]], A: Sequence[Sequence[int]], g: Sequence[int]) -> list[int]:
     """dλ of G A dλ = −g."""
-    S = [[dot(B, row, column) for column in zip(*A, strict=True)] for row in G]
-    return substitute(B, factors(B, S), [B.op("neg", y) for y in g])
+    S = [[short_dot(B, row, column) for column in zip(*A, strict=True)] for row in G]
+    return substitute(B, factors(B, S, hasty=True), [B.op("neg", y) for y in g])
 
 
 def _sums(B: Builder, x: Sequence[int], y: Sequence[int]) -> list[int]:

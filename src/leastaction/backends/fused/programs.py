@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leastaction.backends.fused import chord as mass_chord
-from leastaction.backends.fused import collocation, explicit, held, separable
+from leastaction.backends.fused import collocation, explicit, held, hop, separable
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, repeated, restart, tables
 from leastaction.backends.fused.collocation import collocated
@@ -136,9 +136,11 @@ def explicit_programs(system: Lagrangian, method: Galerkin, energy: bool = False
     return StepPrograms(kernels)
 
 
-def held_programs(system: Lagrangian, method: Galerkin, energy: bool = False) -> StepPrograms | None:
-    """The kernels of a step that is explicit except for its multipliers, for trajectories side by side or for one
-    alone.
+def held_programs(
+    system: Lagrangian, method: Galerkin, energy: bool = False, single: bool = False
+) -> StepPrograms | None:
+    """The kernels of a step that is explicit except for its multipliers, for trajectories side by side or for a
+    `single` one.
 
     None if the step is not of this kind, or if the kernels would be too long.
     """
@@ -146,20 +148,22 @@ def held_programs(system: Lagrangian, method: Galerkin, energy: bool = False) ->
     if not step.held_explicitly or step.end is None or not step.end.linear or step.n + step.multipliers > MOST_HELD:
         return None
     one, n = held.held(step), step.n
+    started, *memory = _remembered(step, OneByOne(), step.multipliers)[:3]
     blocks = [
-        ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1),
-        ("q", n), ("p", n), ("carry", 2 * n),
-        *_remembered(step, OneByOne(), step.multipliers), ("strength", step.multipliers),
-        ("lowest", int(energy)), ("highest", int(energy)),
-        ("z", n + step.multipliers), ("impulse", n), ("trouble", 1), ("left", 1),
-        ("invariants", one.before.output_size), ("scale", n), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1),
+        *hop.written(step, memory), started,
+        ("next", 1), ("h", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1),
+        ("reach", n), ("floor", n), ("lowest", int(energy)), ("highest", int(energy)), ("trouble", 1), ("left", 1),
+        ("scale", n), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1),
         ("iterations", 1),
     ]  # fmt: skip
-    kernels = {name: write(step, one, blocks) for name, write in held.KERNELS.items()}
-    if len(kernels["leap"].code) > MOST_CHORD_INSTRUCTIONS:
+    kernels: dict[str, Program] = {}
+    if single and not energy:
+        kernels, fixed = hop.hops(step, one, *_one_by_one(step, blocks, None, single))
+        blocks.append(("fixed", fixed))
+    kernels |= {name: write(step, one, blocks) for name, write in held.KERNELS.items()}
+    if max(len(kernel.code) for kernel in kernels.values()) > MOST_CHORD_INSTRUCTIONS:
         return None
-    rows, B = _one_by_one(step, blocks, None)
-    kernels["advance"] = advance(system, step, rows, B, one, None, energy)
+    kernels["advance"] = advance(system, step, *_one_by_one(step, blocks, None, single), one, None, energy)
     return StepPrograms(kernels)
 
 
@@ -243,10 +247,10 @@ def _mass(step: Step, lanes: int = 1) -> Mass:
     return mass
 
 
-def _one_by_one(step: Step, blocks: Blocks, mass: Mass | None) -> tuple[Rows, Builder]:
+def _one_by_one(step: Step, blocks: Blocks, mass: Mass | None, single: bool = False) -> tuple[Rows, Builder]:
     B = Builder(blocks)
     own = separable.tables(step) if mass is not None and mass.separable else tables(step)
-    return OneByOne(own, Value(B, B.input("h")[0])), B
+    return OneByOne(own, Value(B, B.input("h")[0]), single), B
 
 
 def _chord(step: Step, mass: Mass, builder: tuple[Rows, Builder], chords: int) -> Program:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leastaction.backends.fused.elimination import factors, substitute
-from leastaction.backends.fused.equations import dot
+from leastaction.backends.fused.equations import short_dot
 from leastaction.backends.fused.judging import finite
 from leastaction.backends.fused.mass import mass_of
 from leastaction.program import Builder, Program, Value, indices
@@ -68,7 +68,7 @@ def settled(
         return [indices([row[k] for row in solved], B) for k in range(len(columns))]
 
     pulled = by_mass(G)
-    lower = factors(B, [[dot(B, row, a) for a in pulled] for row in G])
+    lower = factors(B, [[short_dot(B, row, a) for a in pulled] for row in G], hasty=known is not None)
 
     def pushed(by: Sequence[int]) -> list[int]:
         """The impulse and Gᵀμ."""
@@ -78,7 +78,7 @@ def settled(
         impulse = pushed(known)
     for _ in range(TIMES if known is None else 1):
         (v,) = by_mass([[B.sub(B.add(a.k, b), r) for a, b, r in zip(x["p"], impulse, rest, strict=True)]])
-        impulse = pushed(substitute(B, lower, [B.op("neg", B.add(c[i], dot(B, G[i], v))) for i in range(m)]))
+        impulse = pushed(substitute(B, lower, [B.op("neg", B.add(c[i], short_dot(B, G[i], v))) for i in range(m)]))
     return list(impulse)
 
 

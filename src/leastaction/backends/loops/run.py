@@ -17,6 +17,7 @@ from leastaction.backends.layout import (
     STEPS,
 )
 from leastaction.backends.loops.explicit import add_exactly, come_back, keep, leap
+from leastaction.backends.loops.hops import calm, copy, hop, hops, take_step
 from leastaction.backends.loops.increments import (
     ALIKE,
     DOUBT,
@@ -34,6 +35,7 @@ from leastaction.backends.loops.increments import (
     top_of,
 )
 from leastaction.backends.loops.increments import ITERATIONS as SEEN_ITERATIONS
+from leastaction.backends.loops.keeping import drive, is_noted, next_note, note_states, store_states
 from leastaction.backends.loops.machine import (
     W,
     add,
@@ -106,7 +108,7 @@ def _all(values, lanes):
 
 @native
 def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, looks):
-    n, L, T, h, every = A.n, A.lanes, A.stride, A.step[0], A.every
+    L, T, h, every = A.lanes, A.stride, A.step[0], A.every
     begin, period, check, settle = A.start[0], A.period[0], A.check, A.settle
     lane = group * L
     alive, trouble, started = at(X, A.alive * T), at(X, A.trouble * T), at(X, A.started * T)
@@ -122,8 +124,10 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         if S.constant == 1:
             set_mass(S, I, D, at(X, A.t * T), at(X, A.q * T), at(X, A.z * T), at(X, A.params * T), h)
     explicit, quick, k = S.explicit == 1 and check == 0, True, first
+    hopping = A.hop != 0
+    plainly = hopping and check == 0 and A.columns == 0
     due = (first // every + 1) * every  # steps after which a state is stored next …
-    note = _next_note(A, first)  # … and which of the states to be noted comes next
+    note = next_note(A, first)  # … and which of the states to be noted comes next
     if explicit:
         keep(S, I, D)
         S.ahead[0] = 0
@@ -131,25 +135,37 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
     while k < end:
         if not _any(alive, L):
             return
+        hopped = False
+        if plainly and not (k == first and A.halted[group] != 0) and calm(A, X):
+            done = hops(A, X, Y, scratch, k, end, lane, counts, stored, tangent)
+            if done > k:
+                k, due, note = done, (done // every + 1) * every, next_note(A, done)
+                continue
         if explicit:
             if not quick:
                 keep(S, I, D)
-            seen = k + 1 == due or _is_noted(A, note, k + 1)
+            seen = k + 1 == due or is_noted(A, note, k + 1)
             if not leap(S, I, D, A, X, quick and k + 1 < end and not seen):
                 come_back(S, I, D)
                 if quick:  # once more, more slowly, to the last step that can be done
                     counts[lane * COUNTS + STEPS] -= k - first
                     X[A.t] = begin + first * period
-                    quick, k, due, note = False, first, (first // every + 1) * every, _next_note(A, first)
+                    quick, k, due, note = False, first, (first // every + 1) * every, next_note(A, first)
                     continue
                 counts[lane * COUNTS + STATUS] = NOT_FINITE
                 X[A.alive] = 0.0
                 return
         elif k == first and A.halted[group] != 0:
             A.halted[group] = 0
+        elif hopping and not plainly and calm(A, X) and hop(A, X, Y, scratch, k, lane):
+            hopped = True
+            take_step(A, S1, X, Y)
+            if check != 0 and _look(A, X, k, group, looks, scratch):
+                A.halted[group] = 1
+                return
         else:
             if A.channels > 0:
-                _drive(A, X, k, lane)
+                drive(A, X, k, lane)
             if k == first and (A.leap == 0 or A.fresh != 0):
                 # A first step has no step before it to be predicted from: the lane finds it by continuation, alone.
                 for i in range(L):
@@ -205,66 +221,20 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             X[A.t * T + i] = begin + (k + 1) * period
         if explicit:
             X[A.started] = 1.0
+        elif hopped:
+            copy(Y, X, A.unsure + 1)
         elif A.fused == 1:
             if _any(alive, L):
                 call_kernel(A.advance, X, Y, scratch)
         else:
             _advance(I, D, A, S, X)
-        if k + 1 == due:
-            row = due // every - A.skipped
-            due += every
-            for i in range(L):
-                if alive[i] != 0.0 or counts[(lane + i) * COUNTS + STEPS] == k + 1:
-                    own = at(stored, ((lane + i) * A.rows + row) * A.width)
-                    for j in range(A.kept_count):
-                        own[j] = X[(A.q + A.kept_numbers[j]) * T + i]
-                    for j in range(A.columns * 2 * n):
-                        own[A.kept_count + j] = tangent[j]
-        if _is_noted(A, note, k + 1):
-            for i in range(L):
-                if alive[i] != 0.0 or counts[(lane + i) * COUNTS + STEPS] == k + 1:
-                    own = at(doubles(A.notes), ((lane + i) * A.noted + note) * 2 * n)
-                    for j in range(2 * n):
-                        own[j] = X[(A.q + j) * T + i]
-            note += 1
         k += 1
-
-
-@native
-def _next_note(A, first):
-    """Which of the states to be noted comes after so many steps."""
-    note = 0
-    while note < A.noted and doubles(A.noted_after)[note] <= first:
-        note += 1
-    return note
-
-
-@native
-def _is_noted(A, note, step):
-    """Whether the state after this step is noted, where `note` comes next."""
-    return note < A.noted and doubles(A.noted_after)[note] == step
-
-
-@native
-def _drive(A, X, k, lane):
-    """Write the inputs of step k to the state of a group whose first trajectory is `lane`. Lanes beyond the last
-    trajectory have the inputs of the last one.
-
-    With points side by side the last node is repeated where there are no nodes.
-    """
-    table = at(doubles(A.table), (k - A.table_first[0]) * A.table_step)
-    U, r, T, vectors, pitch, last = A.channels, A.nodes, A.stride, A.vectors, A.table_node, A.trajectories - 1
-    given, apart = at(X, A.inputs * T), A.table_trajectory
-    if vectors > 0:
-        for j in range(U):
-            for e in range(vectors * T):
-                given[j * vectors * T + e] = table[min(e, r - 1) * pitch + j]
-        return
-    for i in range(A.lanes):
-        own = at(table, min(lane + i, last) * apart)
-        for e in range(r):
-            for j in range(U):
-                given[(e * U + j) * T + i] = own[e * pitch + j]
+        if k == due:
+            due += every
+            store_states(A, X, k, lane, counts, stored, tangent)
+        if is_noted(A, note, k):
+            note_states(A, X, k, note, lane, counts)
+            note += 1
 
 
 @native

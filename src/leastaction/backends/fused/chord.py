@@ -256,9 +256,13 @@ def rate_of(x: dict[str, list[Value]], seen: Seen) -> Value:
 
 
 def seen_of_chord(seen: Seen, failed: Value) -> dict[str, list[Any]]:
-    """What any chord changes: what was seen, and whether chords failed: 1 in doubt, 2 not solved."""
+    """What any chord changes: what was seen, and whether chords failed: 1 in doubt, 2 not solved in reasonable time.
+
+    After the latter the next steps begin with Newton. Doubt is seen early, and where predictions are wild, Newton has
+    no better ones.
+    """
     after = {OWN.get(name, name): values for name, values in seen.after.items()}
-    return after | {"failed": [failed.op("if", seen.found["solved"].where(1.0, 2.0))]}
+    return after | {"failed": [failed.op("if", (seen.found["solved"] | seen.found["doubt"]).where(1.0, 2.0))]}
 
 
 def wanted_by(flag: str, B: Builder, x: dict[str, list[Value]], rows: Rows, after: dict[str, list[Any]]) -> Program:

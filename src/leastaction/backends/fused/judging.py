@@ -11,8 +11,6 @@ from leastaction.step.form import Step
 from leastaction.step.rows import Row, Rows, size
 from leastaction.step.verdict import FAR, STILL, verdict
 
-WILD = 0.25  # a prediction that misses by more than this part of the step
-
 
 @dataclass(frozen=True)
 class Seen:
@@ -32,16 +30,14 @@ def judged(
     fresh: bool,
     chords: int,
     rate: Value | None = None,
+    again: bool = False,
     final: bool = True,
-    anew: bool = False,
 ) -> Seen:
     """The verdict on increments, a row for each coordinate.
 
     x has before, iterations, doubt; and rows with a number for each coordinate, scale, floor and reach.
     A `rate` by which increments are known to shrink is used where rounding keeps them from shrinking. Where the verdict
-    is not `final`, another iteration follows that checks whether all numbers are finite, and how far the root is. With
-    `anew` a first increment that is long, or reaches too far, is no evidence against the root: where steps are coarse,
-    the prediction was wild. What the iteration led to is a better prediction, which is judged as the first one, once.
+    is not `final`, another iteration follows that checks whether all numbers are finite, and how far the root is.
     """
     moved, top = rows.packed([size(row) for row in moves]), rows.packed([size(row) for row in new])
     scale = [a.op("max", b) for a, b in zip(x["scale"], top, strict=True)]
@@ -60,16 +56,12 @@ def judged(
         total = sum((d for row in moves for d in row), moves[0][0] * 0.0)
         seen["sound"] &= ~rows.largest([(total - total).op("ne", 0.0)])
         seen["far"] = rows.largest([reach * FAR < b for reach, _, b in limits])
-    spent: Any = 1.0
-    if anew and step.checked:
-        again = (seen["iterations"] < 0.25) & (seen["off"] | (largest > WILD))
-        seen["off"], spent = seen["off"] & ~again, again.where(0.5, 1.0)
-    found = verdict(seen, fresh=fresh, chords=chords, checked=step.checked, known=rate)
+    found = verdict(seen, fresh=fresh, chords=chords, checked=step.checked, known=rate, again=again)
     after: dict[str, list[Any]] = {
-        "scale": scale,
+        "scale": [found["anew"].where(a, b) for a, b in zip(top, scale, strict=True)] if again else scale,
         "before": [largest],
         "doubt": [found["doubt"]],
-        "iterations": [seen["iterations"] + spent],
+        "iterations": [seen["iterations"] + found["counts"]],
         "left": [found["left"]],
     }
     return Seen(found, after)

@@ -1,15 +1,19 @@
 """Chords with the mass of every node: inseparable systems, Gauss' rules with as many nodes as degrees."""
 
+from fractions import Fraction
 from unittest import mock
 
 import numpy as np
 import pytest
 
 import leastaction as la
+from ensembles import PENDULUM
 from leastaction.backends import trajectories
 from leastaction.backends.fused import advance, collocation, nodes, programs
 from leastaction.backends.fused.mass import mass_of
+from leastaction.program import Builder, Value, indices
 from leastaction.step.form import step_of
+from leastaction.step.verdict import verdict
 from rungs import solved_by
 from thrift import rest_slow
 
@@ -38,6 +42,52 @@ def test_tables_of_velocities_at_the_nodes(s):
     z = found.lift @ (table.b * velocities)
     np.testing.assert_allclose(table.dl[:, 1:] @ z, velocities, rtol=0, atol=1e-12)
     np.testing.assert_allclose(table.l[:, 1:] @ z, A @ velocities, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("s", range(1, 13))
+def test_sums_and_differences_of_opposite_nodes_stand_for_half_of_the_table(s):
+    """The table that they stand for is N to round-off, and symplectic without rounding: a row of N for each unit."""
+    found = nodes.nodes_of(gauss(s))
+    B = Builder([("x", s)])
+    program = B.build(y=indices(nodes.summed(found, B.values("x")), B))
+    units = np.array([program(row)["y"] for row in np.eye(s)]).T
+    np.testing.assert_allclose(units, found.places, rtol=0, atol=3e-16)
+    assert sum(op == "mul" for op, *_ in program.code) <= s * s // 2 + 1
+    half = s // 2
+    a, middle = found.folded[:, :half], found.folded[:, half:]
+    S = np.zeros((s, s), object)
+    for i in range(half):
+        for j in range(half):
+            even, odd = Fraction(a[i, j]), -Fraction(a[j, i])
+            S[i, j], S[i, s - 1 - j] = even + odd, even - odd
+            S[s - 1 - i, j], S[s - 1 - i, s - 1 - j] = odd - even, -even - odd
+        for across in middle[i]:
+            S[i, half], S[s - 1 - i, half] = Fraction(across), -Fraction(across)
+            S[half, i], S[half, s - 1 - i] = -Fraction(across), Fraction(across)
+    assert (S + S.T == 0).all()
+    np.testing.assert_allclose((S + 0.5).astype(float), found.places, rtol=0, atol=3e-16)  # an ulp above one
+
+
+def test_rounding_does_not_hide_that_an_iteration_has_ended():
+    """An increment of some ε, where increments shrink by a hundredth, is rounding: its own rate says nothing."""
+
+    def solved(size, before, known):
+        B = Builder([("x", 3)])
+        size, before, known = (Value(B, B.const(number)) for number in (size, before, known))
+        nothing, some = Value(B, B.const(0.0)), Value(B, B.const(1.0))
+        seen = {"size": size, "before": before, "iterations": some * 5.0, "sound": some}
+        seen |= dict.fromkeys(("off", "far", "doubt"), nothing)
+        found = verdict(seen, fresh=False, chords=10, known=known)["solved"]
+        return B.build(solved=indices([found], B))(np.zeros(3))["solved"] == [1.0]
+
+    assert solved(size=1e-16, before=4e-16, known=0.01)
+    assert not solved(size=1e-16, before=4e-16, known=0.1)
+    assert not solved(size=2e-15, before=1e-13, known=0.01)
+
+
+def test_members_of_lower_degree_iterate_so_in_lanes_where_that_costs_less():
+    kernels = {s: programs.step_programs(PENDULUM, gauss(s)).kernels for s in (2, 3, 4, 5)}
+    assert [s for s in kernels if "inner" in kernels[s]] == [4, 5]
 
 
 def test_other_members_have_no_such_tables():

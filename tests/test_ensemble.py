@@ -15,6 +15,8 @@ from ensembles import KEPLER, PENDULUM, chain
 from leastaction.backends import trajectories
 from leastaction.backends.fused import programs
 from leastaction.run import Status
+from leastaction.run.drive import usual_parts
+from leastaction.run.plan import plan_run
 
 
 def random_system(seed):
@@ -68,6 +70,14 @@ def test_lanes_continue_on_the_branch_as_single_runs_do():
     for i, single in enumerate(singles):
         assert len(paths[i]) == len(single)
         np.testing.assert_allclose(paths[i].q, single.q, rtol=1e-9, atol=1e-9)
+
+
+def test_one_worker_has_one_chunk_in_memory():
+    """Each chunk costs a millisecond; more workers may go on with a stored run, so that has chunks for them."""
+    rest = np.zeros((64, 2))
+    plan, _ = plan_run(PENDULUM, "simpson", (rest, rest, None), h=0.01, steps=10, every=1, many=True)
+    assert usual_parts(plan, 64, None, 1) == [(0, 64)]
+    assert len(usual_parts(plan, 64, None, 1, stored=True)) == len(usual_parts(plan, 64, None, 2)) > 1
 
 
 def test_results_depend_neither_on_order_nor_lane_nor_threads():

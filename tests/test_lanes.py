@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from leastaction.kernel import compile_program, vector_math
+from leastaction.kernel.angles import by_addition
 from leastaction.program import BINARY, OPERATIONS, UNARY, Builder
 
 
-def call(program, lanes, x):
+def call(program, lanes, x, bounded=False):
     """The compiled program on rows of inputs, (K, inputs) ↦ (K, outputs), so many lanes at a time."""
-    native = compile_program(program, lanes)
+    native = compile_program(program, lanes, bounded)
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(native.address)
     groups = np.ascontiguousarray(np.asarray(x, float).reshape(-1, lanes, native.inputs).transpose(0, 2, 1))
     out, work = np.zeros((len(groups), native.outputs, lanes)), np.zeros(native.work)
@@ -101,6 +102,23 @@ def test_sine_and_cosine_are_within_one_ulp_and_the_same_at_any_width():
             for value, exact in ((sine, mpmath.sin(point)), (cosine, mpmath.cos(point))):
                 assert abs(value - exact) <= math.ulp(value)
     assert np.isnan(call(program, 4, np.array([np.inf, -np.inf, np.nan, np.nan]))).all()
+
+
+def test_sines_and_cosines_of_sums_follow_from_those_of_the_angles():
+    """Only where the sines of both angles are there anyway; beyond all bounds, and alone, nothing is rewritten."""
+    B = Builder([("x", 2)])
+    x, y = B.input("x")
+    sums = [B.op(op, B.op(kind, x, y)) for op in ("sin", "cos") for kind in ("add", "sub")]
+    alone = B.build(y=sums)
+    assert by_addition(alone) is alone
+    program = B.build(y=[*sums, B.op("sin", x), B.op("cos", y)])
+    written = by_addition(program)
+    assert {args[0] for op, *args in written.code if op in ("sin", "cos")} == {0, 1}
+    points = np.random.default_rng(3).uniform(-9, 9, (200, 2))
+    for found in (call(program, 8, points, bounded=True), [written(point)["y"] for point in points]):
+        np.testing.assert_allclose(found, [program(point)["y"] for point in points], rtol=0, atol=2e-15)
+    far = np.array([[6e9, 0.3], [6e9, 6e9]] * 4)
+    np.testing.assert_allclose(call(program, 8, far), [program(point)["y"] for point in far], rtol=1e-15, atol=0)
 
 
 def test_a_long_program_in_lanes_is_cut_into_pieces():

@@ -149,7 +149,7 @@ def resume(
         with interpreting(archive.path):
             disk = Disk.open(archive)
             standing = view(disk).standing
-        usual = usual_parts(disk.plan, disk.size, client, threads)
+        usual = usual_parts(disk.plan, disk.size, client, threads, stored=True)
         with interpreting(archive.path):
             disk.parts(usual)  # raises before anything is changed
         count = (_goal_of_many if many else _goal)(disk, standing, steps, t_end)

@@ -161,7 +161,7 @@ def ensemble(
             advice=advice,
             many=True,
         )
-        parts = usual_parts(plan, len(starts), client, threads)
+        parts = usual_parts(plan, len(starts), client, threads, store is not None)
         memory = Memory(plan, starts) if store is None else None
         check_length(plan)
         told = prepare(plan, starts)

@@ -21,7 +21,8 @@ from weakref import WeakValueDictionary
 import llvmlite
 import llvmlite.binding as llvm
 
-from leastaction.kernel import cache, vector_math
+from leastaction.kernel import cache, trigonometry, vector_math
+from leastaction.kernel.angles import by_addition
 from leastaction.kernel.lower import lower
 from leastaction.kernel.strips import Strip, lower_strip
 from leastaction.program import Program
@@ -185,7 +186,9 @@ def compile_program(
     with _lock:
         native = _recent.get(what) or _held.get(what)
     if native is None:
-        lowered = lower(program, "kernel", lanes, bounded, in_place, vector_math.functions(lanes, _features()))
+        library = vector_math.functions(lanes, _features())
+        written = by_addition(program) if bounded and trigonometry.shared(library) else program
+        lowered = lower(written, "kernel", lanes, bounded, in_place, library)
         code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=effort)
         native = Native(int(code["kernel"]), program.input_size, program.output_size, max(1, lowered.work), code)
     return _keep(what, native)

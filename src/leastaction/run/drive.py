@@ -136,25 +136,27 @@ def first_piece(plan: Plan) -> int:
     return max(1, FIRST_WORK // (unknowns**2 * (1 + plan.row.varied)))
 
 
-def usual_parts(plan: Plan, size: int, client: Any, threads: int | None) -> list[Part]:
+def usual_parts(plan: Plan, size: int, client: Any, threads: int | None, stored: bool = False) -> list[Part]:
     """How to cut an ensemble for the cores of this machine, or for the cluster that is to run it."""
     if threads is not None:
         positive("threads", threads)
         if client is not None:
             raise ValueError("threads= is for runs on this machine; with client= the cluster's workers decide")
     if client is None:
-        return chunks(plan, size, threads or _cores(plan))
+        return chunks(plan, size, threads or _cores(plan), stored)
     from leastaction.run.cluster import cut
 
     return cut(client, plan, size)
 
 
-def chunks(plan: Plan, size: int, workers: int) -> list[Part]:
-    """How to cut an ensemble for this number of workers: whole groups of lanes, several chunks for each worker; only
-    one chunk if there are impacts, since the impacts of a chunk are computed together.
+def chunks(plan: Plan, size: int, workers: int, stored: bool) -> list[Part]:
+    """How to cut an ensemble for this number of workers: whole groups of lanes, several chunks for each worker.
+
+    In memory one worker has only one chunk, since every chunk costs a millisecond; with a stored run more workers may
+    go on. If there are impacts, each worker has only one chunk, since the impacts of a chunk are computed together.
     """
     L, each = lanes(plan), CHUNKS_PER_THREAD
-    if plan.events is not None and plan.events.impacts:
+    if (workers == 1 and not stored) or (plan.events is not None and plan.events.impacts):
         each = 1
     length = min(-(-size // (workers * each)), LARGEST_CHUNK)
     length = max(L, length // L * L)

@@ -70,6 +70,7 @@ NEGLIGIBLE = 1e-3
 # … and one so small that, if it shrinks no more, rounding is the reason: this power of the last place.
 ACCEPTABLE = 1e-7
 AT_THE_FLOOR = 2.0**18  # negligible increments: some hundred units in the last place
+ROUNDING = 2.0**13  # negligible increments: some units in the last place, where rounding may be all that is seen
 MOST_ITERATIONS = 50
 # Increments that small are no motion, and have no digits left to compare.
 TINY = 1e-280
@@ -116,7 +117,8 @@ def verdict(
     fresh     whether this iteration had a fresh Jacobian
     chords    how many iterations with a kept Jacobian cost about as much as a fresh one
     checked   whether a root must be seen to be the one nearby; else any root is good, and nothing is in doubt
-    known     a rate by which increments shrink, if it is known from before: rounding may hide it now
+    known     a rate by which increments shrink, if it is known from before: rounding may hide it now, and where an
+              increment is no more than rounding, it also tells how long the increment would have been without
     again     whether chords may begin again from the place they have reached
     """
     size, before, iterations = x["size"], x["before"], x["iterations"]
@@ -129,6 +131,8 @@ def verdict(
         gain = gain.op("min", known)
     small = size <= acceptable
     left = size * gain
+    if known is not None:
+        left = (size <= negligible * ROUNDING).where(size.op("min", before * known) * gain, left)
     # A Newton increment that shrinks no more is rounding; a chord's may also be slow, unless it is next to nothing.
     stalled = (rate > 0.5) & (small if fresh else size <= negligible * AT_THE_FLOOR)
     solved = x["sound"] & ((size <= negligible) | (~first & ((left <= negligible) | stalled)))

@@ -13,7 +13,7 @@ from leastaction.backends.fused.collocation import linearised
 from leastaction.backends.fused.elimination import solve
 from leastaction.backends.fused.held import Held
 from leastaction.backends.fused.mass import Mass, in_the_middle
-from leastaction.backends.fused.newton import Iteration, coordinates
+from leastaction.backends.fused.newton import Iteration, begun
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
@@ -101,19 +101,13 @@ def _prepared(
         "reach": where_ok(limits["reach"], "reach"),
         "left": [0.0],
     }
-    if one is not None or not (mass is not None and mass.collocated):
+    if mass is None or not mass.collocated:
         predicted = flat(step, rows, [ahead.propose(kept, choice) for kept in memory])
         outputs["z"] = where_ok(predicted + x["z"][n * rows.length(s) :], "z")
     if one is not None:
-        outputs |= _values(B, B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs}))
-        outputs |= {
-            "scale": [size([outputs["z"][i] for i in own]).op("max", TINY) for own in coordinates(step)],
-            "before": [0.0],
-            "doubt": [0.0],
-            "fresh": [ok if mass is None else 0.0],
-            "kept": [0.0],
-            "iterations": [0.0],
-        }
+        if "z" in outputs:  # else Newton's iteration is begun where chords fail (`chord.restart`)
+            outputs |= begun(step, B, one, x, outputs["z"])
+        outputs |= {"fresh": [ok if mass is None else 0.0], "kept": [0.0], "iterations": [0.0]}
     if mass is not None:
         outputs |= _soft(step, rows, B, mass, x, outputs.get("z"), ahead, memory, choice)
         outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}

@@ -18,11 +18,12 @@ import numpy as np
 
 from leastaction.backends.fused.judging import Seen, finite, judged
 from leastaction.backends.fused.mass import FloatArray, Mass, inverse_of
+from leastaction.backends.fused.newton import Iteration, begun
 from leastaction.backends.fused.nodes import Nodes, nodes_of
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step import prediction
 from leastaction.step.form import Samples, Step, stencils
-from leastaction.step.rows import Row, Rows, Table, apply, combine
+from leastaction.step.rows import Row, Rows, Table, apply, combine, total
 
 # What the state holds for a chord, beside what it holds for Newton's iteration.
 OWN = {"scale": "soft_scale", "before": "soft_before", "doubt": "soft_doubt", "iterations": "soft_iterations"}
@@ -195,12 +196,15 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
     return [_minus(row, end, p) for row, p in zip(R, x["p"], strict=True)], impulse
 
 
-def restart(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
-    """z ← the prediction, of the trajectories for which chords failed."""
+def restart(step: Step, mass: Mass, rows: Rows, B: Builder, one: Iteration | None) -> Program:
+    """z ← the prediction, of the trajectories for which chords failed; and what Newton's iteration begins with, where
+    the kernel that goes on to the next step left that out.
+    """
     x = {name: B.values(name) for name, _ in B.inputs}
     z = x["start"] if not mass.collocated else predicted(step, rows, x["memory"], x["choice"][0])
     chosen = [x["failed"][0].where(new, old) for new, old in zip(z, x["z"], strict=True)]
-    return B.build(z=indices(chosen, B))
+    after = begun(step, B, one, x, chosen) if mass.collocated and one is not None else {}
+    return B.build(z=indices(chosen, B), **{name: indices(values, B) for name, values in after.items()})
 
 
 def predicted(step: Step, rows: Rows, memory: Sequence[Value], choice: Value) -> list[Any]:
@@ -249,9 +253,13 @@ def rate_of(x: dict[str, list[Value]], seen: Seen) -> Value:
 
 
 def seen_of_chord(seen: Seen, failed: Value) -> dict[str, list[Any]]:
-    """What any chord changes: what was seen, and whether chords failed: 1 in doubt, 2 not solved."""
+    """What any chord changes: what was seen, and whether chords failed: 1 in doubt, 2 not solved in reasonable time.
+
+    After the latter the next steps begin with Newton. Doubt is seen early, and where predictions are wild, Newton has
+    no better ones.
+    """
     after = {OWN.get(name, name): values for name, values in seen.after.items()}
-    return after | {"failed": [failed.op("if", seen.found["solved"].where(1.0, 2.0))]}
+    return after | {"failed": [failed.op("if", (seen.found["solved"] | seen.found["doubt"]).where(1.0, 2.0))]}
 
 
 def wanted_by(flag: str, B: Builder, x: dict[str, list[Value]], rows: Rows, after: dict[str, list[Any]]) -> Program:
@@ -272,11 +280,3 @@ def differences(new: Sequence[Row], old: Sequence[Row]) -> list[Row]:
 def _minus(row: Row, end: Row, p: Value) -> Row:
     """A row without p in its last place."""
     return [a - c * p if isinstance(c, Value) or c != 0 else a for a, c in zip(row, end, strict=True)]
-
-
-def total(numbers: Sequence[Any]) -> Any:
-    """A sum by halves."""
-    if len(numbers) == 1:
-        return numbers[0]
-    half = len(numbers) // 2
-    return total(numbers[:half]) + total(numbers[half:])

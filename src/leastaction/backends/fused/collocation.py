@@ -26,33 +26,32 @@ from leastaction.backends.fused.chord import (
     own,
     rate_of,
     seen_of_chord,
-    total,
     wanted_by,
 )
 from leastaction.backends.fused.judging import finite, judged
 from leastaction.backends.fused.mass import Mass
-from leastaction.backends.fused.nodes import nodes_of
+from leastaction.backends.fused.nodes import nodes_of, summed
 from leastaction.backends.fused.shifts import inverses, shifted
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
-from leastaction.step.rows import Row, Rows, apply
+from leastaction.step.rows import Row, Rows, apply, total
 
 
 def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
     """Z and V from Z and V, of the trajectories that want it."""
     x = {name: B.values(name) for name, _ in B.inputs}
-    (weights,), N = rows.columns("weights 0"), rows.columns("places")
+    (weights,) = rows.columns("weights 0")
     Z, V = (by_coordinate(step, x[name]) for name in ("points", "speeds"))
     read = _nodes(step, rows, x)
     f, m = _given(B, step.terms[0].ordered, read, "f", "m")
     missing = []
     for p, force, momentum in zip(x["p"], f, m, strict=True):
-        row = apply(rows, N, _weighed(force, weights))
+        row = _reached(step, rows, _weighed(force, weights))
         missing.append([a + p - b for a, b in zip(row, momentum, strict=True)])
     solved = [mass.solve(mass.values(B, at), [[row[g]] for row in missing]) for g, at in enumerate(read)]
     moves = shifted(step, rows, x["shifts"], [[at[j][0] for at in solved] for j in range(step.n)])
     speeds = [[a + b for a, b in zip(old, move, strict=True)] for old, move in zip(V, moves, strict=True)]
-    places = [apply(rows, N, _weighed(row, weights)) for row in speeds]
+    places = [_reached(step, rows, _weighed(row, weights)) for row in speeds]
     moved = differences(places, Z)
     seen = judged(step, rows, own(x), moved, places, fresh=False, chords=chords, rate=x["rate"][0], again=True)
     going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
@@ -135,6 +134,15 @@ def linearised(step: Step, rows: Rows, B: Builder, x: dict[str, list[Any]], V: S
 
 def _dot(row: Sequence[float], values: Sequence[Any]) -> Any:
     return total([a * b for a, b in zip(row, values, strict=True)])
+
+
+def _reached(step: Step, rows: Rows, x: Row) -> Row:
+    """Σ_j N_ij x_j for every node i."""
+    if rows.side_by_side:
+        return apply(rows, rows.columns("places"), x)
+    nodes = nodes_of(step.method)
+    assert nodes is not None
+    return summed(nodes, x)
 
 
 def _weighed(row: Row, weights: Row) -> Row:

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from leastaction.backends.fused.chord import by_forces, driving, flat, force_at, inverse, total
+from leastaction.backends.fused.chord import by_forces, driving, flat, force_at, inverse
 from leastaction.backends.fused.judging import finite
 from leastaction.backends.fused.mass import Mass
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
-from leastaction.step.rows import Rows
+from leastaction.step.rows import Rows, total
 
 Values = dict[str, list[Value]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ from leastaction.backends.fused.judging import finite, judged
 from leastaction.backends.fused.work import work
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
-from leastaction.step.rows import OneByOne, Row
+from leastaction.step.rows import OneByOne, Row, size
+from leastaction.step.verdict import TINY
 
 Blocks = Sequence[tuple[str, int]]
 
@@ -101,6 +102,19 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
         for name, values in after.items()
     }
     return B.build(**kept, **chosen)
+
+
+def begun(
+    step: Step, B: Builder, one: Iteration, x: Mapping[str, Sequence[Any]], z: Sequence[Any]
+) -> dict[str, list[Any]]:
+    """What the iteration begins with, from where the step begins and the prediction z."""
+    found = B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs})
+    return {
+        **{name: [Value(B, k) for k in values] for name, values in found.items()},
+        "scale": [size([z[i] for i in own]).op("max", TINY) for own in coordinates(step)],
+        "before": [0.0],
+        "doubt": [0.0],
+    }
 
 
 def coordinates(step: Step) -> list[list[int]]:

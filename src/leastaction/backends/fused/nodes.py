@@ -7,14 +7,24 @@ method,
     q⁺ = q + Σ_j w_j V_j,        p⁺ = p + Σ_j w_j f_j .
 
 A step is symplectic if N_ij + N_ji = 1, whatever the rounding of N: so of each pair the larger number is rounded, and
-the other one is 1 minus it, which is exact. Linearised with the same derivatives at all nodes the equations fall apart
-by the eigenvalues λ of N_ij b_j = T λ T⁻¹ (`shifts`).
+the other one is 1 minus it, which is exact. Since nodes lie symmetrically, N_ij + N_i′j′ = 1, too, where i′ is the node
+opposite to i. So N = ½ + S takes half as many products, with sums and differences of opposite numbers (`summed`): with
+a_ij = (S_ij + S_ij′)/2 for i in the first half of the step,
+
+    Σ_j N_ij x_j  = ½ Σ_j x_j + Σ_j a_ij (x_j + x_j′) − Σ_j a_ji (x_j − x_j′),
+    Σ_j N_i′j x_j = ½ Σ_j x_j − Σ_j a_ij (x_j + x_j′) − Σ_j a_ji (x_j − x_j′),      j in the first half,
+
+and a node in the middle counts in the first sums once. Any rounding of a gives a symplectic step.
+
+Linearised with the same derivatives at all nodes the equations fall apart by the eigenvalues λ of N_ij b_j = T λ T⁻¹
+(`shifts`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import add, sub
 
 import mpmath
 import numpy as np
@@ -23,6 +33,7 @@ from numpy.typing import NDArray
 from leastaction.methods import Galerkin
 from leastaction.methods.quadrature import lagrange_basis, rounded
 from leastaction.numbers.precision import mpmath_digits
+from leastaction.step.rows import Row, combine, total
 
 FloatArray = NDArray[np.float64]
 
@@ -32,6 +43,7 @@ class Nodes:
     """Tables of the velocities at the nodes.
 
     places    N
+    folded    a, (s/2, s/2), with a column S_im behind it where there is a node m in the middle
     lift      from w_j V_j to the z^ν, (s, s)
     middle    from V_j to Z/h and V in the middle of the step, (2, s)
     shift     λ, of conjugate pairs the one with a positive imaginary part: real and imaginary parts, (2, S)
@@ -40,6 +52,7 @@ class Nodes:
     """
 
     places: FloatArray
+    folded: FloatArray
     lift: FloatArray
     middle: FloatArray
     shift: FloatArray
@@ -58,6 +71,9 @@ def nodes_of(method: Galerkin) -> Nodes | None:
         by_velocity = dl**-1
         weighed = by_velocity * mpmath.diag([1 / b for b in table["b"]])
         N = l * weighed
+        half = s // 2
+        folded = [[(N[i, j] + N[i, s - 1 - j] - 1) / 2 for j in range(half)] for i in range(half)]
+        folded = [[*row, *(N[i, j] - 0.5 for j in range(half, s - half))] for i, row in enumerate(folded)]
         larger = [[float(max(N[i, j], 1 - N[i, j])) for j in range(s)] for i in range(s)]
         first = [[bool(2 * N[i, j] >= 1) for j in range(s)] for i in range(s)]
         values, slopes = lagrange_basis(list(table["d"]), [mpmath.mpf("0.5")])
@@ -70,9 +86,25 @@ def nodes_of(method: Galerkin) -> Nodes | None:
     into = np.linalg.inv(T)[keep]
     return Nodes(
         places,
+        rounded(folded).reshape(half, s - half),
         lift,
         rounded(middle.tolist()),
         np.stack([shift[keep].real, shift[keep].imag]),
         np.stack([into.real, into.imag]),
         np.stack([out.real, -out.imag]),
     )
+
+
+def summed(nodes: Nodes, x: Row) -> Row:
+    """Σ_j N_ij x_j for every node i, where every number is a value."""
+    half = len(x) // 2
+    if half == 0:
+        return [y * 0.5 for y in x]
+    opposite = list(zip(x[:half], x[: -half - 1 : -1], strict=True))
+    sums = [a + b for a, b in opposite] + x[half : len(x) - half]
+    even = combine(nodes.folded.T.tolist(), sums)
+    odd = combine(nodes.folded.tolist(), [a - b for a, b in opposite])
+    whole = total(sums) * 0.5
+    along = [whole - y for y in odd]
+    first, last = ([step(a, b) for a, b in zip(along, even, strict=False)] for step in (add, sub))
+    return first + along[half:] + last[::-1]

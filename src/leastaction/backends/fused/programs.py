@@ -31,8 +31,8 @@ MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
 MOST_HELD = 40  # unknowns of a step with constraints
 FEWEST_CHORDS = 7  # where Newton costs less than so many chords, there are no chords: measured in lanes …
-FEWEST_COLLOCATED = 5  # … and so for chords of collocation, of which fewer are needed
-CROWDED = 4  # so many times its count Newton costs beside such chords: one lane that needs it lets all wait
+FEWEST_COLLOCATED = 4.5  # … and so for chords of collocation, of which fewer are needed
+CROWDED = 8  # so many times its count Newton costs beside such chords: one lane that needs it lets all wait
 # One trajectory alone is solved by Newton up to this degree, where Newton costs less than so many chords with points
 # side by side: Newton is a little slower than these where steps are soft, several times faster where steps are stiff.
 MOST_DEGREE = 2
@@ -74,12 +74,12 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     chords, blocks = 1, _state(step, one, None, energy)
     if mass is not None:
         whole = _state(step, one, mass, energy)
-        chords = MOST_CHORDS
+        ratio = float(MOST_CHORDS)
         if one is not None:
             cost = sum(work(newton(step, one, blocks, fresh)) * (1 if fresh else 2) for fresh in (True, False))
-            chords = int(cost / work(_chord(step, mass, _one_by_one(step, whole, mass), 1)))
-        if chords >= (FEWEST_COLLOCATED if mass.collocated else FEWEST_CHORDS):
-            chords = min(MOST_CHORDS, CROWDED * chords if mass.collocated else chords)
+            ratio = cost / work(_chord(step, mass, _one_by_one(step, whole, mass), 1))
+        if ratio >= (FEWEST_COLLOCATED if mass.collocated else FEWEST_CHORDS):
+            chords = min(MOST_CHORDS, CROWDED * int(ratio) if mass.collocated else int(ratio))
             blocks = whole
             kernels = _chords(step, mass, lambda: _one_by_one(step, blocks, mass), chords, one)
     mass = mass if kernels else None
@@ -269,7 +269,7 @@ def _chords(
             "lift": separable.lift(step, mass, *builder()),
             "recall": separable.recall(step, mass, *builder()),
         }
-    found = {"restart": restart(step, mass, *builder())}
+    found = {"restart": restart(step, mass, *builder(), one)}
     if mass.collocated:
         last = collocation.ended(step, *builder())
         return found | {"inner": collocated(step, mass, *builder(), chords), "outer": last}

@@ -44,7 +44,6 @@ from leastaction.backends.fused.chord import (
     force_at,
     inverse,
     stencil_tables,
-    total,
     unknowns,
     wanted_by,
 )
@@ -56,7 +55,7 @@ from leastaction.program import Builder, Program, Value, indices
 from leastaction.step import prediction
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
-from leastaction.step.rows import Row, Rows, Table, apply, combine, size
+from leastaction.step.rows import Row, Rows, Table, apply, combine, size, total
 from leastaction.step.verdict import FAR, NOISE, STILL, TINY, verdict
 
 GRID = 2.0**53

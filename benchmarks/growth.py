@@ -4,10 +4,14 @@ Plain Lagrangians with Gauss' rules of s nodes. Some are pendulums side by side,
 at most 1), where mass chords solve a step, and stiff ones (h ω up to 30), where shifted chords do; a few stiff steps
 are also solved by Newton's iteration. The others are chains of pendulums, each hanging from the one before, whose mass
 is dense. Times are of the processor, of steps alone. Prints tables in Markdown and draws docs/figures/growth.png.
+
+Tracing, compiling and first steps of the largest systems take minutes. A row of a table (one kind, one n) has BUDGET
+seconds of the processor; degrees, and whole rows, that would take more are left out, and the table says so by a dash.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -28,9 +32,11 @@ FIGURE = Path(__file__).parent.parent / "docs" / "figures" / "growth.png"
 DEGREES = (1, 2, 3, 4, 6, 8, 12, 16)
 SIZES = (2, 5, 10, 20, 50, 100)
 SOFT, STIFF = 1.0, 30.0  # h times the highest frequency
-BY_NEWTON = ((10, 4), (10, 8), (20, 4), (20, 8), (50, 4), (50, 8))  # n, s
-SECONDS = 0.1  # about how long a timed run takes
+BY_NEWTON = ((10, 4), (10, 8), (20, 4), (20, 8), (50, 4))  # n, s
+SECONDS = 0.03  # about how long a timed run takes …
+FEWEST = 10  # … or so many steps
 REPEATS = 3
+BUDGET = 8.0  # seconds of the processor for one kind and one n
 
 
 def pendulums(q, v, k):
@@ -45,7 +51,7 @@ def microseconds(system: la.Lagrangian, s: int, h: float, **params: float) -> fl
     def run(steps: int) -> la.Path:
         return la.integrate(system, f"P{s}N{s}Q{2 * s}Gau", **start, steps=steps, every=steps)
 
-    steps = max(20, int(SECONDS / run(100).stats["time_per_step"]))
+    steps = max(FEWEST, int(SECONDS / run(FEWEST).stats["time_per_step"]))
     timed = per_step(run, steps)
     return min(timed() for _ in range(REPEATS)) * 1e6
 
@@ -69,7 +75,31 @@ KINDS: dict[str, Callable[[int, int], float]] = {
 
 
 def measured() -> dict[str, NDArray[np.float64]]:
-    return {name: np.array([[kind(n, s) for s in DEGREES] for n in SIZES]) for name, kind in KINDS.items()}
+    """Of each kind the times by n and s, NaN where the budget does not reach."""
+    found = {}
+    for name, kind in KINDS.items():
+        times, first = np.full((len(SIZES), len(DEGREES)), np.nan), 0.0
+        for i, n in enumerate(SIZES):
+            grown = (n / SIZES[i - 1]) ** 2 if i else 1.0
+            if first * grown > BUDGET:
+                break
+            spent = row(kind, n, times[i])
+            first = spent[0]
+            print(f"({name}, n = {n}: {sum(spent):.0f} s)", flush=True)
+        found[name] = times
+    return found
+
+
+def row(kind: Callable[[int, int], float], n: int, times: NDArray[np.float64]) -> list[float]:
+    """Measure the degrees of one n until the next one would exceed the budget. Returns the seconds of each."""
+    spent: list[float] = []
+    for k, s in enumerate(DEGREES):
+        if k and sum(spent) + spent[-1] * (s / DEGREES[k - 1]) ** 2 > BUDGET:
+            break
+        clock = time.process_time()
+        times[k] = kind(n, s)
+        spent.append(time.process_time() - clock)
+    return spent
 
 
 def beside_newton() -> list[list[str]]:
@@ -102,7 +132,9 @@ def draw(found: dict[str, NDArray[np.float64]]) -> None:
 def main() -> None:
     found = measured()
     for name, times in found.items():
-        rows = [[str(n), *(f"{t:.3g}" for t in row)] for n, row in zip(SIZES, times, strict=True)]
+        rows = [
+            [str(n), *("–" if np.isnan(t) else f"{t:.3g}" for t in row)] for n, row in zip(SIZES, times, strict=True)
+        ]
         table(name, f"µs per step, {name}", ["n", *(f"s = {s}" for s in DEGREES)], rows)
     table("newton", "µs per stiff step", ["n", "s", "shifted chords", "Newton", "ratio"], beside_newton())
     draw(found)

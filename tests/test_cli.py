@@ -104,6 +104,26 @@ def test_run_a_file(word, capsys, tmp_path):
     assert last == pytest.approx(np.cos(2.0), abs=1e-8)
 
 
+def test_a_start_and_parameters_of_the_command(capsys, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(
+        "import leastaction as la\n"
+        "system = la.Lagrangian(lambda q, v, k: (v @ v - k * (q @ q)) / 2, n=2, params={'k': 1.0})\n"
+    )
+    start = ["--q0", "1/2,0", "--v0", "0,1", "--param", "k=4", "--t-end", "1", "--output", "0"]
+    assert main(["run", str(file), "--method", "P4N4Q8Gau", "--h", "0.1", *start]) == 0
+    last = float(re.search(r"last q \[(.*)\]", capsys.readouterr().out)[1])
+    assert last == pytest.approx(np.cos(2.0) / 2, abs=1e-8)
+    (tmp_path / "q0.txt").write_text("0.5 0\n")
+    assert main(["advise", str(file), "--q0", str(tmp_path / "q0.txt"), *start[2:-2], "--tol", "1e-6"]) == 0
+    assert "→" in capsys.readouterr().out
+    digits = ["run", "pendulum", "--q0", "pi/2", "--p0", "0", "--method", "P2N2Q4Gau", "--digits", "30"]
+    assert main([*digits, "--h", "0.1", "--t-end", "0.2"]) == 0
+    problem = la.problems.get("pendulum")
+    path = la.integrate(problem.system, "P2N2Q4Gau", ["pi/2"], [0], h="0.1", t_end="0.2", digits=30)
+    assert str(path.q[-1, 0])[:15] in capsys.readouterr().out
+
+
 def test_a_file_that_lacks_something(capsys, tmp_path):
     file = tmp_path / "own.py"
     file.write_text("q0 = [1.0]\np0 = [0.0]\n")
@@ -143,7 +163,9 @@ def test_a_file_that_fails_says_where(text, said, capsys, tmp_path):
             "1000000000000000 steps: 1000000000000001 states of 1 deg",
         ),
         (["run", "pendulum", "--digits", "1", "--h", "0.1", "--t-end", "1"], "digits must be an integer, at least 2"),
-        (["run", "pendulum", "--q0", "1", "--h", "0.1", "--t-end", "1"], "--q0 goes with --mass and --stiffness"),
+        (["run", "pendulum", "--q0", "1,2", "--h", "0.1", "--t-end", "1"], "--q0 must have 1 numbers"),
+        (["run", "pendulum", "--v0", "fast", "--h", "0.1", "--t-end", "1"], "--v0 must be 1 numbers, such as"),
+        (["run", "pendulum", "--param", "G=1", "--h", "0.1", "--t-end", "1"], "G"),
         (["run", "own.py", "--allow-unstable", "--h", "0.1", "--t-end", "1"], "--allow-unstable goes with"),
         (["methods", "--max-s", "0"], "--max-s must be at least 1; got 0"),
         (["reproduce", "top", "--digits", "-5"], "--digits must be at least 16, what float64 has; got -5"),

@@ -11,8 +11,6 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from thrift import rest_slow
-
 matplotlib.use("Agg")
 
 ROOT = Path(__file__).parents[1]
@@ -31,10 +29,7 @@ def blocks(page):
 WITH_CODE = {str(page.relative_to(ROOT)): found for page in PAGES if (found := blocks(page))}
 
 
-LONG = {"docs/tutorial/accuracy.md", "docs/viewer.md", "docs/accuracy.md", "docs/howto/from_scipy.md"}
-
-
-@pytest.mark.parametrize("name", rest_slow([*WITH_CODE], [name for name in WITH_CODE if name not in LONG]))
+@pytest.mark.parametrize("name", WITH_CODE)
 def test_the_code_of_a_page_runs(name, tmp_path, monkeypatch):
     import matplotlib.pyplot as plt
 
@@ -56,6 +51,14 @@ def test_the_code_of_a_page_runs(name, tmp_path, monkeypatch):
         else:
             exec(compile(padded, str(ROOT / name), "exec"), names)
     plt.close("all")
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")), ids=lambda page: page.name)
+def test_links_of_the_front_pages_lead_somewhere(page):
+    """README and its like, as they are read in the repository; `test_site.py` follows the links of the site."""
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    inside = [link.split("#")[0] for link in links if "://" not in link]
+    assert not [link for link in inside if link and not (ROOT / link).exists()]
 
 
 def test_few_blocks_are_not_run():

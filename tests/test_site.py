@@ -1,6 +1,6 @@
 """The site: built strictly, every link and asset within it there, nothing loaded from elsewhere.
 
-The scripts of the gallery are not run here; `make docs` runs them.
+The scripts of the gallery become pages here without being run; `make docs` runs them.
 """
 
 import os
@@ -15,7 +15,6 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 pytest.importorskip("sphinx")
-pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 LOADED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("link", "href"), ("source", "src")}
@@ -47,13 +46,12 @@ class Page(HTMLParser):
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     source, out = folder / "docs", folder / "out"
-    # A copy, beside the folders that the pages read: a build writes generated pages into its source.
-    for name in ("docs", "gallery", "README.md", "CHANGELOG.md"):
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name)
-        elif (ROOT / name).exists():
-            shutil.copy(ROOT / name, folder / name)
-    for name in ("src", "tests"):
+    # A copy without what an earlier build made, beside the folders that the pages read: a build writes into its source.
+    made = shutil.ignore_patterns("generated", "gallery", "api", "made", "*.rst", "__pycache__")
+    shutil.copytree(ROOT / "docs", source, ignore=made)
+    for page in ROOT.glob("*.md"):
+        shutil.copy(page, folder / page.name)
+    for name in ("gallery", "src", "tests", "benchmarks"):
         (folder / name).symlink_to(ROOT / name)
     call = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", str(source), str(out)]
     done = subprocess.run(call, capture_output=True, text=True, check=False, env=os.environ | {"GALLERY": "off"})

@@ -9,7 +9,7 @@ import runpy
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ EXAMPLES = """examples:
   leastaction methods                                 the methods by name
   leastaction bench kepler --h 0.05                   how fast they are here
   leastaction run pendulum --t-end 100 --tol 1e-9     method and step are chosen
+  leastaction run pendulum --q0 pi/2 --v0 0 --param omega=2 --t-end 100 --tol 1e-9
   leastaction advise my_system.py --t-end 100 --tol 1e-9
   leastaction run pendulum --method simpson --h 0.01 --t-end 10 --plot pendulum.png
   leastaction lab double-pendulum                     see it move, turn its knobs
@@ -38,10 +39,6 @@ LINEAR_ONLY = (
     "load_vector",
     "ground",
     "fixed",
-    "q0",
-    "v0",
-    "p0",
-    "output",
     "allow_unstable",
 )
 
@@ -121,7 +118,9 @@ def _parser() -> argparse.ArgumentParser:
         "--plot", type=Path, metavar="FILE", help="draw positions and the energy's error or change to FILE"
     )
     run.add_argument("--out", type=Path, metavar="FILE", help="save the path to this file")
+    run.add_argument("--output", type=_indices, metavar="I,J-K", help="store these degrees of freedom only")
     run.set_defaults(command=_run)
+    _start_options(run, "zero, or the start of the problem or file")
     linear = run.add_argument_group("linear systems", "vectors are files (.mtx, .npy, text) or numbers: 0,1.5,2")
     linear.add_argument("--mass", metavar="M.mtx", help="mass matrix, or its diagonal as an n × 1 array")
     linear.add_argument("--stiffness", metavar="K.mtx", help="stiffness matrix")
@@ -133,11 +132,6 @@ def _parser() -> argparse.ArgumentParser:
     shape.add_argument("--load-vector", metavar="FILE", help="n rows of k numbers: the load is this times g")
     shape.add_argument("--ground", metavar="FILE", help="n rows of k directions: g are accelerations of the ground")
     linear.add_argument("--fixed", type=_indices, default=[], metavar="I,J-K", help="degrees of freedom held at zero")
-    linear.add_argument("--q0", metavar="VECTOR", help="initial positions (default: zero)")
-    velocity = linear.add_mutually_exclusive_group()
-    velocity.add_argument("--v0", metavar="VECTOR", help="initial velocities (default: zero)")
-    velocity.add_argument("--p0", metavar="VECTOR", help="initial momenta")
-    linear.add_argument("--output", type=_indices, metavar="I,J-K", help="store these degrees of freedom only")
     linear.add_argument("--allow-unstable", action="store_true", help="run even where the method is not stable")
 
     advise = commands.add_parser(
@@ -151,6 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     advise.add_argument("--tol", type=float, required=True, help="error of the position at the end, of its range")
     advise.add_argument("--plot", type=Path, metavar="FILE", help="draw seconds and errors to this file")
     advise.set_defaults(command=_advise)
+    _start_options(advise, "the start of the problem or file")
 
     lab = commands.add_parser(
         "lab",
@@ -187,6 +182,19 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--repeats", type=int, default=5, help="runs of each method (default: 5)")
     bench.set_defaults(command=_bench)
     return parser
+
+
+def _start_options(command: argparse.ArgumentParser, default: str) -> None:
+    """Where a run begins, and with which values of the parameters."""
+    start = command.add_argument_group("start", f"vectors are numbers, such as 0,1/3,pi, or files; default: {default}")
+    start.add_argument("--q0", metavar="VECTOR", help="initial positions")
+    velocity = start.add_mutually_exclusive_group()
+    velocity.add_argument("--v0", metavar="VECTOR", help="initial velocities")
+    velocity.add_argument("--p0", metavar="VECTOR", help="initial momenta")
+    start.add_argument(
+        "--param", type=_parameter, action="append", default=[], metavar="NAME=VALUE",
+        help="the value of a parameter; may be given several times",
+    )  # fmt: skip
 
 
 def _reproduce(options: argparse.Namespace) -> int:
@@ -251,6 +259,14 @@ def _number(text: str) -> str:
     return text
 
 
+def _parameter(text: str) -> tuple[str, str]:
+    """The name and the text of the value of a parameter."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as g=9.81; got {text!r}")
+    return name, _number(value)
+
+
 def _indices(text: str) -> list[int]:
     """Numbers of degrees of freedom, and ranges of them, both ends included: 0,3,5-7."""
     indices: list[int] = []
@@ -282,7 +298,13 @@ def _run(options: argparse.Namespace) -> int:
     if options.tol is not None and options.method is not None:
         raise ValueError("--tol chooses the method: leave out --method")
     how = {"tol": options.tol} if options.h is None else {"method": options.method or "simpson", "h": options.h}
-    system, start = _linear_system(options) if matrices else _system(options.system, exactly=options.digits is not None)
+    if matrices and options.param:
+        raise ValueError("--param goes with a problem or a FILE.py; a linear system of --mass and --stiffness has none")
+    if matrices:
+        system, start = _linear_system(options)
+    else:
+        system, start = _started(options, exactly=options.digits is not None)
+        start["output"] = options.output
     try:
         path = la.integrate(
             system,
@@ -331,7 +353,7 @@ def _advise(options: argparse.Namespace) -> int:
 
     options.out = None
     _check_outputs(options)
-    system, start = _system(options.system)
+    system, start = _started(options)
     advice = la.advise(system, **start, t_end=options.t_end, tol=options.tol)
     print(advice)
     if options.plot:
@@ -384,12 +406,42 @@ def _plot(path: Any, file: Path) -> None:
     figure.savefig(file, dpi=160)
 
 
-def _system(name: str, exactly: bool = False) -> tuple[Any, dict[str, Any]]:
-    """A system and its start, from a file of the user's, or from the catalogue, which also knows exact data."""
+def _started(options: argparse.Namespace, exactly: bool = False) -> tuple[Any, dict[str, Any]]:
+    """A system and its start, with what the command says in place of what the problem or the file says."""
+    given = {word: getattr(options, word) for word in ("q0", "v0", "p0") if getattr(options, word) is not None}
+    system, start = _system(options.system, exactly, given)
+    if "v0" in given or "p0" in given:
+        start = {"q0": start.get("q0")}
+    start |= {word: _vector(text, system.n, f"--{word}") for word, text in given.items()}
+    return system, start | ({"params": dict(options.param)} if options.param else {})
+
+
+def _vector(text: str, n: int, name: str) -> Any:
+    """n numbers: their texts, which are rounded once to the precision of the run, or the numbers of a file."""
+    from leastaction.linear.files import read_numbers
+    from leastaction.numbers.notation import exact
+
+    words: Any = text.replace(",", " ").split()
+    try:
+        for word in words:
+            exact(word)
+    except ValueError:
+        if not Path(text).is_file():
+            raise ValueError(f"{name} must be {n} numbers, such as 0,1/3,pi, or a file of them; got {text!r}") from None
+        words = read_numbers(text).ravel()
+    if len(words) != n:
+        raise ValueError(f"{name} must have {n} numbers, one for each degree of freedom; got {len(words)}")
+    return words
+
+
+def _system(name: str, exactly: bool = False, given: Container[str] = ()) -> tuple[Any, dict[str, Any]]:
+    """A system and its start, from a file of the user's, or from the catalogue, which also knows exact data.
+
+    What is given elsewhere, a file need not define.
+    """
     if name.endswith(".py"):
-        found = _own(name)
-        momentum = "p0" if "p0" in found else "v0"
-        return found["system"], {"q0": found["q0"], momentum: found[momentum]}
+        found = _own(name, given)
+        return found["system"], {word: found[word] for word in ("q0", "p0", "v0") if word in found}
     from leastaction import problems
 
     problem = problems.get(name)
@@ -398,16 +450,18 @@ def _system(name: str, exactly: bool = False) -> tuple[Any, dict[str, Any]]:
     return problem.system, {"q0": problem.q0, "p0": problem.p0}
 
 
-def _own(file: str) -> dict[str, Any]:
-    """The names that a file of the user's defines; a system and its start must be among them."""
+def _own(file: str, given: Container[str] = ()) -> dict[str, Any]:
+    """The names that a file of the user's defines: a system, and a start if none is given elsewhere."""
     if not Path(file).is_file():
         raise FileNotFoundError(f"there is no file {file}")
     found = _executed(file)
-    missing = [word for word in ("system", "q0") if word not in found]
-    if missing or ("p0" in found) == ("v0" in found):
+    missing = [word for word in ("system", "q0") if word not in found and word not in given]
+    moving = "p0" in given or "v0" in given
+    if missing or (not moving and ("p0" in found) == ("v0" in found)):
         wrong = "has both p0 and v0" if "p0" in found and "v0" in found else "lacks p0 or v0"
         raise ValueError(
-            f"{file} must define system, q0, and either p0 or v0; it {f'lacks {missing}' if missing else wrong}"
+            f"{file} must define system, q0, and either p0 or v0; it {f'lacks {missing}' if missing else wrong} "
+            "(`run` and `advise` also take --q0, and --p0 or --v0)"
         )
     return found
 

@@ -132,14 +132,16 @@ class Advice:
         told = [] if self.growth is None else [f"errors grow {self.growth}"]
         told += [*([] if self.made is None else [str(self.made)]), *self.notes]
         if self.reached is not None:
-            told.append(f"error reached: {self.reached:.1e} (estimated by a run with longer steps)")
+            told.append(
+                f"error reached: {self.reached:.1e} with h = {self.chosen.h:.6g} (estimated by a run with longer steps)"
+            )
         return "\n".join([head, *self._table(), *told])
 
     def _table(self) -> list[str]:
         rows = [["", "method", "h", "pace", "error", "seconds", "steps", "MB", ""]]
         for one in self.options or (self.chosen,):
             memory = one.steps * self.bytes_per_state / 1e6
-            mark = "→" if (one.method, one.pace) == (self.chosen.method, self.chosen.pace) else ""
+            mark = "→" if self._is_chosen(one) else ""
             error, seconds = (
                 ("" if math.isnan(x) else f"{x:{f}}") for x, f in ((one.error, ".1e"), (one.seconds, ".2g"))
             )
@@ -149,6 +151,10 @@ class Advice:
             ])  # fmt: skip
         wide = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
         return ["  ".join(x.ljust(w) for x, w in zip(row, wide, strict=True)).rstrip() for row in rows]
+
+    def _is_chosen(self, option: Option) -> bool:
+        """Whether the run was made with this option. Its step may have become shorter on the way."""
+        return (option.method, option.pace) == (self.chosen.method, self.chosen.pace)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the seconds and the error of every option, log–log, with the tolerance as a line.
@@ -177,7 +183,7 @@ class Advice:
             ax.loglog(
                 one.seconds,
                 max(one.error, EPS),
-                "o" if one == self.chosen else ".",
+                "o" if self._is_chosen(one) else ".",
                 color="C0" if one.pace is None else "C1",
             )
             ax.annotate(f" {one.method}", (one.seconds, max(one.error, EPS)), fontsize="x-small")

@@ -21,8 +21,18 @@ wrong one. Where the first increment of a chord is a small part of the step alre
 second, too. The theorem's constant is seen at one place only, so this is no proof; `docs/design.md` says what was
 measured.
 
+Begun again. Where a step is coarse, its prediction is often too far off to be judged by: the first increment is as long
+as half the step, and the second a third of the first, though all that follow shrink by ten and more. The theorem holds
+from any place. So where the second increment is longer than the theorem allows, but shorter than the first, the place
+that the first one led to becomes the prediction: the second increment is now the first one, and the next one has to be
+a sixth of it. Where the first increment reaches too far, the prediction was wild: it is dropped once, with its scale,
+and the place that the increment led to becomes the prediction. Both happens BEGUN_AGAIN times at most. How far the
+increments from there and the root may reach stays as it is.
+
 In continuation (`step.continuation`) scale_j is at least the longest step of coordinate j on the way from h = 0: a
-coordinate that turns back and passes the place where it began has no step there, and would have no scale.
+coordinate that turns back and passes the place where it began has no step there, and would have no scale. A coordinate
+that has not moved at all on the way has no reach, either: if it moves now, as a body that another one meets, then
+others have set it in motion, and the contraction alone can judge it.
 
 Floors. A coordinate may rest, or all but rest, while rounding moves it: its increments are then noise, and there is
 nothing to compare them with. What coordinate j of a step is summed from has the size
@@ -67,6 +77,7 @@ ON_THE_BRANCH = 0.25
 SECOND_CHORD = ON_THE_BRANCH / 1.5
 NEARBY = 1 / 16  # a prediction that missed by no more than this part of the step was near any root there is
 LATER_CHORD = 0.5
+BEGUN_AGAIN = 2  # times that a place reached by chords becomes the prediction, at most
 REACH = 3.0  # a step may be thrice as long as the latest ones (the longest of these, fading) …
 GOING = 1.5  # … or half as long again as h times the velocity
 FAR = 2.0
@@ -74,12 +85,17 @@ NOISE = 2.0**-46  # of g_j: increments as small as that are rounding
 STILL = 2.0**40  # the noise of a coordinate that moves by more than so many times its noise does not count
 WAKING = 2.0**10  # a step so many times longer than before this iteration was set in motion by others …
 WOKEN = 0.1  # … and its increment counts as this part of the last one, at most
+SETTLED = 1e-9  # an increment of a sum's velocity so small, relative to it, is rounding if it shrinks no more
+ROUGH = 64 * EPS  # of what momenta move a velocity by: what their rounding does
 FORGETTING = 0.5  # the factor by which the length of an old step shrinks with every step
+PART = 0.25  # an iteration that leads to a new prediction counts as this part of one
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is a chord
 
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers
 # are finite, the first increment reaches too far, the root lies too far; and whether there was doubt before.
 SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt")
+# What it answers to loops that do not begin again.
+DECISIONS = ("solved", "ended", "good", "doubt", "keep", "left")
 
 
 def verdict(
@@ -89,16 +105,19 @@ def verdict(
     chords: int,
     checked: bool = True,
     known: Any = None,
+    again: bool = False,
     negligible: Any = NEGLIGIBLE * EPS,
     acceptable: Any = ACCEPTABLE,
 ) -> dict[str, Any]:
-    """From what was SEEN of an iteration: solved, ended, good, doubt and keep, each 1 or 0, and `left`, what comes
-    next.
+    """From what was SEEN of an iteration: solved, ended, good, doubt and keep, each 1 or 0; `left`, what comes next;
+    `counts`, by which the number of iterations is to grow: by one, or by less where the iteration begins again; and
+    `anew`, whether it does so with another scale.
 
     fresh     whether this iteration had a fresh Jacobian
     chords    how many iterations with a kept Jacobian cost about as much as a fresh one
     checked   whether a root must be seen to be the one nearby; else any root is good, and nothing is in doubt
     known     a rate by which increments shrink, if it is known from before: rounding may hide it now
+    again     whether chords may begin again from the place they have reached
     """
     size, before, iterations = x["size"], x["before"], x["iterations"]
     first, second = iterations < 1, (iterations < 2) & ~(iterations < 1)
@@ -115,14 +134,21 @@ def verdict(
     solved = x["sound"] & ((size <= negligible) | (~first & ((left <= negligible) | stalled)))
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
     most: Any = ON_THE_BRANCH if fresh else (second & (before > NEARBY)).where(SECOND_CHORD, LATER_CHORD)
-    doubt = x["doubt"]
+    doubt, counts, anew = x["doubt"], 1.0, size * 0.0
     if checked:
-        doubt = doubt | (first & x["off"]) | (~first & ~small & ~(rate <= most))
+        off, slow = first & x["off"], ~first & ~small & ~(rate <= most)
+        if again:
+            anew = off & (iterations < 0.5 * PART)
+            begun = anew | (slow & (rate < 1.0) & (iterations < 1.0 + (BEGUN_AGAIN - 0.5) * PART))
+            off, slow, counts = off & ~anew, slow & ~begun, begun.where(PART, 1.0)
+        doubt = doubt | off | slow
     keep: Any = left * _power(gain, chords) <= negligible
     if fresh:
         keep = ~first & keep if chords <= DEAR else first | ~first
     else:
         keep = first | keep
+    if checked and again:
+        keep = keep | begun
     return {
         "solved": solved,
         "ended": ended,
@@ -130,6 +156,8 @@ def verdict(
         "doubt": doubt,
         "keep": keep,
         "left": left,
+        "counts": counts,
+        "anew": anew,
     }
 
 
@@ -145,6 +173,6 @@ def verdict_program(fresh: bool, chords: int, checked: bool = True) -> Program:
     """The verdict as a Program: SEEN, negligible and acceptable ↦ solved, ended, good, doubt, keep, left."""
     B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable")])
     x = {name: B.values(name)[0] for name, _ in B.inputs}
-    floor = {name: x[name] for name in ("negligible", "acceptable")}
-    found = verdict(x, fresh=fresh, chords=chords, checked=checked, **floor)
-    return B.build(**{name: indices([value], B) for name, value in found.items()})
+    negligible, acceptable = x["negligible"], x["acceptable"]
+    found = verdict(x, fresh=fresh, chords=chords, checked=checked, negligible=negligible, acceptable=acceptable)
+    return B.build(**{name: indices([value], B) for name, value in found.items() if name in DECISIONS})

@@ -111,7 +111,7 @@ def _prepared(
     if mass is not None:
         outputs |= _soft(step, rows, B, mass, x, outputs.get("z"), ahead, memory, choice)
         outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}
-        outputs["inner" if mass.collocated else "outer"] = [ok]
+        outputs["inner"] = [ok]
         for name in ("points", "speeds"):
             if name in outputs:
                 outputs[name] = where_ok(outputs[name], name)

@@ -144,29 +144,26 @@ def chord(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
     """z from z, of the trajectories that want it: f may depend on v, M on q and v, and there may be several terms."""
     x = {name: B.values(name) for name, _ in B.inputs}
     z = unknowns(step, rows, x["z"])
-    R, impulse = equations(step, rows, B, x, z)
+    R, _ = equations(step, rows, B, x, z)
     solve = rows.columns("solve")
     moves = [apply(rows, solve, row) for row in mass.solve(inverse(mass, B, x), R)]
     new = [[a + b for a, b in zip(old, move, strict=True)] for old, move in zip(z, moves, strict=True)]
-    return _changed(step, rows, B, x, moves, new, impulse, chords)
-
-
-def _changed(
-    step: Step,
-    rows: Rows,
-    B: Builder,
-    x: dict[str, list[Value]],
-    moves: Sequence[Row],
-    new: Sequence[Row],
-    impulse: Row,
-    chords: int,
-) -> Program:
-    """The Program that goes to the new z, and judges it."""
-    seen = judged(step, rows, own(x), moves, new, fresh=False, chords=chords, rate=x["rate"][0])
+    seen = judged(step, rows, own(x), moves, new, fresh=False, chords=chords, rate=x["rate"][0], again=True)
     going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
-    good = seen.found["good"] & finite(total(impulse))
-    after = {"z": flat(step, rows, new), "impulse": impulse, "rate": [rate_of(x, seen)], "outer": [going]}
-    return wanted_by("outer", B, x, rows, after | seen_of_chord(seen, ~going & ~good))
+    good = seen.found["good"] & ~going
+    after = {"z": flat(step, rows, new), "rate": [rate_of(x, seen)], "inner": [going], "outer": [good]}
+    return wanted_by("inner", B, x, rows, after | seen_of_chord(seen, ~going & ~good))
+
+
+def ended(step: Step, rows: Rows, B: Builder) -> Program:
+    """The impulse from z, of the trajectories whose step is solved: from the forces at the last z, since those from
+    which z came are off by the last increment, and the energy would drift.
+    """
+    x = {name: B.values(name) for name, _ in B.inputs}
+    _, impulse = equations(step, rows, B, x, unknowns(step, rows, x["z"]))
+    sound = finite(total(impulse))
+    after = {"impulse": impulse, "outer": [sound * 0.0], "failed": [sound.where(x["failed"][0], 2.0)]}
+    return wanted_by("outer", B, x, rows, after)
 
 
 def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: Sequence[Row]) -> tuple[list[Row], Row]:

@@ -54,7 +54,7 @@ def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> P
     speeds = [[a + b for a, b in zip(old, move, strict=True)] for old, move in zip(V, moves, strict=True)]
     places = [apply(rows, N, _weighed(row, weights)) for row in speeds]
     moved = differences(places, Z)
-    seen = judged(step, rows, own(x), moved, places, fresh=False, chords=chords, rate=x["rate"][0])
+    seen = judged(step, rows, own(x), moved, places, fresh=False, chords=chords, rate=x["rate"][0], again=True)
     going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
     good = seen.found["good"] & ~going
     after = {

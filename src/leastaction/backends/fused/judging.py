@@ -30,6 +30,7 @@ def judged(
     fresh: bool,
     chords: int,
     rate: Value | None = None,
+    again: bool = False,
     final: bool = True,
 ) -> Seen:
     """The verdict on increments, a row for each coordinate.
@@ -55,12 +56,12 @@ def judged(
         total = sum((d for row in moves for d in row), moves[0][0] * 0.0)
         seen["sound"] &= ~rows.largest([(total - total).op("ne", 0.0)])
         seen["far"] = rows.largest([reach * FAR < b for reach, _, b in limits])
-    found = verdict(seen, fresh=fresh, chords=chords, checked=step.checked, known=rate)
+    found = verdict(seen, fresh=fresh, chords=chords, checked=step.checked, known=rate, again=again)
     after: dict[str, list[Any]] = {
-        "scale": scale,
+        "scale": [found["anew"].where(a, b) for a, b in zip(top, scale, strict=True)] if again else scale,
         "before": [largest],
         "doubt": [found["doubt"]],
-        "iterations": [seen["iterations"] + 1.0],
+        "iterations": [seen["iterations"] + found["counts"]],
         "left": [found["left"]],
     }
     return Seen(found, after)

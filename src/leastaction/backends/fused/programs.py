@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leastaction.backends.fused import explicit, held, separable
+from leastaction.backends.fused import chord as mass_chord
+from leastaction.backends.fused import collocation, explicit, held, separable
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, repeated, restart, tables
-from leastaction.backends.fused.collocation import collocated, ended
+from leastaction.backends.fused.collocation import collocated
 from leastaction.backends.fused.mass import Mass, mass_of
 from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton
 from leastaction.backends.fused.settling import settling
@@ -37,6 +38,9 @@ CROWDED = 4  # so many times its count Newton costs beside such chords: one lane
 MOST_DEGREE = 2
 MOST_ALONE = 8
 MOST_CHORDS = 40
+# What it costs one trajectory to give chords up, in iterations of Newton: where chords are slow, Newton often fails,
+# too, and then some hundred iterations follow, of continuation.
+NEWTONS = 4
 
 
 @dataclass(frozen=True)
@@ -204,7 +208,7 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
     newtons = newton_work(step, lanes) / work(_chord(step, mass, builder(), 1))
     ahead, B = builder()
     onward = advance(system, step, ahead, B, None, mass, False)
-    chords = max(1, min(MOST_CHORDS, int(2 * newtons)))
+    chords = max(1, min(MOST_CHORDS, int(NEWTONS * newtons)))
     return StepPrograms({"advance": onward, **_chords(step, mass, builder, chords, None)}, chords, rows)
 
 
@@ -263,8 +267,9 @@ def _chords(
         }
     found = {"restart": restart(step, mass, *builder())}
     if mass.collocated:
-        return found | {"inner": collocated(step, mass, *builder(), chords), "outer": ended(step, *builder())}
-    return found | {"outer": chord(step, mass, *builder(), chords)}
+        last = collocation.ended(step, *builder())
+        return found | {"inner": collocated(step, mass, *builder(), chords), "outer": last}
+    return found | {"inner": chord(step, mass, *builder(), chords), "outer": mass_chord.ended(step, *builder())}
 
 
 def _remembered(step: Step, rows: Rows, predicted: int | None = None, mass: Mass | None = None) -> Blocks:
@@ -279,7 +284,7 @@ def _remembered(step: Step, rows: Rows, predicted: int | None = None, mass: Mass
 def _soft(step: Step, rows: Rows, mass: Mass) -> Blocks:
     """What belongs to chords."""
     n, N = step.n, step.n * rows.length(step.s)
-    own = [("mass", 0 if mass.fixed else mass.size), ("start", N), ("soft_scale", rows.length(n))]
+    own = [("mass", 0 if mass.fixed else mass.size), ("start", N), ("soft_scale", rows.length(n)), ("inner", 1)]
     if mass.separable:
         own = separable.blocks(step, mass, rows)
     if mass.collocated:

@@ -19,9 +19,8 @@ before: on Kepler's problem, the outer solar system and the Pleiades, with s = 4
 iterations begin as near as with the best degree for each step, and the forces are already known.
 
 The verdict. Increments are measured in lengths of the predicted step, coordinate by coordinate, which `units` holds.
-Only the largest first increment is asked whether it reaches too far, as if it were that of the tightest coordinate. If
-it does, the prediction is dropped, and the place to which the increment leads becomes the prediction, once (this counts
-as half an iteration). How far the root is, and whether all numbers are finite, is checked once, when z is found.
+Only the largest first increment is asked whether it reaches too far, as if it were that of the tightest coordinate. How
+far the root is, and whether all numbers are finite, is checked once, when z is found.
 
 outer      an iteration, of the trajectories that want one
 lift       z and the impulse from the last kicks
@@ -171,10 +170,7 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
         "far": largest * 0.0,
         "doubt": x["soft_doubt"][0],
     }
-    again = (iterations < 0.25) & seen["off"] if step.checked else largest * 0.0
-    if step.checked:
-        seen["off"] = seen["off"] & ~again
-    found = verdict(seen, fresh=False, chords=chords, checked=step.checked, known=rate)
+    found = verdict(seen, fresh=False, chords=chords, checked=step.checked, known=rate, again=True)
     going = ~found["ended"] & found["keep"] & ~found["doubt"]
     failed = ~going & ~(found["solved"] & ~found["doubt"])
     after = {
@@ -185,7 +181,7 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
         "failed": [failed.op("if", found["solved"].where(1.0, 2.0))],
         "soft_before": [largest],
         "soft_doubt": [found["doubt"]],
-        "soft_iterations": [iterations + again.where(0.5, 1.0)],
+        "soft_iterations": [iterations + found["counts"]],
         "left": [found["left"]],
     }
     return wanted_by("outer", B, x, rows, after)

@@ -508,3 +508,32 @@ def test_events_do_not_depend_on_the_pieces_of_a_run(method, digits, linear, mon
     assert all(one == found[0] for one in found)
     assert np.allclose(np.array(found[0]["end"], float), [0.8], rtol=1e-14)
     assert found[0]["end"] == found[0]["sign"]
+
+
+AT_THE_END = {
+    "event": la.Event(lambda q, p: q[0]),
+    "curved": la.Event(lambda q, p: q[0] * (2 - q[0])),
+    "stop": la.Event(lambda q, p: q[0], stop=True),
+    "impact": la.Impact(lambda q: -q[0]),
+}
+
+
+@pytest.mark.parametrize("kind", AT_THE_END)
+@pytest.mark.parametrize("method, pace", [("simpson", None), ("rk4", None), ("P6N6Q12Gau", lambda q: 1 + 0.1 * q[0])])
+def test_an_event_at_the_end_of_a_run_belongs_to_it(kind, method, pace, tmp_path):
+    """A body comes to zero at t_end. Rounding puts its event a little before the end or after it, and does not matter;
+    nor is the event counted twice where the run goes on.
+    """
+    free = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1)
+    events = {"zero": AT_THE_END[kind]}
+    for v, t_end, count in [(0.3, 0.7, 10), (0.7, 2.3, 37), (0.3, 3.0, 10), (1.0, 0.7, 37)]:
+        given = {"q0": [-v * t_end], "p0": [v], "h": t_end / count, "t_end": t_end, "events": events}
+        path = la.integrate(free, method, **given, pace=pace)
+        assert path.events["zero"].count == 1, (v, t_end)
+        assert abs(path.events["zero"].t[0] - t_end) < 1e-14 * t_end
+    if kind != "stop" and pace is None:
+        la.integrate(free, method, **given, store=tmp_path / "run.zarr")
+        on = la.resume(tmp_path / "run.zarr", steps=10)
+        assert on.events["zero"].count == 1 and on.q[-1, 0] == pytest.approx(
+            (-10 if kind == "impact" else 10) * v * t_end / 37
+        )

@@ -522,7 +522,7 @@ def test_a_wall_that_moves_along_a_pace():
     """A ball between a floor and a piston, elastic: with σ(t, q) the time is a coordinate, and the wall may move."""
     free = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1)
     walls = {"floor": la.Impact(lambda q: q[0]), "piston": la.Impact(lambda t, q: 1 - 0.1 * t - q[0])}
-    # At t = 3 the ball meets the piston again; a run that ends there has an impact or has none, by rounding.
+    # At t = 3 the ball meets the piston again; a run that ends there has an impact or has none, by the error of a step.
     equal = la.integrate(free, "P4N4Q8Gau", [0.5], [1.0], h=0.01, t_end=3.1, events=walls)
     pace = la.integrate(
         free, "P4N4Q8Gau", [0.5], [1.0], h=0.03, t_end=3.1, events=walls, pace=lambda t, q: 1 + 0.5 * q[0] + 0.1 * t

@@ -427,7 +427,7 @@ RUN = Record.of(
         "end_slopes": "kernel of the End with all its derivatives, or 0",
         "check": "kernel that tells whether an event may lie in a step, or 0",
         "look_size": "numbers that it reads of one trajectory",
-        "memory": "where in the state the leading coefficients of the last step are, which it reads, too",
+        "look_last": "where among them the leading coefficients of the step before begin",
         "looks": "steps in doubt that there is room for, of each trajectory",
         "noted": "how many states are noted of each trajectory, …",
         "noted_after": "… address of the numbers of steps after which, in order, …",
@@ -457,7 +457,7 @@ RUN = Record.of(
         "active": "which lanes iterate",
         "push": "what the kernels' numbers change by along a direction, (groups, outputs, W) and (groups, inputs, W)",
         "sensitive_h": "the step for which the coefficients of the sensitive terms are",
-        "doubt": "what the check gives: doubt, urgent, leading coefficients",
+        "doubt": "what the check gives: doubt, urgent, the leading coefficients of the step before",
     },
 )
 

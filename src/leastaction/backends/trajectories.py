@@ -379,17 +379,19 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> L
         z_control = T // backend.spread
         held = (n * z_coordinate, z_coordinate, z_control)
     looks: dict[str, Any] = {
-        "check": 0, "look_size": 0, "memory": backend.size, "looks": 0, "look_sources": [], "doubt": 1
+        "check": 0, "look_size": 0, "look_last": 0, "looks": 0, "look_sources": [], "doubt": 1
     }  # fmt: skip
     rows = backend.size
     if check is not None:
         sources = _sources(backend, check, z_coordinate, z_control)
         rows += n + 1  # the leading coefficients of the last step, and h
-        kernel = compile_program(check.reading(sources, rows * T // L), L)
+        # The leading coefficients of this step replace those of the last one where they stand.
+        blocks = ("state", backend.size * T // L), ("lead", n), ("rest", (n + 1) * T // L - n)
+        kernel = compile_program(check.reading(sources, blocks), L, in_place=True)
         kernels = {**kernels, "check": kernel}
         inputs, room = len(sources), max(FEWEST_LOOKS, MOST_LOOKS // size)
-        looks |= {"check": kernel.address, "look_size": inputs, "looks": room, "look_sources": sources,
-                  "doubt": kernel.outputs * L}  # fmt: skip
+        looks |= {"check": kernel.address, "look_size": inputs, "look_last": check.input_slice("last").start,
+                  "looks": room, "look_sources": sources, "doubt": kernel.outputs * L}  # fmt: skip
     place = solvers.memory.add(
         (RUN, {
             "fused": backend.fused,
@@ -433,7 +435,7 @@ def _sources(how: Backend, check: Program, z_coordinate: int, z_control: int) ->
     """Where in a lane of a group's state the numbers are that a check reads, in its order."""
     n, T, channels, r = how.step.n, how.stride, how.step.channels, len(how.step.method.table.c)
     found = {name: np.arange(place.start, place.stop) * T for name, place in how.places.items()}
-    found |= {"last": (how.size + np.arange(n)) * T, "h": np.array([how.size + n]) * T}
+    found |= {"last": how.size * T + np.arange(n) * how.lanes, "h": np.array([how.size + n]) * T}
     controls = np.arange(how.step.s)[:, None]
     found["z"] = found["z"][:1] + controls * z_control + np.arange(n) * z_coordinate
     if channels and how.spread > 1:  # the nodes side by side
@@ -494,6 +496,8 @@ class Trajectories:
         self._memory.fill(np.nan)
         self._memory[:, -1] = part * h
         self.states = self._memory[:, : backend.size]
+        if check is not None:
+            self.last[...] = 0.0  # there is no step before the first
         self._Y = aligned_zeros((1 + laid.outputs, T))
         self._scratch = aligned_zeros((laid.work,))
         self._looks: FloatArray = np.zeros((self.groups * backend.lanes, laid.looks, 1 + laid.look_size))
@@ -625,8 +629,9 @@ class Trajectories:
     def last(self) -> FloatArray:
         """What the check, if there is one, reads of the step before the next, (groups, lanes, n)."""
         how, n = self.backend, self.backend.step.n
-        lanes: FloatArray = self._memory[:, how.size : how.size + n].reshape(self.groups, n, how.lanes, -1)
-        return lanes[..., 0].transpose(0, 2, 1)
+        begin = how.size * how.stride
+        lanes: FloatArray = self._memory.reshape(self.groups, -1)[:, begin : begin + n * how.lanes]
+        return lanes.reshape(self.groups, n, how.lanes).transpose(0, 2, 1)
 
     def looks(self) -> tuple[NDArray[np.intp], FloatArray]:
         """The steps in which an event may lie, since this was asked last: which trajectory's, and rows (step, what the

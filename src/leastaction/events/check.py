@@ -6,15 +6,17 @@ With x = 2τ − 1 ∈ [−1, 1] the polynomial of a step is q(x) = Σ_j a_j x^j
 
 α stands for the terms of degree s + 1 and more, which the polynomial does not have. The leading coefficient changes
 from one step to the next by about (s + 1) times the next coefficient, and α is all of that change. Where there is no
-step before, and with nodes that do not see the highest degree (u < 2s − 1), α is the leading coefficient itself.
+step before (its coefficients count as zero), and with nodes that do not see the highest degree (u < 2s − 1), α is the
+leading coefficient itself.
 
 The momentum follows from the impulse J of the step and a ball of forces f over the box of (t, q, v), of radius ρ: both
 f and its mean J/h are in the ball (inputs move as far as they are apart at the nodes), so that
 
     |p(x) − (p + J/2)| ≤ |J|/2 + h ρ/2.
 
-On the box of (t, q, p) each event function is enclosed (`enclosure`): if its ball does not contain zero, there is no
-event. `isolate` looks closely at all other steps.
+All three are taken a little larger, for the motion just beyond the end of the step: an event that is there by the
+rounding of time belongs to the step. On the box of (t, q, p) each event function is enclosed (`enclosure`): if its ball
+does not contain zero, there is no event. `isolate` looks closely at all other steps.
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.events.curve import FURTHER
 from leastaction.events.enclosure import ROUNDING, radii
 from leastaction.events.kinds import Watch
 from leastaction.methods import Galerkin
 from leastaction.methods.quadrature import lagrange_basis, rounded
+from leastaction.numbers.precision import mpmath_bits
 from leastaction.program import Builder, Program, Value
 
 FloatArray = NDArray[np.float64]
@@ -40,11 +44,12 @@ def midpoint_coefficients(method: Galerkin) -> FloatArray:
     import mpmath
 
     s = method.s
-    points = [mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * s + 2)) for k in range(s + 1)]
-    values, _ = lagrange_basis(list(method.exact_table()["d"]), [(1 + x) / 2 for x in points])
-    vander = mpmath.matrix([[x**j for j in range(s + 1)] for x in points])
-    coefficients = vander**-1 * mpmath.matrix(values)
-    return rounded([[coefficients[j, v] for v in range(1, s + 1)] for j in range(s + 1)])
+    with mpmath_bits(BITS):
+        points = [mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * s + 2)) for k in range(s + 1)]
+        values, _ = lagrange_basis(list(method.exact_table()["d"]), [(1 + x) / 2 for x in points])
+        vander = mpmath.matrix([[x**j for j in range(s + 1)] for x in points])
+        coefficients = vander**-1 * mpmath.matrix(values)
+        return rounded([[coefficients[j, v] for v in range(1, s + 1)] for j in range(s + 1)])
 
 
 def sees_degree(method: Galerkin) -> bool:
@@ -52,6 +57,7 @@ def sees_degree(method: Galerkin) -> bool:
     return method.rule.order >= 2 * method.s - 1
 
 
+BITS = 300  # for coefficients: one that is zero must be seen to be zero
 HALF = 0.5 * (1 + 1e-9)  # one half and a little more, for the rounding of radii
 
 INPUTS = ("t", "h", "q", "p", "z", "impulse", "last", "params", "inputs")
@@ -73,15 +79,16 @@ class _Step:
         self.lead = a[s]
         off = [abs(now) for now in self.lead]
         if sees_degree(method):
-            pairs = zip(self.lead, given["last"], strict=True)
-            off = [abs(before.op("eq", before).where(now - before, now)) for now, before in pairs]
+            off = [abs(now - before) for now, before in zip(self.lead, given["last"], strict=True)]
         q_mid, p_mid = [q[i] + a[0][i] for i in range(n)], [p[i] + 0.5 * impulse[i] for i in range(n)]
         t_mid = given["t"][0] + 0.5 * h
-        spread = [_sum([abs(a[j][i]) for j in range(1, s + 1)]) + off[i] + _rounding(q_mid[i]) for i in range(n)]
+        longer = (1.0 + FURTHER) ** (s + 1)  # all that the step reaches beyond its end, too
+        moved = [_sum([abs(a[j][i]) for j in range(1, s + 1)]) + off[i] for i in range(n)]
+        spread = [moved[i] * longer + _rounding(q_mid[i]) for i in range(n)]
         bend = [_sum([j * abs(a[j][i]) for j in range(2, s + 1)] + [(s + 1.0) * off[i]]) for i in range(n)]
         per = 2.0 / h
         self.box: dict[str, list[Value]] = {
-            "t": [t_mid], "t_radius": [abs(h) * 0.5 + _rounding(t_mid)], "q": q_mid, "q_radius": spread,
+            "t": [t_mid], "t_radius": [abs(h) * (0.5 * longer) + _rounding(t_mid)], "q": q_mid, "q_radius": spread,
             "v": [a[1][i] * per for i in range(n)], "v_radius": [x * abs(per) for x in bend],
             "p": p_mid, "p_radius": [Value(B, B.const(0.0))] * n,
             "params": given["params"], "dt": [h * 0.5], "dq": a[1], "dq_radius": bend,
@@ -90,8 +97,8 @@ class _Step:
             moving = ("t", "q", "v", "inputs") if system.channels else ("t", "q", "v")
             force = radii(system.node.select("f"), moving)
             self.box |= _inputs_box(given["inputs"], system.channels)
-            half = [abs(h) * HALF * radius for radius in _inlined(B, force, self.box)["f_radius"]]
-            self.box["p_radius"] = [abs(impulse[i]) * 0.5 + half[i] + _rounding(p_mid[i]) for i in range(n)]
+            half = [abs(h) * (HALF * longer) * radius for radius in _inlined(B, force, self.box)["f_radius"]]
+            self.box["p_radius"] = [abs(impulse[i]) * (0.5 * longer) + half[i] + _rounding(p_mid[i]) for i in range(n)]
             self.box["dp"] = [impulse[i] * 0.5 for i in range(n)]
             self.box["dp_radius"] = [2.0 * x for x in half]
         else:
@@ -106,9 +113,9 @@ class _Step:
         begin, after = (_inlined(self.B, watch.program, at)["g"] for at in (given, end))
         return begin, after
 
-    def near(self, watch: Watch, begin: list[Value], end: list[Value]) -> list[Value]:
-        """For each event: 1 if its function may be zero in the step."""
-        g = _inlined(self.B, watch.bounds, self.box)
+    def near(self, watch: Watch, bounds: Program, begin: list[Value], end: list[Value]) -> list[Value]:
+        """For each event: 1 if its function may be zero in the step, by these bounds of the functions."""
+        g = _inlined(self.B, bounds, self.box)
         return [
             ~(x * y > 0.0) if item.monotone else ~(radius < abs(value))
             for item, value, radius, x, y in zip(watch.items, g["g"], g["g_radius"], begin, end, strict=True)
@@ -130,14 +137,16 @@ def _inputs_box(values: list[Value], channels: int) -> dict[str, list[Value]]:
 
 @lru_cache(maxsize=64)
 def check_program(watch: Watch, system: Any, method: Galerkin) -> Program:
-    """(t, h, q, p, z, impulse, last, params, inputs) ↦ doubt, urgent, lead: doubt and urgent are 1 or 0; lead are the
-    leading coefficients, which are `last` at the next step. `last` is NaN if there is no step before.
+    """(t, h, q, p, z, impulse, last, params, inputs) ↦ doubt, urgent, before, lead: doubt and urgent are 1 or 0; lead
+    are the leading coefficients, which are `last` at the next step. `last` is zero if there is no step before. A kernel
+    that writes lead over `last` still gives `last`, as `before`.
     """
     step = _Step(watch, system, method)
     B = step.B
-    doubts = step.near(watch, *step.ends(watch))
+    doubts = step.near(watch, watch.rough_bounds, *step.ends(watch))
     urgent = [doubt for doubt, item in zip(doubts, watch.items, strict=True) if item.urgent]
-    return B.build(doubt=[_any(B, doubts).k], urgent=[_any(B, urgent).k], lead=[x.k for x in step.lead])
+    before, lead = ([x.k for x in values] for values in (step.given["last"], step.lead))
+    return B.build(doubt=[_any(B, doubts).k], urgent=[_any(B, urgent).k], before=before, lead=lead)
 
 
 @lru_cache(maxsize=64)
@@ -155,7 +164,7 @@ def survey_program(watch: Watch, system: Any, method: Galerkin) -> Program:
         Value(B, B.const(0.0)) if item.monotone else ~(radius < abs(value))
         for item, value, radius in zip(watch.items, rate["rate"], rate["rate_radius"], strict=True)
     ]
-    found = {"begin": begin, "end": end, "near": step.near(watch, begin, end), "turning": turning}
+    found = {"begin": begin, "end": end, "near": step.near(watch, watch.bounds, begin, end), "turning": turning}
     return B.build(**{name: [x.k for x in values] for name, values in found.items()})
 
 
@@ -177,7 +186,7 @@ def _sum(terms: list[Value]) -> Value:
 
 
 def _dot(row: list[float], x: list[Value]) -> Value:
-    return _sum([coefficient * value for coefficient, value in zip(row, x, strict=True)])
+    return _sum([coefficient * value for coefficient, value in zip(row, x, strict=True) if coefficient])
 
 
 def _any(B: Builder, values: list[Value]) -> Value:

@@ -26,6 +26,9 @@ DEGREE = 12
 MEASURED = (2, 6, 10)  # measured between the points of these numbers and the points before them
 SAFETY = 2.0
 UNTOLD = 16.0
+FURTHER = (
+    1e-6  # how far beyond the end of a step events are looked for, x ≤ 1 + FURTHER: more than the rounding of time
+)
 AROUND = 5  # states at the ends of steps: four for a cubic, and one more to see how its leading coefficient changes
 
 

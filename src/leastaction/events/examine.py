@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends import points
-from leastaction.events.curve import Flow, through_steps
+from leastaction.events.curve import FURTHER, Flow, through_steps
 from leastaction.events.isolate import MOST_PARTS, Part, parts
 from leastaction.events.kinds import Watch
 from leastaction.events.motion import EPS, Motion, Survey
@@ -25,7 +25,7 @@ Brackets = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any], NDArray[np.in
 MOST_NUMBERS = 2**22  # the most numbers of states that are looked at together
 BEYOND = 2.0**-10  # in parts of a step: how far to look beyond its end
 SHORTEST = 1e-9  # in parts of t: in shorter steps all functions are nearly constant
-UNSEEN = 8.0  # roundings of states: a wall that is nearer than these is met
+UNSEEN = 8.0  # roundings of states: a wall that is nearer than these is met; and of times, which then are the same
 GROWS = 1e4  # if g is this many times larger than at both ends of its bracket, g has no zero there but a pole
 
 
@@ -112,6 +112,7 @@ class Examiner:
             return self.motion.steps(who[rows], starts[rows], tau * h[rows])
 
         divided = self._divided(who, survey, starts, h, flow)
+        self._meet(survey, t, h, divided, end)
 
         def nodes(row: int, event: int) -> list[tuple[Any, Any, int]]:
             return self._nodes(who, flow, survey, t, h, begin, end, row, event, divided[row, event], unseen[row, event])
@@ -259,6 +260,20 @@ class Examiner:
             unseen = np.where(self._walls & np.isfinite(radius), radius, 0.0)
         return unseen
 
+    def _meet(
+        self, survey: Survey, t: NDArray[Any], h: NDArray[Any], divided: Mapping[tuple[int, int], Any],
+        end: NDArray[np.int8],
+    ) -> None:  # fmt: skip
+        """Set the signs at the ends of steps to zero where a function that only rises or only falls would be zero after
+        no more than the rounding of time: such an event is at the end of the step, and so in a run that ends there.
+        """
+        near = np.minimum(UNSEEN * self.motion.eps * np.maximum(abs(t + h), abs(h)) / abs(h), FURTHER / 2)
+        moved = abs(survey.end - survey.begin)
+        met = survey.near & (end == _signs(survey.begin, 0)) & (abs(survey.end) <= near[:, None] * moved)
+        for one in divided:
+            met[one] = False
+        end[met] = 0
+
     def _beyond(
         self, who: NDArray[np.intp], flow: Flow, t: Any, h: NDArray[Any], row: int, event: int, unseen: Any
     ) -> int:
@@ -336,7 +351,25 @@ class Examiner:
         items = self.watch.items
         order = [0 if item.restitution is not None else 2 if item.stop else 1 for item in items]
         occurrences.sort(key=lambda one: (one.row, one.tau, order[one.event], one.event))
+        if self.watch.items[-1].monotone:
+            occurrences = self._up_to_the_end(who, occurrences)
         return Examined(occurrences, *signs, frozenset(unsolved))
+
+    def _up_to_the_end(self, who: NDArray[np.intp], occurrences: list[Occurrence]) -> list[Occurrence]:
+        """The end of a paced run comes after what happens at the same time, up to rounding."""
+        last = len(self.watch) - 1
+        for end in [one for one in occurrences if one.event == last]:
+            k = occurrences.index(end)
+            near = UNSEEN * self.motion.eps * abs(self.motion.params[who[end.row], -1])
+            after = k + 1
+            while after < len(occurrences) and occurrences[after].row == end.row:
+                other = occurrences[after].at
+                value = self.motion.values(who[[end.row]], other[:1], other[None, 1:])[0, last]
+                if abs(value) > near:
+                    break
+                after += 1
+            occurrences = [*occurrences[:k], *occurrences[k + 1 : after], end, *occurrences[after:]]
+        return occurrences
 
 
 def _signs(values: NDArray[Any], unseen: Any) -> NDArray[np.int8]:

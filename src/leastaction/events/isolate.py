@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends import points
-from leastaction.events.curve import Curve
+from leastaction.events.curve import FURTHER, Curve
 from leastaction.events.kinds import Watch
 from leastaction.program import Program
 
@@ -74,7 +74,8 @@ def surveyed(watch: Watch, curve: Curve, params: FloatArray) -> tuple[NDArray[np
     """Whether event functions may be zero in steps, and whether they may turn in these steps, (K, events)."""
     shape = len(curve.t), len(watch)
     row, event = (x.ravel() for x in np.indices(shape))
-    g, spread, rate, rate_spread, _ = _balls(watch, curve, params, row, event, np.zeros(len(row)), np.ones(len(row)))
+    half = np.full(len(row), 1.0 + FURTHER)
+    g, spread, rate, rate_spread, _ = _balls(watch, curve, params, row, event, np.zeros(len(row)), half)
     return ~(spread < np.abs(g)).reshape(shape), ~(rate_spread < np.abs(rate)).reshape(shape)
 
 

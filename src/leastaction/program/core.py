@@ -160,10 +160,10 @@ class Program:
         results = tuple(value for values in outputs.values() for value in values)
         return Program(self.inputs, blocks, self.code, results).select(*outputs)
 
-    def reading(self, sources: Sequence[int], size: int) -> Program:
-        """The same with one block of so many inputs, `state`, in which sources[i] is what was the i-th input."""
+    def reading(self, sources: Sequence[int], blocks: Sequence[tuple[str, int]]) -> Program:
+        """The same with other blocks of inputs, in which sources[i] is the place of what was the i-th input."""
         code = tuple(("input", sources[line[1]]) if line[0] == "input" else line for line in self.code)
-        return Program((("state", size),), self.outputs, code, self.results)
+        return Program(tuple(blocks), self.outputs, code, self.results)
 
     def depends(self, output: str, *inputs: str) -> bool:
         """Whether a block of outputs may change with one of these blocks of inputs."""

@@ -197,9 +197,11 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                     return  # time, prediction and lengths stay as they were before the step
             if A.recall != 0 and _any(at(X, A.failed * T), L):
                 call_kernel(A.recall, X, Y, scratch)
-            if check != 0 and _look(A, X, k, group, looks, scratch):
-                A.halted[group] = 1
-                return
+            if check != 0:
+                call_kernel(check, X, A.doubt, scratch)
+                if _suspect(A.doubt, alive, L) and _look(A, X, k, group, looks):
+                    A.halted[group] = 1
+                    return
         for i in range(L):
             if alive[i] != 0.0:
                 count = at(counts, (lane + i) * COUNTS)
@@ -238,24 +240,32 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
 
 
 @native
-def _look(A, X, k, group, looks, scratch):
-    """Whether a group is to halt with step k solved but not done, since an event may lie in the step."""
-    n, L, T, doubt, memory = A.n, A.lanes, A.stride, A.doubt, at(X, A.memory * A.stride)
-    call_kernel(A.check, X, doubt, scratch)
+def _suspect(doubt, alive, lanes):
+    """Whether an event may lie in the step of a lane that is alive."""
+    found = 0
+    while found < lanes and (doubt[found] == 0.0 or alive[found] == 0.0):
+        found += 1
+    return found < lanes
+
+
+@native
+def _look(A, X, k, group, looks):
+    """Write down step k of the lanes in which an event may lie. Whether the group is to halt, with the step solved but
+    not done.
+    """
+    n, L, T, doubt = A.n, A.lanes, A.stride, A.doubt
     halt = False
     for i in range(L):
-        if X[A.alive * T + i] == 0.0:
-            continue
-        if doubt[i] != 0.0:
+        if X[A.alive * T + i] != 0.0 and doubt[i] != 0.0:
             lane = group * L + i
             own = at(looks, (lane * A.looks + A.looked[lane]) * (1 + A.look_size))
             own[0] = k
             for j in range(A.look_size):
                 own[1 + j] = X[A.look_sources[j] * L + i]
+            for j in range(n):  # in the state they are those of this step by now
+                own[1 + A.look_last + j] = doubt[(2 + j) * L + i]
             A.looked[lane] += 1
             halt = halt or doubt[L + i] != 0.0 or A.looked[lane] == A.looks
-        for j in range(n):
-            memory[j * T + i] = doubt[(2 + j) * L + i]
     return halt
 
 

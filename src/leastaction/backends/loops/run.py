@@ -160,7 +160,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         elif hopping and not plainly and calm(A, X) and hop(A, X, Y, scratch, k, lane):
             hopped = True
             take_step(A, S1, X, Y)
-            if check != 0 and _look(A, X, k, group, looks, scratch):
+            if check != 0 and _halts(A, X, k, group, looks, scratch):
                 A.halted[group] = 1
                 return
         else:
@@ -197,11 +197,9 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                     return  # time, prediction and lengths stay as they were before the step
             if A.recall != 0 and _any(at(X, A.failed * T), L):
                 call_kernel(A.recall, X, Y, scratch)
-            if check != 0:
-                call_kernel(check, X, A.doubt, scratch)
-                if _suspect(A.doubt, alive, L) and _look(A, X, k, group, looks):
-                    A.halted[group] = 1
-                    return
+            if check != 0 and _halts(A, X, k, group, looks, scratch):
+                A.halted[group] = 1
+                return
         for i in range(L):
             if alive[i] != 0.0:
                 count = at(counts, (lane + i) * COUNTS)
@@ -237,6 +235,13 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         if is_noted(A, note, k):
             note_states(A, X, k, note, lane, counts)
             note += 1
+
+
+@native
+def _halts(A, X, k, group, looks, scratch):
+    """Whether a group is to halt with step k solved but not done, since an event may lie in the step."""
+    call_kernel(A.check, X, A.doubt, scratch)
+    return _suspect(A.doubt, at(X, A.alive * A.stride), A.lanes) and _look(A, X, k, group, looks)
 
 
 @native

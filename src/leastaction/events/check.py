@@ -113,9 +113,9 @@ class _Step:
         begin, after = (_inlined(self.B, watch.program, at)["g"] for at in (given, end))
         return begin, after
 
-    def near(self, watch: Watch, bounds: Program, begin: list[Value], end: list[Value]) -> list[Value]:
-        """For each event: 1 if its function may be zero in the step, by these bounds of the functions."""
-        g = _inlined(self.B, bounds, self.box)
+    def near(self, watch: Watch, begin: list[Value], end: list[Value]) -> list[Value]:
+        """For each event: 1 if its function may be zero in the step."""
+        g = _inlined(self.B, watch.bounds, self.box)
         return [
             ~(x * y > 0.0) if item.monotone else ~(radius < abs(value))
             for item, value, radius, x, y in zip(watch.items, g["g"], g["g_radius"], begin, end, strict=True)
@@ -143,7 +143,7 @@ def check_program(watch: Watch, system: Any, method: Galerkin) -> Program:
     """
     step = _Step(watch, system, method)
     B = step.B
-    doubts = step.near(watch, watch.rough_bounds, *step.ends(watch))
+    doubts = step.near(watch, *step.ends(watch))
     urgent = [doubt for doubt, item in zip(doubts, watch.items, strict=True) if item.urgent]
     before, lead = ([x.k for x in values] for values in (step.given["last"], step.lead))
     return B.build(doubt=[_any(B, doubts).k], urgent=[_any(B, urgent).k], before=before, lead=lead)
@@ -164,7 +164,7 @@ def survey_program(watch: Watch, system: Any, method: Galerkin) -> Program:
         Value(B, B.const(0.0)) if item.monotone else ~(radius < abs(value))
         for item, value, radius in zip(watch.items, rate["rate"], rate["rate_radius"], strict=True)
     ]
-    found = {"begin": begin, "end": end, "near": step.near(watch, watch.bounds, begin, end), "turning": turning}
+    found = {"begin": begin, "end": end, "near": step.near(watch, begin, end), "turning": turning}
     return B.build(**{name: [x.k for x in values] for name, values in found.items()})
 
 

@@ -19,24 +19,11 @@ from fractions import Fraction
 from leastaction.program import Builder, Program, Value
 
 ROUNDING = 2.0**-51  # what one operation may be off by, relative to its result
-# sin r / (r (π² − r²)) as a polynomial in r², |r| ≤ π, with the smallest relative error (3.4e-7), and a bound of it.
-SINE = (
-    0.10132114962271191,
-    -0.0066207278100287835,
-    0.0001733913140287236,
-    -2.4917721847609874e-06,
-    1.9928911942938296e-08,
-)
-SINE_OFF = 4e-7
-FARTHEST = 2.0**30  # the largest x of which sin x is found so
 
 
-def enclosed(program: Program, moving: Sequence[str], rough: bool = False) -> Program:
-    """The program's inputs and `<block>_radius` for each block that moves ↦ its outputs and `<output>_radius`.
-
-    With `rough` sines and cosines have six digits, which takes less time; the radii are so much larger.
-    """
-    B, centres, radii = _balls(program, moving, tight=True, rough=rough)
+def enclosed(program: Program, moving: Sequence[str]) -> Program:
+    """The program's inputs and `<block>_radius` for each block that moves ↦ its outputs and `<output>_radius`."""
+    B, centres, radii = _balls(program, moving, tight=True)
     outputs: dict[str, list[int]] = {}
     for name, _ in program.outputs:
         outputs[name] = [centres[k].k for k in program.output(name)]
@@ -74,9 +61,7 @@ def jumping(program: Program, moving: Sequence[str], output: str) -> Program:
     return B.build(jumps=[jumps[k].k for k in program.output(output)])
 
 
-def _balls(
-    program: Program, moving: Sequence[str], tight: bool, rough: bool = False
-) -> tuple[Builder, list[Value], list[Value]]:
+def _balls(program: Program, moving: Sequence[str], tight: bool) -> tuple[Builder, list[Value], list[Value]]:
     """Centre and radius of every value; unless `tight`, the radii do not need the centre of a sine."""
     sizes = dict(program.inputs)
     B = Builder([*program.inputs, *((f"{name}_radius", sizes[name]) for name in moving)])
@@ -94,9 +79,6 @@ def _balls(
         elif op == "const":
             centre = Value(B, B.const(args[0]))
             radius = abs(centre) * rounding if isinstance(B.constant(centre.k), Fraction) else zero
-        elif rough and op in ("sin", "cos") and B.constant(centres[args[0]].k) is None:
-            centre, off = _rough(op, centres[args[0]])
-            radius = off + RULES[op](centre, centres[args[0]], radii[args[0]])
         else:
             centre = centres[args[0]].op(op, *(centres[a] for a in args[1:]))
             if not tight:
@@ -118,25 +100,6 @@ def _balls(
         radii.append(radius)
         large.append(bound)
     return B, centres, radii
-
-
-def _rough(op: str, x: Value) -> tuple[Value, Value]:
-    """sin x or cos x, and how far it may be off.
-
-    With n the integer nearest to x/2π and r = x − 2πn, |r| ≤ π, sin x = sin r is nearly r (π² − r²) times a polynomial
-    in r², also near its zeros; cos x = sin(x + π/2). r is off by the rounding of x and of 2πn: for large x there is no
-    bound.
-    """
-    size = abs(x)
-    if op == "cos":
-        x = x + math.pi / 2
-    r = x - (x * (0.5 / math.pi) + 0.5).op("floor") * (2 * math.pi)
-    z = r * r
-    series = z * SINE[-1] + SINE[-2]
-    for coefficient in SINE[-3::-1]:
-        series = series * z + coefficient
-    value = r * (math.pi**2 - z) * series
-    return value, _where(size < FARTHEST, abs(value) * SINE_OFF + (size + 4.0) * (8 * ROUNDING))
 
 
 def _power_of_two(x: Fraction | float | None) -> bool:

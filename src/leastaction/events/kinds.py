@@ -213,11 +213,6 @@ class Watch:
         return enclosed(self.program, ("t", "q", "p"))
 
     @cached_property
-    def rough_bounds(self) -> Program:
-        """The same in less time: by how much g may differ is a little larger."""
-        return enclosed(self.program, ("t", "q", "p"), rough=True)
-
-    @cached_property
     def rate_bounds(self) -> Program:
         """The same for the rate of g along (dt, dq, dp), which have a box too. Where g may jump, no rate bounds g."""
         plain = enclosed(self.rate, ("t", "q", "p", "dq", "dp"))

@@ -1,6 +1,6 @@
 """Figures of the linear systems: small steps, cost, memory, and a finite-element mast against Newmark and OpenSees.
 
-    python -m benchmarks.quadratic [--coarse] [--only small stability cost memory accuracy opensees] [--stretch 1500]
+    python -m benchmarks.quadratic [--coarse] [--only small stability million cost memory …] [--stretch 1500]
 
 Run from the root of the repository; needs scikit-fem, and openseespy for the peer. Seconds are CPU seconds of one
 thread (wall-clock time is printed beside them), so that other work on the machine disturbs the ratios little. The whole
@@ -26,13 +26,14 @@ from skfem.helpers import dot
 from skfem.models.elasticity import lame_parameters, linear_elasticity
 
 import leastaction as la
+from leastaction.linear import definite
 from leastaction.linear.factor import factor
 from leastaction.linear.guard import require_stable
 from leastaction.methods.oscillator import exact_step
 
-PARTS = ("small", "stability", "cost", "memory", "accuracy", "opensees")
+PARTS = ("small", "stability", "million", "cost", "memory", "accuracy", "opensees")
 PERIODS, TOLERANCE = 10, 1e-3
-LARGEST_PLATE = 300_000  # unknowns; SuperLU's pivots of one take 20 kB each
+LARGEST_PLATE = 300_000  # unknowns; SuperLU's factors of one, for ω_max, take 20 kB each
 COMPARED = ("newmark", "P2N2Q4Gau", "P3N3Q6Gau", "P4N4Q8Gau", "P5N5Q10Gau", "P6N6Q12Gau")
 
 
@@ -101,6 +102,35 @@ def stability(sizes: tuple[int, ...], method: str = "simpson") -> None:
             asked_for = f"{highest:8.1f} {modes:9.1f}"
             before = f"{model.__name__:8}{system.n:9,} {define:10.2f} {factorise:9.2f}"
             print(before, *cells, asked_for, flush=True)
+
+
+def million() -> None:
+    """The check before a run of Simpson for 10⁶ unknowns: its factorisations, seconds and memory; a process each."""
+    print("\n# 10⁶ unknowns: is h stable? h as a share of the limit by 60 steps of Lanczos' process")
+    for model in ("chain", "plate", "mast"):
+        code = f"from benchmarks.quadratic import million_of; million_of({model!r})"
+        print(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout, end="")
+
+
+def million_of(name: str) -> None:
+    """One model in a fresh process."""
+    M, K = {"chain": chain, "plate": plate, "mast": mast}[name](10**6)
+    system, define, _ = timed(lambda: la.Quadratic(M, K))
+    limit = float(8**0.5 / definite.extremes(system.K, 1 / np.sqrt(M))[1] ** 0.5)
+    counted: list[int] = []
+    decide = definite.has_cholesky
+    definite.has_cholesky = lambda a: counted.append(1) or decide(a)  # type: ignore[func-returns-value]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    cells = []
+    for share in (0.5, 0.98, 0.999, 1.001):
+        counted.clear()
+        stable, cpu, wall = timed(lambda h=share * limit: _stable(system, "simpson", h))
+        cells.append(
+            f"{share} {'stable' if stable else 'not'}, {len(counted)} factorisations, {cpu:.1f} ({wall:.1f}) s"
+        )
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{name:6}{system.n:10,}, defined in {define:.1f} s:", "; ".join(cells), end="")
+    print(f"; most memory {before:.0f} MB before, {after:.0f} MB with the checks", flush=True)
 
 
 def _stable(system: la.Quadratic, method: str, h: float) -> bool:
@@ -242,6 +272,8 @@ def main() -> None:
         small_systems()
     if "stability" in args.only:
         stability((10_000,) if args.coarse else (10_000, 100_000, 1_000_000))
+    if "million" in args.only and not args.coarse:
+        million()
     if "cost" in args.only:
         cost(size)
     if "memory" in args.only:

@@ -43,15 +43,16 @@ def fput(n: int) -> la.Lagrangian:
 
 
 def per_step(run: Callable[[int], la.Path], steps: int, repeats: int) -> tuple[float, float, la.Path]:
-    """Processor seconds and iterations of a step: of a long run less those of a short one, the best of some."""
-    best, short = np.inf, max(2, steps // 20)
+    """Processor seconds and iterations of a step: of a long run less those of a short one, each the least of some."""
+    least, short = [np.inf, np.inf], max(2, steps // 20)
     run(2)  # compiled before the clock begins
     for _ in range(repeats):
         clock = time.process_time()
         first = run(short)
         begun = time.process_time()
         last = run(short + steps)
-        best = min(best, (time.process_time() - begun - (begun - clock)) / steps)
+        least = [min(least[0], begun - clock), min(least[1], time.process_time() - begun)]
+    best = (least[1] - least[0]) / steps
     spent = (last.stats["newton_iterations"] - first.stats["newton_iterations"]) / steps
     return best, spent, last
 
@@ -165,36 +166,58 @@ def bodies(quick: bool) -> None:
     print(f"| REBOUND, IAS15 | {spent:.1f} | {abs(E[1] / E[0] - 1):.1e} |")
 
 
+def memory(program: Path, n: int, tries: int) -> tuple[float, float]:
+    """ns per mass of a pass over the arrays of a Störmer–Verlet step with next to no arithmetic, by one thread and two:
+    what memory allows.
+    """
+    found = subprocess.run([str(program), str(n), str(tries)], check=True, capture_output=True, text=True)
+    one, two = map(float, found.stdout.split())
+    return one / n * 1e9, two / n * 1e9
+
+
 def threads(quick: bool) -> None:
     """One thread and two by the clock, each on a core, taking turns; the least of many short pieces, since others use
-    the machine.
+    the machine. Beside them what memory gives to one thread and to two (stream.c), in the same turns.
     """
+    print("\n| FPUT, clock, ns per mass and step | masses | one thread | two threads | ratio |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "stream"
+        command = ["cc", "-O3", "-march=native", "-pthread", str(HERE / "stream.c"), "-o", str(program)]
+        subprocess.run(command, check=True)
+        for n in (10**5, 10**6):
+            _threads_of(n, 10 if quick else 60, program)
+
+
+def _threads_of(n: int, turns: int, program: Path) -> None:
     from leastaction.backends.stepper import GalerkinStepper, Start
 
     cores = sorted(os.sched_getaffinity(0))
-    print("\n| FPUT, clock, ns per mass and step | masses | one thread | two threads | ratio |\n|---|---|---|---|---|")
-    for n in (10**5, 10**6):
-        system, k = fput(n), np.arange(n)
-        q0, p0 = 0.5 * np.sin(np.pi * 300 * (k + 1) / (n + 1)) + 0.2 * np.sin(0.37 * k), np.zeros(n)
-        for method in ("stormer-verlet", "simpson"):
-            steps = max(1, (5 * 10**6 if method == "stormer-verlet" else 10**5) // n)
-            at_work, rows, best = {}, np.zeros((1, 1, 2 * n)), {1: np.inf, 2: np.inf}
-            for count in best:
-                stepper = GalerkinStepper(system, la.method(method), Start(0.0, q0, p0, p0, 0.1, system.values()))
-                stepper.advance(1, 0, 0, rows)
-                at_work[count] = stepper
-            for _ in range(10 if quick else 60):
-                for count, stepper in at_work.items():
-                    with stepper.run.helped(count):  # helpers stay for several pieces
-                        team = [one for one in threading.enumerate() if one.name in (HELPER, "MainThread")]
-                        for core, one in zip(cores, team, strict=False):
-                            os.sched_setaffinity(one.native_id or 0, [core])
-                        for _ in range(8):
-                            clock = time.perf_counter()
-                            stepper.run.advance(stepper.done + steps, 0, 0, rows)
-                            best[count] = min(best[count], (time.perf_counter() - clock) / steps / n * 1e9)
-            print(f"| {method} | {n:,} | {best[1]:.2f} | {best[2]:.2f} | {best[1] / best[2]:.2f} |")
-    os.sched_setaffinity(0, cores)
+    passes = {1: np.inf, 2: np.inf}
+    system, k = fput(n), np.arange(n)
+    q0, p0 = 0.5 * np.sin(np.pi * 300 * (k + 1) / (n + 1)) + 0.2 * np.sin(0.37 * k), np.zeros(n)
+    for method in ("stormer-verlet", "simpson"):
+        steps = max(1, (5 * 10**6 if method == "stormer-verlet" else 10**5) // n)
+        at_work, rows, best = {}, np.zeros((1, 1, 2 * n)), {1: np.inf, 2: np.inf}
+        for count in best:
+            stepper = GalerkinStepper(system, la.method(method), Start(0.0, q0, p0, p0, 0.1, system.values()))
+            stepper.advance(1, 0, 0, rows)
+            at_work[count] = stepper
+        for _ in range(turns):
+            for count, stepper in at_work.items():
+                with stepper.run.helped(count):  # helpers stay for several pieces
+                    team = [one for one in threading.enumerate() if one.name in (HELPER, "MainThread")]
+                    for core, one in zip(cores, team, strict=False):
+                        os.sched_setaffinity(one.native_id or 0, [core])
+                    for _ in range(8):
+                        clock = time.perf_counter()
+                        stepper.run.advance(stepper.done + steps, 0, 0, rows)
+                        best[count] = min(best[count], (time.perf_counter() - clock) / steps / n * 1e9)
+            os.sched_setaffinity(0, cores)
+            passes = {
+                count: min(passes[count], spent) for count, spent in zip((1, 2), memory(program, n, 4), strict=True)
+            }
+        print(f"| {method} | {n:,} | {best[1]:.2f} | {best[2]:.2f} | {best[1] / best[2]:.2f} |")
+    print(f"| memory alone | {n:,} | {passes[1]:.2f} | {passes[2]:.2f} | {passes[1] / passes[2]:.2f} |", flush=True)
 
 
 def hanging(count: int) -> tuple[la.Lagrangian, np.ndarray, np.ndarray]:

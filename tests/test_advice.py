@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import leastaction as la
+from leastaction import pilots, single
 from leastaction.linear.dispersion import excited, turn
 from leastaction.methods.oscillator import exact_step
 from seeds import fresh_generator
@@ -35,13 +36,55 @@ def test_tolerances_are_kept(name, tol):
 
 
 def test_a_comet_is_offered_a_pace():
-    """With a pace a tenth of the steps is enough. Equal steps are many, but each is cheap: the clock decides."""
+    """With a pace a tenth of the steps is enough. Equal steps are many, but each is cheap: the clock decides, unless
+    they are too many for a pilot. Then the advice says so.
+    """
     comet = la.problems.get("kepler", eccentricity="0.99")
     path = la.integrate(comet.system, q0=comet.q0, p0=comet.p0, t_end=2.3 * comet.period, tol=1e-8)
-    steps = {pace: [o.steps for o in path.advice.options if o.pace == pace and not o.why] for pace in ("auto", None)}
-    assert 10 * min(steps["auto"]) < min(steps[None])
+    steps = {pace: [o.steps for o in path.advice.options if o.pace == pace] for pace in ("auto", None)}
+    if steps[None]:
+        assert 10 * min(steps["auto"]) < min(steps[None])
+    else:
+        assert "not measured: equal steps" in repr(path.advice)
     q, _ = comet.exact(2.3 * comet.period)
     assert error_of(path, q) <= 1e-8
+
+
+def test_steps_with_a_pace_are_counted_in_s():
+    """Far from the sun a step of s takes long: a run is not as many times as long as its pilot in s as it is in t."""
+    comet = la.problems.get("kepler", eccentricity="0.999")
+    t_end = 1000.3 * comet.period  # the pilot covers a part
+    advice = la.advise(comet.system, comet.q0, comet.p0, t_end=t_end, tol=1e-6)
+    for one in [one for one in advice.options if one.pace == "auto" and not one.why]:
+        run = la.integrate(
+            comet.system, one.method, comet.q0, comet.p0, h=one.h, t_end=t_end, pace="auto", every=2**40
+        )  # fmt: skip
+        assert 0.8 < one.steps / run.stats["steps"] < 1.25
+
+
+def test_derivatives_are_carried_by_a_cheap_member(monkeypatch):
+    """A step of P12 with derivatives costs a hundred times as much as one without: P4 follows the motion as well."""
+    moth, runs, run = la.problems.get("moth"), [], single.run_one
+    monkeypatch.setattr(single, "run_one", lambda *args, **how: (runs.append((args[1], how)), run(*args, **how))[1])
+    la.advise(moth.system, moth.q0, moth.p0, t_end=0.5 * moth.period, tol=1e-6)
+    assert {method for method, how in runs if how.get("tangent")} <= {"P4N4Q8Gau", "P8N8Q16Gau"}
+
+
+@pytest.mark.parametrize("best", range(6))
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_the_search_for_a_member_ends_where_costs_grow(best, tol):
+    """The least of all costs is found, and at most one degree beyond it on either side is measured in vain."""
+    measured = []
+
+    def measure(s):
+        measured.append(s)
+        return abs(pilots.MEMBERS.index(s) - best) + 1.0
+
+    assert pilots._search(measure, tol) == []
+    places = [pilots.MEMBERS.index(s) for s in measured]
+    assert best in places and len(places) == len(set(places))
+    first = places[0]
+    assert all(min(first, best) - 1 <= k <= max(first, best) + 1 for k in places)
 
 
 def test_the_choice_is_repeatable():
@@ -103,10 +146,33 @@ def test_chaos_is_told(digits, tmp_path):
 
 @pytest.mark.slow
 def test_close_encounters_want_a_pace():
-    """Where three bodies nearly collide equal steps are not enough, and the message asks for a pace."""
+    """Three bodies that nearly collide: with the pace made from L the tolerance is kept, also at t = 70 (x and y of the
+    first body there by 60 digits). Where no pace is made, since forces act, the message asks for one.
+    """
     problem = la.problems.get("pythagorean")
-    advice = la.advise(problem.system, problem.q0, problem.p0, t_end=70.0, tol=1e-3)
-    assert "give pace=" in advice.notes[0]
+    path = la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=70.0, tol=1e-3)
+    assert path.advice.chosen.pace == "auto"
+    assert np.abs(path.q[-1, :2] - [6.93346359901, 20.26180430595]).max() <= 1e-3 * path.advice.size
+    forced = la.Lagrangian(
+        problem.system.fn, n=6, params=dict(problem.system.params), force=lambda q, v: -1e-12 * v
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="give pace="):
+        la.advise(forced, problem.q0, problem.p0, t_end=70.0, tol=1e-3)
+
+
+def test_walls_and_ends_belong_to_the_motion():
+    """The run that judges the error meets the same walls and ends at the same events: no tolerance seems missed."""
+    ball = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 9.81 * q[0], n=1)
+    floor = {"floor": la.Impact(lambda q: q[0])}
+    path = la.integrate(ball, q0=[1.0], v0=[0.0], t_end=3.0, tol=1e-6, events=floor)  # a warning is an error here
+    fall = np.sqrt(2 / 9.81)
+    assert abs(path.q[-1, 0] - (1 - 9.81 / 2 * (3.0 % (2 * fall)) ** 2)) < 1e-6
+    pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    turn = {"turn": la.Event(lambda q, p: p[0], stop=True, most=2)}
+    path = la.integrate(pendulum, q0=[1.0], v0=[0.0], t_end=10.0, tol=1e-6, events=turn)
+    assert abs(path.t[-1] - 6.69997566437) < 1e-5 and path.advice.reached < 1e-6
+    paths = la.ensemble(ball, q0=[[1.0], [1.5]], v0=[0.0], t_end=3.0, tol=1e-6, events=floor)
+    assert np.abs(paths.last["q"][0] - (1 - 9.81 / 2 * (3.0 % (2 * fall)) ** 2)).max() < 1e-6
 
 
 def test_relaxation_oscillations():

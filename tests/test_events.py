@@ -501,7 +501,7 @@ def test_events_do_not_depend_on_the_pieces_of_a_run(method, digits, linear, mon
     found = []
     for seconds, first in ((1e-9, 1), (1e-9, 3), (10.0, 1), (10.0, 20)):
         monkeypatch.setattr("leastaction.run.drive.PIECE_SECONDS", seconds)
-        monkeypatch.setattr("leastaction.run.drive.FIRST_PIECE", first)
+        monkeypatch.setattr("leastaction.run.drive.first_piece", lambda plan, first=first: first)
         events = {name: la.Event(g) for name, g in ON_THE_GRID.items()}
         path = la.integrate(system, method, [0.0], [1.0], h=0.1, steps=20, digits=digits, events=events)
         found.append({name: [*path.events[name].t] for name in events})

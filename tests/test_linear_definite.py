@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, diags_array, eye_array
 
 import leastaction as la
-from leastaction.linear import definite
+from leastaction.linear import definite, dissection
 from leastaction.linear.guard import require_stable
 from linear_systems import definite as random_definite
 from linear_systems import semidefinite
@@ -57,7 +57,7 @@ MODELS = {
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
 def test_every_way_decides_as_the_eigenvalues_do(model, monkeypatch):
-    """Band, SuperLU and the whole decision, from far above λ_max to far below, and to ten digits of it."""
+    """Band, dissection and the whole decision, from far above λ_max to far below, and to ten digits of it."""
     M, K = model()
     n = M.shape[0]
     M, K = (M + M.T) / 2, (K + K.T) / 2
@@ -98,9 +98,9 @@ def test_zero_pivots_are_not_positive():
         A[200:202, 200:202] = block
         for a in (csr_array(A.tocsr()), A.toarray()):
             assert not definite.positive_definite(a)
-    assert not definite._positive_pivots(csr_array([[1.0, 1.0], [1.0, 1.0]]))
-    assert not definite._positive_pivots(csr_array([[1.0, 2.0], [2.0, 1.0]]))
-    assert not definite._positive_pivots(csr_array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]]))
+    assert not dissection.positive_pivots(csr_array([[1.0, 1.0], [1.0, 1.0]]))
+    assert not dissection.positive_pivots(csr_array([[1.0, 2.0], [2.0, 1.0]]))
+    assert not dissection.positive_pivots(csr_array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]]))
 
 
 def test_a_chain_is_decided_by_dominance_alone(monkeypatch):
@@ -142,6 +142,84 @@ def test_a_large_mesh_takes_one_factorisation_at_most(damping, monkeypatch):
         assert len(counted) <= (1 if damping is None else 2)
 
 
+@pytest.mark.parametrize("model", [plate, lambda: lumped(mast())], ids=["plate", "mast"])
+@pytest.mark.parametrize("damping", [None, la.linear.Rayleigh(0.01, 1e-6)], ids=["undamped", "Rayleigh"])
+def test_plates_and_masts_take_two_factorisations_at_most(model, damping, monkeypatch):
+    """As large ones do it: Lanczos' process, a band or dissection; no eigenvalue before a run."""
+    M, K = model()
+    system = la.Quadratic((M + M.T) / 2, (K + K.T) / 2, C=damping)
+    limit = la.Quadratic(system.M, system.K).stable_step("simpson")
+    counted = []
+    decide = definite.has_cholesky
+    monkeypatch.setattr(definite, "has_cholesky", lambda a: counted.append(1) or decide(a))
+    monkeypatch.setattr(definite, "DENSE_CHECK", 10)
+    for narrow in (256, -1):
+        monkeypatch.setattr(definite, "NARROW", narrow)
+        for share, stable in ((0.5, True), (0.999, True), (1.01, False)):
+            counted.clear()
+            propagator = la.linear.Propagator(system, "simpson", share * limit)
+            if stable:
+                with monkeypatch.context() as patch:
+                    patch.setattr(la.Quadratic, "omega_max", property(lambda self: pytest.fail("an eigenvalue")))
+                    require_stable(propagator)
+            else:
+                with pytest.raises(la.UnstableStepError):
+                    require_stable(propagator)
+            assert len(counted) <= 2
+
+
+def graphs():
+    """Adjacency of meshes, random graphs, and what has no good separator."""
+    rng = np.random.default_rng(0)
+
+    def of(n, edges):
+        a, b = np.array(edges, int).reshape(-1, 2).T
+        one = np.ones(len(a))
+        return csr_array((one, (a, b)), shape=(n, n)) + csr_array((one, (b, a)), shape=(n, n))
+
+    side = 30
+    square = [(side * i + j, side * i + j + 1) for i in range(side) for j in range(side - 1)]
+    square += [(side * i + j, side * i + j + side) for i in range(side - 1) for j in range(side)]
+    return {
+        "square": of(side**2, square),
+        "path": of(500, [(i, i + 1) for i in range(499)]),
+        "star": of(300, [(0, i) for i in range(1, 300)]),
+        "clique": of(120, [(i, j) for i in range(120) for j in range(i)]),
+        "apart": of(400, [(i, i + 1) for i in range(399) if i % 100 != 99]),
+        "points": of(200, []),
+        "random": of(400, [(i, j) for i, j in rng.integers(0, 400, (700, 2)).tolist() if i != j]),
+        "cliques in a row": of(300, [(i, j) for i in range(300) for j in range(max(0, i - 90), i)]),
+    }
+
+
+@pytest.mark.parametrize("name", graphs())
+def test_dissection_parts_and_decides(name):
+    """Every unknown is in one set, entries join a set with those above it alone, and the sign of λ_min is found."""
+    pattern = graphs()[name]
+    n, rng = pattern.shape[0], np.random.default_rng(1)
+    pattern.data = rng.standard_normal(pattern.nnz)
+    A = (pattern + pattern.T) / 2
+    smallest = np.linalg.eigvalsh(A.toarray())[0]
+    tree = dissection.dissect((A + eye_array(n)).tocsr())
+    assert sorted(tree.order) == list(range(n)) and tree.begin[0] == 0 and tree.begin[-1] == n
+    of = np.empty(n, int)
+    of[tree.order] = np.repeat(np.arange(len(tree.parent)), np.diff(tree.begin))
+    above = [{t} for t in range(len(tree.parent))]
+    for t in range(len(tree.parent) - 1, -1, -1):
+        assert tree.parent[t] == -1 or tree.parent[t] > t
+        if tree.parent[t] >= 0:
+            above[t] |= above[tree.parent[t]]
+    for i, j in zip(*A.nonzero(), strict=True):
+        assert of[i] in above[of[j]] or of[j] in above[of[i]]
+    for shift in (1e-9, -1e-9, 1.0, -0.1):
+        moved = (A + (shift - smallest) * eye_array(n)).tocsr()
+        assert dissection.positive_pivots(moved) == (shift > 0)
+    moved = (A + (1 - smallest) * eye_array(n)).tocsr()
+    for b in (rng.standard_normal(n), rng.standard_normal((n, 3))):
+        x = dissection.Dissected(moved).solve(b)
+        assert np.abs(moved @ x - b).max() < 1e-12 * np.abs(b).max()
+
+
 def test_large_dense_matrices_are_decided_by_a_factor():
     n = 1600
     K = np.diag(np.full(n, 2.0)) - np.eye(n, k=1) - np.eye(n, k=-1)
@@ -154,12 +232,15 @@ def test_large_dense_matrices_are_decided_by_a_factor():
         la.Quadratic(bad, K)
 
 
+@pytest.mark.parametrize("narrow", [256, -1], ids=["band", "dissected"])
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
-def test_lowest_modes(model, monkeypatch):
+def test_lowest_modes(model, narrow, monkeypatch):
     """modes(k) by shift and inversion against all modes; rigid ones are exactly zero."""
     M, K = model()
     system = la.Quadratic((M + M.T) / 2, (K + K.T) / 2)
     every = system.modes()
+    monkeypatch.setattr(definite, "NARROW", narrow)
+    monkeypatch.setattr(definite, "DENSE_CHECK", 10)
     monkeypatch.setattr("leastaction.linear.system.ALL_MODES", 10)
     found = system.modes(12)
     rigid = 3 if model is plate else 6

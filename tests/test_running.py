@@ -88,7 +88,7 @@ def test_pieces_do_not_show(monkeypatch):
     module = sys.modules["leastaction.run.drive"]
     for method in ("P5N5Q10Gau", "rk4-lagrange"):
         whole = run("driven-pendulum", method, steps=101, every=3)
-        monkeypatch.setattr(module, "FIRST_PIECE", 7)
+        monkeypatch.setattr(module, "first_piece", lambda plan: 7)
         monkeypatch.setattr(module, "PIECE_SECONDS", 1e-9)
         pieces = run("driven-pendulum", method, steps=101, every=3)
         monkeypatch.undo()

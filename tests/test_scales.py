@@ -182,6 +182,32 @@ def test_a_coordinate_that_turns_on_the_way():
         np.testing.assert_allclose(np.array(precise.q, float), whole.q, rtol=0, atol=1e-14)
 
 
+def beads(n, gap):
+    """A chain of beads that touch without adhesion (Hertz), with gaps between them; also as a sum."""
+
+    def whole(q, v):
+        return 0.5 * (v @ v) - 0.4 * np.sum(np.maximum(q[:-1] - q[1:] - gap, 0.0) ** 2.5)
+
+    pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    terms = [
+        la.Term(lambda q, v: 0.5 * v[0] ** 2, over=np.arange(n)[:, None]),
+        la.Term(lambda q, v: -0.4 * np.maximum(q[0] - q[1] - gap, 0.0) ** 2.5, over=pairs),
+    ]
+    return la.Lagrangian(whole, n=n), la.Lagrangian.sum(terms, n=n)
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.5])
+@pytest.mark.parametrize("method", ["midpoint", "simpson", "P4N4Q8Gau"])
+def test_a_body_at_rest_that_another_one_meets(method, gap):
+    """One bead is kicked. The others rest until they are met, some of them inside a step."""
+    plain, as_sum = beads(5, gap)
+    start = {"q0": np.zeros(5), "v0": [0.0, 1.0, 0.0, 0.0, 0.0], "h": 0.3, "steps": 20}
+    path = la.integrate(plain, method, **start)
+    np.testing.assert_allclose(path.q, la.integrate(as_sum, method, **start).q, rtol=0, atol=1e-12)
+    precise = la.integrate(plain, method, **{**start, "steps": 9}, digits=20)
+    np.testing.assert_allclose(np.array(precise.q, float), path.q[:10], rtol=0, atol=1e-12)
+
+
 def driven(q, v):
     """The square of the first coordinate's velocity drives the second."""
     return 0.5 * v[0] ** 2 + q[1] * v[0] ** 2
@@ -213,7 +239,7 @@ def test_each_sets_the_next_in_motion(method, pair):
         np.testing.assert_allclose(sum_of_terms.q, path.q, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("M", [1.0, 1e6, 1e16, 1e-12])
+@pytest.mark.parametrize("M", [1.0, 1e6, 1e16, 1e30, 1e100, 1e-12])
 def test_velocities_of_unlike_momenta_in_sums(M):
     """A light coordinate whose momentum is not linear needs iterations that a heavy one does not."""
 
@@ -234,3 +260,18 @@ def test_velocities_near_that_of_light_in_sums():
     system = la.Lagrangian.sum([la.Term(lambda q, v: -np.sqrt(1 - v[0] ** 2), over=[[0], [1]])], n=2)
     p = np.array([7.0, 1e-3])
     np.testing.assert_allclose(system.velocity([0.0, 0.0], p), p / np.sqrt(1 + p**2), rtol=1e-13)
+
+
+@pytest.mark.parametrize("M", [1.0, 1e30])
+@pytest.mark.parametrize("method", ["midpoint", "P4N4Q8Gau"])
+def test_runs_near_the_velocity_of_light_in_sums(method, M):
+    """From v = 0 Newton's iteration for the first velocity leads beyond 1, where there is no L; a heavy coordinate
+    beside it does not hide this.
+    """
+
+    def L(q, v):
+        return 0.5 * M * (1 + 0.1 * np.cos(q[0])) * v[0] ** 2 - np.sqrt(1 - v[1] ** 2) - 0.5 * q[1] ** 2
+
+    start = {"q0": [0.3, 0.2], "p0": [0.5 * M, 7.0], "h": 0.05, "steps": 40}
+    path = la.integrate(la.Lagrangian.sum([la.Term(L, over=[[0, 1]])], n=2), method, **start)
+    np.testing.assert_allclose(path.q, la.integrate(la.Lagrangian(L, n=2), method, **start).q, rtol=0, atol=1e-13)

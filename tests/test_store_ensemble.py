@@ -93,7 +93,7 @@ def restless(monkeypatch):
     """A checkpoint after the smallest piece of work."""
     monkeypatch.setattr(archive, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(drive, "PIECE_SECONDS", 0.0)
-    monkeypatch.setattr(drive, "FIRST_PIECE", 16)
+    monkeypatch.setattr(drive, "first_piece", lambda plan: 16)
 
 
 # ---------------------------------------------------------------------------------------- extensions

@@ -16,6 +16,9 @@ from leastaction.backends import cells, summands
 from leastaction.backends.stepper import GalerkinStepper, Start
 from leastaction.backends.tables import cut
 from leastaction.backends.trajectories import HELPER
+from leastaction.events.motion import DetachedMotion
+from leastaction.methods.registry import family
+from thrift import rest_slow
 
 N = 7
 
@@ -108,12 +111,18 @@ def test_the_pattern_has_every_entry_of_the_dense_matrices():
 
 
 MEMBERS = ("midpoint", "stormer-verlet", "simpson", "P2N2Q4Gau", "P3N4Q6Lob", "P3N3Q6Gau", "P4N5Q8Lob", "P4N4Q8Gau")
+OTHERS = ("P1N2Q4Gau", "P2N2Q2Lob", "P2N3Q6Gau", "P3N3Q4Lob", "P3N4Q8Gau", "P4N4Q6Lob", "P4N5Q10Gau")  # of s ≤ 4
+
+
+def test_these_are_all_members_of_degree_up_to_four():
+    assert {la.method(name).name for name in MEMBERS + OTHERS} == {one.name for one in family(4)}
 
 
 @pytest.mark.parametrize(
     ("mass", "method"),
     [
         *(("diagonal", method) for method in MEMBERS),
+        *rest_slow([("diagonal", method) for method in OTHERS], [("diagonal", OTHERS[0])]),
         *((mass, "simpson") for mass in MASSES[1:]),
         ("moving", "P4N4Q8Gau"),
     ],
@@ -152,6 +161,18 @@ def test_steps_in_which_stiffness_changes_much_are_those_of_the_lagrangian_writt
     plain = la.integrate(system.expanded(), method, q0=q, v0=v, h=h, steps=5)
     assert path.q == pytest.approx(plain.q, abs=1e-11 * np.abs(plain.q).max())
     assert path.p == pytest.approx(plain.p, abs=1e-11 * np.abs(plain.p).max())
+
+
+@pytest.mark.parametrize(("seed", "h"), [(2, 0.1), (3, 0.1), (3, 0.3)])
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
+def test_the_stiffest_steps_go_on_where_those_of_the_lagrangian_written_out_do(seed, h):
+    """A thousand times stiffer within a step: what GMRES leaves of an equation must not hide how increments shrink."""
+    rng = np.random.default_rng(seed)
+    system = chain(12, k=1e3, b=1e3)
+    q, v = 0.3 * rng.standard_normal(12), rng.standard_normal(12)
+    path = la.integrate(system, "P2N2Q4Gau", q0=q, v0=v, h=h, steps=2)
+    plain = la.integrate(system.expanded(), "P2N2Q4Gau", q0=q, v0=v, h=h, steps=2)
+    assert path.q == pytest.approx(plain.q, abs=1e-10 * np.abs(plain.q).max())
 
 
 @pytest.mark.parametrize("mass", MASSES)
@@ -281,6 +302,9 @@ import os, signal, threading, warnings
 import numpy as np
 import leastaction as la
 from leastaction.backends.trajectories import HELPER
+from leastaction.events.motion import DetachedMotion
+from leastaction.methods.registry import family
+from thrift import rest_slow
 n = 40_000
 i = np.arange(n - 1)
 springs = la.Term(lambda q, v: -np.cosh(q[1] - q[0]), over=np.stack([i, i + 1], axis=1))
@@ -641,6 +665,18 @@ def test_events_of_a_long_chain():
     assert path.events["one"].t == pytest.approx(expected[: path.events["one"].count], abs=1e-9)
 
 
+def test_the_first_looks_of_large_sums_take_few_steps(monkeypatch):
+    """Three steps backwards, not fourteen steps of other lengths for each of the first three steps; impacts alike."""
+    taken = []
+    steps = DetachedMotion.steps
+    monkeypatch.setattr(DetachedMotion, "steps", lambda *given: taken.append(len(given[2])) or steps(*given))
+    n = 250
+    system, (q, v) = chain(n, b=0.3), (np.random.default_rng(0).standard_normal(n) for _ in range(2))
+    far = {"far": la.Event(lambda q, p: q[3] - 50.0)}
+    la.integrate(system, "simpson", q0=q, v0=v, h=0.05, steps=20, events=far)
+    assert taken == [1, 1, 1]
+
+
 def test_events_of_large_sums_are_stored_and_resumed_to_the_last_bit(tmp_path):
     system, (q, v) = chain(250, b=0.3), (np.random.default_rng(0).standard_normal(250) for _ in range(2))
     events = {"some": la.Event(lambda q, p: q[3] - q[200]), **walls()}
@@ -653,12 +689,37 @@ def test_events_of_large_sums_are_stored_and_resumed_to_the_last_bit(tmp_path):
         assert found.count == resumed.events[name].count and (found.t == resumed.events[name].t).all()
 
 
-def test_impacts_of_large_constrained_sums_are_refused():
-    system, q, v = hanging(110)
-    with pytest.raises(ValueError, match="where constraints hold needs the gradients"):
-        la.integrate(system, "simpson", q0=q, v0=v, h=0.01, steps=1, events={"w": la.Impact(lambda q: q[0] + 500)})
-    path = la.integrate(system, "simpson", q0=q, v0=v, h=0.01, steps=3, events={"w": la.Event(lambda q, p: q[0])})
-    assert path.events["w"].count == 0
+@pytest.mark.parametrize("method", ["simpson", "P2N2Q4Gau"])
+def test_impacts_of_large_constrained_sums_are_those_of_the_lagrangian_written_out(method, monkeypatch):
+    """A chain of rods swings against a wall, and its last rod against one that moves: reactions of all rods at once."""
+    system, q, v = hanging(6)
+    events = {
+        "wall": la.Impact(lambda q: q[10] - 2.2, restitution=0.8),
+        "moving": la.Impact(lambda t, q: q[11] + 5.45 - 0.05 * np.sin(t)),
+    }
+    how = {"q0": q, "v0": v, "h": 0.01, "steps": 120, "events": events}
+    plain = la.integrate(system, method, **how)
+    monkeypatch.setattr("leastaction.run.plan.MOST_EXPANDED", 5)
+    path = la.integrate(system, method, **how)
+    assert isinstance(plain.system, la.Lagrangian) and path.system is system
+    assert path.q == pytest.approx(plain.q, abs=1e-9)
+    for name, found in plain.events.items():
+        assert 0 < path.events[name].count == found.count
+        assert path.events[name].t == pytest.approx(found.t, abs=1e-10)
+        assert path.events[name].p_after == pytest.approx(found.p_after, abs=1e-8)
+
+
+def test_impacts_of_a_long_chain_of_rods():
+    """Reactions are part of the impulse: rods keep their lengths, and the energy stays."""
+    system, q, v = hanging(150)
+    wall = {"wall": la.Impact(lambda q: q[298] - q0[298] + 1e-3)}
+    q0 = q
+    path = la.integrate(system, "simpson", q0=q, v0=v, h=0.005, steps=20, events=wall)
+    assert path.events["wall"].count == 1
+    (t,), (q,), (before,), (after,) = (getattr(path.events["wall"], name) for name in ("t", "q", "p", "p_after"))
+    assert system.energy(q, after, t) == pytest.approx(system.energy(q, before, t), rel=1e-13)
+    rates = system.assembly.at(system.values()).constraints(t, q, system.velocity(q, after, t)).c
+    assert np.abs(rates).max() < 1e-11 and after[298] == pytest.approx(-before[298], rel=1e-9)
 
 
 @pytest.mark.parametrize("method", ["stormer-verlet", "simpson"])

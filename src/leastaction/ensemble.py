@@ -129,7 +129,7 @@ def ensemble(
         if method is not None or h is not None or steps is not None or digits is not None:
             raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h, steps, digits")
         system = measurable(system, inputs)
-        advice = advise_many(system, (q0, p0, v0), t_end, t0, params, pace, check_tolerance(tol))
+        advice = advise_many(system, (q0, p0, v0), t_end, t0, params, pace, events, check_tolerance(tol))
         method, h = advice.chosen.method, math.copysign(advice.chosen.h, advice.t_end - advice.t0)
         pace = advice.chosen.pace
     if method is None or h is None:

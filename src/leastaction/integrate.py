@@ -181,7 +181,7 @@ def integrate(
     if digits is not None:
         raise ValueError("tol= is for float64: with digits= give a method and h")
     watch(events, system)  # a mistake in an event must not wait for the measurements
-    question = Question(system, start, t_end, t0, params, pace)
+    question = Question(system, start, t_end, t0, params, pace, events)
     return advised(question, question.advice(check_tolerance(tol)), options)
 
 

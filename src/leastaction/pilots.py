@@ -3,16 +3,21 @@
 A run until T is to end with an error of the position below tol, relative to the size of the motion. Pilots measure:
 
 1. A pilot interval T_p: all of T, or as much of it as some thousand steps of 2/ω cover, with the pace made from L or
-   without; ω is the largest frequency or growth rate of the linearised motion at the start.
-2. The answer at T_p, by the member of order 24: its step is halved until two answers agree.
-3. The growth of errors, from the tangent map D(t) of the pilot. Errors grow like a power of t, or exponentially if D
-   grows much more in the second half of the pilot than in the first. So errors at T follow from errors at T_p.
-4. For each of some members, without and with a pace, the error at two steps: error = C h^p. The step for tol
-   follows. The cost follows from the seconds of the processor that the pilot with about this step took, since steps of
-   other lengths cost otherwise: long steps take more iterations.
+   without; ω is the largest frequency or growth rate of the linearised motion at the start. Where a pace leads to T in
+   far fewer steps than equal ones do, and these are too many for a pilot, equal steps are left out.
+2. The answer at T_p, by the member of order 24, or a lower one where constraints make its steps dear: its step is
+   halved until two answers agree.
+3. The growth of errors, from the tangent map D(t) of the pilot, by the cheapest member that follows the motion. Errors
+   grow like a power of t, or exponentially if D grows much more in the second half of the pilot than in the first. So
+   errors at T follow from errors at T_p.
+4. For some members, without and with a pace, the error at two steps: error = C h^p. The step for tol follows. The cost
+   follows from the seconds of the processor that the pilot with about this step took, since steps of other lengths
+   cost otherwise: long steps take more iterations. A run with a pace is as many times as long as its pilot in s, not in
+   t: far from an encounter a step of s is a long time.
 
-The cheapest option that keeps the tolerance is chosen. The choice may depend on the clock; a run with the chosen option
-does not.
+Of the members that follow each other by degree, costs fall and then grow. So the search begins with the degree that is
+often the best for such a tolerance, and goes to lower and to higher degrees as long as costs fall. The cheapest option
+that keeps the tolerance is chosen. The choice may depend on the clock; a run with the chosen option does not.
 
 For linear systems without damping and load, formulas give the errors (`linear.dispersion`), and only the seconds of a
 step are measured.
@@ -36,8 +41,15 @@ from leastaction.systems.pace import AUTO
 
 FloatArray = NDArray[np.float64]
 
-MEMBERS = (8, 12, 6, 4, 3, 2)  # degrees s of PsNsQ2sGau; degrees that are often the best come first
-REFERENCE = 12
+MEMBERS = (2, 3, 4, 6, 8, 12)  # degrees s of PsNsQ2sGau
+OFTEN = ((1e-4, 3), (1e-7, 4), (1e-10, 6), (0.0, 8))  # down to which tolerance which degree is often the best
+HIGHEST, MOST_UNKNOWNS = 12, 168  # degree that finds the answer; where constraints hold, the most unknowns of a step
+FOLLOWING, FOLLOWED = (4, 8), 1e-3  # degrees that may carry derivatives: their ends of the pilot are right up to this
+SCOUT, SCOUTED = 3, 0.25  # degree that finds a first step where no frequency tells one, and in which part of the run
+KNOWN = 1e-5  # two answers differ by no more than this, or by a hundredth of tol if that is less
+FEWER = 100.0  # times fewer steps with a pace than equal ones, each of which is cheaper: equal ones may be left out
+SLOWER = 3.0  # times the cost with a pace, or without one: then the slower of both is not measured any more
+ROUGH = 0.1  # two answers that differ by more than this say nothing of how many halvings are left
 LONGEST = 1000  # steps 2/ω of a pilot
 MOST = 40 * LONGEST  # steps of a pilot run: a run that needs more is given up
 SECONDS = 0.3  # the most that a pilot run may take; longer pilots are cut
@@ -53,9 +65,10 @@ STEEPER = 8.0  # errors that grow more than so many times as much in a pilot's s
 FLOOR = 50 * EPS  # the smallest error that is told
 TIMED = 64  # steps of a linear system by which one step is timed
 MOST_STEPS = 10**9  # the most steps of a linear system
-ROWS = 32  # states of a pilot at which its derivative is looked at
+ROWS, NUMBERS = 512, 2**20  # states of a pilot at which its derivative is looked at, and the most numbers of it
 ROUNDED = 4.0  # units in the last place: the rounding of the start and of the first steps
 FIXED = 4  # degree of the member that measures the cost of a run without its steps
+UNKEPT = "the tolerance cannot be kept in float64"
 FAILS = "not accurate at any step tried"
 LAST = 2**40  # as `every`: only the last state is stored
 
@@ -69,8 +82,9 @@ class Asked:
 
     run     (method, h, t_end, pace, every, tangent) ↦ Path
     paces   that may be tried, None first
-    linear  whether the equations are linear: then errors grow like t
-    omega   the largest frequency or growth rate at the start
+    linear  whether errors are known to grow like t, as where the equations are linear
+    held    constraints
+    omega   the largest frequency or growth rate at the start; at least one over the length of the run
     """
 
     run: Run
@@ -80,28 +94,56 @@ class Asked:
     t_end: float
     paces: tuple[Any, ...]
     linear: bool
+    held: int = 0
     omega: float = 0.0
+
+    @property
+    def length(self) -> float:
+        return abs(self.t_end - self.t0)
+
+    @property
+    def reference(self) -> int:
+        """The degree of the member that finds the answer. Where constraints hold, each step is solved by Newton with a
+        dense matrix.
+        """
+        fit = [s for s in MEMBERS if (self.n + self.held) * s <= MOST_UNKNOWNS]
+        return HIGHEST if not self.held else max(fit, default=MEMBERS[1])
 
 
 @dataclass(frozen=True, eq=False)
 class _Pilot:
-    """One short run: its end, its cost."""
+    """One short run: its end, its length in t, or in s with a pace, and its cost."""
 
     h: float
     state: FloatArray
     steps: int
+    length: float
     seconds: float
+
+    def longer(self, whole: float) -> float:
+        """How many times as long as this one a run of this length is, at least once."""
+        return max(1.0, whole / self.length)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far LONGEST steps of 2/ω lead; and how long the whole run is in t, or in s with a pace."""
+
+    time: float
+    whole: float
+    steps: int
 
 
 class _Lab:
     """Pilot runs of one motion until `t_end`, each at most once."""
 
-    def __init__(self, asked: Asked, t_end: float) -> None:
+    def __init__(self, asked: Asked, t_end: float, before: _Lab | None = None) -> None:
         self.asked, self.t_end = asked, t_end
         self._known: dict[Any, _Pilot | None] = {}
-        self._warm: set[Any] = set()  # members and paces that have run before
-        self._fixed: dict[Any, float] = {}
-        self.spent = 0.0  # seconds spent by all pilots
+        # Members and paces that have run before, and what each pace costs at least.
+        self._warm: set[Any] = set() if before is None else before._warm
+        self._fixed: dict[Any, float] = {} if before is None else before._fixed
+        self.spent: float = 0.0 if before is None else before.spent  # seconds spent by all pilots
 
     def pilot(self, s: int, h: float, pace: Any) -> _Pilot | None:
         """The end of a run; None if a step cannot be solved."""
@@ -114,15 +156,27 @@ class _Lab:
         if pace is None and abs(self.t_end - self.asked.t0) > MOST * h:
             return None
         try:
+            self._load(s, pace)
             path, spent = self._timed(s, h, self.t_end, pace)
-            if (s, id(pace)) not in self._warm and spent < SECONDS:  # a first run has to load compiled code
-                self._warm.add((s, id(pace)))
-                path, spent = self._timed(s, h, self.t_end, pace)
         except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
             return None
         state, steps = np.concatenate([path.q[-1], path.p[-1]]), int(path.stats["steps"])
         there = abs(path.t[-1] - self.t_end) <= 1e-9 * abs(self.t_end - self.asked.t0)
-        return _Pilot(h, state, steps, spent) if there and np.isfinite(state).all() else None
+        length = abs(float((path if path.pace is None else path.pace).t[-1]) - (self.asked.t0 if pace is None else 0.0))
+        return _Pilot(h, state, steps, length, spent) if there and np.isfinite(state).all() else None
+
+    def _load(self, s: int, pace: Any) -> None:
+        """Once, a run of the shortest step: it compiles or loads code, which is not counted as time of pilots."""
+        if (s, id(pace)) not in self._warm:
+            self._warm.add((s, id(pace)))
+            before = self.spent
+            self._shortest(s, pace)
+            self.spent = before
+
+    def _shortest(self, s: int, pace: Any) -> float:
+        """The seconds of a run of the shortest step."""
+        h = 1e-3 * min(1.0 / self.asked.omega, abs(self.t_end - self.asked.t0))
+        return self._timed(s, h, self.asked.t0 + self._signed(h), pace)[1]
 
     def _timed(self, s: int, h: float, t_end: float, pace: Any) -> tuple[Any, float]:
         """A run, and all seconds of the processor that the run took."""
@@ -137,20 +191,22 @@ class _Lab:
     def affordable(self, pace: Any) -> float:
         """How far the first steps of the search for the answer lead in AFFORDED seconds."""
         h = 0.5 / self.asked.omega
+        if TRIAL * h > abs(self.asked.t_end - self.asked.t0):
+            return math.inf
         try:
-            spent = [self._timed(REFERENCE, h, self.asked.t0 + self._signed(TRIAL * h), pace)[1] for _ in range(2)]
+            self._load(self.asked.reference, pace)
+            spent = self._timed(self.asked.reference, h, self.asked.t0 + self._signed(TRIAL * h), pace)[1]
         except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
             return math.inf
-        each = max(spent[-1] - self.fixed(pace), 1e-9) / TRIAL
+        each = max(spent - self.fixed(pace), 1e-9) / TRIAL
         return max(h * AFFORDED / each, 10 / self.asked.omega)
 
     def fixed(self, pace: Any) -> float:
         """The seconds that even the shortest run takes: to prepare the run, and to hand back its path."""
         if pace not in self._fixed:
-            h = 1e-3 * min(1.0 / self.asked.omega, abs(self.t_end - self.asked.t0))
-            end = self.asked.t0 + self._signed(h)
             try:
-                self._fixed[pace] = min(self._timed(FIXED, h, end, pace)[1] for _ in range(3))
+                self._load(FIXED, pace)
+                self._fixed[pace] = min(self._shortest(FIXED, pace) for _ in range(2))
             except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
                 self._fixed[pace] = 0.0
         return self._fixed[pace]
@@ -160,30 +216,60 @@ class _Lab:
         fixed = min(self.fixed(pace), one.seconds)
         return fixed + (one.seconds - fixed) * longer
 
-    def reach(self, pace: Any) -> float | None:
+    def reach(self, pace: Any) -> Reach | None:
         """How far LONGEST steps of 2/ω lead, or shorter steps if these fail; None if there is no such pace."""
-        h = 2.0 / self.asked.omega
+        h, length = 2.0 / self.asked.omega, abs(self.t_end - self.asked.t0)
         if pace is None:
-            return LONGEST * h
+            return Reach(LONGEST * h, length, math.ceil(length / h))
         for halved in range(HALVINGS):
             try:
                 path = self.asked.run(member(4), self._signed(h / 2**halved), self.t_end, pace, LAST, False, LONGEST)
-                return abs(float(path.t[-1]) - self.asked.t0)
+                reached = abs(float(path.t[-1]) - self.asked.t0)
+                if reached > (1 - 1e-9) * length:
+                    reached = length
+                longer = length / max(reached, 1e-300)  # beyond what was reached, as before
+                return Reach(reached, abs(float(path.pace.t[-1])) * longer, math.ceil(path.stats["steps"] * longer))
             except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
                 continue
             except ValueError:
                 if pace == AUTO:
                     return None
                 raise
-        return 0.0
+        return Reach(0.0, length, MOST)
 
     def _signed(self, h: float) -> float:
         return math.copysign(h, self.t_end - self.asked.t0)
 
-    def tangent(self, s: int, h: float, pace: Any, steps: int) -> Any:
-        """The same run with its derivative, at ROWS of its states."""
-        every = max(1, steps // ROWS)
-        return self.asked.run(member(s), self._signed(h), self.t_end, pace, every, True, MOST)
+    def followed(self, known: _Pilot, pace: Any) -> Any:
+        """The same run by the cheapest member that follows the motion, at ROWS of its states or fewer; with its
+        derivative, unless the equations are linear.
+        """
+        best = self.asked.reference
+        for s in (*(s for s in FOLLOWING if s < best), best):
+            one = known if s == best else self.pilot(s, known.h, pace)
+            if one is not None and apart(one, known) <= FOLLOWED:
+                break
+        every = max(1, known.steps // max(1, min(ROWS, NUMBERS // (2 * self.asked.n) ** 2)))
+        return self.asked.run(
+            member(s), self._signed(known.h), self.t_end, pace, every, not self.asked.linear, MOST
+        )  # fmt: skip
+
+    def scouted(self, pace: Any) -> float:
+        """ω where the start does not tell one: a cheap member's step is shortened until two ends of the pilot are
+        roughly the same.
+        """
+        h, last = abs(self.t_end - self.asked.t0) / 2, None
+        for _ in range(HALVINGS):
+            now = self.pilot(SCOUT, h, pace)
+            if now is not None and last is not None and apart(now, last) <= ROUGH:
+                return max(0.5 / h, self.asked.omega)
+            last, h = now, h / (4 if now is None else 2)
+        return self.asked.omega
+
+
+def apart(one: _Pilot, other: _Pilot) -> float:
+    """How much two ends differ, relative to the largest number of the state."""
+    return float(np.abs(one.state - other.state).max() / np.maximum(np.abs(one.state).max(), 1e-300))
 
 
 def member(s: int) -> str:
@@ -192,71 +278,91 @@ def member(s: int) -> str:
 
 def choose(asked: Asked, tol: float) -> Advice:
     """The advice for a run; see the head of this module."""
-    length = abs(asked.t_end - asked.t0)
+    length = asked.length
+    if asked.omega * length <= 2 and not asked.linear:
+        near = asked.t0 + math.copysign(SCOUTED * length, asked.t_end - asked.t0)
+        asked = replace(asked, omega=_Lab(asked, near).scouted(asked.paces[0]))
     growth, scale, size, reachable, kept = Growth(1.0), np.ones(2 * asked.n), 1.0, 0.0, length
-    reach = {pace: _Lab(asked, asked.t_end).reach(pace) for pace in asked.paces}
-    asked = replace(asked, paces=tuple(pace for pace in asked.paces if reach[pace] is not None))
-    pilot_length = min(length, max(reach[pace] or 0.0 for pace in asked.paces))
-    if asked.paces[0] is None:
-        pilot_length = min(pilot_length, _Lab(asked, asked.t_end).affordable(None))
+    lab, spared = _Lab(asked, asked.t_end), ""
+    found = {pace: lab.reach(pace) for pace in asked.paces}
+    reach = {pace: one for pace, one in found.items() if one is not None}
+    pilot_length = min(length, max(one.time for one in reach.values()))
+    equal = lab.affordable(None) if None in reach else math.inf
+    if equal < pilot_length:
+        others = [one.steps for pace, one in reach.items() if pace is not None and one.time >= pilot_length]
+        more = reach[None].steps / min(others, default=math.inf)
+        if more > FEWER:
+            del reach[None]
+            spared = f"not measured: equal steps, of which {more:.0f} times as many are needed"
+        else:
+            pilot_length = equal
+    asked = replace(asked, paces=tuple(reach))
     while True:
         t_p = asked.t0 + math.copysign(pilot_length, asked.t_end - asked.t0)
-        lab = _Lab(asked, asked.t_end if pilot_length == length else t_p)
+        lab = _Lab(asked, asked.t_end if pilot_length == length else t_p, lab)
         reference = _reference(lab, asked, pilot_length, tol) if pilot_length else None
         if reference is None:
             break
-        pace, known, unsure = reference
+        pace, known = reference.pace, reference.known
         short = pilot_length * asked.omega < 10
-        if known.seconds >= SECONDS and not short:
+        if known.seconds >= 2 * SECONDS and not short:
             pilot_length /= max(2.0, known.seconds / SECONDS)
             continue
-        scale, size = _scales(lab, asked, known, pace)
-        growth, reachable, kept = _growth(lab, asked, known, pace, scale, tol, length, pilot_length)
+        path = lab.followed(known, pace)
+        scale, size = _scales(path)
+        growth, reachable, kept = _growth(path, asked, scale, tol, length, pilot_length)
+        if pilot_length == length and np.abs((reference.rougher.state - known.state) / scale).max() <= tol / 4:
+            reachable, kept = 0.0, length  # whatever rounding may do: two runs agree at the end
         if kept >= pilot_length or short:
             break
         pilot_length = max(0.8 * kept, pilot_length / 8)  # beyond this length no answer is known
     if reference is None:
         raise ValueError(
             f"no step of {asked.name} from the start can be solved, down to h = {1 / asked.omega / 2**HALVINGS:.1e}. "
-            "The motion may meet a singularity, such as a collision. Give method= and h=: then la.StepFailed says "
-            "where and why"
+            "The motion may meet a singularity, such as a collision, or come near to one: then give pace=, a function "
+            "of q that is small there. With method= and h= la.StepFailed says where and why"
         )
-    pace, known, unsure = reference
+    known, unsure = reference.known, reference.unsure
     horizon = None if reachable <= tol else asked.t0 + math.copysign(kept, asked.t_end - asked.t0)
     # If errors grow beyond all bounds, the step is chosen to keep tol for as long as possible.
     aimed = growth.factor if horizon is None else growth.over(kept - pilot_length)
-    lab.spent = 0.0
     options: list[Option] = []
-    left: list[str] = []
-    best = math.inf
-    for s in MEMBERS:
-        for try_pace in asked.paces:
+    paces = dict.fromkeys(asked.paces, math.inf)  # that are still measured, with the least cost of each so far
+
+    def measure(s: int) -> float | None:
+        """The least cost with this degree; None if there is no time left to measure it."""
+        costs = []
+        for pace in list(paces):
+            best = min(paces.values())
             if lab.spent > max(PATIENCE, best) and best < math.inf:
-                left.append(member(s) if try_pace is None else f"{member(s)} with a pace")
-                continue
-            tolerance, longer = tol / aimed / MARGIN, length / pilot_length
-            option = _measured(lab, asked, s, try_pace, known, scale, tolerance, longer, best, unsure)
-            if option is None:
-                continue
-            error = max(option.error, unsure) * growth.factor
-            option = replace(option, error=error if horizon is None else min(error, 1.0))
-            options.append(option)
-            if not option.why:
-                best = min(best, option.seconds)
-    notes = []
+                return None
+            whole = 0.0 if pilot_length == length else reach[pace].whole
+            option = _measured(lab, asked, s, pace, known, scale, tol / aimed / MARGIN, whole, best, unsure)
+            if option is not None:
+                error = max(option.error, unsure) * growth.factor
+                options.append(replace(option, error=error if horizon is None else min(error, 1.0)))
+                costs.append(math.inf if option.why else option.seconds)
+                paces[pace] = min(paces[pace], costs[-1])
+        for pace in [pace for pace, cost in paces.items() if cost > SLOWER * min(paces.values())]:
+            del paces[pace]
+        return min(costs, default=math.inf)
+
+    left, notes = _search(measure, tol), []
     if unsure * growth.factor > tol and horizon is None:
         notes.append(
-            f"two runs of order {2 * REFERENCE} differ by {unsure * growth.factor:.1e} at the end: no smaller error "
-            "can be told apart"
+            f"two runs of order {2 * asked.reference} differ by {unsure * growth.factor:.1e} at the end: no smaller "
+            "error can be told apart"
         )
     if horizon is not None:
         notes.append(
-            "the tolerance cannot be kept in float64: the rounding of the start alone grows to "
+            f"{UNKEPT}: the rounding of the start alone grows to "
             f"{'the size of the motion' if reachable > 1 else f'{reachable:.1e}'}. It can be kept until t = "
             f"{horizon:.4g}; beyond, energy and momenta are kept, and positions are those of a nearby motion"
         )
     if left:
-        notes.append(f"not measured, to save time: {', '.join(left)}")
+        notes.append(f"not measured, to save time: {', '.join(map(member, left))}")
+    if spared:
+        notes.append(spared)
     if not options:
         raise ValueError(f"no member could be measured on {asked.name}: choose a method and h yourself")
     options.sort(key=lambda one: one.seconds)
@@ -269,6 +375,22 @@ def choose(asked: Asked, tol: float) -> Advice:
         system=asked.name, t0=asked.t0, t_end=asked.t_end, tol=tol, options=tuple(options), chosen=chosen,
         growth=growth, horizon=horizon, size=size, bytes_per_state=8 * (2 * asked.n + 1), notes=tuple(notes),
     )  # fmt: skip
+
+
+def _search(measure: Callable[[int], float | None], tol: float) -> list[int]:
+    """Measure degrees around the one that is often the best, downward and upward, as long as costs fall; return the
+    degrees that were left out because no time was left.
+    """
+    first = MEMBERS.index(next(s for least, s in OFTEN if tol >= least))
+    costs = {first: measure(MEMBERS[first])}
+    for step in (-1, 1):
+        k, last = first + step, costs[first]
+        while 0 <= k < len(MEMBERS):
+            now = costs[k] = measure(MEMBERS[k])
+            if now is None or last is None or now > last:
+                break
+            k, last = k + step, now
+    return [MEMBERS[k] for k, cost in sorted(costs.items()) if cost is None]
 
 
 def choose_by_dispersion(asked: Asked, there: Excited, tol: float) -> Advice:
@@ -317,57 +439,67 @@ def _timed(asked: Asked, s: int, h: float, steps: int) -> tuple[float, float]:
     return told
 
 
-def _reference(lab: _Lab, asked: Asked, length: float, tol: float) -> tuple[Any, _Pilot, float] | None:
-    """The pace with which the answer costs less, the answer, and the difference of two answers."""
-    found: list[tuple[Any, _Pilot, float]] = []
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """The end of the pilot as well as it is known: the pace of the run that found it, this run, the run with longer
+    steps before it, and how much the ends of both differ.
+    """
+
+    pace: Any
+    known: _Pilot
+    rougher: _Pilot
+    unsure: float
+
+
+def _reference(lab: _Lab, asked: Asked, length: float, tol: float) -> _Answer | None:
+    """The answer with the pace with which it costs less."""
+    found: list[_Answer] = []
     for pace in asked.paces:
-        one = _answer(lab, asked, pace, length, tol, min((f[1].steps for f in found), default=None))
+        one = _answer(lab, asked, pace, length, tol, min((f.known.steps for f in found), default=None))
         if one is not None:
-            found.append((pace, *one))
-    agreed = [one for one in found if one[2] <= tol / 4]
+            found.append(one)
+    agreed = [one for one in found if one.unsure <= tol / 4]
     if agreed:
-        return min(agreed, key=lambda one: one[1].seconds)
-    return max(found, key=lambda one: one[1].steps, default=None)  # the answer with the most steps
+        return min(agreed, key=lambda one: one.known.seconds)
+    return max(found, key=lambda one: one.known.steps, default=None)  # the answer with the most steps
 
 
-def _answer(
-    lab: _Lab, asked: Asked, pace: Any, length: float, tol: float, most: int | None
-) -> tuple[_Pilot, float] | None:
+def _answer(lab: _Lab, asked: Asked, pace: Any, length: float, tol: float, most: int | None) -> _Answer | None:
     """The end of the pilot by the highest member, its step halved until two ends agree or agree no better."""
-    h, last, best = min(length / 4, 0.5 / asked.omega), None, None
+    h, gap = min(length / 4, 0.5 / asked.omega), 0.0
+    last: _Pilot | None = None
+    best: _Answer | None = None
     for _ in range(HALVINGS):
-        now = lab.pilot(REFERENCE, h, pace)
+        now = lab.pilot(asked.reference, h, pace)
         if now is not None and last is not None:
-            size = np.maximum(np.abs(now.state).max(), 1e-300)
-            gap = float(np.abs(now.state - last.state).max() / size)
-            if best is not None and best[1] < AGREEING and gap > best[1] / 4:
+            gap = apart(now, last)
+            if best is not None and best.unsure < AGREEING and gap > best.unsure / 4:
                 return best  # rounding: otherwise a halved step of order 24 would be far better
-            best = (now, gap)
-            if gap <= min(tol / 20, 1e-9):
+            best = _Answer(pace, now, last, gap)
+            if gap <= min(tol / 100 * length / asked.length, KNOWN):
                 return best
+        rough = now is None or gap > ROUGH
         if now is not None and most is not None and now.steps > 8 * most:
             break
         if now is not None and now.seconds > 2 * SECONDS and best is not None:
             break
-        last, h = now, h / 2
+        last, h = now, h / (4 if rough else 2)
     return best
 
 
-def _scales(lab: _Lab, asked: Asked, known: _Pilot, pace: Any) -> tuple[FloatArray, float]:
+def _scales(path: Any) -> tuple[FloatArray, float]:
     """The sizes of positions and momenta, for each of the 2n numbers: the largest range of one in the pilot."""
-    path = asked.run(member(REFERENCE), lab._signed(known.h), lab.t_end, pace, max(1, known.steps // 256), False, MOST)
     q, p = (np.asarray(x, float) for x in (path.q, path.p))
     sizes = [max(float(np.ptp(x, axis=0).max()), EPS * float(np.abs(x).max()), 1e-300) for x in (q, p)]
-    return np.repeat(sizes, asked.n), sizes[0]
+    return np.repeat(sizes, q.shape[1]), sizes[0]
 
 
 def _growth(
-    lab: _Lab, asked: Asked, known: _Pilot, pace: Any, scale: FloatArray, tol: float, length: float, pilot: float
+    path: Any, asked: Asked, scale: FloatArray, tol: float, length: float, pilot: float
 ) -> tuple[Growth, float, float]:
     """How errors grow from the end of the pilot on; the final error by rounding, and how long it stays below tol."""
     if asked.linear:
         return Growth(max(1.0, length / pilot)), 0.0, length
-    path = lab.tangent(REFERENCE, known.h, pace, known.steps)
     D = np.asarray(at_fixed_time(path), float) * scale[None, None, :] / scale[None, :, None]
     size = np.abs(D).max(axis=(1, 2))
     t = np.abs(np.asarray(path.t, float) - asked.t0)
@@ -424,18 +556,18 @@ def _measured(
     known: _Pilot,
     scale: FloatArray,
     tol: float,
-    longer: float,
+    whole: float,
     best: float,
     unsure: float,
 ) -> Option | None:
-    """A member at two steps: the step for tol, and its cost, for a run `longer` times as long as the pilot."""
+    """A member at two steps: the step for tol, and its cost for a whole run of this length, in t or in s."""
     floor = 50 * EPS * max(1.0, float(np.abs(known.state / scale).max()))
     target = max(tol, floor, 2 * unsure)  # errors that cannot be measured are not aimed at
 
     def error(one: _Pilot) -> float:
         return float(np.abs((one.state - known.state) / scale).max())
 
-    h, tried, too_long = min(known.h * (REFERENCE / s), 1.0 / asked.omega), [], math.inf
+    h, tried, too_long = min(known.h * (asked.reference / s), 1.0 / asked.omega), [], math.inf
     order = 2.0 * s
     for _ in range(HALVINGS):
         one = lab.pilot(s, h, pace) if h < too_long else None
@@ -453,7 +585,7 @@ def _measured(
             break
         else:
             shorter = (0.7 * target / e) ** (1 / order)
-            if lab.seconds(pace, one, longer / shorter) > DEAR * best:
+            if lab.seconds(pace, one, one.longer(whole) / shorter) > DEAR * best:
                 break
             h *= min(max(shorter, 1 / 16), 2.0)
             if len(tried) > 1 and 0.8 < shorter < 1.3 and e > target:
@@ -474,6 +606,7 @@ def _measured(
         if longest is not None and error(longest) <= target:
             one, e = longest, error(longest)
         stretch = 1.0
+    longer = one.longer(whole)
     steps = math.ceil(one.steps / stretch * longer)
     seconds = lab.seconds(pace, one, longer / min(stretch, 1.0))
     reach = e * stretch**order

@@ -15,12 +15,13 @@ import numpy as np
 
 from leastaction.backends.points import evaluate
 from leastaction.errors import StepFailed
+from leastaction.events import Event, Impact
 from leastaction.linear import Quadratic
 from leastaction.linear.dispersion import excited
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
-from leastaction.pilots import LAST, Asked, choose, choose_by_dispersion
+from leastaction.pilots import LAST, UNKEPT, Asked, choose, choose_by_dispersion
 from leastaction.results.assembly import from_archive, from_memory
 from leastaction.results.path import Path
 from leastaction.run.advice import Advice, Option
@@ -64,7 +65,7 @@ def run_one(
         plan, starts = plan_run(system, method, start, every=positive("every", every), advice=advice, **asked)
         memory = Memory(plan, starts) if store is None else None  # first check that there is room
         check_length(plan)
-        told = prepare(plan, starts)
+        told = prepare(plan, starts, None if memory is None else memory.standing)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
         return from_memory(memory, told, progress, threads=threads)
@@ -75,7 +76,7 @@ def run_one(
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A run without method and step."""
+    """A run without method and step; of its events those that change the motion: walls, and events that end it."""
 
     system: System
     start: tuple[Any, Any, Any]
@@ -83,6 +84,17 @@ class Question:
     t0: Any
     params: Mapping[str, Any] | None
     pace: Any
+    events: Mapping[str, Event | Impact] | None = None
+
+    @property
+    def walls(self) -> dict[str, Impact]:
+        """Walls, which pilots meet, too."""
+        return {name: event for name, event in (self.events or {}).items() if isinstance(event, Impact)}
+
+    @property
+    def decisive(self) -> dict[str, Event | Impact]:
+        """The events on which the end of the run depends."""
+        return {name: event for name, event in (self.events or {}).items() if isinstance(event, Impact) or event.stop}
 
     def run(self, method: str, h: float, t_end: Any, pace: Any, **options: Any) -> Path:
         return run_one(
@@ -104,10 +116,14 @@ class Question:
         def pilot(method: str, h: float, t_end: float, pace: Any, every: int, tangent: bool, most: int) -> Path:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return self.run(method, h, t_end, pace, every=every, tangent=tangent, most=most)
+                return self.run(
+                    method, h, t_end, pace, every=every, tangent=tangent, most=most, events=self.walls or None
+                )  # fmt: skip
 
-        asked = Asked(pilot, system.name, system.n, t0, t_end, paces, system.linear)
-        if isinstance(system, Quadratic) and not system.forced and self.pace is None:
+        # Derivatives pass walls where L is quadratic in v; else errors are taken to grow like t.
+        even = system.linear or bool(self.walls and getattr(system, "mass_varies_with_velocity", False))
+        asked = Asked(pilot, system.name, system.n, t0, t_end, paces, even, system.m)
+        if isinstance(system, Quadratic) and not system.forced and self.pace is None and not self.walls:
             return choose_by_dispersion(asked, excited(system, starts.q[0], starts.p[0], t_end - t0), tol)
         return choose(replace(asked, omega=_frequency(system, t0, starts, abs(t_end - t0))), tol)
 
@@ -223,11 +239,11 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
             break
         h = h * FINER * shorter
     if advice.horizon is not None and reached is not None and reached <= tol:  # the errors of the pilot shrink later
-        advice = replace(advice, horizon=None, notes=advice.notes[1:])
+        advice = replace(advice, horizon=None, notes=tuple(x for x in advice.notes if not x.startswith(UNKEPT)))
     made = None if path.advice is None else path.advice.made
     notes = advice.notes
     if advice.horizon is not None:
-        notes = (*notes[:1], *_energy_told(path), *notes[1:])
+        notes = (*notes, *_energy_told(path))
     advice = replace(
         advice, size=size, reached=reached, made=made, chosen=replace(chosen, h=abs(float(path.h))), notes=notes
     )
@@ -240,12 +256,13 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
 
 def _solvable(question: Question, chosen: Option, h: float, every: int) -> tuple[float, Path]:
     """A run with this step, or with a shorter one, since a run may meet steps that are harder than its pilot's."""
+    events = question.decisive or None
     for _ in range(TRIES - 1):
         try:
-            return h, question.run(chosen.method, h, question.t_end, chosen.pace, every=every)
+            return h, question.run(chosen.method, h, question.t_end, chosen.pace, every=every, events=events)
         except StepFailed:
             h = h / 2
-    return h, question.run(chosen.method, h, question.t_end, chosen.pace, every=every)
+    return h, question.run(chosen.method, h, question.t_end, chosen.pace, every=every, events=events)
 
 
 def _energy_told(path: Path) -> list[str]:
@@ -276,6 +293,7 @@ def advise_many(
     t0: Any,
     params: Mapping[str, Any] | None,
     pace: Any,
+    events: Mapping[str, Event | Impact] | None,
     tol: float,
 ) -> Advice:
     """One advice for all trajectories of an ensemble, from some of them: that of the one with the shortest steps.
@@ -287,7 +305,7 @@ def advise_many(
     able = np.flatnonzero(starts.status == 0)
     some = able[np.unique(np.linspace(0, len(able) - 1, SOME).astype(int))]
     asked = [
-        Question(system, (starts.q[i], starts.p[i], None), t_end, t0, system.named(starts.params[i]), pace)
+        Question(system, (starts.q[i], starts.p[i], None), t_end, t0, system.named(starts.params[i]), pace, events)
         for i in some
     ]
     found = [question.advice(tol) for question in asked]
@@ -303,7 +321,8 @@ def advise_many(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             given = replace(advice, chosen=replace(table[way], h=h))
-            told = advised(question, given, {"output": None, "store": None, "every": LAST}).advice
+            how = {"output": None, "store": None, "every": LAST, "events": question.decisive or None}
+            told = advised(question, given, how).advice
         assert told is not None
         checked.append(told)
     shortest = min(told.chosen.h for told in checked)

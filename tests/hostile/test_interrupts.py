@@ -92,6 +92,7 @@ import numpy as np
 import leastaction as la
 from hostile_workers import kepler
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that runs the tests aside has Ctrl-C ignored
 system, rng = la.Lagrangian(kepler, n=2), np.random.default_rng(SEED)
 how = dict(q0=[1.0, 0.0], p0=[0.0, 1.1], h=0.01, steps=20_000, every=100)
 la.integrate(system, "simpson", **how)

@@ -293,6 +293,64 @@ def test_forces_times_and_walls_may_take_energy():
         assert not messages
 
 
+FAR, BEYOND = la.Impact(lambda q: 1e3 - q[0]), la.Impact(lambda q: q[0] + 1e200)
+BESIDE_WALLS = {
+    "pace": ("pericentre", {"pace": lambda q: 1 + 0 * q[0], "events": {"wall": FAR}}),
+    "timed pace": ("pericentre", {"pace": lambda t, q: 1 + 0 * q[0] * t, "events": {"wall": FAR}}),
+    "event of time": ("unstable", {"events": {"wall": BEYOND, "noon": la.Event(lambda t, q, p: t - 3)}}),
+    "moving": ("unstable", {"events": {"wall": la.Impact(lambda t, q: q[0] + 1e200 + t)}}),
+    "inelastic": ("unstable", {"events": {"wall": la.Impact(lambda q: q[0] + 0.3, restitution=0.5)}}),
+    "inelastic, rk4": ("rk4", {"events": {"wall": la.Impact(lambda q: q[0] + 0.3, restitution=0.5)}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BESIDE_WALLS)
+def test_a_lost_energy_is_told_beside_walls(case):
+    """Walls that do not move, that move, and that take energy hide no error of the method."""
+    motion, more = BESIDE_WALLS[case]
+    system, method, start = LOST[motion]
+    path, messages = told(lambda: la.integrate(system, method, **start, **more))
+    assert len(messages) == 1 and "energy_lost" in path.stats, path.stats
+
+
+BALL = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 10 * q[0], n=1)
+
+
+@pytest.mark.parametrize("method", ["simpson", "midpoint", "rk4", "P4N4Q8Gau"])
+def test_never_of_what_walls_take_or_give(method):
+    """Impacts anywhere, at the very end of a step (the ball falls for four steps), and in the step in which the run is
+    stopped; steps of both signs.
+    """
+    rng = fresh_generator()
+    for steps in (1, 4, 5, 9, 20):
+        h, e, speed = rng.choice([0.05, 0.03, -0.04]), rng.choice([0.5, 0.9, 1.0]), rng.choice([0.0, 0.5])
+        events = {"wall": la.Impact(lambda t, q, speed=speed: q[0] - speed * np.sin(t), restitution=e)}
+        if rng.random() < 0.5:
+            events["stop"] = la.Event(lambda t, q, p, last=h * (steps - 0.3): t - last, stop=True)
+        start = {"q0": [rng.choice([80 * h**2, 1.0])], "p0": [0.0], "h": h, "steps": steps, "events": events}
+        try:
+            path, messages = told(lambda start=start: la.integrate(BALL, method, **start))
+        except la.RestingContact as contact:
+            path, messages = contact.path, []
+        assert not messages and "energy_lost" not in path.stats, start
+
+
+def test_what_walls_take_is_known_after_a_pause(tmp_path):
+    """In an archive, resumed; in an ensemble; at 20 digits; with a pace."""
+    soft = {"wall": la.Impact(lambda q: q[0], restitution=0.7)}
+    start = {"q0": [1.0], "p0": [0.0], "h": 0.05, "steps": 15}
+    _, first = told(lambda: la.integrate(BALL, "simpson", **start, events=soft, store=tmp_path / "run"))
+    path, rest = told(lambda: la.resume(tmp_path / "run", steps=15))
+    assert path.events["wall"].count == 2 and abs(path.energy()[-1]) < 5 and not first + rest
+    many = {**start, "q0": [[0.5], [0.8], [1.0]], "steps": 24}
+    assert not told(lambda: la.ensemble(BALL, "simpson", **many, events=soft))[1]
+    assert not told(lambda: la.integrate(BALL, "simpson", **start, events=soft, digits=20))[1]
+    piston = {"wall": la.Impact(lambda t, q: q[0] - 0.2 * np.sin(2 * t))}
+    pace = {"pace": lambda t, q: 1 + 0.1 * np.sin(t) + 0 * q[0]}
+    path, messages = told(lambda: la.integrate(BALL, "simpson", **{**start, "steps": 90}, **pace, events=piston))
+    assert path.events["wall"].count > 3 and np.ptp(path.energy()) > 1 and not messages
+
+
 @pytest.mark.parametrize("N", [2, 3, 4, 5, 7, 14, 37, 74])
 def test_never_of_long_steps_of_high_order_that_come_back(N):
     """A pendulum from rest, after one period of few steps: it is at rest again, as at every time it was looked at."""

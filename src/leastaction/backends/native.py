@@ -64,16 +64,18 @@ def loop(name: str) -> Callable[..., None]:
     address = load_object(compiled(name) if ready is None else ready.code, _SYMBOL)
     types = [ctypes.c_int64 if kind == "n" else ctypes.c_void_p for kind in kinds]
     function = ctypes.CFUNCTYPE(None, *types)(address)
+    memory, view = [_MEMORY.get(kind) for kind in kinds], _BYTES.from_buffer
 
     def call(*given: Any) -> None:
         arguments: list[Any] = []
-        for x, kind in zip(given, kinds, strict=True):
-            if kind == "n":
+        for x, dtype in zip(given, memory, strict=True):
+            if dtype is None:
                 arguments.append(int(x))
                 continue
-            if x.dtype != _MEMORY[kind] or not x.flags.c_contiguous:
-                raise TypeError(f"{name} takes contiguous arrays of {_MEMORY[kind]}, got {x.dtype}")
-            arguments.append(_BYTES.from_buffer(x) if x.flags.writeable else x.ctypes.data)  # the former is faster
+            flags = x.flags
+            if x.dtype != dtype or not flags.c_contiguous:
+                raise TypeError(f"{name} takes contiguous arrays of {dtype}, got {x.dtype}")
+            arguments.append(view(x) if flags.writeable else x.ctypes.data)  # the former is faster
         function(*arguments)
 
     call.address = address  # type: ignore[attr-defined]

@@ -15,6 +15,7 @@ doubles.
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -138,8 +139,14 @@ class Memory:
 
 def aligned(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """A copy that begins with a cache line."""
-    memory = np.zeros(values.size + LINE)
-    begin = -ctypes.addressof(_BYTES.from_buffer(memory)) % (8 * LINE) // 8
-    copy = memory[begin : begin + values.size].reshape(values.shape)
+    copy = aligned_zeros(values.shape)
     copy[...] = values
     return copy
+
+
+def aligned_zeros(shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Zeros that begin with a cache line."""
+    size = math.prod(shape)
+    memory = np.zeros(size + LINE)
+    begin = -ctypes.addressof(_BYTES.from_buffer(memory)) % (8 * LINE) // 8
+    return memory[begin : begin + size].reshape(shape)

@@ -23,14 +23,12 @@ from leastaction.kernel import Native, Strip, Write, compile_strip, native_lanes
 from leastaction.program import Builder, Program
 from leastaction.step.constraints import geometry, rate
 from leastaction.step.form import Summand
+from leastaction.step.verdict import EPS, ROUGH, SETTLED
 from leastaction.trace import derivatives, jacobian
 
 FloatArray = NDArray[np.float64]
 Constraint = tuple[Summand, Program]  # whose coordinates and parameters, and (t, q, params) ↦ g
 MOST_ITERATIONS = 50
-EPS = float(np.finfo(float).eps)
-SETTLED = 1e-9  # an increment of a velocity so small, relative to it, is rounding if it shrinks no more
-NOISE = 64 * EPS  # of what momenta move a velocity by: what their rounding does
 HEAVY = 2048  # rows that threads share rather than leave to one
 ZERO = ("const", 0.0)
 
@@ -498,7 +496,7 @@ class At:
 
         Each coordinate is judged on its own scale, the largest |v_j| so far: the iteration ends where no increment is
         more than rounding, or where small ones shrink no more. An increment that leads to no number is halved. Where
-        increments do not shrink, the part of them that comes from rounding of p and m does not count.
+        increments do not shrink, the part of them that comes from rounding of p and M v does not count.
         """
         v = move = noise = np.zeros(self.sums.n)
         longest, before = v, np.inf
@@ -518,10 +516,19 @@ class At:
             if size <= 4 * EPS or (size <= SETTLED and size > 0.5 * before):
                 return v
             if size > 0.5 * before:
-                rough = self._solved(t, q, v, np.abs(p) + np.abs(m))
-                noise = noise if rough is None else NOISE * np.abs(rough)
+                noise = self._noise(t, q, v, p)
             before = size
         return None
+
+    def _noise(self, t: float, q: FloatArray, v: FloatArray, p: FloatArray) -> FloatArray:
+        """What rounding of p and of M v does to each velocity: M⁻¹ (|p| + |M| |v|), once with these signs and once with
+        others, since terms may cancel.
+        """
+        M = self.sums.mass.matrix("m_v", t, q, v, self.params)
+        size = np.abs(p) + (abs(M) * np.abs(v) if self.sums.mass.diagonal else abs(M) @ np.abs(v))
+        others = 1 - 2 * (np.arange(len(p)) * 7919 // 13 % 2)
+        found = [self._solved(t, q, v, size * signs) for signs in (1, others)]
+        return ROUGH * np.max([np.abs(x) for x in found if x is not None], axis=0, initial=0.0)
 
     def motion(self, t: float, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """a and λ: M a − Gᵀλ = f − m_q v − m_t, and g̈ = G a + bend = 0; None where a and λ do not exist."""
@@ -561,6 +568,16 @@ class At:
         """The shortest change of the state, in the metric of M, that takes this much off g, or off ġ."""
         found = self._held(t, q, v, self.constraints(t, q, v).G, np.zeros(self.sums.n), -off)
         return None if found is None else found[0]
+
+    def freely(self, t: float, q: FloatArray, v: FloatArray, x: FloatArray) -> FloatArray | None:
+        """x − Gᵀy with G M⁻¹(x − Gᵀy) = 0, refined once; None where constraints depend on each other."""
+        G, below, d = self.constraints(t, q, v).G, np.zeros(self.sums.m), x
+        for _ in range(2):
+            found = self._held(t, q, v, G, d, below)
+            if found is None:
+                return None
+            d = d + G.T @ found[1]
+        return d
 
     def nearest(self, t: float, q0: FloatArray, v0: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """The nearest state on the constraints; None where none is found."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, held_programs, step_programs
 from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
-from leastaction.backends.records import aligned
+from leastaction.backends.records import aligned_zeros
 from leastaction.backends.solver import Solvers, ahead_of
 from leastaction.backends.status import GOING_WELL
 from leastaction.backends.summands import Assembly, padded
@@ -471,11 +471,12 @@ class Trajectories:
             self.real(name)[0] = value
         T = backend.stride
         self._run = loop("run.run")
-        self._memory = aligned(np.full((self.groups, laid.rows, T), np.nan))
+        self._memory = aligned_zeros((self.groups, laid.rows, T))
+        self._memory.fill(np.nan)
         self._memory[:, -1] = part * h
         self.states = self._memory[:, : backend.size]
-        self._Y = aligned(np.zeros((1 + laid.outputs, T)))
-        self._scratch = aligned(np.zeros(laid.work))
+        self._Y = aligned_zeros((1 + laid.outputs, T))
+        self._scratch = aligned_zeros((laid.work,))
         self._looks: FloatArray = np.zeros((self.groups * backend.lanes, laid.looks, 1 + laid.look_size))
         self._table: FloatArray = _NOTHING
         self._notes: tuple[FloatArray, ...] = ()
@@ -544,8 +545,12 @@ class Trajectories:
         """Do the steps of all up to `end`, or as far as they go; state k goes to rows[:, k // every − skipped]."""
         memory = self.solvers.memory
         self.set(end=end)
+        given = self.given(every, skipped, rows)
+        if threads == 1:
+            self._run(memory.I, memory.D, self.place, *given)
+            return
         with self.helped(threads):
-            self._run(memory.I, memory.D, self.place, *self.given(every, skipped, rows))
+            self._run(memory.I, memory.D, self.place, *given)
 
     @contextlib.contextmanager
     def helped(self, threads: int) -> Iterator[None]:

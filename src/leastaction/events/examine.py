@@ -81,6 +81,7 @@ class Examiner:
     def __init__(self, watch: Watch, motion: Motion) -> None:
         self.watch, self.motion = watch, motion
         self._walls = np.array([item.restitution is not None for item in watch.items])
+        self._only_ends = len(watch) == 1 and watch.items[0].monotone
         self._told: set[int] = set()  # events whose functions were found to be NaN …
         self._given_up: set[int] = set()  # … or zero everywhere
 
@@ -99,6 +100,8 @@ class Examiner:
         two signs. `follows` tells which steps follow the step in the row before; `known` has the signs with which other
         steps begin. If the function touches zero at such a place, its sign there is the sign before.
         """
+        if self._only_ends:
+            return self._ended(who, survey, starts, h)
         unseen = self._unseen(who, starts, survey, h)
         begin, end = _signs(survey.begin, unseen), _signs(survey.end, unseen)
         for k, signs in known.items():
@@ -136,6 +139,15 @@ class Examiner:
         at_once = [Occurrence(k, 0 * t[k], e, -1, starts[k]) for k, e in into.tolist()]
         joined = tuple(np.concatenate(part) for part in zip(*found, strict=True))
         return self._located(who, at_once, joined, starts, h, (begin, leaving, end), lost)  # type: ignore[arg-type]
+
+    def _ended(self, who: NDArray[np.intp], survey: Survey, starts: NDArray[Any], h: NDArray[Any]) -> Examined:
+        """The same for a run that looks for its end alone: a function that grows, or falls, all along its steps."""
+        begin, end = _signs(survey.begin, 0.0), _signs(survey.end, 0.0)
+        row = np.flatnonzero((begin[:, 0] != 0) & (end[:, 0] != begin[:, 0]))
+        first, last = survey.begin[row, 0], survey.end[row, 0]
+        enclosing = np.stack([0 * first, 0 * first + 1, first, last], axis=1)
+        brackets = (row, np.zeros(len(row), np.intp), enclosing, -begin[row, 0])
+        return self._located(who, [], brackets, starts, h, (begin, end, end), [])
 
     def _crossed(
         self, survey: Survey, starts: NDArray[Any], begin: NDArray[np.int8], leaving: NDArray[np.int8],

@@ -9,11 +9,12 @@ iteration; each step of the iteration is halved until it helps.
 
 Where constraints hold, their reactions are part of the impulse: it goes along d = ∇g − Gᵀ (G M⁻¹Gᵀ)⁻¹ G M⁻¹∇g. The rows
 of G are the gradients of the constraints, so that the rates of the constraints stay zero. This holds for L quadratic in
-v.
+v. Of a large sum d comes from one sparse system, M x − Gᵀy = ∇g, G x = 0, d = ∇g + Gᵀy (`Sum.freely`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,16 @@ MOST_ITERATIONS, MOST_HALVINGS = 60, 60
 
 def thrown_back(
     mechanics: Any, gradient: NDArray[Any], g_t: Any, restitution: float, t: Any, q: NDArray[Any], p: NDArray[Any],
-    eps: Any, G: NDArray[Any],
+    eps: Any, freely: Callable[[NDArray[Any]], NDArray[Any]] | None,
 ) -> NDArray[Any]:  # fmt: skip
-    """p⁺; `mechanics` has velocity(t, q, p) and inverse_mass(t, q, v, direction) in the arithmetic of the run; G are
-    the gradients of the constraints, (m, n).
+    """p⁺; `mechanics` has velocity(t, q, p) and inverse_mass(t, q, v, direction) in the arithmetic of the run. Where
+    constraints hold, freely(v) is d, the gradient without what they take up.
     """
     v = mechanics.velocity(t, q, p)
-    along = gradient if not len(G) else free_of(mechanics, gradient, G, t, q, v, eps)
+    along = gradient
+    if freely is not None:
+        along = freely(v)
+        _require_free(mechanics, gradient, along, t, q, v)
     before = gradient @ v + g_t
     missing = -(1 + restitution) * before  # the change of the rate that is still to be made
     moved, after = 0 * missing, p
@@ -64,7 +68,7 @@ def thrown_back(
 def free_of(
     mechanics: Any, gradient: NDArray[Any], G: NDArray[Any], t: Any, q: NDArray[Any], v: NDArray[Any], eps: Any
 ) -> NDArray[Any]:
-    """The gradient without what the constraints take up: d = ∇g − Gᵀ y with G M⁻¹ d = 0.
+    """The gradient without what the constraints with the gradients G, (m, n), take up: d = ∇g − Gᵀ y with G M⁻¹ d = 0.
 
     Solved in float64 and refined: each time some fifteen digits more are right.
     """
@@ -73,10 +77,16 @@ def free_of(
     d = gradient
     for _ in range(2 + int(-np.log10(float(eps) if eps > 1e-300 else 1e-300)) // 12):
         d = d - G.T @ (inverse @ (G @ mechanics.inverse_mass(t, q, v, d)))
-    lost = np.sqrt(float(d @ mechanics.inverse_mass(t, q, v, d)))
-    if not lost > 1e-9 * np.sqrt(float(gradient @ mechanics.inverse_mass(t, q, v, gradient))):
+    return d
+
+
+def _require_free(
+    mechanics: Any, gradient: NDArray[Any], d: NDArray[Any], t: Any, q: NDArray[Any], v: NDArray[Any]
+) -> None:
+    """Raise where the constraints take up all of the gradient."""
+    left = np.sqrt(float(d @ mechanics.inverse_mass(t, q, v, d)))
+    if not left > 1e-9 * np.sqrt(float(gradient @ mechanics.inverse_mass(t, q, v, gradient))):
         raise ArithmeticError(
             f"the wall met at t = {float(t):.6g}, q = {np.asarray(q, float)} depends on the constraints: no motion "
             "that they leave free goes away from it"
         )
-    return d

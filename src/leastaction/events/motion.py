@@ -18,13 +18,14 @@ from leastaction.backends import points
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import GalerkinStepper, Start, Stepper
 from leastaction.events.check import midpoint_coefficients, survey_program
-from leastaction.events.impact import thrown_back
+from leastaction.events.impact import free_of, thrown_back
 from leastaction.events.kinds import Watch
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Program
 from leastaction.step.crossing import MOST_VALUES, next_place, tolerance
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.sums import Sum
 
 FloatArray = NDArray[np.float64]
 
@@ -112,6 +113,20 @@ def held_rows(system: Any, evaluate: Callable[[Program], NDArray[Any]]) -> NDArr
     """The gradients of constraints, (m, n); `evaluate` evaluates a Program of (t, q, v, params) at one state."""
     m = getattr(system, "m", 0)
     return evaluate(system.geometry.select("G")).reshape(m, system.n) if m else np.zeros((0, system.n))
+
+
+def held(
+    mechanics: Any, gradient: NDArray[Any], t: Any, q: NDArray[Any], eps: Any,
+    evaluate: Callable[[Program], NDArray[Any]],
+) -> Callable[[NDArray[Any]], NDArray[Any]] | None:  # fmt: skip
+    """v ↦ the part of a wall's gradient that constraints leave free; None without constraints."""
+    system = mechanics.system
+    if not getattr(system, "m", 0):
+        return None
+    if isinstance(system, Sum):
+        return lambda v: system.freely(gradient, t, q, v, np.ravel(mechanics.params))
+    G = held_rows(system, evaluate).astype(gradient.dtype)
+    return lambda v: free_of(mechanics, gradient, G, t, q, v, eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,10 +225,10 @@ class GalerkinMotion:
         momenta: list[FloatArray | None] = []
         for k, (t, *state) in enumerate(at):
             masses, e = Masses(self.system, self.params[who[k]], self._nonlinear), self._restitutions[event[k]]
-            G = held_rows(self.system, lambda program, row=rows[k]: points.evaluate(program, row[None])[0])  # type: ignore[misc]
             q, p = np.array(state[:n]), np.array(state[n:], LONG)
+            free = held(masses, gradient[k], t, q, EPS, lambda x, row=rows[k]: points.evaluate(x, row[None])[0])  # type: ignore[misc]
             try:
-                after = thrown_back(masses, gradient[k], g_t[k], e, t, q, p, EPS, G.astype(LONG))
+                after = thrown_back(masses, gradient[k], g_t[k], e, t, q, p, EPS, free)
             except ArithmeticError:
                 momenta.append(None)
             else:
@@ -325,6 +340,11 @@ class DetachedMotion:
         solver: Any = make(start.t, start.q, start.p, start.h)
         self._solver = solver if hasattr(solver, "single_steps") else None
 
+    @property
+    def any_length(self) -> bool:
+        """Whether one stepper does single steps of any length, forwards and backwards."""
+        return self._solver is not None
+
     def steps(self, who: NDArray[np.intp], starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
         ends, n = starts[:, 1:].copy(), (starts.shape[1] - 1) // 2
         moving = np.flatnonzero(lengths != 0)
@@ -393,8 +413,11 @@ class DetachedMotion:
         gradient[read] = found[slope.output_slice("g_q")].reshape(-1, len(read))[event]
         g_t, e = found[slope.output_slice("g_t")][event], self.watch.items[event].restitution
         assert e is not None
-        G = held_rows(self.system, lambda program: self._evaluated(program, np.array([t], self.dtype), state[None])[0])
-        return thrown_back(self, gradient, g_t, e, t, state[:n], state[n:], self.eps, G)
+        q, p = state[:n], state[n:]
+        free = held(
+            self, gradient, t, q, self.eps, lambda x: self._evaluated(x, np.array([t], self.dtype), state[None])[0]
+        )
+        return thrown_back(self, gradient, g_t, e, t, q, p, self.eps, free)
 
     def velocity(self, t: Any, q: NDArray[Any], p: NDArray[Any]) -> NDArray[Any]:
         return self._mechanics.velocity(q, p, t, self._start.params)

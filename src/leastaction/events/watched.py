@@ -472,11 +472,13 @@ class WatchedGalerkin:
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun, solver = self.done, self._solver
         end = begun + steps
-        going = solver.steps()[solver.status() == GOING_WELL]
-        solver.drive(int(going.min(initial=end)), end - int(going.min(initial=end)))
+        if self._start.inputs is not None:
+            going = solver.steps()[solver.status() == GOING_WELL]
+            solver.drive(int(going.min(initial=end)), end - int(going.min(initial=end)))
         while self._thrown or ((solver.status() == GOING_WELL) & (solver.steps() < end)).any():
             solver.run.advance(end, every, first, rows)
-            self._restart(every, first, rows)
+            if self._thrown:
+                self._restart(every, first, rows)
             self._look()
         return int(solver.steps().max()) - begun
 
@@ -507,8 +509,6 @@ class WatchedGalerkin:
         solver = self._solver
         run = solver.run
         L, who = run.backend.lanes, np.array([*self._thrown], np.intp)
-        if not len(who):
-            return
         t = self._start.t + (run.counts[who, STEPS] + 1) * self._start.h
         starts = np.concatenate([t[:, None], np.array([*self._thrown.values()])], axis=1)
         leads = self._motion.leads(who, starts, self.watcher.h)
@@ -584,10 +584,10 @@ class WatchedStates(Alone):
             self._motion = DetachedMotion(make, mechanics, reals, start, watch)
             self.watcher = Watcher(watch, self._motion, self._n, start.h, self._directions if row.varied else None)
             self._inner = make(start.t, start.q, start.p, start.h, varied=row.varied)
-        # `_states`: the last states, at most LAST_STATES, since the run was thrown back; each row ends with its
-        # derivatives.
+        # `_states`: the last states, at most LAST_STATES, since the run began or was thrown back, and what would have
+        # come before; each row ends with its derivatives.
         self._entry = reals.array(row.directions())  # the derivatives with which the stepper at work began …
-        self._states = np.concatenate([start.q, start.p, self._entry.ravel()])[None]
+        self._states = self._with_past(0, np.concatenate([start.q, start.p, self._entry.ravel()]))
         self._piece_of = self._states  # the same, with the states of the piece that is looked at
         self._origin = 0  # … and the number of steps after which it began
         self._ended: Ended | None = None
@@ -595,6 +595,21 @@ class WatchedStates(Alone):
         urgent = any(item.urgent for item in watch.items)
         together = (1 if urgent else 8) if isinstance(reals, Digits) else (16 if urgent else 256)
         self._together = max(1, min(together, MOST_NUMBERS // (row.whole_width + len(start.params))))
+
+    def _with_past(self, step: int, state: NDArray[Any]) -> NDArray[Any]:
+        """A state before this step, behind those from which the motion would have come to it: three steps backwards
+        tell as much as the many steps of other lengths that a first step without states before it would need. The state
+        alone, where steps of any length are dear, or where the past is not known.
+        """
+        start, states = self._start, [state]
+        if self.row.varied or start.inputs is not None or not self._motion.any_length:
+            return state[None]
+        with self._reals.working():
+            for k in range(step, step - LAST_STATES + 1, -1):
+                begin = np.concatenate([[start.t + k * start.h], states[0]])
+                states.insert(0, self._motion.steps(np.zeros(1, np.intp), begin[None], np.array([-start.h]))[0])
+        found = np.array(states)
+        return state[None] if (found != found).any() else found
 
     def advance(self, steps: int, every: int, first: int, rows: NDArray[Any]) -> int:
         begun = self.done
@@ -628,6 +643,7 @@ class WatchedStates(Alone):
             assert tangent is not None
             buffer[done - 1] = np.concatenate([outcome, tangent.ravel()])
             self._throw(step + 1, buffer[done - 1])
+            self._states = self._with_past(step + 1, buffer[done - 1])
         self.done = begun + done
         return buffer[:done]
 

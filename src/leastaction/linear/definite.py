@@ -9,7 +9,7 @@
    the first pivot that is not positive. If all pivots are positive, Σ_k l_ik² d_k = a_ii leaves no room for growth: so
    the signs of the pivots are right for A, up to changes of its entries by rounding (Sylvester's law of inertia).
    Narrow matrices go to LAPACK's banded Cholesky, in the order of Cuthill and McKee: half the storage, no copy. All
-   others go to SuperLU, which keeps the diagonal pivots unless one is zero.
+   others are eliminated by nested dissection, and no factor is kept (`dissection`).
 
 A user's M and K are judged by their eigenvalues when they are small. For large ones step 2 must not find the contrary,
 and large dense ones must have a factor of Cholesky, too.
@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.factor import SparseLU, one_thread
+from leastaction.linear.dissection import Dissected, positive_pivots
+from leastaction.linear.factor import Factor, factor, one_thread
 from leastaction.linear.matrices import is_sparse
 
 FloatArray = NDArray[np.float64]
@@ -75,7 +76,7 @@ def has_cholesky(a: Any) -> bool:
     with one_thread():
         band = _as_band(a)
         if band is None:
-            return _positive_pivots(a)
+            return positive_pivots(a)
         from scipy.linalg import cholesky_banded
 
         try:
@@ -85,8 +86,17 @@ def has_cholesky(a: Any) -> bool:
         return True
 
 
-def _as_band(a: Any) -> FloatArray | None:
-    """The lower half of a narrow matrix, as LAPACK stores bands, in an order that makes it narrow; else None."""
+def cholesky(a: Any) -> Factor:
+    """A factor of a positive definite matrix: by dissection where it is sparse, large and not narrow, which takes less
+    time and memory than SuperLU.
+    """
+    if not is_sparse(a) or a.shape[0] <= DENSE_CHECK or _below(a)[0].max(initial=0) <= NARROW:
+        return factor(a)
+    return Dissected(a)
+
+
+def _below(a: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """How far below the diagonal each entry is, and its column, in an order that makes a matrix narrow."""
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     n = a.shape[0]
@@ -94,23 +104,19 @@ def _as_band(a: Any) -> FloatArray | None:
     place[reverse_cuthill_mckee(a.tocsr(), symmetric_mode=True)] = np.arange(n, dtype=np.int32)
     entries = a.tocoo()  # one entry for each place, as in every sum of matrices
     row, column = place[entries.row], place[entries.col]
-    below = row - column
+    return row - column, column
+
+
+def _as_band(a: Any) -> FloatArray | None:
+    """The lower half of a narrow matrix, as LAPACK stores bands, in an order that makes it narrow; else None."""
+    (below, column), entries = _below(a), a.tocoo()
     width = int(below.max(initial=0))
     if width > NARROW:
         return None
-    band = np.zeros((n, width + 1)).T  # by columns of the matrix
+    band = np.zeros((a.shape[0], width + 1)).T  # by columns of the matrix
     lower = below >= 0
     band[below[lower], column[lower]] = entries.data[lower]
     return band
-
-
-def _positive_pivots(a: Any) -> bool:
-    """The same by SuperLU, which takes a pivot off the diagonal only where the diagonal pivot is zero."""
-    try:
-        lu = SparseLU(a, definite=True).lu
-    except ArithmeticError:  # a pivot is zero
-        return False
-    return bool((lu.perm_r == lu.perm_c).all() and (lu.U.diagonal() > 0).all())
 
 
 def require_positive_definite(a: Any, name: str) -> None:

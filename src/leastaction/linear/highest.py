@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.definite import LANCZOS_STEPS, positive_definite
-from leastaction.linear.factor import factor, one_thread
+from leastaction.linear.definite import LANCZOS_STEPS, cholesky, positive_definite
+from leastaction.linear.factor import one_thread
 
 if TYPE_CHECKING:
     from leastaction.linear.system import Quadratic
@@ -52,7 +52,7 @@ class _Inverse:
     """v ↦ (σM − K)⁻¹ M v."""
 
     def __init__(self, sigma: float, system: Quadratic) -> None:
-        self.M, self.factor = system.M, factor(sigma * system.M - system.K)
+        self.M, self.factor = system.M, cholesky(sigma * system.M - system.K)
 
     def __call__(self, v: FloatArray) -> FloatArray:
         return self.factor.solve(self.M @ v)

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import get_args
 
 from leastaction.methods.composition import KNOWN, Composition, compose, made_of
@@ -98,6 +98,11 @@ def method(name: str | Method) -> Method:
         return name
     if not isinstance(name, str):
         raise TypeError(f"expected a method or its name, such as 'simpson' or 'P3N4Q6Lob'; got {name!r}")
+    return _named(name)
+
+
+@lru_cache(maxsize=256)
+def _named(name: str) -> Method:
     key = name.strip().lower().replace("ö", "o").replace("_", "-").replace(" ", "-")
     if key in ALIASES:
         return ALIASES[key]

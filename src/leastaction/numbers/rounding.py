@@ -46,6 +46,8 @@ class Float64:
     digits: None = None
 
     def array(self, value: Any) -> NDArray[np.float64]:
+        if type(value) is float:
+            return np.array(value)
         # NumPy, left alone with a list, would turn a number beside text into text, and so change what it means.
         given = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
         if given.dtype.kind in "biuf" or all(isinstance(x, int | float) for x in given.flat):

@@ -327,6 +327,7 @@ class Builder:
         self.inputs = tuple(inputs)
         self.code: list[Instruction] = []
         self._place: dict[Instruction, int] = {}
+        self._blocks: dict[str, list[int]] = {}
 
     def _emit(self, *instruction: Any) -> int:
         # A float's repr tells 0.0 from -0.0, which are equal as dictionary keys.
@@ -339,8 +340,10 @@ class Builder:
 
     def input(self, name: str) -> list[int]:
         """The values of one input block."""
-        block = _slice(self.inputs, name)
-        return [self._emit("input", i) for i in range(block.start, block.stop)]
+        if name not in self._blocks:
+            block = _slice(self.inputs, name)
+            self._blocks[name] = [self._emit("input", i) for i in range(block.start, block.stop)]
+        return self._blocks[name].copy()
 
     def const(self, x: float | Fraction) -> int:
         if isinstance(x, Fraction):

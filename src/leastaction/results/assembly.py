@@ -142,7 +142,7 @@ def _clock(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
 
 def _losses(plan: Plan, standing: Standing) -> dict[str, Any]:
     """For stats, if energy was lost: of one trajectory when, how much, and K until then; of many, which lost it."""
-    found = balance.losses(plan, standing)
+    found = balance.losses(standing)
     if not found:
         return {}
     return {"energy_lost": [loss.trajectory for loss in found] if plan.many else list(found[0][1:])}
@@ -150,7 +150,7 @@ def _losses(plan: Plan, standing: Standing) -> dict[str, Any]:
 
 def _warn_of_losses(plan: Plan, standing: Standing, stacklevel: int) -> None:
     """Warn, once, of an autonomous motion that does not keep its energy."""
-    found = balance.losses(plan, standing)
+    found = balance.losses(standing)
     if not found:
         return
     one, who = found[0], "the energy"

@@ -14,6 +14,9 @@ A run with a pace keeps σ (H − E₀). H itself is looked at, since H is the e
 a zero on the way time stands still, and the motion in s comes back from there: H is wrong for some steps before and
 after it turns, and right again later. So such runs are looked at more often, k ↦ k + k/16 + 1.
 
+Walls that move or are not elastic change E at impacts, by a known amount (`run.walls`): E₀ is then the energy that the
+motion ought to have.
+
 A linear system is not looked at: whether h is stable on it is known before the run.
 """
 
@@ -27,10 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends import points
-from leastaction.backends.status import GOING_WELL
+from leastaction.backends.status import GOING_WELL, STOPPED
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
+from leastaction.run.walls import Walls
 from leastaction.systems import steppers
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.pace import Paced
@@ -51,8 +55,8 @@ MOST_STEPS = 2**53  # the most steps of any run
 GOLDEN = (5**0.5 - 1) / 2
 FINER, SOONEST = 0.5**0.5, 24  # the ratio of a place in the first step to the next later one, and the number of places
 EPSILON = float(np.finfo(float).eps)
-# The columns of each trajectory: E₀; the largest K and rounding of E so far; the last time at which E was right, the
-# first time at which E was wrong, and the error of E: both NaN as long as E is right.
+# The columns of each trajectory: E₀, with what walls have given since; the largest K and rounding of E so far; the last
+# time at which E was right, the first time at which E was wrong, and the error of E: both NaN as long as E is right.
 COLUMNS = ("start", "size", "rounding", "right", "wrong", "error")
 
 
@@ -68,16 +72,11 @@ class Loss(NamedTuple):
 
 def columns(plan: Plan) -> int:
     """The columns of the array that a Standing keeps: none where the energy may change."""
-    system, events = _system(plan), plan.events
+    system = _system(plan)
     if system.linear or system.depends_on_time or system.forced:
         return 0
     if isinstance(plan.method, Galerkin) and plan.method.branch == "any":
         return 0  # any root will do, as asked
-    thrown = () if events is None else [item.restitution for item in events.items if item.restitution is not None]
-    if thrown and (any(e != 1 for e in thrown) or (events is not None and events.program.depends("g", "t"))):
-        return 0  # walls that take energy, or move
-    if thrown and isinstance(plan.system, Paced):
-        return 0  # walls that may move: the time that they know is a coordinate here, or a momentum
     return len(COLUMNS)
 
 
@@ -95,12 +94,14 @@ OFTEN = _series(lambda k: k + k // TIMES + 1)
 class Looks:
     """States of some trajectories on their way, to be looked at together."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, standing: Standing) -> None:
         self._plan, self._wanted = plan, columns(plan) > 0
+        self._walls = Walls(plan, standing)
         self._after = OFTEN if isinstance(plan.system, Paced) else SELDOM
         self._asked: list[int] | None = None  # after which steps the stepper notes its states; None if it does not
         self._last = 0  # the number of steps before the states that were looked at last
-        self._found: list[tuple[FloatArray, NDArray[Any]]] = []  # times (moments, B), and states (moments, B, 2n)
+        # Times (moments, B), states (moments, B, 2n), and whether an event inside a step has ended the run there.
+        self._found: list[tuple[FloatArray, NDArray[Any], NDArray[np.bool_]]] = []
 
     def ahead(self, stepper: Stepper, steps: int) -> int:
         """How many of these steps a stepper may do at once: a stepper that notes no states pauses at each look."""
@@ -126,7 +127,8 @@ class Looks:
             if not there:
                 return
             states, after = stepper.noted()[:, :there].transpose(1, 0, 2), np.array(self._asked[:there])[:, None]
-            self._add(np.where(np.isnan(states[:, :, 0]), np.nan, plan.t0 + after * plan.h), states)
+            t = np.where(np.isnan(states[:, :, 0]), np.nan, plan.t0 + after * plan.h)
+            self._add(t, states, np.zeros(t.shape, bool))
             self._last = self._asked[there - 1]
 
     def end(self, stepper: Stepper) -> None:
@@ -137,13 +139,13 @@ class Looks:
         plan = self._plan
         with plan.reals.working():
             t = plan.t0 + plan.reals.array(stepper.steps()) * plan.h
-            self._add(t[None], stepper.at()[None, :, : 2 * plan.row.n])
+            self._add(t[None], stepper.at()[None, :, : 2 * plan.row.n], (stepper.status() == STOPPED)[None])
 
-    def _add(self, t: NDArray[Any], states: NDArray[Any]) -> None:
+    def _add(self, t: NDArray[Any], states: NDArray[Any], stopped: NDArray[np.bool_]) -> None:
         system = self._plan.system
         if isinstance(system, Paced):
             t = states[:, :, system.time_place]
-        self._found.append((t.astype(float), _of_the_motion(self._plan, states)))
+        self._found.append((t.astype(float), _of_the_motion(self._plan, states), stopped))
 
     def judge(self, starts: Starts, standing: Standing) -> None:
         """Record for each trajectory whether its energy is right."""
@@ -151,7 +153,7 @@ class Looks:
             return
         plan, balance = self._plan, standing.balance
         with np.errstate(all="ignore"), plan.reals.working():
-            t, states = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
+            t, states, stopped = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
             if np.isnan(balance[:, 0]).all():  # the first stretch
                 system, begin = plan.system, np.concatenate([starts.q, starts.p], axis=1)[None]
                 t0 = begin[0, :, system.time_place].astype(float) if isinstance(system, Paced) else float(plan.t0)
@@ -160,19 +162,32 @@ class Looks:
                 measured = measured[1:]
             else:
                 measured = _measured(plan, starts, states)
+            taken = self._walls.taken(standing, np.concatenate([starts.q, starts.p], axis=1), self._energies(starts))
+            if taken is not None:
+                when = np.where(stopped, self._walls.stops(standing), t)
+                measured[:, :, 0] = self._walls.without(measured[:, :, 0], balance[:, 0], when, taken)
             _compare(balance, t, measured, lambda: _at_once(plan, starts))
+            if taken is not None:
+                balance[:, 0] += taken[1][-1]
+
+    def _energies(self, starts: Starts) -> Callable[[NDArray[Any]], FloatArray]:
+        return lambda states: _measured(self._plan, starts, _of_the_motion(self._plan, states))[:, :, 0]
 
 
 def _compare(balance: FloatArray, t: FloatArray, measured: FloatArray, at_once: Callable[[], FloatArray]) -> None:
     """Put into the balance what E, K and rounding (moments, B, 3) at the times t (moments, B) tell."""
     going, last = np.isnan(balance[:, 4]), len(t) - 1
-    E, K, rounding = measured.transpose(2, 0, 1)
-    size, noise = (np.fmax.accumulate(np.concatenate([balance[None, :, k], x]))[1:] for k, x in ((1, K), (2, rounding)))
+    E = measured[:, :, 0]
+    largest = np.fmax.accumulate(np.concatenate([balance[None, :, 1:3], measured[:, :, 1:]]))[1:]
+    size, noise = largest[:, :, 0], largest[:, :, 1]
     error = np.where(np.isinf(E), np.inf, np.abs(E - balance[:, 0]))
     wrong = going & (error > LARGE * size) & (error > noise)
     if wrong.any():  # a motion that begins at rest has no K to compare with
         size = np.where(np.logical_or.accumulate(wrong), np.fmax(size, at_once()), size)
         wrong &= error > LARGE * size
+    elif going.all() and not np.isnan(t[last]).any():  # nearly always
+        balance[:, 1:3], balance[:, 3] = largest[last], t[last]
+        return
     ever, first, each = wrong.any(axis=0), wrong.argmax(axis=0), np.arange(len(going))
     upto = np.where(ever, first, last)
     balance[going, 1], balance[going, 2] = size[upto, each][going], noise[upto, each][going]
@@ -183,9 +198,9 @@ def _compare(balance: FloatArray, t: FloatArray, measured: FloatArray, at_once: 
     balance[:, 3] = np.where(going & known.any(axis=0), latest, balance[:, 3])
 
 
-def losses(plan: Plan, standing: Standing) -> list[Loss]:
+def losses(standing: Standing) -> list[Loss]:
     """The trajectories whose energy has been lost, in their order."""
-    if not columns(plan):
+    if not standing.balance.shape[1]:
         return []
     return [
         Loss(int(i), right, wrong, error, size)

@@ -92,8 +92,10 @@ def _native(plan: Plan, width: int) -> Backend | None:
     return backend(system, method, width, width > 1 and bool(plan.energies))
 
 
-def prepare(plan: Plan, starts: Starts) -> dict[str, Any]:
-    """Check what must be checked before the first step, and compile the kernels; return the facts found."""
+def prepare(plan: Plan, starts: Starts, standing: Standing | None = None) -> dict[str, Any]:
+    """Check what must be checked before the first step, and compile the kernels; return the facts found. A single run
+    may have its standing before the first step already.
+    """
     plan.system.check_span(float(plan.t0), float(plan.t0 + plan.steps * plan.h))
     clock = time.perf_counter()
     if not plan.allow_unstable:
@@ -103,7 +105,7 @@ def prepare(plan: Plan, starts: Starts) -> dict[str, Any]:
     if how is not None and plan.events is None:
         how.prepare()
     else:
-        stepper = at_work(plan, starts.part(0, 1), Standing.begin(plan, starts.part(0, 1)))
+        stepper = at_work(plan, starts.part(0, 1), standing or Standing.begin(plan, starts.part(0, 1)))
         _ready.found = None if plan.many else (plan, stepper)
     return {"stability_time": stability} if plan.system.linear else {}
 

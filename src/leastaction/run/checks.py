@@ -24,6 +24,8 @@ def positive(name: str, value: Any) -> int:
 
 def number(name: str, value: Any, reals: Reals = FLOAT64) -> Any:
     """One finite number."""
+    if reals is FLOAT64 and type(value) is float and math.isfinite(value):
+        return value
     if isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be a number; got {value!r}")
     try:

@@ -16,6 +16,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
 from leastaction.backends.stepper import GalerkinStepper
+from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
 from leastaction.run.balance import Looks
 from leastaction.run.batches import at_work, lanes, team, together
@@ -26,7 +27,7 @@ from leastaction.run.standing import Block, Standing
 from leastaction.run.starts import Starts
 
 PIECE_SECONDS = 0.05  # how long a stepper runs between looks at the keyboard and the progress bar
-FIRST_PIECE = 1  # a step may be slow: at 1000 digits, or of a large system
+FIRST_WORK = 2**17  # squares of the unknowns of the steps in a first piece: steps of large systems may be slow
 MOST_GROWTH = 8.0  # of the steps in a piece, from one piece to the next
 CHUNKS_PER_THREAD = 8  # several chunks for each core: cores that finish early find more to do
 LARGEST_CHUNK = 4096
@@ -102,7 +103,7 @@ def stretch(
     This number of threads may share the work of each trajectory, one trajectory after the other. A stepper may end a
     piece early, for instance where a step is to be looked at: the stepper is then asked again.
     """
-    end, size, piece, goes_on = block.end(plan), together(plan, len(starts)), FIRST_PIECE, True
+    end, size, piece, goes_on = block.end(plan), together(plan, len(starts)), first_piece(plan), True
     for begin in range(0, len(starts), size):
         part = begin, begin + size
         if not goes_on or not standing.going(end)[slice(*part)].any():
@@ -110,7 +111,7 @@ def stretch(
         stepper = at_work(plan, starts.part(*part), standing.part(*part))
         if isinstance(stepper, GalerkinStepper):
             stepper.threads = threads
-        rows, looks = block.rows[slice(*part)], Looks(plan)
+        rows, looks = block.rows[slice(*part)], Looks(plan, standing.part(*part))
         while goes_on and not stepper.status().all() and stepper.done < end:
             clock = time.perf_counter()
             asked = looks.ahead(stepper, min(piece, end - stepper.done))
@@ -125,6 +126,14 @@ def stretch(
         looks.judge(starts.part(*part), standing.part(*part))
         if goes_on and plan.many:
             tick(int((end - standing.steps[slice(*part)].max()) * size))  # the steps that nobody has to do any more
+
+
+def first_piece(plan: Plan) -> int:
+    """Steps before the first look at the clock: one, unless the system is small and its arithmetic float64."""
+    if plan.many or isinstance(plan.reals, Digits):
+        return 1
+    unknowns = plan.row.n * (plan.method.s if isinstance(plan.method, Galerkin) else 1)
+    return max(1, FIRST_WORK // (unknowns**2 * (1 + plan.row.varied)))
 
 
 def usual_parts(plan: Plan, size: int, client: Any, threads: int | None) -> list[Part]:

@@ -39,6 +39,8 @@ def given_inputs(
             "la.Lagrangian(L, n, force=F, inputs={…})"
         )
     shapes = system.inputs if isinstance(system, Lagrangian) else {}
+    if given is None and not shapes:
+        return None
     return read_inputs(given, shapes, system.name, reals, t0, h, steps, *points_of(method, reals), many)
 
 

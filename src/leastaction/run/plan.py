@@ -19,7 +19,6 @@ from leastaction.run.advice import Advice
 from leastaction.run.checks import MOST_STEPS, check_times, count_steps, number, positive
 from leastaction.run.given import given_inputs
 from leastaction.run.reductions import Reduction, wanted
-from leastaction.run.standing import Status
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
 from leastaction.step.inputs import Inputs
 from leastaction.systems.lagrangian import Lagrangian
@@ -123,10 +122,11 @@ def plan_run(
     most   steps of a run with a pace until t_end: the run ends after them, wherever it is
     """
     check_system(system)
+    method = method_named(method)
     if isinstance(system, Sum):
         more = digits is not None or pace is not None or bool(tangent or reduce)
         more = more or (bool(events) and system.n <= MOST_EXPANDED)
-        system = _as_needed(system, method_named(method), more)
+        system = _as_needed(system, method, more)
     arithmetic = reals(digits)
     if allow_unstable and not system.linear:
         raise ValueError(
@@ -137,14 +137,14 @@ def plan_run(
             "reduce= is for float64 ensembles of Lagrangian systems that store whole states without tangent=; compute "
             "it from the stored states instead"
         )
-    check_constraints(system, method_named(method))
+    check_constraints(system, method)
     with arithmetic.working():
         t0 = number("t0", t0, arithmetic)
         t_end = None if t_end is None else number("t_end", t_end, arithmetic)
         asked = number("h", h, arithmetic)
         count, h = count_steps(asked, steps, t_end, t0, pace is not None)
         if pace is not None:
-            check_pace(method_named(method), reduce)
+            check_pace(method, reduce)
         plan = Plan(
             system=system,
             method=_method(system, method, branch, bool(events)),
@@ -166,8 +166,8 @@ def plan_run(
         starts = begin(system, arithmetic, *initial, t0, params, many, driven)
         if pace is not None:
             at_pace = paced(system, pace, arithmetic)
-            starts = begin_paced(at_pace, arithmetic, starts, t0, t_end, many)
-            plan = paced_plan(plan, at_pace, starts, t_end, most)
+            starts, slowest = begin_paced(at_pace, arithmetic, starts, t0, t_end, many)
+            plan = paced_plan(plan, at_pace, slowest, t_end, most)
         check_events(plan)
         if plan.events is not None:
             check_events_begin(plan.events, plan.t0, starts)
@@ -197,10 +197,13 @@ def check_pace(method: Method, reduce: Any) -> None:
         )
 
 
-def paced_plan(plan: Plan, system: Paced, starts: Starts, t_end: Any, most: int | None) -> Plan:
-    """The same run of a paced system, in s; a run until t_end ends by an event, after an unknown number of steps."""
+def paced_plan(plan: Plan, system: Paced, slowest: float, t_end: Any, most: int | None) -> Plan:
+    """The same run of a paced system, in s; a run until t_end ends by an event, after an unknown number of steps.
+
+    slowest   the least pace at the starts
+    """
     varied, P = plan.row.varied, len(system.values())
-    limit = plan.steps if t_end is None else most or _limit(plan, system, starts, t_end)
+    limit = plan.steps if t_end is None else most or _limit(plan, slowest, t_end)
     if varied:
         varied = 2 * system.n + (P + 1 if varied > 2 * plan.row.n else 0)
     return replace(
@@ -215,19 +218,14 @@ def paced_plan(plan: Plan, system: Paced, starts: Starts, t_end: Any, most: int 
     )
 
 
-def _limit(plan: Plan, system: Paced, starts: Starts, t_end: Any) -> int:
+def _limit(plan: Plan, slowest: float, t_end: Any) -> int:
     """The number of steps in which a run must reach t_end. At a double zero of its pace, time stands still for ever."""
-    well = starts.status == Status.COMPLETE
-    q, params = (np.asarray(x[well]).astype(float) for x in (starts.q[:, : system.of.n], starts.params))
-    slowest = float(system.paces(np.full(len(q), float(plan.t0)), q, params).min())
     return int(min(MOST_STEPS / 2, max(AT_LEAST, AT_MOST * abs(float((t_end - plan.t0) / plan.h)) / slowest)))
 
 
-def _method(system: System, method: str | Method, branch: Branch, watched: bool) -> Method:
+def _method(system: System, method: Method, branch: Branch, watched: bool) -> Method:
     """The method, with the branch that was asked for."""
-    chosen = method_named(method)
-    if branch != "followed":
-        chosen = with_branch(chosen, branch)
+    chosen = method if branch == "followed" else with_branch(method, branch)
     if chosen.branch == "followed":
         return chosen
     if system.linear:
@@ -256,13 +254,8 @@ def check_events(plan: Plan) -> None:
     if plan.events is None:
         return
     system = plan.system
-    if plan.events.impacts and isinstance(system, Lagrangian) and system.m and system.mass_varies_with_velocity:
+    if plan.events.impacts and isinstance(system, Lagrangian | Sum) and system.m and system.mass_varies_with_velocity:
         raise ValueError("la.Impact where constraints hold is for Lagrangians that are quadratic in the velocities")
-    if plan.events.impacts and isinstance(system, Sum) and system.m:
-        raise ValueError(
-            "la.Impact where constraints hold needs the gradients of all of them as one dense matrix; sums of terms "
-            f"have it for at most {MOST_EXPANDED} coordinates"
-        )
     if not plan.row.varied:
         return
     if plan.events.impacts and system.linear:

@@ -82,8 +82,9 @@ class Standing:
         """The standing before the first step."""
         standing, row = cls.unknown(plan, len(starts)), plan.row
         standing.status[:] = starts.status
-        standing.at[:, : 2 * row.n] = np.concatenate([starts.q, starts.p], axis=1)
-        standing.at[:, 2 * row.n :] = plan.reals.array(row.directions().ravel())
+        standing.at[:, : row.n], standing.at[:, row.n : 2 * row.n] = starts.q, starts.p
+        if row.varied:
+            standing.at[:, 2 * row.n :] = plan.reals.array(row.directions().ravel())
         return standing
 
     def found(self) -> dict[str, NDArray[Any]]:

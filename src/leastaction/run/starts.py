@@ -20,7 +20,9 @@ from leastaction.systems.lagrangian import Lagrangian, check_start
 from leastaction.systems.pace import STIFFNESS, Paced
 from leastaction.systems.projection import check_starts
 from leastaction.systems.protocol import System
+from leastaction.systems.sums import MOST_EXPANDED
 
+TINY = float(np.finfo(float).tiny)
 ROUNDED_ONCE = 40  # digits of numbers that are then rounded to float64
 
 Numbers = tuple[Any, ...]
@@ -74,7 +76,26 @@ def begin(
     name, given = ("p0", p0) if v0 is None else ("v0", v0)
     read = _many if many else _one
     q, other = read("q0", q0, (system.n,), reals), read(name, given, (system.n,), reals)
-    values = _parameters(system, params, reals) if many else {"params": system.values(params, reals)[None]}
+    if many:
+        q, other, table = _of_equal_size(q, other, _parameters(system, params, reals), inputs, reals)
+    else:
+        table = system.values(params, reals)[None]
+    p, v = (other, None) if v0 is None else (None, other)
+    driven = None if inputs is None else inputs.instant(reals.array(np.zeros(len(q))) + t0, np.arange(len(q)))
+    complete = _at_digits if isinstance(reals, Digits) else _in_float64
+    starts = complete(system, reals, t0, q, p, v, table, many, driven)
+    if inputs is not None:
+        starts = replace(starts, inputs=inputs)
+    if isinstance(system, Lagrangian) and system.m:
+        begins = starts.status == Status.COMPLETE
+        check_starts(system, reals, t0, q[begins], starts.v[begins], table[begins], name)
+    return starts
+
+
+def _of_equal_size(
+    q: NDArray[Any], other: NDArray[Any], values: Mapping[str, NDArray[Any]], inputs: Inputs | None, reals: Reals
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Positions, momenta or velocities, and parameters of an ensemble, a row for each trajectory."""
     blocks = {"q0": q, "p0 or v0": other, **values}
     sizes = {name: len(block) for name, block in blocks.items() if len(block) != 1}
     if inputs is not None and inputs.batch != 1:
@@ -85,14 +106,7 @@ def begin(
     flat = [_of_all(block, size).reshape(size, -1) for block in values.values()]
     table = np.concatenate([reals.array(np.zeros((size, 0))), *flat], axis=1)
     q, other = (np.ascontiguousarray(_of_all(block, size)) for block in (q, other))
-    p, v = (other, None) if v0 is None else (None, other)
-    driven = None if inputs is None else inputs.instant(reals.array(np.zeros(size)) + t0, np.arange(size))
-    complete = _at_digits if isinstance(reals, Digits) else _in_float64
-    starts = replace(complete(system, reals, t0, q, p, v, table, many, driven), inputs=inputs)
-    if isinstance(system, Lagrangian) and system.m:
-        begins = starts.status == Status.COMPLETE
-        check_starts(system, reals, t0, q[begins], starts.v[begins], table[begins], name)
-    return starts
+    return q, other, table
 
 
 def _in_float64(
@@ -108,7 +122,11 @@ def _in_float64(
 ) -> Starts:
     """All trajectories at once."""
     driven = [] if inputs is None else [inputs]
-    found_p, found_v, status = system.begin(t0, q, p, v, params, *driven)
+    if many or driven or not isinstance(system, Lagrangian):
+        found_p, found_v, status = system.begin(t0, q, p, v, params, *driven)
+    else:
+        given = tuple(None if x is None else x.tobytes() for x in (q, p, v, params))
+        found_p, found_v, status = _begun(system, t0, *given)
     if not many and status[0] != Status.COMPLETE:
         first = [rows[0] for rows in driven]
         system.check_start(t0, q[0], None if p is None else p[0], None if v is None else v[0], params[0], *first)
@@ -117,8 +135,21 @@ def _in_float64(
     return Starts(q, found_p, found_v, params, status)
 
 
-def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any, many: bool) -> Starts:
-    """The same starts for a paced system: after q and p stand energy and time, or time and −energy."""
+@lru_cache(maxsize=64)
+def _begun(system: Lagrangian, t0: float, *given: bytes | None) -> tuple[NDArray[Any], ...]:
+    """How one trajectory begins, for read only; runs with other methods and steps begin in the same way."""
+    q, p, v, params = (None if x is None else np.frombuffer(x)[None] for x in given)
+    assert q is not None and params is not None
+    found = system.begin(t0, q, p, v, params)
+    for array in found:
+        array.flags.writeable = False
+    return found
+
+
+def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any, many: bool) -> tuple[Starts, float]:
+    """The same starts for a paced system: after q and p stand energy and time, or time and −energy. Also the least
+    pace at the starts.
+    """
     one, params = reals.array(np.ones(len(starts))), starts.params
     q, p, v, w = (np.asarray(x).astype(float) for x in (starts.q, starts.p, starts.v, params))
     if system.automatic:
@@ -139,10 +170,11 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any
             sigma[i] = evaluated(system.sigma, row, params[i, : system.sigma.inputs[-1][1]], reals)[0, 0]
     else:
         sigma = system.paces(np.full(len(starts), t0), starts.q, params)
-    good = np.array([bool(x > 0) and all_finite(np.array(x)) for x in sigma])
-    bad = np.flatnonzero(~good & (starts.status == Status.COMPLETE))
-    if len(bad):
-        i = bad[0]
+    begins = np.flatnonzero(starts.status == Status.COMPLETE)
+    paces = sigma[begins]
+    good = (paces > 0).astype(bool) & (paces < np.inf).astype(bool)
+    if not good.all():
+        i = begins[~good][0]
         raise ValueError(
             f"the pace must be a positive number everywhere; at the start{f' of trajectory {i}' if many else ''}, q = "
             f"{starts.q[i]}, it is σ = {float(sigma[i]):g}"
@@ -152,13 +184,12 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any
     if system.clock == "q":
         stiff = reals.array(_stiffness(system, float(t0), q, p, v, w) * np.asarray(sigma).astype(float))
         clock, energy, rest, params = -energy, clock, sigma, np.column_stack([params, stiff])
-    return Starts(
-        np.column_stack([starts.q, energy]),
-        np.column_stack([starts.p, clock]),
-        np.column_stack([speeds, rest]),
-        np.column_stack([params, one * (t0 if t_end is None else t_end)]),
-        starts.status,
+    until = one * (t0 if t_end is None else t_end)
+    q, p, v, params = (
+        np.concatenate([x, y[:, None]], axis=1)
+        for x, y in ((starts.q, energy), (starts.p, clock), (speeds, rest), (params, until))
     )
+    return Starts(q, p, v, params, starts.status), max(float(paces.min()), TINY)
 
 
 def _stiffness(system: Paced, t0: float, q: Any, p: Any, v: Any, params: Any) -> NDArray[np.float64]:
@@ -321,8 +352,11 @@ def check_events_begin(watch: Watch, t0: Any, starts: Starts) -> None:
     if all(item.monotone for item in watch.items):
         return  # such a function is a time, which is always a number
     begins = np.flatnonzero(starts.status == Status.COMPLETE)
-    at = [np.full((len(begins), 1), float(t0)), starts.q[begins], starts.p[begins]]
-    state = np.concatenate([part.astype(float) for part in at], axis=1)
+    states = np.concatenate([starts.q[begins], starts.p[begins]], axis=1).astype(float)
+    if starts.q.shape[1] > MOST_EXPANDED:
+        watch, columns = watch.narrow
+        states = states[:, columns]
+    state = np.concatenate([np.full((len(begins), 1), float(t0)), states], axis=1)
     params = starts.params[begins].astype(float)
     found = points.evaluate(watch.bounds, np.concatenate([state, params, 1e-14 * np.abs(state)], axis=1))
     g, spread = np.split(found, 2, axis=1)

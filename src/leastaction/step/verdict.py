@@ -30,7 +30,9 @@ and the place that the increment led to becomes the prediction. Both happens BEG
 increments from there and the root may reach stays as it is.
 
 In continuation (`step.continuation`) scale_j is at least the longest step of coordinate j on the way from h = 0: a
-coordinate that turns back and passes the place where it began has no step there, and would have no scale.
+coordinate that turns back and passes the place where it began has no step there, and would have no scale. A coordinate
+that has not moved at all on the way has no reach, either: if it moves now, as a body that another one meets, then
+others have set it in motion, and the contraction alone can judge it.
 
 Floors. A coordinate may rest, or all but rest, while rounding moves it: its increments are then noise, and there is
 nothing to compare them with. What coordinate j of a step is summed from has the size
@@ -83,6 +85,8 @@ NOISE = 2.0**-46  # of g_j: increments as small as that are rounding
 STILL = 2.0**40  # the noise of a coordinate that moves by more than so many times its noise does not count
 WAKING = 2.0**10  # a step so many times longer than before this iteration was set in motion by others …
 WOKEN = 0.1  # … and its increment counts as this part of the last one, at most
+SETTLED = 1e-9  # an increment of a sum's velocity so small, relative to it, is rounding if it shrinks no more
+ROUGH = 64 * EPS  # of what momenta move a velocity by: what their rounding does
 FORGETTING = 0.5  # the factor by which the length of an old step shrinks with every step
 PART = 0.25  # an iteration that leads to a new prediction counts as this part of one
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is a chord

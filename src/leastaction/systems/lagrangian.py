@@ -65,6 +65,15 @@ _REASONS = {
 }
 
 
+def explained(status: int, h: float) -> tuple[str, str]:
+    """Why a step of any Lagrangian that ended with this status could not be done, and what to try."""
+    advice = (
+        f"Try a smaller step, h = {h:g}, or a method with more nodes; near a singularity of L (a collision, a "
+        "chart's pole) other coordinates help"
+    )
+    return _REASONS[status], advice
+
+
 def check_start(
     system: Any,
     t: Any,
@@ -953,11 +962,13 @@ class Lagrangian:
 
     def explain(self, status: int, h: float) -> tuple[str, str]:
         """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""
-        advice = (
-            f"Try a smaller step, h = {h:g}, or a method with more nodes; near a singularity of L (a collision, a "
-            "chart's pole) other coordinates help"
-        )
-        return _REASONS[status], advice
+        reason, advice = explained(status, h)
+        if status == BRANCH_ENDS and self.n > 2:
+            advice += (
+                ". Parts that are alike, some of them at rest, as in a chain: write L as la.Lagrangian.sum, which "
+                "compares a part at rest with the others"
+            )
+        return reason, advice
 
     def record(self) -> dict[str, Any]:
         """What a file's header says of the system: `from_record` reads it."""

@@ -35,6 +35,7 @@ from leastaction.step.verdict import FORGETTING, GOING, REACH
 Mpfs = NDArray[np.object_]
 
 ROUGH_BITS = 128  # bits of continuation's steps on the way to h
+ANYWHERE = flint.arb((1, 10**6))  # the reach of a coordinate that has not moved yet: others set it in motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +198,7 @@ class GalerkinStepper(Run):
                 z = self._prolonged(last, ratio)
                 ahead = zip(way, v, strict=True)
                 reach = [max((REACH * ratio * length).mid(), abs((speed * sweep.h).mid())) for length, speed in ahead]
+                reach = [x if x > 0 else ANYWHERE for x in reach]
             # Only the last of these steps needs every digit.
             bits, still = (self.bits, self._still) if fraction == 1.0 else (min(self.bits, ROUGH_BITS), rough)
             solution = solve_step(Problem(sweep, t, self._q, self._p, bits, way), z, reach, still)

@@ -49,7 +49,7 @@ from leastaction.backends.status import GOING_WELL, SINGULAR
 
 read_krylov = reader(KRYLOV)
 
-EXACTLY = 2.0**-10  # what may be left of an equation of Newton's iteration
+EXACTLY = 2.0**-20  # what may be left of an equation of Newton's iteration
 ALIKE = 2.0**-10  # multipliers are measured by no less than this part of the largest
 
 

@@ -167,6 +167,8 @@ def continue_from_rest(S, I, D, h, noisy):
                 for k in range(across):
                     j = c * across + k
                     S.reach[j] = max(REACH * S.way[j] * grown, abs(S.v[j] * small), S.floor[j], TINY)
+                    if S.reach[j] == TINY and S.summed == 0:
+                        S.reach[j] = HUGE  # it has not moved yet: others set it in motion
             if S.summed == 1:
                 level(S, S.reach, REACHING)
         prepare(S, I, D, small, False)

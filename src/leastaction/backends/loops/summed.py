@@ -9,7 +9,7 @@ from leastaction.backends.loops.sparse import factor as factor_sparse
 from leastaction.backends.loops.sparse import solve as solve_sparse
 from leastaction.backends.loops.strips import add_rows
 from leastaction.backends.loops.sweep import add_up, read_term
-from leastaction.step.verdict import EPS, TINY
+from leastaction.step.verdict import EPS, ROUGH, SETTLED, TINY
 
 HUGE = 1e300
 PROBE = 2.0**-20  # part of a step: how far to move to measure what rounding does to forces …
@@ -74,46 +74,108 @@ def by_summed_mass(S, I, D):
 
 @native
 def summed_velocity(S, I, D):
-    """S.v with m(t, q, v) = p at S.t, S.q, S.p, by Newton's iteration; whether there is one."""
+    """S.v with m(t, q, v) = p at S.t, S.q, S.p, by Newton's iteration; whether there is one.
+
+    Each coordinate is judged on its own scale, the largest |v_j| so far: the iteration ends where no increment is more
+    than rounding, or where small ones shrink no more. An increment that leads to no number is halved. Where increments
+    do not shrink, the part of them that comes from rounding of p and M v does not count.
+    """
     if S.separable == 1 and S.diagonal == 1:
         for j in range(S.n * W):
             S.v[j] = S.M[j] * S.p[j]
         return True
-    P, T = read_sparse(I, D, S.sparse), read_term(I, D, S.terms)
-    room = (S.components + 1) * W
-    for j in range(S.n * W):
-        S.v[j] = 0.0
+    P, T, N = read_sparse(I, D, S.sparse), read_term(I, D, S.terms), S.n * W
+    move, longest, noise = S.last, S.scale, S.impulse
+    for j in range(N):
+        S.v[j], move[j], longest[j], noise[j] = 0.0, 0.0, 0.0, 0.0
     before = HUGE
     for _ in range(MOST_INVERSIONS):
-        for c in range(S.n):
-            store(at(T.point, W + c * W), load(at(S.q, c * W)))
-            store(at(T.point, W + room + c * W), load(at(S.v, c * W)))
-        T.point[0] = S.t[0]
-        add_up(S, T, I, D, T.point, T.values)
-        miss, size = 0.0, 0.0
-        if S.multipliers > 0:
-            set_rate(S, I, D, P, S.t[0], at(T.point, W), at(T.point, W + room))
+        if not _set_gap(S, I, D, P, T):
+            for j in range(N):
+                move[j] *= 0.5
+                S.v[j] -= move[j]
+            continue
+        if not _solve_mass(S, I, D, P, T):
+            return False
+        size, total = 0.0, 0.0
         for k in range(P.n):
             j = P.order[k]
-            if j >= S.n * W:
-                P.x[k] = -P.rate[j]
-                continue
-            P.x[k] = S.p[j] - T.values[room + j]
-            miss, size = max(miss, abs(P.x[k])), max(size, abs(S.p[j]))
-        if miss - miss != 0.0:
+            if j < N:
+                move[j] = P.x[k]
+                S.v[j] += move[j]
+                longest[j] = max(longest[j], abs(S.v[j]))
+                total += move[j]
+                beyond = abs(move[j]) - noise[j]
+                if beyond > 0.0:
+                    size = max(size, beyond / longest[j])
+        if total - total != 0.0:
             return False
-        if miss <= 4.0 * EPS * size or (miss >= before and miss <= 1e-10 * size):
+        if size <= 4.0 * EPS or (size <= SETTLED and size > 0.5 * before):
             return True
-        if S.constant == 0 or S.multipliers > 0:
-            assemble(I, D, P, P.masses, S.t[0], at(T.point, W), at(T.point, W + room), P.M)
-            if not factor_sparse(P, P.shifts, 0.0, 0.0):
-                return False
+        if size > 0.5 * before:
+            _set_velocity_noise(S, P, noise)
+        before = size
+    return False
+
+
+@native
+def _set_gap(S, I, D, P, T):
+    """P.x ← p − m(t, q, v), and −ġ in the places of the multipliers, at S.v; whether all of them are numbers."""
+    room = (S.components + 1) * W
+    for c in range(S.n):
+        store(at(T.point, W + c * W), load(at(S.q, c * W)))
+        store(at(T.point, W + room + c * W), load(at(S.v, c * W)))
+    T.point[0] = S.t[0]
+    add_up(S, T, I, D, T.point, T.values)
+    if S.multipliers > 0:
+        set_rate(S, I, D, P, S.t[0], at(T.point, W), at(T.point, W + room))
+    total = 0.0
+    for k in range(P.n):
+        j = P.order[k]
+        P.x[k] = S.p[j] - T.values[room + j] if j < S.n * W else -P.rate[j]
+        total += P.x[k]
+    return total - total == 0.0
+
+
+@native
+def _solve_mass(S, I, D, P, T):
+    """P.x ← M⁻¹ P.x with the mass at T.point, between constraints where there are any; whether M can be inverted."""
+    if S.constant == 0 or S.multipliers > 0:
+        room = (S.components + 1) * W
+        assemble(I, D, P, P.masses, S.t[0], at(T.point, W), at(T.point, W + room), P.M)
+        if not factor_sparse(P, P.shifts, 0.0, 0.0):
+            return False
+    solve_sparse(P, P.shifts, False)
+    return True
+
+
+@native
+def _set_velocity_noise(S, P, noise):
+    """The noise of each velocity ← what rounding of p, of M v, and of ġ = G v does to it: M⁻¹ (|p| + |M| |v|), once
+    with these signs and once with others, since terms may cancel. The mass and its factors are those of the last
+    increment.
+    """
+    N = S.n * W
+    for j in range(N):
+        noise[j] = 0.0
+    for others in range(2):
+        for k in range(P.n):
+            P.x[k] = abs(S.p[P.order[k]]) if P.order[k] < N else 0.0
+        for k in range(P.n):
+            for e in range(P.up[k], P.up[k + 1]):
+                i = P.ui[e]
+                entry = 0.5 * abs(P.M[P.first[e]] + P.M[P.second[e]])
+                if P.order[k] < N:
+                    P.x[i] += entry * abs(S.v[P.order[k]])
+                if i != k and P.order[i] < N:
+                    P.x[k] += entry * abs(S.v[P.order[i]])
+        if others == 1:
+            for k in range(P.n):
+                P.x[k] *= 1.0 - 2.0 * ((k * 7919 // 13) % 2)
         solve_sparse(P, P.shifts, False)
         for k in range(P.n):
-            if P.order[k] < S.n * W:
-                S.v[P.order[k]] += P.x[k]
-        before = miss
-    return False
+            if P.order[k] < N:
+                noise[P.order[k]] = max(noise[P.order[k]], ROUGH * abs(P.x[k]))
 
 
 @native

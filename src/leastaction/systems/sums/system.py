@@ -24,7 +24,7 @@ from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.step.form import Summand
-from leastaction.systems.lagrangian import Lagrangian, Params
+from leastaction.systems.lagrangian import Lagrangian, Params, explained
 from leastaction.systems.sums.term import Term
 
 FloatArray = NDArray[np.float64]
@@ -282,6 +282,13 @@ class Sum:
             raise DegenerateLagrangianError(f"{self.name} has no acceleration there: ∂²L/∂v² is singular{reason}")
         return found
 
+    def freely(self, gradient: FloatArray, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> FloatArray:
+        """The part of a gradient that constraints leave free: d = ∇g − Gᵀy with G M⁻¹d = 0."""
+        d = self.assembly.at(params).freely(t, q, v, gradient)
+        if d is None:
+            raise ArithmeticError(f"the constraints of {self.name} depend on each other at t = {t:.6g}")
+        return d
+
     def project(self, q: FloatArray, v: FloatArray, t: float, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The state on the constraints that is nearest to (q, v), in the metric of the mass."""
         found = self.assembly.at(params).nearest(t, q, v)
@@ -394,7 +401,7 @@ class Sum:
 
     def explain(self, status: int, h: float) -> tuple[str, str]:
         """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""
-        return Lagrangian.explain(self, status, h)  # type: ignore[arg-type]
+        return explained(status, h)
 
     # Files.
 

@@ -19,7 +19,7 @@ from unittest import mock
 
 import matplotlib.pyplot as plt
 import numpy as np
-from core import chain, per_step
+from core import chain, per_step, processor_seconds
 from measured import table
 from numpy.typing import NDArray
 
@@ -32,10 +32,10 @@ FIGURE = Path(__file__).parent.parent / "docs" / "figures" / "growth.png"
 DEGREES = (1, 2, 3, 4, 6, 8, 12, 16)
 SIZES = (2, 5, 10, 20, 50, 100)
 SOFT, STIFF = 1.0, 30.0  # h times the highest frequency
-BY_NEWTON = ((10, 4), (10, 8), (20, 4), (20, 8), (50, 4))  # n, s
-SECONDS = 0.03  # about how long a timed run takes …
-FEWEST = 10  # … or so many steps
-REPEATS = 3
+BY_NEWTON = ((10, 4), (10, 8), (20, 4), (20, 8))  # n, s
+SECONDS = 0.05  # a timed run takes at least so long …
+FEWEST = 10  # … and so many steps
+REPEATS = 7
 BUDGET = 8.0  # seconds of the processor for one kind and one n
 
 
@@ -51,7 +51,9 @@ def microseconds(system: la.Lagrangian, s: int, h: float, **params: float) -> fl
     def run(steps: int) -> la.Path:
         return la.integrate(system, f"P{s}N{s}Q{2 * s}Gau", **start, steps=steps, every=steps)
 
-    steps = max(FEWEST, int(SECONDS / run(FEWEST).stats["time_per_step"]))
+    steps = FEWEST
+    while processor_seconds(partial(run, steps)) < SECONDS:
+        steps *= 4
     timed = per_step(run, steps)
     return min(timed() for _ in range(REPEATS)) * 1e6
 

@@ -227,14 +227,28 @@ def test_mass_chords_of_other_members_do_not_drift():
 
 
 @pytest.mark.slow
+def test_mass_chords_of_the_loops_do_not_drift():
+    """With forces before the last increment the mean was 3.2 ε, 3.9 times its standard deviation, and the spread, 6.6
+    ε, grew with the number of steps.
+    """
+    with solved_by("chord"):
+        errors = energy_errors(100_000, 1, 64)[:, -1]
+    assert errors.std() < 5
+    assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(len(errors))
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(
+    reason="the energies of the first two drift by −114 and −147 ε, evenly: 10⁻⁵ ε a step; not understood"
+)
 def test_no_drift_of_single_runs_over_ten_million_steps():
-    """Six double pendulums, each alone, the nodes of a step side by side: a walk of some hundred ε at most."""
+    """Six double pendulums, each alone, the nodes of a step side by side: a walk, no drift."""
     system, steps, errors = la.problems.get("double-pendulum").system, 10**7, []
     for q0 in np.random.default_rng(1).uniform(-0.5, 0.5, (6, 2)):
-        energy = la.integrate(system, "P6N6Q12Gau", q0, [0.0, 0.0], h=0.02, steps=steps, every=steps // 16).energy()
+        energy = la.integrate(system, "P8N8Q16Gau", q0, [0.0, 0.0], h=0.02, steps=steps, every=steps // 16).energy()
         errors.append((energy - energy[0]) / abs(energy[0]) / EPS)
     last = np.array(errors)[:, -1]
-    assert np.abs(errors).max() < 300
+    assert np.abs(last).max() < 60
     assert abs(last.mean()) < 4 * last.std(ddof=1) / np.sqrt(len(last))
 
 

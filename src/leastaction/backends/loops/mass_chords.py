@@ -120,6 +120,9 @@ def chord(S, I, D, q, p, z, scale, reach, floor, active):
 def chords(S, I, D, h, patient):
     """Chords of one trajectory from S.t, S.q, S.p and the prediction S.z; if `patient`, also where Newton would cost
     less. Returns whether they solve the step; else S.z is as before.
+
+    The impulse is that of the forces at the last z: those from which z came are off by the last increment, and the
+    energy would drift. Only where z follows from forces alone (`chord`) do these belong to it.
     """
     S.iterations[0] = 0
     if S.has_chord == 0:
@@ -141,6 +144,8 @@ def chords(S, I, D, h, patient):
         S.left[0] = S.found[LEFT]
         if S.swift == 1 and S.found[GOOD] != 0.0:
             swift_impulse(S, I, D, S.q, S.z, S.impulse)
+        elif S.separable == 0 and S.found[GOOD] != 0.0:
+            sweep(S, I, D, S.soft, False, S.q, S.p, S.z)
         moved = 0.0
         for j in range(S.n * S.across):
             moved += S.impulse[j]

@@ -61,7 +61,16 @@ from leastaction.backends.loops.mass_chords import chord, set_mass
 from leastaction.backends.loops.noise import QUIET
 from leastaction.backends.loops.solver import alone
 from leastaction.backends.loops.strips import read_rows
-from leastaction.backends.loops.sweep import lanewise, prepare, read_solver, read_term, set_given, set_inputs, set_times
+from leastaction.backends.loops.sweep import (
+    lanewise,
+    prepare,
+    read_solver,
+    read_term,
+    set_given,
+    set_inputs,
+    set_times,
+    sweep,
+)
 from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
 from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.loops.team import ASSESS, MEASURE, PROPOSE, read_team, share
@@ -408,6 +417,17 @@ def _iterate(I, D, A, S, X):
                         A.undone[0] = max(A.undone[0], S.found[LEFT * L + i])
                 else:
                     wanted = True
+    if S.separable == 1:
+        return
+    sweep(S, I, D, S.soft, False, q, p, z)  # the impulse at the last z: see `chords`
+    for i in range(L):
+        if alive[i] != 0.0 and trouble[i] == 0.0:
+            total = 0.0
+            for j in range(n):
+                impulse[j * L + i] = S.impulse[j * L + i]
+                total += S.impulse[j * L + i]
+            if total - total != 0.0:
+                trouble[i] = 1.0
 
 
 @native

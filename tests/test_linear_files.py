@@ -77,7 +77,6 @@ def test_an_unstable_step_names_the_option_of_the_command(files, capsys):
         ("--mass M.mtx", "both --mass and --stiffness"),
         ("", "say what to run"),
         ("pendulum --mass M.mtx --stiffness K.mtx", "say what to run"),
-        ("pendulum --output 0", "--output goes with --mass and --stiffness"),
         ("pendulum --allow-unstable", "--allow-unstable goes with --mass and --stiffness"),
         ("--mass no.mtx --stiffness K.mtx", "there is no file no.mtx"),
         ("--mass q0.txt --stiffness K.mtx", "not a Matrix Market file"),

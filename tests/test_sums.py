@@ -302,9 +302,6 @@ import os, signal, threading, warnings
 import numpy as np
 import leastaction as la
 from leastaction.backends.trajectories import HELPER
-from leastaction.events.motion import DetachedMotion
-from leastaction.methods.registry import family
-from thrift import rest_slow
 n = 40_000
 i = np.arange(n - 1)
 springs = la.Term(lambda q, v: -np.cosh(q[1] - q[0]), over=np.stack([i, i + 1], axis=1))

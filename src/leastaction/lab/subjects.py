@@ -29,6 +29,8 @@ PACED = {
     "pythagorean": (0.05, 70),
     "yin-yang": (0.05, 2),
 }
+# The same without a pace, where a hundredth of the period is too long a step: a mechanism with dead points.
+SHORT = {"andrews-squeezer": (3e-5, 1)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,7 @@ class Subject:
     def describe(self) -> dict[str, Any]:
         """All that the page's controls need."""
         n, seen = self.system.n, self.look
-        h, periods = PACED.get(self.key, (float(f"{self.period / 100:.3g}"), 20))
+        h, periods = (PACED | SHORT).get(self.key, (float(f"{self.period / 100:.3g}"), 20))
         return {
             "key": self.key,
             "title": self.title,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
@@ -786,14 +787,37 @@ def parallelogram(q):
     return np.array([q[:2] @ q[:2] - 1, (q[2:] - B) @ (q[2:] - B) - 1, (q[2:] - q[:2]) @ (q[2:] - q[:2]) - 1])
 
 
-@pytest.mark.xfail(strict=True, reason="a step from or to a singular place is taken for solved with |g| of 5e-9")
-def test_a_step_that_ends_where_a_parallelogram_folds_does_not_leave_its_rods():
-    """Step 50 ends flat, where two motions part and G has rank two: a failure, or g = 0 to rounding afterwards."""
+def folding(angle):
+    """A parallelogram whose crank turns by one radian a second and lies flat after `angle` seconds."""
+    with mpmath.workdps(50):
+        crank = np.array([mpmath.cos(angle), mpmath.sin(angle)])
+        return np.concatenate([crank, [crank[0] + 1, crank[1]]]), np.tile([crank[1], -crank[0]], 2)
+
+
+FOLDS = [("stormer-verlet", 50 * np.arcsin(0.01)), ("simpson", 0.5), ("P3N3Q6Gau", 0.5)]
+
+
+@pytest.mark.parametrize("method, angle", FOLDS)
+def test_a_step_that_ends_where_a_parallelogram_folds_fails(method, angle):
+    """Step 50 would end flat, where two motions part and G has rank two: rounding would decide its velocity. A run that
+    passes beside this place goes on, with the accuracy that is left.
+    """
     system = la.Lagrangian(lambda q, v: 0.5 * (v @ v), 4, constraints=parallelogram)
-    crank = np.array([np.cos(0.5), np.sin(0.5)])
-    q0, v0 = np.concatenate([crank, crank + np.array([1.0, 0.0])]), np.tile([crank[1], -crank[0]], 2)
-    try:
-        path = la.integrate(system, "simpson", q0=q0, v0=v0, h=0.01, steps=56)
-    except la.StepFailed as failed:
-        path = failed.path
-    assert np.abs([parallelogram(q) for q in path.q]).max() < 1e-14
+    q0, v0 = (np.array(x, float) for x in folding(angle))
+    with pytest.raises(la.StepFailed, match=r"the equations became singular.*a singular configuration") as failed:
+        la.integrate(system, method, q0=q0, v0=v0, h=0.01, steps=56)
+    path = failed.value.path
+    assert len(path) == 50 and np.abs([parallelogram(q) for q in path.q]).max() < 1e-14
+    paths = la.ensemble(system, method, np.tile(q0, (3, 1)), v0=np.tile(v0, (3, 1)), h=0.01, steps=56)
+    assert (paths.steps == 49).all() and (paths.status == 4).all()
+    q0, v0 = (np.array(x, float) for x in folding(angle + 1e-6))
+    beside = la.integrate(system, method, q0=q0, v0=v0, h=0.01, steps=56)
+    assert np.ptp(beside.energy()) < 1e-8 and np.abs([parallelogram(q) for q in beside.q]).max() < 1e-14
+
+
+def test_a_parallelogram_that_folds_at_any_precision():
+    system = la.Lagrangian(lambda q, v: 0.5 * (v @ v), 4, constraints=parallelogram)
+    q0, v0 = folding(mpmath.mpf("0.5"))
+    with pytest.raises(la.StepFailed, match="singular") as failed:
+        la.integrate(system, "P12N12Q24Gau", q0=q0, v0=v0, h="0.01", steps=56, digits=30)
+    assert len(failed.value.path) == 50

@@ -33,6 +33,7 @@ class Ending:
     def __init__(self, end: End, n: int, m: int, params: Balls, bits: int) -> None:
         self._end, self.n, self.m, self._params, self._bits = end, n, m, params, bits
         self._values = function(end.program, end.program.results, params)
+        self._most = flint.arb((1, bits - 5)).mid()  # as in `loops.constraints`: 1/INDEPENDENT at this precision
 
     @cached_property
     def _slopes(self) -> Any:
@@ -47,10 +48,17 @@ class Ending:
         for iteration in range(MOST_ITERATIONS):
             at = _blocks(program, self._values(t, *q, *v, *zero))
             right = [a + b - c for a, b, c in zip(p, push, at["e"], strict=True)] + [-x for x in at["c"]]
+            lengths = _lengths(at["c_v"], at["e_v"], n, m)
+            probe = [flint.arb(0)] * n + [x * _probe(i) for i, x in enumerate(lengths)]
             try:
-                step = solve_matrix(self.saddle(at), flint.arb_mat(n + m, 1, right)).entries()
+                solved = solve_matrix(
+                    self.saddle(at), flint.arb_mat([list(row) for row in zip(right, probe, strict=True)])
+                )
             except ZeroDivisionError:
                 return None
+            step, probed = ([row[k] for row in solved.tolist()] for k in (0, 1))
+            if not all(abs(a * b) < self._most for a, b in zip(probed[n:], lengths, strict=True)):
+                return None  # constraints depend on each other
             G = flint.arb_mat(m, n, at["c_v"])
             pushed = (G.transpose() * flint.arb_mat(m, 1, step[n:])).entries()
             push = [(a + b).mid() for a, b in zip(push, pushed, strict=True)]
@@ -103,6 +111,18 @@ class Ending:
 def _blocks(program: Program, values: Balls) -> dict[str, Balls]:
     values = [x.mid() for x in values]
     return {name: values[program.output_slice(name)] for name, _ in program.outputs}
+
+
+def _probe(i: int) -> Any:
+    """A number between ½ and 3/2."""
+    return flint.arb(0.5 + (0.6180339887498949 * (i + 1)) % 1.0)
+
+
+def _lengths(G: Balls, mass: Balls, n: int, m: int) -> Balls:
+    """The lengths of the rows of G in the metric of the inverse diagonal of the mass."""
+    heavy = [abs(mass[j * n + j]) for j in range(n)]
+    squares = [sum((G[i * n + j] ** 2 / heavy[j] for j in range(n) if heavy[j] > 0), flint.arb(0)) for i in range(m)]
+    return [x.sqrt().mid() for x in squares]
 
 
 def _size(x: Balls, mass: Balls, divided: bool = False) -> Any:

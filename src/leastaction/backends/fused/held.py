@@ -82,7 +82,7 @@ def leap(step: Step, one: Held, blocks: Sequence[tuple[str, int]]) -> Program:
     n = step.n
     found = iterated(step, one, B, x, AT_FIRST)
     z, moves = found.z[:n], found.moves
-    impulse = impulse_of(step, one, B, x, found.z)
+    impulse, independent = impulse_of(step, one, B, x, found.z)
     # The verdicts, on one scale: that of z as it was predicted and as it was found.
     lengths = [abs(Value(B, k)).op("max", TINY) for k in found.predicted]
     reach = within_reach(x, lengths)
@@ -92,7 +92,7 @@ def leap(step: Step, one: Held, blocks: Sequence[tuple[str, int]]) -> Program:
         seen = _judged(step, B, begun, move, z, final=k == AT_FIRST)
     after = _after(B, seen, found.z) | {"impulse": [Value(B, k) for k in impulse], "reach": reach}
     (alive,), (before,), (trouble,) = x["alive"], x["trouble"], after["trouble"]
-    spoilt = ~finite(Value(B, B.sum(impulse)))
+    spoilt = ~(independent & finite(Value(B, B.sum(impulse))))
     after["trouble"] = [before | (alive & (trouble | spoilt))]
     after["fresh"] = [alive & ~before & after["fresh"][0]]
     return B.build(**{name: indices(values, B) for name, values in after.items()})
@@ -153,10 +153,10 @@ def settle(step: Step, one: Held, blocks: Sequence[tuple[str, int]]) -> Program:
     """The End of the trajectories that went on after `leap`."""
     B = Builder(blocks)
     x = {name: B.values(name) for name, _ in blocks}
-    impulse = [Value(B, k) for k in impulse_of(step, one, B, x, [a.k for a in x["z"]])]
+    found, independent = impulse_of(step, one, B, x, [a.k for a in x["z"]])
     went_on = x["iterations"][0] > AT_FIRST + 0.5
-    spoilt = ~finite(Value(B, B.sum([a.k for a in impulse])))
-    chosen = [went_on.where(new, old) for new, old in zip(impulse, x["impulse"], strict=True)]
+    spoilt = ~(independent & finite(Value(B, B.sum(found))))
+    chosen = [went_on.where(Value(B, new), old) for new, old in zip(found, x["impulse"], strict=True)]
     return B.build(impulse=indices(chosen, B), trouble=[(x["trouble"][0] | (went_on & spoilt)).k])
 
 
@@ -173,8 +173,8 @@ def _constraints(step: Step, one: Held, B: Builder, x: Values, z: Sequence[int])
     return found["g"], _rows(found["G"], step.n)
 
 
-def impulse_of(step: Step, one: Held, B: Builder, x: Values, z: Sequence[int]) -> list[int]:
-    """The impulse of a step that is solved, after which ġ = 0."""
+def impulse_of(step: Step, one: Held, B: Builder, x: Values, z: Sequence[int]) -> tuple[list[int], Value]:
+    """The impulse of a step that is solved, after which ġ = 0, and whether constraints are independent there."""
     at = {name: indices(x[name], B) for name, _ in one.impulse.inputs}
     weight = float(step.samples(step.terms[1]).w[-1]) * x["h"][0]
     known = [B.mul(weight.k, k) for k in z[step.n :]]

@@ -68,7 +68,8 @@ def hops(step: Step, one: Held, rows: Rows, B: Builder) -> tuple[dict[str, Progr
 def _hop(step: Step, one: Held, rows: Rows, B: Builder, x: Values, times: int) -> dict[str, list[Any]]:
     """What is written, in the order of `written`."""
     n, found = step.n, iterated(step, one, B, x, times)
-    impulse = [Value(B, k) for k in impulse_of(step, one, B, x, found.z)]
+    pushed, independent = impulse_of(step, one, B, x, found.z)
+    impulse = [Value(B, k) for k in pushed]
     z = [Value(B, k) for k in found.z]
     state, carry = summed(x, [*z[:n], *impulse])
     after = {"t": x["next"], "q": state[:n], "p": state[n:], "carry": carry}
@@ -78,7 +79,7 @@ def _hop(step: Step, one: Held, rows: Rows, B: Builder, x: Values, times: int) -
         "found": z[n:],
         "impulse": impulse,
         "enough": [soon.where(float(HOP), float(times))],
-        "unsure": [~(sure & finite(sum(impulse, impulse[0] * 0.0)))],
+        "unsure": [~(sure & independent & finite(sum(impulse, impulse[0] * 0.0)))],
     }
     memory = [(name, 0) for name in ("memory", "record")]
     return {name: after[name] for name, _ in written(step, memory)}

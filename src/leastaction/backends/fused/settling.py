@@ -6,6 +6,10 @@ With M = m_v, which does not depend on v here, and m(0), the momentum at rest, t
 
 The μ that is found goes to the impulse, and μ is solved for once more: the second time removes what rounding left of
 the first. Where μ is almost known beforehand, once is enough.
+
+Pivot i of G M⁻¹Gᵀ is the square of what is left of row i of G when the rows before it are taken out, in the metric of
+M⁻¹. Where next to nothing is left (`step.verdict.INDEPENDENT`), constraints depend on each other, as where a
+linkage folds: rounding of q then decides v, and the step has no end to be trusted.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ from leastaction.backends.fused.judging import finite
 from leastaction.backends.fused.mass import mass_of
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
+from leastaction.step.rows import OneByOne
+from leastaction.step.verdict import INDEPENDENT
 
 TIMES = 2
 
@@ -26,8 +32,8 @@ def settling(step: Step, blocks: Sequence[tuple[str, int]]) -> Program:
     """The state of trajectories whose step is solved ↦ impulse, and trouble where it is not finite."""
     B = Builder(blocks)
     x = {name: B.values(name) for name, _ in blocks}
-    impulse = settled(step, B, x, indices(x["z"], B), indices(x["impulse"], B))
-    spoilt = ~finite(Value(B, B.sum(impulse)))
+    impulse, independent = settled(step, B, x, indices(x["z"], B), indices(x["impulse"], B))
+    spoilt = ~(independent & finite(Value(B, B.sum(impulse))))
     return B.build(impulse=impulse, trouble=[(x["trouble"][0] | spoilt).k])
 
 
@@ -38,9 +44,9 @@ def settled(
     z: Sequence[int],
     impulse: Sequence[int],
     known: Sequence[int] | None = None,
-) -> list[int]:
-    """The impulse after which ġ = 0, from that of the equations of motion: x is the state, z are the unknowns. `known`
-    is what is known of μ beforehand.
+) -> tuple[list[int], Value]:
+    """The impulse after which ġ = 0, from that of the equations of motion, and whether the constraints are independent
+    there: x is the state, z are the unknowns. `known` is what is known of μ beforehand.
     """
     assert step.end is not None and step.end.linear
     n, s, m, mass = step.n, step.s, step.multipliers, mass_of(step)
@@ -68,7 +74,10 @@ def settled(
         return [indices([row[k] for row in solved], B) for k in range(len(columns))]
 
     pulled = by_mass(G)
-    lower = factors(B, [[short_dot(B, row, a) for a in pulled] for row in G], hasty=known is not None)
+    S = [[short_dot(B, row, a) for a in pulled] for row in G]
+    lower = factors(B, S, hasty=known is not None)
+    left = [abs(Value(B, S[i][i]) * Value(B, lower[i][i])) * INDEPENDENT for i in range(1, m)]
+    independent = OneByOne().largest([Value(B, B.const(0.0)), *left]) <= 1.0
 
     def pushed(by: Sequence[int]) -> list[int]:
         """The impulse and Gᵀμ."""
@@ -79,7 +88,7 @@ def settled(
     for _ in range(TIMES if known is None else 1):
         (v,) = by_mass([[B.sub(B.add(a.k, b), r) for a, b, r in zip(x["p"], impulse, rest, strict=True)]])
         impulse = pushed(substitute(B, lower, [B.op("neg", B.add(c[i], short_dot(B, G[i], v))) for i in range(m)]))
-    return list(impulse)
+    return list(impulse), independent
 
 
 def _rows(matrix: Sequence[int], n: int) -> list[list[int]]:

@@ -8,12 +8,17 @@ the step's own equations give, v and μ solve
 by Newton, whose matrix is (m_v, −Gᵀ; G, 0), and p⁺ = p⁻ + Gᵀμ. The μ that an iteration finds goes to the momentum at
 once, so that the next iteration sees the rounded momentum: ġ = 0 then holds to the rounding of p⁺ itself, even where
 much larger forces cancel. Where L is quadratic in v two iterations are enough.
+
+Where a linkage folds, constraints depend on each other: rounding of q then decides v, and the step has no end to be
+trusted. With D_i = Σ_j G_ij²/m_jj, about the square of row i in the metric of M⁻¹, the matrix D^½ (G M⁻¹Gᵀ)⁻¹ D^½ has
+numbers as large as 1/INDEPENDENT there. One product with it tells: of a vector w that is orthogonal to no such row.
 """
 
 from __future__ import annotations
 
 from leastaction.backends.loops.elimination import factor, solve
 from leastaction.backends.loops.machine import at, call_kernel, native
+from leastaction.step.verdict import INDEPENDENT
 
 MOST_ITERATIONS = 50
 ENOUGH = 2.0**-50  # of what v is summed from, in the metric of the mass: a step so short changes nothing any more …
@@ -47,7 +52,7 @@ def settle(S, kernel, h):
         call_kernel(kernel, x, S.end_values, S.work)
         if iteration == 0 or S.linear_end == 0:
             set_saddle(S)
-            if not factor(S.saddle, S.end_pivots, N, N):
+            if not factor(S.saddle, S.end_pivots, N, N) or not independent(S):
                 return False
         for j in range(N):
             S.end_move[j] = (S.p[j] + S.impulse[j] if j < n else 0.0) - S.end_values[j]
@@ -72,6 +77,39 @@ def settle(S, kernel, h):
             return size <= ROUNDING
         before = size
     return False
+
+
+@native
+def independent(S):
+    """Whether constraints do not depend on each other, by the factors in S.saddle; S.end_move is overwritten."""
+    n, m, move = S.n, S.multipliers, S.end_move
+    mass, G = at(S.end_values, n + m), at(S.end_values, n + m + n * n)
+    for j in range(n):
+        move[j] = 0.0
+    for i in range(m):
+        move[n + i] = probe(i) * _length(mass, at(G, i * n), n)
+    solve(S.saddle, S.end_pivots, n + m, n + m, move)
+    largest = 0.0
+    for i in range(m):
+        largest = max(largest, abs(move[n + i]) * _length(mass, at(G, i * n), n))
+    return largest * INDEPENDENT <= 1.0
+
+
+@native
+def probe(i):
+    """w_i, between ½ and 3/2."""
+    return 0.5 + (0.6180339887498949 * (i + 1)) % 1.0
+
+
+@native
+def _length(mass, row, n):
+    """The length of a row of G in the metric of the inverse diagonal of the mass."""
+    square = 0.0
+    for j in range(n):
+        heavy = abs(mass[j * n + j])
+        if heavy > 0.0:
+            square += row[j] / heavy * row[j]
+    return square**0.5
 
 
 @native

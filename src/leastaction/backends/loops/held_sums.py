@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
-from leastaction.backends.loops.constraints import MOST_ITERATIONS, ROUNDING, settled
+from leastaction.backends.loops.constraints import MOST_ITERATIONS, ROUNDING, probe, settled
 from leastaction.backends.loops.machine import W, at, native
 from leastaction.backends.loops.sparse import assemble, read_sparse
 from leastaction.backends.loops.sparse import factor as factor_sparse
 from leastaction.backends.loops.sparse import solve as solve_sparse
 from leastaction.backends.loops.summed import set_rate
 from leastaction.backends.loops.sweep import add_up, read_term
+from leastaction.step.verdict import INDEPENDENT
+
+
+@native
+def _independent(P, size):
+    """Whether constraints do not depend on each other, as in `constraints`; overwrites P.x, P.change and P.push."""
+    heavy, length = P.push, P.change
+    for j in range(size):
+        heavy[j] = 0.0
+    for k in range(P.n):
+        length[P.order[k]] = 0.0
+    for e in range(P.entries):
+        if P.row[e] == P.column[e] and P.row[e] < size:
+            heavy[P.row[e]] += abs(P.M[e])
+    for e in range(P.entries):
+        i, j = P.row[e], P.column[e]
+        if i >= size and j < size and heavy[j] > 0.0:
+            length[i] += P.M[e] / heavy[j] * P.M[e]
+    for k in range(P.n):
+        j = P.order[k]
+        P.x[k] = probe(j - size) * length[j] ** 0.5 if j >= size else 0.0
+    solve_sparse(P, P.shifts, False)
+    largest = 0.0
+    for k in range(P.n):
+        j = P.order[k]
+        if j >= size:
+            largest = max(largest, abs(P.x[k]) * length[j] ** 0.5)
+    return largest * INDEPENDENT <= 1.0
 
 
 @native
@@ -34,7 +62,7 @@ def settle_sum(S, I, D, h):
         set_rate(S, I, D, P, t, q, velocity)
         if iteration == 0 or P.still == 0:
             assemble(I, D, P, P.masses, t, q, velocity, P.M)
-            if not factor_sparse(P, P.shifts, 0.0, 0.0):
+            if not factor_sparse(P, P.shifts, 0.0, 0.0) or not _independent(P, size):
                 return False
         for k in range(P.n):
             j = P.order[k]

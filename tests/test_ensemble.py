@@ -77,7 +77,8 @@ def test_one_worker_has_one_chunk_in_memory():
     rest = np.zeros((64, 2))
     plan, _ = plan_run(PENDULUM, "simpson", (rest, rest, None), h=0.01, steps=10, every=1, many=True)
     assert usual_parts(plan, 64, None, 1) == [(0, 64)]
-    assert len(usual_parts(plan, 64, None, 1, stored=True)) == len(usual_parts(plan, 64, None, 2)) > 1
+    assert len(usual_parts(plan, 64, None, 1, stored=True)) > 1  # a stored run has them on any processor …
+    assert len(usual_parts(plan, 64, None, 2)) > 1  # … while in memory they have as many trajectories as lanes
 
 
 def test_results_depend_neither_on_order_nor_lane_nor_threads():

@@ -368,20 +368,24 @@ def _against_ias15(points: list[Point]) -> str:
     return f"{theirs[0].seconds / cost(mine, reached):.1f} at {reached:.0e}"
 
 
-def draw(results: dict[str, list[Point]], file: Path) -> None:
+def draw() -> None:
+    """The figure, from the tables that are kept of all motions: those of this run, and of runs before it."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
+    tables = kept("peers")
+    results = {name: tables[f"{name}, all"]["rows"] for name in motions() if f"{name}, all" in tables}
     columns = min(4, len(results))
     rows = -(-len(results) // columns)
     figure, grid = plt.subplots(rows, columns, figsize=(3.6 * columns, 3.4 * rows), layout="constrained", squeeze=False)
-    names = [*dict.fromkeys(name for points in results.values() for name in by_program(points))]
-    for axes, (name, points) in zip(grid.flat, results.items(), strict=False):
-        for program, found in by_program(points).items():
-            style = {"color": f"C{names.index(program)}", "lw": 2.2 if program == "leastaction" else 1.2}
-            axes.loglog([p.error for p in found], [1e6 * p.seconds for p in found], ".-", **style)
+    names = [*dict.fromkeys(program for found in results.values() for program, *_ in found)]
+    for axes, (name, found) in zip(grid.flat, results.items(), strict=False):
+        for i, program in enumerate(names):
+            points = [(float(error), float(time)) for one, _, error, time in found if one == program]
+            if points:
+                axes.loglog(*zip(*points, strict=True), ".-", color=f"C{i}", lw=2.2 if i == 0 else 1.2)
         axes.set(title=motions()[name].problem.title, xlim=(1e-2, 1e-16))
         axes.grid(alpha=0.3)
     for axes in grid.flat[len(results) :]:
@@ -392,8 +396,8 @@ def draw(results: dict[str, list[Point]], file: Path) -> None:
         axes.set_xlabel("error of position")
     lines = [plt.Line2D([], [], color=f"C{i}", marker=".", label=name) for i, name in enumerate(names)]
     figure.legend(handles=lines, loc="outside lower center", ncols=len(lines), fontsize="small")
-    figure.savefig(file, dpi=150)
-    print(f"\n(drawn in {file.name})")
+    figure.savefig(FIGURE, dpi=150)
+    print(f"\n(drawn in {FIGURE.name})")
 
 
 PEERS = {"heyoka": heyoka, "rebound": rebound, "scipy": scipy, "diffrax": diffrax}
@@ -415,19 +419,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     parser.add_argument("--only", default=",".join(motions()), help="motions, with commas between: %(default)s")
     parser.add_argument("--peers", default=",".join(PEERS), help="programs, with commas between: %(default)s")
-    parser.add_argument("--figure", type=Path, help=f"where to draw; without --only, docs/figures/{FIGURE.name}")
     options = parser.parse_args()
-    if options.figure is None and options.only == parser.get_default("only"):
-        options.figure = FIGURE
     peers = {name: PEERS[name] for name in options.peers.split(",")}
-    results = {}
     header = ["leastaction / heyoka, time at an error of", *(f"{e:.0e}" for e in ERRORS), "IAS15 / leastaction"]
     for name in options.only.split(","):
         motion = motions()[name]
-        results[name] = measure(motion, peers, 3 if options.quick else 25)
-        table("ratios", "Time ratios", header, beside_others(report(motion, results[name])))
-    if options.figure:
-        draw(results, options.figure)
+        points = measure(motion, peers, 3 if options.quick else 25)
+        table("ratios", "Time ratios", header, beside_others(report(motion, points)))
+    if not options.quick:
+        draw()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """What the benchmarks have measured, kept as data: benchmarks/measured/*.json, one file for each script.
 
-`table` prints a table in Markdown and keeps it. `python benchmarks/measured.py` writes the tables of the README and of
-docs/accuracy.md from these files; the site shows them all. A quick run (`--quick`) prints and keeps nothing.
+`table` prints a table in Markdown and keeps it. `python benchmarks/measured.py` writes the tables of the README, of
+docs/accuracy.md and of docs/ensembles.md from these files; the site shows them all. A quick run (`--quick`) prints and
+keeps nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "measured"
 README = Path(__file__).parents[1] / "README.md"
-PAGES = (README, Path(__file__).parents[1] / "docs" / "accuracy.md")
+PAGES = (README, *(Path(__file__).parents[1] / "docs" / name for name in ("accuracy.md", "ensembles.md")))
 BLOCK = re.compile(r"(<!-- measured: (\w+) -->\n\n)(.*?)(\n<!-- end -->)", re.DOTALL)
 
 Table = dict[str, Any]  # title, header, rows; processor, load, date
@@ -124,6 +125,20 @@ def first_run() -> str:
     return markdown(["new processes, seconds of the processor", ""], rows)
 
 
+# The table of docs/ensembles.md --------------------------------------------------------------------------------------
+
+
+def ensembles() -> str:
+    """Both sides at the same error, with vectors of eight numbers and of four."""
+    rows = []
+    for key, vectors in (("native", "AVX-512"), ("x86-64-v3", "AVX2")):
+        for what, *numbers in kept("ensemble")[f"same error, {key}"]["rows"]:
+            rows.append([f"{vectors}, {what}", *map(short, numbers)])
+    return markdown(
+        ["µs per unit of time and trajectory, at an error of", "10⁻⁶", "10⁻⁸", "10⁻¹⁰", "10⁻¹²", "10⁻¹⁴"], rows
+    )
+
+
 # The tables of docs/accuracy.md --------------------------------------------------------------------------------------
 
 
@@ -170,7 +185,7 @@ def tolerances() -> str:
 
 BLOCKS = {
     make.__name__: make
-    for make in (one_trajectory, peers, losses, first_run, comet, arenstorf, pythagorean, tolerances)
+    for make in (one_trajectory, peers, losses, first_run, ensembles, comet, arenstorf, pythagorean, tolerances)
 }
 
 

@@ -31,7 +31,7 @@ MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
 MOST_HELD = 40  # unknowns of a step with constraints
 FEWEST_CHORDS = 7  # where Newton costs less than so many chords, there are no chords: measured in lanes …
-FEWEST_COLLOCATED = 4.5  # … and so for chords of collocation, of which fewer are needed
+FEWEST_COLLOCATED = 4.2  # … and so for chords of collocation, of which fewer are needed
 CROWDED = 8  # so many times its count Newton costs beside such chords: one lane that needs it lets all wait
 # One trajectory alone is solved by Newton up to this degree, where Newton costs less than so many chords with points
 # side by side: Newton is a little slower than these where steps are soft, several times faster where steps are stiff.

@@ -131,7 +131,7 @@ class Question:
 def measurable(system: System, inputs: Any = None) -> System:
     """The system as pilots can run it: a sum is written out. Inputs, which belong to steps, are refused."""
     check_system(system)
-    if inputs or (isinstance(system, Lagrangian) and system.inputs):
+    if inputs or system.inputs:
         raise ValueError(
             "tol= tries many methods and steps, and inputs have values for the steps of one method: give method= and "
             "h=, and compare with a run of h/2"

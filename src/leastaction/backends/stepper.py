@@ -50,7 +50,7 @@ class Start:
 
 def require_inputs(system: Any, start: Start) -> None:
     """Refuse to step a system without what drives it."""
-    if getattr(system, "inputs", None) and start.inputs is None:
+    if system.inputs and start.inputs is None:
         raise ValueError(
             f"{system.name} is driven by {', '.join(map(repr, system.inputs))}, and no values are given here: "
             "la.integrate and la.ensemble take inputs="

@@ -328,6 +328,11 @@ class Quadratic:
     linear = True
     m = 0  # constraints
 
+    @property
+    def inputs(self) -> dict[str, tuple[int, ...]]:
+        """None: what drives a linear system is its load f."""
+        return {}
+
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         """H at many states."""
         return np.asarray(self.energy(q, p))

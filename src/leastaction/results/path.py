@@ -37,7 +37,6 @@ from leastaction.step.form import samples
 from leastaction.step.inputs import Inputs
 from leastaction.step.inputs import from_record as inputs_from_record
 from leastaction.store.header import checked_output, method_of_file
-from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.pace import OWN, STIFF, UNTIL, Paced
 from leastaction.systems.protocol import System, from_record
 
@@ -688,7 +687,7 @@ def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, An
 
 def _inputs(arrays: Mapping[str, Any], header: Any, system: System, h: Any, arithmetic: Reals) -> Inputs | None:
     """The inputs that drive the system."""
-    shapes = system.inputs if isinstance(system, Lagrangian) else {}
+    shapes = system.inputs
     if not shapes:
         return None
     begin, record = listing(entry(header, "driven"), "driven", 2)

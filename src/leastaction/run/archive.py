@@ -51,7 +51,6 @@ from leastaction.store import texts
 from leastaction.store.archive import Archive, Layout
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
-from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import System, from_record
 from leastaction.version import __version__
 
@@ -144,7 +143,7 @@ class Disk:
     def inputs(self) -> Inputs | None:
         """What drives the trajectories."""
         plan, system = self.plan, self.plan.system
-        if not isinstance(system, Lagrangian) or not system.inputs:
+        if not system.inputs:
             return None
         file = self.archive.checkpoint(INPUTS)
         record, points = entry(file.facts, "inputs"), points_of(plan.method, plan.reals)

@@ -12,7 +12,6 @@ from leastaction.linear import Quadratic
 from leastaction.methods import Composition, Galerkin, Method
 from leastaction.numbers.rounding import Reals
 from leastaction.step.inputs import Inputs, read_inputs
-from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import System
 from leastaction.systems.sums import Sum
 
@@ -38,7 +37,7 @@ def given_inputs(
             "inputs= are for Lagrangians: a force on the rows of a sum takes parameters alone. Write the system as one "
             "la.Lagrangian(L, n, force=F, inputs={…})"
         )
-    shapes = system.inputs if isinstance(system, Lagrangian) else {}
+    shapes = system.inputs
     if given is None and not shapes:
         return None
     return read_inputs(given, shapes, system.name, reals, t0, h, steps, *points_of(method, reals), many)

@@ -88,8 +88,6 @@ WAKING = 2.0**10  # a step so many times longer than before this iteration was s
 WOKEN = 0.1  # … and its increment counts as this part of the last one, at most
 SETTLED = 1e-9  # an increment of a sum's velocity so small, relative to it, is rounding if it shrinks no more
 ROUGH = 64 * EPS  # of what momenta move a velocity by: what their rounding does
-# What must be left of a constraint's row, squared, in the metric of the mass, when the other rows are taken out.
-INDEPENDENT = 2.0**-48
 FORGETTING = 0.5  # the factor by which the length of an old step shrinks with every step
 PART = 0.25  # an iteration that leads to a new prediction counts as this part of one
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is a chord

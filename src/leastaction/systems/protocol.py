@@ -26,6 +26,7 @@ class System(Protocol):
     linear             whether its equations of motion are linear
     depends_on_time    whether t occurs in its equations of motion
     forced             whether forces act that do not come from L
+    inputs             names and shapes of what drives it from outside, given with a run
     params, given      names and default values of its parameters, as numbers and as they were given
 
     q, p, v may be one state (n,), or many (K, n).
@@ -43,6 +44,8 @@ class System(Protocol):
     def depends_on_time(self) -> bool: ...
     @property
     def forced(self) -> bool: ...
+    @property
+    def inputs(self) -> Mapping[str, tuple[int, ...]]: ...
     @property
     def params(self) -> dict[str, Any]: ...
     @property

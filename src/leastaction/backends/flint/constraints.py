@@ -13,6 +13,8 @@ from leastaction.backends.flint.mechanics import solve_matrix
 from leastaction.numbers.conversion import Balls
 from leastaction.program import Program
 from leastaction.step.form import End
+from leastaction.step.independence import INDEPENDENT_BITS
+from leastaction.step.independence import probe as probe_of
 
 MOST_ITERATIONS = 60
 LINEAR_ITERATIONS = 2  # where L is quadratic in v: the first one solves, and the second one removes what rounding left
@@ -33,7 +35,7 @@ class Ending:
     def __init__(self, end: End, n: int, m: int, params: Balls, bits: int) -> None:
         self._end, self.n, self.m, self._params, self._bits = end, n, m, params, bits
         self._values = function(end.program, end.program.results, params)
-        self._most = flint.arb((1, bits - 5)).mid()  # as in `loops.constraints`: 1/INDEPENDENT at this precision
+        self._most = flint.arb((1, bits - INDEPENDENT_BITS)).mid()  # of what `step.independence` looks at
 
     @cached_property
     def _slopes(self) -> Any:
@@ -49,7 +51,7 @@ class Ending:
             at = _blocks(program, self._values(t, *q, *v, *zero))
             right = [a + b - c for a, b, c in zip(p, push, at["e"], strict=True)] + [-x for x in at["c"]]
             lengths = _lengths(at["c_v"], at["e_v"], n, m)
-            probe = [flint.arb(0)] * n + [x * _probe(i) for i, x in enumerate(lengths)]
+            probe = [flint.arb(0)] * n + [x * flint.arb(probe_of(i)) for i, x in enumerate(lengths)]
             try:
                 solved = solve_matrix(
                     self.saddle(at), flint.arb_mat([list(row) for row in zip(right, probe, strict=True)])
@@ -111,11 +113,6 @@ class Ending:
 def _blocks(program: Program, values: Balls) -> dict[str, Balls]:
     values = [x.mid() for x in values]
     return {name: values[program.output_slice(name)] for name, _ in program.outputs}
-
-
-def _probe(i: int) -> Any:
-    """A number between ½ and 3/2."""
-    return flint.arb(0.5 + (0.6180339887498949 * (i + 1)) % 1.0)
 
 
 def _lengths(G: Balls, mass: Balls, n: int, m: int) -> Balls:

@@ -8,8 +8,8 @@ The μ that is found goes to the impulse, and μ is solved for once more: the se
 the first. Where μ is almost known beforehand, once is enough.
 
 Pivot i of G M⁻¹Gᵀ is the square of what is left of row i of G when the rows before it are taken out, in the metric of
-M⁻¹. Where next to nothing is left (`step.verdict.INDEPENDENT`), constraints depend on each other, as where a
-linkage folds: rounding of q then decides v, and the step has no end to be trusted.
+M⁻¹. Where next to nothing is left, constraints depend on each other (`step.independence`), and the step has no end to
+be trusted.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from leastaction.backends.fused.judging import finite
 from leastaction.backends.fused.mass import mass_of
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
+from leastaction.step.independence import INDEPENDENT
 from leastaction.step.rows import OneByOne
-from leastaction.step.verdict import INDEPENDENT
 
 TIMES = 2
 

@@ -9,20 +9,20 @@ by Newton, whose matrix is (m_v, −Gᵀ; G, 0), and p⁺ = p⁻ + Gᵀμ. The �
 once, so that the next iteration sees the rounded momentum: ġ = 0 then holds to the rounding of p⁺ itself, even where
 much larger forces cancel. Where L is quadratic in v two iterations are enough.
 
-Where a linkage folds, constraints depend on each other: rounding of q then decides v, and the step has no end to be
-trusted. With D_i = Σ_j G_ij²/m_jj, about the square of row i in the metric of M⁻¹, the matrix D^½ (G M⁻¹Gᵀ)⁻¹ D^½ has
-numbers as large as 1/INDEPENDENT there. One product with it tells: of a vector w that is orthogonal to no such row.
+Where constraints depend on each other (`step.independence`) the step has no end to be trusted.
 """
 
 from __future__ import annotations
 
 from leastaction.backends.loops.elimination import factor, solve
 from leastaction.backends.loops.machine import at, call_kernel, native
-from leastaction.step.verdict import INDEPENDENT
+from leastaction.step.independence import INDEPENDENT
+from leastaction.step.independence import probe as probe_in_python
 
 MOST_ITERATIONS = 50
 ENOUGH = 2.0**-50  # of what v is summed from, in the metric of the mass: a step so short changes nothing any more …
 ROUNDING = 1e-7  # … and one of this length that gets no shorter is rounding
+probe = native(probe_in_python)
 
 
 @native
@@ -93,12 +93,6 @@ def independent(S):
     for i in range(m):
         largest = max(largest, abs(move[n + i]) * _length(mass, at(G, i * n), n))
     return largest * INDEPENDENT <= 1.0
-
-
-@native
-def probe(i):
-    """w_i, between ½ and 3/2."""
-    return 0.5 + (0.6180339887498949 * (i + 1)) % 1.0
 
 
 @native

@@ -9,7 +9,7 @@ from leastaction.backends.loops.sparse import factor as factor_sparse
 from leastaction.backends.loops.sparse import solve as solve_sparse
 from leastaction.backends.loops.summed import set_rate
 from leastaction.backends.loops.sweep import add_up, read_term
-from leastaction.step.verdict import INDEPENDENT
+from leastaction.step.independence import INDEPENDENT
 
 
 @native

@@ -158,6 +158,11 @@ class Sum:
         )
 
     @property
+    def inputs(self) -> dict[str, tuple[int, ...]]:
+        """None: forces on the rows of a sum take parameters alone."""
+        return {}
+
+    @property
     def m(self) -> int:
         """How many constraints hold."""
         return sum(term.rows * term.local.m for term in self.terms)

@@ -328,7 +328,7 @@ def test_few_random_steps_stray_where_forces_have_many_waves():
     """Steps of 0.5 to 20 radians of the fastest oscillation. No test of one root can tell it from others."""
     rng = np.random.default_rng(STRAYING)
     solved = strayed = 0
-    for _ in range(400):
+    for _ in range(150):
         m, k, w, g = (
             10 ** rng.uniform(-1, 1, 3),
             10 ** rng.uniform(-1, 1, 3),
@@ -342,10 +342,10 @@ def test_few_random_steps_stray_where_forces_have_many_waves():
             path = la.integrate(in_waves(False), "midpoint", q, v0=v, h=h, steps=1, params={"M": M, "k": k, "g": g})
         except la.StepFailed:
             continue
-        z = follow_midpoint(force, slope, M, q, v, h)
+        z = follow_midpoint(force, slope, M, q, v, h, parts=600)
         solved += 1
         strayed += not np.allclose(path.q[1] - q, z, rtol=1e-6)
-    assert solved > 300 and strayed <= 1, (solved, strayed)
+    assert solved > 100 and strayed <= 1, (solved, strayed)
 
 
 @pytest.mark.slow

@@ -72,3 +72,15 @@ def test_few_blocks_are_not_run():
 )
 def test_names_stand_in_the_documentation(name):
     assert any(name in page.read_text(encoding="utf-8") for page in PAGES)
+
+
+def test_every_promise_names_the_tests_that_hold_it():
+    """Each promise has a file of tests, or "the same" as the promise before, and each file is there."""
+    rows = re.findall(
+        r"^\| ([^|]+) \| ([^|]+) \| [^|]*\|$", (ROOT / "docs/promises.md").read_text(encoding="utf-8"), re.M
+    )
+    held = [(promise, by) for promise, by in rows if promise != "promise" and "---" not in promise]
+    limits = [promise for promise, by in held if ".py" not in by and by != "the same"]
+    named = {name for _, by in held for name in re.findall(r"`([^`]+\.py)`", by)}
+    assert len(held) - len(limits) > 30 and not [promise for promise in limits if promise.endswith(".")]
+    assert not [name for name in named if not any((ROOT / place / name).exists() for place in ("tests", "."))]

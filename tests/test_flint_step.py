@@ -266,6 +266,11 @@ def test_a_run_goes_on_to_the_last_bit(system, method):
 
 
 def test_what_the_last_predictions_missed_saves_iterations():
-    """With Simpson the prediction is corrected: 453 iterations in 100 steps; 567 were needed without."""
-    path = la.integrate(SPRING, "simpson", h="1/100", steps=100, digits=64, **START)
-    assert path.stats["newton_iterations"] < 500
+    """With Simpson the prediction is corrected: 396 iterations in 99 steps; 510 were needed without. The first step,
+    which continuation finds, has no prediction.
+    """
+    one, all_steps = (
+        la.integrate(SPRING, "simpson", h="1/100", steps=steps, digits=64, **START).stats["newton_iterations"]
+        for steps in (1, 100)
+    )
+    assert all_steps - one < 440

@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from leastaction.kernel import trigonometry, vector_math
+from leastaction.kernel import roots, trigonometry, vector_math
 from leastaction.program import FOLD, LANE, Instruction, Program, to_float64
 
 PIECE = 2000
@@ -65,10 +65,12 @@ def lower(
 ) -> Lowered:
     """The program as LLVM IR defining `void @name(ptr in, ptr out, ptr work)`.
 
-    `library` has functions of several lanes, those of `trigonometry` among them; with `bounded` sin x and cos x may be
+    `library` has functions of several lanes, those of `trigonometry` and `roots` among them; with `bounded` sin x and cos x may be
     NaN for |x| ≥ 2³⁰.
     """
     target = _Lanes(lanes, bounded, library or {} if lanes > 1 else {})
+    if roots.OPERATION in target.functions:
+        program = roots.by_one_operation(program)
     pieces = list(_pieces(program))
     spread = _spread(program)
     writes = _writes(program, pieces, in_place, spread)
@@ -284,14 +286,20 @@ def _declarations(target: _Lanes) -> str:
         functions |= {
             function.symbol: (f"<{function.width} x double>", op in _BINARY_CALLS)
             for op, function in target.functions.items()
-            if not trigonometry.defines(function.symbol)
+            if not (trigonometry.defines(function.symbol) or function.symbol == roots.SYMBOL)
         }
     lines = []
     for symbol, (kind, binary) in functions.items():
         arguments = f"{kind}, {kind}" if binary else kind
         lines.append(f"declare {kind} @{symbol}({arguments}){'' if symbol.startswith('llvm.') else pure}")
+    own = []
     if any(trigonometry.defines(function.symbol) for function in target.functions.values()):
-        lines.append(trigonometry.definitions(target.count, target.bounded))
+        own.append(trigonometry.definitions(target.count, target.bounded))
+    if roots.OPERATION in target.functions:
+        own.append(roots.definition(target.count))
+    if own:
+        T = target.type
+        lines += [f"declare {T} @llvm.fma.v{target.count}f64({T}, {T}, {T})", *own]
     return "\n".join(lines) + "\n"
 
 
@@ -374,7 +382,7 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
         return [f"  {v} = fmul contract {T} {x[0]}, {x[0]}"]
     if op in ("min", "max"):
         return target.extreme(v, op, *x)
-    if op in _CALLS:
+    if op in _CALLS or op == roots.OPERATION:
         return target.call(v, op, x)
     c = v.replace("%v", "%c")
     zero = target.literal(0.0)

@@ -59,7 +59,8 @@ OPERATIONS = ARITY.keys()  # of a system
 LANE = tuple(f"lane{k}" for k in range(8))
 FOLD = {f"fold{k}": k for k in (1, 2, 4)}
 ACROSS = {*LANE, "largest", *FOLD}
-ARITY = ARITY | dict.fromkeys((*LANE, "largest"), 1) | dict.fromkeys(FOLD, 2)
+IN_KERNELS = {*ACROSS, "rsqrt"}  # these, and 1/√x as one operation (`kernel.roots`)
+ARITY = ARITY | dict.fromkeys((*LANE, "largest", "rsqrt"), 1) | dict.fromkeys(FOLD, 2)
 # Operations that take rational numbers to rational numbers.
 _RATIONAL: dict[str, Callable[..., Fraction]] = {
     "neg": operator.neg, "sq": lambda x: x * x,
@@ -245,7 +246,7 @@ def _instruction(data: Any) -> Instruction:
     """One instruction, read from a file."""
     op, *args = listing(data, "an instruction") or [None]
     if op != "const":
-        if op in ACROSS:
+        if op in IN_KERNELS:
             raise ValueError(f"{op} is no operation of a system")
         return (text(op, "an operation"), *(integer(a, "the place of a value") for a in args))
     if len(args) != 1:

@@ -242,14 +242,16 @@ class _Lanes:
             x = found
         return lines
 
-    def fold(self, v: str, k: int, x: str, y: str) -> list[str]:
-        """v = in lane i the larger of lanes i and i^k: of x where bit k of i is not set, else of y."""
+    def fold(self, v: str, how: str, k: int, x: str, y: str) -> list[str]:
+        """v = in lane i the larger of lanes i and i^k, or their sum: of x where bit k of i is not set, else of y."""
         lines, e = [], v.replace("%v", "%e")
         for name, other in (("a", 0), ("b", k)):
             places = ", ".join(f"i32 {(i ^ other) + (self.count if i & k else 0)}" for i in range(self.count))
             lines.append(
                 f"  {e}.{name} = shufflevector {self.type} {x}, {self.type} {y}, <{self.count} x i32> <{places}>"
             )
+        if how == "sum":
+            return [*lines, f"  {v} = fadd {self.type} {e}.a, {e}.b"]
         return [*lines, *self.extreme(v, "max", f"{e}.a", f"{e}.b")]
 
     def extreme(self, v: str, op: str, x: str, y: str) -> list[str]:
@@ -408,7 +410,7 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
     if op == "largest":
         return target.largest(v, x[0])
     if op in FOLD:
-        return target.fold(v, FOLD[op], *x)
+        return target.fold(v, *FOLD[op], *x)
     if op == "sign":
         return [
             f"  {c} = fcmp oeq {T} {x[0]}, {zero}",

@@ -54,10 +54,10 @@ BINARY: dict[str, Callable[[float, float], float]] = {
 ARITY = dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2) | {"select": 3}
 OPERATIONS = ARITY.keys()  # of a system
 # Across the lanes of a vector, in kernels whose lanes are the points of one step: the number of lane k, and the largest
-# of all, each in every lane. `foldK` has in lane i the larger of lanes i and i^K: of x if bit K of i is not set, else
-# of y. On one lane `lane0` and `largest` are the number itself, and the others do not occur.
+# of all, each in every lane. `foldK` has in lane i the larger of lanes i and i^K, `sumK` their sum: of x if bit K of i
+# is not set, else of y. On one lane `lane0` and `largest` are the number itself, and the others do not occur.
 LANE = tuple(f"lane{k}" for k in range(8))
-FOLD = {f"fold{k}": k for k in (1, 2, 4)}
+FOLD = {f"{name}{k}": (name, k) for name in ("fold", "sum") for k in (1, 2, 4)}
 ACROSS = {*LANE, "largest", *FOLD}
 IN_KERNELS = {*ACROSS, "rsqrt"}  # these, and 1/√x as one operation (`kernel.roots`)
 ARITY = ARITY | dict.fromkeys((*LANE, "largest", "rsqrt"), 1) | dict.fromkeys(FOLD, 2)

@@ -45,7 +45,7 @@ NEWTONS = 4
 
 @dataclass(frozen=True)
 class StepPrograms:
-    """The kernels by name: advance; inner, lift, outer and restart of chords, fresh and kept of Newton's iteration;
+    """The kernels by name: advance; inner, outer, land, lift and restart of chords, fresh and kept of Newton's iteration;
     settle where constraints hold; begin and leap of explicit steps, and leap of steps that are explicit except for
     multipliers.
 
@@ -222,14 +222,14 @@ def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[]
     rows = SideBySide(tables(step), lanes, None, repeated(step))
     if mass.separable:
         rows = SideBySide(separable.tables(step), lanes, None, separable.REPEATED)
-    n, N = step.n, step.n * rows.length(step.s)
+    packed, N = rows.length(step.n), step.n * rows.length(step.s)
     nodes = len(step.method.table.c)
     blocks = [
         ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.channels * rows.length(nodes)),
         ("alive", 1), ("tables", rows.size),
-        ("q", n), ("p", n), ("carry", 2 * n),
+        ("q", packed), ("p", packed), ("carry", 2 * packed),
         *_remembered(step, rows, mass=mass),
-        ("z", N), ("impulse", n), ("trouble", 1), ("left", 1), *_soft(step, rows, mass),
+        ("z", N), ("impulse", packed), ("trouble", 1), ("left", 1), *_soft(step, rows, mass),
     ]  # fmt: skip
 
     def builder() -> tuple[Rows, Builder]:
@@ -266,6 +266,7 @@ def _chords(
         return {
             "outer": separable.outer(step, mass, *builder(), chords),
             "restart": separable.restart(step, mass, *builder(), coordinates(step) if one is not None else []),
+            "land": separable.land(step, mass, *builder()),
             "lift": separable.lift(step, mass, *builder()),
             "recall": separable.recall(step, mass, *builder()),
         }

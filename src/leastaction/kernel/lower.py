@@ -65,12 +65,12 @@ def lower(
 ) -> Lowered:
     """The program as LLVM IR defining `void @name(ptr in, ptr out, ptr work)`.
 
-    `library` has functions of several lanes, those of `trigonometry` and `roots` among them; with `bounded` sin x and cos x may be
-    NaN for |x| ≥ 2³⁰.
+    `library` has functions of several lanes, those of `trigonometry` and `roots` among them; with `bounded` sin x and
+    cos x may be NaN for |x| ≥ 2³⁰, and powers where they are infinite or x is.
     """
     target = _Lanes(lanes, bounded, library or {} if lanes > 1 else {})
-    if roots.OPERATION in target.functions:
-        program = roots.by_one_operation(program)
+    if roots.POWERS.keys() <= target.functions.keys():
+        program = roots.by_powers(program)
     pieces = list(_pieces(program))
     spread = _spread(program)
     writes = _writes(program, pieces, in_place, spread)
@@ -288,7 +288,7 @@ def _declarations(target: _Lanes) -> str:
         functions |= {
             function.symbol: (f"<{function.width} x double>", op in _BINARY_CALLS)
             for op, function in target.functions.items()
-            if not (trigonometry.defines(function.symbol) or function.symbol == roots.SYMBOL)
+            if not (trigonometry.defines(function.symbol) or roots.defines(function.symbol))
         }
     lines = []
     for symbol, (kind, binary) in functions.items():
@@ -297,8 +297,8 @@ def _declarations(target: _Lanes) -> str:
     own = []
     if any(trigonometry.defines(function.symbol) for function in target.functions.values()):
         own.append(trigonometry.definitions(target.count, target.bounded))
-    if roots.OPERATION in target.functions:
-        own.append(roots.definition(target.count))
+    if any(roots.defines(function.symbol) for function in target.functions.values()):
+        own.append(roots.definitions(target.count, target.bounded))
     if own:
         T = target.type
         lines += [f"declare {T} @llvm.fma.v{target.count}f64({T}, {T}, {T})", *own]
@@ -384,7 +384,7 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
         return [f"  {v} = fmul contract {T} {x[0]}, {x[0]}"]
     if op in ("min", "max"):
         return target.extreme(v, op, *x)
-    if op in _CALLS or op == roots.OPERATION:
+    if op in _CALLS or op in roots.POWERS:
         return target.call(v, op, x)
     c = v.replace("%v", "%c")
     zero = target.literal(0.0)

@@ -59,8 +59,8 @@ OPERATIONS = ARITY.keys()  # of a system
 LANE = tuple(f"lane{k}" for k in range(8))
 FOLD = {f"{name}{k}": (name, k) for name in ("fold", "sum") for k in (1, 2, 4)}
 ACROSS = {*LANE, "largest", *FOLD}
-IN_KERNELS = {*ACROSS, "rsqrt"}  # these, and 1/√x as one operation (`kernel.roots`)
-ARITY = ARITY | dict.fromkeys((*LANE, "largest", "rsqrt"), 1) | dict.fromkeys(FOLD, 2)
+IN_KERNELS = {*ACROSS, "rsqrt", "rsqrt3"}  # these, and x^(−1/2) and x^(−3/2) as one operation (`kernel.roots`)
+ARITY = ARITY | dict.fromkeys((*LANE, "largest", "rsqrt", "rsqrt3"), 1) | dict.fromkeys(FOLD, 2)
 # Operations that take rational numbers to rational numbers.
 _RATIONAL: dict[str, Callable[..., Fraction]] = {
     "neg": operator.neg, "sq": lambda x: x * x,

@@ -126,7 +126,9 @@ def tables(step: Step) -> dict[str, Table]:
     return found | {"places ahead": lambda _: places_ahead, "controls ahead": lambda _: controls_ahead}
 
 
-REPEATED = frozenset({"times 0", "q 0", "c", "places", "places ahead"})  # not weights: lanes without a point do not push
+REPEATED = frozenset(
+    {"times 0", "q 0", "c", "places", "places ahead"}
+)  # not weights: lanes without a point do not push
 
 
 def blocks(step: Step, mass: Mass, rows: Rows) -> list[tuple[str, int]]:
@@ -308,7 +310,9 @@ def drift(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, momentum: R
     """h M⁻¹ times a row that has a number for each coordinate."""
     if mass.diagonal:
         return [a * b for a, b in zip(_drift(mass, rows, B, x), momentum, strict=True)]
-    return rows.packed([row[0] for row in _drifts(step, mass, rows, B, x, [[a] for a in numbers(rows, momentum, step.n)])])
+    return rows.packed(
+        [row[0] for row in _drifts(step, mass, rows, B, x, [[a] for a in numbers(rows, momentum, step.n)])]
+    )
 
 
 def _drifts(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, moved: Sequence[Row]) -> list[Row]:

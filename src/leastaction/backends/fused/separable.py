@@ -44,8 +44,8 @@ from leastaction.backends.fused.chord import (
     flat,
     force_at,
     inverse,
-    stencil_tables,
     read,
+    stencil_tables,
     unknowns,
     wanted_by,
 )

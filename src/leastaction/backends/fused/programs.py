@@ -14,6 +14,7 @@ from leastaction.backends.fused.collocation import collocated
 from leastaction.backends.fused.mass import Mass, mass_of
 from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton
 from leastaction.backends.fused.settling import settling
+from leastaction.backends.fused.shifts import moving
 from leastaction.backends.fused.work import chord_length, collocation_pays, newton_length, newton_work, work
 from leastaction.program import Builder, Program, Value
 from leastaction.step.form import Step, step_of
@@ -294,7 +295,7 @@ def _soft(step: Step, rows: Rows, mass: Mass) -> Blocks:
         own = separable.blocks(step, mass, rows)
     if mass.collocated:
         points = n * rows.length(len(step.samples(step.terms[0]).tau))
-        shifts = 2 * n * n * rows.length((step.s + 1) // 2)
+        shifts = 2 * len(moving(step)) ** 2 * rows.length((step.s + 1) // 2)
         own = [("points", points), ("speeds", points), ("shifts", shifts), ("choice", 1), ("inner", 1)]
         own += [("mass", 0), ("soft_scale", rows.length(n))]
     return [

@@ -279,8 +279,8 @@ SOLVER = Record.of(
     tally={
         "iterations": "spent on the step solved last",
         "ahead": "of explicit steps: 1 if positions are a step ahead of momenta, …",
-        "known": "… 1 if the force at the start is known, …",
-        "current": "… and in which of two places it is",
+        "known": "… 1 if the force at the start is known",
+        "even": "of sums: 1 if all coordinates have the same mass, which is diagonal",
     },
     integers={
         "pivots": "rows exchanged",

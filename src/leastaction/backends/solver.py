@@ -140,7 +140,7 @@ class Solvers:
         }  # fmt: skip
         table, middle = step.method.table, middle_of(step.method)
         return {
-            **numbers, "iterations": 0, "ahead": 0, "known": 0, "current": 0, "pivots": np.zeros(unknowns),
+            **numbers, "iterations": 0, "ahead": 0, "known": 0, "even": 0, "pivots": np.zeros(unknowns),
             "mass_pivots": np.zeros(n), "end_pivots": np.zeros(n + m), "kind": [],
             **sizes, "unit": 1, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method), "middle": middle,
             "slope": table.slope[1:], "d": table.d,
@@ -285,7 +285,7 @@ class Solvers:
         table = method.table
         place = self.memory.add(
             (SOLVER, {
-                **numbers, "iterations": 0, "ahead": 0, "known": 0, "current": 0, "pivots": [], "mass_pivots": [],
+                **numbers, "iterations": 0, "ahead": 0, "known": 0, "even": 0, "pivots": [], "mass_pivots": [],
                 "end_pivots": [], "kind": kind, **sizes, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(method),
                 "middle": middle_of(method), "slope": table.slope[1:], "d": table.d,
             })
@@ -364,7 +364,7 @@ class Solvers:
             "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
             "role": _roles(found), "by_time": 0, "by_params": 0,
             "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "K": 1,
-            "point": r * inputs * W, "values": max(r, 2) * outputs * W,
+            "point": r * inputs * W, "values": r * outputs * W,
         }  # fmt: skip
 
     def add_sensitive(self, step: Step, slopes: Sequence[Program]) -> int:

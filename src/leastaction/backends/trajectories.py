@@ -308,6 +308,8 @@ class SumBackend(Backend):
         M = mass.entries("m_v", 0.0, nothing[:n], nothing[:n], params)
         inverse[:n] = 1.0 / M[mass.row == mass.column]
         memory.array(place, "M")[:] = inverse
+        even = mass.diagonal and bool((inverse[:n] == inverse[0]).all())
+        memory.I[memory.number(place, SOLVER, "even")] = even
         sparse = int(memory.I[memory.number(place, SOLVER, "sparse")])
         if sparse >= 0 and not self.sums.m:
             loop("sparse.begin")(memory.I, memory.D, sparse, nothing, nothing)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.mass import inverse_of, mass_of, middle_of
 from leastaction.backends.fused.work import work
-from leastaction.backends.layout import KRYLOV, SHIFTS, SOLVER, TEAM, TERM
+from leastaction.backends.layout import APART, KRYLOV, MOST_THREADS, SHIFTS, SOLVER, TEAM, TERM
 from leastaction.backends.points import place_of_rest
 from leastaction.backends.records import Memory
 from leastaction.backends.shifts import shifts_of
@@ -306,7 +306,7 @@ class Solvers:
 
     def _team(self, sums: Assembly, method: Galerkin) -> int:
         """The record of the threads that share a sum's work; where it is."""
-        W, cells, line = native_lanes(), sums.cells.phases[1], [0] * 32  # so that nothing lies near what threads watch
+        W, cells, lines = native_lanes(), sums.cells.phases[1], np.zeros(MOST_THREADS * APART)
         ahead, points = ahead_of(method), len(samples(method).tau)
         tally = [field.name for field in TEAM.fields if field.kind == "tally"]
         sizes = {
@@ -317,7 +317,7 @@ class Solvers:
             (TEAM, {
                 "helpers": 0, "nap": 0, "nap_time": 0, "room": self.room, "width": sizes["scaled"],
                 **dict.fromkeys(tally, 0),
-                "ticket": line, "done": line, "stop": line, "t": 1,
+                "ticket": lines, "done": lines, **dict.fromkeys(("stop", "broken"), np.zeros(APART)), "t": 1,
                 **{name: size * cells for name, size in sizes.items()},
             })
         )  # fmt: skip

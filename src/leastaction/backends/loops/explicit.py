@@ -31,11 +31,12 @@ from leastaction.backends.loops.machine import (
     store,
     sub,
     where,
+    write_shared,
 )
-from leastaction.backends.loops.rows import HEAVY, add_later, add_together, clear
+from leastaction.backends.loops.rows import add_together, clear
 from leastaction.backends.loops.strips import add_cell, read_rows
 from leastaction.backends.loops.sweep import read_solver, read_term
-from leastaction.backends.loops.team import COPY, DRIFT, LEAP, LEAP_REST, read_team, share
+from leastaction.backends.loops.team import COPY, DRIFT, LEAP, LEAP_MORE, read_team, share
 
 read_run = reader(RUN)
 
@@ -83,26 +84,20 @@ def leap(S, I, D, A, X, onward):
     """One step; with `onward` the positions after the next one, too. False where a force is no number."""
     T, J = read_term(I, D, S.soft), read_team(I, D, S.team)
     R, f = read_rows(I, D, T.rows), T.values
-    cells = R.phase[1]
     t, h, q = X[A.t], A.step[0], at(X, A.q)
     if S.ahead[0] == 0:
         if S.early >= 0 and S.known[0] == 0:
             add_together(S, I, D, T.rows, t, q, q, f, f, 0)
-        share(I, D, J, DRIFT, cells, drift_piece)
+        share(I, D, J, DRIFT, R.phase[1], drift_piece)
     steady = S.early >= 0 and S.late >= 0 and S.timed == 0
     S.ahead[0] = 1 if onward and steady else 0
-    J.t[0] = t + h
-    share(I, D, J, LEAP, cells, leap_piece)
-    if S.late >= 0:
-        add_later(I, D, J, T.rows, t + h, q, q, f, f)
-    if R.rest > 0:
-        share(I, D, J, LEAP_REST, cells if R.rest * W >= HEAVY else 1, leap_rest_piece)
     S.known[0] = 1 if steady else 0
-    sound = True
-    for e in range(2 * cells):
-        total = load(at(J.seen, e * 2 * W))
-        sound = sound and first_of(largest_of(where(sub(total, total), splat(1.0), splat(0.0)))) == 0.0
-    return sound
+    J.t[0], J.broken[0] = t + h, 0
+    share(I, D, J, LEAP, R.phase[1], leap_piece)
+    for phase in range(1, R.phases):
+        J.first[0] = R.phase[phase]
+        share(I, D, J, LEAP_MORE, R.phase[phase + 1] - R.phase[phase], leap_more_piece)
+    return J.broken[0] == 0
 
 
 @native
@@ -128,29 +123,24 @@ def drift_piece(I, D, J, cell):
 def leap_piece(I, D, J, cell):
     """The forces of a cell's rows; then coordinates that no later row touches go on, while they are in the cache."""
     A, S, X, T, w0, w1 = _fields(I, D, J)
-    R, q, total = read_rows(I, D, T.rows), at(X, A.q), splat(0.0)
+    R, q = read_rows(I, D, T.rows), at(X, A.q)
     if S.late >= 0:
         clear(R, cell, T.values)
         add_cell(I, D, R, cell, J.t[0], q, q, T.values, T.values)
     for e in range(R.own[cell], R.own[cell + 1]):
-        total = _go_on(A, S, X, R.owned[4 * e + 2], R.owned[4 * e + 3], w0, w1, T.values, total)
-    store(at(J.seen, cell * 4 * W), total)
-    store(at(J.seen, cell * 4 * W + 2 * W), splat(0.0))
+        _go_on(A, S, J, X, R.owned[4 * e + 2], R.owned[4 * e + 3], w0, w1, T.values)
 
 
 @native
-def leap_rest_piece(I, D, J, first):
-    """The other coordinates of a cell go on; where they are few, those of all cells."""
+def leap_more_piece(I, D, J, i):
+    """The same of a cell of a later phase: coordinates go on that this cell is the last to touch."""
     A, S, X, T, w0, w1 = _fields(I, D, J)
-    R = read_rows(I, D, T.rows)
-    end = first + 1 if R.rest * W >= HEAVY else R.phase[1]
-    for cell in range(first, end):
-        total = splat(0.0)
-        for e in range(R.own[cell], R.own[cell + 1]):
-            of = at(R.owned, 4 * e)
-            total = _go_on(A, S, X, of[0], of[2], w0, w1, T.values, total)
-            total = _go_on(A, S, X, of[3], of[1], w0, w1, T.values, total)
-        store(at(J.seen, cell * 4 * W + 2 * W), total)
+    R, q, cell = read_rows(I, D, T.rows), at(X, A.q), J.first[0] + i
+    if S.late >= 0:
+        add_cell(I, D, R, cell, J.t[0], q, q, T.values, T.values)
+    for k in range(R.ends[cell], R.ends[cell + 1]):
+        of, behind = at(R.owned, R.part[k] // 2 * 4), R.part[k] % 2
+        _go_on(A, S, J, X, of[3] if behind else of[0], of[1] if behind else of[2], w0, w1, T.values)
 
 
 @native
@@ -173,9 +163,9 @@ def _drift(A, S, X, first, end, w0, f):
 
 
 @native
-def _go_on(A, S, X, first, end, w0, w1, f, total):
+def _go_on(A, S, J, X, first, end, w0, w1, f):
     """p⁺; where positions go ahead, also q after the next step, as `_drift` has it."""
-    h, n, ahead, pitch = A.step[0], S.n, S.ahead[0], 0 if S.even[0] == 1 else W
+    h, n, ahead, pitch, total = A.step[0], S.n, S.ahead[0], 0 if S.even[0] == 1 else W, splat(0.0)
     for c in range(first, end):
         f1, place, carried = load(at(f, c * W)), at(X, A.p + c * W), at(X, A.carry + (n + c) * W)
         move = fused(splat(w1), f1, load(carried))
@@ -186,7 +176,8 @@ def _go_on(A, S, X, first, end, w0, w1, f, total):
             left = fused(splat(w0), f1, left)
             _move(A, S, X, c, mul(splat(h), load(at(S.M, c * pitch))), fused(splat(w0), f1, p))
         store(carried, left)
-    return total
+    if first_of(largest_of(where(sub(total, total), splat(1.0), splat(0.0)))) != 0.0:
+        write_shared(J.broken, 1)
 
 
 @native

@@ -26,7 +26,8 @@ from pathlib import Path
 import numpy as np
 
 import leastaction as la
-from leastaction.backends.stepper import GalerkinStepper, Start
+from leastaction.backends.galerkin import GalerkinStepper
+from leastaction.backends.stepper import Start
 from leastaction.backends.trajectories import HELPER
 
 HERE = Path(__file__).parent

@@ -33,7 +33,7 @@ LOOPS = {
     "composed.run": "innnndd",
     "polynomials.polynomials": "idnnddddd",
     "polynomials.events": "idnnndddi" + "dddddd",
-    "helpers.work": "idn",
+    "helpers.work": "idnn",
     "strips.evaluate": "idnddddd",
     "sparse.analyse": "niiiii",
     "sparse.begin": "idndd",

@@ -352,6 +352,7 @@ RUN = Record.of(
         "leap": "… an explicit step, …",
         "hop": "… such a step, and to the next, of one trajectory, where that is surely solved by two iterations, …",
         "far_hop": "… or by three, …",
+        "once": "… the first chord of a step, where later ones are others, …",
         "inner": "… chords, …",
         "outer": "",
         "lift": "… z from what separable ones found, …",

@@ -48,6 +48,7 @@ KERNELS = (
     "leap",
     "hop",
     "far_hop",
+    "once",
     "inner",
     "outer",
     "lift",

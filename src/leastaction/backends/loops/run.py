@@ -307,6 +307,8 @@ def _iterate_softly(A, X, Y, scratch):
             if A.inner != 0:
                 inner[i] = 0.0
             _write(A, X, A.failed, i, 1.0)
+    if A.once != 0 and _any(inner, L):
+        call_kernel(A.once, X, Y, scratch)
     if A.inner != 0:
         while _any(inner, L):
             call_kernel(A.inner, X, Y, scratch)

@@ -441,6 +441,7 @@ RUN = Record.of(
     },
     integers={
         "kept_numbers": "which numbers of (q, p) are in a row",
+        "who": "the trajectory in each lane, group by group",
         "halted": "of each group: 1, the step to begin with is solved, and has been looked at; 2, and the group pauses "
         "after it",
         "looked": "of each trajectory: steps in doubt so far",

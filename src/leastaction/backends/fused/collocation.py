@@ -47,7 +47,7 @@ from leastaction.step.rows import Row, Rows, apply, total
 
 
 def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twice: bool = False) -> Program:
-    """Z and V from Z and V, of the trajectories that want it; `twice` if dV is corrected by the derivatives at nodes."""
+    """Z and V from Z and V, of the trajectories that want it; `twice` corrects dV by derivatives at nodes."""
     x = {name: B.values(name) for name, _ in B.inputs}
     (weights,) = rows.columns("weights 0")
     Z, V = (by_coordinate(step, x[name]) for name in ("points", "speeds"))

@@ -47,9 +47,9 @@ NEWTONS = 4
 
 @dataclass(frozen=True)
 class StepPrograms:
-    """The kernels by name: advance; once, inner, lift, outer and restart of chords, fresh and kept of Newton's iteration;
-    settle where constraints hold; begin and leap of explicit steps, and leap of steps that are explicit except for
-    multipliers.
+    """The kernels by name: advance; once, inner, lift, outer and restart of chords; fresh and kept of Newton's
+    iteration; settle where constraints hold; begin and leap of explicit steps, and leap of steps that are explicit
+    except for multipliers.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """

@@ -4,16 +4,14 @@ From a small fraction of h, where the velocity alone predicts the step, the poly
 to predict the next larger one. The growth is cut when the iteration does not contract at once or leads to a wrong root,
 and rises again slowly; where the growth would have to be less than SLOWEST the branch is taken to end. Twofold growth
 lost the branch of a midpoint step of most of a period once in sixteen times, growth by a quarter about once in a
-thousand times. Where a fraction's step is surely found at once, as a first step may be, the way begins there: at a half
-of h, a quarter, and so on (LARGEST).
+thousand times.
 
 `onward` is plain Python on floats: the native loops translate it, other backends call it.
 """
 
 from __future__ import annotations
 
-LARGEST = 0.5  # the fraction of h that is tried first, at once
-SMALLEST = 1.0 / 64.0  # the fraction of h to begin with otherwise …
+SMALLEST = 1.0 / 64.0  # the fraction of h to begin with …
 LEAST = 1e-6  # … and the one to give up at
 FASTEST = 0.125  # by what part the step grows at a time, at most …
 SLOWEST = 1e-4  # … and at least

@@ -30,7 +30,7 @@ from leastaction.backends.loops.shifts import shifted
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
 from leastaction.backends.loops.sweep import jacobian, prepare, set_given, set_times, sweep
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, IN_DOUBT, SINGULAR
-from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, LARGEST, PROLONG, SMALLEST
+from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PROLONG, SMALLEST
 from leastaction.step.continuation import onward as onward_in_python
 from leastaction.step.verdict import REACH, TINY
 
@@ -134,7 +134,7 @@ def continue_from_rest(S, I, D, h, noisy):
 
     The step begins with S.t, S.q, S.p; its unknowns and impulse are left in S.z and S.impulse.
     """
-    n, row, across = S.n, S.stride, S.across
+    n, s, row, across = S.n, S.s, S.stride, S.across
     total = 0
     S.reached[0] = 0.0
     S.iterations[0] = 0
@@ -150,13 +150,6 @@ def continue_from_rest(S, I, D, h, noisy):
         S.z[i] = 0.0
     stand(S)
     fraction, growth, action = SMALLEST, FASTEST, FROM_REST
-    if noisy == 0 and S.summed == 0 and S.has_chord == 1:
-        total, fraction = _leap(S, I, D, h)
-        if fraction > 0.0:
-            _arrive(S)
-            action, fraction, S.reached[0], growth = onward(True, fraction, 0.0, growth)
-        else:
-            fraction = SMALLEST
     while True:
         small = h if fraction == 1.0 else fraction * h
         if noisy == 1:
@@ -192,21 +185,14 @@ def continue_from_rest(S, I, D, h, noisy):
             return GOING_WELL
         if action in (PROLONG, FROM_REST):
             if status == GOING_WELL:
-                _arrive(S)
+                for i in range(S.components * row):
+                    S.last[i] = S.z[i]
+                for j in range(n * across):
+                    for m in range(s):
+                        S.way[j] = max(S.way[j], abs(S.z[j // across * row + m * across + j % across]))
             continue
         prepare(S, I, D, h, False)
         return BRANCH_ENDS if S.reached[0] > 0.0 or status == IN_DOUBT else status
-
-
-@native
-def _arrive(S):
-    """Remember the step just solved, and how far coordinates have come."""
-    s, row, across = S.s, S.stride, S.across
-    for i in range(S.components * row):
-        S.last[i] = S.z[i]
-    for j in range(S.n * across):
-        for m in range(s):
-            S.way[j] = max(S.way[j], abs(S.z[j // across * row + m * across + j % across]))
 
 
 @native
@@ -295,21 +281,6 @@ def at_once(S, I, D, h):
     if S.checked == 0 or S.has_chord == 0 or S.summed == 1 or not accelerated(S, I, D, h):
         return False
     return chords(S, I, D, h, True) and nearby(S, S.z, S.scale)
-
-
-@native
-def _leap(S, I, D, h):
-    """Iterations spent, and the largest fraction of h, of LARGEST, its half, …, whose step is found `at_once`; or 0."""
-    spent, fraction = 0, LARGEST
-    while fraction > SMALLEST:
-        prepare(S, I, D, fraction * h, False)
-        set_times(S, I, D, S.soft, S.t)
-        found = at_once(S, I, D, fraction * h)
-        spent += S.iterations[0]
-        if found:
-            return spent, fraction
-        fraction *= 0.5
-    return spent, 0.0
 
 
 @native

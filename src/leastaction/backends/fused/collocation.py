@@ -34,6 +34,7 @@ from leastaction.backends.fused.chord import (
     flat,
     own,
     rate_of,
+    read,
     seen_of_chord,
     wanted_by,
 )
@@ -48,20 +49,20 @@ from leastaction.step.rows import Row, Rows, apply, total
 
 def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twice: bool = False) -> Program:
     """Z and V from Z and V, of the trajectories that want it; `twice` corrects dV by derivatives at nodes."""
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = read(step, rows, B)
     (weights,) = rows.columns("weights 0")
     Z, V = (by_coordinate(step, x[name]) for name in ("points", "speeds"))
-    read = _nodes(step, rows, x)
-    f, m = _given(B, step.terms[0].ordered, read, "f", "m")
+    nodes = _nodes(step, rows, x)
+    f, m = _given(B, step.terms[0].ordered, nodes, "f", "m")
     missing = []
     for p, force, momentum in zip(x["p"], f, m, strict=True):
         row = _reached(step, rows, _weighed(force, weights))
         missing.append([a + p - b for a, b in zip(row, momentum, strict=True)])
-    masses = [mass.values(B, at) for at in read]
+    masses = [mass.values(B, at) for at in nodes]
     gaps = _by_mass(mass, masses, missing)
     moves = shifted(step, rows, x["shifts"], gaps)
     if twice:
-        changes = _by_mass(mass, masses, _changes(step, rows, B, read, moves))
+        changes = _by_mass(mass, masses, _changes(step, rows, B, nodes, moves))
         left = [[a - b - c for a, b, c in zip(*of, strict=True)] for of in zip(gaps, moves, changes, strict=True)]
         second = shifted(step, rows, x["shifts"], left)
         moves = [[a + b for a, b in zip(*of, strict=True)] for of in zip(moves, second, strict=True)]
@@ -90,14 +91,14 @@ def _by_mass(mass: Mass, masses: Sequence[Sequence[Value]], given: Sequence[Row]
 
 
 def _changes(
-    step: Step, rows: Rows, B: Builder, read: Sequence[dict[str, list[Value]]], moves: Sequence[Row]
+    step: Step, rows: Rows, B: Builder, nodes: Sequence[dict[str, list[Value]]], moves: Sequence[Row]
 ) -> list[Row]:
     """m_q dZ − N w (f_q dZ + f_v dV) at every node, where dV are the moves: a row for each coordinate."""
     n, (weights,) = step.n, rows.columns("weights 0")
     places = [_reached(step, rows, _weighed(row, weights)) for row in moves]
     momenta: list[Row] = [[] for _ in range(n)]
     forces: list[Row] = [[] for _ in range(n)]
-    for g, at in enumerate(read):
+    for g, at in enumerate(nodes):
         f_q, f_v, m_q, _ = slopes_at(step, B, at)
         dZ, dV = [row[g] for row in places], [row[g] for row in moves]
         for j in range(n):
@@ -114,7 +115,7 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
     The forces are those at the last V, not those from which the last V came: the latter are off by the last increment,
     and the energy would drift by that, however well the next increments would shrink.
     """
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = read(step, rows, B)
     (weights,), lift = rows.columns("weights 0"), rows.columns("lift")
     z = [apply(rows, lift, _weighed(row, weights)) for row in by_coordinate(step, x["speeds"])]
     (f,) = _given(B, step.terms[0].ordered, _nodes(step, rows, x), "f")
@@ -123,7 +124,7 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
     sound = finite(total(impulse))
     after = {
         "z": flat(step, rows, z),
-        "impulse": impulse,
+        "impulse": rows.packed(impulse),
         "outer": [sound * 0.0],
         "failed": [sound.where(x["failed"][0], 2.0)],
     }

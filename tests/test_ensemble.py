@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from ensembles import KEPLER, PENDULUM, chain
+from ensembles import KEPLER, PENDULUM, chain, double_pendulum
 from leastaction.backends import trajectories
 from leastaction.backends.fused import programs
+from leastaction.kernel import native_lanes
 from leastaction.run import Status
 from leastaction.run.drive import usual_parts
 from leastaction.run.plan import plan_run
@@ -368,3 +369,44 @@ def test_energy_over_long_times_is_as_good_as_in_single_runs():
         E = la.integrate(PENDULUM, "P4N4Q8Gau", q, [0.0, 0.0], h=0.01, steps=200_000, every=1000).energy()
         single.append(np.abs(E - E[0]).max())
     assert np.median(lanes) < 4 * np.median(single)
+
+
+@pytest.mark.parametrize("driven", [False, True])
+def test_trajectories_that_take_as_many_iterations_go_side_by_side(monkeypatch, driven):
+    """Groups wait less then, and no bit depends on who is beside whom: states, energies, inputs."""
+    rng, count, steps = np.random.default_rng(3), 5 * native_lanes() + 3, 300
+    q0 = rng.uniform(-1, 1, (count, 2)) * rng.permutation(np.linspace(0.05, 1.5, count))[:, None]
+    options = {"h": 0.1, "steps": steps, "every": 9, "reduce": {"E": la.EnergyRange()}, "threads": 1}
+    system, params = PENDULUM, {"m": rng.uniform(0.5, 2.0, count)}
+    if driven:
+        system = la.Lagrangian(
+            double_pendulum,
+            n=2,
+            params=PENDULUM.params,
+            force=lambda q, v, u, m, g: u - 0.1 * v,
+            inputs={"u": 2},
+        )
+        options["inputs"] = {"u": rng.normal(size=(count, steps, 2))}
+        del options["reduce"]
+    found, orders = [], []
+    original = trajectories.Trajectories._sort
+
+    def noted(run):
+        original(run)
+        orders.append(run.who.tolist())
+
+    monkeypatch.setattr(trajectories.Trajectories, "_sort", noted)
+    monkeypatch.setattr("leastaction.run.drive.PIECE_SECONDS", 0.0)  # a look at the clock after every step
+    for most in (trajectories.SORTING, 10**9):
+        monkeypatch.setattr(trajectories, "SORTING", most)
+        orders.append([])
+        found.append(la.ensemble(system, "P4N4Q8Gau", q0, np.zeros_like(q0), params=params, **options))
+    sorted_, plain = found
+    assert any(order and order != sorted(order) for order in orders[: orders.index([], 1)])
+    assert all(order == sorted(order) for order in orders[orders.index([], 1) :])
+    assert sorted_.q.tobytes() == plain.q.tobytes() and sorted_.p.tobytes() == plain.p.tobytes()
+    assert (sorted_.status == plain.status).all()
+    for name in ("newton_iterations", "continued"):
+        assert sorted_.stats[name] == plain.stats[name]
+    if not driven:
+        assert all((a == b).all() for a, b in zip(sorted_.reduced["E"], plain.reduced["E"], strict=True))

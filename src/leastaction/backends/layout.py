@@ -362,6 +362,7 @@ RUN = Record.of(
         "leap": "… an explicit step, …",
         "hop": "… such a step, and to the next, of one trajectory, where that is surely solved by two iterations, …",
         "far_hop": "… or by three, …",
+        "once": "… the first chord of a step, where later ones are others, …",
         "inner": "… chords, …",
         "outer": "",
         "land": "… the end of the step from what separable ones found, …",
@@ -452,6 +453,7 @@ RUN = Record.of(
     },
     integers={
         "kept_numbers": "which numbers of (q, p) are in a row",
+        "who": "the trajectory in each lane, group by group",
         "halted": "of each group: 1, the step to begin with is solved, and has been looked at; 2, and the group pauses "
         "after it",
         "looked": "of each trajectory: steps in doubt so far",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, held_programs, step_programs
-from leastaction.backends.layout import COUNTS, MOST_THREADS, RUN, SOLVER, STATUS, STEPS, TEAM
+from leastaction.backends.layout import COUNTS, ITERATIONS, MOST_THREADS, RUN, SOLVER, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned_zeros
 from leastaction.backends.solver import Solvers, ahead_of
@@ -49,6 +49,7 @@ KERNELS = (
     "leap",
     "hop",
     "far_hop",
+    "once",
     "inner",
     "outer",
     "land",
@@ -65,6 +66,7 @@ HOPS = ("hop", "far_hop")  # kernels that write a state elsewhere: what one stor
 
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
 FEWEST_LOOKS = 8  # … and of each of many
+SORTING, WORTHWHILE = 8, 1.03  # steps before lanes are sorted anew, and the gain in iterations that is worth it
 MOST_KEPT, MOST_LAID = 2**16, 8  # doubles of a memory laid out once for all runs alike, and how many such are kept
 
 
@@ -448,7 +450,7 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> L
             "resting": max(1, RESTING // _chords(backend, solvers, solver)),
             "left": at.get("left", 0), "columns": row.varied,
             **_sensitive(backend, solvers, alone, row.varied), **looks, "noted": 0, "noted_after": 0, "notes": 0,
-            "end": 0, "most": 0, "looked": [0] * (groups * L), "halted": [0] * groups,
+            "end": 0, "most": 0, "looked": [0] * (groups * L), "halted": [0] * groups, "who": list(range(groups * L)),
             "start": 1, "step": 1, "period": 1, "offset": 1, "undone": 1, "failure": 3,
             "errors": ahead_of(backend.method).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
             [np.nan], "push": solvers.pushed,
@@ -537,6 +539,11 @@ class Trajectories:
         self._table: FloatArray = _NOTHING
         self._notes: tuple[FloatArray, ...] = ()
         self.counts = np.zeros((self.groups * backend.lanes, COUNTS), np.int64)
+        self.who = self.solvers.memory.array(self.place, "who")
+        self._where = np.arange(len(self.who))  # the lane of each trajectory
+        # Where events are looked for, trajectories stay where they are.
+        self._sorts = backend.lanes > 1 and self.groups > 1 and backend.fused and check is None
+        self._sorted = self.counts.copy()  # what was counted when lanes were sorted last
 
     def number(self, name: str) -> int:
         return self.solvers.memory.number(self.place, RUN, name)
@@ -559,13 +566,14 @@ class Trajectories:
                 padded[self.size :, how.places[name]] = 0.0
         if how.tables is not None:
             padded[:, how.places["tables"]] = _table_numbers(how, float(self.real("step")[0]))
-        self.states[...] = padded.reshape(self.groups, L, how.size, -1).transpose(0, 2, 1, 3).reshape(self.states.shape)
+        lanes = padded[self.who].reshape(self.groups, L, how.size, -1)
+        self.states[...] = lanes.transpose(0, 2, 1, 3).reshape(self.states.shape)
 
     def get(self) -> FloatArray:
         """The trajectories' state, (size, numbers)."""
         how = self.backend
         lanes = self.states.reshape(self.groups, how.size, how.lanes, how.spread).transpose(0, 2, 1, 3)
-        return np.ascontiguousarray(lanes.reshape(-1, how.size * how.spread)[: self.size])
+        return lanes.reshape(-1, how.size * how.spread)[self._where[: self.size]]
 
     def values(self, name: str) -> FloatArray:
         """A block of the trajectories' state, (size, values)."""
@@ -574,7 +582,7 @@ class Trajectories:
         if name in PACKED and how.spread > 1:
             return self.states[:, place].reshape(self.groups, -1)[:, :n]
         lanes = self.states[:, place].reshape(self.groups, -1, how.lanes, how.spread)[..., 0].transpose(0, 2, 1)
-        found = lanes.reshape(self.groups * how.lanes, -1)[: self.size]
+        found = lanes.reshape(self.groups * how.lanes, -1)[self._where[: self.size]]
         return found[:, :n] if name in PACKED else found
 
     def block(self, state: FloatArray, name: str) -> FloatArray:
@@ -604,6 +612,8 @@ class Trajectories:
     def advance(self, end: int, every: int, skipped: int, rows: FloatArray, threads: int = 1) -> None:
         """Do the steps of all up to `end`, or as far as they go; state k goes to rows[:, k // every − skipped]."""
         memory = self.solvers.memory
+        if self._sorts:
+            self._sort()
         self.set(end=end)
         given = self.given(every, skipped, rows)
         if threads == 1:
@@ -611,6 +621,25 @@ class Trajectories:
             return
         with self.helped(threads):
             self._run(memory.I, memory.D, self.place, *given)
+
+    def _sort(self) -> None:
+        """Trajectories that took as many iterations lately go side by side, since a group waits for its slowest lane.
+
+        What a lane computes does not depend on its neighbours, so no bit of the results does.
+        """
+        lately = self.counts - self._sorted
+        if lately[:, STEPS].max() < SORTING:
+            return
+        self._sorted = self.counts.copy()
+        spent, L = lately[self.who, ITERATIONS], self.backend.lanes
+        order = np.argsort(spent, kind="stable")
+        waits, least = (each.reshape(-1, L).max(axis=1).sum() for each in (spent, spent[order]))
+        if least * WORTHWHILE > waits:
+            return
+        lanes = self._memory.transpose(0, 2, 1).reshape(len(order), -1)[order]
+        self._memory[...] = lanes.reshape(self.groups, L, -1).transpose(0, 2, 1)
+        self.who[:] = self.who[order]
+        self._where[self.who] = np.arange(len(order))
 
     @contextlib.contextmanager
     def helped(self, threads: int) -> Iterator[None]:
@@ -684,7 +713,7 @@ class Trajectories:
         """The state of trajectory i, (numbers, spread), to be changed in place."""
         how = self.backend
         lanes: FloatArray = self.states.reshape(self.groups, how.size, how.lanes, how.spread)
-        return lanes[i // how.lanes, :, i % how.lanes]
+        return lanes[self._where[i] // how.lanes, :, self._where[i] % how.lanes]
 
     def halt(self, i: int, how: int) -> None:
         """The step of trajectory i, and of the trajectories beside it, is solved but not done (1); the step is also to

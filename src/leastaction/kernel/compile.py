@@ -48,7 +48,7 @@ LEVELS = {"x86-64-v2": _V2, "x86-64-v3": _V3, "x86-64-v4": _V4}
 _WIDE = {"avx2", "fma", "avx512f"}  # what decides how vectors are computed with
 
 
-LONG = 3_000  # instructions and outputs of a Program beyond which LLVM's passes gain nothing
+LONG = 4_000  # instructions and outputs of a Program beyond which LLVM's passes gain nothing
 
 
 def _effort(program: Program, rarely: bool = False) -> Effort:

@@ -5,7 +5,8 @@ fast or heavy neighbour matter: with d_j the largest increment of coordinate j a
 largest |z_j^ν| in this step so far, the size of the k-th increment is δ_k = max_j d_j / scale_j, and θ = δ_k/δ_{k−1}.
 
     done        if what would come next is negligible, or if δ_k is small and shrinks no more (θ > ½): the floor.
-                After a fresh Jacobian at both, the next increment is δ_k θ² (Newton), else δ_k θ (a chord).
+                After a fresh Jacobian at both, the next increment is δ_k θ² (Newton), else δ_k θ (a chord). After a
+                chord that contracts by θ, one that corrects twice contracts by θ², too.
     in doubt    if the first increment is longer, in any coordinate, than thrice the latest steps and than one and a
                 half times h times the velocity; if the root is farther away than twice that; or if the iteration
                 contracts less than the theorem below promises.
@@ -107,6 +108,7 @@ def verdict(
     checked: bool = True,
     known: Any = None,
     again: bool = False,
+    twice: bool = False,
     negligible: Any = NEGLIGIBLE * EPS,
     acceptable: Any = ACCEPTABLE,
 ) -> dict[str, Any]:
@@ -120,6 +122,7 @@ def verdict(
     known     a rate by which increments shrink, if it is known from before: rounding may hide it now, and where an
               increment is no more than rounding, it also tells how long the increment would have been without
     again     whether chords may begin again from the place they have reached
+    twice     whether this chord corrects twice, while the first one corrected once
     """
     size, before, iterations = x["size"], x["before"], x["iterations"]
     first, second = iterations < 1, (iterations < 2) & ~(iterations < 1)
@@ -127,6 +130,8 @@ def verdict(
     gain = rate  # of a chord that follows
     if fresh and chords <= DEAR:
         gain = second.where(rate * rate, rate)
+    if twice:  # where the iteration has begun again, the chord before this one corrected twice, too
+        gain = (second & (iterations < 1.0 + 0.5 * PART)).where(rate * rate, rate)
     if known is not None:
         gain = gain.op("min", known)
     small = size <= acceptable

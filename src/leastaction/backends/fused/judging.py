@@ -31,6 +31,7 @@ def judged(
     chords: int,
     rate: Value | None = None,
     again: bool = False,
+    twice: bool = False,
     final: bool = True,
 ) -> Seen:
     """The verdict on increments, a row for each coordinate.
@@ -56,7 +57,7 @@ def judged(
         total = sum((d for row in moves for d in row), moves[0][0] * 0.0)
         seen["sound"] &= ~rows.largest([(total - total).op("ne", 0.0)])
         seen["far"] = rows.largest([reach * FAR < b for reach, _, b in limits])
-    found = verdict(seen, fresh=fresh, chords=chords, checked=step.checked, known=rate, again=again)
+    found = verdict(seen, fresh=fresh, chords=chords, checked=step.checked, known=rate, again=again, twice=twice)
     after: dict[str, list[Any]] = {
         "scale": [found["anew"].where(a, b) for a, b in zip(top, scale, strict=True)] if again else scale,
         "before": [largest],

@@ -14,8 +14,8 @@ from leastaction.backends.fused.collocation import collocated
 from leastaction.backends.fused.mass import Mass, mass_of
 from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton
 from leastaction.backends.fused.settling import settling
-from leastaction.backends.fused.shifts import moving
-from leastaction.backends.fused.work import chord_length, collocation_pays, newton_length, newton_work, work
+from leastaction.backends.fused.shifts import SLOPES, moving
+from leastaction.backends.fused.work import TWICE, chord_length, collocation_pays, newton_length, newton_work, work
 from leastaction.program import Builder, Program, Value
 from leastaction.step.form import Step, step_of
 from leastaction.step.prediction import Prediction
@@ -30,6 +30,7 @@ Blocks = list[tuple[str, int]]
 # Beyond these, whole-step code costs more to compile and to fetch than it saves.
 MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
+MOST_TWICE = 4000  # … and so for chords that correct twice, where plain ones may be longer
 MOST_HELD = 40  # unknowns of a step with constraints
 FEWEST_CHORDS = 7  # where Newton costs less than so many chords, there are no chords: measured in lanes …
 FEWEST_COLLOCATED = 4.2  # … and so for chords of collocation, of which fewer are needed
@@ -46,9 +47,9 @@ NEWTONS = 4
 
 @dataclass(frozen=True)
 class StepPrograms:
-    """The kernels by name: advance; inner, outer, land, lift, recall and restart of chords, fresh and kept of Newton's
-    iteration; settle where constraints hold; begin and leap of explicit steps, and leap of steps that are explicit
-    except for multipliers.
+    """The kernels by name: advance; once, inner, outer, land, lift, recall and restart of chords; fresh and kept of
+    Newton's iteration; settle where constraints hold; begin and leap of explicit steps, and leap of steps that are
+    explicit except for multipliers.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """
@@ -255,7 +256,7 @@ def _one_by_one(step: Step, blocks: Blocks, mass: Mass | None, single: bool = Fa
 
 
 def _chord(step: Step, mass: Mass, builder: tuple[Rows, Builder], chords: int) -> Program:
-    """The chord that is taken most often."""
+    """A plain chord: what others cost is compared with it."""
     taken = separable.outer if mass.separable else collocated if mass.collocated else chord
     return taken(step, mass, *builder, chords)
 
@@ -274,8 +275,18 @@ def _chords(
     found = {"restart": restart(step, mass, *builder(), one)}
     if mass.collocated:
         last = collocation.ended(step, *builder())
-        return found | {"inner": collocated(step, mass, *builder(), chords), "outer": last}
+        plain, better = (collocated(step, mass, *builder(), chords, twice) for twice in (False, True))
+        if _varied(step) and len(better.code) <= MOST_TWICE and work(better) <= TWICE * work(plain):
+            return found | {"once": plain, "inner": better, "outer": last}
+        return found | {"inner": plain, "outer": last}
     return found | {"inner": chord(step, mass, *builder(), chords), "outer": mass_chord.ended(step, *builder())}
+
+
+def _varied(step: Step) -> bool:
+    """Whether derivatives change during a step: else those of its middle are those of every node."""
+    slopes = step.terms[0].slopes
+    changing = [name for name, _ in slopes.inputs if name != "params"]
+    return any(slopes.depends(name, *changing) for name in SLOPES if name in dict(slopes.outputs))
 
 
 def _remembered(step: Step, rows: Rows, predicted: int | None = None, mass: Mass | None = None) -> Blocks:

@@ -48,11 +48,9 @@ def inverses(step: Step, rows: Rows, B: Builder, at: Mapping[str, Sequence[Any]]
     """E for every shift from what the node reads in the middle of the step: rows, those of entry (j, k) at 2 (m j + k),
     real and imaginary, where m coordinates move.
     """
-    n, slopes, own = step.n, step.terms[0].slopes, moving(step)
+    n, own = step.n, moving(step)
     m = len(own)
-    slopes = slopes.select(*(name for name in SLOPES if name in dict(slopes.outputs)))
-    found = B.inline(slopes, **{name: indices(at[name], B) for name, _ in slopes.inputs})
-    f_q, f_v, m_q, M = ([Value(B, k) for k in found.get(name, [B.const(0.0)] * n * n)] for name in SLOPES)
+    f_q, f_v, m_q, M = slopes_at(step, B, at)
     reals, imaginaries = (rows.columns(name)[0] for name in ("shift re", "shift im"))
     E: list[Row] = [[] for _ in range(2 * m * m)]
     for a, b in zip(reals, imaginaries, strict=True):
@@ -70,6 +68,14 @@ def inverses(step: Step, rows: Rows, B: Builder, at: Mapping[str, Sequence[Any]]
                 for part in range(2):
                     E[2 * (j * m + k) + part].append(solved[j][k][part])
     return [value for row in E for value in row]
+
+
+def slopes_at(step: Step, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[list[Value]]:
+    """f_q, f_v, m_q and m_v at a point, or at the points in a vector, each row by row."""
+    zero, slopes = [B.const(0.0)] * step.n**2, step.terms[0].slopes
+    slopes = slopes.select(*(name for name in SLOPES if name in dict(slopes.outputs)))
+    found = B.inline(slopes, **{name: indices(at[name], B) for name, _ in slopes.inputs})
+    return [[Value(B, k) for k in found.get(name, zero)] for name in SLOPES]
 
 
 def shifted(step: Step, rows: Rows, E: Sequence[Value], g: Sequence[Row]) -> list[Row]:

@@ -25,6 +25,7 @@ DEAR = 4.0  # factoring the mass is done once in a step, and takes long to compi
 
 
 SAVED = 3  # iterations that chords of collocation save in a step
+TWICE = 1.8  # chords that correct twice may cost so many plain ones: they contract by the square
 
 
 def work(program: Program) -> float:

@@ -24,11 +24,11 @@ def calm(A, X):
 
 
 @native
-def hop(A, X, Y, scratch, k, lane):
+def hop(A, X, Y, scratch, k, who):
     """Whether a hop surely solves step k of one trajectory: then Y is the state after it."""
     copy(X, Y, A.size)
     if A.channels > 0:
-        drive(A, X, k, lane)
+        drive(A, X, k, who)
     X[A.next] = A.start[0] + (k + 1) * A.period[0]
     if X[A.enough] < HOP + 0.5:
         call_kernel(A.hop, X, Y, scratch)
@@ -53,12 +53,12 @@ def take_step(A, S, X, Y):
 
 
 @native
-def hops(A, X, Y, scratch, k, end, lane, counts, stored, tangent):
+def hops(A, X, Y, scratch, k, end, who, counts, stored, tangent):
     """Steps k, k + 1, … of one trajectory by hops, to `end` or to the first that is not surely solved, which is
     returned. The state goes from X to Y and back; what hops do not write is the same in both.
     """
     here, there, first, every = X, Y, k, A.every
-    due, note, count = (k // every + 1) * every, next_note(A, k), at(counts, lane * COUNTS)
+    due, note, count = (k // every + 1) * every, next_note(A, k), at(counts, who[0] * COUNTS)
     hop, far_hop, driven, start, period = A.hop, A.far_hop, A.channels > 0, A.start[0], A.period[0]
     time, enough, unsure, least, farther, sure = A.next, A.enough, A.unsure, HOP + 0.5, 0, True
     copy(X, Y, A.size)
@@ -68,7 +68,7 @@ def hops(A, X, Y, scratch, k, end, lane, counts, stored, tangent):
             stop = min(stop, int(doubles(A.noted_after)[note]))
         while k < stop:
             if driven:
-                drive(A, here, k, lane)
+                drive(A, here, k, who)
             here[time] = start + (k + 1) * period
             sure = here[enough] < least
             if sure:
@@ -87,9 +87,9 @@ def hops(A, X, Y, scratch, k, end, lane, counts, stored, tangent):
             k += 1
         if k == due:
             due += every
-            store_states(A, here, k, lane, counts, stored, tangent)
+            store_states(A, here, k, who, counts, stored, tangent)
         if is_noted(A, note, k):
-            note_states(A, here, k, note, lane, counts)
+            note_states(A, here, k, note, who, counts)
             note += 1
     if k > first:
         count[STEPS] += k - first

@@ -7,9 +7,9 @@ from leastaction.backends.loops.machine import at, doubles, native
 
 
 @native
-def drive(A, X, k, lane):
-    """Write the inputs of step k to the state of a group whose first trajectory is `lane`. Lanes beyond the last
-    trajectory have the inputs of the last one.
+def drive(A, X, k, who):
+    """Write the inputs of step k to the state of a group; `who` are the trajectories in its lanes. Lanes beyond the
+    last trajectory have the inputs of the last one.
 
     With points side by side the last node is repeated where there are no nodes.
     """
@@ -22,19 +22,19 @@ def drive(A, X, k, lane):
                 given[j * vectors * T + e] = table[min(e, r - 1) * pitch + j]
         return
     for i in range(A.lanes):
-        own = at(table, min(lane + i, last) * apart)
+        own = at(table, min(who[i], last) * apart)
         for e in range(r):
             for j in range(U):
                 given[(e * U + j) * T + i] = own[e * pitch + j]
 
 
 @native
-def store_states(A, X, done, lane, counts, stored, tangent):
+def store_states(A, X, done, who, counts, stored, tangent):
     """Store the states after so many steps."""
     T, row = A.stride, done // A.every - A.skipped
     for i in range(A.lanes):
-        if X[A.alive * T + i] != 0.0 or counts[(lane + i) * COUNTS + STEPS] == done:
-            own = at(stored, ((lane + i) * A.rows + row) * A.width)
+        if X[A.alive * T + i] != 0.0 or counts[who[i] * COUNTS + STEPS] == done:
+            own = at(stored, (who[i] * A.rows + row) * A.width)
             for j in range(A.kept_count):
                 own[j] = X[A.q * T + A.kept_numbers[j] * A.coordinate + i]
             for j in range(A.columns * 2 * A.n):
@@ -42,12 +42,12 @@ def store_states(A, X, done, lane, counts, stored, tangent):
 
 
 @native
-def note_states(A, X, done, note, lane, counts):
+def note_states(A, X, done, note, who, counts):
     """Note the states after so many steps."""
     n, T = A.n, A.stride
     for i in range(A.lanes):
-        if X[A.alive * T + i] != 0.0 or counts[(lane + i) * COUNTS + STEPS] == done:
-            own = at(doubles(A.notes), ((lane + i) * A.noted + note) * 2 * n)
+        if X[A.alive * T + i] != 0.0 or counts[who[i] * COUNTS + STEPS] == done:
+            own = at(doubles(A.notes), (who[i] * A.noted + note) * 2 * n)
             for j in range(n):
                 own[j] = X[A.q * T + j * A.coordinate + i]
                 own[n + j] = X[A.p * T + j * A.coordinate + i]

@@ -82,12 +82,12 @@ read_run = reader(RUN)
 
 @native
 def run(I, D, place, states, Y, counts, stored, scratch, tangent, looks):
-    """The steps of every group, from the states; `counts` has a row for each lane.
+    """The steps of every group, from the states; `counts` has a row for each trajectory.
 
-    stored    a block of (rows, width) numbers for each lane: those of (q, p) that are kept, then the directions
+    stored    a block of (rows, width) numbers for each trajectory: those of (q, p) that are kept, then the directions
     tangent   with one trajectory, the directions carried along, (columns, 2n)
-    looks     a block of rows (step, what the check reads) for each lane: the steps in which an event may lie. Where
-              such a step is urgent, or where no room is left, the group halts with the step solved but not done
+    looks     a block of rows (step, what the check reads) for each trajectory: the steps in which an event may lie.
+              Where such a step is urgent, or where no room is left, the group halts with the step solved but not done
     """
     A = read_run(I, D, place)
     S, S1 = read_solver(I, D, A.solver), read_solver(I, D, A.alone)
@@ -119,12 +119,12 @@ def _all(values, lanes):
 def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, looks):
     L, T, h, every = A.lanes, A.stride, A.step[0], A.every
     begin, period, check, settle = A.start[0], A.period[0], A.check, A.settle
-    lane = group * L
+    who = at(A.who, group * L)
     alive, trouble, started = at(X, A.alive * T), at(X, A.trouble * T), at(X, A.started * T)
     first, end = A.end[0], A.end[0]
     for i in range(L):
         if alive[i] != 0.0:
-            first = min(first, counts[(lane + i) * COUNTS + STEPS])
+            first = min(first, counts[who[i] * COUNTS + STEPS])
     if A.halted[group] == 2:
         end = first + 1
     if A.fused == 0:
@@ -146,7 +146,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             return
         hopped = False
         if plainly and not (k == first and A.halted[group] != 0) and calm(A, X):
-            done = hops(A, X, Y, scratch, k, end, lane, counts, stored, tangent)
+            done = hops(A, X, Y, scratch, k, end, who, counts, stored, tangent)
             if done > k:
                 k, due, note = done, (done // every + 1) * every, next_note(A, done)
                 continue
@@ -157,16 +157,16 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             if not leap(S, I, D, A, X, quick and k + 1 < end and not seen):
                 come_back(S, I, D)
                 if quick:  # once more, more slowly, to the last step that can be done
-                    counts[lane * COUNTS + STEPS] -= k - first
+                    counts[who[0] * COUNTS + STEPS] -= k - first
                     X[A.t] = begin + first * period
                     quick, k, due, note = False, first, (first // every + 1) * every, next_note(A, first)
                     continue
-                counts[lane * COUNTS + STATUS] = NOT_FINITE
+                counts[who[0] * COUNTS + STATUS] = NOT_FINITE
                 X[A.alive] = 0.0
                 return
         elif k == first and A.halted[group] != 0:
             A.halted[group] = 0
-        elif hopping and not plainly and calm(A, X) and hop(A, X, Y, scratch, k, lane):
+        elif hopping and not plainly and calm(A, X) and hop(A, X, Y, scratch, k, who):
             hopped = True
             take_step(A, S1, X, Y)
             if check != 0 and _halts(A, X, k, group, looks, scratch):
@@ -174,7 +174,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                 return
         else:
             if A.channels > 0:
-                drive(A, X, k, lane)
+                drive(A, X, k, who)
             if k == first and (A.leap == 0 or A.fresh != 0):
                 # A first step has no step before it to be predicted from: the lane finds it by continuation, alone.
                 for i in range(L):
@@ -199,7 +199,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             if _any(trouble, L):
                 for i in range(L):
                     if trouble[i] != 0.0:
-                        _alone(I, D, A, S1, X, i, at(counts, (lane + i) * COUNTS))
+                        _alone(I, D, A, S1, X, i, at(counts, who[i] * COUNTS))
                         if A.recall != 0:
                             _write(A, X, A.failed, i, 1.0)
                 if not _any(alive, L):
@@ -211,7 +211,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                 return
         for i in range(L):
             if alive[i] != 0.0:
-                count = at(counts, (lane + i) * COUNTS)
+                count = at(counts, who[i] * COUNTS)
                 spent = 0
                 if A.fused == 0 or A.fresh != 0:
                     spent += int(X[A.iterations * T + i])
@@ -224,8 +224,8 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                     A.undone[0] = max(A.undone[0], X[A.left * T + i])
         if A.columns > 0 and alive[0] != 0.0 and not carry(I, D, A, S1, X, k, tangent):
             _write(A, X, A.alive, 0, 0.0)
-            counts[lane * COUNTS + STEPS] -= 1
-            counts[lane * COUNTS + STATUS] = SINGULAR
+            counts[who[0] * COUNTS + STEPS] -= 1
+            counts[who[0] * COUNTS + STATUS] = SINGULAR
         for i in range(T):
             X[A.t * T + i] = begin + (k + 1) * period
         if explicit:
@@ -240,9 +240,9 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         k += 1
         if k == due:
             due += every
-            store_states(A, X, k, lane, counts, stored, tangent)
+            store_states(A, X, k, who, counts, stored, tangent)
         if is_noted(A, note, k):
-            note_states(A, X, k, note, lane, counts)
+            note_states(A, X, k, note, who, counts)
             note += 1
 
 
@@ -271,7 +271,7 @@ def _look(A, X, k, group, looks):
     halt = False
     for i in range(L):
         if X[A.alive * T + i] != 0.0 and doubt[i] != 0.0:
-            lane = group * L + i
+            lane = A.who[group * L + i]
             own = at(looks, (lane * A.looks + A.looked[lane]) * (1 + A.look_size))
             own[0] = k
             for j in range(A.look_size):
@@ -307,6 +307,8 @@ def _iterate_softly(A, X, Y, scratch):
             if A.inner != 0:
                 inner[i] = 0.0
             _write(A, X, A.failed, i, 1.0)
+    if A.once != 0 and _any(inner, L):
+        call_kernel(A.once, X, Y, scratch)
     if A.inner != 0:
         while _any(inner, L):
             call_kernel(A.inner, X, Y, scratch)

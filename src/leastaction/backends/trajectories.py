@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, held_programs, step_programs
-from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS, TEAM
+from leastaction.backends.layout import COUNTS, MOST_THREADS, RUN, SOLVER, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned_zeros
 from leastaction.backends.solver import Solvers, ahead_of
@@ -332,6 +332,8 @@ class SumBackend(Backend):
         M = mass.entries("m_v", 0.0, nothing[:n], nothing[:n], params)
         inverse[:n] = 1.0 / M[mass.row == mass.column]
         memory.array(place, "M")[:] = inverse
+        even = mass.diagonal and bool((inverse[:n] == inverse[0]).all())
+        memory.I[memory.number(place, SOLVER, "even")] = even
         sparse = int(memory.I[memory.number(place, SOLVER, "sparse")])
         if sparse >= 0 and not self.sums.m:
             loop("sparse.begin")(memory.I, memory.D, sparse, nothing, nothing)
@@ -614,18 +616,19 @@ class Trajectories:
     def helped(self, threads: int) -> Iterator[None]:
         """With so many threads, where there is work for them: the threads beside this one end with the block."""
         memory, place = self.solvers.memory, self.solvers.team
-        count = min(threads, self.backend.cells) - 1
+        count = min(threads, self.backend.cells, MOST_THREADS) - 1
         if place is None or count < 1:
             yield
             return
         address, time = nap()
-        for name, value in (("helpers", count), ("nap", address), ("nap_time", time)):
+        for name, value in (("helpers", count), ("nap", address), ("nap_time", time), ("asked", 0)):
             memory.I[memory.number(place, TEAM, name)] = value
+        for name in ("ticket", "done", "stop"):
+            memory.array(place, name)[:] = 0
         stop = memory.array(place, "stop")
-        stop[0] = 0
         work = loop("helpers.work")
         given = (memory.I, memory.D, place)
-        helpers = [threading.Thread(target=work, args=given, name=HELPER, daemon=True) for _ in range(count)]
+        helpers = [threading.Thread(target=work, args=(*given, k + 1), name=HELPER, daemon=True) for k in range(count)]
         try:
             for helper in helpers:
                 helper.start()

@@ -142,10 +142,8 @@ def usual_parts(plan: Plan, size: int, client: Any, threads: int | None, stored:
         positive("threads", threads)
         if client is not None:
             raise ValueError("threads= is for runs on this machine; with client= the cluster's workers decide")
-    if size == 1:
-        return [(0, 1)]
     if client is None:
-        return chunks(plan, size, threads or _cores(plan), stored)
+        return [(0, 1)] if size == 1 else chunks(plan, size, threads or _cores(plan), stored)
     from leastaction.run.cluster import cut
 
     return cut(client, plan, size)

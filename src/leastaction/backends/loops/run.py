@@ -16,7 +16,7 @@ from leastaction.backends.layout import (
     STATUS,
     STEPS,
 )
-from leastaction.backends.loops.explicit import add_exactly, come_back, keep, leap
+from leastaction.backends.loops.explicit import come_back, exactly, keep, leap
 from leastaction.backends.loops.hops import calm, copy, hop, hops, take_step
 from leastaction.backends.loops.increments import (
     ALIKE,
@@ -478,14 +478,16 @@ def add_with_carry(x, carry, move, across, alive, lanes):
             carry[0] = (a - (total - rounded)) + (b - rounded)
             x[0] = total
         return
+    a, old = load(x), load(carry)
+    total, left = exactly(a, add(load(move), old))
     if lanes == 1:
         if alive[0] != 0.0:
-            add_exactly(x, carry, add(load(move), load(carry)))
+            store(carry, left)
+            store(x, total)
         return
-    on, a, old = load(alive), load(x), load(carry)
-    add_exactly(x, carry, add(load(move), load(carry)))
-    store(carry, where(on, load(carry), old))
-    store(x, where(on, load(x), a))
+    on = load(alive)
+    store(carry, where(on, left, old))
+    store(x, where(on, total, a))
 
 
 @native

@@ -130,7 +130,8 @@ class Solvers:
             "seen": 9 * lanes, "found": 6 * lanes,
             "B": components**2 * square * W if dense else 1, "J": unknowns * lead if dense else 1,
             "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
-            "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "values": step.params + step.driven,
+            "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "miss": rows,
+            "values": step.params + step.driven,
             "v": n, "at": (1 + 2 * n + step.params + step.channels) * lanes, "at_values": point.output_size,
             "V": n * n, "move": n,
             "fastest": n, "noise": 3 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
@@ -275,7 +276,7 @@ class Solvers:
         all_n, rows = vectors * W, components * s * W
         sizes = {
             **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 9,
-            "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last"), rows),
+            "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last", "miss"), rows),
             **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "reach", "way", "noise"), all_n),
             "scale": components * W,
             "work": self.room,

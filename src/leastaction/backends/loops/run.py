@@ -313,8 +313,10 @@ def _iterate_softly(A, X, Y, scratch):
     if _any(outer, L):
         while _any(outer, L):
             call_kernel(A.outer, X, Y, scratch)
-        if A.lift != 0:
-            call_kernel(A.lift, X, Y, scratch)
+        if A.land != 0:
+            call_kernel(A.land, X, Y, scratch)
+            if A.lifted == 1:
+                call_kernel(A.lift, X, Y, scratch)
     for i in range(L):
         if alive[i] != 0.0 and failed[i] != 0.0:
             again = True
@@ -455,7 +457,7 @@ def _alone(I, D, A, S, X, i, count):
             X[A.z + j] = S.z[j]
         return
     for j in range(n):
-        _write(A, X, A.impulse + j, i, S.impulse[j])
+        X[A.impulse * T + j * A.coordinate + i] = S.impulse[j]
         X[A.floor * T + j * A.coordinate + i] = S.floor[j]
         for v in range(s):
             X[A.z * T + j * A.z_coordinate + v * A.z_control + i] = S.z[j * S.stride + v]

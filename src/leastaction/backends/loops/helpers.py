@@ -24,7 +24,7 @@ def work(I, D, place, me):
     J = read_team(I, D, place)
     spins = 0
     while read_shared(J.stop) == 0:
-        i, kind = take(J, me, spins)
+        i, kind = take(J, me)
         if i < 0:
             spins = wait(J, spins)
             continue

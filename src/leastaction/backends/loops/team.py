@@ -1,15 +1,12 @@
 """Threads that share the work of one trajectory: the first does the run, the others help it through its long loops.
 
 Work is cut into pieces, which do not depend on the threads nor on their number. Each thread has its part of the pieces,
-the same part every time, so that what it works on stays in the cache of its core. A thread that has done its part takes
-pieces of others who have not done half of theirs, and after a moment any piece, so that no thread waits for long for
-one that the machine has put aside. (Without that moment threads that are equally fast take pieces from each other. What
-such pieces work on has to come from the cache of another core; that takes long, and so pieces are taken again.)
-
-One integer of each thread, its ticket, tells what is left of its part: the generation and the kind of the work, and the
-pieces left. A thread that lowers a ticket by one has a piece, and until that piece is done the first thread waits, so
-that what describes the work stays. What a thread changes often lies apart from what others read: each change would cost
-them a moment.
+the same part every time, so that what it works on stays in the cache of its core; a thread that has done its part takes
+pieces of the parts of others, so that no thread waits for long for one that the machine has put aside. One integer of
+each thread, its ticket, tells what is left of its part: the generation and the kind of the work, and the pieces left. A
+thread that lowers a ticket by one has a piece, and until that piece is done the first thread waits, so that what
+describes the work stays. What a thread watches or counts lies apart from what others do: each change would cost all
+who look at it a moment.
 """
 
 from __future__ import annotations
@@ -35,8 +32,7 @@ read_team = reader(TEAM)
 ) = range(1, 16)  # fmt: skip
 KIND, LEFT = 32, 0xFFFFFFFF  # of a ticket: where the kind begins, and the pieces left
 GENERATION = 40
-SPINS = 20_000  # looks at the tickets before a thread sleeps between them
-PATIENCE = 200  # looks before a thread takes the last pieces of another
+SPINS = 20_000  # looks at the ticket before a thread sleeps between them
 
 
 @native
@@ -52,14 +48,14 @@ def share(I, D, J, kind, count, piece):
     for k in range(J.helpers + 1):
         left = _begin(J, k + 1) - _begin(J, k)
         write_shared(at(J.ticket, k * APART), (J.generation[0] << GENERATION) | (kind << KIND) | left)
-    spins = 0
-    while _done(J) < J.asked[0]:
-        i, _ = take(J, 0, spins)
-        if i < 0:
-            spins = wait(J, spins)
-            continue
+    i, _ = take(J, 0)
+    while i >= 0:
         piece(I, D, J, i)
         tell(J, 0)
+        i, _ = take(J, 0)
+    spins = 0
+    while _done(J) < J.asked[0]:
+        spins = wait(J, spins)
 
 
 @native
@@ -84,15 +80,12 @@ def tell(J, me):
 
 
 @native
-def take(J, me, spins):
-    """The number of a piece to do and its kind, of the own part or, after so many looks, of another; −1 where there is
-    none.
-    """
+def take(J, me):
+    """The number of a piece to do and its kind, of the own part or of another; −1 where there is none."""
     for other in range(J.helpers + 1):
         k = (me + other) % (J.helpers + 1)
-        least = 0 if other == 0 or spins >= PATIENCE else (_begin(J, k + 1) - _begin(J, k)) // 2
         ticket = read_shared(at(J.ticket, k * APART))
-        while ticket & LEFT > least:
+        while ticket & LEFT > 0:
             if exchange_shared(at(J.ticket, k * APART), ticket, ticket - 1):
                 return _begin(J, k + 1) - (ticket & LEFT), (ticket >> KIND) & 0xFF
             ticket = read_shared(at(J.ticket, k * APART))

@@ -28,7 +28,7 @@ LOOPS = {
     "run.run": "idn" + "ddi" + "dddd",
     "composed.run": "innnndd",
     "polynomials.polynomials": "idnnddddd",
-    "polynomials.events": "idnnndddi" + "dddddd",
+    "polynomials.events": "idnnnddddi" + "dddddd",
     "helpers.work": "idn",
     "strips.evaluate": "idnddddd",
     "sparse.analyse": "niiiii",

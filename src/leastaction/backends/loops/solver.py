@@ -162,7 +162,7 @@ def continue_from_rest(S, I, D, h, noisy):
                 S.reach[j] = HUGE  # the first step is so small that its contraction alone can judge it
         else:
             grown = fraction / S.reached[0]
-            _prolong(S, grown)
+            prolong(S, grown)
             for c in range(n):
                 for k in range(across):
                     j = c * across + k
@@ -203,7 +203,7 @@ def stand(S):
 
 
 @native
-def _prolong(S, grown):
+def prolong(S, grown):
     """S.z^m ← the polynomial of S.last at grown · d_m, by Lagrange's formula (d_0 = 0 carries the value 0).
 
     Multipliers stay.

@@ -189,7 +189,8 @@ def threads(quick: bool) -> None:
 
 
 def _threads_of(n: int, turns: int, program: Path) -> None:
-    from leastaction.backends.stepper import GalerkinStepper, Start
+    from leastaction.backends.galerkin import GalerkinStepper
+    from leastaction.backends.stepper import Start
 
     cores = sorted(os.sched_getaffinity(0))
     passes = {1: np.inf, 2: np.inf}

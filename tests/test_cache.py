@@ -14,7 +14,7 @@ import pytest
 import leastaction as la
 from leastaction.backends import built, native
 from leastaction.backends.points import evaluate
-from leastaction.backends.stepper import Start, stepper
+from leastaction.backends.stepper import Start
 from leastaction.kernel import cache, compile_program
 from leastaction.kernel import compile as compile_module
 from leastaction.program import Program
@@ -381,7 +381,7 @@ def test_code_that_is_held_stays(monkeypatch):
     monkeypatch.setattr(compile_module, "RECENT", 2)
     kept = compile_program(program_number(1000))
     system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.3137 * q @ q, n=2)
-    run = stepper(system, la.method("simpson"), Start(0.0, np.ones(2), np.ones(2), np.ones(2), 0.1, np.zeros(0)))
+    run = system.stepper(la.method("simpson"), Start(0.0, np.ones(2), np.ones(2), np.ones(2), 0.1, np.zeros(0)))
     rows = np.full((1, 20, 4), np.nan)
     run.advance(10, 1, 1, rows)
     for k in range(2000, 2030):

@@ -13,7 +13,8 @@ import pytest
 
 import leastaction as la
 from leastaction.backends import cells, summands
-from leastaction.backends.stepper import GalerkinStepper, Start
+from leastaction.backends.galerkin import GalerkinStepper
+from leastaction.backends.stepper import Start
 from leastaction.backends.tables import cut
 from leastaction.backends.trajectories import HELPER
 from leastaction.events.motion import DetachedMotion

@@ -125,6 +125,16 @@ class Backend:
         return 1
 
     @property
+    def rows(self) -> int:
+        """Rows of sums and coordinates, whose work threads may share."""
+        return 0
+
+    @property
+    def watches(self) -> bool:
+        """Whether the loop asks after every step whether an event may lie in it."""
+        return not self.composed
+
+    @property
     def fused(self) -> bool:
         """Whether a whole step is done by kernels."""
         return self.programs is not None
@@ -292,6 +302,14 @@ class SumBackend(Backend):
         return self.sums.cells.phases[1]
 
     @property
+    def rows(self) -> int:
+        return self.sums.n + sum(self.sums.cells.rows)
+
+    @property
+    def watches(self) -> bool:
+        return False
+
+    @property
     def explicit(self) -> bool:
         """Whether the equations of a step give its unknowns at once."""
         ends = set(self.method.table.c.tolist()) <= {0.0, 1.0}
@@ -315,12 +333,16 @@ class SumBackend(Backend):
 
 @lru_cache(maxsize=64)
 def backend(
-    system: Lagrangian | Sum, method: Galerkin, lanes: int, energy: bool = False, composed: bool = False
-) -> Backend:
-    """How the steps of a method on a system are computed."""
-    if hasattr(system, "assembly"):
-        return SumBackend(system, method, lanes, energy, composed, stiff=1 if system.m else 0)
+    system: Lagrangian, method: Galerkin, lanes: int, energy: bool = False, composed: bool = False
+) -> Backend:  # fmt: skip
+    """How the steps of a method on a Lagrangian are computed."""
     return Backend(system, method, lanes, energy, composed)
+
+
+@lru_cache(maxsize=64)
+def sum_backend(system: Sum, method: Galerkin) -> SumBackend:
+    """How the steps of a method on a sum are computed."""
+    return SumBackend(system, method, lanes=1, stiff=1 if system.m else 0)
 
 
 @lru_cache(maxsize=16)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
-from leastaction.backends.stepper import GalerkinStepper
+from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
 from leastaction.run.balance import Looks
@@ -142,6 +142,8 @@ def usual_parts(plan: Plan, size: int, client: Any, threads: int | None, stored:
         positive("threads", threads)
         if client is not None:
             raise ValueError("threads= is for runs on this machine; with client= the cluster's workers decide")
+    if size == 1:
+        return [(0, 1)]
     if client is None:
         return chunks(plan, size, threads or _cores(plan), stored)
     from leastaction.run.cluster import cut

@@ -15,15 +15,21 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.native import fingerprint
+from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
+from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.summands import Assembly
+from leastaction.backends.trajectories import Backend, sum_backend
 from leastaction.errors import ConstraintError, DegenerateLagrangianError
+from leastaction.methods import Galerkin, Method, RungeKutta4
 from leastaction.numbers.notation import to_texts
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.step.form import Summand
+from leastaction.systems.clock import Clock
 from leastaction.systems.lagrangian import Lagrangian, Params, explained
 from leastaction.systems.sums.term import Term
 
@@ -45,6 +51,9 @@ class Sum:
     """
 
     linear = False
+    tools = ("scipy",)
+    constraints = None  # those of its rows are not one Program
+    digest = None
 
     def __init__(self, terms: Sequence[Term], n: int, name: str = "a sum") -> None:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
@@ -162,6 +171,23 @@ class Sum:
         """None: forces on the rows of a sum take parameters alone."""
         return {}
 
+    def check_inputs(self) -> None:
+        """Refuse inputs."""
+        raise ValueError(
+            "inputs= are for Lagrangians: a force on the rows of a sum takes parameters alone. Write the system as one "
+            "la.Lagrangian(L, n, force=F, inputs={…})"
+        )
+
+    @cached_property
+    def clock(self) -> Clock:
+        """Where the time stands in a run."""
+        return Clock("t", self.n)
+
+    @property
+    def in_time(self) -> Sum:
+        """The system whose motion in time this is: itself."""
+        return self
+
     @property
     def m(self) -> int:
         """How many constraints hold."""
@@ -187,6 +213,11 @@ class Sum:
     def forced(self) -> bool:
         """Whether a force acts."""
         return any(term.local.forced for term in self.terms)
+
+    @property
+    def forced_by_state(self) -> bool:
+        """Whether a force acts that depends on q or v."""
+        return any(term.local.forced_by_state for term in self.terms)
 
     def expanded(self) -> Lagrangian:
         """The same system as one Lagrangian, every row written out: for computations that only small systems allow."""
@@ -340,6 +371,15 @@ class Sum:
                 found[k, i] = -sum(float(np.sum(part)) for part in at.parts_of_L(t, there, rest))
         return found
 
+    def excited(self, q: FloatArray, p: FloatArray, duration: float) -> None:
+        """None: the frequencies of a motion that is not linear change on its way."""
+
+    def frequency(
+        self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
+    ) -> float:
+        """The largest frequency or growth rate of the linearised motion at its start, or soon after."""
+        return self.expanded().frequency(t, q, p, v, params, length)
+
     def begin(
         self, t: float, q: FloatArray, p: FloatArray | None, v: FloatArray | None, params: FloatArray
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int8]]:
@@ -405,6 +445,22 @@ class Sum:
 
     def check_span(self, t0: float, t_end: float) -> None:
         """Accept all times: L is known at all times."""
+
+    def check_stable(self, method: Method, h: float) -> None:
+        """Accept all steps: whether a step is stable is not known before the run."""
+
+    def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> Backend | None:
+        """How the loops step this system: one trajectory at a time."""
+        return None if lanes > 1 else sum_backend(self, method)
+
+    def rk4(self, method: RungeKutta4) -> None:
+        """None: what RK4 steps is `expanded`."""
+
+    def stepper(self, method: Method, start: Start, row: Row | None = None) -> Stepper:
+        """The stepper of one trajectory in float64; methods beside the family step the system `expanded`."""
+        if isinstance(method, Galerkin):
+            return GalerkinStepper(self, method, start, row)
+        return self.expanded().stepper(method, start, row)
 
     def explain(self, status: int, h: float) -> tuple[str, str]:
         """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""

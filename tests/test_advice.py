@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import mpmath
@@ -196,6 +197,23 @@ def test_steps_that_meet_the_end(h, length):
     count = round(length / found)
     assert abs(found) <= h and abs(found) >= min(0.96 * h, abs(length))
     assert abs(Fraction(found) * count - Fraction(length)) <= Fraction(abs(length)) * Fraction(1, 2**56)
+
+
+def test_a_busy_machine_does_not_end_the_search_for_a_step(monkeypatch):
+    """Shorter steps are tried as long as they cost little time of the processor, whatever the time of day."""
+    problem = la.problems.get("pendulum")
+    question = single.Question(problem.system, (problem.q0, problem.p0, None), 3.7, 0.0, None, None)
+    advice, run = question.advice(1e-6), single.run_one
+
+    def slow(*args, **options):
+        path = run(*args, **options)
+        path.stats["run_time"] = 100.0
+        return path
+
+    monkeypatch.setattr(single, "run_one", slow)
+    coarse = replace(advice, chosen=replace(advice.chosen, h=4 * advice.chosen.h))
+    path = single.advised(question, coarse, {"output": None, "store": None, "every": 1, "events": None})
+    assert path.advice.reached <= 1e-6
 
 
 def test_walls_and_ends_belong_to_the_motion():

@@ -162,8 +162,11 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         h = h / FINER
         if chosen.pace is None:
             h = _timely(h, advice.t_end - advice.t0)
+        clock = time.thread_time()  # not the time of day: other programs may run beside this one
         path = question.run(chosen.method, h, question.t_end, chosen.pace, **plain)
+        spent = time.thread_time() - clock
         if not checked:
+            size = size if math.isfinite(size) else _range(path)
             break
         size = max(size, _range(path))  # the pilot may have been shorter
         unseen = _unseen(advice, end(path), size)
@@ -171,7 +174,7 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         last, reached = reached, max(gap * (LUCKY if unseen > tol / NOISY else 1.0), unseen)
         stuck += last is not None and reached > last / 2
         shorter = max(SHORTER, (0.3 * tol / reached) ** (1 / order)) if reached else 1.0
-        seconds = 2 * path.stats["run_time"] / shorter
+        seconds = 2 * spent / shorter
         # tol is kept; or nobody can know the end of the motion; or the error is rounding; or a try would be too dear.
         if reached <= tol or advice.horizon is not None or max(unseen / tol, stuck) > 1 or seconds > CHECKED_SECONDS:
             break

@@ -28,12 +28,10 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from core import steps_alone
 from measured import keep, kept, table
 
 import leastaction as la
-from leastaction.run.batches import at_work, prepare
-from leastaction.run.plan import plan_run
-from leastaction.run.standing import Standing
 
 COMET = 0.99
 TOLERANCES = (1e-3, 1e-6, 1e-9, 1e-12)
@@ -135,7 +133,10 @@ def arenstorf() -> None:
                     found.append((fastest(run), method.name, path.stats["steps"], closure, length / steps))
         seconds, name, steps, closure, h = min(found)
         one = partial(la.integrate, problem.system, name, h=h, steps=1, **given)
-        ready, alone = (steps_alone(problem, name, h, steps, pace, until) for until in (t, None))
+        ready, alone = (
+            min(steps_alone(problem, name, h, steps, pace=pace, until=until) for _ in range(2 * REPEATS))
+            for until in (t, None)
+        )
         rows.append([f"leastaction, {label}: la.integrate", name, f"{steps}", f"{closure:.1e}", f"{1e3 * seconds:.2f}"])
         rows.append(["… la.integrate, one step", name, "1", "", f"{1e3 * fastest(one):.2f}"])
         rows.append(["… a stepper that is ready, until t_end", name, f"{steps}", "", f"{1e3 * ready:.3f}"])
@@ -149,22 +150,6 @@ def arenstorf() -> None:
             whole, prepared, bare = (one / min(times) for one in (best, ready, alone))
             print(f"leastaction takes {whole:.1f} times as long as {name}, both at their best; a stepper that is ready "
                   f"{prepared:.1f} times, the steps alone {bare:.1f} times\n")  # fmt: skip
-
-
-def steps_alone(problem: Any, method: str, h: float, steps: int, pace: Any, until: float | None) -> float:
-    """Seconds of the processor of so many steps, or of all until a time, without the preparation of a run and without
-    the return of its result.
-    """
-    start, how = (problem.q0, problem.p0, None), {"steps": steps} if until is None else {"t_end": until}
-    plan, starts = plan_run(problem.system, method, start, h=h, every=0, pace=pace, **how)
-    prepare(plan, starts)
-    rows, found = np.zeros((1, 1, plan.row.width)), []
-    for _ in range(2 * REPEATS):
-        stepper = at_work(plan, starts, Standing.begin(plan, starts))
-        clock = time.process_time()
-        stepper.advance(plan.steps, 0, 0, rows)
-        found.append(time.process_time() - clock)
-    return min(found)
 
 
 def nearness(q: Any) -> Any:

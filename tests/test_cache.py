@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -184,14 +185,40 @@ def test_loops_are_made_again_when_their_text_changes(monkeypatch):
     keys = []
     monkeypatch.setattr(native, "compile_object", lambda text, symbol, key: keys.append(key))
     native.compiled("rk4.run")
-    source = native._texts()
-    monkeypatch.setattr(native, "_texts", lambda: source + "\n# changed")
+    source = native._TEXTS
+    monkeypatch.setattr(native, "_TEXTS", source + "\n# changed")
     native.compiled("rk4.run")
     native.compiled("run.run")
     assert len(set(keys)) == 3
     for file in ("layout.py", "records.py", "loops/solver.py", "loops/run.py", "loops/rk4.py", "../step/verdict.py"):
         with open(os.path.join(os.path.dirname(native.__file__), file), encoding="utf-8") as text:
             assert text.read() in source
+
+
+def test_a_process_goes_on_with_the_loops_it_began_with(tmp_path):
+    """The files of the package change after a process has imported them, as by an update: loops of the new text would
+    not know the layout of the memory that Python has. The process takes the loops of its own text, and makes no others.
+    """
+    if not built.find("run.run", native.source("run.run")):
+        pytest.skip("the loops of this tree are not built: make setup")
+    ignored = shutil.ignore_patterns("__pycache__", "viewer", "lab", "papers")
+    shutil.copytree(os.path.dirname(la.__file__), tmp_path / "leastaction", ignore=ignored)
+    code = """
+import pathlib, sys, leastaction as la
+from leastaction.backends import native
+with open(pathlib.Path(native.__file__).parent / "loops" / "run.py", "a") as file:
+    file.write("# an update\\n")
+system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.5 * q @ q, n=1)
+path = la.integrate(system, "simpson", [1.0], v0=[0.0], h=0.1, steps=9)
+assert "numba" not in sys.modules, "loops of the new text were made"
+try:
+    native.compiled("run.run")
+except RuntimeError as error:
+    print(error)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "LEASTACTION_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and "start Python again" in done.stdout, done.stderr
 
 
 def test_kernels_of_another_processor_are_not_used(monkeypatch):

@@ -26,11 +26,11 @@ from leastaction.linear.matrices import (
 from leastaction.linear.modal import Modes, lowest_modes, modes
 from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import stable_intervals
-from leastaction.methods import Galerkin, Method, RungeKutta4
+from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as by_name
 from leastaction.numbers.rounding import FLOAT64, Reals
 from leastaction.step.samples import Samples
-from leastaction.systems.clock import Clock
+from leastaction.systems.usual import Usual
 
 if TYPE_CHECKING:
     from leastaction.backends.rows import Row
@@ -43,7 +43,7 @@ FloatArray = NDArray[np.float64]
 ALL_MODES = 1500  # up to this size frequencies come from a full eigenvalue decomposition
 
 
-class Quadratic:
+class Quadratic(Usual):
     """A linear system M q̈ + C q̇ + K q = f(t), of the Lagrangian L = ½ vᵀMv − ½ qᵀKq.
 
     Matrices are NumPy or scipy.sparse. If one is sparse, all are. Dense matrices may hold exact numbers, as text
@@ -340,9 +340,7 @@ class Quadratic:
     linear = True
     tools = ("scipy",)
     m = 0  # constraints
-    constraints = None
     mass_varies_with_velocity = False
-    digest = None
 
     @property
     def inputs(self) -> dict[str, tuple[int, ...]]:
@@ -355,16 +353,6 @@ class Quadratic:
             "inputs= are for Lagrangians; a Quadratic system has its load f: la.Quadratic(M, K, f=la.Samples(times, "
             "values)), or la.linear.Load(vector, times, samples), a vector times a record"
         )
-
-    @cached_property
-    def clock(self) -> Clock:
-        """Where the time stands in a run."""
-        return Clock("t", self.n)
-
-    @property
-    def in_time(self) -> Quadratic:
-        """The system whose motion in time this is: itself."""
-        return self
 
     def expanded(self) -> Quadratic:
         """The system without sums over rows: itself."""
@@ -414,9 +402,6 @@ class Quadratic:
         require_stable(self.propagator(method, h))
 
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> None:
-        """None: a step is a matrix."""
-
-    def rk4(self, method: RungeKutta4) -> None:
         """None: a step is a matrix."""
 
     def stepper(self, method: Method, start: Start, row: Row | None = None) -> LinearStepper:

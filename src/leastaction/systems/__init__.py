@@ -9,5 +9,6 @@ clock        where the time of a motion stands in a run
 frequencies  how quickly a motion may change
 varied       linear systems whose matrices differ in an ensemble
 protocol     what a run asks of a system
+usual        what systems answer unless they have another answer
 steppers     whether float64 or flint steps it
 """

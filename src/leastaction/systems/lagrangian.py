@@ -37,9 +37,9 @@ from leastaction.reading import entry, integer, mapping, numbers, text
 from leastaction.step.constraints import end, geometry, held, reaction
 from leastaction.step.form import End, Term, with_rest
 from leastaction.step.inputs import flat, shapes_from, shapes_of, size_of
-from leastaction.systems.clock import Clock
 from leastaction.systems.forces import DRIVEN, UNDRIVEN, check_inputs, taken, total_force, with_force
 from leastaction.systems.frequencies import fastest
+from leastaction.systems.usual import Usual
 
 if TYPE_CHECKING:
     from leastaction.systems.sums import Sum
@@ -115,7 +115,7 @@ def check_start(
     return p, v
 
 
-class Lagrangian:
+class Lagrangian(Usual):
     """A mechanical system: a Lagrangian L(q, v) or L(t, q, v), its parameters, forces and constraints.
 
     The function is ordinary NumPy. It is called once, to be traced. The library differentiates the trace exactly and
@@ -225,7 +225,6 @@ class Lagrangian:
     """
 
     linear = False
-    tools: tuple[str, ...] = ()
     rest: Program | None = None  # (t, q, v, params) ↦ velocities at which L has a value, if L has none at rest
 
     def __init__(
@@ -475,16 +474,6 @@ class Lagrangian:
     def forced_by_state(self) -> bool:
         """Whether a force acts that depends on q or v."""
         return self.force is not None and self.force.depends("F", "q", "v")
-
-    @cached_property
-    def clock(self) -> Clock:
-        """Where the time stands in a run."""
-        return Clock("t", self.n)
-
-    @property
-    def in_time(self) -> Lagrangian:
-        """The system whose motion in time this is: itself, unless it has a pace."""
-        return self
 
     def expanded(self) -> Lagrangian:
         """The system as one Lagrangian, which it is."""
@@ -976,9 +965,6 @@ class Lagrangian:
         at = np.concatenate([np.full((len(rows), 1), t), rows, 0 * rows, given], axis=1)
         return -points.evaluate(self.program, at)[:, 0].reshape(q.shape[:-1])
 
-    def excited(self, q: FloatArray, p: FloatArray, duration: float) -> None:
-        """None: the frequencies of a motion that is not linear change on its way."""
-
     def frequency(
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
     ) -> float:
@@ -1034,14 +1020,8 @@ class Lagrangian:
         """Say why one trajectory cannot begin."""
         check_start(self, t, q, p, v, params, inputs)
 
-    def check_span(self, t0: float, t_end: float) -> None:
-        """Accept all times: L is known at all times."""
-
     def check_inputs(self) -> None:
         """Accept inputs: they are checked by their names."""
-
-    def check_stable(self, method: Method, h: float) -> None:
-        """Accept all steps: whether a step is stable is not known before the run."""
 
     def backend(
         self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False

@@ -35,7 +35,7 @@ def single(S, I, D, start, h, whole, part):
         for j in range(S.coordinates):
             for v in range(S.s):
                 S.last[j // S.across * S.stride + v * S.across + j % S.across] = whole[v * S.coordinates + j]
-        prolong(S, part)
+        prolong(S, part, S.z)
     if (S.summed == 1 or part > 0.0) and S.has_chord == 1:
         stand(S)
         prepare(S, I, D, h, False)

@@ -23,15 +23,15 @@ from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.summands import Assembly
 from leastaction.backends.trajectories import Backend, sum_backend
 from leastaction.errors import ConstraintError, DegenerateLagrangianError
-from leastaction.methods import Galerkin, Method, RungeKutta4
+from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import to_texts
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.step.form import Summand
-from leastaction.systems.clock import Clock
 from leastaction.systems.lagrangian import Lagrangian, Params, explained
 from leastaction.systems.sums.term import Term
+from leastaction.systems.usual import Usual
 
 FloatArray = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
@@ -39,7 +39,7 @@ ROUND_OFF = 64  # units in the last place of the terms of g and ġ, or of the st
 MOST_EXPANDED = 200  # coordinates of a sum that is written out as one Program
 
 
-class Sum:
+class Sum(Usual):
     """A system of n coordinates: the sum of terms. `la.Lagrangian.sum` makes it.
 
     >>> import leastaction as la
@@ -52,8 +52,6 @@ class Sum:
 
     linear = False
     tools = ("scipy",)
-    constraints = None  # those of its rows are not one Program
-    digest = None
 
     def __init__(self, terms: Sequence[Term], n: int, name: str = "a sum") -> None:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
@@ -177,16 +175,6 @@ class Sum:
             "inputs= are for Lagrangians: a force on the rows of a sum takes parameters alone. Write the system as one "
             "la.Lagrangian(L, n, force=F, inputs={…})"
         )
-
-    @cached_property
-    def clock(self) -> Clock:
-        """Where the time stands in a run."""
-        return Clock("t", self.n)
-
-    @property
-    def in_time(self) -> Sum:
-        """The system whose motion in time this is: itself."""
-        return self
 
     @property
     def m(self) -> int:
@@ -371,9 +359,6 @@ class Sum:
                 found[k, i] = -sum(float(np.sum(part)) for part in at.parts_of_L(t, there, rest))
         return found
 
-    def excited(self, q: FloatArray, p: FloatArray, duration: float) -> None:
-        """None: the frequencies of a motion that is not linear change on its way."""
-
     def frequency(
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
     ) -> float:
@@ -443,18 +428,9 @@ class Sum:
         if found:
             raise ConstraintError("; ".join(found) + ". Begin with q0, v0 = la.project(system, q0, v0)")
 
-    def check_span(self, t0: float, t_end: float) -> None:
-        """Accept all times: L is known at all times."""
-
-    def check_stable(self, method: Method, h: float) -> None:
-        """Accept all steps: whether a step is stable is not known before the run."""
-
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> Backend | None:
         """How the loops step this system: one trajectory at a time."""
         return None if lanes > 1 else sum_backend(self, method)
-
-    def rk4(self, method: RungeKutta4) -> None:
-        """None: what RK4 steps is `expanded`."""
 
     def stepper(self, method: Method, start: Start, row: Row | None = None) -> Stepper:
         """The stepper of one trajectory in float64; methods beside the family step the system `expanded`."""

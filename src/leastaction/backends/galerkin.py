@@ -181,14 +181,14 @@ class GalerkinStepper:
         return None if inputs is None else inputs.nodes(t, lengths, self._points, who)
 
     def crossings(
-        self, event: Program, which: NDArray[np.int64], starts: FloatArray, lengths: FloatArray, z: FloatArray,
-        brackets: FloatArray, params: FloatArray, who: NDArray[np.intp],
+        self, event: Program, which: NDArray[np.int64], starts: FloatArray, lengths: FloatArray, brackets: FloatArray,
+        params: FloatArray, who: NDArray[np.intp],
     ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
         """Where event functions change their signs in single steps, by `Trajectories.crossings_of`; inputs stay as they
         are in steps that are cut short.
         """
         inputs = self.driving(starts[:, 0], lengths, who)
-        return self.run.crossings_of(event, which, starts, lengths, z, brackets, params, inputs)
+        return self.run.crossings_of(event, which, starts, lengths, brackets, params, inputs)
 
     def restart(self, i: int, step: int, state: FloatArray) -> None:
         """Trajectory i goes on from another state (q, p) before this step, like a new run."""

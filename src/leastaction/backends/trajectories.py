@@ -727,11 +727,10 @@ class Trajectories:
         return z, impulses
 
     def crossings_of(
-        self, event: Program, which: NDArray[np.int64], starts: FloatArray, lengths: FloatArray, z: FloatArray,
+        self, event: Program, which: NDArray[np.int64], starts: FloatArray, lengths: FloatArray,
         brackets: FloatArray, params: FloatArray, inputs: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
-        """Where event functions (t, q, p, params) ↦ g change their signs in single steps with the increments z, (K, s,
-        n): place, value and state.
+        """Where event functions (t, q, p, params) ↦ g change their signs in single steps: place, value and state.
 
         which     of the event functions, for each step
         brackets  two places of each step, in units of its length, between which that one changes its sign, and its
@@ -744,8 +743,8 @@ class Trajectories:
         states = np.zeros((count, starts.shape[1] - 1))
         loop("polynomials.events")(
             memory.I, memory.D, alone, kernel.address, count, lengths, np.ascontiguousarray(starts),
-            np.ascontiguousarray(z), _rows(params, count, inputs), which, places, values, states,
-            np.zeros(kernel.inputs), np.zeros(kernel.outputs), np.zeros(kernel.work),
+            _rows(params, count, inputs), which, places, values, states, np.zeros(kernel.inputs),
+            np.zeros(kernel.outputs), np.zeros(kernel.work),
         )  # fmt: skip
         return places[:, 0], values[:, 0], states
 

@@ -55,7 +55,6 @@ class Survey:
     begin, end      the event functions at both ends, (K, events)
     near, turning   whether the functions may be zero in the step, and whether they may turn in it, (K, events)
     ends            the states at the end, (K, 2n)
-    z               the increments, (K, s, n), of steps that are polynomials in float64; else None
     """
 
     begin: NDArray[Any]
@@ -63,7 +62,6 @@ class Survey:
     near: NDArray[np.bool_]
     turning: NDArray[np.bool_]
     ends: NDArray[Any]
-    z: FloatArray | None = None
 
 
 class Motion(Protocol):
@@ -86,11 +84,10 @@ class Motion(Protocol):
 
     def crossings(
         self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], lengths: NDArray[Any],
-        z: FloatArray | None, brackets: NDArray[Any],
+        brackets: NDArray[Any],
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
-        """Where these event functions change their signs in steps of these lengths, whose increments z may be known.
-        `brackets` are rows (a, b, g(a), g(b)) of two places and the values there. Returns τ, the remaining values of g,
-        and the states.
+        """Where these event functions change their signs in steps of these lengths. `brackets` are rows (a, b, g(a),
+        g(b)) of two places and the values there. Returns τ, the remaining values of g, and the states.
         """
         ...
 
@@ -311,16 +308,19 @@ class GalerkinMotion:
         found = points.evaluate(self._survey, np.hstack(columns))
         begin, end, near, turning = (found[:, self._survey.output_slice(name)] for name, _ in self._survey.outputs)
         ends = starts[:, 1:] + np.hstack([z[:, -1], impulse])
-        return Survey(begin, end, near != 0, turning != 0, ends, z)
+        return Survey(begin, end, near != 0, turning != 0, ends)
 
     def crossings(
-        self, who: NDArray[np.intp], event: NDArray[np.int64], starts: FloatArray, lengths: FloatArray,
-        z: FloatArray | None, brackets: FloatArray,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
+        self,
+        who: NDArray[np.intp],
+        event: NDArray[np.int64],
+        starts: FloatArray,
+        lengths: FloatArray,
+        brackets: FloatArray,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         if not self._steady:  # a shorter step has other inputs at its nodes
             return crossings(self, who, event, starts, lengths, brackets)
-        assert z is not None
-        return self._solver.crossings(self.watch.program, event, starts, lengths, z, brackets, self.params[who], who)
+        return self._solver.crossings(self.watch.program, event, starts, lengths, brackets, self.params[who], who)
 
 
 class DetachedMotion:
@@ -369,7 +369,7 @@ class DetachedMotion:
 
     def crossings(
         self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], lengths: NDArray[Any],
-        z: FloatArray | None, brackets: NDArray[Any],
+        brackets: NDArray[Any],
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
         return crossings(self, who, event, starts, lengths, brackets)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.mass_chords import chords
-from leastaction.backends.loops.solver import alone, ended, prolong, stand, uniform
+from leastaction.backends.loops.solver import alone, ended, stand, uniform
 from leastaction.backends.loops.sweep import prepare, read_solver, set_times
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL
@@ -18,25 +18,14 @@ next_place, tolerance = native(next_place_in_python), native(tolerance_in_python
 
 
 @native
-def single(S, I, D, start, h, whole, part):
-    """S.z and S.impulse ← those of the step of length h from (t, q, p); whether it could be solved.
-
-    Where part > 0 the step is this part of a whole step with the increments `whole`, (s, n), from the same state: the
-    iteration begins with the polynomial of the whole step, and chords end soon.
-    """
+def single(S, I, D, start, h):
+    """S.z and S.impulse ← those of the step of length h from (t, q, p); whether it could be solved."""
     S.t[0] = start[0]
     for j in range(S.coordinates):
         S.q[j], S.p[j] = start[1 + j], start[1 + S.coordinates + j]
     if not uniform(S, I, D, h):
         return False
-    if part > 0.0:
-        for i in range(S.components * S.stride):
-            S.last[i] = 0.0
-        for j in range(S.coordinates):
-            for v in range(S.s):
-                S.last[j // S.across * S.stride + v * S.across + j % S.across] = whole[v * S.coordinates + j]
-        prolong(S, part, S.z)
-    if (S.summed == 1 or part > 0.0) and S.has_chord == 1:
+    if S.summed == 1 and S.has_chord == 1:
         stand(S)
         prepare(S, I, D, h, False)
         set_times(S, I, D, S.soft, S.t)
@@ -65,7 +54,7 @@ def polynomials(I, D, place, count, lengths, starts, params, z, impulses):
         read_team(I, D, S.team).solver[0] = place
     for k in range(count):
         _set_params(S, at(params, k * S.given))
-        if single(S, I, D, at(starts, k * (1 + 2 * n)), lengths[k], z, 0.0):
+        if single(S, I, D, at(starts, k * (1 + 2 * n)), lengths[k]):
             for j in range(n):
                 c, e = j // across, j % across
                 for v in range(s):
@@ -74,10 +63,9 @@ def polynomials(I, D, place, count, lengths, starts, params, z, impulses):
 
 
 @native
-def events(I, D, place, kernel, count, lengths, starts, z, params, which, places, values, states, look, g, work):
+def events(I, D, place, kernel, count, lengths, starts, params, which, places, values, states, look, g, work):
     """Where the event function which[k] changes its sign in a step of lengths[k] from (t, q, p), between the first two
     `places` (of four) with the first two `values`: places[0] ← where, values[0] ← what is left of it, states ← (q, p).
-    The whole steps have the increments z, (s, n) each: from them all shorter steps begin.
 
     A step that cannot be solved gives NaN.
     """
@@ -86,7 +74,6 @@ def events(I, D, place, kernel, count, lengths, starts, z, params, which, places
     for k in range(count):
         start, h, e = at(starts, k * (1 + 2 * n)), lengths[k], which[k]
         x, f, state = at(places, 4 * k), at(values, 4 * k), at(states, k * 2 * n)
-        whole = at(z, k * S.s * n)
         _set_params(S, at(params, k * S.given))
         for j in range(S.params):
             look[1 + 2 * n + j] = S.values[j]
@@ -97,7 +84,7 @@ def events(I, D, place, kernel, count, lengths, starts, z, params, which, places
             if abs(x[1] - x[0]) <= near:
                 break
             x[3] = next_place(x[0], x[1], x[2], f[0], f[1], f[2], near)
-            f[3] = _value(S, I, D, kernel, start, whole, h, x[3], state, e, look, g, work)
+            f[3] = _value(S, I, D, kernel, start, h, x[3], state, e, look, g, work)
             if (f[3] > 0.0) == (f[0] > 0.0):
                 x[2], f[2] = x[0], f[0]
             else:
@@ -107,19 +94,17 @@ def events(I, D, place, kernel, count, lengths, starts, z, params, which, places
             seen += 1
         if abs(f[1]) < abs(f[0]):
             x[0], f[0] = x[1], f[1]
-        _value(S, I, D, kernel, start, whole, h, x[0], state, e, look, g, work)
+        _value(S, I, D, kernel, start, h, x[0], state, e, look, g, work)
 
 
 @native
-def _value(S, I, D, kernel, start, whole, h, x, state, e, look, g, work):
-    """The event function e at the end of a step of length x h, which is `state`; a step of length h has the increments
-    `whole`.
-    """
+def _value(S, I, D, kernel, start, h, x, state, e, look, g, work):
+    """The event function e at the end of a step of length x h, which is `state`."""
     n, across = S.coordinates, S.across
     for j in range(2 * n):
         state[j] = start[1 + j]
     if x != 0.0:
-        if single(S, I, D, start, x * h, whole, x):
+        if single(S, I, D, start, x * h):
             for j in range(n):
                 state[j] += S.z[j // across * S.stride + (S.s - 1) * across + j % across]
                 state[n + j] += S.impulse[j]

@@ -80,18 +80,20 @@ def per_step(run: Callable[[int], la.Path], steps: int) -> Callable[[], float]:
     return timed
 
 
-def steps_alone(problem: Any, method: str, h: float, steps: int, first: int = 0, pace: Any = None) -> float:
-    """Seconds of the processor of so many steps after the first ones, in the native loop, without the preparation of a
-    run and the return of its result.
+def steps_alone(
+    problem: Any, method: str, h: float, steps: int, first: int = 0, pace: Any = None, until: float | None = None
+) -> float:
+    """Seconds of the processor of so many steps after the first ones, or of all until a time, without the preparation
+    of a run and the return of its result.
     """
-    plan, starts = plan_run(problem.system, method, (problem.q0, problem.p0, None), h=h, every=0, steps=first + steps,
-                            pace=pace)  # fmt: skip
+    how = {"steps": first + steps} if until is None else {"t_end": until}
+    plan, starts = plan_run(problem.system, method, (problem.q0, problem.p0, None), h=h, every=0, pace=pace, **how)
     prepare(plan, starts)
     rows = np.zeros((1, 1, plan.row.width))
     stepper = at_work(plan, starts, Standing.begin(plan, starts))
     if first:
         stepper.advance(first, 0, 0, rows)
-    return processor_seconds(lambda: stepper.advance(steps, 0, 0, rows))
+    return processor_seconds(lambda: stepper.advance(plan.steps - first, 0, 0, rows))
 
 
 def at(error: float, points: Iterable[tuple[float, float]]) -> float | None:

@@ -165,16 +165,17 @@ def tolerances() -> str:
     slowest: dict[str, float] = {}
     for problem, tol, error, _, _, best, _, ratio, seconds in kept("accuracy")["tolerances"]["rows"]:
         mark = next((f" ({word})" for word in ("told", "MISSED") if word in error), "")
-        found.setdefault(problem, {})[tol] = ("no equal step does" if best == "none" else ratio) + mark
+        found.setdefault(problem, {})[tol] = ("no step tried does" if best == "none" else ratio) + mark
         slowest[problem] = max(slowest.get(problem, 0.0), float(seconds))
     columns = list(dict.fromkeys(tol for row in found.values() for tol in row))
     rows = [[name, *(row.get(tol, "") for tol in columns), f"{slowest[name]:.2f}"] for name, row in found.items()]
     every = kept("accuracy")["tolerances"]["rows"]
     ratios = sorted(float(row[7]) for row in every if row[5] != "none")
     spent = sorted(float(row[8]) for row in every)
-    missed = sum("told" in row[2] or "MISSED" in row[2] for row in every)
+    missed, silent = (sum(word in row[2] for row in every) for word in ("told", "MISSED"))
+    others = "" if not missed + silent else f", {missed} were missed and told, {silent} were missed silently"
     told = (
-        f"{len(every) - missed} of {len(every)} tolerances were kept, as far as the truth is known. The ratio is "
+        f"{len(every) - missed - silent} of {len(every)} tolerances were kept{others}. The ratio is "
         f"{ratios[len(ratios) // 2]} in the median, {ratios[-1]} at worst. Advice and both runs took "
         f"{spent[len(spent) // 2]} s of the processor in the median, {spent[-1]} s at most, and more than a second in "
         f"{sum(x > 1 for x in spent)} cases."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -165,6 +167,53 @@ def test_close_encounters_want_a_pace():
     )  # fmt: skip
     with pytest.raises(ValueError, match="give pace="):
         la.advise(forced, problem.q0, problem.p0, t_end=70.0, tol=1e-3)
+
+
+def test_rounding_that_two_runs_share_is_told():
+    """Runs with two steps may agree to the last bit, and both be wrong by rounding: of the end, whose numbers are large
+    beside its motion; of E₀, which all runs with a pace share; of states on the way, where later errors grow.
+    """
+    free = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1)
+    with pytest.warns(RuntimeWarning, match="was missed"):  # 2·10⁻¹² beside 1: rounding is 10⁻⁴ of the motion
+        la.integrate(free, q0=[1.0], v0=[2.0], t_end=1e-12, tol=1e-6)
+    start = {"q0": (1.999, 0.0), "p0": (0.0, np.sqrt(0.001 / 1.999))}
+    comet = la.problems.get("kepler", **start)
+    truth = comet.exact(mpmath.mpf(30), digits=40)[0].astype(float)
+    for tol, allowed in ((1e-12, 1e-11), (1e-14, 1e-11)):  # such a tolerance is no reason to do worse than rounding
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            path = la.integrate(comet.system, **start, t_end=30.0, tol=tol)
+        assert error_of(path, truth) <= tol or told
+        assert error_of(path, truth) <= allowed
+    pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    with pytest.warns(RuntimeWarning, match="was missed"):  # it stands upside down twice
+        la.integrate(pendulum, q0=[np.pi - 1e-6], v0=[0.0], t_end=40.0, tol=1e-8)
+
+
+@pytest.mark.parametrize(("h", "length"), [(0.39, 1e4), (0.0123, -77.7), (2.0, 1.0), (1e-9, 3.3e-5)])
+def test_steps_that_meet_the_end(h, length):
+    """The rounding of h becomes an error of the time at the end: a step is taken for which it is small."""
+    found = single._timely(np.copysign(h, length), length)
+    count = round(length / found)
+    assert abs(found) <= h and abs(found) >= min(0.96 * h, abs(length))
+    assert abs(Fraction(found) * count - Fraction(length)) <= Fraction(abs(length)) * Fraction(1, 2**56)
+
+
+def test_a_busy_machine_does_not_end_the_search_for_a_step(monkeypatch):
+    """Shorter steps are tried as long as they cost little time of the processor, whatever the time of day."""
+    problem = la.problems.get("pendulum")
+    question = single.Question(problem.system, (problem.q0, problem.p0, None), 3.7, 0.0, None, None)
+    advice, run = question.advice(1e-6), single.run_one
+
+    def slow(*args, **options):
+        path = run(*args, **options)
+        path.stats["run_time"] = 100.0
+        return path
+
+    monkeypatch.setattr(single, "run_one", slow)
+    coarse = replace(advice, chosen=replace(advice.chosen, h=4 * advice.chosen.h))
+    path = single.advised(question, coarse, {"output": None, "store": None, "every": 1, "events": None})
+    assert path.advice.reached <= 1e-6
 
 
 def test_walls_and_ends_belong_to_the_motion():

@@ -68,6 +68,7 @@ TIMED = 64  # steps of a linear system by which one step is timed
 MOST_STEPS = 10**9  # the most steps of a linear system
 ROWS, NUMBERS = 512, 2**20  # states of a pilot at which its derivative is looked at, and the most numbers of it
 ROUNDED = 4.0  # units in the last place: the rounding of the start and of the first steps
+USEFUL = 1e-3  # if rounding grows above tol, and not above this, the run is to be as accurate as rounding allows
 FIXED = 4  # degree of the member that measures the cost of a run without its steps
 UNKEPT = "the tolerance cannot be kept in float64"
 FAILS = "not accurate at any step tried"
@@ -283,7 +284,8 @@ def choose(asked: Asked, tol: float) -> Advice:
     if asked.omega * length <= 2 and not asked.linear:
         near = asked.t0 + math.copysign(SCOUTED * length, asked.t_end - asked.t0)
         asked = replace(asked, omega=_Lab(asked, near).scouted(asked.paces[0]))
-    growth, scale, size, reachable, kept = Growth(1.0), np.ones(2 * asked.n), 1.0, 0.0, length
+    growth, scale, size, kept = Growth(1.0), np.ones(2 * asked.n), 1.0, length
+    rounding, aim = _Rounding(), tol
     lab, spared = _Lab(asked, asked.t_end), ""
     found = {pace: lab.reach(pace) for pace in asked.paces}
     reach = {pace: one for pace, one in found.items() if one is not None}
@@ -311,10 +313,11 @@ def choose(asked: Asked, tol: float) -> Advice:
             continue
         path = lab.followed(known, pace)
         scale, size = _scales(path)
-        growth, reachable, kept = _growth(path, asked, scale, tol, length, pilot_length)
+        growth, rounding, kept = _growth(path, asked, scale, tol, length, pilot_length)
         if pilot_length == length and np.abs((reference.rougher.state - known.state) / scale).max() <= tol / 4:
-            reachable, kept = 0.0, length  # whatever rounding may do: two runs agree at the end
-        if kept >= pilot_length or short:
+            rounding, kept = replace(rounding, largest=0.0), length  # two runs agree at the end
+        aim = rounding.largest if tol < rounding.largest <= USEFUL else tol
+        if kept >= pilot_length or short or aim > tol:
             break
         pilot_length = max(0.8 * kept, pilot_length / 8)  # beyond this length no answer is known
     if reference is None:
@@ -324,9 +327,9 @@ def choose(asked: Asked, tol: float) -> Advice:
             "of q that is small there. With method= and h= la.StepFailed says where and why"
         )
     known, unsure = reference.known, reference.unsure
-    horizon = None if reachable <= tol else asked.t0 + math.copysign(kept, asked.t_end - asked.t0)
+    horizon = None if rounding.largest <= tol else asked.t0 + math.copysign(kept, asked.t_end - asked.t0)
     # If errors grow beyond all bounds, the step is chosen to keep tol for as long as possible.
-    aimed = growth.factor if horizon is None else growth.over(kept - pilot_length)
+    aimed = growth.factor if horizon is None or aim > tol else growth.over(kept - pilot_length)
     options: list[Option] = []
     paces = dict.fromkeys(asked.paces, math.inf)  # that are still measured, with the least cost of each so far
 
@@ -338,7 +341,7 @@ def choose(asked: Asked, tol: float) -> Advice:
             if lab.spent > max(PATIENCE, best) and best < math.inf:
                 return None
             whole = 0.0 if pilot_length == length else reach[pace].whole
-            option = _measured(lab, asked, s, pace, known, scale, tol / aimed / MARGIN, whole, best, unsure)
+            option = _measured(lab, asked, s, pace, known, scale, aim / aimed / MARGIN, whole, best, unsure)
             if option is not None:
                 error = max(option.error, unsure) * growth.factor
                 options.append(replace(option, error=error if horizon is None else min(error, 1.0)))
@@ -348,7 +351,7 @@ def choose(asked: Asked, tol: float) -> Advice:
             del paces[pace]
         return min(costs, default=math.inf)
 
-    left, notes = _search(measure, tol), []
+    left, notes = _search(measure, aim), []
     if unsure * growth.factor > tol and horizon is None:
         notes.append(
             f"two runs of order {2 * asked.reference} differ by {unsure * growth.factor:.1e} at the end: no smaller "
@@ -357,8 +360,8 @@ def choose(asked: Asked, tol: float) -> Advice:
     if horizon is not None:
         notes.append(
             f"{UNKEPT}: the rounding of the start alone grows to "
-            f"{'the size of the motion' if reachable > 1 else f'{reachable:.1e}'}. It can be kept until t = "
-            f"{horizon:.4g}; beyond, energy and momenta are kept, and positions are those of a nearby motion"
+            f"{'the size of the motion' if rounding.largest > 1 else f'{rounding.largest:.1e}'}. It can be kept until "
+            f"t = {horizon:.4g}; beyond, energy and momenta are kept, and positions are those of a nearby motion"
         )
     if left:
         notes.append(f"not measured, to save time: {', '.join(map(member, left))}")
@@ -374,7 +377,8 @@ def choose(asked: Asked, tol: float) -> Advice:
                         "long: give pace=, a function of q that is small there")  # fmt: skip
     return Advice(
         system=asked.name, t0=asked.t0, t_end=asked.t_end, tol=tol, options=tuple(options), chosen=chosen,
-        growth=growth, horizon=horizon, size=size, bytes_per_state=8 * (2 * asked.n + 1), notes=tuple(notes),
+        growth=growth, horizon=horizon, size=size, rounding=rounding.last, bytes_per_state=8 * (2 * asked.n + 1),
+        notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -387,6 +391,8 @@ def _search(measure: Callable[[int], float | None], tol: float) -> list[int]:
     costs = {first: measure(MEMBERS[first])}
     for step in (-1, 1):
         k, least = first + step, costs[first]
+        if least is not None and GROWN * min(cost for cost in costs.values() if cost is not None) < least:
+            break  # costs fall towards lower degrees, and grow towards higher ones
         while 0 <= k < len(MEMBERS):
             now = costs[k] = measure(MEMBERS[k])
             if now is None or least is None or now > GROWN * least:
@@ -434,8 +440,11 @@ def _timed(asked: Asked, s: int, h: float, steps: int) -> tuple[float, float]:
     """Seconds to prepare a run, and seconds of one step."""
     h, count = math.copysign(h, asked.t_end - asked.t0), min(steps, TIMED)
     for _ in range(2):  # a first run may have to load code or factorise matrices; a second run has both
+        clock = time.process_time()
         path = asked.run(member(s), h, asked.t0 + count * h, None, LAST, False, MOST)
-        told = path.stats["compile_time"], path.stats["run_time"] / count
+        spent, told = time.process_time() - clock, (path.stats["compile_time"], path.stats["run_time"] / count)
+        part = min(1.0, spent / max(path.stats["compile_time"] + path.stats["run_time"], 1e-9))
+        told = told[0] * part, told[1] * part  # the processor may have had other work in that time
         if sum(told) > SECONDS:
             break
     return told
@@ -496,12 +505,22 @@ def _scales(path: Any) -> tuple[FloatArray, float]:
     return np.repeat(sizes, q.shape[1]), sizes[0]
 
 
+@dataclass(frozen=True)
+class _Rounding:
+    """What rounding makes of the positions at the end of the run: the rounding of the start, if the largest error that
+    it was on the way may come again; and one unit in the last place of the state at the worst time.
+    """
+
+    largest: float = 0.0
+    last: float = 0.0
+
+
 def _growth(
     path: Any, asked: Asked, scale: FloatArray, tol: float, length: float, pilot: float
-) -> tuple[Growth, float, float]:
-    """How errors grow from the end of the pilot on; the final error by rounding, and how long it stays below tol."""
+) -> tuple[Growth, _Rounding, float]:
+    """How errors grow from the end of the pilot on; what rounding makes of the end, and how long it stays below tol."""
     if asked.linear:
-        return Growth(max(1.0, length / pilot)), 0.0, length
+        return Growth(max(1.0, length / pilot)), _Rounding(), length
     D = np.asarray(at_fixed_time(path), float) * scale[None, None, :] / scale[None, :, None]
     size = np.abs(D).max(axis=(1, 2))
     t = np.abs(np.asarray(path.t, float) - asked.t0)
@@ -513,8 +532,10 @@ def _growth(
     growth = replace(growth, factor=growth.over(length - pilot)) if rate else growth
     start = np.abs(np.concatenate([path.q[0], path.p[0]]).astype(float))
     rounded = ROUNDED * EPS * (np.abs(D[:, : asked.n]) * (start / scale)).max(axis=(1, 2))  # the rounded start
-    rounding = float(rounded.max()) * growth.factor
-    return growth, rounding, _until(t, np.maximum.accumulate(rounded), tol, rate) if rounding > tol else length
+    largest = float(rounded.max()) * growth.factor
+    last = max(_on_the_way(path, D, scale), float((EPS * _by_energy(path) / scale[: asked.n]).max()))
+    rounding = _Rounding(largest, last * growth.factor)
+    return growth, rounding, _until(t, np.maximum.accumulate(rounded), tol, rate) if largest > tol else length
 
 
 def _until(t: FloatArray, rounded: FloatArray, tol: float, rate: float) -> float:
@@ -550,6 +571,28 @@ def at_fixed_time(path: Any) -> Any:
     return free - along[:, :, None] * later[:, None, :]
 
 
+def _on_the_way(path: Any, D: FloatArray, scale: FloatArray) -> float:
+    """What one unit in the last place of the state at the worst time makes of the positions at the end, D(T) D(t)⁻¹. D
+    is symplectic, so that D⁻¹ is made of its transposed blocks; where forces act or constraints hold, the start alone
+    is looked at.
+    """
+    n, states = path.system.n, np.abs(np.concatenate([path.q, path.p], axis=1).astype(float)) / scale
+    if path.system.forced or path.system.m:
+        return float(EPS * (np.abs(D[-1, :n]) @ states[0]).max())
+    turned = D.transpose(0, 2, 1)
+    inverse = np.block([[turned[:, n:, n:], -turned[:, n:, :n]], [-turned[:, :n, n:], turned[:, :n, :n]]])
+    return float(EPS * np.einsum("tij,tj->ti", np.abs(D[-1, :n] @ inverse), states).max())
+
+
+def _by_energy(path: Any) -> FloatArray:
+    """|E₀ ∂q/∂E₀| at the end of a run with a pace, at fixed time and start: E₀ is rounded once, for all runs alike."""
+    n = path.system.n
+    if path.pace is None or path.pace.system.clock == "q":
+        return np.zeros(n)
+    whole, v = np.asarray(path.pace.tangent[-1], float), path.system.velocity(path.q, path.p, path.t, path.params)[-1]
+    return np.abs(float(path.pace.q[-1, n]) * (whole[:n, n] - v * whole[2 * n + 1, n]))
+
+
 def _measured(
     lab: _Lab,
     asked: Asked,
@@ -582,6 +625,8 @@ def _measured(
         if e > TRUSTED:
             h /= 2
         elif e <= floor and target > COARSER * floor and all(h >= other.h for other, _ in tried):
+            if lab.seconds(pace, one, one.longer(whole)) > DEAR * best:
+                break
             h *= 2  # far more accurate than asked for; rounding hides by how much
         elif (e <= target and len(tried) > 1) or e <= floor:
             break

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -21,7 +22,7 @@ from leastaction.numbers.rounding import FLOAT64
 from leastaction.pilots import LAST, UNKEPT, Asked, choose, choose_by_dispersion
 from leastaction.results.assembly import from_archive, from_memory
 from leastaction.results.path import Path
-from leastaction.run.advice import Advice, Option
+from leastaction.run.advice import EPS, Advice, Option
 from leastaction.run.archive import Disk
 from leastaction.run.batches import prepare
 from leastaction.run.checks import number, positive
@@ -36,6 +37,9 @@ from leastaction.systems.protocol import System, check_system
 FINER = 1.25  # the steps of the chosen run are shorter by this factor than those of the run that judges it
 TRIES = 5  # the most runs that try to keep a tolerance
 SHORTER = 0.2  # the smallest factor of the step from one try to the next
+NOISY, LUCKY = 30.0, 3.0  # if rounding is this near to tol, it may be so many times the difference of two runs
+MORE, TIMELY = 32, 256  # a run may have one step in so many more, and so many numbers of steps are looked at, at most
+ULPS = 2.0  # units in the last place by which rounding may move the end of a run
 SIZED = 16  # states from which the size of a motion is measured
 SOME = 4  # trajectories of an ensemble that are measured
 CHECKED_SECONDS = 5.0  # a run that takes longer is not done twice
@@ -156,15 +160,23 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
             h, first = _solvable(question, chosen, h, every)
             size = size if math.isfinite(size) else float(np.ptp(first.q, axis=0).max()) or 1.0
         h = h / FINER
+        if chosen.pace is None:
+            h = _timely(h, advice.t_end - advice.t0)
+        clock = time.thread_time()  # not the time of day: other programs may run beside this one
         path = question.run(chosen.method, h, question.t_end, chosen.pace, **plain)
+        spent = time.thread_time() - clock
         if not checked:
+            size = size if math.isfinite(size) else _range(path)
             break
-        last, reached = reached, float(np.abs(end(path) - end(first)).max() / size)
+        size = max(size, _range(path))  # the pilot may have been shorter
+        unseen = _unseen(advice, end(path), size)
+        gap = float(np.abs(end(path) - end(first)).max() / size)
+        last, reached = reached, max(gap * (LUCKY if unseen > tol / NOISY else 1.0), unseen)
         stuck += last is not None and reached > last / 2
         shorter = max(SHORTER, (0.3 * tol / reached) ** (1 / order)) if reached else 1.0
-        seconds = 2 * path.stats["run_time"] / shorter
+        seconds = 2 * spent / shorter
         # tol is kept; or nobody can know the end of the motion; or the error is rounding; or a try would be too dear.
-        if reached <= tol or advice.horizon is not None or stuck > 1 or seconds > CHECKED_SECONDS:
+        if reached <= tol or advice.horizon is not None or max(unseen / tol, stuck) > 1 or seconds > CHECKED_SECONDS:
             break
         h = h * FINER * shorter
     if advice.horizon is not None and reached is not None and reached <= tol:  # the errors of the pilot shrink later
@@ -183,6 +195,26 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         path = question.run(chosen.method, h, question.t_end, chosen.pace, advice=advice, **options)
     _tell_if_missed(advice, 4)
     return path
+
+
+def _timely(h: float, length: float) -> float:
+    """A step, at most as long as h, of which a whole number is this length as exactly as possible: after N steps the
+    rounding of h has become N times as large, an error of the time at the end.
+    """
+    first = max(1, math.ceil(length / h))
+    steps = range(first, first + min(first // MORE, TIMELY) + 1)
+    count = min(steps, key=lambda N: abs(Fraction(length / N) * N - Fraction(length)))
+    return length / count
+
+
+def _range(path: Path) -> float:
+    """The largest range of a coordinate in the states that are stored."""
+    return float(np.ptp(np.asarray(path.q, float), axis=0).max())
+
+
+def _unseen(advice: Advice, q: Any, size: float) -> float:
+    """The error that two runs may share: rounding on the way, grown until the end, and the rounding of the end."""
+    return max(np.nan_to_num(advice.rounding), ULPS * EPS * float(np.abs(q).max()) / size)
 
 
 def _solvable(question: Question, chosen: Option, h: float, every: int) -> tuple[float, Path]:

@@ -84,6 +84,9 @@ class Advice:
         The time until which `tol` can be kept, if it cannot be kept until `t_end`: of chaotic motions, about.
     size : float
         The size of the motion: the largest range of a coordinate.
+    rounding : float
+        What one unit in the last place of the state, at the worst time, makes of the end, relative to `size`. Two runs
+        may share such an error, so that their difference does not show it. NaN: not known.
     reached : float or None
         After the run, its estimated error; for an ensemble, the largest of the trajectories that were measured.
     made : MadePace or None
@@ -121,6 +124,7 @@ class Advice:
     growth: Growth | None = None
     horizon: float | None = None
     size: float = math.nan
+    rounding: float = math.nan
     bytes_per_state: int = 0
     reached: float | None = None
     made: MadePace | None = None
@@ -202,6 +206,7 @@ class Advice:
             "growth": None if self.growth is None else [_text(self.growth.factor), _text(self.growth.rate)],
             "horizon": None if self.horizon is None else _text(self.horizon),
             "size": _text(self.size),
+            "rounding": _text(self.rounding),
             "bytes_per_state": self.bytes_per_state,
             "reached": None if self.reached is None else _text(self.reached),
             "notes": list(self.notes),
@@ -228,6 +233,7 @@ class Advice:
             growth=growth or None,
             horizon=None if horizon is None else _real(horizon),
             size=_real(told["size"]),
+            rounding=_real(record.get("rounding")),  # earlier versions had none
             bytes_per_state=integer(entry(record, "bytes_per_state"), "bytes_per_state"),
             reached=None if reached is None else _real(reached),
             notes=tuple(text(note, "a note") for note in notes),

@@ -53,6 +53,8 @@ class Walls:
         after each of them, (impacts, B); None if there are none. `energies` gives E of states (moments, B, 2n);
         `nothing`, (B, 2n), are some states of the trajectories.
         """
+        if not self._taking:
+            return None
         plan, place = self._plan, self._place
         each: list[list[NDArray[Any]]] = []
         for log, counts in zip(standing.logs(plan), self._before, strict=False):

@@ -25,12 +25,10 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from core import steps_alone
 from measured import keep, kept, table
 
 import leastaction as la
-from leastaction.run.batches import at_work, prepare
-from leastaction.run.plan import plan_run
-from leastaction.run.standing import Standing
 
 COMET = 0.99
 TOLERANCES = (1e-3, 1e-6, 1e-9, 1e-12)
@@ -126,7 +124,7 @@ def arenstorf() -> None:
                     found.append((fastest(run), method.name, path.stats["steps"], closure, length / steps))
         seconds, name, steps, closure, h = min(found)
         one = partial(la.integrate, problem.system, name, h=h, steps=1, **given)
-        alone = steps_alone(problem, name, h, steps, pace)
+        alone = min(steps_alone(problem, name, h, steps, pace=pace) for _ in range(2 * REPEATS))
         rows.append([f"leastaction, {label}", name, f"{steps}", f"{closure:.1e}", f"{1e3 * seconds:.2f}"])
         rows.append(["… a run of one step", name, "1", "", f"{1e3 * fastest(one):.2f}"])
         rows.append(["… the steps alone", name, f"{steps}", "", f"{1e3 * alone:.3f}"])
@@ -138,20 +136,6 @@ def arenstorf() -> None:
         if times:
             print(f"leastaction takes {best / min(times):.1f} times as long as {name}, both at their best; the steps "
                   f"alone {alone / min(times):.1f} times\n")  # fmt: skip
-
-
-def steps_alone(problem: Any, method: str, h: float, steps: int, pace: Any) -> float:
-    """Seconds of the processor of so many steps, without the preparation of a run and the return of its result."""
-    start = (problem.q0, problem.p0, None)
-    plan, starts = plan_run(problem.system, method, start, h=h, every=0, steps=steps, pace=pace)
-    prepare(plan, starts)
-    rows, found = np.zeros((1, 1, plan.row.width)), []
-    for _ in range(2 * REPEATS):
-        stepper = at_work(plan, starts, Standing.begin(plan, starts))
-        clock = time.process_time()
-        stepper.advance(steps, 0, 0, rows)
-        found.append(time.process_time() - clock)
-    return min(found)
 
 
 def nearness(q: Any) -> Any:

@@ -22,6 +22,9 @@ from measured import table
 
 import leastaction as la
 from leastaction.backends import built
+from leastaction.run.batches import at_work, prepare
+from leastaction.run.plan import plan_run
+from leastaction.run.standing import Standing
 
 HERE = Path(__file__).parent
 START = {"q0": [np.pi / 4, np.pi / 3], "v0": [0.0, 0.0], "h": 0.01}
@@ -75,6 +78,20 @@ def per_step(run: Callable[[int], la.Path], steps: int) -> Callable[[], float]:
         return min(spent / steps, path.stats["run_time"] / (1 + steps)) if spent > 0 else path.stats["time_per_step"]
 
     return timed
+
+
+def steps_alone(problem: Any, method: str, h: float, steps: int, first: int = 0, pace: Any = None) -> float:
+    """Seconds of the processor of so many steps after the first ones, in the native loop, without the preparation of a
+    run and the return of its result.
+    """
+    plan, starts = plan_run(problem.system, method, (problem.q0, problem.p0, None), h=h, every=0, steps=first + steps,
+                            pace=pace)  # fmt: skip
+    prepare(plan, starts)
+    rows = np.zeros((1, 1, plan.row.width))
+    stepper = at_work(plan, starts, Standing.begin(plan, starts))
+    if first:
+        stepper.advance(first, 0, 0, rows)
+    return processor_seconds(lambda: stepper.advance(steps, 0, 0, rows))
 
 
 def at(error: float, points: Iterable[tuple[float, float]]) -> float | None:

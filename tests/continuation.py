@@ -33,3 +33,18 @@ def follow(table, slope, curvature, q, p, h, parts=4000):
                 break
         nearest = min(nearest, determinant)
     return z, nearest
+
+
+def follow_midpoint(force, slope, mass, q, v, h, parts=2000):
+    """z of a midpoint step in several coordinates, M z = h M v + ½ h² f(q + z/2): the root followed from h = 0 along
+    (M − ¼ h² f′) dz/dh = M v + h f.
+    """
+    z = 0 * q
+    for k in range(parts):
+        before, now = h * k / parts, h * (k + 1) / parts
+        J = mass - 0.25 * before**2 * slope(q + z / 2)
+        z = z + (now - before) * np.linalg.solve(J, mass @ v + before * force(q + z / 2))
+        for _ in range(4):
+            J = mass - 0.25 * now**2 * slope(q + z / 2)
+            z = z - np.linalg.solve(J, mass @ (z - now * v) - 0.5 * now**2 * force(q + z / 2))
+    return z

@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 import leastaction as la
 from leastaction.backends import built, native
 from leastaction.backends.points import evaluate
-from leastaction.backends.stepper import Start, stepper
+from leastaction.backends.stepper import Start
 from leastaction.kernel import cache, compile_program
 from leastaction.kernel import compile as compile_module
 from leastaction.program import Program
@@ -185,14 +186,40 @@ def test_loops_are_made_again_when_their_text_changes(monkeypatch):
     keys = []
     monkeypatch.setattr(native, "compile_object", lambda text, symbol, key: keys.append(key))
     native.compiled("rk4.run")
-    source = native._texts()
-    monkeypatch.setattr(native, "_texts", lambda: source + "\n# changed")
+    source = native._TEXTS
+    monkeypatch.setattr(native, "_TEXTS", source + "\n# changed")
     native.compiled("rk4.run")
     native.compiled("run.run")
     assert len(set(keys)) == 3
     for file in ("layout.py", "records.py", "loops/solver.py", "loops/run.py", "loops/rk4.py", "../step/verdict.py"):
         with open(os.path.join(os.path.dirname(native.__file__), file), encoding="utf-8") as text:
             assert text.read() in source
+
+
+def test_a_process_goes_on_with_the_loops_it_began_with(tmp_path):
+    """The files of the package change after a process has imported them, as by an update: loops of the new text would
+    not know the layout of the memory that Python has. The process takes the loops of its own text, and makes no others.
+    """
+    if not built.find("run.run", native.source("run.run")):
+        pytest.skip("the loops of this tree are not built: make setup")
+    ignored = shutil.ignore_patterns("__pycache__", "viewer", "lab", "papers")
+    shutil.copytree(os.path.dirname(la.__file__), tmp_path / "leastaction", ignore=ignored)
+    code = """
+import pathlib, sys, leastaction as la
+from leastaction.backends import native
+with open(pathlib.Path(native.__file__).parent / "loops" / "run.py", "a") as file:
+    file.write("# an update\\n")
+system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.5 * q @ q, n=1)
+path = la.integrate(system, "simpson", [1.0], v0=[0.0], h=0.1, steps=9)
+assert "numba" not in sys.modules, "loops of the new text were made"
+try:
+    native.compiled("run.run")
+except RuntimeError as error:
+    print(error)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "LEASTACTION_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and "start Python again" in done.stdout, done.stderr
 
 
 def test_kernels_of_another_processor_are_not_used(monkeypatch):
@@ -394,7 +421,7 @@ def test_code_that_is_held_stays(monkeypatch):
     monkeypatch.setattr(compile_module, "RECENT", 2)
     kept = compile_program(program_number(1000))
     system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.3137 * q @ q, n=2)
-    run = stepper(system, la.method("simpson"), Start(0.0, np.ones(2), np.ones(2), np.ones(2), 0.1, np.zeros(0)))
+    run = system.stepper(la.method("simpson"), Start(0.0, np.ones(2), np.ones(2), np.ones(2), 0.1, np.zeros(0)))
     rows = np.full((1, 20, 4), np.nan)
     run.advance(10, 1, 1, rows)
     for k in range(2000, 2030):

@@ -156,6 +156,7 @@ def test_a_file_that_fails_says_where(text, said, capsys, tmp_path):
     [
         (["run", "pendulun", "--h", "0.1", "--t-end", "1"], "Did you mean 'pendulum'"),
         (["run", "pendulum", "--method", "P0", "--h", "0.1", "--t-end", "1"], "P0"),
+        (["run", "pendulum", "--method", "", "--h", "0.1", "--t-end", "1"], "unknown method ''"),
         (["run", "pendulum", "--h", "-0.1", "--t-end", "1"], "h"),
         (["run", "--h", "0.1", "--t-end", "1"], "say what to run"),
         (
@@ -176,7 +177,12 @@ def test_calls_that_are_wrong(arguments, said, capsys):
     assert said in refused(arguments, capsys)
 
 
-@pytest.mark.parametrize("arguments", [[], ["integrate"], ["run", "pendulum"], ["run", "pendulum", "--h", "fast"]])
+WITHOUT_VALUE = [["run", "pendulum", "--h=0.1", "--t-end=1", f"--{name}=--"] for name in ("q0", "v0", "h", "method")]
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["integrate"], ["run", "pendulum"], ["run", "pendulum", "--h", "fast"], *WITHOUT_VALUE]
+)
 def test_calls_the_parser_refuses(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
         main(arguments)

@@ -11,9 +11,12 @@ from ensembles import PENDULUM
 from leastaction.backends import trajectories
 from leastaction.backends.fused import advance, collocation, nodes, programs
 from leastaction.backends.fused.mass import mass_of
+from leastaction.backends.fused.shifts import moving
+from leastaction.numbers.rounding import FLOAT64
 from leastaction.program import Builder, Value, indices
 from leastaction.step.form import step_of
 from leastaction.step.verdict import verdict
+from leastaction.systems.pace import paced
 from rungs import solved_by
 from thrift import rest_slow
 
@@ -268,3 +271,12 @@ def test_large_systems_keep_the_mass_of_the_middle():
         step = step_of(la.Lagrangian(lambda q, v: 0.5 * v @ v + q[:-1] @ v[1:] + np.sum(np.cos(q)), n=n), gauss(4))
         assert mass_of(step).collocated
         assert programs._mass(step).collocated == wanted
+
+
+def test_a_coordinate_that_never_moves_is_left_out_of_the_inverses():
+    """The energy of a motion with a pace, a coordinate of mass 2³⁰⁰; a heavy neighbour that moves stays."""
+    problem = la.problems.get("kepler")
+    system = paced(problem.system, lambda q: np.sqrt(q[0] ** 2 + q[1] ** 2), FLOAT64)
+    assert moving(step_of(system, la.method("P4N4Q8Gau"))) == (0, 1)
+    heavy = la.Lagrangian(lambda q, v: 0.5 * (v[0] ** 2 * (1 + q[0] ** 2) + 1e50 * v[1] ** 2) - q[0] * q[1], n=2)
+    assert moving(step_of(heavy, la.method("P4N4Q8Gau"))) == (0, 1)

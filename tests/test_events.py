@@ -518,6 +518,23 @@ AT_THE_END = {
 }
 
 
+@pytest.mark.parametrize(
+    ("system", "pace"),
+    [(SIMPLE, None), (la.Quadratic([1.0], [1.0]), None), (SIMPLE, lambda q: 1 / (1 + q[0] ** 2))],
+    ids=["Lagrangian", "Quadratic", "paced"],
+)
+def test_an_event_at_the_end_of_a_step_in_which_its_function_has_turned(system, pace):
+    """sin 5πt has a maximum where the last step begins, and in float64 it is 6e-16 where the step ends, at t = 1."""
+    for method in ("simpson", "rk4") if pace is None else ("simpson",):
+        events = {
+            "beat": la.Event(lambda t, q, p: np.sin(5 * np.pi * t)),
+            "touch": la.Event(lambda t, q, p: (t - 1) ** 2),
+        }
+        found = la.integrate(system, method, [1.0], [0.0], h=0.1, t_end=1.0, events=events, pace=pace).events
+        np.testing.assert_allclose(found["beat"].t, np.arange(1, 6) / 5, rtol=1e-14)
+        assert found["touch"].count == 0
+
+
 @pytest.mark.parametrize("kind", AT_THE_END)
 @pytest.mark.parametrize("method, pace", [("simpson", None), ("rk4", None), ("P6N6Q12Gau", lambda q: 1 + 0.1 * q[0])])
 def test_an_event_at_the_end_of_a_run_belongs_to_it(kind, method, pace, tmp_path):

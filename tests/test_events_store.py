@@ -111,6 +111,20 @@ def test_resting_contact(tmp_path):
     assert stored.events["floor"].count == error.value.path.events["floor"].count
 
 
+def test_trajectories_of_one_chunk_with_unlike_numbers_of_events_at_more_digits(tmp_path):
+    """Of eighteen trajectories two share a chunk, and its checkpoint has empty places where one has fewer events."""
+    system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
+    start = system, "midpoint", np.ones((18, 1)), np.linspace(0, -9, 18)[:, None]
+    how = {"h": 0.25, "digits": 20, "events": {"zero": la.Event(lambda q, p: q[0])}}
+    paths = la.ensemble(*start, steps=8, **how)
+    begun = la.ensemble(*start, steps=2, **how, store=tmp_path / "run.zarr")
+    assert set(begun.events["zero"].count) == {0, 1}
+    stored = la.resume(tmp_path / "run.zarr", steps=6)
+    assert (np.asarray(stored.q) == paths.q).all()
+    assert (stored.events["zero"].count == paths.events["zero"].count).all()
+    assert (stored.events["zero"].t == paths.events["zero"].t).all()
+
+
 # ---------------------------------------------------------------------------------------------- kills
 
 SCRIPT = """

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends.stepper import GalerkinStepper, Start
+from leastaction.backends.galerkin import GalerkinStepper
+from leastaction.backends.stepper import Start
 from leastaction.backends.trajectories import backend
 
 VERLET = la.method("stormer-verlet")

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.rows import Row
-from leastaction.backends.stepper import GalerkinStepper, Start
+from leastaction.backends.stepper import Start
 from leastaction.run import drive
 
 AFTER = [1, 2, 5, 11, 12, 30]

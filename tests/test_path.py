@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends import stepper
+from leastaction.backends.galerkin import GalerkinStepper
+from leastaction.backends.stepper import Start
 from systems import case
 
 
@@ -189,8 +190,8 @@ def test_a_step_is_solved_again_without_regard_to_its_neighbours():
 
     system = la.Lagrangian(double_pendulum, n=2)
     path = la.integrate(system, "P3N3Q6Gau", [1.0, 0.3], [0.2, 0.1], h=0.05, steps=400)
-    start = stepper.Start(0.0, path.q[0], path.p[0], np.zeros(2), 0.05, np.zeros(0))
-    solver = stepper.GalerkinStepper(system, path.method, start)
+    start = Start(0.0, path.q[0], path.p[0], np.zeros(2), 0.05, np.zeros(0))
+    solver = GalerkinStepper(system, path.method, start)
     rows = np.random.default_rng(1).permutation(np.concatenate([path.t[:, None], path.q, path.p], axis=1))
     together, _ = solver.polynomials(rows)
     for k in range(len(rows)):

@@ -19,7 +19,7 @@ import pytest
 
 import leastaction as la
 from damage import HOW, spoil
-from leastaction.backends.stepper import GalerkinStepper
+from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.run import archive as archive_module
 from seeds import fresh_generator
 

@@ -13,7 +13,8 @@ import pytest
 
 import leastaction as la
 from leastaction.backends import cells, summands
-from leastaction.backends.stepper import GalerkinStepper, Start
+from leastaction.backends.galerkin import GalerkinStepper
+from leastaction.backends.stepper import Start
 from leastaction.backends.tables import cut
 from leastaction.backends.trajectories import HELPER
 from leastaction.events.motion import DetachedMotion
@@ -261,6 +262,11 @@ def test_rows_of_one_phase_touch_no_coordinate_together(name, monkeypatch):
     assert sorted(k for _, a, b, _, _ in cut.owned.tolist() for k in range(a, b)) == list(range(n))
     later = set(table[cell >= cut.phases[1]].ravel().tolist())
     assert not later.intersection(k for *_, a, b in cut.owned.tolist() for k in range(a, b))
+    # What later phases touch goes on with the last cell that touches it.
+    for (_, begin, end, low, high), last in zip(cut.owned.tolist(), cut.last.tolist(), strict=True):
+        for part, (a, b) in zip(last, ((begin, low), (high, end)), strict=True):
+            touching = cell[((table >= a) & (table < b)).any(axis=1)]
+            assert part == (touching.max() if a < b else -1)
 
 
 @pytest.mark.parametrize("method", ["stormer-verlet", "simpson", "P2N2Q4Gau"])
@@ -457,10 +463,27 @@ def test_every_row_of_a_table_is_in_one_part():
         "star": np.stack([np.zeros(30, int), np.arange(1, 31)], axis=1),
     }
     for name, table in tables.items():
-        parts = cut(table, np.full(table.shape[1], 999))
+        parts = cut(table)
         rows = np.concatenate([part.rows for part in parts])
         assert sorted(rows[rows >= 0].tolist()) == list(range(len(table))), name
-    assert cut(tables["chain"], np.array([999, 999]))[0].pattern is not None
+        for part in parts:
+            written = sum(count * summands.native_lanes() - lacking for _, _, count, lacking, _ in part.pieces())
+            assert part.pattern is not None or written == (part.rows >= 0).sum()
+    assert cut(tables["chain"])[0].pattern is not None
+
+
+def test_nothing_is_added_for_rows_that_a_vector_lacks():
+    """Threads would disturb each other there, and what is read there may give no number."""
+    n = 3
+    far = la.Lagrangian.sum(
+        [
+            la.Term(kinetic, over=np.arange(n), params={"m": 1.0}),
+            la.Term(lambda q, v, c: -1 / (q[0] - q[1] - c), over=[[0, 1], [2, 0]], params={"c": np.array([0.5, 0.0])}),
+        ],
+        n=n,
+    )
+    f, _ = far.assembly.gradient(0.0, np.array([1.0, 0.0, 2.0]), np.zeros(n), far.values())
+    assert f.tolist() == [4.0 - 1.0, -4.0, 1.0]
 
 
 def test_sums_over_regular_tables_are_those_over_rows_one_by_one():

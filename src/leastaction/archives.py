@@ -26,7 +26,6 @@ from leastaction.step.inputs import Inputs, check_span
 from leastaction.store.archive import Archive
 from leastaction.store.errors import StoreError
 from leastaction.store.header import interpreting
-from leastaction.systems.pace import Paced
 from leastaction.version import __version__
 
 COMPARED = 4096  # steps whose inputs are compared at once
@@ -172,7 +171,7 @@ def resume(
 def _goal(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
     """How many steps a path is to have, counted from its start."""
     path, done, planned = disk.archive.path, int(standing.steps[0]), disk.plan.steps
-    if t_end is not None and isinstance(disk.plan.system, Paced):
+    if t_end is not None and not disk.plan.system.clock.steady:
         raise ValueError(
             "a run with a pace can be continued with steps=, or to the t_end that it was begun with: its last step "
             "ends there. For a later time begin a new run"
@@ -205,7 +204,7 @@ def _goal(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
 def _goal_of_many(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
     """How many steps the trajectories of an ensemble are to have."""
     planned = disk.plan.steps
-    if t_end is not None and isinstance(disk.plan.system, Paced):
+    if t_end is not None and not disk.plan.system.clock.steady:
         raise ValueError("an ensemble with a pace can be continued with steps=, or to the t_end that it was begun with")
     if steps is not None and disk.plan.open:
         raise StoreError(f"the trajectories in {disk.archive.path} end at their t_end; new runs go on from there")

@@ -45,7 +45,10 @@ LINEAR_ONLY = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Exit codes: 0 done, 1 the computation failed, 2 the call was wrong, 130 interrupted."""
-    parser = _parser()
+    parser, arguments = _parser(), sys.argv[1:] if arguments is None else arguments
+    for argument in arguments:
+        if argument.startswith("--") and argument.endswith("=--"):  # Python up to 3.12 would make an empty list of it
+            parser.error(f"argument {argument[:-3]}: expected a value, got '--'")
     options = parser.parse_args(arguments)
     try:
         with warnings.catch_warnings():
@@ -297,7 +300,11 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError("say how to run: with --h and a --method, or with --tol, which chooses both")
     if options.tol is not None and options.method is not None:
         raise ValueError("--tol chooses the method: leave out --method")
-    how = {"tol": options.tol} if options.h is None else {"method": options.method or "simpson", "h": options.h}
+    how = (
+        {"tol": options.tol}
+        if options.h is None
+        else {"method": "simpson" if options.method is None else options.method, "h": options.h}
+    )
     if matrices and options.param:
         raise ValueError("--param goes with a problem or a FILE.py; a linear system of --mass and --stiffness has none")
     if matrices:

@@ -27,7 +27,7 @@ from leastaction.run.plan import check_length, plan_run
 from leastaction.run.reductions import Reduction
 from leastaction.run.waiting import compiling
 from leastaction.single import advise_many, measurable
-from leastaction.systems.protocol import System
+from leastaction.systems.protocol import System, check_system
 from leastaction.systems.varied import varied
 
 
@@ -124,6 +124,7 @@ def ensemble(
     """
     if q0 is None:
         raise ValueError("the start lacks its positions: give q0=")
+    check_system(system)
     advice = None
     if tol is not None:
         if method is not None or h is not None or steps is not None or digits is not None:
@@ -135,8 +136,8 @@ def ensemble(
     if method is None or h is None:
         raise ValueError("say how to run: give method= and h=; or tol=, and both are chosen")
     clock = time.perf_counter()
-    if isinstance(system, Quadratic) and params:
-        system, allow_unstable = varied(system, method, h, params, allow_unstable), False
+    if system.linear and params:
+        system, allow_unstable = varied(cast(Quadratic, system), method, h, params, allow_unstable), False
     every = 0 if final_only else positive("every", every)
     with preparing("nothing was computed, and no archive was begun"), compiling():
         plan, starts = plan_run(

@@ -543,7 +543,7 @@ def at_fixed_time(path: Any) -> Any:
     force = pull + system.external_force(path.q, v, path.t, path.params)
     along, gradient = np.concatenate([v, force], axis=1), np.concatenate([-pull[0], v[0]])
     state, E, clock = np.r_[0:n, n + 1 : 2 * n + 1], n, 2 * n + 1
-    if path.pace.system.clock == "q":  # the last momentum is −E
+    if path.pace.system.clock.block == "q":  # the last momentum is −E
         E, clock, gradient = clock, E, -gradient
     free = whole[:, state[:, None], state] + whole[:, state, E, None] * gradient
     later = whole[:, clock, state] + whole[:, clock, E, None] * gradient

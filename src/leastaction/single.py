@@ -13,11 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.backends.points import evaluate
 from leastaction.errors import StepFailed
 from leastaction.events import Event, Impact
-from leastaction.linear import Quadratic
-from leastaction.linear.dispersion import excited
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
@@ -31,14 +28,11 @@ from leastaction.run.checks import number, positive
 from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
-from leastaction.run.starts import Starts, begin
+from leastaction.run.starts import begin
 from leastaction.run.waiting import compiling
-from leastaction.systems.lagrangian import Lagrangian
-from leastaction.systems.pace import AUTO, SOON, Paced, automatic
+from leastaction.systems.pace import AUTO, worth_a_pace
 from leastaction.systems.protocol import System, check_system
-from leastaction.systems.sums import Sum
 
-POWERS = 8
 FINER = 1.25  # the steps of the chosen run are shorter by this factor than those of the run that judges it
 TRIES = 5  # the most runs that try to keep a tolerance
 SHORTER = 0.2  # the smallest factor of the step from one try to the next
@@ -110,7 +104,7 @@ class Question:
             raise ValueError(f"t_end must differ from the start, t0 = {t0:g}")
         starts = begin(self.system, FLOAT64, *self.start, t0, self.params, False)
         system, paces = self.system, tuple[Any, ...]((self.pace,))
-        if self.pace is None and _can_be_paced(system):
+        if self.pace is None and worth_a_pace(system):
             paces = (None, AUTO)
 
         def pilot(method: str, h: float, t_end: float, pace: Any, every: int, tangent: bool, most: int) -> Path:
@@ -121,11 +115,14 @@ class Question:
                 )  # fmt: skip
 
         # Derivatives pass walls where L is quadratic in v; else errors are taken to grow like t.
-        even = system.linear or bool(self.walls and getattr(system, "mass_varies_with_velocity", False))
+        even = system.linear or bool(self.walls and system.mass_varies_with_velocity)
         asked = Asked(pilot, system.name, system.n, t0, t_end, paces, even, system.m)
-        if isinstance(system, Quadratic) and not system.forced and self.pace is None and not self.walls:
-            return choose_by_dispersion(asked, excited(system, starts.q[0], starts.p[0], t_end - t0), tol)
-        return choose(replace(asked, omega=_frequency(system, t0, starts, abs(t_end - t0))), tol)
+        q, p, v, params = starts.q[0], starts.p[0], starts.v[0], starts.params[0]
+        lines = None if self.walls or self.pace is not None else system.excited(q, p, t_end - t0)
+        if lines is not None:
+            return choose_by_dispersion(asked, lines, tol)
+        length = abs(t_end - t0)
+        return choose(replace(asked, omega=max(system.frequency(t0, q, p, v, params, length), 1.0 / length)), tol)
 
 
 def measurable(system: System, inputs: Any = None) -> System:
@@ -136,75 +133,7 @@ def measurable(system: System, inputs: Any = None) -> System:
             "tol= tries many methods and steps, and inputs have values for the steps of one method: give method= and "
             "h=, and compare with a run of h/2"
         )
-    return system.expanded() if isinstance(system, Sum) else system
-
-
-def _can_be_paced(system: System) -> bool:
-    if (
-        not isinstance(system, Lagrangian)
-        or isinstance(system, Paced)
-        or system.depends_on_time
-        or system.forced
-        or system.m
-    ):
-        return False
-    try:
-        automatic(system)
-    except ValueError:
-        return False
-    return True
-
-
-def _frequency(system: System, t: float, starts: Starts, length: float) -> float:
-    """The largest frequency or growth rate of the linearised motion at the start, or soon after; at least 1/length."""
-    least = 1.0 / length
-    if isinstance(system, Quadratic):
-        return max(_content(system, starts), least)
-    assert isinstance(system, Lagrangian)
-    q, v, params = starts.q[0], starts.v[0], starts.params[0]
-    a = system.acceleration(q, v, t, params)
-    found = _rate(system, t, q, v, a, params)
-    for tau in length * 2.0 ** np.arange(-60.0, 1.0):
-        if tau * found >= SOON:
-            break
-        then = q + tau * (v + tau * a / 2)
-        later = _rate(system, t, then, v + tau * a, system.acceleration(then, v + tau * a, t, params), params)
-        if later * tau >= SOON:
-            return max(found, later, least)
-    return max(found, least)
-
-
-def _content(system: Quadratic, starts: Starts) -> float:
-    """About the highest frequency in the start of a linear system; if the system is at rest, one that a load excites.
-
-    Powers of A = M⁻¹K amplify the high frequencies of x most: (|A⁸x|/|x|)^(1/16).
-    """
-    q, p = starts.q[0], starts.p[0]
-    v = system.velocity(q, p)
-    x = next((z for z in (q, v) if z.any()), np.random.default_rng(0).normal(size=system.n))
-    growth = 0.0
-    for _ in range(POWERS):
-        y = np.asarray(system.velocity(q, system.K @ x))
-        size = float(np.linalg.norm(y) / np.linalg.norm(x)) if x.any() else 0.0
-        if not size or not np.isfinite(size):
-            break
-        growth, x = growth + np.log(size), y / np.linalg.norm(y)
-    return float(np.exp(growth / (2 * POWERS))) if growth else 0.0
-
-
-def _rate(system: Lagrangian, t: float, q: Any, v: Any, a: Any, params: Any) -> float:
-    """The largest eigenvalue of ∂(q̇, v̇)/∂(q, v); zero where L is not regular."""
-    n, program = system.n, system.acceleration_slopes
-    at = {"t": [t], "q": q, "v": v, "params": params, "a": a}
-    found = evaluate(program, np.concatenate([at[name] for name, _ in program.inputs])[None])[0]
-    node = evaluate(system.node, np.concatenate([[t], q, v, params])[None])[0]
-    mass = node[system.node.output_slice("m_v")].reshape(n, n)
-    right = np.concatenate([found[program.output_slice(name)].reshape(n, n) for name in ("g_q", "g_v")], axis=1)
-    try:
-        slopes = np.concatenate([np.eye(n, 2 * n, n), np.linalg.solve(mass, right)])
-        return float(np.abs(np.linalg.eigvals(slopes)).max())
-    except np.linalg.LinAlgError:
-        return 0.0
+    return system.expanded()
 
 
 def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path:

@@ -15,6 +15,7 @@ from leastaction.methods import Method, galerkin
 from leastaction.methods.quadrature import gauss
 from leastaction.results.path import Path
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.protocol import check_system
 
 FINEST = 64  # the reference takes at most this many steps for each step of the run
 
@@ -42,9 +43,10 @@ def as_case(problem: Any, digits: int | None = None) -> Case:
     if isinstance(problem, Case):
         return problem
     if isinstance(problem, tuple):
-        if len(problem) not in (3, 4) or not isinstance(problem[0], Lagrangian | Quadratic):
+        if len(problem) not in (3, 4):
             raise TypeError(f"expected (system, q0, p0) or (system, q0, p0, exact); got {len(problem)} things")
         system, q0, p0, exact = (*problem, None)[:4]
+        check_system(system)
         return Case(system.name, system, q0, p0, exact, None)
     if not all(hasattr(problem, name) for name in ("system", "q0", "p0")):
         raise TypeError(f"expected a problem, as from la.problems.get(…), or (system, q0, p0); got {problem!r}")

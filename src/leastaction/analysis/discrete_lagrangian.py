@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import mpmath
 import numpy as np
@@ -41,6 +41,7 @@ from leastaction.methods.quadrature import gauss
 from leastaction.numbers.rounding import Digits, all_finite
 from leastaction.run.checks import number
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.protocol import check_system
 
 FLOAT_DIGITS = 34  # digits with which float64 values are computed before they are rounded once
 ORDER_DIGITS = 60  # digits with which variational orders are measured
@@ -101,10 +102,10 @@ def discrete_lagrangian(
         )
     if not isinstance(chosen, Galerkin):
         raise ValueError(f"{chosen.name} is not variational and has no discrete Lagrangian; take a member PsNrQu")
-    if isinstance(system, Quadratic):
-        system, params = _lagrangian_of(system, digits), None
-    if not isinstance(system, Lagrangian):
-        raise TypeError(f"expected a system, as from la.Lagrangian(fn, n=…) or la.Quadratic(M, K); got {system!r}")
+    check_system(system)
+    if system.linear:
+        system, params = _lagrangian_of(cast(Quadratic, system), digits), None
+    written_out = cast(Lagrangian, system.expanded())
     if system.m:
         raise ValueError(
             f"{system.name} has constraints. A step between two positions then has multipliers, too, and "
@@ -115,7 +116,7 @@ def discrete_lagrangian(
             f"an external force acts on {system.name}, and a force has no action: the steps follow from L_d and from "
             "discrete forces. Leave the force out"
         )
-    return DiscreteLagrangian(system, chosen, h, dict(params or {}), digits)
+    return DiscreteLagrangian(written_out, chosen, h, dict(params or {}), digits)
 
 
 def _lagrangian_of(system: Quadratic, digits: int | None) -> Lagrangian:

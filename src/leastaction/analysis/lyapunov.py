@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends.galerkin import GalerkinStepper
+from leastaction.backends.rk4 import RK4Tangent
 from leastaction.backends.rows import Row
-from leastaction.backends.stepper import GalerkinStepper, RK4Tangent, Start, stepper
+from leastaction.backends.stepper import Start
 from leastaction.integrate import integrate
 from leastaction.methods import Method
 from leastaction.run.checks import positive
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.projection import tangent_basis
+from leastaction.systems.protocol import require_lagrangian
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -163,10 +166,7 @@ def lyapunov(
     >>> found.exponents.shape, found.largest > 0.02
     ((4,), True)
     """
-    if not isinstance(system, Lagrangian):
-        raise TypeError(
-            f"expected a la.Lagrangian; got {system!r}. A linear system's exponents are log |λ| / h of its step"
-        )
+    require_lagrangian(system, "lyapunov", "A linear system's exponents are log |λ| / h of its step")
     positive("steps", steps)
     if not 0 <= discard < steps:
         raise ValueError(f"discard must be at least 0 and below steps = {steps}; got {discard!r}")
@@ -175,7 +175,7 @@ def lyapunov(
     q, p = first.q[0], first.p[0]
     start = Start(0.0, q, p, system.velocity(q, p, 0.0, values), first.h, values)
     n, piece, done = system.n, 1, 0
-    solver = stepper(system, first.method, start, Row.whole(n, varied=2 * n))
+    solver = system.stepper(first.method, start, Row.whole(n, varied=2 * n))
     assert isinstance(solver, GalerkinStepper | RK4Tangent) and solver.D is not None
     nothing = np.zeros((1, 0, 0))
     Q = tangent_basis(system, 0.0, q, p, values)

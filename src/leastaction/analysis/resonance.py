@@ -23,6 +23,7 @@ from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.results.path import Path
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.protocol import require_lagrangian
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,8 +156,7 @@ def resonance(
     >>> len(scan.degraded)
     0
     """
-    if not isinstance(system, Lagrangian):
-        raise TypeError(f"expected a la.Lagrangian; got {system!r}. For a sum of terms give system.expanded()")
+    require_lagrangian(system, "resonance")
     if system.forced:
         raise ValueError(
             f"a force acts on {system.name} and its work changes the energy, so a change of the energy shows no "

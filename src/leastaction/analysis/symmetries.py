@@ -36,6 +36,7 @@ from leastaction.program import Builder, Program
 from leastaction.results import looks
 from leastaction.results.path import Path
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.protocol import require_lagrangian
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -281,8 +282,7 @@ def symmetries(
       invariance in time: energy
       discrete: reflection of q0; reflection of q1; exchange of q0 and q1
     """
-    if not isinstance(system, Lagrangian):
-        raise TypeError(f"expected a la.Lagrangian; got {system!r}. For a sum of terms give system.expanded()")
+    require_lagrangian(system, "symmetries")
     if system.n > MOST_DEGREES:
         raise ValueError(
             f"{system.name} has n = {system.n} degrees of freedom, {system.n**2 + system.n} unknowns; "
@@ -604,10 +604,10 @@ def _joined(terms: list[tuple[str, str]]) -> str:
 
 def momenta(system: Any, params: Mapping[str, Any]) -> Mapping[str, looks.Invariant]:
     """The conserved momenta of a small Lagrangian, for its pictures; none where they are not known or a force acts."""
-    if not isinstance(system, Lagrangian) or system.n > 6 or system.forced:
+    if system.linear or system.n > 6 or system.forced:
         return {}
     try:
-        found = symmetries(system, params=params)
+        found = symmetries(system.expanded(), params=params)
     except (ArithmeticError, ValueError):
         return {}
     return {one.formula: partial(_momentum, one) for one in found}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -112,16 +112,16 @@ def symplectic_defect(
     J = symplectic_matrix(system.n)
     defect = D.T @ J @ D - J
     if system.m:
-        assert isinstance(system, Lagrangian)
-        N = tangent_basis(system, float(path.t[0]), path.q[0], path.p[0], system.values(params))
+        N = tangent_basis(
+            cast(Lagrangian, system.expanded()), float(path.t[0]), path.q[0], path.p[0], system.values(params)
+        )
         defect = N.T @ defect @ N
     return float(np.linalg.norm(defect))
 
 
 def _require_symplectic(system: Lagrangian | Quadratic) -> None:
     """Refuse systems whose exact motion is not symplectic."""
-    force = system.force if isinstance(system, Lagrangian) else None
-    if (force is not None and force.depends("F", "q", "v")) or (isinstance(system, Quadratic) and system.C is not None):
+    if system.forced_by_state:
         raise ValueError(
             f"a force that depends on q or v acts on {system.name}, so the exact motion is not symplectic, and a "
             "defect would say nothing about the method. Ask for the defect without the force; la.tangent gives the "

@@ -16,6 +16,7 @@ from leastaction.analysis.figures import matrix_plot, phase_names
 from leastaction.integrate import integrate
 from leastaction.methods import Method
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.protocol import require_lagrangian
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,11 +138,11 @@ def tangent(
     >>> step.params["m"], step.h
     (array([-0.125,  0.   ]), array([0.5, 0. ]))
     """
-    if not isinstance(system, Lagrangian):
-        raise TypeError(
-            f"expected a la.Lagrangian, whose parameters can be varied; got {system!r}. For the derivative by the "
-            "state alone, la.integrate(..., tangent=True) takes a Quadratic system too"
-        )
+    require_lagrangian(
+        system,
+        "la.tangent, which varies parameters,",
+        "For the derivative by the state alone, la.integrate(..., tangent=True) takes all systems",
+    )
     path = integrate(
         system, method, q, p, h=h, steps=steps, t0=t0, params=params, inputs=inputs, every=steps, tangent="all"
     )

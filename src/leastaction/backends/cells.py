@@ -3,7 +3,8 @@
 Coordinates are cut into ranges, and rows that touch the same ranges form a cell. Cells without a range in common may
 be added side by side: they form a phase, and phases follow each other. In a lattice almost all rows lie inside one
 range, in the first phase; where rows are all pairs of coordinates, ranges meet each other as the players of a
-tournament do.
+tournament do. Of each range the two halves are told apart: rows between a range and the next one touch the end of
+the first and the beginning of the second, so that all such cells of a lattice are one phase.
 
 The cut depends on the tables alone, never on the threads that add: one thread or many sum each number in the same
 order, to the same bits.
@@ -34,12 +35,14 @@ class Cells:
     phases   where each phase begins among the cells, and where the last phase ends
     owned    ranges of coordinates, cell by cell: (cell of the first phase, begin, end; and begin, end of the
              coordinates, about in the middle, that no cell of a later phase touches)
+    last     of the coordinates of each range before these, and of those behind: the last cell that touches them, or −1
     rows     how many rows are in the cells of each phase
     """
 
     of: tuple[IntArray, ...]
     phases: tuple[int, ...]
     owned: IntArray
+    last: IntArray
     rows: tuple[int, ...]
 
     @property
@@ -54,52 +57,71 @@ class Cells:
 
 def cells_of(n: int, tables: Sequence[IntArray], step: int, *, whole: bool = False) -> Cells:
     """The cut of these tables' rows, or with `whole` one cell; ranges begin with multiples of `step`."""
-    one = _cut(n, tables, -(-n // step) * step)
-    sizes = set() if whole else {RANGE}
+    one = _cut(n, tables, -(-n // step) * step, step)
+    sizes = {_even(n, RANGE, step)} if n > RANGE and not whole else set()
     if not whole and sum(map(len, tables)) > FEW * n:
         sizes.add(max(step, -(-n // (FEW * step)) * step))
-    found = [one, *(cut for size in sorted(sizes) if size < n and (cut := _cut(n, tables, size)) is not None)]
+    found = [one, *(cut for size in sorted(sizes) if size < n and (cut := _cut(n, tables, size, step)) is not None)]
     best = min((cut for cut in found if cut is not None), key=lambda cut: cut.cost)
     return best
 
 
-def _cut(n: int, tables: Sequence[IntArray], size: int) -> Cells | None:
+def _even(n: int, most: int, step: int) -> int:
+    """The length of ranges, at most `most`, of which there are as many for each of CORES cores."""
+    count = -(-n // (most * CORES)) * CORES
+    return -(-n // (count * step)) * step
+
+
+def _cut(n: int, tables: Sequence[IntArray], size: int, step: int) -> Cells | None:
     """The cells of ranges of this size; None where these would be too many."""
     count = -(-n // size)
+    begins = np.arange(count) * size
+    middles = begins + (np.minimum(begins + size, n) - begins) // 2 // step * step
     signatures: list[IntArray] = []  # the sets of ranges that rows touch …
+    touches: list[frozenset[int]] = []  # … the halves of ranges, 2k and 2k + 1, of all rows with such a set …
     numbers: list[IntArray] = []  # … and, for each table, which of these sets every row touches
     known = 0
     for table in tables:
-        distinct, which = _signatures(table // size, count)
+        ranges = table // size
+        distinct, which = _signatures(ranges, count)
         if known + len(distinct) > MOST_CELLS:
             return None
         signatures += list(distinct)
+        touches += _halves(len(distinct), which, 2 * ranges + (table >= middles[ranges]), count)
         numbers.append(which + known)
         known += len(distinct)
     weights = np.zeros(known)
     for which in numbers:
         weights += np.bincount(which, minlength=known)
     sets: dict[frozenset[int], float] = {}
-    for signature, weight in zip(signatures, weights.tolist(), strict=True):
+    halves: dict[frozenset[int], frozenset[int]] = {}
+    for signature, touch, weight in zip(signatures, touches, weights.tolist(), strict=True):
         touched = frozenset(signature.tolist())
         sets[touched] = sets.get(touched, 0.0) + weight
+        halves[touched] = halves.get(touched, frozenset()) | touch
     phases, taken = [[]], [set()]  # type: list[list[frozenset[int]]], list[set[int]]
     for touched in sorted(sets, key=lambda touched: (-sets[touched], sorted(touched))):
-        free = next((k for k, used in enumerate(taken) if not used & touched), len(phases))
-        if free == len(phases):
+        whole = frozenset(2 * k + side for k in touched for side in (0, 1))  # a cell of the first phase owns its ranges
+        own = next((k for k, used in enumerate(taken) if not used & (halves[touched] if k else whole)), len(phases))
+        if own == len(phases):
             phases.append([])
             taken.append(set())
-        phases[free].append(touched)
-        taken[free] |= touched
-    phases[0] += [frozenset([k]) for k in range(count) if k not in taken[0]]
-    phases[0].sort(key=sorted)
+        phases[own].append(touched)
+        taken[own] |= halves[touched] if own else whole
+    phases[0] += [frozenset([k]) for k in range(count) if 2 * k not in taken[0]]
+    for phase in phases:
+        phase.sort(key=sorted)
     order = {touched: k for k, touched in enumerate(touched for phase in phases for touched in phase)}
     place = np.array([order[frozenset(signature.tolist())] for signature in signatures], np.int64)
     of = tuple(place[which] for which in numbers)
     ends = np.cumsum([0, *map(len, phases)]).tolist()
     rows = tuple(int(sum(sets.get(touched, 0.0) for touched in phase)) for phase in phases)
-    owned = [(order[touched], k) for touched in phases[0] for k in sorted(touched)]
-    return Cells(of, tuple(ends), _owned(n, size, owned, tables, of, ends[1]), rows)
+    owners = [(order[touched], k) for touched in phases[0] for k in sorted(touched)]
+    last = np.full(2 * count, -1)
+    for touched in (touched for phase in phases[1:] for touched in phase):
+        last[list(halves[touched])] = order[touched]
+    owned = _owned(n, size, owners, middles, tables, of, ends[1])
+    return Cells(of, tuple(ends), owned, last.reshape(count, 2)[[k for _, k in owners]], rows)
 
 
 def _signatures(ranges: IntArray, count: int) -> tuple[list[IntArray], IntArray]:
@@ -116,8 +138,22 @@ def _signatures(ranges: IntArray, count: int) -> tuple[list[IntArray], IntArray]
     return found, which
 
 
+def _halves(sets: int, which: IntArray, halves: IntArray, count: int) -> list[frozenset[int]]:
+    """The halves of ranges that the rows of each set touch."""
+    touched = np.zeros((sets, 2 * count), bool)
+    touched[which[:, None], halves] = True
+    owners, found = np.nonzero(touched)
+    return [frozenset(own.tolist()) for own in np.split(found, np.searchsorted(owners, np.arange(1, sets)))]
+
+
 def _owned(
-    n: int, size: int, owned: list[tuple[int, int]], tables: Sequence[IntArray], of: Sequence[IntArray], first: int
+    n: int,
+    size: int,
+    owners: list[tuple[int, int]],
+    middles: IntArray,
+    tables: Sequence[IntArray],
+    of: Sequence[IntArray],
+    first: int,
 ) -> IntArray:
     """`owned` of the Cells."""
     touched = np.zeros(n, bool)  # whether a cell of a later phase touches a coordinate
@@ -125,11 +161,10 @@ def _owned(
         touched[table[cell >= first].ravel()] = True
     places = np.flatnonzero(touched)
     found = []
-    for owner, k in owned:
+    for owner, k in owners:
         begin, end = k * size, min((k + 1) * size, n)
         inside = places[np.searchsorted(places, begin) : np.searchsorted(places, end)]
-        middle = (begin + end) // 2
-        split = np.searchsorted(inside, middle)
+        split = np.searchsorted(inside, middles[k])
         low = int(inside[split - 1]) + 1 if split > 0 else begin
         high = int(inside[split]) if split < len(inside) else end
         found.append((owner, begin, end, low, high))

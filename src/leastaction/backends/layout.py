@@ -75,14 +75,20 @@ ROWS = Record.of(
         "rest": "vectors of coordinates that cells of later phases touch",
     },
     integers={
-        "piece": "(part, address of its table, stretches or vectors of rows, rows before them) of each cell",
+        "piece": "(part, address of its table, stretches or vectors of rows, rows that the last vector lacks, rows "
+        "before them) of each cell",
         "begin": "where the pieces of each cell begin",
         "phase": "where the cells of each phase begin",
         "heavy": "of each phase: 1 if threads share it",
         "owned": "vectors of coordinates, from … to, and of those from … to that no later phase touches: of each range",
         "own": "where the ranges of each cell of the first phase begin",
+        "part": "parts of ranges, 2 range, or 2 range + 1, that go on with the last cell that touches them, …",
+        "ends": "… and where those of each cell begin",
     },
 )
+
+APART = 32  # integers between those that different threads write
+MOST_THREADS = 64  # that share the work of one trajectory
 
 TEAM = Record.of(
     "Team",
@@ -112,12 +118,15 @@ TEAM = Record.of(
         "mode": "how",
         "first": "the first of the cells that are added",
         "count": "of pieces of work",
+        "asked": "pieces of all work so far",
         "generation": "of the work in hand",
     },
     integers={
-        "ticket": "generation, kind of work, and pieces left of the work in hand",
-        "done": "pieces of it that are done",
+        # A ticket changes with every piece: it must not lie in the cache line of fields that all threads read.
         "stop": "1 if the helpers are to go",
+        "ticket": "of each thread: generation, kind of work, and pieces left of its part of the work in hand",
+        "done": "of each thread: pieces that it has ever done",
+        "broken": "1 if a force was found to be no number",
     },
     reals={
         "t": "time of a point",
@@ -279,8 +288,8 @@ SOLVER = Record.of(
     tally={
         "iterations": "spent on the step solved last",
         "ahead": "of explicit steps: 1 if positions are a step ahead of momenta, …",
-        "known": "… 1 if the force at the start is known, …",
-        "current": "… and in which of two places it is",
+        "known": "… 1 if the force at the start is known",
+        "even": "of sums: 1 if all coordinates have the same mass, which is diagonal",
     },
     integers={
         "pivots": "rows exchanged",
@@ -312,7 +321,8 @@ SOLVER = Record.of(
         "p": "",
         "z": "… and its unknowns: rows",
         "start": "z as it was predicted: rows",
-        "last": "z of the step solved last by continuation: rows",
+        "last": "z of the step solved last by continuation: rows …",
+        "miss": "… and what the prolonged step before it had missed of it: rows",
         "values": "parameters, and behind them the inputs, node by node",
         "v": "velocity at the start, and the guess for the next",
         "at": "what the kernels of one point read",
@@ -354,7 +364,8 @@ RUN = Record.of(
         "far_hop": "… or by three, …",
         "inner": "… chords, …",
         "outer": "",
-        "lift": "… z from what separable ones found, …",
+        "land": "… the end of the step from what separable ones found, …",
+        "lift": "… and all of z, …",
         "recall": "… what they would have found of a step solved otherwise, …",
         "restart": "… the prediction once more, …",
         "fresh": "… Newton's iteration",
@@ -379,7 +390,8 @@ RUN = Record.of(
         "held": "from z to the multipliers …",
         "held_multiplier": "… from one to the next …",
         "held_control": "… and from one control point to the next",
-        "coordinate": "from one coordinate of reach, floor and length to the next",
+        "coordinate": "from one coordinate of q, p, impulse, reach, floor and length to the next",
+        "lifted": "whether somebody reads z",
         "impulse": "",
         "inner_wanted": "",
         "outer_wanted": "",

@@ -2,6 +2,10 @@
 
 Their machine code comes with the package (`built`), or from the cache, or is made: translated and compiled. The text of
 all loops decides the code, so a change anywhere makes new code. Numba is imported only to translate.
+
+Python and the loops share memory whose layout both know. So the text that counts is the one with which this process
+began: its files may change while it lives, as by an update of the package, and loops of the new text would read the
+memory of the old one.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ LOOPS = {
     "composed.run": "innnndd",
     "polynomials.polynomials": "idnnddddd",
     "polynomials.events": "idnnndddi" + "dddddd",
-    "helpers.work": "idn",
+    "helpers.work": "idnn",
     "strips.evaluate": "idnddddd",
     "sparse.analyse": "niiiii",
     "sparse.begin": "idndd",
@@ -96,17 +100,18 @@ def compiled(name: str) -> bytes:
 
 def source(name: str) -> str:
     """What decides a loop's machine code, beside the compilers."""
-    return f"{name} {_texts()}"
+    return f"{name} {_TEXTS}"
 
 
-@cache
 def _texts() -> str:
-    """The text of all loops and of what they are made from."""
+    """The text of all loops and of what they are made from, as it is on disk now."""
     package = resources.files("leastaction")
     files = [package / path for path in (*_SOURCES[1:], *_RULES)]
     files += sorted((package / _SOURCES[0]).iterdir(), key=lambda file: file.name)
     return "\n".join(file.read_text(encoding="utf-8") for file in files if file.name.endswith(".py"))
 
+
+_TEXTS = _texts()  # as they were when this process began
 
 _COUNTED = re.compile(r"B\d+v\d+")  # the part of a name by which Numba counts its functions
 _translated: list[Any] = []  # modules of all functions so far, what is called before what calls it
@@ -144,6 +149,11 @@ def _translate(name: str) -> str:
     kinds = {"i": types.CPointer(types.int64), "d": types.CPointer(types.float64), "n": types.int64}
     module, function = name.split(".")
     dispatcher = getattr(importlib.import_module(f"leastaction.backends.loops.{module}"), function)
+    if _texts() != _TEXTS:
+        raise RuntimeError(
+            "the files of leastaction have changed since this process imported them, as by an update, and its native "
+            "loops, which are made when they are first needed, would not fit: start Python again"
+        )
     signature = tuple(kinds[kind] for kind in LOOPS[name])
     with _translation():
         dispatcher.compile(signature)

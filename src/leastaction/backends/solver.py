@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.mass import inverse_of, mass_of, middle_of
 from leastaction.backends.fused.work import work
-from leastaction.backends.layout import KRYLOV, SHIFTS, SOLVER, TEAM, TERM
+from leastaction.backends.layout import APART, KRYLOV, MOST_THREADS, SHIFTS, SOLVER, TEAM, TERM
 from leastaction.backends.points import place_of_rest
 from leastaction.backends.records import Memory
 from leastaction.backends.shifts import shifts_of
@@ -130,7 +130,8 @@ class Solvers:
             "seen": 9 * lanes, "found": 6 * lanes,
             "B": components**2 * square * W if dense else 1, "J": unknowns * lead if dense else 1,
             "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
-            "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "values": step.params + step.driven,
+            "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "miss": rows,
+            "values": step.params + step.driven,
             "v": n, "at": (1 + 2 * n + step.params + step.channels) * lanes, "at_values": point.output_size,
             "V": n * n, "move": n,
             "fastest": n, "noise": 3 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
@@ -140,7 +141,7 @@ class Solvers:
         }  # fmt: skip
         table, middle = step.method.table, middle_of(step.method)
         return {
-            **numbers, "iterations": 0, "ahead": 0, "known": 0, "current": 0, "pivots": np.zeros(unknowns),
+            **numbers, "iterations": 0, "ahead": 0, "known": 0, "even": 0, "pivots": np.zeros(unknowns),
             "mass_pivots": np.zeros(n), "end_pivots": np.zeros(n + m), "kind": [],
             **sizes, "unit": 1, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method), "middle": middle,
             "slope": table.slope[1:], "d": table.d,
@@ -275,7 +276,7 @@ class Solvers:
         all_n, rows = vectors * W, components * s * W
         sizes = {
             **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 9,
-            "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last"), rows),
+            "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last", "miss"), rows),
             **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "reach", "way", "noise"), all_n),
             "scale": components * W,
             "work": self.room,
@@ -285,7 +286,7 @@ class Solvers:
         table = method.table
         place = self.memory.add(
             (SOLVER, {
-                **numbers, "iterations": 0, "ahead": 0, "known": 0, "current": 0, "pivots": [], "mass_pivots": [],
+                **numbers, "iterations": 0, "ahead": 0, "known": 0, "even": 0, "pivots": [], "mass_pivots": [],
                 "end_pivots": [], "kind": kind, **sizes, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(method),
                 "middle": middle_of(method), "slope": table.slope[1:], "d": table.d,
             })
@@ -306,7 +307,7 @@ class Solvers:
 
     def _team(self, sums: Assembly, method: Galerkin) -> int:
         """The record of the threads that share a sum's work; where it is."""
-        W, cells, line = native_lanes(), sums.cells.phases[1], [0] * 32  # so that nothing lies near what threads watch
+        W, cells, lines = native_lanes(), sums.cells.phases[1], np.zeros(MOST_THREADS * APART)
         ahead, points = ahead_of(method), len(samples(method).tau)
         tally = [field.name for field in TEAM.fields if field.kind == "tally"]
         sizes = {
@@ -317,7 +318,7 @@ class Solvers:
             (TEAM, {
                 "helpers": 0, "nap": 0, "nap_time": 0, "room": self.room, "width": sizes["scaled"],
                 **dict.fromkeys(tally, 0),
-                "ticket": line, "done": line, "stop": line, "t": 1,
+                "ticket": lines, "done": lines, **dict.fromkeys(("stop", "broken"), np.zeros(APART)), "t": 1,
                 **{name: size * cells for name, size in sizes.items()},
             })
         )  # fmt: skip
@@ -364,7 +365,7 @@ class Solvers:
             "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
             "role": _roles(found), "by_time": 0, "by_params": 0,
             "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "K": 1,
-            "point": r * inputs * W, "values": max(r, 2) * outputs * W,
+            "point": r * inputs * W, "values": r * outputs * W,
         }  # fmt: skip
 
     def add_sensitive(self, step: Step, slopes: Sequence[Program]) -> int:

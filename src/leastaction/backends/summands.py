@@ -1,7 +1,6 @@
 """Sums over rows of tables: the strips of each term, laid out for the native loops, and what is summed at one point.
 
-Numbers of all coordinates lie one after the other in arrays of `padded(n)` and one vector more: rows that the last
-vector of a strip lacks are gathered from that vector and added to it.
+Numbers of all coordinates lie one after the other in arrays of `padded(n)`, with a vector between one and the next.
 """
 
 from __future__ import annotations
@@ -53,21 +52,15 @@ class Strips:
         summand: Summand,
         program: Program,
         writes: Sequence[Write],
-        n: int,
         further: NDArray[np.int64] | None = None,
-        places: int = 0,
         cells: NDArray[np.int64] | None = None,
     ) -> Strips:
         """The strips of a program whose numbers are added where `writes` says.
 
-        Columns `further`, behind the coordinates, name other places; there are `places` of these. Rows may be cut into
-        cells.
+        Columns `further`, behind the coordinates, name other places. Rows may be cut into cells.
         """
-        table, nowhere = summand.rows, np.full(summand.rows.shape[1], padded(n))
-        if further is not None:
-            table = np.concatenate([table, further], axis=1)
-            nowhere = np.concatenate([nowhere, np.full(further.shape[1], places)])
-        parts = tuple(cut(table, nowhere, cells))
+        table = summand.rows if further is None else np.concatenate([summand.rows, further], axis=1)
+        parts = tuple(cut(table, cells))
         own = tuple((summand.pitch > 0).tolist())
         kernels = [compile_strip(Strip(program, tuple(writes), own, table.shape[1], part.pattern)) for part in parts]
         return cls(summand, parts, tuple(kernels))
@@ -126,12 +119,15 @@ class Rows:
         vectors[:, 3] = np.maximum(vectors[:, 2], vectors[:, 3])
         rest = int((vectors[:, 1] - vectors[:, 0] - vectors[:, 3] + vectors[:, 2]).sum())
         rows = (0,) if self.cells is None else self.cells.rows
+        last = np.full((0, 2), -1) if self.cells is None else self.cells.last
+        parts = np.argsort(last.ravel(), kind="stable")
         place = memory.add(
             (ROWS, {
                 "cells": phases[-1], "phases": len(phases) - 1, "ranges": len(owned), "rest": rest,
                 "piece": [piece for _, _, *piece in pieces], "begin": np.concatenate([[0], np.cumsum(counts)]),
                 "phase": phases, "heavy": [count >= HEAVY for count in rows], "owned": vectors,
                 "own": np.searchsorted(owned[:, 0], np.arange(phases[1] + 1)),
+                "part": parts, "ends": np.searchsorted(last.ravel()[parts], np.arange(phases[-1] + 1)),
             })
         )  # fmt: skip
         return place, laid
@@ -146,7 +142,7 @@ def gradient_strips(
     found = []
     for summand, own in zip(summands, cells, strict=True):
         values = _pushed(summand.node) if pushed else summand.values
-        further, nowhere = (summand.rows + 2 * _room(n), 2 * _room(n) + padded(n)) if pushed else (None, 0)
+        further = summand.rows + 2 * _room(n) if pushed else None
         outputs, writes = [], []
         for block in blocks:
             for c, k in enumerate(values.output(block)):
@@ -155,12 +151,12 @@ def gradient_strips(
                     writes.append(Write(block, c))
         if outputs:
             program = values.with_outputs(all=outputs)
-            found.append(Strips.of(summand, program, writes, n, further, nowhere, own))
+            found.append(Strips.of(summand, program, writes, further, own))
     return found
 
 
 def _room(n: int) -> int:
-    """Numbers of an array of coordinates, with one vector more for rows that a last vector lacks."""
+    """From the beginning of an array of coordinates to that of the next."""
     return padded(n) + native_lanes()
 
 
@@ -244,9 +240,7 @@ class Blocks:
             k = summand.rows.shape[1]
             program = summand.node.with_outputs(all=[value for _, _, value in own])
             writes = [Write("f", k + i) for i in range(len(own))]
-            self.strips[block].append(
-                Strips.of(summand, program, writes, self.size, np.searchsorted(self.keys, key), len(self.keys))
-            )
+            self.strips[block].append(Strips.of(summand, program, writes, np.searchsorted(self.keys, key)))
         self.constant = not any(summand.node.depends(block, "t", "q", "v") for block in blocks for summand in summands)
 
     @cached_property
@@ -308,14 +302,12 @@ class Assembly:
         """
         found, begin = [], padded(self.n) if held else 0
         programs = [make(g) for _, g in self._constraints]
-        total = sum(len(one.rows) * p.output_size for (one, _), p in zip(self._constraints, programs, strict=True))
         for (summand, _), program in zip(self._constraints, programs, strict=True):
             (R, k), count = summand.rows.shape, program.output_size
             places = begin + np.arange(R * count).reshape(R, count)
             begin += R * count
             writes = [Write("f", k + i) for i in range(count)]
-            nowhere = padded(self.size) if held else total
-            found.append(Strips.of(summand, program, writes, self.size, places, nowhere))
+            found.append(Strips.of(summand, program, writes, places))
         return Rows(found)
 
     def at(self, params: FloatArray) -> At:
@@ -453,7 +445,7 @@ class Assembly:
                 kept = [(c, k) for c, k in enumerate(program.results) if program.code[k] != ZERO]
                 if kept:
                     writes = [Write("f", c) for c, _ in kept]
-                    found.append(Strips.of(summand, program.with_outputs(all=[k for _, k in kept]), writes, self.n))
+                    found.append(Strips.of(summand, program.with_outputs(all=[k for _, k in kept]), writes))
         return Rows(found)
 
     @cached_property
@@ -462,7 +454,7 @@ class Assembly:
         found = []
         for summand in self.summands:
             R, k = summand.rows.shape
-            strips = Strips.of(summand, summand.L, [Write("f", k)], self.n, np.arange(R)[:, None], R)
+            strips = Strips.of(summand, summand.L, [Write("f", k)], np.arange(R)[:, None])
             found.append(Evaluation(self.n, Rows([strips]), (R, 1)))
         return found
 

@@ -34,19 +34,26 @@ class Part:
     cells: NDArray[np.int64]
     rows: NDArray[np.int64]
 
-    def pieces(self) -> list[tuple[int, int, int, int]]:
-        """Of each cell: its number, the address of its table, its stretches or vectors, and the rows before them."""
+    def pieces(self) -> list[tuple[int, int, int, int, int]]:
+        """Of each cell: its number, the address of its table, its stretches or vectors, the rows that the last vector
+        lacks, and the rows before them.
+        """
         W = native_lanes()
         begins = np.flatnonzero(np.concatenate([[True], self.cells[1:] != self.cells[:-1]])).tolist()
-        pitch, skip = self.table.strides[0], 0 if self.pattern is not None else W
+        ends, pitch = [*begins[1:], len(self.cells)], self.table.strides[0]
+        if self.pattern is not None:
+            lacking, skip = np.zeros(len(self.cells), np.int64), 0
+        else:
+            lacking, skip = (self.rows.reshape(-1, W) < 0).sum(axis=1), W
         return [
-            (int(self.cells[begin]), self.table.ctypes.data + begin * pitch, end - begin, begin * skip)
-            for begin, end in zip(begins, [*begins[1:], len(self.cells)], strict=True)
-        ]
+            (int(self.cells[begin]), self.table.ctypes.data + begin * pitch, end - begin, int(lacking[end - 1]),
+             begin * skip)
+            for begin, end in zip(begins, ends, strict=True)
+        ]  # fmt: skip
 
 
-def cut(table: NDArray[np.int64], nowhere: NDArray[np.int64], cells: NDArray[np.int64] | None = None) -> list[Part]:
-    """The parts of a table (rows, columns) whose rows are in these cells; a row that a vector lacks is `nowhere`."""
+def cut(table: NDArray[np.int64], cells: NDArray[np.int64] | None = None) -> list[Part]:
+    """The parts of a table (rows, columns) whose rows are in these cells."""
     W = native_lanes()
     cells = np.zeros(len(table), np.int64) if cells is None else cells
     order = np.lexsort((*table.T[::-1], cells))
@@ -69,20 +76,20 @@ def cut(table: NDArray[np.int64], nowhere: NDArray[np.int64], cells: NDArray[np.
             first += vectors * W
         parts.append(Part(pattern, np.array(entries, np.int64), np.array(own, np.int64), np.concatenate(rows)))
     if left.any():
-        parts.append(_row_by_row(sorted_rows[left], order[left], cells[left], nowhere, W))
+        parts.append(_row_by_row(sorted_rows[left], order[left], cells[left], W))
     return parts
 
 
-def _row_by_row(
-    table: NDArray[np.int64], order: NDArray[np.int64], cells: NDArray[np.int64], nowhere: NDArray[np.int64], W: int
-) -> Part:
-    """A part without a pattern; every cell begins with a vector of its own."""
+def _row_by_row(table: NDArray[np.int64], order: NDArray[np.int64], cells: NDArray[np.int64], W: int) -> Part:
+    """A part without a pattern; every cell begins with a vector of its own, and its last row stands for those that the
+    last vector lacks.
+    """
     own, begins, counts = np.unique(cells, return_index=True, return_counts=True)
     vectors = -(-counts // W)
     firsts = np.cumsum(vectors) - vectors
     places = np.arange(len(table)) + np.repeat(firsts * W - begins, counts)
     total = int(vectors.sum())
-    full = np.tile(nowhere, (total * W, 1)).astype(np.int32)
+    full = np.repeat(table[begins + counts - 1], vectors * W, axis=0).astype(np.int32)
     full[places] = table
     rows = np.full(total * W, -1)
     rows[places] = order

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, held_programs, step_programs
-from leastaction.backends.layout import COUNTS, RUN, SOLVER, STATUS, STEPS, TEAM
+from leastaction.backends.layout import COUNTS, MOST_THREADS, RUN, SOLVER, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned_zeros
 from leastaction.backends.solver import Solvers, ahead_of
@@ -26,6 +26,7 @@ from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Program
 from leastaction.step.form import Step, step_of
+from leastaction.step.prediction import WHOLE
 from leastaction.step.rows import SideBySide
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ KERNELS = (
     "far_hop",
     "inner",
     "outer",
+    "land",
     "lift",
     "recall",
     "restart",
@@ -58,6 +60,7 @@ KERNELS = (
     "settle",
 )
 
+PACKED = ("q", "p")  # with points side by side in vectors, these have coordinates side by side
 HOPS = ("hop", "far_hop")  # kernels that write a state elsewhere: what one stores number by number the next reads so
 
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
@@ -109,7 +112,10 @@ class Backend:
 
     def numbers(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where numbers of (q, p) are, from the beginning of the block q."""
-        return columns
+        if self.spread == 1:
+            return columns
+        n, room = self.step.n, self.spread * (self.places["p"].start - self.places["q"].start)
+        return np.where(columns < n, columns, columns - n + room)
 
     def give(self, solvers: Solvers, place: int, params: FloatArray) -> None:
         """The parameters, where the solver reads them if not from the state."""
@@ -123,6 +129,16 @@ class Backend:
     def cells(self) -> int:
         """Pieces of the work of one trajectory that threads may share."""
         return 1
+
+    @property
+    def rows(self) -> int:
+        """Rows of sums and coordinates, whose work threads may share."""
+        return 0
+
+    @property
+    def watches(self) -> bool:
+        """Whether the loop asks after every step whether an event may lie in it."""
+        return not self.composed
 
     @property
     def fused(self) -> bool:
@@ -292,6 +308,14 @@ class SumBackend(Backend):
         return self.sums.cells.phases[1]
 
     @property
+    def rows(self) -> int:
+        return self.sums.n + sum(self.sums.cells.rows)
+
+    @property
+    def watches(self) -> bool:
+        return False
+
+    @property
     def explicit(self) -> bool:
         """Whether the equations of a step give its unknowns at once."""
         ends = set(self.method.table.c.tolist()) <= {0.0, 1.0}
@@ -308,6 +332,8 @@ class SumBackend(Backend):
         M = mass.entries("m_v", 0.0, nothing[:n], nothing[:n], params)
         inverse[:n] = 1.0 / M[mass.row == mass.column]
         memory.array(place, "M")[:] = inverse
+        even = mass.diagonal and bool((inverse[:n] == inverse[0]).all())
+        memory.I[memory.number(place, SOLVER, "even")] = even
         sparse = int(memory.I[memory.number(place, SOLVER, "sparse")])
         if sparse >= 0 and not self.sums.m:
             loop("sparse.begin")(memory.I, memory.D, sparse, nothing, nothing)
@@ -315,12 +341,16 @@ class SumBackend(Backend):
 
 @lru_cache(maxsize=64)
 def backend(
-    system: Lagrangian | Sum, method: Galerkin, lanes: int, energy: bool = False, composed: bool = False
-) -> Backend:
-    """How the steps of a method on a system are computed."""
-    if hasattr(system, "assembly"):
-        return SumBackend(system, method, lanes, energy, composed, stiff=1 if system.m else 0)
+    system: Lagrangian, method: Galerkin, lanes: int, energy: bool = False, composed: bool = False
+) -> Backend:  # fmt: skip
+    """How the steps of a method on a Lagrangian are computed."""
     return Backend(system, method, lanes, energy, composed)
+
+
+@lru_cache(maxsize=64)
+def sum_backend(system: Sum, method: Galerkin) -> SumBackend:
+    """How the steps of a method on a sum are computed."""
+    return SumBackend(system, method, lanes=1, stiff=1 if system.m else 0)
 
 
 @lru_cache(maxsize=16)
@@ -401,10 +431,11 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> L
             "z_coordinate": z_coordinate, "z_control": z_control,
             **dict(zip(("held", "held_multiplier", "held_control"), held, strict=True)),
             "coordinate": 1 if backend.spread > 1 else T,
+            "lifted": s <= WHOLE or check is not None or backend.energy or row.varied > 0,
             **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
             **{name: at[name] for name in ("reach", "length", "floor", "started")},
             **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "failed", "scale")},
-            "handed": at["started"] + 1 if "leap" in kernels else at["carry"] + 2 * backend.room,
+            "handed": at["started"] + 1 if "leap" in kernels else places["carry"].stop,
             **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "next", "found", "enough", "unsure")},
             "jacobian": at.get("slopes", 0),
             "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
@@ -436,6 +467,8 @@ def _sources(how: Backend, check: Program, z_coordinate: int, z_control: int) ->
     n, T, channels, r = how.step.n, how.stride, how.step.channels, len(how.step.method.table.c)
     found = {name: np.arange(place.start, place.stop) * T for name, place in how.places.items()}
     found |= {"last": how.size * T + np.arange(n) * how.lanes, "h": np.array([how.size + n]) * T}
+    if how.spread > 1:
+        found |= {name: found[name][0] + np.arange(n) for name in (*PACKED, "impulse")}
     controls = np.arange(how.step.s)[:, None]
     found["z"] = found["z"][:1] + controls * z_control + np.arange(n) * z_coordinate
     if channels and how.spread > 1:  # the nodes side by side
@@ -537,16 +570,18 @@ class Trajectories:
     def values(self, name: str) -> FloatArray:
         """A block of the trajectories' state, (size, values)."""
         how = self.backend
-        place = how.places[name]
+        place, n = how.places[name], how.step.n
+        if name in PACKED and how.spread > 1:
+            return self.states[:, place].reshape(self.groups, -1)[:, :n]
         lanes = self.states[:, place].reshape(self.groups, -1, how.lanes, how.spread)[..., 0].transpose(0, 2, 1)
         found = lanes.reshape(self.groups * how.lanes, -1)[: self.size]
-        return found[:, : how.step.n] if name in ("q", "p") else found
+        return found[:, :n] if name in PACKED else found
 
     def block(self, state: FloatArray, name: str) -> FloatArray:
         """A block of a state, (size, values), to look at or to set where every value is one number."""
         how = self.backend
-        values = state.reshape(len(state), how.size, how.spread)[:, how.places[name], 0]
-        return values[:, : how.step.n] if name in ("q", "p") else values
+        values = state.reshape(len(state), how.size, how.spread)[:, how.places[name]]
+        return values.reshape(len(state), -1)[:, : how.step.n] if name in PACKED else values[..., 0]
 
     def begin(self, t0: float, h: float, q: FloatArray, p: FloatArray, params: FloatArray, alive: Any) -> FloatArray:
         """The state of trajectories before their first step, with rows of q and p, (rows, numbers)."""
@@ -557,7 +592,9 @@ class Trajectories:
             del values["params"]
             how.give(self.solvers, int(self.solvers.memory.I[self.number("alone")]), params)
         for name, value in values.items():
-            if name in how.places:
+            if name in PACKED:
+                row[:, how.places[name]].reshape(len(q), -1)[:, : value.shape[-1]] = value
+            elif name in how.places:
                 numbers = np.asarray(value, float)
                 begin = how.places[name].start
                 size = numbers.shape[-1] if numbers.ndim else how.places[name].stop - begin
@@ -579,18 +616,19 @@ class Trajectories:
     def helped(self, threads: int) -> Iterator[None]:
         """With so many threads, where there is work for them: the threads beside this one end with the block."""
         memory, place = self.solvers.memory, self.solvers.team
-        count = min(threads, self.backend.cells) - 1
+        count = min(threads, self.backend.cells, MOST_THREADS) - 1
         if place is None or count < 1:
             yield
             return
         address, time = nap()
-        for name, value in (("helpers", count), ("nap", address), ("nap_time", time)):
+        for name, value in (("helpers", count), ("nap", address), ("nap_time", time), ("asked", 0)):
             memory.I[memory.number(place, TEAM, name)] = value
+        for name in ("ticket", "done", "stop"):
+            memory.array(place, name)[:] = 0
         stop = memory.array(place, "stop")
-        stop[0] = 0
         work = loop("helpers.work")
         given = (memory.I, memory.D, place)
-        helpers = [threading.Thread(target=work, args=given, name=HELPER, daemon=True) for _ in range(count)]
+        helpers = [threading.Thread(target=work, args=(*given, k + 1), name=HELPER, daemon=True) for k in range(count)]
         try:
             for helper in helpers:
                 helper.start()

@@ -112,7 +112,7 @@ class Examiner:
             return self.motion.steps(who[rows], starts[rows], tau * h[rows])
 
         divided = self._divided(who, survey, starts, h, flow)
-        self._meet(survey, t, h, divided, end)
+        self._meet(who, flow, survey, t, h, divided, end)
 
         def nodes(row: int, event: int) -> list[tuple[Any, Any, int]]:
             return self._nodes(who, flow, survey, t, h, begin, end, row, event, divided[row, event], unseen[row, event])
@@ -120,7 +120,7 @@ class Examiner:
         for k, e in np.argwhere(end == 0).tolist():
             if (k, e) in divided:
                 before = next((x for *_, x in nodes(k, e)[::-1] if x), end[k - 1, e] if follows[k] else begin[k, e])
-                after = self._beyond(who[[k]], flow, t, h, k, e, unseen[k, e])
+                after = _sign(self._beyond(who[[k]], flow, t, h, k, e), unseen[k, e])
                 end[k, e] = before if after in (before, 0) else 0
         begin[1:] = np.where(follows[1:, None], end[:-1], begin[1:])
         # If a known sign differs from the sign at the end, the sign has changed, whatever rounding makes of the values.
@@ -261,25 +261,28 @@ class Examiner:
         return unseen
 
     def _meet(
-        self, survey: Survey, t: NDArray[Any], h: NDArray[Any], divided: Mapping[tuple[int, int], Any],
-        end: NDArray[np.int8],
+        self, who: NDArray[np.intp], flow: Flow, survey: Survey, t: NDArray[Any], h: NDArray[Any],
+        divided: Mapping[tuple[int, int], Any], end: NDArray[np.int8],
     ) -> None:  # fmt: skip
-        """Set the signs at the ends of steps to zero where a function that only rises or only falls would be zero after
-        no more than the rounding of time: such an event is at the end of the step, and so in a run that ends there.
+        """Set the signs at the ends of steps to zero where a function would be zero after no more than the rounding of
+        time: such an event is at the end of the step, and so in a run that ends there. The rate of a function is that
+        of the whole step if it only rises or only falls there, else that of a short way beyond the end.
         """
         near = np.minimum(UNSEEN * self.motion.eps * np.maximum(abs(t + h), abs(h)) / abs(h), FURTHER / 2)
         moved = abs(survey.end - survey.begin)
         met = survey.near & (end == _signs(survey.begin, 0)) & (abs(survey.end) <= near[:, None] * moved)
-        for one in divided:
-            met[one] = False
+        for k, e in divided:
+            last = survey.end[k, e]
+            ahead = self._beyond(who[[k]], flow, t, h, k, e) - last
+            met[k, e] = last * ahead < 0 and abs(last) * BEYOND <= near[k] * abs(ahead)
         end[met] = 0
 
     def _beyond(
-        self, who: NDArray[np.intp], flow: Flow, t: Any, h: NDArray[Any], row: int, event: int, unseen: Any
-    ) -> int:
-        """The sign of an event function a little after a step."""
+        self, who: NDArray[np.intp], flow: Flow, t: Any, h: NDArray[Any], row: int, event: int
+    ) -> Any:  # fmt: skip
+        """An event function a little after a step."""
         which, tau = np.array([row]), np.array([0 * t[row] + 1 + BEYOND], dtype=t.dtype)
-        return int(_signs(self.motion.values(who, t[which] + tau * h[which], flow(which, tau)), unseen)[0, event])
+        return self.motion.values(who, t[which] + tau * h[which], flow(which, tau))[0, event]
 
     def _node(
         self,
@@ -310,7 +313,7 @@ class Examiner:
         zero = 0 * t[row]
         tau, value = lowest(at, zero + begin, zero + nearest, zero + last, self.motion.eps)
         value = sign * (value - unseen)
-        return tau, value, int(_signs(np.array([value]), unseen)[0])
+        return tau, value, _sign(value, unseen)
 
     def _located(
         self,
@@ -374,3 +377,7 @@ class Examiner:
 
 def _signs(values: NDArray[Any], unseen: Any) -> NDArray[np.int8]:
     return (values > unseen).astype(np.int8) - (values < -unseen).astype(np.int8)
+
+
+def _sign(value: Any, unseen: Any) -> int:
+    return int(value > unseen) - int(value < -unseen)

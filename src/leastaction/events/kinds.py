@@ -270,7 +270,7 @@ def _paced_watch(events: Watch | None, system: Any, until: bool, direction: int)
     n = system.n - 1
     B = Builder([("t", 1), ("q", n + 1), ("p", n + 1), ("params", len(system.values()))])
     (*q, place), (*p, momentum), params = (B.input(block) for block in ("q", "p", "params"))
-    t = place if system.clock == "q" else momentum
+    t = place if system.clock.block == "q" else momentum
     items, results = [], []
     if events is not None:
         thrown = [
@@ -281,7 +281,7 @@ def _paced_watch(events: Watch | None, system: Any, until: bool, direction: int)
                 "with pace= impacts must be elastic, restitution=1: a loss changes the energy for which the steps are "
                 "made. Run without pace="
             )
-        if system.clock == "p" and events.program.with_outputs(g=thrown).depends("g", "t"):
+        if system.clock.block == "p" and events.program.with_outputs(g=thrown).depends("g", "t"):
             raise ValueError(
                 "with pace= the wall of an impact must not move. Give a pace σ(t, q): with it time is a coordinate of "
                 "the step, and walls may move"

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends import points
+from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.rows import Row
-from leastaction.backends.stepper import GalerkinStepper, Start, Stepper
+from leastaction.backends.stepper import Start, Stepper
 from leastaction.events.check import midpoint_coefficients, survey_program
 from leastaction.events.impact import free_of, thrown_back
 from leastaction.events.kinds import Watch
@@ -25,7 +26,7 @@ from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Program
 from leastaction.step.crossing import MOST_VALUES, next_place, tolerance
 from leastaction.systems.lagrangian import Lagrangian
-from leastaction.systems.sums import Sum
+from leastaction.systems.protocol import System
 
 FloatArray = NDArray[np.float64]
 
@@ -111,8 +112,8 @@ class Motion(Protocol):
 
 def held_rows(system: Any, evaluate: Callable[[Program], NDArray[Any]]) -> NDArray[Any]:
     """The gradients of constraints, (m, n); `evaluate` evaluates a Program of (t, q, v, params) at one state."""
-    m = getattr(system, "m", 0)
-    return evaluate(system.geometry.select("G")).reshape(m, system.n) if m else np.zeros((0, system.n))
+    m, n = system.m, system.n
+    return evaluate(system.geometry.select("G")).reshape(m, n) if m else np.zeros((0, n))
 
 
 def held(
@@ -121,9 +122,9 @@ def held(
 ) -> Callable[[NDArray[Any]], NDArray[Any]] | None:  # fmt: skip
     """v ↦ the part of a wall's gradient that constraints leave free; None without constraints."""
     system = mechanics.system
-    if not getattr(system, "m", 0):
+    if not system.m:
         return None
-    if isinstance(system, Sum):
+    if system.constraints is None:
         return lambda v: system.freely(gradient, t, q, v, np.ravel(mechanics.params))
     G = held_rows(system, evaluate).astype(gradient.dtype)
     return lambda v: free_of(mechanics, gradient, G, t, q, v, eps)
@@ -329,11 +330,12 @@ class DetachedMotion:
     A large system may have many coordinates of which event functions read few: curves are made for these few only.
     """
 
-    def __init__(self, make: Make, mechanics: Any, reals: Reals, start: Start, watch: Watch) -> None:
+    def __init__(
+        self, make: Make, system: System, mechanics: Any, reals: Reals, start: Start, watch: Watch
+    ) -> None:  # fmt: skip
         self._make, self.reals = make, reals
         self.watch, self.columns = watch.narrow
-        self._mechanics, self._start = mechanics, start
-        self.system = getattr(mechanics, "system", mechanics)
+        self.system, self._mechanics, self._start = system, mechanics, start
         self.eps = mpmath.mpf(2) ** -reals.bits if isinstance(reals, Digits) else EPS
         self.dtype = float if reals.digits is None else object
         self.params = np.asarray(start.params).astype(float)[None]
@@ -431,4 +433,4 @@ class DetachedMotion:
     @cached_property
     def nonlinear(self) -> bool:
         """Whether L is not quadratic in v."""
-        return bool(getattr(self.system, "mass_varies_with_velocity", False))
+        return bool(self.system.mass_varies_with_velocity)

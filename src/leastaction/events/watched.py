@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.layout import STEPS
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, HELD, NOT_CONVERGED, RESTING, STOPPED, Failure
-from leastaction.backends.stepper import Alone, GalerkinStepper, Start
+from leastaction.backends.stepper import Alone, Start
 from leastaction.events.check import check_program
 from leastaction.events.curve import AROUND, through_states
 from leastaction.events.examine import MOST_NUMBERS, Examined, Examiner, Occurrence
@@ -23,7 +24,9 @@ from leastaction.events.motion import DetachedMotion, GalerkinMotion, Make, Moti
 from leastaction.events.saltation import Direction, Saltation
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits, Reals
+from leastaction.systems.clock import Clock
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.protocol import System
 
 FloatArray = NDArray[np.float64]
 
@@ -79,10 +82,10 @@ class Happened:
         after = table[..., 1 + 2 * n :] if table.shape[-1] > 1 + 2 * n else None
         return cls(count, table[..., 0], table[..., 1 : 1 + n], table[..., 1 + n : 1 + 2 * n], after)
 
-    def in_time(self, clock: str) -> Happened:
+    def in_time(self, clock: Clock) -> Happened:
         """The same events of a paced run, whose last coordinate or momentum is the time."""
         after = None if self.p_after is None else self.p_after[..., :-1]
-        t = (self.q if clock == "q" else self.p)[..., -1]
+        t = (self.q if clock.block == "q" else self.p)[..., -1]
         return Happened(self.count, t, self.q[..., :-1], self.p[..., :-1], after)
 
     def table(self) -> NDArray[Any]:
@@ -578,10 +581,12 @@ class WatchedStates(Alone):
 
     INTEGERS: tuple[str, ...] = ("steps", "origin", "last_count")
 
-    def __init__(self, make: Make, mechanics: Any, reals: Reals, start: Start, row: Row, watch: Watch) -> None:
+    def __init__(
+        self, make: Make, system: System, mechanics: Any, reals: Reals, start: Start, row: Row, watch: Watch
+    ) -> None:
         self._make, self._reals, self._start, self._n, self.row = make, reals, start, len(start.q), row
         with reals.working():
-            self._motion = DetachedMotion(make, mechanics, reals, start, watch)
+            self._motion = DetachedMotion(make, system, mechanics, reals, start, watch)
             self.watcher = Watcher(watch, self._motion, self._n, start.h, self._directions if row.varied else None)
             self._inner = make(start.t, start.q, start.p, start.h, varied=row.varied)
         # `_states`: the last states, at most LAST_STATES, since the run began or was thrown back, and what would have

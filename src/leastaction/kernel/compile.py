@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 import llvmlite
 import llvmlite.binding as llvm
 
-from leastaction.kernel import cache, trigonometry, vector_math
+from leastaction.kernel import cache, roots, trigonometry, vector_math
 from leastaction.kernel.angles import by_addition
 from leastaction.kernel.lower import PIECE, lower
 from leastaction.kernel.strips import Strip, lower_strip
@@ -141,6 +141,12 @@ def _features() -> frozenset[str]:
     return LEVELS.get(_processor()[0], _host_features())
 
 
+def _library(lanes: int) -> dict[str, vector_math.Function]:
+    """The functions of several lanes for the processor to compile for."""
+    found = dict(vector_math.functions(lanes, _features()))
+    return found if _processor()[0] in LEVELS else found | roots.functions(lanes, _features())
+
+
 @lru_cache(maxsize=1)
 def processor_kind() -> str:
     """The level of processor that the native loops are compiled for, so that one code serves all of them.
@@ -192,7 +198,7 @@ def compile_program(
     with _lock:
         native = _recent.get(what) or _held.get(what)
     if native is None:
-        library = vector_math.functions(lanes, _features())
+        library = _library(lanes)
         written = by_addition(program) if bounded and trigonometry.shared(library) else program
         piece = PIECE if effort.passes else LONG_PIECE
         lowered = lower(written, "kernel", lanes, bounded, in_place, library, piece)
@@ -226,7 +232,7 @@ def compile_strip(strip: Strip) -> Native:
     with _lock:
         native = _held.get(what)
     if native is None:
-        text = lower_strip(strip, lanes, dict(vector_math.functions(lanes, _features())))
+        text = lower_strip(strip, lanes, _library(lanes))
         code = _linked(lambda: text, "strip", key=text, effort=_effort(program))
         native = Native(int(code["strip"]), program.input_size, program.output_size, 1, code)
     return _keep(what, native)

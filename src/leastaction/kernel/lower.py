@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from leastaction.kernel import trigonometry, vector_math
+from leastaction.kernel import roots, trigonometry, vector_math
 from leastaction.program import FOLD, LANE, Instruction, Program, to_float64
 
 PIECE = 2000  # instructions of one function, at most
@@ -67,10 +67,12 @@ def lower(
     """The program as LLVM IR defining `void @name(ptr in, ptr out, ptr work)`, in functions of at most so many
     instructions as a `piece` has.
 
-    `library` has functions of several lanes, those of `trigonometry` among them; with `bounded` sin x and cos x may be
-    NaN for |x| ≥ 2³⁰.
+    `library` has functions of several lanes, those of `trigonometry` and `roots` among them; with `bounded` sin x and
+    cos x may be NaN for |x| ≥ 2³⁰, and powers where they are infinite or x is.
     """
     target = _Lanes(lanes, bounded, library or {} if lanes > 1 else {})
+    if roots.POWERS.keys() <= target.functions.keys():
+        program = roots.by_powers(program)
     pieces = list(_pieces(program, piece))
     spread = _spread(program)
     writes = _writes(program, pieces, in_place, spread)
@@ -242,14 +244,16 @@ class _Lanes:
             x = found
         return lines
 
-    def fold(self, v: str, k: int, x: str, y: str) -> list[str]:
-        """v = in lane i the larger of lanes i and i^k: of x where bit k of i is not set, else of y."""
+    def fold(self, v: str, how: str, k: int, x: str, y: str) -> list[str]:
+        """v = in lane i the larger of lanes i and i^k, or their sum: of x where bit k of i is not set, else of y."""
         lines, e = [], v.replace("%v", "%e")
         for name, other in (("a", 0), ("b", k)):
             places = ", ".join(f"i32 {(i ^ other) + (self.count if i & k else 0)}" for i in range(self.count))
             lines.append(
                 f"  {e}.{name} = shufflevector {self.type} {x}, {self.type} {y}, <{self.count} x i32> <{places}>"
             )
+        if how == "sum":
+            return [*lines, f"  {v} = fadd {self.type} {e}.a, {e}.b"]
         return [*lines, *self.extreme(v, "max", f"{e}.a", f"{e}.b")]
 
     def extreme(self, v: str, op: str, x: str, y: str) -> list[str]:
@@ -286,14 +290,20 @@ def _declarations(target: _Lanes) -> str:
         functions |= {
             function.symbol: (f"<{function.width} x double>", op in _BINARY_CALLS)
             for op, function in target.functions.items()
-            if not trigonometry.defines(function.symbol)
+            if not (trigonometry.defines(function.symbol) or roots.defines(function.symbol))
         }
     lines = []
     for symbol, (kind, binary) in functions.items():
         arguments = f"{kind}, {kind}" if binary else kind
         lines.append(f"declare {kind} @{symbol}({arguments}){'' if symbol.startswith('llvm.') else pure}")
+    own = []
     if any(trigonometry.defines(function.symbol) for function in target.functions.values()):
-        lines.append(trigonometry.definitions(target.count, target.bounded))
+        own.append(trigonometry.definitions(target.count, target.bounded))
+    if any(roots.defines(function.symbol) for function in target.functions.values()):
+        own.append(roots.definitions(target.count, target.bounded))
+    if own:
+        T = target.type
+        lines += [f"declare {T} @llvm.fma.v{target.count}f64({T}, {T}, {T})", *own]
     return "\n".join(lines) + "\n"
 
 
@@ -376,7 +386,7 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
         return [f"  {v} = fmul contract {T} {x[0]}, {x[0]}"]
     if op in ("min", "max"):
         return target.extreme(v, op, *x)
-    if op in _CALLS:
+    if op in _CALLS or op in roots.POWERS:
         return target.call(v, op, x)
     c = v.replace("%v", "%c")
     zero = target.literal(0.0)
@@ -402,7 +412,7 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
     if op == "largest":
         return target.largest(v, x[0])
     if op in FOLD:
-        return target.fold(v, FOLD[op], *x)
+        return target.fold(v, *FOLD[op], *x)
     if op == "sign":
         return [
             f"  {c} = fcmp oeq {T} {x[0]}, {zero}",

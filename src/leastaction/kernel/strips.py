@@ -4,7 +4,7 @@ Row k of a table names the coordinates that a Program (t, q, v, params) ↦ f, m
 them, computes, and adds what the Program gives to the places that the row names:
 
     void strip(double t, const double *q, const double *v, double *f, double *m,
-               const int *table, int64 count, const double *given, int64 pitch, const double *common)
+               const int *table, int64 count, int64 lacking, const double *given, int64 pitch, const double *common)
 
 Parameters of which every row has its own lie in `given`, one after the other, each `pitch` numbers long; those that all
 rows share in `common`.
@@ -21,7 +21,8 @@ Columns of step 1 that follow each other at a distance of less than W, as in a c
 later, and a load that overlaps the last store has to wait for it. Such columns form a window: their vectors are shifted
 and added in registers, and stored once.
 
-Without a pattern `table` has for each vector of rows, column by column, W 32-bit indices.
+Without a pattern `table` has for each vector of rows, column by column, W 32-bit indices. The last vector may lack some
+rows: the places that it has for them are read, and nothing is written there, since other threads may write there.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Strip:
 
 _ARGUMENTS = (
     "double %t, ptr noalias %q, ptr noalias %v, ptr noalias %f, ptr noalias %m, ptr noalias %table, i64 %count, "
-    "ptr noalias %given, i64 %pitch, ptr noalias %common"
+    "i64 %lacking, ptr noalias %given, i64 %pitch, ptr noalias %common"
 )
 
 
@@ -210,7 +211,7 @@ class _Writer:
         lines = [
             "  br label %head",
             "head:",
-            "  %b = phi i64 [ 0, %entry ], [ %b.next, %body ]",
+            "  %b = phi i64 [ 0, %entry ], [ %b.next, %next ]",
             "  %more = icmp slt i64 %b, %count",
             "  br i1 %more, label %body, label %done",
             "body:",
@@ -232,11 +233,46 @@ class _Writer:
         for place, block, c in self.reads:
             lines += self.put(place, *self.gathered(f"%{block}", index[c]))
         lines += self.own_params("%row")
-        lines.append("  call void @kernel(ptr %in, ptr %out, ptr %work)")
+        lines += [
+            "  call void @kernel(ptr %in, ptr %out, ptr %work)",
+            "  %b.next = add i64 %b, 1",
+            "  %further = icmp slt i64 %b.next, %count",
+            f"  %last = sub i64 {W}, %lacking",
+            f"  %full = select i1 %further, i64 {W}, i64 %last",
+            f"  %all = icmp eq i64 %full, {W}",
+            "  br i1 %all, label %together, label %each",
+            "together:",
+        ]
         for i, write in enumerate(self.strip.writes):
             found, x = self.given_number(i)
             lines += found + self.scattered(f"%{write.array}", index[write.column], x)
-        return [*lines, "  %b.next = add i64 %b, 1", "  br label %head", "done:", "  ret void"]
+        lines += [
+            "  br label %next",
+            "each:",
+            "  %k = phi i64 [ 0, %body ], [ %k.next, %each ]",
+            "  %k.at = add i64 %begin, %k",
+        ]
+        for i, write in enumerate(self.strip.writes):
+            place, at, short, long, within = (self.name() for _ in range(5))
+            lines += [
+                f"  {place} = add i64 %k.at, {write.column * W}",
+                f"  {at} = getelementptr i32, ptr %table, i64 {place}",
+                f"  {short} = load i32, ptr {at}",
+                f"  {long} = zext i32 {short} to i64",
+                f"  {within} = add i64 %k, {i * W}",
+            ]
+            read, x = self.scalar("%out", within)
+            lines += read + self.added(f"%{write.array}", long, x, "double")
+        return [
+            *lines,
+            "  %k.next = add i64 %k, 1",
+            "  %k.on = icmp slt i64 %k.next, %full",
+            "  br i1 %k.on, label %each, label %next",
+            "next:",
+            "  br label %head",
+            "done:",
+            "  ret void",
+        ]
 
     def regular(self, pattern: Pattern) -> list[str]:
         """Stretches of rows whose columns go on in equal steps."""

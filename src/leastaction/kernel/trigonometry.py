@@ -166,7 +166,8 @@ def symbol(op: str) -> str:
 
 
 def defines(name: str) -> bool:
-    return name.startswith(_PREFIX)
+    """Whether a function of this name is written here."""
+    return name in (symbol("sin"), symbol("cos"))
 
 
 def shared(functions: Mapping[str, Any]) -> bool:
@@ -176,10 +177,8 @@ def shared(functions: Mapping[str, Any]) -> bool:
 
 @cache
 def definitions(lanes: int, bounded: bool) -> str:
-    """IR of @la.sin and @la.cos on <lanes x double>, with what they call."""
-    T = f"<{lanes} x double>"
+    """IR of @la.sin and @la.cos on <lanes x double>; @llvm.fma must be declared."""
     return (
-        f"declare {T} @llvm.fma.v{lanes}f64({T}, {T}, {T})\n"
         f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)\n"
         + _function("sin", lanes, bounded)
         + _function("cos", lanes, bounded)

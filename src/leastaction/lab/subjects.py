@@ -12,6 +12,7 @@ import numpy as np
 from leastaction import problems
 from leastaction.results.looks import Look, look, subscript
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.protocol import require_lagrangian
 
 OWN = "own"  # the key of the user's system
 METHODS = (
@@ -123,8 +124,7 @@ def of_system(
     system: Any, q0: Any, p0: Any = None, v0: Any = None, draw: Any = None, name: str = "", file: str | None = None
 ) -> Subject:
     """A system of the user's own."""
-    if not isinstance(system, Lagrangian):
-        raise TypeError(f"the lab shows a la.Lagrangian; got {system!r}")
+    system = require_lagrangian(system, "the lab")
     if (p0 is None) == (v0 is None):
         raise ValueError("give p0 or v0, and not both")
     q = np.array(q0, float)

@@ -34,6 +34,7 @@ FloatArray = NDArray[np.float64]
 
 FEW = 400  # unknowns: up to so many, all modes are computed
 LANCZOS_STEPS = 40
+POWERS = 8
 TIMES = 256  # how many times are used to find the size of a motion
 
 
@@ -95,6 +96,23 @@ def excited(system: Quadratic, q: FloatArray, p: FloatArray, duration: float) ->
         late = np.minimum(1 / of_v, span)  # v t is the way of a body that nothing holds
     roots = np.sqrt(np.concatenate([of_q, weight * late**2]))
     return Excited(span, omega, np.diag(roots).astype(complex), float(np.linalg.norm(roots)) or 1.0, False)
+
+
+def highest_excited(system: Quadratic, q: FloatArray, p: FloatArray) -> float:
+    """About the highest frequency in a start; if the system is at rest, one that a load excites.
+
+    Powers of A = M⁻¹K amplify the high frequencies of x most: (|A⁸x|/|x|)^(1/16).
+    """
+    v = system.velocity(q, p)
+    x = next((z for z in (q, v) if z.any()), np.random.default_rng(0).normal(size=system.n))
+    growth = 0.0
+    for _ in range(POWERS):
+        y = np.asarray(system.velocity(q, system.K @ x))
+        size = float(np.linalg.norm(y) / np.linalg.norm(x)) if x.any() else 0.0
+        if not size or not np.isfinite(size):
+            break
+        growth, x = growth + np.log(size), y / np.linalg.norm(y)
+    return float(np.exp(growth / (2 * POWERS))) if growth else 0.0
 
 
 def _by_modes(system: Quadratic, q: FloatArray, p: FloatArray, duration: float) -> Excited:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,17 +26,24 @@ from leastaction.linear.matrices import (
 from leastaction.linear.modal import Modes, lowest_modes, modes
 from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import stable_intervals
-from leastaction.methods import Method
+from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as by_name
 from leastaction.numbers.rounding import FLOAT64, Reals
 from leastaction.step.samples import Samples
+from leastaction.systems.usual import Usual
+
+if TYPE_CHECKING:
+    from leastaction.backends.rows import Row
+    from leastaction.backends.stepper import Start
+    from leastaction.linear.dispersion import Excited
+    from leastaction.linear.stepper import LinearStepper
 
 FloatArray = NDArray[np.float64]
 
 ALL_MODES = 1500  # up to this size frequencies come from a full eigenvalue decomposition
 
 
-class Quadratic:
+class Quadratic(Usual):
     """A linear system M q̈ + C q̇ + K q = f(t), of the Lagrangian L = ½ vᵀMv − ½ qᵀKq.
 
     Matrices are NumPy or scipy.sparse. If one is sparse, all are. Dense matrices may hold exact numbers, as text
@@ -325,13 +332,45 @@ class Quadratic:
         """Whether damping or a load acts."""
         return self.C is not None or self.f is not None
 
+    @property
+    def forced_by_state(self) -> bool:
+        """Whether damping acts."""
+        return self.C is not None
+
     linear = True
+    tools = ("scipy",)
     m = 0  # constraints
+    mass_varies_with_velocity = False
 
     @property
     def inputs(self) -> dict[str, tuple[int, ...]]:
         """None: what drives a linear system is its load f."""
         return {}
+
+    def check_inputs(self) -> None:
+        """Refuse inputs."""
+        raise ValueError(
+            "inputs= are for Lagrangians; a Quadratic system has its load f: la.Quadratic(M, K, f=la.Samples(times, "
+            "values)), or la.linear.Load(vector, times, samples), a vector times a record"
+        )
+
+    def expanded(self) -> Quadratic:
+        """The system without sums over rows: itself."""
+        return self
+
+    def excited(self, q: FloatArray, p: FloatArray, duration: float) -> Excited | None:
+        """The frequencies that a motion has; None if damping or a load acts."""
+        from leastaction.linear.dispersion import excited
+
+        return None if self.forced else excited(self, q, p, duration)
+
+    def frequency(
+        self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
+    ) -> float:
+        """About the highest frequency in a start."""
+        from leastaction.linear.dispersion import highest_excited
+
+        return highest_excited(self, q, p)
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         """H at many states."""
@@ -355,6 +394,21 @@ class Quadratic:
         """Ask for the load at both ends of a run before the run: samples may be too few."""
         if isinstance(self.f, Samples):
             self.f(t0), self.f(t_end)
+
+    def check_stable(self, method: Method, h: float) -> None:
+        """Refuse a step that is too large for the highest frequency."""
+        from leastaction.linear.guard import require_stable
+
+        require_stable(self.propagator(method, h))
+
+    def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> None:
+        """None: a step is a matrix."""
+
+    def stepper(self, method: Method, start: Start, row: Row | None = None) -> LinearStepper:
+        """The stepper of one trajectory in float64."""
+        from leastaction.linear.stepper import LinearStepper
+
+        return LinearStepper(self, method, start, row)
 
     def explain(self, status: int, h: float) -> tuple[str, str]:
         """Why a step could not be done: the equations can always be solved, but the numbers can become too large."""

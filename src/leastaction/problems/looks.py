@@ -253,7 +253,7 @@ def find(system: Any) -> Look | None:
     if system.name not in LOOKS:
         return None
     known, found = _known(system.name)
-    return found if getattr(system, "digest", None) == known else None
+    return found if system.digest == known else None
 
 
 @cache

@@ -6,7 +6,7 @@ import math
 import warnings
 from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from leastaction.run.plan import Plan
 from leastaction.run.standing import Standing, Status
 from leastaction.run.view import View, view
 from leastaction.step.inputs import Inputs
-from leastaction.systems.pace import Paced
 from leastaction.systems.projection import near_singular
 
 
@@ -46,9 +45,7 @@ def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any 
         return paths
     t = standing.times(plan, 0, rows.shape[1])
     facts = _facts(plan, sink.starts.params[0], standing, sink.logs, told) | {"inputs": sink.starts.inputs}
-    path = Path(t=t, **{name: part[0] for name, part in parts.items()}, **facts)
-    if isinstance(plan.system, Paced):
-        path = in_time(path)
+    path = in_time(Path(t=t, **{name: part[0] for name, part in parts.items()}, **facts))
     _check_end(path, plan, standing, f"the path ends at t = {float(path.t[-1]):g}", stacklevel=5)
     _warn_of_losses(plan, standing, stacklevel=5)
     return path
@@ -78,7 +75,7 @@ def shown(disk: Disk, found: View, told: dict[str, Any] | None = None) -> Any:
     facts["stats"] = {"steps": int(standing.steps[0]), **standing.told.get("counts", {}), **_losses(plan, standing)}
     arrays: dict[str, Any] = {**found.arrays}
     stored = StoredPath(t=found.t, **arrays, **facts, standing=_word(plan, standing, found.ended), file=file)  # type: ignore[arg-type]
-    return in_time(stored) if isinstance(plan.system, Paced) else stored
+    return in_time(stored)
 
 
 def _word(plan: Plan, standing: Standing, ended: bool) -> str:
@@ -128,16 +125,11 @@ def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel
         _raise_standstill(path, plan, done)
     if status != GOING_WELL:
         with plan.reals.working():
-            now = plan.t0 + done * plan.h if path.pace is None else _clock(plan, standing.at)[0]
+            now = plan.system.clock.times(plan.t0 + done * plan.h, standing.at[0, : 2 * plan.row.n])
             raise_failure(path, standing.told["failure"], done, float(now))
     if done < plan.steps:
         message = f"interrupted after {done} {'' if plan.open else f'of {plan.steps} '}steps; {rest}"
         warnings.warn(message, RuntimeWarning, stacklevel)
-
-
-def _clock(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
-    """The times in whole states of a paced system, a state in each row."""
-    return np.asarray(states[:, cast(Paced, plan.system).time_place])
 
 
 def _losses(plan: Plan, standing: Standing) -> dict[str, Any]:
@@ -303,9 +295,9 @@ def paths_of(
         advice=plan.advice,
         inputs=inputs,
     )
-    if not isinstance(plan.system, Paced):
+    if plan.system.clock.steady:
         return paths
-    own = len(plan.system.of.values())
+    own = len(plan.system.in_time.values())
     last = {name: paths.last[name][:, :-1] for name in ("q", "p")}
     events = {name: found.in_time(plan.system.clock) for name, found in paths.events.items() if name != T_END}
     status = paths.status.copy()

@@ -11,11 +11,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from leastaction.linear import Quadratic
 from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, method
 from leastaction.results.path import Path
 from leastaction.results.paths import Paths
-from leastaction.systems.sums import Sum
 from leastaction.version import __version__
 
 _FACTORS = {
@@ -23,6 +21,7 @@ _FACTORS = {
     "suzuki": "suzuki1990",
     "suzuki8": "suzuki1993",
 }
+_TOOLS = {"scipy": "scipy2020"}
 
 
 def cite(what: Path | Paths | Method | str) -> str:
@@ -61,7 +60,7 @@ def _behind(chosen: Method, system: Any) -> list[str]:
         return [*_behind(chosen.base, system), _FACTORS.get(chosen.known, "hairer2006")]
     if not isinstance(chosen, Galerkin):
         return ["kutta1901"]
-    keys, quadratic = ["marsden2001", "oberbloebaum2014"], isinstance(system, Quadratic)
+    keys, quadratic = ["marsden2001", "oberbloebaum2014"], system is not None and system.linear
     if chosen == method("simpson"):
         keys += ["rojasquintero2024"] if quadratic or system is None else []
         keys += [] if quadratic else ["dubois2023", "rojasquintero2025"]
@@ -75,16 +74,18 @@ def _behind(chosen: Method, system: Any) -> list[str]:
 def _used(run: Path | Paths) -> list[str]:
     """The entries for all else that a run has used: papers, then tools."""
     keys = []
-    if getattr(run.system, "m", 0):
+    if run.system.m:
         keys.append("andersen1983" if run.method == method("stormer-verlet") else "hairer2006")
     if run.pace is not None:
         keys.append("hairer1997")
     if run.events:
         keys.append("chandrupatla1997")
-    keys.append("numpy2020")
-    if isinstance(run.system, Quadratic | Sum):
-        keys.append("scipy2020")
-    return [*keys, *(["numba2015", "llvm2004"] if run.digits is None else ["arb2017"])]
+    return [
+        *keys,
+        "numpy2020",
+        *(_TOOLS[name] for name in run.system.tools),
+        *(["numba2015", "llvm2004"] if run.digits is None else ["arb2017"]),
+    ]
 
 
 @cache

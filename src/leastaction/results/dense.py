@@ -93,7 +93,7 @@ def paced_positions(path: Path, run: Path, t: Reals) -> Reals:
     this is the quadrature by which the time is summed. If the time is a coordinate, t(τ) is its polynomial. The
     equation t(τ) = t is solved for τ.
     """
-    clock = cast(Paced, run.system).clock
+    clock = run.system.clock
     times, n = _asked(path, t), path.system.n
     if len(path) == 1 or not times.size:
         return np.broadcast_to(path.q[0], (*t.shape, n)).copy()
@@ -103,9 +103,8 @@ def paced_positions(path: Path, run: Path, t: Reals) -> Reals:
     steps = np.unique(np.concatenate([np.arange(r * path.every, end) for r, end in zip(rows, ends, strict=True)]))
     left = _states(run, impacts, steps)
     thrown = [one for step in steps.tolist() for one in impacts.get(step, [])]
-    begins = np.concatenate(
-        [left[:, cast(Paced, run.system).time_place], path.reals.array([getattr(one, clock)[-1] for one in thrown])]
-    )
+    later = path.reals.array([getattr(one, clock.block)[-1] for one in thrown])
+    begins = np.concatenate([left[:, clock.place - 1], later])
     order = np.argsort(forward * begins, kind="stable")
     which = order[np.clip(np.searchsorted(forward * begins[order], forward * times, "right") - 1, 0, None)]
     result = np.empty((len(times), n), path.q.dtype)
@@ -128,9 +127,9 @@ def paced_positions(path: Path, run: Path, t: Reals) -> Reals:
 
 def _by_time(run: Path, h: Any, s: Reals, left: Reals, inverse: NDArray[np.intp], times: Reals) -> Reals:
     """q at times of the steps of length h that begin at s with the states `left`."""
-    n, z = cast(Paced, run.system).of.n, _increments(run, h, s, left)
-    passed = (_by_coordinate if cast(Paced, run.system).clock == "q" else _by_quadrature)(run, h, left, z, inverse)
-    wanted = (times - left[inverse, cast(Paced, run.system).time_place]) / h
+    clock, n, z = run.system.clock, run.system.in_time.n, _increments(run, h, s, left)
+    passed = (_by_coordinate if clock.block == "q" else _by_quadrature)(run, h, left, z, inverse)
+    wanted = (times - left[inverse, clock.place - 1]) / h
     alike = TIMES_ALIKE * (mpmath.mpf(10) ** -run.digits if run.digits else np.finfo(float).eps)
     low, high = 0 * wanted, 0 * wanted + 1
     tau = wanted / passed(high, np.arange(len(high)))[0]

@@ -613,7 +613,7 @@ class Path:
             files.require_whole(data)
             arrays = unpacked(data)
             path = cls(**_fields(arrays, json.loads(str(entry(arrays, "header"))), len(data)))
-            return in_time(path) if isinstance(path.system, Paced) else path
+            return in_time(path)
         except (FileNotFoundError, PermissionError):
             raise
         except Exception as error:
@@ -621,7 +621,11 @@ class Path:
 
 
 def in_time(run: Any) -> Any:
-    """A run of a paced system, a Path in s, as a Path in t of the original system; the run becomes its `pace`."""
+    """A Path in time: a run of a paced system, which is in s, as a Path in t of the original system, whose `pace` the
+    run becomes; other runs as they are.
+    """
+    if run.system.clock.steady:
+        return run
     params = {name: value for name, value in run.params.items() if name not in (*OWN, STIFF, UNTIL)}
     events = {name: found.in_time(run.system.clock) for name, found in run.events.items() if name != T_END}
     about = states_in_time(run, 1)
@@ -633,7 +637,7 @@ def states_in_time(run: Any, ahead: int) -> dict[str, Any]:
 
     The first `ahead` axes count states, and perhaps trajectories.
     """
-    of = run.system.of
+    of = run.system.in_time
     n, P, width = of.n, len(of.values()), run.q.shape[-1] - 1
     state = np.r_[0:n, n + 1 : 2 * n + 1]
     by = {"tangent": state, "sensitivity": np.array([*range(P), -1])}
@@ -646,7 +650,7 @@ def states_in_time(run: Any, ahead: int) -> dict[str, Any]:
 
     return {
         "system": of,
-        "t": part(run.system.clock, width),
+        "t": part(run.system.clock.block, width),
         "q": part("q", slice(width)),
         "p": part("p", slice(width)),
         **{name: part(name, state[:, None], columns) for name, columns in by.items()},

@@ -24,27 +24,24 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends import points
 from leastaction.backends.status import GOING_WELL, STOPPED
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
 from leastaction.run.walls import Walls
 from leastaction.systems import steppers
-from leastaction.systems.lagrangian import Lagrangian
-from leastaction.systems.pace import Paced
-from leastaction.systems.sums import Sum
 
 if TYPE_CHECKING:
     from leastaction.backends.stepper import Stepper
     from leastaction.run.plan import Plan
     from leastaction.run.standing import Standing
     from leastaction.run.starts import Starts
+    from leastaction.systems.protocol import NonlinearSystem
 
 FloatArray = NDArray[np.float64]
 
@@ -72,7 +69,7 @@ class Loss(NamedTuple):
 
 def columns(plan: Plan) -> int:
     """The columns of the array that a Standing keeps: none where the energy may change."""
-    system = _system(plan)
+    system = plan.system.in_time
     if system.linear or system.depends_on_time or system.forced:
         return 0
     if isinstance(plan.method, Galerkin) and plan.method.branch == "any":
@@ -97,7 +94,7 @@ class Looks:
     def __init__(self, plan: Plan, standing: Standing) -> None:
         self._plan, self._wanted = plan, columns(plan) > 0
         self._walls = Walls(plan, standing)
-        self._after = OFTEN if isinstance(plan.system, Paced) else SELDOM
+        self._after = SELDOM if plan.system.clock.steady else OFTEN
         self._asked: list[int] | None = None  # after which steps the stepper notes its states; None if it does not
         self._last = 0  # the number of steps before the states that were looked at last
         # Times (moments, B), states (moments, B, 2n), and whether an event inside a step has ended the run there.
@@ -142,10 +139,8 @@ class Looks:
             self._add(t[None], stepper.at()[None, :, : 2 * plan.row.n], (stepper.status() == STOPPED)[None])
 
     def _add(self, t: NDArray[Any], states: NDArray[Any], stopped: NDArray[np.bool_]) -> None:
-        system = self._plan.system
-        if isinstance(system, Paced):
-            t = states[:, :, system.time_place]
-        self._found.append((t.astype(float), _of_the_motion(self._plan, states), stopped))
+        clock = self._plan.system.clock
+        self._found.append((clock.times(t, states).astype(float), clock.motion(states), stopped))
 
     def judge(self, starts: Starts, standing: Standing) -> None:
         """Record for each trajectory whether its energy is right."""
@@ -155,10 +150,9 @@ class Looks:
         with np.errstate(all="ignore"), plan.reals.working():
             t, states, stopped = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
             if np.isnan(balance[:, 0]).all():  # the first stretch
-                system, begin = plan.system, np.concatenate([starts.q, starts.p], axis=1)[None]
-                t0 = begin[0, :, system.time_place].astype(float) if isinstance(system, Paced) else float(plan.t0)
-                measured = _measured(plan, starts, np.concatenate([_of_the_motion(plan, begin), states]))
-                balance[:, :3], balance[:, 3] = measured[0], t0
+                clock, begin = plan.system.clock, np.concatenate([starts.q, starts.p], axis=1)[None]
+                measured = _measured(plan, starts, np.concatenate([clock.motion(begin), states]))
+                balance[:, :3], balance[:, 3] = measured[0], clock.times(plan.t0, begin[0])
                 measured = measured[1:]
             else:
                 measured = _measured(plan, starts, states)
@@ -171,7 +165,7 @@ class Looks:
                 balance[:, 0] += taken[1][-1]
 
     def _energies(self, starts: Starts) -> Callable[[NDArray[Any]], FloatArray]:
-        return lambda states: _measured(self._plan, starts, _of_the_motion(self._plan, states))[:, :, 0]
+        return lambda states: _measured(self._plan, starts, self._plan.system.clock.motion(states))[:, :, 0]
 
 
 def _compare(balance: FloatArray, t: FloatArray, measured: FloatArray, at_once: Callable[[], FloatArray]) -> None:
@@ -209,22 +203,9 @@ def losses(standing: Standing) -> list[Loss]:
     ]
 
 
-def _system(plan: Plan) -> Any:
-    """The system whose energy ought to be constant: that of the motion in time."""
-    return plan.system.of if isinstance(plan.system, Paced) else plan.system
-
-
-def _of_the_motion(plan: Plan, states: NDArray[Any]) -> NDArray[Any]:
-    """q and p without the energy and the time that a pace has added."""
-    if not isinstance(plan.system, Paced):
-        return states
-    n = plan.row.n
-    return np.concatenate([states[..., : n - 1], states[..., n : 2 * n - 1]], axis=-1)
-
-
 def _parameters(plan: Plan, starts: Starts) -> NDArray[Any]:
     """The parameters of each trajectory, without the parameters of the pace."""
-    return starts.params[:, : len(_system(plan).values())]
+    return starts.params[:, : len(plan.system.in_time.values())]
 
 
 def _measured(plan: Plan, starts: Starts, states: NDArray[Any]) -> FloatArray:
@@ -232,21 +213,15 @@ def _measured(plan: Plan, starts: Starts, states: NDArray[Any]) -> FloatArray:
     if isinstance(plan.reals, Digits):
         each = [_at_digits(plan, params) for params in _parameters(plan, starts)]
         return np.array([[at(row) for at, row in zip(each, rows, strict=True)] for rows in states])
-    system = _system(plan)
+    system = cast("NonlinearSystem", plan.system.in_time)
     n = system.n
     rows, params = states.reshape(-1, 2 * n), np.concatenate([_parameters(plan, starts)] * len(states))
-    q, p, t = rows[:, :n].copy(), rows[:, n:].copy(), np.full((len(rows), 1), float(plan.t0))
-    if isinstance(system, Sum):
-        v, L, f, m = system.terms_of_energy(float(plan.t0), q, p, params)
-        found = np.isfinite(v).all(axis=1)
-    else:
-        assert isinstance(system, Lagrangian)
-        v, found = system.velocities(t[:, 0], q, p, params)
-        L = points.evaluate(system.program, np.concatenate([t, q, v, params], axis=1))[:, 0]
-        at_rest = points.evaluate(system.node, np.concatenate([t, q, 0 * q, params], axis=1))
-        f, m = (at_rest[:, system.node.output_slice(name)] for name in ("f", "m"))
-    sizes = _sizes(q, p, v, L, f, m)
-    sizes[found & np.isnan(sizes[:, 0]), 0] = np.inf  # terms beyond all floats
+    q, p = rows[:, :n].copy(), rows[:, n:].copy()
+    v, *terms = system.terms_of_energy(float(plan.t0), q, p, params)
+    sizes = _sizes(q, p, v, *terms)
+    unknown = np.isnan(sizes[:, 0])
+    if unknown.any():
+        sizes[unknown & ~np.isnan(v).any(axis=1), 0] = np.inf  # terms beyond all floats
     return sizes.reshape(len(states), len(starts), 3)
 
 
@@ -266,9 +241,8 @@ def _at_once(plan: Plan, starts: Starts) -> FloatArray:
 
 def _potentials(plan: Plan, starts: Starts, times: list[float]) -> FloatArray:
     """U at the places where the motions are, approximately, after these times, (times, B)."""
-    of, size, n = _system(plan), len(starts), plan.row.n
+    of, found = plan.system.in_time, np.full((len(times), len(starts)), np.nan)
     if isinstance(plan.reals, Digits):
-        found = np.full((len(times), size), np.nan)
         for i, (q, v, params) in enumerate(zip(starts.q, starts.v, starts.params, strict=True)):
             a = steppers.mechanics(plan.system, params, plan.reals).acceleration(q, v, plan.t0)
             at = steppers.mechanics(of, params[: len(of.values())], plan.reals)
@@ -276,29 +250,16 @@ def _potentials(plan: Plan, starts: Starts, times: list[float]) -> FloatArray:
                 there = (q + v * tau + a * (tau**2 / 2))[: of.n]
                 found[k, i] = -float(at.value(there, 0 * there, plan.t0))
         return found
-    system = plan.system
-    if isinstance(system, Sum):
-        return system.potentials(float(plan.t0), starts.q, starts.v, starts.params, times)
-    assert isinstance(system, Lagrangian)
-    head = np.full((size, 1), float(plan.t0))
-    values = points.evaluate(system.node, np.concatenate([head, starts.q, starts.v, starts.params], axis=1))
-    f, m_q, m_v = (values[:, system.node.output_slice(name)] for name in ("f", "m_q", "m_v"))
-    right = f - np.einsum("bjk,bk->bj", m_q.reshape(size, n, n), starts.v)
     well = starts.status == GOING_WELL
-    a = np.full((size, n), np.nan)
-    try:
-        a[well] = np.linalg.solve(m_v.reshape(size, n, n)[well], right[well][:, :, None])[:, :, 0]
-    except np.linalg.LinAlgError:  # constraints may make up for a singular mass
-        return np.full((len(times), size), np.nan)
-    own = _parameters(plan, starts)
-    there = [(starts.q + starts.v * tau + a * tau**2 / 2)[:, : of.n] for tau in times]
-    rows = np.concatenate([np.concatenate([head, q, 0 * q, own], axis=1) for q in there])
-    return -points.evaluate(of.program, rows)[:, 0].reshape(len(times), size)
+    begin = starts.q[well], starts.v[well], starts.params[well]
+    found[:, well] = cast("NonlinearSystem", plan.system).potentials(float(plan.t0), *begin, times)
+    return found
 
 
 def _at_digits(plan: Plan, params: NDArray[Any]) -> Callable[[NDArray[Any]], FloatArray]:
     """E, K and the rounding of E of one state (q, p) at more digits, as floats; NaN if no float holds them."""
-    at, n, t = steppers.mechanics(_system(plan), params, plan.reals), _system(plan).n, plan.t0
+    of, t = plan.system.in_time, plan.t0
+    at, n = steppers.mechanics(of, params, plan.reals), of.n
 
     def sizes(row: NDArray[Any]) -> FloatArray:
         q, p = row[:n], row[n:]

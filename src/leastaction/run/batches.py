@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.rk4 import rk4_program
+from leastaction.backends.composed import ComposedStepper
+from leastaction.backends.galerkin import GalerkinStepper
+from leastaction.backends.rk4 import RK4Lanes
 from leastaction.backends.rows import Row
 from leastaction.backends.status import (
     BRANCH_ENDS,
@@ -21,8 +23,8 @@ from leastaction.backends.status import (
     SINGULAR,
     STOPPED,
 )
-from leastaction.backends.stepper import ComposedStepper, GalerkinStepper, RK4Lanes, Start, Stepper
-from leastaction.backends.trajectories import Backend, backend
+from leastaction.backends.stepper import Start, Stepper
+from leastaction.backends.trajectories import Backend
 from leastaction.events import GROWING, LAST_STATES, Watch, WatchedGalerkin, WatchedStates
 from leastaction.kernel import native_lanes
 from leastaction.methods import Composition, Galerkin, RungeKutta4
@@ -34,8 +36,9 @@ from leastaction.run.standing import Standing
 from leastaction.run.starts import Starts
 from leastaction.run.watched import WatchedEnergy
 from leastaction.systems import steppers
-from leastaction.systems.lagrangian import Lagrangian
-from leastaction.systems.sums import Sum
+
+if TYPE_CHECKING:
+    from leastaction.systems.lagrangian import Lagrangian
 
 ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING, HELD)  # ends of a trajectory
 EACH = 32_768  # rows and coordinates that are enough for a thread
@@ -57,10 +60,9 @@ def lanes(plan: Plan) -> int:
 
 def _explicit(plan: Plan) -> Program | None:
     """A step of RK4 as one Program, if the plan's method is RK4 and its step can be written as a Program."""
-    system, method = plan.system, plan.method
-    if not (isinstance(system, Lagrangian) and isinstance(method, RungeKutta4)) or isinstance(plan.reals, Digits):
+    if not isinstance(plan.method, RungeKutta4) or isinstance(plan.reals, Digits):
         return None
-    return rk4_program(system, method)
+    return plan.system.rk4(plan.method)
 
 
 def together(plan: Plan, size: int) -> int:
@@ -83,13 +85,9 @@ def _native(plan: Plan, width: int) -> Backend | None:
     system, method = plan.system, plan.method
     if isinstance(method, RungeKutta4) or isinstance(plan.reals, Digits):
         return None
-    if isinstance(system, Sum):
-        return backend(system, method, 1) if width == 1 and isinstance(method, Galerkin) else None
-    if not isinstance(system, Lagrangian):
-        return None
     if isinstance(method, Composition):
-        return backend(system, method.root, width, composed=True)
-    return backend(system, method, width, width > 1 and bool(plan.energies))
+        return system.backend(method.root, width, composed=True)
+    return system.backend(method, width, width > 1 and bool(plan.energies))
 
 
 def prepare(plan: Plan, starts: Starts, standing: Standing | None = None) -> dict[str, Any]:
@@ -99,7 +97,7 @@ def prepare(plan: Plan, starts: Starts, standing: Standing | None = None) -> dic
     plan.system.check_span(float(plan.t0), float(plan.t0 + plan.steps * plan.h))
     clock = time.perf_counter()
     if not plan.allow_unstable:
-        steppers.check_stable(plan.system, plan.method, plan.h)
+        plan.system.check_stable(plan.method, float(plan.h))
     stability = time.perf_counter() - clock
     how = _native(plan, lanes(plan))
     if how is not None and plan.events is None:
@@ -112,11 +110,8 @@ def prepare(plan: Plan, starts: Starts, standing: Standing | None = None) -> dic
 
 def team(plan: Plan, cores: int) -> int:
     """How many of the cores one trajectory has work for, by the rows of its sums and its coordinates."""
-    system = plan.system
-    if not isinstance(system, Sum) or _native(plan, 1) is None:
-        return 1
-    sums = system.assembly
-    return max(1, min(cores, (sums.n + sum(sums.cells.rows)) // EACH))
+    how = _native(plan, 1)
+    return 1 if how is None else max(1, min(cores, how.rows // EACH))
 
 
 def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
@@ -127,8 +122,7 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
     width = lanes(plan)
     if width == 1:
         return _one(plan, starts, standing)
-    system, method = plan.system, plan.method
-    assert isinstance(system, Lagrangian)
+    system, method = cast("Lagrangian", plan.system), plan.method  # all others go one by one
     start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params, starts.inputs)
     if isinstance(method, RungeKutta4):
         found: Stepper = RK4Lanes(system, method, start, plan.row, width, starts.status)
@@ -163,8 +157,9 @@ def _one(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
 def _eventful(plan: Plan, events: Watch, start: Start, at: Any) -> Stepper:
     """One trajectory, its events looked for; `at` is its mechanics."""
     system, method, reals = plan.system, plan.method, plan.reals
-    if isinstance(system, Lagrangian) and isinstance(method, Galerkin) and not isinstance(reals, Digits):
-        return WatchedGalerkin(system, method, start, plan.row, events)
+    how = _native(plan, 1)
+    if how is not None and how.watches:
+        return WatchedGalerkin(how.system, how.method, start, plan.row, events)
 
     def make(t: Any, q: NDArray[Any], p: NDArray[Any], h: Any, *, number: int = 0, varied: int = 0) -> Stepper:
         at_start = q is start.q and p is start.p  # whose velocity may have been given
@@ -175,7 +170,7 @@ def _eventful(plan: Plan, events: Watch, start: Start, at: Any) -> Stepper:
             made.count_from(number)
         return cast("Stepper", made)
 
-    return WatchedStates(make, at, reals, start, plan.row, events)
+    return WatchedStates(make, system, at, reals, start, plan.row, events)
 
 
 def _restored(stepper: Stepper, standing: Standing) -> Stepper:

@@ -29,7 +29,7 @@ from leastaction.run.interrupts import interruptible
 from leastaction.run.plan import Plan
 from leastaction.run.standing import HAPPENED, Block, Standing
 from leastaction.run.starts import Starts
-from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.protocol import System
 
 CHUNKS_PER_THREAD = 4
 AT_WORK = 2  # stretches for each thread: one runs and one waits
@@ -39,7 +39,7 @@ POLL_SECONDS = 0.02  # between looks for stretches that are done
 MOST_SYSTEMS = 16  # systems that a worker keeps, with their derivatives and kernels
 
 _lock = threading.Lock()
-_systems: dict[tuple[str, int], Lagrangian] = {}
+_systems: dict[tuple[str, int], System] = {}
 
 
 def on_cluster(client: Any, sink: Sink, parts: list[Part], report: Callable[[int], Any]) -> None:
@@ -123,7 +123,7 @@ def _work(
     """One stretch, on a worker: rows (first, how many), or as many rows as the given seconds allow."""
     with _lock:
         # Every task brings a copy of the system; the derivatives and kernels of the first copy serve all tasks.
-        if isinstance(plan.system, Lagrangian):
+        if plan.system.digest is not None:
             key = plan.system.digest, plan.system.n
             system = _systems[key] = _systems.pop(key, plan.system)
             while len(_systems) > MOST_SYSTEMS:

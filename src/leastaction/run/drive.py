@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
-from leastaction.backends.stepper import GalerkinStepper
+from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
 from leastaction.run.balance import Looks
@@ -28,7 +28,7 @@ from leastaction.run.starts import Starts
 
 PIECE_SECONDS = 0.05  # how long a stepper runs between looks at the keyboard and the progress bar
 FIRST_WORK = 2**17  # squares of the unknowns of the steps in a first piece: steps of large systems may be slow
-MOST_GROWTH = 8.0  # of the steps in a piece, from one piece to the next
+MOST_GROWTH = 512.0  # of the steps in a piece, from one piece to the next
 CHUNKS_PER_THREAD = 8  # several chunks for each core: cores that finish early find more to do
 LARGEST_CHUNK = 4096
 
@@ -143,7 +143,7 @@ def usual_parts(plan: Plan, size: int, client: Any, threads: int | None, stored:
         if client is not None:
             raise ValueError("threads= is for runs on this machine; with client= the cluster's workers decide")
     if client is None:
-        return chunks(plan, size, threads or _cores(plan), stored)
+        return [(0, 1)] if size == 1 else chunks(plan, size, threads or _cores(plan), stored)
     from leastaction.run.cluster import cut
 
     return cut(client, plan, size)

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear import Quadratic
 from leastaction.methods import Composition, Galerkin, Method
 from leastaction.numbers.rounding import Reals
 from leastaction.step.inputs import Inputs, read_inputs
 from leastaction.systems.protocol import System
-from leastaction.systems.sums import Sum
 
 
 def given_inputs(
@@ -27,16 +25,8 @@ def given_inputs(
     many: bool,
 ) -> Inputs | None:
     """What a run was given, checked; None where the system has no inputs."""
-    if given and isinstance(system, Quadratic):
-        raise ValueError(
-            "inputs= are for Lagrangians; a Quadratic system has its load f: la.Quadratic(M, K, f=la.Samples(times, "
-            "values)), or la.linear.Load(vector, times, samples), a vector times a record"
-        )
-    if given and isinstance(system, Sum):
-        raise ValueError(
-            "inputs= are for Lagrangians: a force on the rows of a sum takes parameters alone. Write the system as one "
-            "la.Lagrangian(L, n, force=F, inputs={…})"
-        )
+    if given:
+        system.check_inputs()
     shapes = system.inputs
     if given is None and not shapes:
         return None

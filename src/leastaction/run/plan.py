@@ -21,10 +21,9 @@ from leastaction.run.given import given_inputs
 from leastaction.run.reductions import Reduction, wanted
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
 from leastaction.step.inputs import Inputs
-from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.pace import Paced, paced
 from leastaction.systems.protocol import System, check_system
-from leastaction.systems.sums import MOST_EXPANDED, Sum
+from leastaction.systems.sums import MOST_EXPANDED
 
 # The most steps of a run with a pace until t_end: the larger of this number and this multiple of the steps at the
 # pace of its start.
@@ -123,10 +122,9 @@ def plan_run(
     """
     check_system(system)
     method = method_named(method)
-    if isinstance(system, Sum):
-        more = digits is not None or pace is not None or bool(tangent or reduce)
-        more = more or (bool(events) and system.n <= MOST_EXPANDED)
-        system = _as_needed(system, method, more)
+    whole = digits is not None or pace is not None or bool(tangent or reduce) or not isinstance(method, Galerkin)
+    if whole or (events and system.n <= MOST_EXPANDED):  # sums over rows cannot do it
+        system = system.expanded()
     arithmetic = reals(digits)
     if allow_unstable and not system.linear:
         raise ValueError(
@@ -172,11 +170,6 @@ def plan_run(
         if plan.events is not None:
             check_events_begin(plan.events, plan.t0, starts)
         return plan, starts
-
-
-def _as_needed(system: Sum, method: Method, written_out: bool) -> Sum | Lagrangian:
-    """The sum itself, or its Lagrangian written out if the run needs what sums over rows cannot do."""
-    return system.expanded() if written_out or not isinstance(method, Galerkin) else system
 
 
 def check_pace(method: Method, reduce: Any) -> None:
@@ -254,7 +247,7 @@ def check_events(plan: Plan) -> None:
     if plan.events is None:
         return
     system = plan.system
-    if plan.events.impacts and isinstance(system, Lagrangian | Sum) and system.m and system.mass_varies_with_velocity:
+    if plan.events.impacts and system.m and system.mass_varies_with_velocity:
         raise ValueError("la.Impact where constraints hold is for Lagrangians that are quadratic in the velocities")
     if not plan.row.varied:
         return
@@ -264,7 +257,7 @@ def check_events(plan: Plan) -> None:
             "matrix for one h and has none: write the system as la.Lagrangian(lambda q, v: (v @ M @ v - q @ K @ q) / "
             "2, n=…)"
         )
-    if plan.events.impacts and isinstance(system, Lagrangian) and system.mass_varies_with_velocity:
+    if plan.events.impacts and system.mass_varies_with_velocity:
         raise ValueError("tangent= through impacts is for Lagrangians that are quadratic in the velocities")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from leastaction.systems.protocol import System
 from leastaction.systems.sums import MOST_EXPANDED
 
 TINY = float(np.finfo(float).tiny)
+FEW = 200  # coordinates of a start that is kept for the next run
 ROUNDED_ONCE = 40  # digits of numbers that are then rounded to float64
 
 Numbers = tuple[Any, ...]
@@ -86,9 +87,9 @@ def begin(
     starts = complete(system, reals, t0, q, p, v, table, many, driven)
     if inputs is not None:
         starts = replace(starts, inputs=inputs)
-    if isinstance(system, Lagrangian) and system.m:
+    if system.constraints is not None:
         begins = starts.status == Status.COMPLETE
-        check_starts(system, reals, t0, q[begins], starts.v[begins], table[begins], name)
+        check_starts(cast(Lagrangian, system), reals, t0, q[begins], starts.v[begins], table[begins], name)
     return starts
 
 
@@ -122,7 +123,7 @@ def _in_float64(
 ) -> Starts:
     """All trajectories at once."""
     driven = [] if inputs is None else [inputs]
-    if many or driven or not isinstance(system, Lagrangian):
+    if many or driven or q.size > FEW:
         found_p, found_v, status = system.begin(t0, q, p, v, params, *driven)
     else:
         given = tuple(None if x is None else x.tobytes() for x in (q, p, v, params))
@@ -136,7 +137,7 @@ def _in_float64(
 
 
 @lru_cache(maxsize=64)
-def _begun(system: Lagrangian, t0: float, *given: bytes | None) -> tuple[NDArray[Any], ...]:
+def _begun(system: System, t0: float, *given: bytes | None) -> tuple[NDArray[Any], ...]:
     """How one trajectory begins, for read only; runs with other methods and steps begin in the same way."""
     q, p, v, params = (None if x is None else np.frombuffer(x)[None] for x in given)
     assert q is not None and params is not None
@@ -181,7 +182,7 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any
         )
     clock, energy = one * t0, _energies(system.of, reals, starts, t0, many)
     speeds, rest = starts.v * sigma[:, None], clock / 2**system.bits
-    if system.clock == "q":
+    if system.clock.block == "q":
         stiff = reals.array(_stiffness(system, float(t0), q, p, v, w) * np.asarray(sigma).astype(float))
         clock, energy, rest, params = -energy, clock, sigma, np.column_stack([params, stiff])
     until = one * (t0 if t_end is None else t_end)

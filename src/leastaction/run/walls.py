@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.systems.pace import Paced
-
 if TYPE_CHECKING:
     from leastaction.events import Log
     from leastaction.run.plan import Plan
@@ -29,7 +27,7 @@ def taking(plan: Plan) -> list[int]:
     """The events that are walls which may take energy or give it: walls that move, or are not elastic."""
     if plan.events is None:
         return []
-    timed = isinstance(plan.system, Paced) and plan.system.clock == "q"  # time is a coordinate, which a wall may read
+    timed = plan.system.clock.block == "q"  # time is a coordinate, which a wall may read
     return [
         k
         for k, (item, moves) in enumerate(zip(plan.events.items, plan.events.by_time, strict=True))
@@ -42,7 +40,7 @@ class Walls:
 
     def __init__(self, plan: Plan, standing: Standing) -> None:
         self._plan, self._taking = plan, taking(plan)
-        self._place = 1 + plan.system.time_place if isinstance(plan.system, Paced) else 0  # of the time in a log's row
+        self._place = plan.system.clock.place  # of the time in a log's row
         self._before = [self._counts(log) for log in standing.logs(plan)] if self._taking else []
 
     def _counts(self, log: Log) -> list[int]:

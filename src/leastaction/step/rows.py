@@ -3,7 +3,7 @@
     one by one      every number is a value of its own: lanes are trajectories, or there is one lane
     side by side    a row lies in vectors, its numbers in their lanes: one trajectory, the points of its step in vectors
 
-A row may also have a number for each coordinate: `packed` makes one.
+A row may also have a number for each coordinate: `packed` and `sums` make such rows.
 
 Side by side, a table of coefficients has other numbers in every lane, so it is part of what a kernel reads: columns,
 each a row, padded with zeros, or, where a kernel needs numbers there, with the last number. One by one a table is
@@ -47,6 +47,9 @@ class Rows(Protocol):
     def packed(self, values: Sequence[Value]) -> Row:
         """A row of the largest numbers in each of the values."""
 
+    def sums(self, rows: Sequence[Row]) -> Row:
+        """A row of the sums of the numbers in each of the rows; where lanes have no number there is a zero."""
+
     def columns(self, name: str) -> list[Row]:
         """The columns of a table."""
 
@@ -78,6 +81,11 @@ def total(numbers: Sequence[Any]) -> Any:
 
 def _there(c: Any) -> bool:
     return isinstance(c, Value) or c != 0
+
+
+def numbers(rows: Rows, row: Row, count: int) -> list[Any]:
+    """The first numbers of a row."""
+    return [rows.number(row, i) for i in range(count)]
 
 
 def size(row: Sequence[Any]) -> Any:
@@ -113,6 +121,9 @@ class OneByOne:
     def packed(self, values: Sequence[Value]) -> Row:
         return list(values)
 
+    def sums(self, rows: Sequence[Row]) -> Row:
+        return [total(row) for row in rows]
+
     def columns(self, name: str) -> list[Row]:
         return [list(column) for column in self.tables[name](self.h).T.tolist()]
 
@@ -139,13 +150,19 @@ class SideBySide:
         return _over(values).op("largest")
 
     def packed(self, values: Sequence[Value]) -> Row:
+        return self._folded("fold", values)
+
+    def sums(self, rows: Sequence[Row]) -> Row:
+        return self._folded("sum", [total(row) for row in rows])
+
+    def _folded(self, how: str, values: Sequence[Value]) -> Row:
         row, nothing = [], Value(values[0].B, values[0].B.const(0.0))
         for begin in range(0, len(values), self.lanes):
             group = list(values[begin : begin + self.lanes])
             group += [nothing] * (self.lanes - len(group))
             k = 1
             while len(group) > 1:
-                group = [a.op(f"fold{k}", b) for a, b in zip(group[::2], group[1::2], strict=True)]
+                group = [a.op(f"{how}{k}", b) for a, b in zip(group[::2], group[1::2], strict=True)]
                 k *= 2
             row += group
         return row

@@ -4,8 +4,8 @@ An iteration changes the unknowns by increments. Each coordinate is judged on it
 fast or heavy neighbour matter: with d_j the largest increment of coordinate j at any control point and scale_j the
 largest |z_j^ν| in this step so far, the size of the k-th increment is δ_k = max_j d_j / scale_j, and θ = δ_k/δ_{k−1}.
 
-    done        if what would come next is negligible, or if δ_k is small and shrinks no more (θ > ½): the floor. Where a
-                mass is ill-conditioned, or a step short, rounding is a larger part of the step. A chord that is slow
+    done        if what would come next is negligible, or if δ_k is small and shrinks no more (θ > ½): the floor. Where
+                a mass is ill-conditioned, or a step short, rounding is a larger part of the step. A chord that is slow
                 still has θ < 1, so with θ ≥ 1 its floor may be higher; there chords go on until θ is one.
                 After a fresh Jacobian at both, the next increment is δ_k θ² (Newton), else δ_k θ (a chord).
     in doubt    if the first increment is longer, in any coordinate, than thrice the latest steps and than one and a

@@ -28,7 +28,9 @@ def written(values: NDArray[Any], reals: Reals) -> NDArray[Any]:
     if values.dtype != object:
         return values
     size = width(reals)
-    texts = [to_text(x).encode() if mpmath.isfinite(x) else b"" for x in values.flat]
+    # A place that no trajectory has filled is the integer 0.
+    numbers = (x if isinstance(x, mpmath.mpf) else mpmath.mpf(x) for x in values.flat)
+    texts = [to_text(x).encode() if mpmath.isfinite(x) else b"" for x in numbers]
     if texts and max(map(len, texts)) > size:
         raise OverflowError(f"a number has more than the {reals.digits} digits of its run, or is too large to be kept")
     found = np.frombuffer(b"".join(text.ljust(size, b"\0") for text in texts), np.uint8)

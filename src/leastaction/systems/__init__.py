@@ -5,7 +5,10 @@ sums         one small Lagrangian summed over the rows of tables
 forces       the force F in the Program of a node
 projection   the nearest state on the constraints
 pace         L̂ = σ [L(q, w/σ) + E₀]: steps that are short where the motion is quick
+clock        where the time of a motion stands in a run
+frequencies  how quickly a motion may change
 varied       linear systems whose matrices differ in an ensemble
 protocol     what a run asks of a system
-steppers     which backend steps it
+usual        what systems answer unless they have another answer
+steppers     whether float64 or flint steps it
 """

@@ -19,9 +19,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends import points
+from leastaction.backends.composed import ComposedStepper
+from leastaction.backends.fused.rk4 import rk4_program
+from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.native import fingerprint
+from leastaction.backends.rk4 import RK4Stepper, RK4Tangent
+from leastaction.backends.rows import Row
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
+from leastaction.backends.stepper import Start
+from leastaction.backends.trajectories import Backend, backend
 from leastaction.errors import DegenerateLagrangianError, TraceError
+from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
 from leastaction.numbers.notation import to_texts
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
@@ -30,6 +38,8 @@ from leastaction.step.constraints import end, geometry, held, reaction
 from leastaction.step.form import End, Term, with_rest
 from leastaction.step.inputs import flat, shapes_from, shapes_of, size_of
 from leastaction.systems.forces import DRIVEN, UNDRIVEN, check_inputs, taken, total_force, with_force
+from leastaction.systems.frequencies import fastest
+from leastaction.systems.usual import Usual
 
 if TYPE_CHECKING:
     from leastaction.systems.sums import Sum
@@ -105,7 +115,7 @@ def check_start(
     return p, v
 
 
-class Lagrangian:
+class Lagrangian(Usual):
     """A mechanical system: a Lagrangian L(q, v) or L(t, q, v), its parameters, forces and constraints.
 
     The function is ordinary NumPy. It is called once, to be traced. The library differentiates the trace exactly and
@@ -459,6 +469,15 @@ class Lagrangian:
     def forced(self) -> bool:
         """Whether a force acts."""
         return self.force is not None
+
+    @property
+    def forced_by_state(self) -> bool:
+        """Whether a force acts that depends on q or v."""
+        return self.force is not None and self.force.depends("F", "q", "v")
+
+    def expanded(self) -> Lagrangian:
+        """The system as one Lagrangian, which it is."""
+        return self
 
     @property
     def channels(self) -> int:
@@ -908,6 +927,50 @@ class Lagrangian:
         L = points.evaluate(self.program, np.concatenate([t[:, None], q, v, params], axis=1))[:, 0]
         return np.asarray(np.einsum("ki,ki->k", p, v) - L)
 
+    def terms_of_energy(
+        self, t: float, q: FloatArray, p: FloatArray, params: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """v and L, and f and m at rest, at many states (K, n), each with its parameters; NaN where there is no v."""
+        head = np.full((len(q), 1), t)
+        v, _ = self.velocities(head[:, 0], q, p, params)
+        L = points.evaluate(self.program, np.concatenate([head, q, v, params], axis=1))[:, 0]
+        at_rest = points.evaluate(self.node, np.concatenate([head, q, 0 * q, params], axis=1))
+        f, m = (at_rest[:, self.node.output_slice(name)] for name in ("f", "m"))
+        return v, L, f, m
+
+    def potentials(
+        self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]
+    ) -> FloatArray:
+        """−L at rest at the places that the motions from q reach, about, after these times, (times, B); NaN if none."""
+        return self.at_rest(t, self.places_ahead(t, q, v, params, times), params)
+
+    def places_ahead(
+        self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]
+    ) -> FloatArray:
+        """q + v τ + ½ a τ² for these τ, (times, B, n), with a as without constraints; NaN where there is no a."""
+        size, n = q.shape
+        node = points.evaluate(self.node, np.concatenate([np.full((size, 1), t), q, v, params], axis=1))
+        f, m_q, m_v = (node[:, self.node.output_slice(name)] for name in ("f", "m_q", "m_v"))
+        right = f - np.einsum("bjk,bk->bj", m_q.reshape(size, n, n), v)
+        try:
+            a = np.linalg.solve(m_v.reshape(size, n, n), right[:, :, None])[:, :, 0]
+        except np.linalg.LinAlgError:  # constraints may make up for a singular mass
+            a = np.full((size, n), np.nan)
+        return np.array([q + v * tau + a * tau**2 / 2 for tau in times])
+
+    def at_rest(self, t: float, q: FloatArray, params: FloatArray) -> FloatArray:
+        """−L(q, 0) at places (…, B, n), with parameters (B, …)."""
+        rows = q.reshape(-1, self.n)
+        given = np.broadcast_to(params, (*q.shape[:-1], params.shape[1])).reshape(len(rows), -1)
+        at = np.concatenate([np.full((len(rows), 1), t), rows, 0 * rows, given], axis=1)
+        return -points.evaluate(self.program, at)[:, 0].reshape(q.shape[:-1])
+
+    def frequency(
+        self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
+    ) -> float:
+        """The largest frequency or growth rate of the linearised motion at its start, or soon after."""
+        return fastest(self, t, q, v, params, length)
+
     def begin(
         self,
         t: float,
@@ -957,8 +1020,30 @@ class Lagrangian:
         """Say why one trajectory cannot begin."""
         check_start(self, t, q, p, v, params, inputs)
 
-    def check_span(self, t0: float, t_end: float) -> None:
-        """Accept all times: L is known at all times."""
+    def check_inputs(self) -> None:
+        """Accept inputs: they are checked by their names."""
+
+    def backend(
+        self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False
+    ) -> Backend:  # fmt: skip
+        """How the kernels and loops step this system."""
+        return backend(self, method, lanes, energy, composed)
+
+    def rk4(self, method: RungeKutta4) -> Program | None:
+        """A step of RK4 as one Program; None if it cannot be written as one."""
+        return rk4_program(self, method)
+
+    def stepper(
+        self, method: Method, start: Start, row: Row | None = None
+    ) -> GalerkinStepper | ComposedStepper | RK4Stepper:
+        """The stepper of one trajectory in float64."""
+        if isinstance(method, Composition):
+            return ComposedStepper(self, method, start, row)
+        if isinstance(method, Galerkin):
+            return GalerkinStepper(self, method, start, row)
+        if row is not None and row.varied:
+            return RK4Tangent(self, method, start, row)
+        return RK4Stepper(self, method, start, row)
 
     def explain(self, status: int, h: float) -> tuple[str, str]:
         """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""

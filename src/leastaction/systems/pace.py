@@ -31,10 +31,10 @@ on the motion; it is chosen large against σ times the kinetic energy, since a s
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +45,17 @@ from leastaction.errors import TraceError
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, mapping
+from leastaction.systems.clock import Clock
+from leastaction.systems.frequencies import SOON
 from leastaction.systems.lagrangian import Lagrangian
+
+if TYPE_CHECKING:
+    from leastaction.systems.protocol import System
+
+FloatArray = NDArray[np.float64]
 
 STILL = 300  # μ = 2^STILL in float64, where numbers end beyond 2^1000; more digits add twice their bits
 AUTO = "auto"
-SOON = 0.25
 TIMES = 1.1 ** np.arange(-1500.0, 1500.0)  # the times in which a motion may turn, whatever the units
 LONGEST = 600  # instructions of a pace that the library makes; its derivatives have a hundred times as many
 # Parameters that a run brings along, by names that no function has: for a pace that the library makes, its size at the
@@ -67,7 +73,7 @@ class Paced(Lagrangian):
     of       the Lagrangian, n coordinates; this system has n + 1
     sigma    (t, q, v, params) ↦ σ; its parameters are those of L and, if the library has made it, OWN
     bits     of μ = 2^bits
-    clock    "p" where the time is the last momentum, "q" where it is the last coordinate
+    clock    the time is the last coordinate where E changes, else the last momentum
     """
 
     def __init__(self, of: Lagrangian, sigma: Program, bits: int = STILL) -> None:
@@ -77,10 +83,9 @@ class Paced(Lagrangian):
                 "equal time. Take equal steps"
             )
         changes = of.depends_on_time or of.forced or bool(of.m) or sigma.depends("sigma", "t")
-        self.clock = "q" if changes else "p"
         self.of, self.sigma, self.bits = of, sigma, bits
         self.n, self.name, self.fn, self.force, self.constraints = of.n + 1, of.name, None, None, None
-        self.inputs = {}
+        self.inputs, self.clock = {}, Clock("q" if changes else "p", self.n)
         more = dict.fromkeys((*(OWN if self.automatic else ()), *((STIFF,) if changes else ()), UNTIL), 1.0)
         self._given, self._defaults = of._given | more, of._defaults | {name: np.array(x) for name, x in more.items()}
         if changes:
@@ -134,15 +139,22 @@ class Paced(Lagrangian):
         """The arguments with which another process makes the system."""
         return Paced, (self.of, self.sigma, self.bits)
 
-    def paces(self, t: NDArray[np.float64], q: NDArray[np.float64], params: NDArray[np.float64]) -> NDArray[np.float64]:
+    def paces(self, t: FloatArray, q: FloatArray, params: FloatArray) -> FloatArray:
         """σ at K times and positions, with parameters (K, …)."""
         rows = np.concatenate([t[:, None], q, np.zeros_like(q), params[:, : self.sigma.inputs[-1][1]]], axis=1)
         return points.evaluate(self.sigma, rows)[:, 0]
 
     @property
-    def time_place(self) -> int:
-        """Which number of a state (q, p) is the time."""
-        return self.n - 1 if self.clock == "q" else 2 * self.n - 1
+    def in_time(self) -> Lagrangian:
+        """The system whose motion in time this is."""
+        return self.of
+
+    def potentials(
+        self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]
+    ) -> FloatArray:
+        """−L at rest of the motion in time, at the places reached after these lengths of s."""
+        there = self.places_ahead(t, q, v, params, times)[..., :-1]
+        return self.of.at_rest(t, there, params[:, : len(self.of.values())])
 
     @property
     def automatic(self) -> bool:
@@ -157,12 +169,12 @@ class Paced(Lagrangian):
     def own(
         self,
         t: float,
-        q: NDArray[np.float64],
-        p: NDArray[np.float64],
-        v: NDArray[np.float64],
-        a: NDArray[np.float64],
-        params: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
+        q: FloatArray,
+        p: FloatArray,
+        v: FloatArray,
+        a: FloatArray,
+        params: FloatArray,
+    ) -> FloatArray:
         """The parameters OWN of motions that begin with these states and accelerations, a row for each.
 
         W is the sum of the kinetic energy and g·M⁻¹g/ω². ω may vanish at the start, so ω is also taken a little later:
@@ -217,12 +229,12 @@ def _positive(B: Builder, x: int) -> int:
 
 def paced(system: Any, pace: Callable[..., Any] | str, reals: Reals) -> Paced:
     """A system with the pace that a user asked for, in the arithmetic of the run."""
-    if not isinstance(system, Lagrangian):
+    if system.linear:
         raise ValueError(
             f"pace= is for la.Lagrangian: the frequencies of {system.name} are the same everywhere, and so is the best "
             "step"
         )
-    if isinstance(system, Paced):
+    if not system.clock.steady:
         raise ValueError(f"{system.name} has a pace already: give pace= with the system it was made from, system.of")
     if pace != AUTO and not callable(pace):
         raise TypeError(f'pace must be a function σ(q, …), as in pace=lambda q: np.sum(q**2), or "auto"; got {pace!r}')
@@ -232,6 +244,17 @@ def paced(system: Any, pace: Callable[..., Any] | str, reals: Reals) -> Paced:
         known[pace, bits] = Paced(system, traced(pace, system) if callable(pace) else automatic(system), bits)
     found: Paced = known[pace, bits]
     return found
+
+
+def worth_a_pace(system: System) -> bool:
+    """Whether a pace that the library makes is worth a try: where E is constant, and the pace can be made."""
+    if system.linear or not system.clock.steady or system.depends_on_time or system.forced or system.m:
+        return False
+    try:
+        automatic(cast(Lagrangian, system.expanded()))
+    except ValueError:
+        return False
+    return True
 
 
 def automatic(system: Lagrangian) -> Program:

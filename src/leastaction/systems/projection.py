@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from leastaction.numbers.rounding import Digits, Reals, all_finite, reals
 from leastaction.program import Builder, Program
 from leastaction.step.constraints import rate
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.protocol import check_system
 from leastaction.systems.sums import Sum
 from leastaction.trace import jacobian
 
@@ -84,7 +85,8 @@ def project(
     >>> q.round(12), v.round(12)
     (array([ 3., -4.]), array([1.12, 0.84]))
     """
-    if not isinstance(system, Lagrangian | Sum) or not system.m:
+    check_system(system)
+    if not system.m:
         raise TypeError(
             f"project is for systems with constraints, as from la.Lagrangian(…, constraints=g); got {system!r}"
         )
@@ -98,13 +100,13 @@ def project(
                 raise ValueError(f"{name} must be {system.n} finite numbers; got {given!r}")
             start.append(array)
         rough = [np.asarray(x, float) for x in (time, *start, values)]
-        if isinstance(system, Sum) and not isinstance(arithmetic, Digits):
-            return system.project(rough[1], rough[2], float(rough[0]), rough[3])
-        system = system.expanded() if isinstance(system, Sum) else system
-        near = _nearest(system, *rough)
+        if system.constraints is None and not isinstance(arithmetic, Digits):
+            return cast(Sum, system).project(rough[1], rough[2], float(rough[0]), rough[3])
+        whole = system.expanded()
+        near = _nearest(whole, *rough)
         if not isinstance(arithmetic, Digits):
             return near
-        return _refined(system, arithmetic, time, near, start, values)
+        return _refined(whole, arithmetic, time, near, start, values)
 
 
 def _nearest(
@@ -440,7 +442,7 @@ def near_singular(system: Any, t: NDArray[Any], q: NDArray[Any], p: NDArray[Any]
     """A note about a run that ends where constraints nearly depend on each other; None for other runs. The times and
     states are those of the run, from the first to the last.
     """
-    if not system.m or not isinstance(system, Lagrangian):
+    if system.constraints is None:
         return None
     ends = [0, len(t) - 1]
     t, q, p, params = (np.asarray(x, float) for x in (t[ends], q[ends], p[ends], params))

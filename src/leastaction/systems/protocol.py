@@ -2,54 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import isfunction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.linear import Quadratic
 from leastaction.linear.archive import from_arrays
+from leastaction.methods import Galerkin, Method, RungeKutta4
 from leastaction.numbers.rounding import Reals
+from leastaction.program import Program
+from leastaction.systems.clock import Clock
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.pace import Paced
 from leastaction.systems.sums import Sum
 
+if TYPE_CHECKING:
+    from leastaction.backends.rows import Row
+    from leastaction.backends.stepper import Start, Stepper
+    from leastaction.backends.trajectories import Backend
+    from leastaction.linear.dispersion import Excited
+
 
 class System(Protocol):
-    """A mechanical system: `Lagrangian` and `Quadratic` are.
+    """A mechanical system: `Lagrangian`, `Sum`, `Paced` and `Quadratic` are.
 
     n                  degrees of freedom
-    m                  constraints that hold
+    m                  how many constraints hold
+    constraints        these, as one Program of (t, q, params); None where there are none, or rows of a sum have them
     name               for people
     linear             whether its equations of motion are linear
     depends_on_time    whether t occurs in its equations of motion
+    mass_varies_with_velocity   whether L is not quadratic in v
     forced             whether forces act that do not come from L
+    forced_by_state    whether such forces depend on q or v
     inputs             names and shapes of what drives it from outside, given with a run
     params, given      names and default values of its parameters, as numbers and as they were given
+    clock              where the time stands in a run
+    in_time            the system whose motion in time it is: itself, unless it has a pace
+    digest             a fingerprint of its Programs; None: copies of it in one process have no code to share
+    tools              libraries with which its steps are computed, beside NumPy and the kernels
 
     q, p, v may be one state (n,), or many (K, n).
     """
 
     n: int
 
+    def __hash__(self) -> int: ...
     @property
     def m(self) -> int: ...
     @property
     def name(self) -> str: ...
     @property
+    def constraints(self) -> Program | None: ...
+    @property
     def linear(self) -> bool: ...
     @property
     def depends_on_time(self) -> bool: ...
     @property
+    def mass_varies_with_velocity(self) -> bool: ...
+    @property
     def forced(self) -> bool: ...
+    @property
+    def forced_by_state(self) -> bool: ...
     @property
     def inputs(self) -> Mapping[str, tuple[int, ...]]: ...
     @property
     def params(self) -> dict[str, Any]: ...
     @property
     def given(self) -> dict[str, Any]: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def in_time(self) -> System: ...
+    @property
+    def digest(self) -> str | None: ...
+    @property
+    def tools(self) -> tuple[str, ...]: ...
+
+    def expanded(self) -> System:
+        """The same system without sums over rows: a sum written out as one Lagrangian, others as they are."""
+        ...
 
     def values(self, params: Any = None, reals: Reals = ...) -> NDArray[Any]:
         """The parameters as one flat array, defaults replaced by what `params` brings."""
@@ -71,6 +106,16 @@ class System(Protocol):
         """The energy at many states, each with its own parameters."""
         ...
 
+    def excited(self, q: NDArray[Any], p: NDArray[Any], duration: float) -> Excited | None:
+        """The frequencies that a motion has, if they stay the same and are known before the run."""
+        ...
+
+    def frequency(
+        self, t: float, q: NDArray[Any], p: NDArray[Any], v: NDArray[Any], params: NDArray[Any], length: float
+    ) -> float:
+        """The largest frequency or growth rate of a motion of this length at its start, or soon after."""
+        ...
+
     def begin(
         self, t: float, q: NDArray[Any], p: NDArray[Any] | None, v: NDArray[Any] | None, params: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int8]]:
@@ -85,6 +130,26 @@ class System(Protocol):
 
     def check_span(self, t0: float, t_end: float) -> None:
         """Refuse times at which the system is not known."""
+        ...
+
+    def check_inputs(self) -> None:
+        """Refuse inputs, if none can drive the system, and say what drives it instead."""
+        ...
+
+    def check_stable(self, method: Method, h: float) -> None:
+        """Refuse a step that is known to be unstable."""
+        ...
+
+    def stepper(self, method: Method, start: Start, row: Row | None = None) -> Stepper:
+        """The stepper of one trajectory in float64."""
+        ...
+
+    def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> Backend | None:
+        """How kernels and native loops step so many trajectories side by side; None if they do not."""
+        ...
+
+    def rk4(self, method: RungeKutta4) -> Program | None:
+        """A step of RK4 as one Program, for trajectories side by side; None if it cannot be written as one."""
         ...
 
     def explain(self, status: int, h: float) -> tuple[str, str]:
@@ -104,6 +169,24 @@ class System(Protocol):
         ...
 
 
+class NonlinearSystem(System, Protocol):
+    """A system of which it is not known before a run whether its steps are stable: its energy tells (`run.balance`)."""
+
+    def terms_of_energy(
+        self, t: float, q: NDArray[Any], p: NDArray[Any], params: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """v and L, and ∂L/∂q and ∂L/∂v at rest, at many states (K, n), each with its parameters; NaN where there is no
+        v.
+        """
+        ...
+
+    def potentials(
+        self, t: float, q: NDArray[Any], v: NDArray[Any], params: NDArray[Any], times: Sequence[float]
+    ) -> NDArray[Any]:
+        """−L at rest at the places that the motions from q reach, about, after these times, (times, B); NaN if none."""
+        ...
+
+
 def check_system(system: Any) -> None:
     """Refuse what is no system, first of all a bare Lagrangian function."""
     if isinstance(system, Lagrangian | Quadratic | Sum):
@@ -113,6 +196,15 @@ def check_system(system: Any) -> None:
         "expected a system, as from la.Lagrangian(fn, n=…), la.Lagrangian.sum(terms, n=…) or la.Quadratic(M, K); "
         f"got {system!r}{function}"
     )
+
+
+def require_lagrangian(
+    system: Any, what: str, instead: str = "For a sum of terms give system.expanded()"
+) -> Lagrangian:
+    """The system, if it is one Lagrangian; else refuse it, and say what to do instead."""
+    if not isinstance(system, Lagrangian):
+        raise TypeError(f"{what} is for a la.Lagrangian; got {system!r}. {instead}")
+    return system
 
 
 def from_record(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Lagrangian | Quadratic | Sum:

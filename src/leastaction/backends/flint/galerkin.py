@@ -28,7 +28,7 @@ from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, SINGULAR, Failu
 from leastaction.backends.stepper import Start
 from leastaction.numbers.conversion import Balls, ball, balls, mpf, mpfs
 from leastaction.numbers.precision import flint_bits, mpmath_bits
-from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, SMALLEST, onward
+from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, SMALLEST, again, onward
 from leastaction.step.form import Step
 from leastaction.step.verdict import FORGETTING, GOING, REACH
 
@@ -183,8 +183,9 @@ class GalerkinStepper(Run):
         v = self.mechanics.invert(t, self._q, self._p, self._v)
         if v is None:
             return Found(None, SINGULAR, 0, 0.0)
-        action, fraction, reached, growth = FROM_REST, SMALLEST, 0.0, FASTEST
+        action, fraction, reached, growth, before = FROM_REST, SMALLEST, 0.0, FASTEST, 0.0
         last: Balls = []
+        miss: Balls = []
         way = [flint.arb(0)] * self.n
         rough, spent = self._still, 0
         while True:
@@ -192,10 +193,11 @@ class GalerkinStepper(Run):
             # A step that begins from rest is so small that its contraction alone can judge it.
             reach = None
             if action == FROM_REST:
-                z = self._uniform(v, sweep)
+                z = prolonged = self._uniform(v, sweep)
             else:
-                ratio = fraction / reached
-                z = self._prolonged(last, ratio)
+                ratio, factor = fraction / reached, again(fraction, reached, before)
+                prolonged = self._prolonged(last, ratio)
+                z = [(a + factor * b).mid() for a, b in zip(prolonged, miss, strict=True)]
                 ahead = zip(way, v, strict=True)
                 reach = [max((REACH * ratio * length).mid(), abs((speed * sweep.h).mid())) for length, speed in ahead]
                 reach = [x if x > 0 else ANYWHERE for x in reach]
@@ -204,7 +206,9 @@ class GalerkinStepper(Run):
             solution = solve_step(Problem(sweep, t, self._q, self._p, bits, way), z, reach, still)
             spent += solution.iterations
             if solution.good:
-                last, rough = solution.z, solution.still
+                last, rough, before = solution.z, solution.still, reached
+                miss = [(a - b).mid() for a, b in zip(last, prolonged, strict=True)]
+                miss[self.s * self.n :] = [flint.arb(0)] * (sweep.N - self.s * self.n)  # multipliers stay
                 way = [*map(max, way, self._lengths(last))]
             action, fraction, reached, growth = onward(solution.good, fraction, reached, growth)
             if action == ARRIVED:

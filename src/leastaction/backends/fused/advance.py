@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from leastaction.backends.fused import explicit, separable
-from leastaction.backends.fused.chord import by_coordinate, flat, inverse, unknowns
+from leastaction.backends.fused.chord import by_coordinate, flat, unknowns
 from leastaction.backends.fused.collocation import linearised
 from leastaction.backends.fused.elimination import solve
 from leastaction.backends.fused.held import Held
@@ -17,7 +17,7 @@ from leastaction.backends.fused.newton import Iteration, begun
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
-from leastaction.step.rows import OneByOne, Row, Rows, apply, size
+from leastaction.step.rows import OneByOne, Row, Rows, apply, numbers, size
 from leastaction.step.verdict import FORGETTING, GOING, REACH, STILL, TINY
 
 if TYPE_CHECKING:
@@ -47,11 +47,14 @@ def advance(
     def where_ok(values: Sequence[Any], name: str) -> list[Any]:
         return _alive(rows, x, values, name)
 
-    z = unknowns(step, rows, x["z"])
-    state, carry = summed(x, [*(rows.number(row, s - 1) for row in z), *x["impulse"]])
-    q, p = where_ok(state[:n], "q"), where_ok(state[n:], "p")
+    z, packed = unknowns(step, rows, x["z"]), len(x["q"])
+    move = x["move"] if "move" in x else rows.packed([rows.number(row, s - 1) for row in z])
+    state, carry = summed(x, [*move, *x["impulse"]])
+    q, p = where_ok(state[:packed], "q"), where_ok(state[packed:], "p")
 
     outputs: dict[str, list[Any]] = {"q": q, "p": p, "carry": where_ok(carry, "carry"), "trouble": [0.0]}
+    x |= {"momentum": p}
+    q, p = numbers(rows, q, n), numbers(rows, p, n)
     given = {name: indices(values, B) for name, values in {**x, "q": q, "p": p}.items()}
     if one is None and mass is None:
         outputs |= explicit.handed(step, x)
@@ -94,7 +97,7 @@ def _prepared(
 
     longest = _lately(x["length"], rows.packed([size(row) for row in z]))
     ahead, memory, choice, remembered = _remembered(step, rows, x, z, longest)
-    limits = _limits(rows, x, longest, [_velocity(step, rows, row) for row in z])
+    limits = _limits(x, longest, rows.packed([abs(_velocity(step, rows, row)) for row in z]))
     outputs: dict[str, list[Any]] = {
         **{name: where_ok(values, name) for name, values in remembered.items()},
         **limits,
@@ -122,14 +125,13 @@ def _separately(
     step: Step, rows: Rows, B: Builder, one: Iteration | None, mass: Mass, x: dict[str, list[Any]], z: list[Row]
 ) -> dict[str, list[Any]]:
     """The same, of separable chords."""
-    (ok,), (h,) = x["alive"], x["h"]
+    (ok,) = x["alive"]
     longest = _lately(x["length"], x["top"])
     memory, choice, remembered = by_coordinate(step, x["kicks"]), ok, {"started": [1.0], "memory": x["kicks"]}
     if step.s <= WHOLE:
         _, memory, choice, remembered = _remembered(step, rows, x, z, longest)
         remembered["choice"] = [choice]
-    far = [h * row[0] for row in mass.solve(inverse(mass, B, x), [[a] for a in x["p"]])]
-    limits = _limits(rows, x, longest, far)
+    limits = _limits(x, longest, separable.drift(step, mass, rows, B, x, x["momentum"]))
     changed = remembered | limits | separable.begun(step, mass, rows, B, x | limits, memory, choice)
     outputs = {name: _alive(rows, x, values, name) for name, values in changed.items()}
     if one is not None:
@@ -152,10 +154,9 @@ def _lately(before: Row, now: Row) -> Row:
     return [(a * FORGETTING).op("max", TINY).op("max", b) for a, b in zip(before, now, strict=True)]
 
 
-def _limits(rows: Rows, x: dict[str, list[Any]], longest: Row, far: Row) -> dict[str, list[Any]]:
-    """How far the next step may reach; `far` is h times the velocity."""
-    going = rows.packed([abs(y) * GOING for y in far])
-    reach = [(a * REACH).op("max", b) for a, b in zip(longest, going, strict=True)]
+def _limits(x: dict[str, list[Any]], longest: Row, far: Row) -> dict[str, list[Any]]:
+    """How far the next step may reach; `far` is a row of h times the velocities."""
+    reach = [(a * REACH).op("max", abs(b) * GOING) for a, b in zip(longest, far, strict=True)]
     floor = _floors(x, longest)
     return {
         "length": longest,

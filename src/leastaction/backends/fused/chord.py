@@ -23,7 +23,7 @@ from leastaction.backends.fused.nodes import Nodes, nodes_of
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step import prediction
 from leastaction.step.form import Samples, Step, stencils
-from leastaction.step.rows import Row, Rows, Table, apply, combine, total
+from leastaction.step.rows import Row, Rows, Table, apply, combine, numbers, total
 
 # What the state holds for a chord, beside what it holds for Newton's iteration.
 OWN = {"scale": "soft_scale", "before": "soft_before", "doubt": "soft_doubt", "iterations": "soft_iterations"}
@@ -98,6 +98,12 @@ def repeated(step: Step) -> frozenset[str]:
 # --------------------------------------------------------------------------------------------- iterations
 
 
+def read(step: Step, rows: Rows, B: Builder) -> dict[str, list[Value]]:
+    """The state of a trajectory, block by block, with q and p number by number."""
+    x = {name: B.values(name) for name, _ in B.inputs}
+    return x | {name: numbers(rows, x[name], step.n) for name in ("q", "p")}
+
+
 def forces(step: Step, B: Builder, x: dict[str, list[Value]], rows: Rows, Z: Sequence[Row]) -> list[Row]:
     """f at the points q + Z, a row for each coordinate, of a system whose f does not depend on v."""
     (times,) = rows.columns("times 0")
@@ -143,7 +149,7 @@ def by_forces(
 
 def chord(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
     """z from z, of the trajectories that want it: f may depend on v, M on q and v, and there may be several terms."""
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = read(step, rows, B)
     z = unknowns(step, rows, x["z"])
     R, _ = equations(step, rows, B, x, z)
     solve = rows.columns("solve")
@@ -160,10 +166,10 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
     """The impulse from z, of the trajectories whose step is solved: from the forces at the last z, since those from
     which z came are off by the last increment, and the energy would drift.
     """
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = read(step, rows, B)
     _, impulse = equations(step, rows, B, x, unknowns(step, rows, x["z"]))
     sound = finite(total(impulse))
-    after = {"impulse": impulse, "outer": [sound * 0.0], "failed": [sound.where(x["failed"][0], 2.0)]}
+    after = {"impulse": rows.packed(impulse), "outer": [sound * 0.0], "failed": [sound.where(x["failed"][0], 2.0)]}
     return wanted_by("outer", B, x, rows, after)
 
 
@@ -200,7 +206,7 @@ def restart(step: Step, mass: Mass, rows: Rows, B: Builder, one: Iteration | Non
     """z ← the prediction, of the trajectories for which chords failed; and what Newton's iteration begins with, where
     the kernel that goes on to the next step left that out.
     """
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = read(step, rows, B)
     z = x["start"] if not mass.collocated else predicted(step, rows, x["memory"], x["choice"][0])
     chosen = [x["failed"][0].where(new, old) for new, old in zip(z, x["z"], strict=True)]
     after = begun(step, B, one, x, chosen) if mass.collocated and one is not None else {}

@@ -25,6 +25,7 @@ from leastaction.backends.fused.chord import (
     flat,
     own,
     rate_of,
+    read,
     seen_of_chord,
     wanted_by,
 )
@@ -39,16 +40,16 @@ from leastaction.step.rows import Row, Rows, apply, total
 
 def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
     """Z and V from Z and V, of the trajectories that want it."""
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = read(step, rows, B)
     (weights,) = rows.columns("weights 0")
     Z, V = (by_coordinate(step, x[name]) for name in ("points", "speeds"))
-    read = _nodes(step, rows, x)
-    f, m = _given(B, step.terms[0].ordered, read, "f", "m")
+    nodes = _nodes(step, rows, x)
+    f, m = _given(B, step.terms[0].ordered, nodes, "f", "m")
     missing = []
     for p, force, momentum in zip(x["p"], f, m, strict=True):
         row = _reached(step, rows, _weighed(force, weights))
         missing.append([a + p - b for a, b in zip(row, momentum, strict=True)])
-    solved = [mass.solve(mass.values(B, at), [[row[g]] for row in missing]) for g, at in enumerate(read)]
+    solved = [mass.solve(mass.values(B, at), [[row[g]] for row in missing]) for g, at in enumerate(nodes)]
     moves = shifted(step, rows, x["shifts"], [[at[j][0] for at in solved] for j in range(step.n)])
     speeds = [[a + b for a, b in zip(old, move, strict=True)] for old, move in zip(V, moves, strict=True)]
     places = [_reached(step, rows, _weighed(row, weights)) for row in speeds]
@@ -72,7 +73,7 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
     The forces are those at the last V, not those from which the last V came: the latter are off by the last increment,
     and the energy would drift by that, however well the next increments would shrink.
     """
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = read(step, rows, B)
     (weights,), lift = rows.columns("weights 0"), rows.columns("lift")
     z = [apply(rows, lift, _weighed(row, weights)) for row in by_coordinate(step, x["speeds"])]
     (f,) = _given(B, step.terms[0].ordered, _nodes(step, rows, x), "f")
@@ -81,7 +82,7 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
     sound = finite(total(impulse))
     after = {
         "z": flat(step, rows, z),
-        "impulse": impulse,
+        "impulse": rows.packed(impulse),
         "outer": [sound * 0.0],
         "failed": [sound.where(x["failed"][0], 2.0)],
     }

@@ -14,6 +14,7 @@ from leastaction.backends.fused.collocation import collocated
 from leastaction.backends.fused.mass import Mass, mass_of
 from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton
 from leastaction.backends.fused.settling import settling
+from leastaction.backends.fused.shifts import moving
 from leastaction.backends.fused.work import chord_length, collocation_pays, newton_length, newton_work, work
 from leastaction.program import Builder, Program, Value
 from leastaction.step.form import Step, step_of
@@ -45,9 +46,9 @@ NEWTONS = 4
 
 @dataclass(frozen=True)
 class StepPrograms:
-    """The kernels by name: advance; inner, lift, outer and restart of chords, fresh and kept of Newton's iteration;
-    settle where constraints hold; begin and leap of explicit steps, and leap of steps that are explicit except for
-    multipliers.
+    """The kernels by name: advance; inner, outer, land, lift, recall and restart of chords, fresh and kept of Newton's
+    iteration; settle where constraints hold; begin and leap of explicit steps, and leap of steps that are explicit
+    except for multipliers.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """
@@ -222,14 +223,14 @@ def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[]
     rows = SideBySide(tables(step), lanes, None, repeated(step))
     if mass.separable:
         rows = SideBySide(separable.tables(step), lanes, None, separable.REPEATED)
-    n, N = step.n, step.n * rows.length(step.s)
+    packed, N = rows.length(step.n), step.n * rows.length(step.s)
     nodes = len(step.method.table.c)
     blocks = [
         ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.channels * rows.length(nodes)),
         ("alive", 1), ("tables", rows.size),
-        ("q", n), ("p", n), ("carry", 2 * n),
+        ("q", packed), ("p", packed), ("carry", 2 * packed),
         *_remembered(step, rows, mass=mass),
-        ("z", N), ("impulse", n), ("trouble", 1), ("left", 1), *_soft(step, rows, mass),
+        ("z", N), ("impulse", packed), ("trouble", 1), ("left", 1), *_soft(step, rows, mass),
     ]  # fmt: skip
 
     def builder() -> tuple[Rows, Builder]:
@@ -266,6 +267,7 @@ def _chords(
         return {
             "outer": separable.outer(step, mass, *builder(), chords),
             "restart": separable.restart(step, mass, *builder(), coordinates(step) if one is not None else []),
+            "land": separable.land(step, mass, *builder()),
             "lift": separable.lift(step, mass, *builder()),
             "recall": separable.recall(step, mass, *builder()),
         }
@@ -293,7 +295,7 @@ def _soft(step: Step, rows: Rows, mass: Mass) -> Blocks:
         own = separable.blocks(step, mass, rows)
     if mass.collocated:
         points = n * rows.length(len(step.samples(step.terms[0]).tau))
-        shifts = 2 * n * n * rows.length((step.s + 1) // 2)
+        shifts = 2 * len(moving(step)) ** 2 * rows.length((step.s + 1) // 2)
         own = [("points", points), ("speeds", points), ("shifts", shifts), ("choice", 1), ("inner", 1)]
         own += [("mass", 0), ("soft_scale", rows.length(n))]
     return [

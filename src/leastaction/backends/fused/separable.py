@@ -23,7 +23,8 @@ Only the largest first increment is asked whether it reaches too far, as if it w
 far the root is, and whether all numbers are finite, is checked once, when z is found.
 
 outer      an iteration, of the trajectories that want one
-lift       z and the impulse from the last kicks
+land       z^s and the impulse from the last kicks
+lift       all of z from the last kicks, where somebody reads it
 recall     what Newton's iteration did not leave: the kicks, and M⁻¹ for the steps to come
 restart    z ← the prediction, of the trajectories for which chords failed
 """
@@ -43,6 +44,7 @@ from leastaction.backends.fused.chord import (
     flat,
     force_at,
     inverse,
+    read,
     stencil_tables,
     unknowns,
     wanted_by,
@@ -55,7 +57,7 @@ from leastaction.program import Builder, Program, Value, indices
 from leastaction.step import prediction
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
-from leastaction.step.rows import Row, Rows, Table, apply, combine, size, total
+from leastaction.step.rows import Row, Rows, Table, apply, numbers, size, total
 from leastaction.step.verdict import FAR, NOISE, STILL, TINY, verdict
 
 GRID = 2.0**53
@@ -113,6 +115,7 @@ def tables(step: Step) -> dict[str, Table]:
     found: dict[str, Table] = {
         **{name: stencils[name] for name in ("times 0", "weights 0", "q 0")},
         "c": lambda _: c[:, None],
+        "left over": lambda _: 1 - c[:, None],
         "places": lambda _: places,
         "d": lambda _: d[:, None],
         "controls": lambda _: controls,
@@ -123,15 +126,18 @@ def tables(step: Step) -> dict[str, Table]:
     return found | {"places ahead": lambda _: places_ahead, "controls ahead": lambda _: controls_ahead}
 
 
-REPEATED = frozenset({"times 0", "weights 0", "q 0", "c", "places", "places ahead"})
+REPEATED = frozenset(
+    {"times 0", "q 0", "c", "places", "places ahead"}
+)  # not weights: lanes without a point do not push
 
 
 def blocks(step: Step, mass: Mass, rows: Rows) -> list[tuple[str, int]]:
-    """What a state has for such chords: Z and w, the length of z; M⁻¹; and what the verdict measures by."""
+    """What a state has for such chords: Z and w, z^s and the length of z; M⁻¹; and what the verdict measures by."""
     n, many = step.n, step.n * rows.length(len(step.method.table.c))
     return [
-        ("points", many), ("kicks", many), ("top", rows.length(n)), ("mass", 0 if mass.fixed else mass.size),
-        ("units", n), ("tight", 1), ("choice", int(step.s <= WHOLE)),
+        ("points", many), ("kicks", many), ("move", rows.length(n)), ("top", rows.length(n)),
+        ("mass", 0 if mass.fixed else rows.length(n) if mass.diagonal else mass.size),
+        ("units", rows.length(n)), ("tight", 1), ("choice", int(step.s <= WHOLE)),
     ]  # fmt: skip
 
 
@@ -148,13 +154,13 @@ def memory(step: Step, rows: Rows) -> list[tuple[str, int]]:
 
 def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
     """Z from Z, of the trajectories that want it."""
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = read(step, rows, B)
     Z = by_coordinate(step, x["points"])
     w = kicks(step, rows, B, x, Z)
-    new = reached(rows, mass, inverse(mass, B, x), x, "places", "c", w)
+    new = reached(step, rows, mass, B, x, "places", "c", w)
     sizes = [
         abs(a - b) * unit
-        for own, old, unit in zip(new, Z, x["units"], strict=True)
+        for own, old, unit in zip(new, Z, numbers(rows, x["units"], step.n), strict=True)
         for a, b in zip(own, old, strict=True)
         if isinstance(a, Value)
     ]
@@ -186,37 +192,45 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
     return wanted_by("outer", B, x, rows, after)
 
 
-def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
-    """z and the impulse from the kicks; a root that is too far away, or no number, is refused."""
-    x = {name: B.values(name) for name, _ in B.inputs}
-    columns, (shares,), moved, impulse = rows.columns("controls"), rows.columns("d"), [], []
-    for row, p in zip(by_coordinate(step, x["kicks"]), x["p"], strict=True):
-        numbers = [rows.number(row, i) for i in range(len(columns))]
-        impulse.append(total(numbers))
-        moved.append([a + share * p for a, share in zip(combine(columns, numbers), shares, strict=True)])
-    z = solved(mass, inverse(mass, B, x), x, moved)
-    top = rows.packed([size(row) for row in z])
-    (failed,), sound = x["failed"], finite(total(impulse))
+def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
+    """z^s and the impulse from the kicks; a root that is too far away, or no number, is refused."""
+    x = read(step, rows, B)
+    w, Z, (shares,) = by_coordinate(step, x["kicks"]), by_coordinate(step, x["points"]), rows.columns("left over")
+    impulse = rows.sums(w)
+    late = rows.sums([[a * share for a, share in zip(row, shares, strict=True)] for row in w])
+    move = drift(step, mass, rows, B, x, [a + p for a, p in zip(late, B.values("p"), strict=True)])
+    top = [abs(a).op("max", b) for a, b in zip(move, rows.packed([size(row) for row in Z]), strict=True)]
+    (failed,), every = x["failed"], total(impulse)
+    unsound = rows.largest([(every - every).op("ne", 0.0)])
     far = rows.largest([reach * FAR < a for reach, a in zip(x["reach"], top, strict=True)]) if step.checked else 0.0
     after = {
-        "z": flat(step, rows, z),
+        "move": move,
         "impulse": impulse,
         "top": top,
-        "failed": [failed.where(failed, sound.where(far, 2.0))],
+        "failed": [failed.where(failed, unsound.where(2.0, far))],
     }
     return B.build(**{name: indices(values, B) for name, values in after.items()})
 
 
+def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
+    """z from the kicks."""
+    x = read(step, rows, B)
+    z = reached(step, rows, mass, B, x, "controls", "d", by_coordinate(step, x["kicks"]))
+    return B.build(z=indices(flat(step, rows, z), B))
+
+
 def recall(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """The kicks and the length of a step that was solved otherwise, and M⁻¹."""
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = read(step, rows, B)
     z, gather = unknowns(step, rows, x["z"]), rows.columns("q 0")
     after: Values = {
+        "move": rows.packed([rows.number(row, step.s - 1) for row in z]),
         "kicks": _joined(kicks(step, rows, B, x, [apply(rows, gather, row) for row in z])),
         "top": rows.packed([size(row) for row in z]),
     }
     if not mass.fixed:
-        after["mass"] = mass.values(B, {"params": x["params"]})
+        own = mass.values(B, {"params": x["params"]})
+        after["mass"] = rows.packed(own) if mass.diagonal else own
     return wanted_by("failed", B, x, rows, after)
 
 
@@ -224,9 +238,9 @@ def restart(step: Step, mass: Mass, rows: Rows, B: Builder, coordinates: Sequenc
     """z ← the prediction, of the trajectories for which chords failed; and its lengths, for Newton's iteration where
     this is a kernel, too: then the places of each coordinate in z are given.
     """
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = read(step, rows, B)
     if step.s > WHOLE:
-        z = reached(rows, mass, inverse(mass, B, x), x, "controls ahead", "d", by_coordinate(step, x["memory"]))
+        z = reached(step, rows, mass, B, x, "controls ahead", "d", by_coordinate(step, x["memory"]))
     else:
         z = _proposed(step, rows, by_coordinate(step, x["memory"]), x["choice"][0])
     after = {"z": flat(step, rows, z)}
@@ -248,7 +262,7 @@ def begun(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, memory: Seq
     tight      of the coordinate that may reach least: the length of its step, in parts of its reach
     """
     if step.s > WHOLE:
-        Z = reached(rows, mass, inverse(mass, B, x), x, "places ahead", "c", memory)
+        Z = reached(step, rows, mass, B, x, "places ahead", "c", memory)
     else:
         gather = rows.columns("q 0")
         Z = [apply(rows, gather, row) for row in _proposed(step, rows, memory, choice)]
@@ -259,7 +273,7 @@ def begun(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, memory: Seq
     units = [1 / top.op("max", a * (1 / NOISE)) for a, top in zip(noisy, tops, strict=True)]
     return {
         "points": _joined(Z),
-        "units": [rows.number(units, j) for j in range(step.n)],
+        "units": units,
         "tight": [rows.largest([top / reach for top, reach in zip(tops, x["reach"], strict=True)])],
     }
 
@@ -279,7 +293,7 @@ def kicks(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> li
 
 
 def reached(
-    rows: Rows, mass: Mass, solve: Sequence[Value], x: Values, table: str, shares: str, w: Sequence[Row]
+    step: Step, rows: Rows, mass: Mass, B: Builder, x: Values, table: str, shares: str, w: Sequence[Row]
 ) -> list[Row]:
     """h M⁻¹ (a table times the kicks + shares of p), a row for each coordinate."""
     columns, (own,) = rows.columns(table), rows.columns(shares)
@@ -288,16 +302,32 @@ def reached(
         [a + share * p if moves else 0.0 for a, share, moves in zip(apply(rows, columns, row), own, there, strict=True)]
         for row, p in zip(w, x["p"], strict=True)
     ]
-    found = solved(mass, solve, x, moved)
+    found = _drifts(step, mass, rows, B, x, moved)
     return [[a if moves else 0.0 for a, moves in zip(row, there, strict=True)] for row in found]
 
 
-def solved(mass: Mass, solve: Sequence[Value], x: Values, moved: Sequence[Row]) -> list[Row]:
-    """h M⁻¹ times rows."""
-    (h,) = x["h"]
+def drift(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, momentum: Row) -> Row:
+    """h M⁻¹ times a row that has a number for each coordinate."""
     if mass.diagonal:
-        return [[a * (h * m) for a in row] for row, m in zip(moved, solve, strict=True)]
-    return [[a * h for a in row] for row in mass.solve(solve, moved)]
+        return [a * b for a, b in zip(_drift(mass, rows, B, x), momentum, strict=True)]
+    return rows.packed(
+        [row[0] for row in _drifts(step, mass, rows, B, x, [[a] for a in numbers(rows, momentum, step.n)])]
+    )
+
+
+def _drifts(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, moved: Sequence[Row]) -> list[Row]:
+    """h M⁻¹ times rows, one for each coordinate."""
+    if mass.diagonal:
+        own = numbers(rows, _drift(mass, rows, B, x), step.n)
+        return [[a * b for a in row] for row, b in zip(moved, own, strict=True)]
+    (h,) = x["h"]
+    return [[a * h for a in row] for row in mass.solve(inverse(mass, B, x), moved)]
+
+
+def _drift(mass: Mass, rows: Rows, B: Builder, x: Values) -> Row:
+    """h M⁻¹ of a diagonal mass, a row with a number for each coordinate."""
+    (h,) = x["h"]
+    return [h * a for a in (rows.packed(mass.values(B, {})) if mass.fixed else x["mass"])]
 
 
 def _proposed(step: Step, rows: Rows, memory: Sequence[Row], choice: Value) -> list[Row]:

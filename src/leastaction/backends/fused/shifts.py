@@ -10,12 +10,14 @@ With the eigenvalues λ of N b and g = T y, dV = T x this separates into systems
     x = E y,      E = (M − h λ (f_v − m_q) − (h λ)² f_q)⁻¹ M,
 
 where complex systems come in pairs. E is written down once in a step, by elimination without pivoting: for small h, E
-is near one. Errors of E cost iterations, and nothing else.
+is near one. Errors of E cost iterations, and nothing else. So a coordinate of a mass so great that it does not move, as
+the energy of a motion with a pace (`systems.pace`), is left out: its x is y.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from leastaction.program import Builder, Value, indices
@@ -24,54 +26,71 @@ from leastaction.step.rows import Row, Rows, combine
 
 Complex = tuple[Any, Any]  # real and imaginary part
 SLOPES = ("f_q", "f_v", "m_q", "m_v")
+HELD = 2.0**200  # a mass that nothing moves
+
+
+@lru_cache(maxsize=64)
+def moving(step: Step) -> tuple[int, ...]:
+    """The coordinates that may move: all but those of a constant mass beyond HELD, apart from other coordinates."""
+    n, slopes = step.n, step.terms[0].slopes
+    entries = [slopes.code[k] for k in slopes.output("m_v")]
+    known = [float(args[0]) if op == "const" else None for op, *args in entries]
+
+    def held(j: int) -> bool:
+        mass = known[j * n + j]
+        return mass is not None and mass > HELD and all(known[a] == 0 for k in range(n) if k != j
+                                                        for a in (j * n + k, k * n + j))  # fmt: skip
+
+    return tuple(j for j in range(n) if not held(j))
 
 
 def inverses(step: Step, rows: Rows, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[Value]:
-    """E for every shift from what the node reads in the middle of the step: rows, those of entry (j, k) at 2 (n j + k),
-    real and imaginary.
+    """E for every shift from what the node reads in the middle of the step: rows, those of entry (j, k) at 2 (m j + k),
+    real and imaginary, where m coordinates move.
     """
-    n, slopes = step.n, step.terms[0].slopes
+    n, slopes, own = step.n, step.terms[0].slopes, moving(step)
+    m = len(own)
     slopes = slopes.select(*(name for name in SLOPES if name in dict(slopes.outputs)))
     found = B.inline(slopes, **{name: indices(at[name], B) for name, _ in slopes.inputs})
     f_q, f_v, m_q, M = ([Value(B, k) for k in found.get(name, [B.const(0.0)] * n * n)] for name in SLOPES)
     reals, imaginaries = (rows.columns(name)[0] for name in ("shift re", "shift im"))
-    E: list[Row] = [[] for _ in range(2 * n * n)]
+    E: list[Row] = [[] for _ in range(2 * m * m)]
     for a, b in zip(reals, imaginaries, strict=True):
         square = a * a - b * b, 2.0 * (a * b)
         matrix = [
             [
                 (M[i] - a * (f_v[i] - m_q[i]) - square[0] * f_q[i], -(b * (f_v[i] - m_q[i])) - square[1] * f_q[i])
-                for i in range(j * n, j * n + n)
+                for i in (j * n + k for k in own)
             ]
-            for j in range(n)
+            for j in own
         ]
-        solved = _solved(matrix, [[(M[j * n + k], 0.0) for k in range(n)] for j in range(n)])
-        for j in range(n):
-            for k in range(n):
+        solved = _solved(matrix, [[(M[j * n + k], 0.0) for k in own] for j in own])
+        for j in range(m):
+            for k in range(m):
                 for part in range(2):
-                    E[2 * (j * n + k) + part].append(solved[j][k][part])
+                    E[2 * (j * m + k) + part].append(solved[j][k][part])
     return [value for row in E for value in row]
 
 
 def shifted(step: Step, rows: Rows, E: Sequence[Value], g: Sequence[Row]) -> list[Row]:
     """dV from g, a row for each coordinate."""
-    n = step.n
+    own = moving(step)
     into, out = ([rows.columns(f"{name} {part}") for part in ("re", "im")] for name in ("into", "out"))
     count, width = len(out[0]), len(into[0][0])
     y = []
-    for row in g:
+    for row in (g[j] for j in own):
         numbers = [rows.number(row, i) for i in range(len(into[0]))]
         y.append([combine(table, numbers) for table in into])
-    moves = []
-    for j in range(n):
+    moves, m = list(g), len(own)
+    for j, coordinate in enumerate(own):
         x: list[Row] = [[], []]
         for v in range(width):
-            entries = [(E[(2 * (j * n + k)) * width + v], E[(2 * (j * n + k) + 1) * width + v]) for k in range(n)]
+            entries = [(E[(2 * (j * m + k)) * width + v], E[(2 * (j * m + k) + 1) * width + v]) for k in range(m)]
             found = _sum([_product(entry, (y[k][0][v], y[k][1][v])) for k, entry in enumerate(entries)])
             for part in range(2):
                 x[part].append(found[part])
         parts = [combine(table, [rows.number(row, i) for i in range(count)]) for table, row in zip(out, x, strict=True)]
-        moves.append([a + b for a, b in zip(*parts, strict=True)])
+        moves[coordinate] = [a + b for a, b in zip(*parts, strict=True)]
     return moves
 
 

@@ -60,6 +60,7 @@ def _come_home(A, states, home):
             if X[A.alive * T + i] != 0.0:
                 found = True
                 own = at(home, (group * A.lanes + i) * 2 * A.n)
-                for j in range(2 * A.n):
-                    own[j] = X[(A.q + j) * T + i]
+                for j in range(A.n):
+                    own[j] = X[A.q * T + j * A.coordinate + i]
+                    own[A.n + j] = X[A.p * T + j * A.coordinate + i]
     return found

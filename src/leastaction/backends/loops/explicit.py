@@ -6,6 +6,10 @@ With w₀, w₁ the weights h b_i of the ends, f the force there (`step.form` wi
 
 The force at the end of a step is that at the start of the next one. Where the state in between is not needed, the end
 of a step and the start of the next are one sweep over the coordinates, to the same bits.
+
+Large systems wait for memory, so a step reads and writes no array that it can do without. Where positions are a step
+ahead, w₀ f(t, q) is part of what is carried to the next sum of p: the force needs one array, and no array for the last
+one. A mass that all coordinates share is one vector.
 """
 
 from __future__ import annotations
@@ -27,11 +31,12 @@ from leastaction.backends.loops.machine import (
     store,
     sub,
     where,
+    write_shared,
 )
-from leastaction.backends.loops.rows import HEAVY, add_later, add_together, clear
+from leastaction.backends.loops.rows import add_together, clear
 from leastaction.backends.loops.strips import add_cell, read_rows
 from leastaction.backends.loops.sweep import read_solver, read_term
-from leastaction.backends.loops.team import COPY, DRIFT, LEAP, LEAP_REST, read_team, share
+from leastaction.backends.loops.team import COPY, DRIFT, LEAP, LEAP_MORE, read_team, share
 
 read_run = reader(RUN)
 
@@ -78,115 +83,107 @@ def copy_piece(I, D, J, cell):
 def leap(S, I, D, A, X, onward):
     """One step; with `onward` the positions after the next one, too. False where a force is no number."""
     T, J = read_term(I, D, S.soft), read_team(I, D, S.team)
-    R, room = read_rows(I, D, T.rows), (S.n + 1) * W
-    cells = R.phase[1]
+    R, f = read_rows(I, D, T.rows), T.values
     t, h, q = X[A.t], A.step[0], at(X, A.q)
-    after = at(T.values, (1 - S.current[0]) * room)
     if S.ahead[0] == 0:
         if S.early >= 0 and S.known[0] == 0:
-            before = at(T.values, S.current[0] * room)
-            add_together(S, I, D, T.rows, t, q, q, before, before, 0)
-        share(I, D, J, DRIFT, cells, drift_piece)
+            add_together(S, I, D, T.rows, t, q, q, f, f, 0)
+        share(I, D, J, DRIFT, R.phase[1], drift_piece)
     steady = S.early >= 0 and S.late >= 0 and S.timed == 0
     S.ahead[0] = 1 if onward and steady else 0
-    J.t[0] = t + h
-    share(I, D, J, LEAP, cells, leap_piece)
-    if S.late >= 0:
-        add_later(I, D, J, T.rows, t + h, q, q, after, after)
-    if R.rest > 0:
-        share(I, D, J, LEAP_REST, cells if R.rest * W >= HEAVY else 1, leap_rest_piece)
     S.known[0] = 1 if steady else 0
-    if steady:
-        S.current[0] = 1 - S.current[0]
-    sound = True
-    for e in range(2 * cells):
-        total = load(at(J.seen, e * 2 * W))
-        sound = sound and first_of(largest_of(where(sub(total, total), splat(1.0), splat(0.0)))) == 0.0
-    return sound
+    J.t[0], J.broken[0] = t + h, 0
+    share(I, D, J, LEAP, R.phase[1], leap_piece)
+    for phase in range(1, R.phases):
+        J.first[0] = R.phase[phase]
+        share(I, D, J, LEAP_MORE, R.phase[phase + 1] - R.phase[phase], leap_more_piece)
+    return J.broken[0] == 0
 
 
 @native
 def _fields(I, D, J):
-    """What pieces of a leap need: the run, the solver, the state, the weights of the ends and the forces there."""
+    """What pieces of a leap need: the run, the solver, the state, the force, and the weights of the ends."""
     A, S, X = read_run(I, D, J.run[0]), read_solver(I, D, J.solver[0]), doubles(J.state[0])
     T = read_term(I, D, S.soft)
-    r, room = T.points, (S.n + 1) * W
-    w0 = T.raw[r + S.early] if S.early >= 0 else 0.0
-    w1 = T.raw[r + S.late] if S.late >= 0 else 0.0
-    return A, S, X, T, w0, w1, at(T.values, S.current[0] * room), at(T.values, (1 - S.current[0]) * room)
+    w0 = T.raw[T.points + S.early] if S.early >= 0 else 0.0
+    w1 = T.raw[T.points + S.late] if S.late >= 0 else 0.0
+    return A, S, X, T, w0, w1
 
 
 @native
 def drift_piece(I, D, J, cell):
     """Move on the positions in the ranges of a cell."""
-    A, S, X, T, w0, _, before, _ = _fields(I, D, J)
+    A, S, X, T, w0, _ = _fields(I, D, J)
     R = read_rows(I, D, T.rows)
     for e in range(R.own[cell], R.own[cell + 1]):
-        _drift(A, S, X, R.owned[4 * e], R.owned[4 * e + 1], w0, before)
+        _drift(A, S, X, R.owned[4 * e], R.owned[4 * e + 1], w0, T.values)
 
 
 @native
 def leap_piece(I, D, J, cell):
     """The forces of a cell's rows; then coordinates that no later row touches go on, while they are in the cache."""
-    A, S, X, T, w0, w1, before, after = _fields(I, D, J)
-    R, q, total = read_rows(I, D, T.rows), at(X, A.q), splat(0.0)
+    A, S, X, T, w0, w1 = _fields(I, D, J)
+    R, q = read_rows(I, D, T.rows), at(X, A.q)
     if S.late >= 0:
-        clear(R, cell, after)
-        add_cell(I, D, R, cell, J.t[0], q, q, after, after)
+        clear(R, cell, T.values)
+        add_cell(I, D, R, cell, J.t[0], q, q, T.values, T.values)
     for e in range(R.own[cell], R.own[cell + 1]):
-        total = _go_on(A, S, X, R.owned[4 * e + 2], R.owned[4 * e + 3], w0, w1, before, after, total)
-    store(at(J.seen, cell * 4 * W), total)
-    store(at(J.seen, cell * 4 * W + 2 * W), splat(0.0))
+        _go_on(A, S, J, X, R.owned[4 * e + 2], R.owned[4 * e + 3], w0, w1, T.values)
 
 
 @native
-def leap_rest_piece(I, D, J, first):
-    """The other coordinates of a cell go on; where they are few, those of all cells."""
-    A, S, X, T, w0, w1, before, after = _fields(I, D, J)
-    R = read_rows(I, D, T.rows)
-    end = first + 1 if R.rest * W >= HEAVY else R.phase[1]
-    for cell in range(first, end):
-        total = splat(0.0)
-        for e in range(R.own[cell], R.own[cell + 1]):
-            of = at(R.owned, 4 * e)
-            total = _go_on(A, S, X, of[0], of[2], w0, w1, before, after, total)
-            total = _go_on(A, S, X, of[3], of[1], w0, w1, before, after, total)
-        store(at(J.seen, cell * 4 * W + 2 * W), total)
+def leap_more_piece(I, D, J, i):
+    """The same of a cell of a later phase: coordinates go on that this cell is the last to touch."""
+    A, S, X, T, w0, w1 = _fields(I, D, J)
+    R, q, cell = read_rows(I, D, T.rows), at(X, A.q), J.first[0] + i
+    if S.late >= 0:
+        add_cell(I, D, R, cell, J.t[0], q, q, T.values, T.values)
+    for k in range(R.ends[cell], R.ends[cell + 1]):
+        of, behind = at(R.owned, R.part[k] // 2 * 4), R.part[k] % 2
+        _go_on(A, S, J, X, of[3] if behind else of[0], of[1] if behind else of[2], w0, w1, T.values)
 
 
 @native
-def add_exactly(x, carry, move):
-    """x ← x + move, and what rounding leaves over is carried to the next time (Knuth's two-sum)."""
-    a = load(x)
+def exactly(a, move):
+    """a + move, and what rounding leaves over (Knuth's two-sum)."""
     total = add(a, move)
     rounded = sub(total, a)
-    store(carry, add(sub(a, sub(total, rounded)), sub(move, rounded)))
-    store(x, total)
-    return total
+    return total, add(sub(a, sub(total, rounded)), sub(move, rounded))
 
 
 @native
-def _drift(A, S, X, first, end, w0, before):
-    """q⁺."""
-    h = A.step[0]
+def _drift(A, S, X, first, end, w0, f):
+    """q⁺ from the force at the start, whose part of p⁺ is carried along."""
+    h, n, pitch = A.step[0], S.n, 0 if S.even[0] == 1 else W
     for c in range(first, end):
-        push = fused(splat(w0), load(at(before, c * W)), load(at(X, A.p + c * W)))
-        carry = at(X, A.carry + c * W)
-        add_exactly(at(X, A.q + c * W), carry, fused(mul(splat(h), load(at(S.M, c * W))), push, load(carry)))
+        f0, carried = load(at(f, c * W)), at(X, A.carry + (n + c) * W)
+        push = fused(splat(w0), f0, load(at(X, A.p + c * W)))
+        store(carried, fused(splat(w0), f0, load(carried)))
+        _move(A, S, X, c, mul(splat(h), load(at(S.M, c * pitch))), push)
 
 
 @native
-def _go_on(A, S, X, first, end, w0, w1, before, after, total):
-    """p⁺; where positions go ahead, also q after the next step."""
-    h, n, ahead = A.step[0], S.n, S.ahead[0]
+def _go_on(A, S, J, X, first, end, w0, w1, f):
+    """p⁺; where positions go ahead, also q after the next step, as `_drift` has it."""
+    h, n, ahead, pitch, total = A.step[0], S.n, S.ahead[0], 0 if S.even[0] == 1 else W, splat(0.0)
     for c in range(first, end):
-        f1 = load(at(after, c * W))
-        carry = at(X, A.carry + (n + c) * W)
-        move = fused(splat(w1), f1, fused(splat(w0), load(at(before, c * W)), load(carry)))
+        f1, place, carried = load(at(f, c * W)), at(X, A.p + c * W), at(X, A.carry + (n + c) * W)
+        move = fused(splat(w1), f1, load(carried))
         total = add(total, move)
-        p = add_exactly(at(X, A.p + c * W), carry, move)
+        p, left = exactly(load(place), move)
+        store(place, p)
         if ahead == 1:
-            carry = at(X, A.carry + c * W)
-            push = fused(splat(w0), f1, p)
-            add_exactly(at(X, A.q + c * W), carry, fused(mul(splat(h), load(at(S.M, c * W))), push, load(carry)))
-    return total
+            left = fused(splat(w0), f1, left)
+            _move(A, S, X, c, mul(splat(h), load(at(S.M, c * pitch))), fused(splat(w0), f1, p))
+        store(carried, left)
+    if first_of(largest_of(where(sub(total, total), splat(1.0), splat(0.0)))) != 0.0:
+        write_shared(J.broken, 1)
+
+
+@native
+def _move(A, S, X, c, inverse, push):
+    """q⁺ of one vector of coordinates."""
+    place, carried = at(X, A.q + c * W), at(X, A.carry + c * W)
+    q, left = exactly(load(place), fused(inverse, push, load(carried)))
+    store(place, q)
+    store(carried, left)

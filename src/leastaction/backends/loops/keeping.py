@@ -36,7 +36,7 @@ def store_states(A, X, done, lane, counts, stored, tangent):
         if X[A.alive * T + i] != 0.0 or counts[(lane + i) * COUNTS + STEPS] == done:
             own = at(stored, ((lane + i) * A.rows + row) * A.width)
             for j in range(A.kept_count):
-                own[j] = X[(A.q + A.kept_numbers[j]) * T + i]
+                own[j] = X[A.q * T + A.kept_numbers[j] * A.coordinate + i]
             for j in range(A.columns * 2 * A.n):
                 own[A.kept_count + j] = tangent[j]
 
@@ -48,8 +48,9 @@ def note_states(A, X, done, note, lane, counts):
     for i in range(A.lanes):
         if X[A.alive * T + i] != 0.0 or counts[(lane + i) * COUNTS + STEPS] == done:
             own = at(doubles(A.notes), ((lane + i) * A.noted + note) * 2 * n)
-            for j in range(2 * n):
-                own[j] = X[(A.q + j) * T + i]
+            for j in range(n):
+                own[j] = X[A.q * T + j * A.coordinate + i]
+                own[n + j] = X[A.p * T + j * A.coordinate + i]
 
 
 @native

@@ -45,7 +45,7 @@ def call_kernel(typing_context, address, inputs, outputs, work):
 
 
 @intrinsic
-def call_strip(typing_context, address, t, q, v, f, m, table, count, given, pitch, common):
+def call_strip(typing_context, address, t, q, v, f, m, table, count, lacking, given, pitch, common):
     """Call the loop over rows at an integer address, whose table is at another one; see `kernel.strips`."""
 
     def codegen(context, builder, signature, arguments):
@@ -56,7 +56,7 @@ def call_strip(typing_context, address, t, q, v, f, m, table, count, given, pitc
         return context.get_dummy_value()
 
     integer = types.intp
-    return types.void(integer, types.float64, q, v, f, m, integer, integer, given, integer, common), codegen
+    return types.void(integer, types.float64, q, v, f, m, integer, integer, integer, given, integer, common), codegen
 
 
 @intrinsic

@@ -16,7 +16,7 @@ from leastaction.backends.layout import (
     STATUS,
     STEPS,
 )
-from leastaction.backends.loops.explicit import add_exactly, come_back, keep, leap
+from leastaction.backends.loops.explicit import come_back, exactly, keep, leap
 from leastaction.backends.loops.hops import calm, copy, hop, hops, take_step
 from leastaction.backends.loops.increments import (
     ALIKE,
@@ -313,8 +313,10 @@ def _iterate_softly(A, X, Y, scratch):
     if _any(outer, L):
         while _any(outer, L):
             call_kernel(A.outer, X, Y, scratch)
-        if A.lift != 0:
-            call_kernel(A.lift, X, Y, scratch)
+        if A.land != 0:
+            call_kernel(A.land, X, Y, scratch)
+            if A.lifted == 1:
+                call_kernel(A.lift, X, Y, scratch)
     for i in range(L):
         if alive[i] != 0.0 and failed[i] != 0.0:
             again = True
@@ -455,7 +457,7 @@ def _alone(I, D, A, S, X, i, count):
             X[A.z + j] = S.z[j]
         return
     for j in range(n):
-        _write(A, X, A.impulse + j, i, S.impulse[j])
+        X[A.impulse * T + j * A.coordinate + i] = S.impulse[j]
         X[A.floor * T + j * A.coordinate + i] = S.floor[j]
         for v in range(s):
             X[A.z * T + j * A.z_coordinate + v * A.z_control + i] = S.z[j * S.stride + v]
@@ -476,14 +478,16 @@ def add_with_carry(x, carry, move, across, alive, lanes):
             carry[0] = (a - (total - rounded)) + (b - rounded)
             x[0] = total
         return
+    a, old = load(x), load(carry)
+    total, left = exactly(a, add(load(move), old))
     if lanes == 1:
         if alive[0] != 0.0:
-            add_exactly(x, carry, add(load(move), load(carry)))
+            store(carry, left)
+            store(x, total)
         return
-    on, a, old = load(alive), load(x), load(carry)
-    add_exactly(x, carry, add(load(move), load(carry)))
-    store(carry, where(on, load(carry), old))
-    store(x, where(on, load(x), a))
+    on = load(alive)
+    store(carry, where(on, left, old))
+    store(x, where(on, total, a))
 
 
 @native

@@ -31,12 +31,13 @@ from leastaction.backends.loops.summed import summed_noise, summed_velocity
 from leastaction.backends.loops.sweep import jacobian, prepare, set_given, set_times, sweep
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, IN_DOUBT, SINGULAR
 from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PROLONG, SMALLEST
+from leastaction.step.continuation import again as again_in_python
 from leastaction.step.continuation import onward as onward_in_python
 from leastaction.step.verdict import REACH, TINY
 
 HUGE = 1e300
 
-onward = native(onward_in_python)
+onward, again = native(onward_in_python), native(again_in_python)
 
 
 @native
@@ -102,14 +103,14 @@ def stiffly(S, I, D, q, p, z, scale, reach, short):
 
 
 @native
-def go_on(S, h):
-    """S.z ← the motion with the velocity S.v."""
+def go_on(S, h, z):
+    """z ← the motion with the velocity S.v."""
     s, across = S.s, S.across
     for c in range(S.n):
         for m in range(S.stride // across):
             for k in range(across):
                 move = S.d[m + 1] * h * S.v[c * across + k] if m < s else 0.0
-                S.z[c * S.stride + m * across + k] = move
+                z[c * S.stride + m * across + k] = move
 
 
 @native
@@ -149,7 +150,7 @@ def continue_from_rest(S, I, D, h, noisy):
     for i in range(S.components * row):
         S.z[i] = 0.0
     stand(S)
-    fraction, growth, action = SMALLEST, FASTEST, FROM_REST
+    fraction, growth, action, before = SMALLEST, FASTEST, FROM_REST, 0.0
     while True:
         small = h if fraction == 1.0 else fraction * h
         if noisy == 1:
@@ -157,12 +158,15 @@ def continue_from_rest(S, I, D, h, noisy):
         else:
             quiet_floor(S, small)
         if action == FROM_REST:
-            go_on(S, small)
+            go_on(S, small, S.z)
             for j in range(n * across):
                 S.reach[j] = HUGE  # the first step is so small that its contraction alone can judge it
         else:
             grown = fraction / S.reached[0]
-            _prolong(S, grown)
+            _prolong(S, grown, S.z)
+            factor = again(fraction, S.reached[0], before)
+            for i in range(n * row):
+                S.z[i] += factor * S.miss[i]
             for c in range(n):
                 for k in range(across):
                     j = c * across + k
@@ -180,11 +184,20 @@ def continue_from_rest(S, I, D, h, noisy):
             status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, action == PROLONG)
         total += S.iterations[0]
         S.iterations[0] = total
+        if status == GOING_WELL:
+            before = S.reached[0]
+        tried, begun = action, fraction
         action, fraction, S.reached[0], growth = onward(status == GOING_WELL, fraction, S.reached[0], growth)
         if action == ARRIVED:
             return GOING_WELL
         if action in (PROLONG, FROM_REST):
             if status == GOING_WELL:
+                if tried == FROM_REST:
+                    go_on(S, small, S.miss)
+                else:
+                    _prolong(S, begun / before, S.miss)
+                for i in range(n * row):
+                    S.miss[i] = S.z[i] - S.miss[i]
                 for i in range(S.components * row):
                     S.last[i] = S.z[i]
                 for j in range(n * across):
@@ -203,19 +216,19 @@ def stand(S):
 
 
 @native
-def _prolong(S, grown):
-    """S.z^m ← the polynomial of S.last at grown · d_m, by Lagrange's formula (d_0 = 0 carries the value 0).
+def _prolong(S, grown, z):
+    """z^m ← the polynomial of S.last at grown · d_m, by Lagrange's formula (d_0 = 0 carries the value 0).
 
     Multipliers stay.
     """
     s, row, d, across = S.s, S.stride, S.d, S.across
     for i in range(S.n * row, S.components * row):
-        S.z[i] = S.last[i]
+        z[i] = S.last[i]
     for m in range(1, s + 1):
         x = grown * d[m]
         for c in range(S.n):
             for k in range(across):
-                S.z[c * row + (m - 1) * across + k] = 0.0
+                z[c * row + (m - 1) * across + k] = 0.0
         for v in range(1, s + 1):
             weight = 1.0
             for i in range(s + 1):
@@ -224,7 +237,7 @@ def _prolong(S, grown):
             for c in range(S.n):
                 for k in range(across):
                     place = c * row + k
-                    S.z[place + (m - 1) * across] += weight * S.last[place + (v - 1) * across]
+                    z[place + (m - 1) * across] += weight * S.last[place + (v - 1) * across]
 
 
 @native
@@ -232,7 +245,7 @@ def uniform(S, I, D, h):
     """S.z ← z of the uniform motion from S.t, S.q, S.p; returns whether there is a velocity."""
     if not velocity_at(S, I, D):
         return False
-    go_on(S, h)
+    go_on(S, h, S.z)
     quiet_floor(S, h)
     for j in range(S.n * S.across):
         S.reach[j] = max(REACH * abs(h * S.v[j]), TINY)

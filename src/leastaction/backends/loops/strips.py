@@ -13,9 +13,9 @@ read_rows = reader(ROWS)
 def add_cell(I, D, R, cell, t, q, v, f, m):
     """f and m += what the rows of a cell give at (t, q, v)."""
     for e in range(R.begin[cell], R.begin[cell + 1]):
-        piece = at(R.piece, 4 * e)
+        piece = at(R.piece, 5 * e)
         P = read_part(I, D, piece[0])
-        call_strip(P.kernel, t, q, v, f, m, piece[1], piece[2], at(P.given, piece[3]), P.pitch, P.common)
+        call_strip(P.kernel, t, q, v, f, m, piece[1], piece[2], piece[3], at(P.given, piece[4]), P.pitch, P.common)
 
 
 @native

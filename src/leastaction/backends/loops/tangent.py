@@ -42,7 +42,8 @@ def take_lane(A, S, X, i):
             S.z[j] = X[A.z + j]
         return
     for j in range(A.n):
-        S.q[j], S.p[j] = X[(A.q + j) * T + i], X[(A.p + j) * T + i]
+        S.q[j] = X[A.q * T + j * A.coordinate + i]
+        S.p[j] = X[A.p * T + j * A.coordinate + i]
         S.reach[j] = X[A.reach * T + j * A.coordinate + i]
         S.floor[j] = X[A.floor * T + j * A.coordinate + i]
         for v in range(A.s):

@@ -15,10 +15,15 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.native import fingerprint
+from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
+from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.summands import Assembly
+from leastaction.backends.trajectories import Backend, sum_backend
 from leastaction.errors import ConstraintError, DegenerateLagrangianError
+from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import to_texts
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
@@ -26,6 +31,7 @@ from leastaction.reading import entry, floats, integer, listing, mapping, number
 from leastaction.step.form import Summand
 from leastaction.systems.lagrangian import Lagrangian, Params, explained
 from leastaction.systems.sums.term import Term
+from leastaction.systems.usual import Usual
 
 FloatArray = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
@@ -33,7 +39,7 @@ ROUND_OFF = 64  # units in the last place of the terms of g and ġ, or of the st
 MOST_EXPANDED = 200  # coordinates of a sum that is written out as one Program
 
 
-class Sum:
+class Sum(Usual):
     """A system of n coordinates: the sum of terms. `la.Lagrangian.sum` makes it.
 
     >>> import leastaction as la
@@ -45,6 +51,7 @@ class Sum:
     """
 
     linear = False
+    tools = ("scipy",)
 
     def __init__(self, terms: Sequence[Term], n: int, name: str = "a sum") -> None:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
@@ -162,6 +169,13 @@ class Sum:
         """None: forces on the rows of a sum take parameters alone."""
         return {}
 
+    def check_inputs(self) -> None:
+        """Refuse inputs."""
+        raise ValueError(
+            "inputs= are for Lagrangians: a force on the rows of a sum takes parameters alone. Write the system as one "
+            "la.Lagrangian(L, n, force=F, inputs={…})"
+        )
+
     @property
     def m(self) -> int:
         """How many constraints hold."""
@@ -187,6 +201,11 @@ class Sum:
     def forced(self) -> bool:
         """Whether a force acts."""
         return any(term.local.forced for term in self.terms)
+
+    @property
+    def forced_by_state(self) -> bool:
+        """Whether a force acts that depends on q or v."""
+        return any(term.local.forced_by_state for term in self.terms)
 
     def expanded(self) -> Lagrangian:
         """The same system as one Lagrangian, every row written out: for computations that only small systems allow."""
@@ -340,6 +359,12 @@ class Sum:
                 found[k, i] = -sum(float(np.sum(part)) for part in at.parts_of_L(t, there, rest))
         return found
 
+    def frequency(
+        self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
+    ) -> float:
+        """The largest frequency or growth rate of the linearised motion at its start, or soon after."""
+        return self.expanded().frequency(t, q, p, v, params, length)
+
     def begin(
         self, t: float, q: FloatArray, p: FloatArray | None, v: FloatArray | None, params: FloatArray
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int8]]:
@@ -403,8 +428,15 @@ class Sum:
         if found:
             raise ConstraintError("; ".join(found) + ". Begin with q0, v0 = la.project(system, q0, v0)")
 
-    def check_span(self, t0: float, t_end: float) -> None:
-        """Accept all times: L is known at all times."""
+    def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> Backend | None:
+        """How the loops step this system: one trajectory at a time."""
+        return None if lanes > 1 else sum_backend(self, method)
+
+    def stepper(self, method: Method, start: Start, row: Row | None = None) -> Stepper:
+        """The stepper of one trajectory in float64; methods beside the family step the system `expanded`."""
+        if isinstance(method, Galerkin):
+            return GalerkinStepper(self, method, start, row)
+        return self.expanded().stepper(method, start, row)
 
     def explain(self, status: int, h: float) -> tuple[str, str]:
         """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""

@@ -1,0 +1,48 @@
+"""How quickly a motion may change: the frequencies and growth rates of a Lagrangian, linearised where the motion is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.points import evaluate
+
+if TYPE_CHECKING:
+    from leastaction.systems.lagrangian import Lagrangian
+
+FloatArray = NDArray[np.float64]
+
+SOON = 0.25  # in units of 1/ω: a frequency ω is that of the start if the motion meets it within this time
+
+
+def fastest(
+    system: Lagrangian, t: float, q: FloatArray, v: FloatArray, params: FloatArray, length: float
+) -> float:  # fmt: skip
+    """The largest frequency or growth rate at the start of a motion of this length, or soon after."""
+    a = system.acceleration(q, v, t, params)
+    found = _rate(system, t, q, v, a, params)
+    for tau in length * 2.0 ** np.arange(-60.0, 1.0):
+        if tau * found >= SOON:
+            break
+        then = q + tau * (v + tau * a / 2)
+        later = _rate(system, t, then, v + tau * a, system.acceleration(then, v + tau * a, t, params), params)
+        if later * tau >= SOON:
+            return max(found, later)
+    return found
+
+
+def _rate(system: Lagrangian, t: float, q: FloatArray, v: FloatArray, a: FloatArray, params: FloatArray) -> float:
+    """The largest eigenvalue of ∂(q̇, v̇)/∂(q, v); zero where L is not regular."""
+    n, program = system.n, system.acceleration_slopes
+    at = {"t": [t], "q": q, "v": v, "params": params, "a": a}
+    found = evaluate(program, np.concatenate([at[name] for name, _ in program.inputs])[None])[0]
+    node = evaluate(system.node, np.concatenate([[t], q, v, params])[None])[0]
+    mass = node[system.node.output_slice("m_v")].reshape(n, n)
+    right = np.concatenate([found[program.output_slice(name)].reshape(n, n) for name in ("g_q", "g_v")], axis=1)
+    try:
+        slopes = np.concatenate([np.eye(n, 2 * n, n), np.linalg.solve(mass, right)])
+        return float(np.abs(np.linalg.eigvals(slopes)).max())
+    except np.linalg.LinAlgError:
+        return 0.0

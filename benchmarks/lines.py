@@ -1,7 +1,8 @@
 """Lines of code that state or solve a step, before a step was data and now: `python benchmarks/lines.py`.
 
 Only lines with code count: no blank lines, comments or docstrings. Before: the files that held a step's equations, its
-solvers and steppers in the last commit of 0.1.0 before the rebuild. Now: all of step/ and backends/, whatever they do.
+solvers and steppers in the last commit of 0.1.0 before the rebuild. Now: all of step/ and backends/, by what they do; a
+file counts for the first capability whose pattern it matches. The last ones are those that 0.1.0 had, too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,24 @@ SOURCE = "src/leastaction/"
 THEN = re.compile(
     r"discrete|stepping/|many/newton|analysis/tangent|linear/(weak|operator)|precision/(equations|newton|steppers|linear)\."
 )
+CAPABILITIES = {
+    "sums": r"backends/(summands|cells|tables|sparse)|loops/(summed|held_sums|sparse|strips|swift|krylov|team|helpers)",
+    "constraints": r"step/(constraints|independence)|fused/(settling|held|hop)|(loops|flint)/constraints|loops/hops",
+    "inputs": r"step/(inputs|samples)|flint/driven",
+    "chords and shifts": r"fused/(chord|separable|collocation|nodes|mass)|loops/mass_chords|/shifts",
+    "explicit steps": r"(fused|loops)/explicit",
+    "compositions": r"composed",
+    "noise, Legendre's map, L_d itself": r"loops/(noise|legendre)|flint/boundary",
+    "tangent maps": r"tangent|sensitivity",
+    "RK4": r"rk4",
+    "linear systems": r"linear|kronecker",
+    "any precision": r"flint",
+    "a step, its verdict and prediction": r"step/",
+    "Newton's iteration": r"fused/(newton|elimination|equations|judging)|loops/(solver|sweep|elimination|increments)",
+    "native records, translation": r"backends/(layout|records|native|built|build|status)|machine|__init__",
+    "kernels, loops over steps, steppers": r"",
+}
+OLD = 8  # so many of the last ones 0.1.0 had, too
 BLANK = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
@@ -37,18 +56,25 @@ def lines(text: str) -> int:
     return len(found)
 
 
-def counted(commit: str, files: re.Pattern[str]) -> Counter[str]:
-    """Lines by folder."""
-    found: Counter[str] = Counter()
-    for name in git("ls-tree", "-r", "--name-only", commit, SOURCE).split():
-        own = name.removeprefix(SOURCE)
-        if name.endswith(".py") and files.match(own):
-            folder = own.rpartition("/")[0] or own
-            found[folder] += lines(git("show", f"{commit}:{name}"))
-    return found
+def counted(commit: str, files: re.Pattern[str]) -> dict[str, int]:
+    """Lines of each file."""
+    names = git("ls-tree", "-r", "--name-only", commit, SOURCE).split()
+    own = [name.removeprefix(SOURCE) for name in names if name.endswith(".py")]
+    return {name: lines(git("show", f"{commit}:{SOURCE}{name}")) for name in own if files.match(name)}
+
+
+def shares(found: dict[str, int]) -> Counter[str]:
+    """Lines by capability."""
+    total: Counter[str] = Counter()
+    for name, count in found.items():
+        total[next(what for what, pattern in CAPABILITIES.items() if re.search(pattern, name))] += count
+    return total
 
 
 if __name__ == "__main__":
-    for commit, files in ((BEFORE, THEN), (NOW, re.compile(r"step/|backends/"))):
-        found = counted(commit, files)
-        print(f"{commit}: {found.total()} lines; {', '.join(f'{name} {count}' for name, count in found.most_common())}")
+    before, now = counted(BEFORE, THEN), counted(NOW, re.compile(r"step/|backends/"))
+    print(f"{BEFORE}: {sum(before.values())} lines\n{NOW}: {sum(now.values())} lines")
+    found = shares(now)
+    for what in CAPABILITIES:
+        print(f"  {found[what]:5d}  {what}")
+    print(f"what {BEFORE} had, too: {sum(found[what] for what in list(CAPABILITIES)[-OLD:])} lines")

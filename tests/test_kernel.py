@@ -20,7 +20,7 @@ from leastaction.program import BINARY, OPERATIONS, UNARY, Builder, Program
 from leastaction.program.ordering import ordered
 from leastaction.step.form import step_of
 
-lowering = importlib.import_module("leastaction.kernel.lower")  # the package names its function like the module
+compiling = importlib.import_module("leastaction.kernel.compile")
 
 SPECIAL = [
     0.0,
@@ -110,10 +110,10 @@ def random_program(seed, length, inputs=5, outputs=4):
 @pytest.mark.parametrize("piece", [1, 3, 50, 10**6])
 def test_programs_cut_in_pieces(piece, monkeypatch):
     """Where a long program is cut changes nothing; values cross the cuts through the workspace."""
-    monkeypatch.setattr(lowering, "PIECE", piece)
+    monkeypatch.setattr(compiling, "PIECE", piece)
     for seed in range(3):
         program = random_program(seed + 10 * piece % 97, 300)
-        lowered = lower(program, "kernel")
+        lowered = lower(program, "kernel", piece=piece)
         assert lowered.text.count("define ") == (1 if piece > 300 else -(-len(program.code) // piece) + 1)
         assert (lowered.work > 0) == (piece <= 300)
         rows = np.random.default_rng(seed).normal(size=(20, 5))
@@ -277,6 +277,5 @@ def test_outputs_that_are_mostly_zero_are_filled_at_once(size):
 
 def test_outputs_count_when_llvm_s_effort_is_chosen():
     small, large = (Program((("x", 1),), (("y", n),), (("input", 0),), (0,) * n) for n in (10, 10**5))
-    compile_module = importlib.import_module("leastaction.kernel.compile")
-    assert compile_module._effort(small) == compile_module.BEST
-    assert compile_module._effort(large).passes == compile_module._effort(large).selection == 0
+    assert compiling._effort(small) == compiling.BEST
+    assert compiling._effort(large).passes == compiling._effort(large).selection == 0

@@ -56,7 +56,7 @@ def one_steps(
     k_number = np.zeros(K) if index is None else index.astype(float)
     driven = np.zeros((K, len(STAGES), 0)) if inputs is None else inputs
     if not hamilton:
-        d[:, n:] = _velocity_variation(system, t, q, v, params, driven[:, 0], d, k_number, varied)
+        d[:, n:] = _Second(system, t, q, v, params, driven[:, 0]).velocities(d, k_number, varied)
     total, d_total = np.zeros_like(y), np.zeros_like(d)
     rate, d_rate = np.zeros_like(y), np.zeros_like(d)
     field = _hamilton if hamilton else _lagrange
@@ -105,6 +105,11 @@ class _Second:
         self.f_q, self.f_v, self.m_q, self.m_v = (at[x].reshape(K, n, n) for x in ("f_q", "f_v", "m_q", "m_v"))
         self.f_w, self.m_w = (at[name].reshape(K, n, len(params)) for name in ("f_w", "m_w"))
 
+    def velocities(self, d: FloatArray, when: FloatArray, varied: _Varied) -> FloatArray:
+        """dv of v(t, q, p) for d = (dq, dp)."""
+        n = varied.n
+        return np.linalg.solve(self.m_v, d[:, n:] - self.m_q @ d[:, :n] - varied.of(self.m_w, self.m_t, when))
+
 
 def _evaluate(
     program: Program, t: FloatArray, q: FloatArray, v: FloatArray, params: FloatArray, *further: FloatArray
@@ -113,22 +118,6 @@ def _evaluate(
     rows = np.broadcast_to(params, (len(q), len(params)))
     result = points.evaluate(program, np.concatenate([t[:, None], q, v, rows, *further], axis=1))
     return {name: result[:, program.output_slice(name)] for name, _ in program.outputs}
-
-
-def _velocity_variation(
-    system: Lagrangian,
-    t: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    params: FloatArray,
-    inputs: FloatArray,
-    d: FloatArray,
-    when: FloatArray,
-    varied: _Varied,
-) -> FloatArray:
-    """dv of v(t, q, p) for d = (dq, dp)."""
-    n, at = system.n, _Second(system, t, q, v, params, inputs)
-    return np.linalg.solve(at.m_v, d[:, n:] - at.m_q @ d[:, :n] - varied.of(at.m_w, at.m_t, when))
 
 
 def _hamilton(
@@ -145,7 +134,7 @@ def _hamilton(
     q = y[:, :n]
     v = system.velocity(q, y[:, n:], t, params)
     at = _Second(system, t, q, v, params, inputs)
-    dv = np.linalg.solve(at.m_v, d[:, n:] - at.m_q @ d[:, :n] - varied.of(at.m_w, at.m_t, when))
+    dv = at.velocities(d, when, varied)
     dp = at.f_q @ d[:, :n] + at.f_v @ dv + varied.of(at.f_w, at.f_t, when)
     return np.concatenate([v, at.f], axis=1), np.concatenate([dv, dp], axis=1)
 

@@ -113,7 +113,7 @@ class Solvers:
             "timed": 0, "swift": 0, "sparse": -1, "team": -1, "shifts": shifts, "stiff": shifts >= 0, "krylov": -1,
             "kinds": 0,
             "checked": step.checked, "chords": soft_chords,
-            "mass": self.compiled(mass.program, lanes), "point": self.compiled(point, 1, rarely=True),
+            "mass": self.compiled(mass.program, lanes, rarely=True), "point": self.compiled(point, 1, rarely=True),
             "rest": place_of_rest(point),
             "end": 0 if end is None else self.compiled(end.program, 1),
             "linear_end": end is not None and end.linear,

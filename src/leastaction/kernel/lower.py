@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from leastaction.kernel import roots, trigonometry, vector_math
 from leastaction.program import FOLD, LANE, Instruction, Program, to_float64
 
-PIECE = 2000
+PIECE = 2000  # instructions of one function, at most
 SPREAD = 3  # so many lanes of one vector, each spread over a vector, are read from memory
 GIVEN = ("input", "const")
 
@@ -62,8 +62,10 @@ def lower(
     bounded: bool = False,
     in_place: bool = False,
     library: Mapping[str, vector_math.Function] | None = None,
+    piece: int = PIECE,
 ) -> Lowered:
-    """The program as LLVM IR defining `void @name(ptr in, ptr out, ptr work)`.
+    """The program as LLVM IR defining `void @name(ptr in, ptr out, ptr work)`, in functions of at most so many
+    instructions as a `piece` has.
 
     `library` has functions of several lanes, those of `trigonometry` and `roots` among them; with `bounded` sin x and
     cos x may be NaN for |x| ≥ 2³⁰, and powers where they are infinite or x is.
@@ -71,7 +73,7 @@ def lower(
     target = _Lanes(lanes, bounded, library or {} if lanes > 1 else {})
     if roots.POWERS.keys() <= target.functions.keys():
         program = roots.by_powers(program)
-    pieces = list(_pieces(program))
+    pieces = list(_pieces(program, piece))
     spread = _spread(program)
     writes = _writes(program, pieces, in_place, spread)
     zeros = _zeros(program)
@@ -102,9 +104,9 @@ def _function(head: str, body: Sequence[str]) -> str:
     return "\n".join([f"define {head} {{", *body, "  ret void", "}", ""])
 
 
-def _pieces(program: Program) -> Iterator[range]:
+def _pieces(program: Program, piece: int) -> Iterator[range]:
     length = len(program.code)
-    count = max(1, -(-length // PIECE))
+    count = max(1, -(-length // piece))
     for i in range(count):
         yield range(i * length // count, (i + 1) * length // count)
 

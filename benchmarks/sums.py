@@ -1,18 +1,16 @@
 """Large systems as sums, side by side with C by hand and with REBOUND, in processor time.
 
-    python benchmarks/sums.py [--quick] [--alone]
+    python benchmarks/sums.py [--quick]
 
 FPUT chains from 10³ to 10⁶ masses against fput.c; 1,000 bodies against REBOUND's leapfrog, and P8N8Q16Gau against its
 IAS15 over a crossing time (where rebound is installed); one thread and two; chains of rods in angles and as terms with
 constraints; and the cost of a stiff step.
-With --alone the chains run with real-time priority, some tens of milliseconds at a time, so that other programs do not
-run on their cores meanwhile (Linux; needs the right to do so). Prints tables in Markdown.
+Prints tables in Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import resource
 import subprocess
@@ -20,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -61,21 +59,6 @@ def per_step(run: Callable[[int], la.Path], steps: int, repeats: int) -> tuple[f
     return best, spent, last
 
 
-@contextlib.contextmanager
-def undisturbed(wanted: bool, threads: Sequence[int] = (0,)) -> Iterator[None]:
-    """With real-time priority for these threads of the system; 0 is the one that asks."""
-    if not wanted:
-        yield
-        return
-    try:
-        for one in threads:
-            os.sched_setscheduler(one, os.SCHED_FIFO, os.sched_param(1))
-        yield
-    finally:
-        for one in threads:
-            os.sched_setscheduler(one, os.SCHED_OTHER, os.sched_param(0))
-
-
 def at_work(n: int, method: str) -> GalerkinStepper:
     """A stepper of the chain of fput.c, from its start, after a step."""
     system, k = fput(n), np.arange(n)
@@ -85,10 +68,9 @@ def at_work(n: int, method: str) -> GalerkinStepper:
     return stepper
 
 
-def chains(quick: bool, alone: bool) -> None:
+def chains(quick: bool) -> None:
     """Ours and C in turns, the least of some, of the loops over steps."""
     print("| FPUT, h = 0.1 | masses | ns per mass and step | C | ratio |\n|---|---|---|---|---|")
-    core = min(os.sched_getaffinity(0)) if alone else None
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "fput"
         subprocess.run(["cc", "-O3", "-march=native", str(HERE / "fput.c"), "-o", str(program), "-lm"], check=True)
@@ -98,30 +80,17 @@ def chains(quick: bool, alone: bool) -> None:
                 stepper, rows = at_work(n, method), np.zeros((1, 1, 2 * n))
                 best = dict.fromkeys(("ours", *names), np.inf)
                 for _ in range(4 if quick else 12):
-                    with on_core(core), undisturbed(alone):
-                        clock = time.process_time()
-                        stepper.run.advance(stepper.done + steps, 0, 0, rows)
-                        best["ours"] = min(best["ours"], (time.process_time() - clock) / steps)
+                    clock = time.process_time()
+                    stepper.run.advance(stepper.done + steps, 0, 0, rows)
+                    best["ours"] = min(best["ours"], (time.process_time() - clock) / steps)
                     for name in names:
                         call = [str(program), name, str(n), str(steps)]
-                        with on_core(core), undisturbed(alone):  # children inherit it
-                            found = subprocess.run(call, check=True, capture_output=True, text=True)
+                        found = subprocess.run(call, check=True, capture_output=True, text=True)
                         best[name] = min(best[name], float(found.stdout.split()[0]))
                 for name in names:
                     ours, theirs = (best[key] / n * 1e9 for key in ("ours", name))
                     row = f"{n:,} | {ours:.2f} | {theirs:.2f} | {ours / theirs:.2f} |"
                     print(f"| {method}, C {name} | {row}", flush=True)
-
-
-@contextlib.contextmanager
-def on_core(core: int | None) -> Iterator[None]:
-    """On one core, if it is named."""
-    all_cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, all_cores if core is None else [core])
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, all_cores)
 
 
 def first_step() -> None:
@@ -214,7 +183,7 @@ def memory(program: Path, n: int, tries: int) -> tuple[float, float]:
     return one / n * 1e9, two / n * 1e9
 
 
-def threads(quick: bool, alone: bool) -> None:
+def threads(quick: bool) -> None:
     """One thread and two by the clock, each on a core, taking turns; the least of many short pieces, since others use
     the machine. Beside them what memory gives to one thread and to two (stream.c), in the same turns.
     """
@@ -224,10 +193,10 @@ def threads(quick: bool, alone: bool) -> None:
         command = ["cc", "-O3", "-march=native", "-pthread", str(HERE / "stream.c"), "-o", str(program)]
         subprocess.run(command, check=True)
         for n in (10**5, 10**6):
-            _threads_of(n, 10 if quick else 60, program, alone)
+            _threads_of(n, 10 if quick else 60, program)
 
 
-def _threads_of(n: int, turns: int, program: Path, alone: bool) -> None:
+def _threads_of(n: int, turns: int, program: Path) -> None:
     cores = sorted(os.sched_getaffinity(0))
     passes = {1: np.inf, 2: np.inf}
     for method in ("stormer-verlet", "simpson"):
@@ -240,14 +209,12 @@ def _threads_of(n: int, turns: int, program: Path, alone: bool) -> None:
                     team = [one for one in threading.enumerate() if one.name in (HELPER, "MainThread")]
                     for core, one in zip(cores, team, strict=False):
                         os.sched_setaffinity(one.native_id or 0, [core])
-                    with undisturbed(alone, [one.native_id or 0 for one in team]):
-                        for _ in range(4):
-                            clock = time.perf_counter()
-                            stepper.run.advance(stepper.done + steps, 0, 0, rows)
-                            best[count] = min(best[count], (time.perf_counter() - clock) / steps / n * 1e9)
+                    for _ in range(4):
+                        clock = time.perf_counter()
+                        stepper.run.advance(stepper.done + steps, 0, 0, rows)
+                        best[count] = min(best[count], (time.perf_counter() - clock) / steps / n * 1e9)
             os.sched_setaffinity(0, cores)
-            with undisturbed(alone):  # children inherit it
-                found = memory(program, n, 4)
+            found = memory(program, n, 4)
             passes = {count: min(passes[count], spent) for count, spent in zip((1, 2), found, strict=True)}
         print(f"| {method} | {n:,} | {best[1]:.2f} | {best[2]:.2f} | {best[1] / best[2]:.2f} |", flush=True)
     print(f"| memory alone | {n:,} | {passes[1]:.2f} | {passes[2]:.2f} | {passes[1] / passes[2]:.2f} |", flush=True)
@@ -320,11 +287,10 @@ def stiff() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer steps")
-    parser.add_argument("--alone", action="store_true", help="chains with real-time priority, for moments")
     given = parser.parse_args()
     first_step()  # first, since the memory of a process counts what its parent had
-    chains(given.quick, given.alone)
-    threads(given.quick, given.alone)
+    chains(given.quick)
+    threads(given.quick)
     bodies(given.quick)
     links(given.quick)
     stiff()

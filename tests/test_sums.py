@@ -807,6 +807,10 @@ def test_bad_terms_and_parameters():
         la.Term(over=[[0, 1]])
     with pytest.raises(TypeError, match="list of terms"):
         la.Lagrangian.sum([], n=3)
+    with pytest.raises(TypeError, match="list of terms"):
+        la.Lagrangian.sum(la.Term(kinetic, over=[0], params={"m": 1.0}), n=1)
+    with pytest.raises(TypeError, match="'m' of kinetic must be a number or an array of numbers"):
+        la.Lagrangian.sum([la.Term(kinetic, over=[0, 1], params={"m": [1.0, None]})], n=2)
     with pytest.raises(ValueError, match="different values"):
         la.Lagrangian.sum(
             [la.Term(kinetic, over=[0], params={"m": 1.0}), la.Term(kinetic, over=[1], params={"m": 2.0})], n=2
@@ -814,6 +818,8 @@ def test_bad_terms_and_parameters():
     system = la.Lagrangian.sum([la.Term(kinetic, over=[0, 1], params={"m": 1.0})], n=3)
     with pytest.raises(la.DegenerateLagrangianError, match=r"v\[2\]"):
         la.integrate(system, "simpson", q0=np.zeros(3), v0=np.ones(3), h=0.1, steps=1)
+    with pytest.raises(TypeError, match="parameter 'm' must be a number"):
+        la.integrate(system, "simpson", q0=np.zeros(3), v0=np.ones(3), h=0.1, steps=1, params={"m": None})
     with pytest.raises(ValueError, match="no parameter 'g'"):
         la.integrate(chain(3), "simpson", q0=np.zeros(3), v0=np.ones(3), h=0.1, steps=1, params={"g": 1.0})
 

@@ -857,6 +857,21 @@ def test_a_cloth_falls():
     assert path.q[-1].reshape(-1, 3)[:, 2].min() < -0.01
 
 
+def test_the_picture_of_the_cloth_has_all_of_it(tmp_path):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    from examples.cloth import cloth, draw
+
+    system, q0 = cloth(6)
+    path = la.integrate(system, "stormer-verlet", q0=q0, v0=np.zeros(len(q0)), h=1e-3, steps=900, every=300)
+    draw(str(tmp_path / "cloth.png"), path, 6)
+    places, axes = path.q.reshape(-1, 3), plt.gcf().axes
+    plt.close()
+    assert len(axes) == 4
+    for axis in axes:
+        limits = np.array([axis.get_xlim(), axis.get_ylim(), axis.get_zlim()])
+        assert (places >= limits[:, 0]).all() and (places <= limits[:, 1]).all()
+
+
 def test_n_bodies_are_the_problem_of_the_same_bodies():
     known = la.problems.get("outer-solar-system")
     masses = [float(value) for key, value in known.params.items() if key != "G"]

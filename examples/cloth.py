@@ -70,13 +70,15 @@ def draw(file: str, path: la.Path, points: int) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    places = path.q.reshape(len(path), points, points, 3)
+    low, high = places.min(axis=(0, 1, 2)), places.max(axis=(0, 1, 2))
     figure = plt.figure(figsize=(15, 5), layout="constrained")
-    for k, (t, q) in enumerate(zip(path.t, path.q, strict=True)):
+    for k, (t, place) in enumerate(zip(path.t, places, strict=True)):
         axis = figure.add_subplot(1, len(path), k + 1, projection="3d")
-        X, Y, Z = q.reshape(points, points, 3).transpose(2, 0, 1)
+        X, Y, Z = place.transpose(2, 0, 1)
         axis.plot_surface(X, Y, Z, cmap="viridis", rcount=50, ccount=50, linewidth=0.1, edgecolor="#3338")
-        axis.set(xlim=(-0.4, 1.1), ylim=(0, 1), zlim=(-1.2, 0.2), title=f"t = {t:.2f} s")
-        axis.set_box_aspect((1.5, 1, 1.4))
+        axis.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]), title=f"t = {t:.2f} s")
+        axis.set_box_aspect(high - low)
         axis.view_init(18, -60)
     figure.savefig(file, dpi=100)
 

@@ -807,6 +807,10 @@ def test_bad_terms_and_parameters():
         la.Term(over=[[0, 1]])
     with pytest.raises(TypeError, match="list of terms"):
         la.Lagrangian.sum([], n=3)
+    with pytest.raises(TypeError, match="list of terms"):
+        la.Lagrangian.sum(la.Term(kinetic, over=[0], params={"m": 1.0}), n=1)
+    with pytest.raises(TypeError, match="'m' of kinetic must be a number or an array of numbers"):
+        la.Lagrangian.sum([la.Term(kinetic, over=[0, 1], params={"m": [1.0, None]})], n=2)
     with pytest.raises(ValueError, match="different values"):
         la.Lagrangian.sum(
             [la.Term(kinetic, over=[0], params={"m": 1.0}), la.Term(kinetic, over=[1], params={"m": 2.0})], n=2
@@ -814,6 +818,8 @@ def test_bad_terms_and_parameters():
     system = la.Lagrangian.sum([la.Term(kinetic, over=[0, 1], params={"m": 1.0})], n=3)
     with pytest.raises(la.DegenerateLagrangianError, match=r"v\[2\]"):
         la.integrate(system, "simpson", q0=np.zeros(3), v0=np.ones(3), h=0.1, steps=1)
+    with pytest.raises(TypeError, match="parameter 'm' must be a number"):
+        la.integrate(system, "simpson", q0=np.zeros(3), v0=np.ones(3), h=0.1, steps=1, params={"m": None})
     with pytest.raises(ValueError, match="no parameter 'g'"):
         la.integrate(chain(3), "simpson", q0=np.zeros(3), v0=np.ones(3), h=0.1, steps=1, params={"g": 1.0})
 
@@ -849,6 +855,21 @@ def test_a_cloth_falls():
     E = path.energy()
     assert E[-1] == pytest.approx(E[0] + path.work()[-1], abs=1e-3 * abs(E[0]))
     assert path.q[-1].reshape(-1, 3)[:, 2].min() < -0.01
+
+
+def test_the_picture_of_the_cloth_has_all_of_it(tmp_path):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    from examples.cloth import cloth, draw
+
+    system, q0 = cloth(6)
+    path = la.integrate(system, "stormer-verlet", q0=q0, v0=np.zeros(len(q0)), h=1e-3, steps=900, every=300)
+    draw(str(tmp_path / "cloth.png"), path, 6)
+    places, axes = path.q.reshape(-1, 3), plt.gcf().axes
+    plt.close()
+    assert len(axes) == 4
+    for axis in axes:
+        limits = np.array([axis.get_xlim(), axis.get_ylim(), axis.get_zlim()])
+        assert (places >= limits[:, 0]).all() and (places <= limits[:, 1]).all()
 
 
 def test_n_bodies_are_the_problem_of_the_same_bodies():

@@ -8,7 +8,7 @@ in proportion to its rows, whatever n is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -56,9 +56,9 @@ class Sum(Usual):
     def __init__(self, terms: Sequence[Term], n: int, name: str = "a sum") -> None:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise ValueError(f"n, the number of degrees of freedom, must be a positive integer; got {n!r}")
-        terms = tuple(terms)
-        if not terms or not all(isinstance(term, Term) for term in terms):
-            raise TypeError(f"expected a list of terms, as la.Term(fn, over=rows); got {terms!r}")
+        terms = tuple(terms) if isinstance(terms, Iterable) else terms
+        if not isinstance(terms, tuple) or not terms or not all(isinstance(term, Term) for term in terms):
+            raise TypeError(f"expected a list of terms, as [la.Term(fn, over=rows), …]; got {terms!r}")
         self.n, self.terms, self.name = int(n), terms, name
         self._given: dict[str, Any] = {}
         self._defaults: dict[str, NDArray[Any]] = {}
@@ -73,9 +73,7 @@ class Sum(Usual):
                 self._add(key, value, term)
 
     def _add(self, key: str, value: Any, term: Term) -> None:
-        array = FLOAT64.array(value)
-        if not all_finite(array):
-            raise ValueError(f"parameter {key!r} of {term.name} must be finite; got {value!r}")
+        array = _numbers(f"parameter {key!r} of {term.name}", value, FLOAT64)
         if key in self._defaults and not np.array_equal(self._defaults[key], array):
             raise ValueError(
                 f"two terms have a parameter {key!r} with different values; terms share parameters of one name: give "
@@ -123,11 +121,9 @@ class Sum(Usual):
         for key, value in (params or {}).items():
             if key not in merged:
                 raise ValueError(f"{self.name} has no parameter {key!r}; it has {sorted(merged) or 'none'}")
-            array = reals.array(value)
+            array = _numbers(f"parameter {key!r}", value, reals)
             if array.shape != merged[key].shape:
                 raise ValueError(f"parameter {key!r} has shape {merged[key].shape}, got {array.shape}")
-            if not all_finite(array):
-                raise ValueError(f"parameter {key!r} must be finite; got {value!r}")
             merged[key] = array
         return np.concatenate([reals.array([]), *(array.ravel() for array in merged.values())])
 
@@ -522,3 +518,14 @@ def _still(program: Program, n: int, params: int) -> Program:
     B = Builder([("t", 1), ("q", n), ("params", params)])
     given = {name: B.input(name) for name, _ in B.inputs} | {"v": [B.const(0.0)] * n}
     return B.build(**B.inline(program, **given))
+
+
+def _numbers(what: str, value: Any, reals: Reals) -> NDArray[Any]:
+    """A parameter as an array of finite numbers."""
+    try:
+        array = reals.array(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{what} must be a number or an array of numbers; got {value!r} ({error})") from None
+    if not all_finite(array):
+        raise ValueError(f"{what} must be finite; got {value!r}")
+    return array

@@ -4,15 +4,13 @@ An iteration changes the unknowns by increments. Each coordinate is judged on it
 fast or heavy neighbour matter: with d_j the largest increment of coordinate j at any control point and scale_j the
 largest |z_j^ν| in this step so far, the size of the k-th increment is δ_k = max_j d_j / scale_j, and θ = δ_k/δ_{k−1}.
 
-    done        if what would come next is negligible, or if δ_k is small and shrinks no more (θ > ½): the floor. Where
-                a mass is ill-conditioned, or a step short, rounding is a larger part of the step. A chord that is slow
-                still has θ < 1, so with θ ≥ 1 its floor may be higher; there chords go on until θ is one.
+    done        if what would come next is negligible, or if δ_k is small and shrinks no more (θ > ½): the floor.
                 After a fresh Jacobian at both, the next increment is δ_k θ² (Newton), else δ_k θ (a chord). After a
                 chord that contracts by θ, one that corrects twice contracts by θ², too.
     in doubt    if the first increment is longer, in any coordinate, than thrice the latest steps and than one and a
                 half times h times the velocity; if the root is farther away than twice that; or if the iteration
                 contracts less than the theorem below promises.
-    keep        if as many chords as cost a fresh Jacobian will end the iteration, or if a chord's δ_k is that small.
+    keep        if as many chords as cost a fresh Jacobian will end the iteration.
 
 If the second Newton increment is at most a quarter of the first, the root is the only one near the prediction (the
 affine-invariant Newton–Kantorovich theorem; Deuflhard, *Newton Methods for Nonlinear Problems*, 2.1). With the first
@@ -72,8 +70,7 @@ EPS = 2.0**-52
 NEGLIGIBLE = 1e-3
 # … and one so small that, if it shrinks no more, rounding is the reason: this power of the last place.
 ACCEPTABLE = 1e-7
-AT_THE_FLOOR = 2.0**18  # negligible increments: some hundred units in the last place …
-AT_A_HIGH_FLOOR = 2.0**26  # … and, for chords whose increments do not shrink at all, 10⁻¹¹ of the step
+AT_THE_FLOOR = 2.0**18  # negligible increments: some hundred units in the last place
 ROUNDING = 2.0**13  # negligible increments: some units in the last place, where rounding may be all that is seen
 MOST_ITERATIONS = 50
 # Increments that small are no motion, and have no digits left to compare.
@@ -141,12 +138,8 @@ def verdict(
     left = size * gain
     if known is not None:
         left = (size <= negligible * ROUNDING).where(size.op("min", before * known) * gain, left)
-    # A Newton increment that shrinks no more is rounding; a chord's may also be slow, unless it is next to nothing or
-    # does not shrink at all.
-    floor: Any = small
-    if not fresh:
-        floor = size <= (rate < 1.0).where(negligible * AT_THE_FLOOR, negligible * AT_A_HIGH_FLOOR)
-    stalled = (rate > 0.5) & floor
+    # A Newton increment that shrinks no more is rounding; a chord's may also be slow, unless it is next to nothing.
+    stalled = (rate > 0.5) & (small if fresh else size <= negligible * AT_THE_FLOOR)
     solved = x["sound"] & ((size <= negligible) | (~first & ((left <= negligible) | stalled)))
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
     most: Any = ON_THE_BRANCH if fresh else (second & (before > NEARBY)).where(SECOND_CHORD, LATER_CHORD)
@@ -162,7 +155,7 @@ def verdict(
     if fresh:
         keep = ~first & keep if chords <= DEAR else first | ~first
     else:
-        keep = first | keep | (size <= negligible * AT_A_HIGH_FLOOR)
+        keep = first | keep
     if checked and again:
         keep = keep | begun
     return {

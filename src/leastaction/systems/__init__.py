@@ -1,6 +1,13 @@
 """What moves: Lagrangians, sums of them over tables, and what belongs to them.
 
-lagrangian   L(t, q, v) as Programs: forces, momenta, energy
+lagrangian   a system from the user's L(t, q, v), as runs step it
+programs     L, the force and the constraints as Programs, and their derivatives
+mechanics    momenta, velocities, energy, acceleration at a state
+many         the same of many states at once, each with its own parameters
+regularity   whether momenta determine velocities
+given        what a user gives, checked
+beginning    whether a trajectory can begin
+failures     why a step could not be done
 sums         one small Lagrangian summed over the rows of tables
 forces       the force F in the Program of a node
 projection   the nearest state on the constraints

@@ -15,7 +15,7 @@ library knows that there is a force.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from leastaction.errors import TraceError
@@ -103,3 +103,23 @@ def _names(fn: Callable[..., Any], name: str) -> bool:
         return name in inspect.signature(fn).parameters
     except (TypeError, ValueError):
         return False
+
+
+def with_inputs(program: Program, names: Sequence[str], inputs: Sequence[str], role: str) -> Program:
+    """A Program whose parameters have these names; parameters that are inputs move to a separate block."""
+    if not inputs:
+        return program
+    first = program.input_slice("params").start
+    used = {names[args[0] - first] for op, *args in program.code if op == "input" and args[0] >= first}
+    if role not in DRIVEN and (wrong := [name for name in inputs if name in used]):
+        what, instead = UNDRIVEN[role]
+        raise TraceError(f"{what} cannot take the input {wrong[0]!r}: {instead}")
+    own = [name for name in names if name not in inputs]
+    blocks = [*program.inputs[:-1], ("params", len(own))]
+    B = Builder([*blocks, ("inputs", len(inputs))] if role in DRIVEN else blocks)
+    values = dict(zip(own, B.input("params"), strict=True))
+    if role in DRIVEN:
+        values |= dict(zip(inputs, B.input("inputs"), strict=True))
+    nothing = B.const(0.0)
+    at = {name: B.input(name) for name, _ in program.inputs[:-1]}
+    return B.build(**B.inline(program, **at, params=[values.get(name, nothing) for name in names]))

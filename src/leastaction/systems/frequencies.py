@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from leastaction.backends.points import evaluate
 
 if TYPE_CHECKING:
-    from leastaction.systems.lagrangian import Lagrangian
+    from leastaction.systems.mechanics import Mechanics
 
 FloatArray = NDArray[np.float64]
 
@@ -18,7 +18,7 @@ SOON = 0.25  # in units of 1/ω: a frequency ω is that of the start if the moti
 
 
 def fastest(
-    system: Lagrangian, t: float, q: FloatArray, v: FloatArray, params: FloatArray, length: float
+    system: Mechanics, t: float, q: FloatArray, v: FloatArray, params: FloatArray, length: float
 ) -> float:  # fmt: skip
     """The largest frequency or growth rate at the start of a motion of this length, or soon after."""
     a = system.acceleration(q, v, t, params)
@@ -33,7 +33,7 @@ def fastest(
     return found
 
 
-def _rate(system: Lagrangian, t: float, q: FloatArray, v: FloatArray, a: FloatArray, params: FloatArray) -> float:
+def _rate(system: Mechanics, t: float, q: FloatArray, v: FloatArray, a: FloatArray, params: FloatArray) -> float:
     """The largest eigenvalue of ∂(q̇, v̇)/∂(q, v); zero where L is not regular."""
     n, program = system.n, system.acceleration_slopes
     at = {"t": [t], "q": q, "v": v, "params": params, "a": a}

@@ -1,0 +1,159 @@
+"""Programs: L, the force and the constraints of a system, and what a step reads of them.
+
+f = ∂L/∂q + F     force
+m = ∂L/∂v         momentum
+f_q, f_v, m_q, m_v, m_t, and by the parameters f_w, m_w: their derivatives
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from leastaction.program import Builder, Program
+from leastaction.step.constraints import end, geometry, held, reaction
+from leastaction.step.form import End, Term, with_rest
+from leastaction.step.inputs import size_of
+from leastaction.systems.forces import with_force
+
+
+class Programs:
+    """A system as Programs: those it was given, and those that follow from them."""
+
+    n: int
+    name: str
+    program: Program  # (t, q, v, params) ↦ L
+    force: Program | None  # (t, q, v, params, inputs) ↦ F
+    constraints: Program | None  # (t, q, params) ↦ g
+    inputs: dict[str, tuple[int, ...]]
+    rest: Program | None = None  # (t, q, v, params) ↦ velocities at which L has a value, if L has none at rest
+
+    @cached_property
+    def depends_on_time(self) -> bool:
+        """Whether t occurs in L, in the force or in the constraints, or there are inputs, which change with time."""
+        programs = (self.program, self.force, self.constraints)
+        return bool(self.inputs) or any(("input", 0) in program.code for program in programs if program is not None)
+
+    @property
+    def m(self) -> int:
+        """How many constraints hold."""
+        return 0 if self.constraints is None else self.constraints.output_size
+
+    @property
+    def forced(self) -> bool:
+        """Whether a force acts."""
+        return self.force is not None
+
+    @property
+    def forced_by_state(self) -> bool:
+        """Whether a force acts that depends on q or v."""
+        return self.force is not None and self.force.depends("F", "q", "v")
+
+    @property
+    def channels(self) -> int:
+        """The number of values that all inputs have at one instant."""
+        return sum(map(size_of, self.inputs.values()))
+
+    @property
+    def digest(self) -> str:
+        """A fingerprint of L, the force and the constraints: systems with the same fingerprint differ only in names and
+        values of parameters.
+        """
+        parts = {"": self.program, "F": self.force, "g": self.constraints}
+        return "".join(name + program.digest for name, program in parts.items() if program is not None)
+
+    @cached_property
+    def gradient(self) -> Program:
+        """(t, q, v, params) ↦ L, Lq, Lv."""
+        from leastaction.trace import derivatives
+
+        return derivatives(self.program, second=False)
+
+    @cached_property
+    def hessian(self) -> Program:
+        """(t, q, v, params) ↦ L, Lq, Lv, Lqq, Lqv, Lvv, Lvt."""
+        from leastaction.trace import derivatives
+
+        return derivatives(self.program, second=True)
+
+    @cached_property
+    def mass_varies_with_velocity(self) -> bool:
+        """Whether L is not quadratic in v."""
+        return self.hessian.depends("Lvv", "v")
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """The system as a step sees it: the force f = ∂L/∂q + F and the momentum m = ∂L/∂v at the nodes, and the
+        constraints at the control points.
+        """
+        first, node = self.gradient, self.node
+        values = with_force(first.with_outputs(f=first.output("Lq"), m=first.output("Lv")), self.force)
+        own = Term(values, node.select("f", "m", "f_q", "f_v", "m_q", "m_v"), rest=self.rest)
+        return (own,) if self.constraints is None else (own, held(self.constraints))
+
+    @cached_property
+    def end(self) -> End | None:
+        """The equations for the end of a step, if constraints hold."""
+        return None if self.constraints is None else end(self.constraints, self.node, self.sensitive_node)
+
+    @cached_property
+    def geometry(self) -> Program:
+        """(t, q, v, params) ↦ g, c = ġ, G = ∂g/∂q, and g̈ without acceleration; only if constraints hold."""
+        if self.constraints is None:
+            raise ValueError(f"{self.name} has no constraints: give them as la.Lagrangian(…, constraints=g)")
+        return geometry(self.constraints)
+
+    @cached_property
+    def node(self) -> Program:
+        """(t, q, v, params) ↦ f, m, their derivatives f_q, f_v, m_q, m_v, and m_t; and first velocities for the solver,
+        if L has no value at rest.
+        """
+        return with_rest(self._node(self.hessian, m_t="Lvt"), self.rest)
+
+    @cached_property
+    def sensitive_node(self) -> Program:
+        """The same outputs and, after the derivatives by q and v, those by time and by the parameters w."""
+        from leastaction.trace import derivatives
+
+        second = derivatives(self.program, second=True, parameters=True)
+        return self._node(second, f_t="Lqt", m_t="Lvt", f_w="Lqw", m_w="Lvw")
+
+    @property
+    def sensitive_terms(self) -> tuple[Program, ...]:
+        """The terms with all derivatives."""
+        still = () if self.constraints is None else (reaction(self.constraints, parameters=True),)
+        return (self.sensitive_node, *still)
+
+    @cached_property
+    def inertia(self) -> Program:
+        """(t, q, v, params) ↦ m, m_q, m_v, which do not depend on forces."""
+        return self._unforced(self.hessian).select("m", "m_q", "m_v")
+
+    def _node(self, second: Program, **further: str) -> Program:
+        return with_force(self._unforced(second, **further), self.force)
+
+    def _unforced(self, second: Program, **further: str) -> Program:
+        n, Lqv = self.n, second.output("Lqv")
+        return second.with_outputs(
+            f=second.output("Lq"),
+            m=second.output("Lv"),
+            f_q=second.output("Lqq"),
+            f_v=Lqv,
+            m_q=[Lqv[k * n + j] for j in range(n) for k in range(n)],
+            m_v=second.output("Lvv"),
+            **{name: second.output(block) for name, block in further.items()},
+        )
+
+    @cached_property
+    def acceleration_slopes(self) -> Program:
+        """(t, q, v, params, a) ↦ g = f − m_q v − m_t − m_v a, which is zero; and g_q, g_v, g_params, g_t."""
+        from leastaction.trace import jacobian
+
+        n, node = self.n, self.node
+        B = Builder([*node.inputs, ("a", n)])
+        at = B.inline(node, **{name: B.input(name) for name, _ in node.inputs})
+        v, a = B.input("v"), B.input("a")
+        g = []
+        for j in range(n):
+            moved = B.sum(B.add(B.mul(at["m_q"][j * n + k], v[k]), B.mul(at["m_v"][j * n + k], a[k])) for k in range(n))
+            g.append(B.sub(at["f"][j], B.add(moved, at["m_t"][j])))
+        return jacobian(B.build(g=g), "q", "v", "params", "t")

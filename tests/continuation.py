@@ -7,31 +7,58 @@ For L = v²/2 − V(q), one degree of freedom, the equations are, with x_i = q +
 
 import numpy as np
 
+CONTRACTS = 1 / 16  # the second increment of Newton's iteration to the first, at most …
+SHORT = 0.05  # … and the first one: both together exclude another root as near as the one found
+FINEST = 1e-7  # the part of h below which the branch is taken to fold
 
-def follow(table, slope, curvature, q, p, h, parts=4000):
+
+def follow(table, slope, curvature, q, p, h):
     """(z, distance): the root at h, or None if the branch folds before; and how near to a fold it came.
+
+    The branch is followed along its tangent dz/dh = −J⁻¹ ∂R/∂h, by parts of h that shrink until Newton's iteration
+    contracts well from there. A fixed number of parts does not do: 200 of them jump over a fold at times.
 
     h R is affine in V′, so its Jacobian at h → 0 is a constant matrix S; det(J S⁻¹) is 1 there and 0 at a fold.
     """
     b, l, dl = table.b, table.l, table.dl
     S = dl[:, :-1].T @ (b[:, None] * dl[:, 1:])
-    z, nearest = table.d[1:] * 0.0, 1.0
-    for k in range(1, parts + 1):
-        now = h * k / parts
-        z = z * (k / (k - 1)) if k > 1 else table.d[1:] * now * p
-        for _ in range(30):
-            x = q + l[:, 1:] @ z
-            R = -(now**2) * l[:, :-1].T @ (b * slope(x)) + S @ z
-            R[0] += now * p
-            J = -(now**2) * l[:, :-1].T @ ((b * curvature(x))[:, None] * l[:, 1:]) + S
+    momentum = p * np.eye(len(S))[0]
+
+    def equations(now, z):
+        """R, J = ∂R/∂z, ∂R/∂h."""
+        x = q + l[:, 1:] @ z
+        force = l[:, :-1].T @ (b * slope(x))
+        J = S - now**2 * l[:, :-1].T @ ((b * curvature(x))[:, None] * l[:, 1:])
+        return S @ z - now**2 * force + now * momentum, J, momentum - 2 * now * force
+
+    def corrected(now, z):
+        """The root near z and its det(J S⁻¹); None where the iteration does not contract well."""
+        lengths = []
+        while len(lengths) < 2 or lengths[-1] > 1e-14 * (1 + abs(z).max()):
+            R, J, _ = equations(now, z)
             determinant = np.linalg.det(J) / np.linalg.det(S)
             if determinant <= 0:
-                return None, 0.0
+                return None
             dz = np.linalg.solve(J, -R)
+            lengths.append(abs(dz).max())
+            bound = SHORT if len(lengths) == 1 else max(CONTRACTS * lengths[-2], 1e-14 * (1 + abs(z).max()))
+            if lengths[-1] > bound:
+                return None
             z = z + dz
-            if abs(dz).max() < 1e-15 * (1 + abs(z).max()):
-                break
-        nearest = min(nearest, determinant)
+        return z, determinant
+
+    z, now, part, nearest = np.zeros(len(S)), 0.0, 1 / 64, 1.0
+    while now < h:
+        _, J, by_h = equations(now, z)
+        then = min(h, now + part * h)
+        found = corrected(then, z - (then - now) * np.linalg.solve(J, by_h))
+        if found is None:
+            part /= 4
+            if part < FINEST:
+                return None, 0.0
+        else:
+            now, part, nearest = then, 1.5 * part, min(nearest, found[1])
+            z = found[0]
     return z, nearest
 
 

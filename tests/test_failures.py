@@ -259,7 +259,7 @@ def test_root_is_the_continued_one(method):
     @settings(max_examples=25, deadline=None)
     @given(q=st.floats(-3, 3), p=st.floats(-2, 2), h=st.floats(0.5, 5))
     def check(q, p, h):
-        z, nearest = follow(table, np.sin, np.cos, q, p, h, parts=200)
+        z, nearest = follow(table, np.sin, np.cos, q, p, h)
         try:
             path = la.integrate(system, method, [q], [p], h=h, steps=1)
         except la.StepFailed:
@@ -356,7 +356,7 @@ def test_every_root_of_a_coarse_run_is_the_continued_one():
         table = la.method(method).table
         path = la.integrate(system, method, [2.0], [0.5], h=h, steps=40)
         for k in range(40):
-            z, _ = follow(table, np.sin, np.cos, path.q[k, 0], path.p[k, 0], h, parts=200)
+            z, _ = follow(table, np.sin, np.cos, path.q[k, 0], path.p[k, 0], h)
             assert path.q[k + 1, 0] - path.q[k, 0] == pytest.approx(z[-1], abs=1e-9)
 
 

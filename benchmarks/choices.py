@@ -10,7 +10,7 @@ from unittest import mock
 import numpy as np
 
 import leastaction as la
-from leastaction.backends import trajectories
+from leastaction.backends.backend import backend
 from leastaction.backends.fused import programs
 from leastaction.kernel import compile as kernel
 from leastaction.kernel.lower import lower
@@ -114,14 +114,13 @@ def fusing() -> None:
         for s in (1, 2, 3, 4, 6, 8):
             times: dict[int, float] = {}
             for limit in (100, 0) * 5:
-                newton = mock.patch.multiple(trajectories, MOST_UNKNOWNS=limit, MOST_DEGREE=limit)
-                with newton, mock.patch.object(programs, "MOST_INSTRUCTIONS", 10**6):
-                    trajectories.backend.cache_clear()
+                with mock.patch.multiple(programs, MOST_DEGREE=limit, MOST_INSTRUCTIONS=10**6):
+                    backend.cache_clear()
                     path = la.integrate(system, f"P{s}N{s}Q{2 * s}Gau", h=h, steps=10_000, every=10_000, **start)
                 times[limit] = min(times.get(limit, np.inf), path.stats["run_time"] / 1e4)
             row = f"{name} | P{s}N{s}Q{2 * s}Gau | {2 * s} | {times[100] * 1e6:.2f} | {times[0] * 1e6:.2f}"
             print(f"| {row} |", flush=True)
-    trajectories.backend.cache_clear()
+    backend.cache_clear()
 
 
 def branch() -> None:

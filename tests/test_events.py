@@ -11,7 +11,7 @@ from scipy.special import ellipk
 
 import leastaction as la
 from ensembles import KEPLER, PENDULUM
-from leastaction.backends.trajectories import backend
+from leastaction.backends.backend import backend
 from seeds import fresh_generator
 
 

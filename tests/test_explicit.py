@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.backends.backend import backend
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.stepper import Start
-from leastaction.backends.trajectories import backend
 
 VERLET = la.method("stormer-verlet")
 METHODS = {

@@ -17,7 +17,7 @@ from leastaction.backends.rk4_tangent import STAGES, one_steps
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, STOPPED, Failure
 from leastaction.backends.stepper import Alone, Forgetful, Start, require_inputs
-from leastaction.backends.trajectories import NEVER
+from leastaction.backends.workspace import NEVER
 from leastaction.kernel import Native, compile_program
 from leastaction.methods import RungeKutta4
 

@@ -20,7 +20,7 @@ from leastaction.backends.records import Memory
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
 from leastaction.backends.stepper import Alone, Start
-from leastaction.backends.trajectories import NEVER
+from leastaction.backends.workspace import NEVER
 from leastaction.linear.factor import one_thread
 from leastaction.linear.system import Quadratic
 from leastaction.methods import Method

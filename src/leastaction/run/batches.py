@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.backend import Backend
 from leastaction.backends.composed import ComposedStepper
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.rk4 import RK4Lanes
@@ -24,7 +25,6 @@ from leastaction.backends.status import (
     STOPPED,
 )
 from leastaction.backends.stepper import Start, Stepper
-from leastaction.backends.trajectories import Backend
 from leastaction.events import GROWING, LAST_STATES, Watch, WatchedGalerkin, WatchedStates
 from leastaction.kernel import native_lanes
 from leastaction.methods import Composition, Galerkin, RungeKutta4

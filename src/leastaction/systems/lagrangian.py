@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from leastaction.backends.backend import Backend, backend
 from leastaction.backends.composed import ComposedStepper
 from leastaction.backends.fused.rk4 import rk4_program
 from leastaction.backends.galerkin import GalerkinStepper
@@ -19,7 +20,6 @@ from leastaction.backends.rk4 import RK4Stepper, RK4Tangent
 from leastaction.backends.rows import Row
 from leastaction.backends.status import BRANCH_ENDS
 from leastaction.backends.stepper import Start
-from leastaction.backends.trajectories import Backend, backend
 from leastaction.errors import TraceError
 from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
 from leastaction.numbers.notation import to_texts

@@ -20,9 +20,9 @@ from leastaction.systems.pace import Paced
 from leastaction.systems.sums import Sum
 
 if TYPE_CHECKING:
+    from leastaction.backends.backend import Backend
     from leastaction.backends.rows import Row
     from leastaction.backends.stepper import Start, Stepper
-    from leastaction.backends.trajectories import Backend
     from leastaction.linear.dispersion import Excited
 
 

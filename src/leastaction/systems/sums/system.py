@@ -15,13 +15,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.backends.backend import Backend
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.native import fingerprint
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.backends.stepper import Start, Stepper
+from leastaction.backends.sum_backend import sum_backend
 from leastaction.backends.summands import Assembly
-from leastaction.backends.trajectories import Backend, sum_backend
 from leastaction.errors import ConstraintError, DegenerateLagrangianError
 from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import to_texts

@@ -1,0 +1,179 @@
+"""The memory of a run, laid out once for all runs alike: solvers, kernels, and the record that the loop reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leastaction.backends.backend import Backend
+from leastaction.backends.layout import RUN
+from leastaction.backends.solver import Solvers, ahead_of
+from leastaction.kernel import Native, compile_program, native_lanes
+from leastaction.program import Program
+from leastaction.step.prediction import WHOLE
+
+if TYPE_CHECKING:
+    from leastaction.backends.rows import Row
+
+NEVER = 2**62  # the step after which a state is stored that is never to be stored
+# After a step for which chords failed, the following steps begin with Newton: so many steps, divided by the number of
+# chords that cost about as much as Newton.
+RESTING = 64
+KERNELS = (
+    "advance",
+    "begin",
+    "leap",
+    "hop",
+    "far_hop",
+    "once",
+    "inner",
+    "outer",
+    "land",
+    "lift",
+    "recall",
+    "restart",
+    "fresh",
+    "kept",
+    "settle",
+)
+
+PACKED = ("q", "p")  # with points side by side in vectors, these have coordinates side by side
+MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
+FEWEST_LOOKS = 8  # … and of each of many
+MOST_KEPT, MOST_LAID = 2**16, 8  # doubles of a memory laid out once for all runs alike, and how many such are kept
+
+
+@dataclass(frozen=True, eq=False)
+class Laid:
+    """The memory of a run, laid out: solvers and the record of the run at a place.
+
+    rows              values of a group's state and what lies behind it
+    outputs, work     numbers that the kernels give, and need to work in
+    look_size, looks  numbers that a check reads, and room for how many
+    """
+
+    solvers: Solvers
+    place: int
+    groups: int
+    rows: int
+    outputs: int
+    work: int
+    look_size: int
+    looks: int
+    kernels: dict[str, Native]  # they live as long as this object
+
+
+def laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> Laid:
+    """The memory for so many trajectories, to be duplicated: small ones are laid out once for all runs alike."""
+    key = size, row.columns.tobytes(), row.varied, None if check is None else check.digest
+    found = backend.laid.get(key)
+    if found is None:
+        found = _laid_out(backend, size, row, check)
+        if len(found.solvers.memory.D) <= MOST_KEPT:
+            if len(backend.laid) >= MOST_LAID:
+                backend.laid.clear()
+            backend.laid[key] = found
+    return found
+
+
+def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> Laid:
+    step, L, places = backend.step, backend.lanes, backend.places
+    n, s = step.n, step.s
+    groups = -(-size // L)
+    solvers, solver, alone = backend.solvers()
+    kernels = backend.kernels
+    at = {name: place.start for name, place in places.items()}
+    T = backend.stride
+    if backend.fused and backend.spread == 1:
+        z_coordinate, z_control = T, n * T
+        held = (s * n * T, T, step.multipliers * T)
+    else:
+        z_coordinate = (places["z"].stop - places["z"].start) // (n + step.multipliers) * T
+        z_control = T // backend.spread
+        held = (n * z_coordinate, z_coordinate, z_control)
+    looks: dict[str, Any] = {
+        "check": 0, "look_size": 0, "look_last": 0, "looks": 0, "look_sources": [], "doubt": 1
+    }  # fmt: skip
+    rows = backend.size
+    if check is not None:
+        sources = _sources(backend, check, z_coordinate, z_control)
+        rows += n + 1  # the leading coefficients of the last step, and h
+        # The leading coefficients of this step replace those of the last one where they stand.
+        blocks = ("state", backend.size * T // L), ("lead", n), ("rest", (n + 1) * T // L - n)
+        kernel = compile_program(check.reading(sources, blocks), L, in_place=True)
+        kernels = {**kernels, "check": kernel}
+        inputs, room = len(sources), max(FEWEST_LOOKS, MOST_LOOKS // size)
+        looks |= {"check": kernel.address, "look_size": inputs, "look_last": check.input_slice("last").start,
+                  "looks": room, "look_sources": sources, "doubt": kernel.outputs * L}  # fmt: skip
+    place = solvers.memory.add(
+        (RUN, {
+            "fused": backend.fused,
+            **{name: kernels[name].address if name in kernels else 0 for name in KERNELS},
+            "solver": solver, "alone": alone, "lanes": L, "stride": T, "groups": groups, "size": rows,
+            **{name: at[name] for name in ("t", "params", "alive", "q", "p", "carry", "z", "impulse", "trouble")},
+            "z_coordinate": z_coordinate, "z_control": z_control,
+            **dict(zip(("held", "held_multiplier", "held_control"), held, strict=True)),
+            "coordinate": 1 if backend.spread > 1 else T,
+            "lifted": s <= WHOLE or check is not None or backend.energy or row.varied > 0,
+            **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
+            **{name: at[name] for name in ("reach", "length", "floor", "started")},
+            **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "failed", "scale")},
+            "handed": at["started"] + 1 if "leap" in kernels else places["carry"].stop,
+            **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "next", "found", "enough", "unsure")},
+            "jacobian": at.get("slopes", 0),
+            "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
+            "every": NEVER, "skipped": 0, "rows": 0, "width": row.width,
+            "kept_count": len(row.columns), "kept_numbers": backend.numbers(row.columns),
+            "n": backend.room, "s": s, "param_count": backend.params, "inputs": at.get("inputs", 0),
+            "channels": step.channels, "nodes": len(step.method.table.c), "trajectories": size,
+            "vectors": -(-len(step.method.table.c) // T) if backend.spread > 1 else 0,
+            "table": 0, "table_trajectory": 0, "table_step": 0, "table_node": 0, "table_first": 0,
+            "resting": max(1, RESTING // _chords(backend, solvers, solver)),
+            "left": at.get("left", 0), "columns": row.varied,
+            **_sensitive(backend, solvers, alone, row.varied), **looks, "noted": 0, "noted_after": 0, "notes": 0,
+            "end": 0, "most": 0, "looked": [0] * (groups * L), "halted": [0] * groups, "who": list(range(groups * L)),
+            "start": 1, "step": 1, "period": 1, "offset": 1, "undone": 1, "failure": 3,
+            "errors": ahead_of(backend.method).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
+            [np.nan], "push": solvers.pushed,
+        })
+    )  # fmt: skip
+    solvers.finish()
+    outputs = max((kernel.outputs for kernel in kernels.values()), default=0)
+    if "hop" in kernels:
+        outputs = max(outputs, rows)  # a second state
+    work = max((kernel.work for kernel in kernels.values()), default=1)
+    return Laid(solvers, place, groups, rows, outputs, work, looks["look_size"], looks["looks"], kernels)
+
+
+def _sources(how: Backend, check: Program, z_coordinate: int, z_control: int) -> list[int]:
+    """Where in a lane of a group's state the numbers are that a check reads, in its order."""
+    n, T, channels, r = how.step.n, how.stride, how.step.channels, len(how.step.method.table.c)
+    found = {name: np.arange(place.start, place.stop) * T for name, place in how.places.items()}
+    found |= {"last": how.size * T + np.arange(n) * how.lanes, "h": np.array([how.size + n]) * T}
+    if how.spread > 1:
+        found |= {name: found[name][0] + np.arange(n) for name in (*PACKED, "impulse")}
+    controls = np.arange(how.step.s)[:, None]
+    found["z"] = found["z"][:1] + controls * z_control + np.arange(n) * z_coordinate
+    if channels and how.spread > 1:  # the nodes side by side
+        nodes, vectors = np.arange(r)[:, None], -(-r // T)
+        found["inputs"] = found["inputs"][:1] + (np.arange(channels) * vectors + nodes // T) * T + nodes % T
+    return [int(place) // how.lanes for name, size in check.inputs for place in found[name].ravel()[:size]]
+
+
+def _chords(backend: Backend, solvers: Solvers, solver: int) -> int:
+    """How many chords cost about as much as to solve a step by Newton."""
+    programs = backend.programs
+    return programs.chords if programs is not None else solvers.chords[solver]
+
+
+def _sensitive(backend: Backend, solvers: Solvers, alone: int, columns: int) -> dict[str, int]:
+    """The terms along whose derivatives so many directions are carried."""
+    step = backend.step
+    found = {"sensitive": solvers.terms[alone], "end_slopes": 0}
+    if columns > 2 * step.n:
+        found["sensitive"] = solvers.add_sensitive(step, backend.system.sensitive_terms)
+    if columns and step.end is not None:
+        found["end_slopes"] = solvers.compiled(step.end.slopes, 1)
+    return found

@@ -14,8 +14,15 @@ setup: .venv/ready .venv/loops
 	touch $@
 
 # The native loops, compiled once, so that nobody waits for them at a first run.
-.venv/loops: .venv/ready $(wildcard src/leastaction/backends/*.py src/leastaction/backends/loops/*.py src/leastaction/step/*.py)
+LOOPS := $(wildcard src/leastaction/backends/*.py src/leastaction/backends/loops/*.py src/leastaction/step/*.py)
+
+.venv/loops: .venv/ready $(LOOPS)
 	$(BIN)/python -m leastaction.backends.build
+	touch $@
+
+# The same for a processor with four lanes, for tests with LEASTACTION_CPU=x86-64-v3: else each worker would translate them.
+.venv/loops-v3: .venv/ready $(LOOPS)
+	LEASTACTION_CPU=x86-64-v3 $(BIN)/python -m leastaction.backends.build
 	touch $@
 
 reproduce: setup

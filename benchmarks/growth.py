@@ -24,7 +24,7 @@ from measured import kept, table
 from numpy.typing import NDArray
 
 import leastaction as la
-from leastaction.backends import trajectories
+from leastaction.backends import backend
 from leastaction.backends.solver import Solvers
 from leastaction.results.colours import COLOURS
 
@@ -111,10 +111,10 @@ def beside_newton() -> list[list[str]]:
     rows = []
     for n, s in BY_NEWTON:
         by_shifts = coupled(n, s, STIFF)
-        trajectories.backend.cache_clear()
+        backend.backend.cache_clear()
         with mock.patch.object(Solvers, "_shifts", lambda *_: (-1, 1)):
             by_newton = coupled(n, s, STIFF)
-        trajectories.backend.cache_clear()
+        backend.backend.cache_clear()
         rows.append([str(n), str(s), f"{by_shifts:.3g}", f"{by_newton:.3g}", f"{by_newton / by_shifts:.2f}"])
     return rows
 

@@ -3,7 +3,7 @@
 from contextlib import ExitStack, contextmanager
 from unittest import mock
 
-from leastaction.backends import trajectories
+from leastaction.backends import backend
 from leastaction.backends.fused import programs
 from leastaction.backends.solver import Solvers
 
@@ -28,14 +28,14 @@ def solved_by(how):
         return None
 
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(trajectories, "explicit_programs", none))
+        stack.enter_context(mock.patch.object(backend, "explicit_programs", none))
         if how in ("newton", "chord", "shifted"):
             stack.enter_context(mock.patch.object(Solvers, "_solver", chosen))
             stack.enter_context(mock.patch.object(Solvers, "_shifts", shifted))
             for name in ("alone", "step_programs"):
-                stack.enter_context(mock.patch.object(trajectories, name, none))
+                stack.enter_context(mock.patch.object(backend, name, none))
         else:
             stack.enter_context(mock.patch.object(programs, "MOST_INSTRUCTIONS", 0))
-        trajectories.backend.cache_clear()
+        backend.backend.cache_clear()
         yield
-    trajectories.backend.cache_clear()
+    backend.backend.cache_clear()

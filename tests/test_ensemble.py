@@ -12,7 +12,7 @@ import pytest
 
 import leastaction as la
 from ensembles import KEPLER, PENDULUM, chain, double_pendulum
-from leastaction.backends import trajectories
+from leastaction.backends import backend, trajectories
 from leastaction.backends.fused import programs
 from leastaction.kernel import native_lanes
 from leastaction.run import Status
@@ -182,9 +182,9 @@ def kernels_too_long(monkeypatch):
     """Whole steps are too long to be kernels, as those of very large systems are."""
     for limit in ("MOST_INSTRUCTIONS", "MOST_CHORD_INSTRUCTIONS"):
         monkeypatch.setattr(programs, limit, 0)
-    trajectories.backend.cache_clear()
+    backend.backend.cache_clear()
     yield
-    trajectories.backend.cache_clear()
+    backend.backend.cache_clear()
 
 
 def test_large_systems_go_in_lanes():

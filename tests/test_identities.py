@@ -7,7 +7,7 @@ import pytest
 
 import leastaction as la
 from classical import gradient, hamilton, integrals, legendre, partitioned_runge_kutta
-from leastaction.backends import trajectories
+from leastaction.backends import backend
 from leastaction.backends.solver import Solvers
 from rungs import solved_by
 from systems import NAMES, case, double_pendulum, inseparable, pendulum, separable, step
@@ -139,11 +139,11 @@ def test_fused_step_is_the_step_by_loops_over_the_nodes(name, method):
     """One Program for a whole Newton step, and loops over the nodes, solve the same equations."""
     system, q0, v0 = case(name)
     fused = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
-    assert trajectories.backend(system, la.method(method), 1).fused
+    assert backend.backend(system, la.method(method), 1).fused
     for how in ("newton", "shifted", "chord", "side by side"):
         with solved_by(how):
             other = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
-            assert trajectories.backend(system, la.method(method), 1).fused == (how == "side by side")
+            assert backend.backend(system, la.method(method), 1).fused == (how == "side by side")
         np.testing.assert_allclose(other.q, fused.q, **TIGHT)
         np.testing.assert_allclose(other.p, fused.p, **TIGHT)
 
@@ -187,9 +187,9 @@ def test_shifted_chords_take_stiff_steps(method, k):
     start = {"q0": np.sin(np.pi * np.arange(1, 21) / 21), "v0": np.zeros(20), "h": 0.1, "steps": 50}
     path = la.integrate(system, method, **start)
     with mock.patch.object(Solvers, "_shifts", lambda *_: (-1, 1)):
-        trajectories.backend.cache_clear()
+        backend.backend.cache_clear()
         newton = la.integrate(system, method, **start)
-    trajectories.backend.cache_clear()
+    backend.backend.cache_clear()
     np.testing.assert_allclose(path.q, newton.q, rtol=0, atol=1e-12)
     np.testing.assert_allclose(path.p, newton.p, rtol=0, atol=1e-10 * abs(newton.p).max())
     assert path.stats["continued"] == newton.stats["continued"]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends import trajectories
+from leastaction.backends import backend
 from leastaction.backends.fused.newton import iteration
 from leastaction.kernel import compile_program
 from leastaction.kernel.compile import LEVELS, _host_features, _processor
@@ -180,10 +180,10 @@ def test_prediction_by_differences_saves_iterations(method, monkeypatch):
     """The errors of the last predictions predict the next error: this saves at least a tenth of the iterations."""
     Q = np.random.default_rng(6).uniform(-0.5, 0.5, (16, 2))
     paths = la.ensemble(PENDULUM, method, Q, [0, 0], h=0.02, steps=500, final_only=True)
-    trajectories.backend.cache_clear()
+    backend.backend.cache_clear()
     monkeypatch.setattr(prediction, "NEAR", -1.0)  # so that no difference is ever added
     alone = la.ensemble(PENDULUM, method, Q, [0, 0], h=0.02, steps=500, final_only=True)
-    trajectories.backend.cache_clear()
+    backend.backend.cache_clear()
     assert paths.stats["newton_iterations"] < 0.9 * alone.stats["newton_iterations"]
 
 

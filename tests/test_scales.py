@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends import trajectories
+from leastaction.backends import backend
 from leastaction.backends.fused import programs
 from seeds import fresh_generator
 
@@ -45,9 +45,9 @@ def test_a_fast_neighbour_does_not_hide_a_pendulum(method, V):
     options = {"v0": [V, 0.3], "h": 0.1, "steps": 30}
     found = [la.integrate(BESIDE, method, [0.0, 1.0], **options)]
     with mock.patch.object(programs, "MOST_INSTRUCTIONS", 0):
-        trajectories.backend.cache_clear()
+        backend.backend.cache_clear()
         found.append(la.integrate(BESIDE, method, [0.0, 1.0], **options))
-    trajectories.backend.cache_clear()
+    backend.backend.cache_clear()
     for path in found:
         np.testing.assert_allclose(path.q[:, 1:], alone.q, rtol=0, atol=1e-13)
     paths = la.ensemble(BESIDE, method, np.tile([0.0, 1.0], (5, 1)), v0=np.tile([V, 0.3], (5, 1)), h=0.1, steps=30)

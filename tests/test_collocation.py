@@ -213,6 +213,27 @@ def test_coarse_steps_begin_again_from_the_place_they_have_reached(method, h):
     np.testing.assert_allclose(many.q[:101], newton.q, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("name", "method", "h"),
+    [
+        ("lagrange-top", "P8N8Q16Gau", 0.1923),
+        ("double-pendulum-chaotic", "P8N8Q16Gau", 0.1),
+        ("lagrange-top", "P5N5Q10Gau", 0.2),
+    ],
+)
+def test_coarse_steps_are_predicted_by_the_motion_itself(name, method, h):
+    """The last polynomial, prolonged, leads nowhere in a tenth of such steps, and continuation, which costs as much as
+    hundreds of steps, had to find them. It finds the same roots.
+    """
+    problem = la.problems.get(name)
+    run = la.integrate(problem.system, method, problem.q0, problem.p0, h=h, steps=60)
+    assert run.stats["continued"] <= 1
+    for k in range(1, 60, 4):
+        continued = la.integrate(problem.system, method, run.q[k], run.p[k], h=h, steps=1)
+        size = max(1, np.abs(run.q[k + 1]).max())  # the run goes on from q and what rounding left over of it
+        np.testing.assert_allclose(run.q[k + 1], continued.q[1], rtol=0, atol=1e-13 * size)
+
+
 @pytest.mark.parametrize("degree", [5, 6, 8])
 def test_lanes_of_high_degree_take_chords(degree):
     """Newton's iteration as one kernel costs more there than the chords that a step takes."""

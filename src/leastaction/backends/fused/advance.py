@@ -238,6 +238,8 @@ def _soft(
         speeds = _at_points(step, rows, ahead, memory, choice, "faster", "v 0")
         outputs["speeds"] = [y for row in speeds for y in row]
         outputs["shifts"] = linearised(step, rows, B, x, speeds)
+        if "led" in x:
+            outputs["led"] = [0.0] * rows.length(step.n)
     outputs["soft_scale"] = [a.op("max", TINY) for a in rows.packed([size(row) for row in begun])]
     return outputs
 

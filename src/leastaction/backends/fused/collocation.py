@@ -67,10 +67,19 @@ def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twic
         second = shifted(step, rows, x["shifts"], left)
         moves = [[a + b for a, b in zip(*of, strict=True)] for of in zip(moves, second, strict=True)]
     speeds = [[a + b for a, b in zip(old, move, strict=True)] for old, move in zip(V, moves, strict=True)]
-    places = [_reached(step, rows, _weighed(row, weights)) for row in speeds]
+    places = places_of(step, rows, speeds)
     moved = differences(places, Z)
     seen = judged(
-        step, rows, own(x), moved, places, fresh=False, chords=chords, rate=x["rate"][0], again=True, twice=twice
+        step,
+        rows,
+        own(x | _reach(x)),
+        moved,
+        places,
+        fresh=False,
+        chords=chords,
+        rate=x["rate"][0],
+        again=True,
+        twice=twice,
     )
     going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
     good = seen.found["good"] & ~going
@@ -84,6 +93,11 @@ def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twic
     return wanted_by("inner", B, x, rows, after | seen_of_chord(seen, ~going & ~good))
 
 
+def _reach(x: dict[str, list[Value]]) -> dict[str, list[Value]]:
+    """How far a step may reach: also as far as another prediction led (`march`)."""
+    return {"reach": [a.op("max", b) for a, b in zip(x["reach"], x["led"], strict=True)]} if "led" in x else {}
+
+
 def _by_mass(mass: Mass, masses: Sequence[Sequence[Value]], given: Sequence[Row]) -> list[Row]:
     """M_i⁻¹ times what is given at the nodes, a row for each coordinate."""
     solved = [mass.solve(M, [[row[g]] for row in given]) for g, M in enumerate(masses)]
@@ -95,7 +109,7 @@ def _changes(
 ) -> list[Row]:
     """m_q dZ − N w (f_q dZ + f_v dV) at every node, where dV are the moves: a row for each coordinate."""
     n, (weights,) = step.n, rows.columns("weights 0")
-    places = [_reached(step, rows, _weighed(row, weights)) for row in moves]
+    places = places_of(step, rows, moves)
     momenta: list[Row] = [[] for _ in range(n)]
     forces: list[Row] = [[] for _ in range(n)]
     for g, at in enumerate(nodes):
@@ -177,6 +191,12 @@ def linearised(step: Step, rows: Rows, B: Builder, x: dict[str, list[Any]], V: S
 
 def _dot(row: Sequence[Any], values: Sequence[Any]) -> Any:
     return total([a * b for a, b in zip(row, values, strict=True)])
+
+
+def places_of(step: Step, rows: Rows, V: Sequence[Row]) -> list[Row]:
+    """Z_i = Σ_j N_ij w_j V_j, a row for each coordinate."""
+    (weights,) = rows.columns("weights 0")
+    return [_reached(step, rows, _weighed(row, weights)) for row in V]
 
 
 def _reached(step: Step, rows: Rows, x: Row) -> Row:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leastaction.backends.fused import chord as mass_chord
-from leastaction.backends.fused import collocation, explicit, held, hop, separable
+from leastaction.backends.fused import collocation, explicit, held, hop, march, separable
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, repeated, restart, tables
 from leastaction.backends.fused.collocation import collocated
@@ -222,6 +222,8 @@ def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[]
     """The mass, the rows of points side by side, and what makes rows and a Builder on a trajectory's state."""
     mass = _mass(step, lanes)
     rows = SideBySide(tables(step), lanes, None, repeated(step))
+    if mass.collocated and march.marches(step, rows):
+        rows = SideBySide(tables(step) | march.tables(step), lanes, None, repeated(step) | march.REPEATED)
     if mass.separable:
         rows = SideBySide(separable.tables(step), lanes, None, separable.REPEATED)
     packed, N = rows.length(step.n), step.n * rows.length(step.s)
@@ -273,6 +275,8 @@ def _chords(
             "recall": separable.recall(step, mass, *builder()),
         }
     found = {"restart": restart(step, mass, *builder(), one)}
+    if mass.collocated and march.marches(step, builder()[0]):
+        found |= {"march": march.march(step, mass, *builder()), "resume": march.resume(step, *builder())}
     if mass.collocated:
         last = collocation.ended(step, *builder())
         plain, better = (collocated(step, mass, *builder(), chords, twice) for twice in (False, True))
@@ -309,6 +313,7 @@ def _soft(step: Step, rows: Rows, mass: Mass) -> Blocks:
         shifts = 2 * len(moving(step)) ** 2 * rows.length((step.s + 1) // 2)
         own = [("points", points), ("speeds", points), ("shifts", shifts), ("choice", 1), ("inner", 1)]
         own += [("mass", 0), ("soft_scale", rows.length(n))]
+        own += march.blocks(step, rows) if march.marches(step, rows) else []
     return [
         *own, ("rate", 1), ("soft_before", 1), ("soft_doubt", 1), ("soft_iterations", 1), ("outer", 1), ("failed", 1),
         ("rest", 1),

@@ -189,7 +189,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                     call_kernel(settle, X, Y, scratch)
             elif A.fused == 1:
                 if A.outer != 0:
-                    _iterate_softly(A, X, Y, scratch)
+                    _iterate_softly(A, X, Y, scratch, at(counts, who[0] * COUNTS))
                 if A.fresh != 0:
                     _iterate_fused(A, X, Y, scratch)
                 if settle != 0:
@@ -294,8 +294,11 @@ def _write(A, X, place, i, value):
 
 
 @native
-def _iterate_softly(A, X, Y, scratch):
-    """Chords until no lane wants another; lanes where chords fail go on with Newton, and for a while begin with it."""
+def _iterate_softly(A, X, Y, scratch, count):
+    """Chords until no lane wants another; lanes where chords fail go on with Newton, and for a while begin with it.
+
+    One trajectory alone may try chords from another prediction before; `count` is its row of counts.
+    """
     L, T = A.lanes, A.stride
     alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
     inner, outer = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T)
@@ -312,6 +315,9 @@ def _iterate_softly(A, X, Y, scratch):
     if A.inner != 0:
         while _any(inner, L):
             call_kernel(A.inner, X, Y, scratch)
+        if A.march != 0 and failed[0] != 0.0 and rest[0] == 0.0:
+            count[ITERATIONS] += int(X[A.soft_iterations * T])
+            _march(A, X, Y, scratch)
     if _any(outer, L):
         while _any(outer, L):
             call_kernel(A.outer, X, Y, scratch)
@@ -331,6 +337,18 @@ def _iterate_softly(A, X, Y, scratch):
                 X[A.trouble * T + i] = 1.0
     if again:
         call_kernel(A.restart, X, Y, scratch)
+
+
+@native
+def _march(A, X, Y, scratch):
+    """Chords once more, from the motion followed from node to node (`fused.march`)."""
+    T = A.stride
+    _write(A, X, A.marching, 0, A.s + 1.0)
+    while X[A.marching * T] > 0.0:
+        call_kernel(A.march, X, Y, scratch)
+    call_kernel(A.resume, X, Y, scratch)
+    while X[A.inner_wanted * T] != 0.0:
+        call_kernel(A.inner, X, Y, scratch)
 
 
 @native

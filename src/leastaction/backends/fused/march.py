@@ -1,0 +1,131 @@
+"""Another prediction, where chords fail from the last polynomial, prolonged: the motion itself, from node to node.
+
+Where steps are coarse, the last step says little about the next one. Then Hamilton's equations,
+
+    q̇ = v,      ṗ = f(t, q, v),      m(t, q, v) = p,
+
+are followed by the classical Runge–Kutta method from the start of the step to its first node, from there to the second,
+and so on. v comes by one iteration of Newton from the v before; mostly m is linear in v, and v exact. So V at the nodes
+is predicted, and chords begin again from there (`resume`), judged as if they had begun again as often as they may
+(`step.verdict`). The step may reach as far as this motion does, and a little more (BEYOND).
+
+A stretch between nodes costs about as much as a chord, and so a march as much as s chords: a hundredth of a
+continuation in h, for which steps went before.
+
+march      one stretch, of one trajectory with its nodes side by side
+resume     what chords begin with after the last stretch
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from leastaction.backends.fused.chord import by_coordinate, read
+from leastaction.backends.fused.collocation import linearised, places_of
+from leastaction.backends.fused.mass import Mass
+from leastaction.methods import RungeKutta4
+from leastaction.program import Builder, Program, Value, indices
+from leastaction.step.form import Step
+from leastaction.step.prediction import WHOLE
+from leastaction.step.rows import Rows, Table, numbers, size, total
+from leastaction.step.verdict import BEGUN_AGAIN, FAR, NEARBY, PART, TINY
+
+BEYOND = (1 + NEARBY) / FAR  # of the way of the motion: a root farther away than FAR times that is refused
+
+Values = list[Any]
+
+
+def marches(step: Step, rows: Rows) -> bool:
+    """Whether steps are predicted so where chords fail: one trajectory, of high degree, without inputs, which are known
+    at nodes alone.
+    """
+    return rows.side_by_side and step.s > WHOLE and not step.channels
+
+
+def blocks(step: Step, rows: Rows) -> list[tuple[str, int]]:
+    """What a state has for it: q − q_k, p and v where the march stands; stretches to come; and how far it led."""
+    return [("stand", 3 * step.n), ("marching", 1), ("led", rows.length(step.n))]
+
+
+def tables(step: Step) -> dict[str, Table]:
+    """The nodes, and their numbers."""
+    c = np.array(step.method.table.c)[:, None]
+    return {"nodes": lambda _: c, "order": lambda _: np.arange(float(step.s))[:, None]}
+
+
+REPEATED = frozenset({"nodes", "order"})  # lanes without a node go with the last one
+
+
+def march(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
+    """From one node to the next: the velocity at the node that it begins with goes to its lane in V."""
+    n, s = step.n, step.s
+    x = read(step, rows, B)
+    (order,), (places,), (h,) = rows.columns("order"), rows.columns("nodes"), x["h"]
+    passed = float(s + 1) - x["marching"][0]  # nodes behind the march, the start counted
+    here, there = ([a.op("eq", passed - back) for a in order] for back in (1.0, 0.0))
+    begin, end = (
+        rows.largest([own.op("if", c) for own, c in zip(which, places, strict=True)]) for which in (here, there)
+    )
+    length = h * (end.op("max", begin) - begin)
+    first = passed < 0.5
+    Z, P, guess = (x["stand"][k * n : (k + 1) * n] for k in range(3))
+    Z = [first.where(0.0, a) for a in Z]
+    P = [first.where(p, a) for p, a in zip(x["p"], P, strict=True)]
+    ends = [total(numbers(rows, row, s)) / h for row in by_coordinate(step, x["memory"])]  # of the last polynomial
+    guess = [first.where(v, a) for v, a in zip(ends, guess, strict=True)]
+    time, y = x["t"][0] + h * begin, [*Z, *P]
+    rates: list[Values] = []
+    for c in map(float, RungeKutta4.c):  # a stage begins with the rate of the one before it, times c
+        stage = [a + length * (c * k) for a, k in zip(y, rates[-1], strict=True)] if rates else y
+        rates.append(_rates(step, mass, B, x, time + length * c, stage[:n], stage[n:], guess))
+        guess = rates[-1][:n]
+    means = [total([float(b) * k for b, k in zip(RungeKutta4.b, of, strict=True)]) for of in zip(*rates, strict=True)]
+    after = {
+        "speeds": _put(here, rates[0][:n], by_coordinate(step, x["speeds"])),
+        "stand": [*(a + length * k for a, k in zip(y, means, strict=True)), *guess],
+        "marching": [x["marching"][0] - 1.0],
+    }
+    return B.build(**{name: indices(values, B) for name, values in after.items()})
+
+
+def resume(step: Step, rows: Rows, B: Builder) -> Program:
+    """Chords begin from V and the Z that belong to it: those of the march have errors of their own."""
+    x = read(step, rows, B)
+    V = by_coordinate(step, x["speeds"])
+    Z = places_of(step, rows, V)
+    way = rows.packed([size(row) for row in Z])
+    after: dict[str, Values] = {
+        "points": [y for row in Z for y in row],
+        "shifts": linearised(step, rows, B, x, V),
+        "soft_scale": [a.op("max", TINY) for a in way],
+        "led": [a * BEYOND for a in way],
+        "soft_iterations": [BEGUN_AGAIN * PART],
+        **{name: [1.0] for name in ("rate", "inner")},
+        **{name: [0.0] for name in ("outer", "failed", "left", "soft_before", "soft_doubt")},
+    }
+    return B.build(**{name: indices(values, B) for name, values in after.items()})
+
+
+def _rates(
+    step: Step, mass: Mass, B: Builder, x: dict[str, Values], t: Any, Z: Values, P: Values, guess: Values
+) -> Values:
+    """q̇ and ṗ at q + Z with the momenta P, v by one iteration of Newton from a guess."""
+    at = {"t": [t], "q": [a + z for a, z in zip(x["q"], Z, strict=True)], "v": guess, "params": x["params"]}
+    momentum, force = (step.terms[0].ordered.select(name) for name in ("m", "f"))
+    missing = [[p - m] for p, m in zip(P, _found(B, momentum, at), strict=True)]
+    v = [a + own[0] for a, own in zip(guess, mass.solve(mass.values(B, at), missing), strict=True)]
+    return v + _found(B, force, {**at, "v": v})
+
+
+def _found(B: Builder, program: Program, at: dict[str, Values]) -> Values:
+    (block,) = (name for name, _ in program.outputs)
+    given = {name: indices(at.get(name, []), B) for name, _ in program.inputs}
+    return [Value(B, k) for k in B.inline(program, **given)[block]]
+
+
+def _put(where: Sequence[Value], new: Values, old: Sequence[Values]) -> Values:
+    """Rows, one after the other, with a number of each coordinate in the lane of one node."""
+    return [lane.where(a, b) for a, row in zip(new, old, strict=True) for lane, b in zip(where, row, strict=True)]

@@ -10,6 +10,7 @@ import pytest
 import leastaction as la
 from leastaction.backends import backend
 from leastaction.backends.fused import programs
+from leastaction.step.verdict import EPS
 from seeds import fresh_generator
 
 ALONE = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
@@ -290,6 +291,54 @@ def test_runs_near_the_velocity_of_light_in_sums(method, M):
     start = {"q0": [0.3, 0.2], "p0": [0.5 * M, 7.0], "h": 0.05, "steps": 40}
     path = la.integrate(la.Lagrangian.sum([la.Term(L, over=[[0, 1]])], n=2), method, **start)
     np.testing.assert_allclose(path.q, la.integrate(la.Lagrangian(L, n=2), method, **start).q, rtol=0, atol=1e-13)
+
+
+# ------------------------------------------------------------------------------------------------- high floors
+
+
+def test_chords_end_where_an_ill_conditioned_mass_leaves_much_rounding():
+    """Twenty links, in two systems of units: chords came down to 10⁻¹² of a step, did not see that this is rounding,
+    and every step was solved a second time by Newton's iteration (10 iterations a step, and sixty times the time).
+    """
+
+    def chain(q, v, a):
+        q, v = q / a, v / a
+        x, y = np.cumsum(np.cos(q) * v), np.cumsum(np.sin(q) * v)
+        return 0.5 * np.sum(x**2 + y**2) + 9.81 * np.sum(np.cumsum(np.cos(q)))
+
+    n = 20
+    system, q0 = la.Lagrangian(chain, n=n, params={"a": np.ones(n)}), np.linspace(0.5, 1.0, n)
+    base = la.integrate(system, "P8N8Q16Gau", q0, v0=np.zeros(n), h=1e-3, steps=100)
+    assert base.stats["newton_iterations"] < 400
+    np.testing.assert_allclose(base.energy(), base.energy()[0], rtol=4 * EPS)
+    a = 2.0 ** np.random.default_rng(3).integers(-20, 20, n)
+    path = la.integrate(system, "P8N8Q16Gau", a * q0, v0=np.zeros(n), h=1e-3, steps=100, params={"a": a})
+    assert path.stats["newton_iterations"] < 400
+    np.testing.assert_allclose(path.q / a, base.q, rtol=0, atol=1e-14)
+    many = la.ensemble(system, "P8N8Q16Gau", np.tile(q0, (3, 1)), v0=np.zeros(n), h=1e-3, steps=100)
+    assert many.stats["newton_iterations"] < 3 * 400
+    np.testing.assert_allclose(many.q, np.tile(base.q, (3, 1, 1)), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("light", "stiff"), [(1e-3, 3.0), (1e-3, 10.0), (1e-6, 0.3), (1e-6, 10.0)])
+def test_a_mass_that_is_ill_conditioned_hides_no_error_of_chords(light, stiff):
+    """Two coordinates whose difference has next to no mass, and h ω of that difference: chords contract, or diverge.
+    Errors are the rounding that Newton's iteration leaves, too.
+    """
+
+    def tied(q, v):
+        total, apart = v[0] + v[1], v[0] - v[1]
+        soft = (q[0] + q[1]) ** 2 / 4 + (q[0] + q[1]) ** 4 / 10
+        k = light * (stiff / 0.02) ** 2 / 4
+        return 0.25 * (total**2 + light * apart**2) * (1 + q[0] ** 2 / 20) - soft - k * (q[0] - q[1]) ** 2
+
+    system, start = la.Lagrangian(tied, n=2), {"q0": [-0.25, -0.25], "v0": [-0.16, -0.16], "h": 0.02, "steps": 60}
+    exact = la.integrate(system, "P4N4Q8Gau", **start, digits=30).q[-1].astype(float)
+    with mock.patch.object(programs, "MOST_INSTRUCTIONS", 0):
+        trajectories.backend.cache_clear()
+        path = la.integrate(system, "P4N4Q8Gau", **start)
+    trajectories.backend.cache_clear()
+    np.testing.assert_allclose(path.q[-1], exact, rtol=0, atol=30 * EPS / light)
 
 
 # ------------------------------------------------------------------------------------------------- stiff ties

@@ -127,13 +127,13 @@ class Solvers:
         lead, dense = numbers["lead"], lanes == 1
         sizes = {
             "T": s * width * W, "R": rows, "scaled": max(points * lanes, ahead.candidates * W), "impulse": n * lanes,
-            "seen": 9 * lanes, "found": 6 * lanes,
+            "seen": 10 * lanes, "found": 6 * lanes,
             "B": components**2 * square * W if dense else 1, "J": unknowns * lead if dense else 1,
             "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
             "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "miss": rows,
             "values": step.params + step.driven,
             "v": n, "at": (1 + 2 * n + step.params + step.channels) * lanes, "at_values": point.output_size,
-            "V": n * n, "move": n,
+            "V": n * n, "move": n * lanes,
             "fastest": n, "noise": 3 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
             "reach": n, "way": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
             "end_values": 0 if end is None else end.slopes.output_size,
@@ -275,7 +275,7 @@ class Solvers:
                   "left", "end_at", "end_values", "saddle", "end_move", "pushed")  # fmt: skip
         all_n, rows = vectors * W, components * s * W
         sizes = {
-            **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 9,
+            **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 10,
             "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last", "miss"), rows),
             **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "reach", "way", "noise"), all_n),
             "scale": components * W,

@@ -4,13 +4,14 @@ An iteration changes the unknowns by increments. Each coordinate is judged on it
 fast or heavy neighbour matter: with d_j the largest increment of coordinate j at any control point and scale_j the
 largest |z_j^ν| in this step so far, the size of the k-th increment is δ_k = max_j d_j / scale_j, and θ = δ_k/δ_{k−1}.
 
-    done        if what would come next is negligible, or if δ_k is small and shrinks no more (θ > ½): the floor.
+    done        if what would come next is negligible, or if δ_k is small and shrinks no more (θ > ½): the floor. A
+                chord may also be slow, so its δ_k has to be next to nothing, or the rounding of momenta (below).
                 After a fresh Jacobian at both, the next increment is δ_k θ² (Newton), else δ_k θ (a chord). After a
                 chord that contracts by θ, one that corrects twice contracts by θ², too.
     in doubt    if the first increment is longer, in any coordinate, than thrice the latest steps and than one and a
                 half times h times the velocity; if the root is farther away than twice that; or if the iteration
                 contracts less than the theorem below promises.
-    keep        if as many chords as cost a fresh Jacobian will end the iteration.
+    keep        if as many chords as cost a fresh Jacobian will end the iteration, or if δ_k is rounding.
 
 If the second Newton increment is at most a quarter of the first, the root is the only one near the prediction (the
 affine-invariant Newton–Kantorovich theorem; Deuflhard, *Newton Methods for Nonlinear Problems*, 2.1). With the first
@@ -48,6 +49,16 @@ implicit, and a stiff coordinate holds its place. Constraints g(t, q) = 0, which
 continuation finds no root without these floors, it computes x_j. From then on, as long as coordinate j moves by little
 of x_j (STILL NOISE), increments count by what they exceed NOISE x_j, and the reach is at least that.
 
+The rounding of momenta. Where a mass is ill-conditioned, as that of a long chain in angles, the rounding of momenta is
+a large part of a step: 10⁻¹³ with twenty links, 10⁻¹² with fifty. A mass chord moves momenta by M dz/h. Momenta are
+summed from M z/h. So an increment is their rounding if it could come from other last bits of the mass,
+
+    |M dz^ν|_k ≤ UNCERTAIN (|L| |U| scale)_k    for all k and ν,        M = L U.
+
+At the floor the left side was one to four ε of the right one, with s = 1 … 16 and n = 5 … 50. Each momentum is judged
+in its own unit, and no inverse is needed. An increment that is not rounding does not pass, whether it shrinks or not:
+chords that diverge from a good prediction are as small as those at a high floor.
+
 Woken. A coordinate that others alone set in motion, as by v_k² of a neighbour that starts from rest, is not moved by
 the first iteration, or by next to nothing, and all of its step comes with a later iteration: on its own scale that
 increment is one, however well the iteration contracts. But the theorem holds in any norm. Where an iteration makes the
@@ -72,6 +83,8 @@ NEGLIGIBLE = 1e-3
 ACCEPTABLE = 1e-7
 AT_THE_FLOOR = 2.0**18  # negligible increments: some hundred units in the last place
 ROUNDING = 2.0**13  # negligible increments: some units in the last place, where rounding may be all that is seen
+HIDING = 0.125  # an increment that shrinks less than by so much may be rounding …
+UNCERTAIN = 16 * EPS  # … and is, if it moves momenta by no more than this part of what they are summed from
 MOST_ITERATIONS = 50
 # Increments that small are no motion, and have no digits left to compare.
 TINY = 1e-280
@@ -94,8 +107,9 @@ PART = 0.25  # an iteration that leads to a new prediction counts as this part o
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is a chord
 
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers
-# are finite, the first increment reaches too far, the root lies too far; and whether there was doubt before.
-SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt")
+# are finite, the first increment reaches too far, the root lies too far; whether there was doubt before; and whether a
+# chord's increment is the rounding of momenta (0 where nobody has looked).
+SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt", "rough")
 # What it answers to loops that do not begin again.
 DECISIONS = ("solved", "ended", "good", "doubt", "keep", "left")
 
@@ -109,6 +123,7 @@ def verdict(
     known: Any = None,
     again: bool = False,
     twice: bool = False,
+    rough: Any = None,
     negligible: Any = NEGLIGIBLE * EPS,
     acceptable: Any = ACCEPTABLE,
 ) -> dict[str, Any]:
@@ -123,6 +138,7 @@ def verdict(
               increment is no more than rounding, it also tells how long the increment would have been without
     again     whether chords may begin again from the place they have reached
     twice     whether this chord corrects twice, while the first one corrected once
+    rough     whether a chord's increment is the rounding of momenta, if somebody has looked
     """
     size, before, iterations = x["size"], x["before"], x["iterations"]
     first, second = iterations < 1, (iterations < 2) & ~(iterations < 1)
@@ -139,7 +155,10 @@ def verdict(
     if known is not None:
         left = (size <= negligible * ROUNDING).where(size.op("min", before * known) * gain, left)
     # A Newton increment that shrinks no more is rounding; a chord's may also be slow, unless it is next to nothing.
-    stalled = (rate > 0.5) & (small if fresh else size <= negligible * AT_THE_FLOOR)
+    floor: Any = small if fresh else size <= negligible * AT_THE_FLOOR
+    if rough is not None and not fresh:
+        floor = floor | rough
+    stalled = (rate > 0.5) & floor
     solved = x["sound"] & ((size <= negligible) | (~first & ((left <= negligible) | stalled)))
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
     most: Any = ON_THE_BRANCH if fresh else (second & (before > NEARBY)).where(SECOND_CHORD, LATER_CHORD)
@@ -155,7 +174,7 @@ def verdict(
     if fresh:
         keep = ~first & keep if chords <= DEAR else first | ~first
     else:
-        keep = first | keep
+        keep = first | keep if rough is None else first | keep | rough
     if checked and again:
         keep = keep | begun
     return {
@@ -183,5 +202,8 @@ def verdict_program(fresh: bool, chords: int, checked: bool = True) -> Program:
     B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable")])
     x = {name: B.values(name)[0] for name, _ in B.inputs}
     negligible, acceptable = x["negligible"], x["acceptable"]
-    found = verdict(x, fresh=fresh, chords=chords, checked=checked, negligible=negligible, acceptable=acceptable)
+    rough = x["rough"] > 0.5
+    found = verdict(
+        x, fresh=fresh, chords=chords, checked=checked, rough=rough, negligible=negligible, acceptable=acceptable
+    )
     return B.build(**{name: indices([value], B) for name, value in found.items() if name in DECISIONS})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from leastaction.backends.loops.elimination import factor
 from leastaction.backends.loops.increments import DOUBT, ENDED, GOOD, ITERATIONS, KEEP, LEFT, begin, judge, move, widen
 from leastaction.backends.loops.machine import W, at, call_kernel, div, fma, load, mul, native, splat, store, sub
+from leastaction.backends.loops.noise import see_rounding
 from leastaction.backends.loops.summed import by_summed_mass, set_summed_mass
 from leastaction.backends.loops.sweep import lanewise, sweep
 from leastaction.backends.loops.swift_chords import swift_begin, swift_chord, swift_impulse
@@ -113,6 +114,8 @@ def chord(S, I, D, q, p, z, scale, reach, floor, active):
         for v in range(width):
             store(at(row, v * W), load(at(S.b, v * W)))
     move(S, z, scale, reach, floor, S.separable, active)
+    if S.separable == 0 and S.diagonal == 0 and S.summed == 0:
+        see_rounding(S, scale)
     judge(S, S.judge_soft)
 
 

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from leastaction.backends.loops.constraints import set_bumps
 from leastaction.backends.loops.elimination import factor, solve
-from leastaction.backends.loops.increments import level
-from leastaction.backends.loops.machine import W, at, native
-from leastaction.step.verdict import EPS, NOISE
+from leastaction.backends.loops.increments import BEFORE, ITERATIONS, ROUGH, SIZE, level, positive, put
+from leastaction.backends.loops.machine import (
+    W,
+    at,
+    fma,
+    larger,
+    largest_of,
+    load,
+    mul,
+    native,
+    size_of,
+    splat,
+    store,
+    sub,
+    where,
+)
+from leastaction.backends.loops.sweep import lanewise
+from leastaction.step.verdict import ACCEPTABLE, EPS, HIDING, NOISE, UNCERTAIN
 
 MEASURED = 8.0  # how many times larger the noise of a sum's forces may be elsewhere than where it was measured
 QUIET = 8.0 * EPS  # of a coordinate: what rounding may do to the increments of a step much shorter than itself
@@ -46,6 +61,45 @@ def set_noise(S):
             for i in range(n):
                 slow[j * n + i] += inverse * (abs(m_q[k * n + i]) + abs(f_v[k * n + i]))
                 fast[j * n + i] += inverse * abs(f_q[k * n + i])
+
+
+@native
+def see_rounding(S, scale):
+    """S.seen[ROUGH] ← whether what a mass chord moves momenta by, M S.R, is their rounding; see `step.verdict`.
+
+    Asked only where increments are small and hardly shrink. Of M there are the factors L U. Lanes are trajectories, or
+    points of one; S.R is not an increment any more.
+    """
+    n, lanes, width = S.n, S.lanes, S.width
+    asked = False
+    for k in range(lanes):
+        S.seen[ROUGH * lanes + k] = 0.0
+        size, before = S.seen[SIZE * lanes + k], S.seen[BEFORE * lanes + k]
+        asked = asked or (S.seen[ITERATIONS * lanes + k] > 0.0 and HIDING * before < size <= ACCEPTABLE)
+    if not asked:
+        return
+    for k in range(n):
+        within = splat(0.0)
+        for i in range(k, n):
+            within = fma(size_of(lanewise(S.M, k * n + i, lanes)), lanewise(scale, i, lanes), within)
+        put(S.move, k, lanes, within)
+        for v in range(width):
+            moved = splat(0.0)
+            for i in range(k, n):
+                moved = fma(lanewise(S.M, k * n + i, lanes), load(at(S.R, (i * width + v) * W)), moved)
+            store(at(S.R, (k * width + v) * W), moved)
+    beyond = splat(0.0)
+    for k in range(n - 1, -1, -1):
+        within = lanewise(S.move, k, lanes)
+        for i in range(k):
+            within = fma(size_of(lanewise(S.M, k * n + i, lanes)), lanewise(S.move, i, lanes), within)
+        for v in range(width):
+            moved = load(at(S.R, (k * width + v) * W))
+            for i in range(k):
+                moved = fma(lanewise(S.M, k * n + i, lanes), load(at(S.R, (i * width + v) * W)), moved)
+            beyond = larger(beyond, sub(size_of(moved), mul(splat(UNCERTAIN), within)))
+    rough = where(positive(beyond), splat(0.0), splat(1.0))
+    put(S.seen, ROUGH, lanes, where(largest_of(beyond), splat(0.0), splat(1.0)) if lanes == 1 else rough)
 
 
 @native

@@ -205,7 +205,7 @@ def test_rounding_that_two_runs_share_is_told():
 @pytest.mark.parametrize(("h", "length"), [(0.39, 1e4), (0.0123, -77.7), (2.0, 1.0), (1e-9, 3.3e-5)])
 def test_steps_that_meet_the_end(h, length):
     """The rounding of h becomes an error of the time at the end: a step is taken for which it is small."""
-    found = single._timely(np.copysign(h, length), length)
+    found = single.timely(np.copysign(h, length), length)
     count = round(length / found)
     assert abs(found) <= h and abs(found) >= min(0.96 * h, abs(length))
     assert abs(Fraction(found) * count - Fraction(length)) <= Fraction(abs(length)) * Fraction(1, 2**56)
@@ -430,6 +430,34 @@ def test_one_advice_for_an_ensemble():
         la.ensemble(problem.system, "simpson", q0=angles[:, None], p0=[0.0], t_end=5.0, tol=1e-8)
     with pytest.raises(ValueError, match="give method= and h="):
         la.ensemble(problem.system, q0=angles[:, None], p0=[0.0], t_end=5.0)
+
+
+def test_an_odd_trajectory_of_an_ensemble_keeps_the_tolerance_too():
+    """Of forty double pendulums one swings high: it is not among those that are measured, and all are judged."""
+    problem, q0 = la.problems.get("double-pendulum"), np.full((40, 2), 0.1)
+    q0[17] = [2.9, -2.5]
+    odd = la.integrate(problem.system, "P8N8Q16Gau", q0[17], [0, 0], h=0.002, t_end=3.0)
+    for tol in (1e-3, 1e-8):
+        paths = la.ensemble(problem.system, q0=q0, p0=[0, 0], t_end=3.0, tol=tol, final_only=True)
+        assert np.abs(paths.last["q"][17] - odd.q[-1]).max() <= tol * np.ptp(odd.q, axis=0).max()
+        assert paths.advice.reached <= tol
+
+
+def test_a_chaotic_trajectory_of_an_ensemble_is_told():
+    problem, q0 = la.problems.get("double-pendulum-chaotic"), np.full((10, 2), 0.1)
+    q0[4] = problem.q0
+    with pytest.warns(RuntimeWarning, match="missed by 1 of 10 trajectories, by most by trajectory 4"):
+        paths = la.ensemble(problem.system, q0=q0, p0=[0, 0], t_end=30.0, tol=1e-6, final_only=True)
+    assert paths.advice.reached > 1e-6
+
+
+def test_a_wall_far_from_the_start():
+    """The frequency inside the wall, where the motion never comes, does not count."""
+    system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - np.exp(40 * (q[0] - 5)) - np.exp(40 * (-q[0] - 5)), n=1)
+    start = {"q0": [0.0], "v0": [0.3], "t_end": 60.0}
+    fine = la.integrate(system, "P8N8Q16Gau", **start, h=0.05, every=10**6)
+    path = la.integrate(system, **start, tol=1e-6)
+    assert error_of(path, fine.q[-1]) <= 1e-6 and path.stats["steps"] < 5000
 
 
 def test_forces_explicit_time_and_the_way_back():

@@ -279,6 +279,15 @@ def test_a_pace_of_ones_own():
     assert error_of(path, fine.q[-1]) <= 1e-8
 
 
+@pytest.mark.parametrize("unit", [1e9, 1e-7])
+def test_a_pace_in_other_units(unit):
+    """A pace says how long steps are, each beside the others: its unit changes nothing but h."""
+    comet = la.problems.get("kepler", eccentricity="0.9")
+    given = {"q0": comet.q0, "p0": comet.p0, "t_end": 7.0, "tol": 1e-8, "pace": lambda q: unit * np.sqrt(q @ q)}
+    path = la.integrate(comet.system, **given)
+    assert error_of(path, comet.exact(7.0)[0]) <= 1e-8 and path.advice.reached <= 1e-8
+
+
 def test_advice_can_be_read():
     problem = la.problems.get("kepler")
     advice = la.advise(problem.system, problem.q0, problem.p0, t_end=20.0, tol=1e-9)

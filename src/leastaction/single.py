@@ -31,7 +31,7 @@ from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.starts import begin
 from leastaction.run.waiting import compiling
-from leastaction.systems.pace import AUTO, worth_a_pace
+from leastaction.systems.pace import AUTO, paced, worth_a_pace
 from leastaction.systems.protocol import System, check_system
 
 FINER = 1.25  # the steps of the chosen run are shorter by this factor than those of the run that judges it
@@ -110,11 +110,17 @@ class Question:
         if self.pace is None and worth_a_pace(system):
             paces = (None, AUTO)
 
+        unit = 1.0  # pilots count s in units of the pace of the start: then h is a step of t there
+        if self.pace is not None and self.pace != AUTO:
+            at_pace, row = paced(system, self.pace, FLOAT64), starts.params[:1]
+            unit = float(at_pace.paces(np.array([t0]), starts.q[:1], row)[0])
+            unit = unit if math.isfinite(unit) and unit > 0 else 1.0  # the run tells what is wrong
+
         def pilot(method: str, h: float, t_end: float, pace: Any, every: int, tangent: bool, most: int) -> Path:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return self.run(
-                    method, h, t_end, pace, every=every, tangent=tangent, most=most, events=self.walls or None
+                    method, h / unit, t_end, pace, every=every, tangent=tangent, most=most, events=self.walls or None
                 )  # fmt: skip
 
         # Derivatives pass walls where L is quadratic in v; else errors are taken to grow like t.
@@ -125,7 +131,9 @@ class Question:
         if lines is not None:
             return choose_by_dispersion(asked, lines, tol)
         length = abs(t_end - t0)
-        return choose(replace(asked, omega=max(system.frequency(t0, q, p, v, params, length), 1.0 / length)), tol)
+        advice = choose(replace(asked, omega=max(system.frequency(t0, q, p, v, params, length), 1.0 / length)), tol)
+        options = tuple(replace(one, h=one.h / unit) for one in advice.options)
+        return replace(advice, options=options, chosen=options[advice.options.index(advice.chosen)])
 
 
 def measurable(system: System, inputs: Any = None) -> System:

@@ -1,4 +1,4 @@
-"""Pace and tolerances: `python benchmarks/accuracy.py`, or `--only comet,arenstorf,tolerances,pythagorean`.
+"""Pace and tolerances: `python benchmarks/accuracy.py`, or `--only comet,arenstorf,tolerances,advice,pythagorean`.
 
 comet        Kepler, e = 0.99, ten orbits with order 16: steps per orbit and error of position, equal steps and paces.
              The exact motion begins with the same floats as the runs; it comes from Kepler's equation with 50 digits.
@@ -12,6 +12,8 @@ tolerances   tol = 10⁻³ … 10⁻¹² on the catalogue and on strangers, syst
              the time of the chosen run with its preparation, the time of the best (method, h) found by brute force
              among equal steps, and among steps of pace="auto" where no equal step does; the ratio of both times, and
              the time of advice and both runs. "told": the tolerance was missed, and the run has said so.
+advice       how long la.advise takes, beside the run that it chooses: for the first time, in a process with an empty
+             cache of machine code, where the run compiles, too, in a process of its own; and again in the same process.
 
 Times are of the processor, without compilation. Prints tables in Markdown.
 """
@@ -19,6 +21,9 @@ Times are of the processor, without compilation. Prints tables in Markdown.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -35,6 +40,7 @@ import leastaction as la
 
 COMET = 0.99
 TOLERANCES = (1e-3, 1e-6, 1e-9, 1e-12)
+ADVISED = (1e-6, 1e-12)  # tolerances for which advice is timed
 MEMBERS = ("P2N2Q4Gau", "P3N3Q6Gau", "P4N4Q8Gau", "P6N6Q12Gau", "P8N8Q16Gau", "P12N12Q24Gau")
 BRUTE_STEPS = 2.0 ** np.arange(3, 16, 0.5)
 REPEATS, ENOUGH = 15, 0.15  # runs, or seconds of the processor after which no more are done
@@ -299,7 +305,7 @@ def tolerances(names: list[str]) -> None:
     known = [one for one in strangers() if one.name in names] + [la.problems.get(n) for n in names if n in CATALOGUE]
     rows: list[list[str]] = []
     for problem in known:
-        t_end = 5.3 * (problem.period if problem.period and np.isfinite(problem.period) else 1.0)
+        t_end = _named(problem.name)[1]
         reference = _reference(problem, t_end)
         if reference is None:
             continue
@@ -314,6 +320,64 @@ def tolerances(names: list[str]) -> None:
     well = sum("MISSED" not in row[2] and "told" not in row[2] for row in rows)
     print(f"{well} of {len(rows)} kept; ratios: median {np.median(ratios):.1f}, worst {ratios.max():.1f}, at most 3: "
           f"{(ratios <= 3).sum()} of {len(ratios)}")  # fmt: skip
+
+
+def advice(names: list[str]) -> None:
+    """How long advice takes, and the run that it chooses: for the first time, and again. Problems that are not named
+    stay as they were measured.
+    """
+    header = ["problem", "tol", "first: advice s", "run s", "again: advice s", "run s"]
+    rows = [row for row in kept("accuracy").get("advice", {"rows": []})["rows"] if row[0] not in names]
+    for name in names:
+        for tol in ADVISED:
+            first, again, own, chosen = _alone(_advising, name, tol)
+            rows.append(
+                [name, f"{tol:.0e}", *(f"{x:.2f}" for x in (first, _alone(_running, name, chosen), again, own))]
+            )
+            print("  ".join(rows[-1]), flush=True)
+        keep("advice", "Advice beside its run", header, rows)
+    for what, k in (("for the first time", 2), ("again", 4)):
+        late = [f"{row[0]}, {row[1]}" for row in rows if float(row[k]) > float(row[k + 1]) + 1]
+        print(f"{what}: longer than the run and a second in {len(late)} of {len(rows)}: {'; '.join(late)}")
+
+
+def _alone(what: Callable[..., Any], *given: Any) -> Any:
+    """The answer of a function in a process of its own, with an empty cache of machine code."""
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ.update(LEASTACTION_CACHE=cache, LEASTACTION_QUIET="1")
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            return pool.apply(what, given)
+
+
+def _named(name: str) -> tuple[Any, float]:
+    """A problem or a stranger, and the end of its run."""
+    problem = la.problems.get(name) if name in CATALOGUE else next(one for one in strangers() if one.name == name)
+    return problem, 5.3 * (problem.period if problem.period and np.isfinite(problem.period) else 1.0)
+
+
+def _advising(name: str, tol: float) -> tuple[float, float, float, Any]:
+    """Seconds of advice for the first time and again, and of the run again; and what was chosen at first."""
+    problem, t_end = _named(name)
+    clock = time.process_time()
+    found = la.advise(problem.system, problem.q0, problem.p0, t_end=t_end, tol=tol)
+    first = time.process_time() - clock
+    chosen = {"method": found.chosen.method, "h": found.chosen.h, "pace": found.chosen.pace}
+    again = fastest(lambda: la.advise(problem.system, problem.q0, problem.p0, t_end=t_end, tol=tol))
+    _run(problem, t_end, chosen)
+    return first, again, _run(problem, t_end, chosen), chosen
+
+
+def _running(name: str, chosen: Any) -> float:
+    """Seconds of a run for the first time."""
+    return _run(*_named(name), chosen)
+
+
+def _run(problem: Any, t_end: float, chosen: Any) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clock = time.process_time()
+        la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=t_end, **chosen)
+        return time.process_time() - clock
 
 
 def _reference(problem: Any, t_end: float) -> tuple[Any, float] | None:
@@ -443,7 +507,7 @@ def _brute(
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="comet,arenstorf,tolerances")
+    parser.add_argument("--only", default="comet,arenstorf,tolerances,advice")
     parser.add_argument("--problems", default=",".join([one.name for one in strangers()] + [*CATALOGUE]))
     parser.add_argument("--until", type=int, default=70, help="the Pythagorean problem until this time, 10, 20, …")
     options = parser.parse_args()
@@ -451,6 +515,8 @@ if __name__ == "__main__":
         comet()
     if "arenstorf" in options.only:
         arenstorf()
+    if "advice" in options.only:
+        advice(options.problems.split(","))
     if "pythagorean" in options.only:
         pythagorean(options.until)
     if "tolerances" in options.only:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Literal, cast
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from leastaction.events import Event, Impact
 from leastaction.linear import Quadratic
+from leastaction.many import Many, judged
 from leastaction.methods import Branch, Method
 from leastaction.results.assembly import from_archive, from_memory
 from leastaction.results.paths import Paths
@@ -26,7 +29,7 @@ from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.reductions import Reduction
 from leastaction.run.waiting import compiling
-from leastaction.single import advise_many, measurable
+from leastaction.single import measurable
 from leastaction.systems.protocol import System, check_system
 from leastaction.systems.varied import varied
 
@@ -81,8 +84,8 @@ def ensemble(
         As for `la.integrate`.
     tol : float, optional
         In place of `method` and `h`, as for `la.integrate`. One advice from a few of the trajectories serves all,
-        `paths.advice`, with the largest of their estimated errors. It may choose a pace: then each trajectory has times
-        of its own, and `paths.last` holds the states at `t_end`.
+        `paths.advice`. All are judged by a second run, and it tells the largest of their estimated errors. It may
+        choose a pace: then each trajectory has times of its own, and `paths.last` holds the states at `t_end`.
     final_only : bool, default False
         Store the last state alone.
     reduce : mapping of str to EnergyRange, optional
@@ -130,9 +133,22 @@ def ensemble(
         if method is not None or h is not None or steps is not None or digits is not None:
             raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h, steps, digits")
         system = measurable(system, inputs)
-        advice = advise_many(system, (q0, p0, v0), t_end, t0, params, pace, events, check_tolerance(tol))
-        method, h = advice.chosen.method, math.copysign(advice.chosen.h, advice.t_end - advice.t0)
-        pace = advice.chosen.pace
+        many = Many(system, (q0, p0, v0), t_end, t0, params, pace, events)
+        advice = many.advice(check_tolerance(tol))
+        method, pace = advice.chosen.method, advice.chosen.pace
+
+        decisive = many.question(0).decisive or None
+
+        def run(h: float, every: int, some: NDArray[np.int64]) -> Paths:
+            how = {"t_end": t_end, "t0": t0, "pace": pace, "events": decisive, "client": client}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return ensemble(
+                    system, method, h=h, every=every, branch=branch, threads=threads, **how, **many.of(some)
+                )
+
+        advice = judged(advice, len(many.starts), run)
+        h = math.copysign(advice.chosen.h, advice.t_end - advice.t0)
     if method is None or h is None:
         raise ValueError("say how to run: give method= and h=; or tol=, and both are chosen")
     clock = time.perf_counter()

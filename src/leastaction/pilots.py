@@ -3,11 +3,12 @@
 A run until T is to end with an error of the position below tol, relative to the size of the motion. Pilots measure:
 
 1. A pilot interval T_p: all of T, or as much of it as some thousand steps of 2/ω cover, with the pace made from L or
-   without; ω is the largest frequency or growth rate of the linearised motion at the start. Where a pace leads to T in
-   far fewer steps than equal ones do, and these are too many for a pilot, equal steps are left out.
-2. The answer at T_p, by the member of order 24, or a lower one where constraints make its steps dear: its step is
+   without; ω is the largest frequency or growth rate of the linearised motion at the start. Where equal steps find the
+   end of the whole run in some milliseconds, no pace is tried. Where a pace leads to T in far fewer steps than equal
+   ones do, and these are too many for a pilot, equal steps are left out.
+2. The answer at T_p, by the member of order 16, or a lower one where constraints make its steps dear: its step is
    halved until two answers agree.
-3. The growth of errors, from the tangent map D(t) of the pilot, by the cheapest member that follows the motion. Errors
+3. The growth of errors, from the tangent map D(t) of the pilot, by a cheaper member if it follows the motion. Errors
    grow like a power of t, or exponentially if D grows much more in the second half of the pilot than in the first. So
    errors at T follow from errors at T_p.
 4. For some members, without and with a pace, the error at two steps: error = C h^p. The step for tol follows. The cost
@@ -18,6 +19,9 @@ A run until T is to end with an error of the position below tol, relative to the
 Of the members that follow each other by degree, costs fall and then grow. So the search begins with the degree that is
 often the best for such a tolerance, and goes to lower and to higher degrees until costs grow. The cheapest option
 that keeps the tolerance is chosen. The choice may depend on the clock; a run with the chosen option does not.
+
+A member that has not run before may have to be compiled, which takes a tenth of a second to a second. So the answer and
+the growth of errors come from members that are measured, too, and others are compiled only if the run is long enough.
 
 For linear systems without damping and load, formulas give the errors (`linear.dispersion`), and only the seconds of a
 step are measured.
@@ -42,9 +46,10 @@ from leastaction.systems.pace import AUTO
 FloatArray = NDArray[np.float64]
 
 MEMBERS = (2, 3, 4, 6, 8, 12)  # degrees s of PsNsQ2sGau
-OFTEN = ((1e-4, 3), (1e-7, 4), (1e-10, 6), (0.0, 8))  # down to which tolerance which degree is often the best
-HIGHEST, MOST_UNKNOWNS = 12, 168  # degree that finds the answer; where constraints hold, the most unknowns of a step
-FOLLOWING, FOLLOWED = (4, 8), 1e-3  # degrees that may carry derivatives: their ends of the pilot are right up to this
+OFTEN = ((1e-4, 3), (1e-7, 4), (1e-10, 6), (0.0, 8))  # down to which tolerance which degree is often the best …
+HELD = ((1e-4, 2), (1e-7, 3), (0.0, 4))  # … and where constraints hold
+HIGHEST, MOST_UNKNOWNS = 8, 168  # degree that finds the answer; where constraints hold, the most unknowns of a step
+FOLLOWING, FOLLOWED = 4, 1e-3  # degree that may carry derivatives: its end of the pilot is right up to this
 SCOUT, SCOUTED = 3, 0.25  # degree that finds a first step where no frequency tells one, and in which part of the run
 KNOWN = 1e-5  # two answers differ by no more than this, or by a hundredth of tol if that is less
 FEWER = 100.0  # times fewer steps with a pace than equal ones, each of which is cheaper: equal ones may be left out
@@ -55,7 +60,10 @@ LONGEST = 1000  # steps 2/ω of a pilot
 MOST = 40 * LONGEST  # steps of a pilot run: a run that needs more is given up
 SECONDS = 0.3  # the most that a pilot run may take; longer pilots are cut
 PATIENCE = 0.7  # seconds of all pilots, or the time of the best run found, if longer: then no more members are measured
+COMPILING, OFTEN_RUN = 0.05, 50.0  # seconds to compile a member, over its degree; they pay after so many runs
+EASY = 5e-3  # seconds of the run that finds the answer with equal steps: a pace could save no more
 AFFORDED, TRIAL = 0.1, 8  # seconds of a first run for the answer, and the steps from which its cost is estimated
+STRAINED = 4.0  # times as short are the steps of pilots if steps of 1/2ω need continuation
 HALVINGS = 10  # the most halvings of a step, until the answer is known
 DEAR = 8.0  # times the best so far: a member that takes longer than this is not measured again
 AGREEING = 1e-4  # two answers that differ by more than this belong to different motions
@@ -141,11 +149,14 @@ class _Lab:
 
     def __init__(self, asked: Asked, t_end: float, before: _Lab | None = None) -> None:
         self.asked, self.t_end = asked, t_end
-        self._known: dict[Any, _Pilot | None] = {}
+        self._known: dict[Any, _Pilot | None] = {} if before is None or before.t_end != t_end else before._known
         # Members and paces that have run before, and what each pace costs at least.
         self._warm: set[Any] = set() if before is None else before._warm
         self._fixed: dict[Any, float] = {} if before is None else before._fixed
-        self.spent: float = 0.0 if before is None else before.spent  # seconds spent by all pilots
+        # Whether the first steps of a pilot needed continuation, which is a hundred times as dear.
+        self.strained: bool = False if before is None else before.strained
+        self.spent: float = 0.0 if before is None else before.spent  # seconds spent by all pilots …
+        self.loading: float = 0.0 if before is None else before.loading  # … and until there was machine code for them
 
     def pilot(self, s: int, h: float, pace: Any) -> _Pilot | None:
         """The end of a run; None if a step cannot be solved."""
@@ -169,26 +180,52 @@ class _Lab:
 
     def _load(self, s: int, pace: Any) -> None:
         """Once, a run of the shortest step: it compiles or loads code, which is not counted as time of pilots."""
-        if (s, id(pace)) not in self._warm:
+        if not self.loaded(s, pace):
             self._warm.add((s, id(pace)))
             before = self.spent
-            self._shortest(s, pace)
-            self.spent = before
+            try:
+                self._shortest(s, pace)
+            finally:
+                self.loading += self.spent - before
+                self.spent = before
+
+    def loaded(self, s: int, pace: Any) -> bool:
+        """Whether a member has run before with this pace."""
+        return (s, id(pace)) in self._warm
+
+    def patient(self, s: int, pace: Any, best: float) -> bool:
+        """Whether there is time left to measure a member, if the best run found so far takes this long. A member that
+        has not run before may first have to be compiled, so that the time until now counts as a whole.
+        """
+        if math.isinf(best) or self.loaded(s, pace):
+            return self.spent <= max(PATIENCE, best)
+        loading = s * COMPILING
+        return self.spent + self.loading + loading <= max(PATIENCE, best) and loading <= OFTEN_RUN * best
 
     def _shortest(self, s: int, pace: Any) -> float:
         """The seconds of a run of the shortest step."""
         h = 1e-3 * min(1.0 / self.asked.omega, abs(self.t_end - self.asked.t0))
         return self._timed(s, h, self.asked.t0 + self._signed(h), pace)[1]
 
-    def _timed(self, s: int, h: float, t_end: float, pace: Any) -> tuple[Any, float]:
+    def _timed(
+        self, s: int, h: float, t_end: float, pace: Any, every: int = LAST, tangent: bool = False, most: int = MOST
+    ) -> tuple[Any, float]:
         """A run, and all seconds of the processor that the run took."""
         clock = time.thread_time()
         try:
-            path = self.asked.run(member(s), self._signed(h), t_end, pace, LAST, False, MOST)
+            path = self.asked.run(member(s), self._signed(h), t_end, pace, every, tangent, most)
         finally:
             spent = time.thread_time() - clock
             self.spent += spent
         return path, spent
+
+    def easy(self, tol: float) -> bool:
+        """Whether the answer at the end of the whole run is found at once with equal steps."""
+        length = self.asked.length
+        if self.asked.omega * length > 2 * LONGEST or self.affordable(None) < length:
+            return False
+        found = _answer(self, self.asked, None, length, tol, None)
+        return found is not None and found.unsure <= tol / 4 and found.known.seconds <= EASY
 
     def affordable(self, pace: Any) -> float:
         """How far the first steps of the search for the answer lead in AFFORDED seconds."""
@@ -197,11 +234,12 @@ class _Lab:
             return math.inf
         try:
             self._load(self.asked.reference, pace)
-            spent = self._timed(self.asked.reference, h, self.asked.t0 + self._signed(TRIAL * h), pace)[1]
+            path, spent = self._timed(self.asked.reference, h, self.asked.t0 + self._signed(TRIAL * h), pace)
+            self.strained = path.stats.get("continued", 0) >= TRIAL / 2
         except (StepFailed, ArithmeticError, np.linalg.LinAlgError):
             return math.inf
         each = max(spent - self.fixed(pace), 1e-9) / TRIAL
-        return max(h * AFFORDED / each, 10 / self.asked.omega)
+        return max(h * AFFORDED / each, min(10 / self.asked.omega, h * SECONDS / each), 2 / self.asked.omega)
 
     def fixed(self, pace: Any) -> float:
         """The seconds that even the shortest run takes: to prepare the run, and to hand back its path."""
@@ -225,7 +263,8 @@ class _Lab:
             return Reach(LONGEST * h, length, math.ceil(length / h))
         for halved in range(HALVINGS):
             try:
-                path = self.asked.run(member(4), self._signed(h / 2**halved), self.t_end, pace, LAST, False, LONGEST)
+                self._load(FIXED, pace)
+                path = self._timed(FIXED, h / 2**halved, self.t_end, pace, most=LONGEST)[0]
                 reached = abs(float(path.t[-1]) - self.asked.t0)
                 if reached > (1 - 1e-9) * length:
                     reached = length
@@ -243,18 +282,20 @@ class _Lab:
         return math.copysign(h, self.t_end - self.asked.t0)
 
     def followed(self, known: _Pilot, pace: Any) -> Any:
-        """The same run by the cheapest member that follows the motion, at ROWS of its states or fewer; with its
-        derivative, unless the equations are linear.
+        """The same run by a cheaper member if that follows the motion, with the longest steps that do where there are
+        many, at ROWS of its states or fewer; with its derivative, unless the equations are linear.
         """
-        best = self.asked.reference
-        for s in (*(s for s in FOLLOWING if s < best), best):
-            one = known if s == best else self.pilot(s, known.h, pace)
-            if one is not None and apart(one, known) <= FOLLOWED:
-                break
-        every = max(1, known.steps // max(1, min(ROWS, NUMBERS // (2 * self.asked.n) ** 2)))
-        return self.asked.run(
-            member(s), self._signed(known.h), self.t_end, pace, every, not self.asked.linear, MOST
-        )  # fmt: skip
+        one, s, found = known, self.asked.reference, None
+        if s > FOLLOWING:
+            found = self.pilot(FOLLOWING, known.h, pace)
+        if found is not None and apart(found, known) <= FOLLOWED:
+            one, s = found, FOLLOWING
+            longer = math.floor(min((FOLLOWED / 4 / max(apart(one, known), EPS)) ** (0.5 / s), known.steps / ROWS))
+            found = self.pilot(s, longer * known.h, pace) if longer > 1 else None
+            if found is not None and apart(found, known) <= FOLLOWED:
+                one = found
+        every = max(1, one.steps // max(1, min(ROWS, NUMBERS // (2 * self.asked.n) ** 2)))
+        return self._timed(s, one.h, self.t_end, pace, every, not self.asked.linear)[0]
 
     def scouted(self, pace: Any) -> float:
         """ω where the start does not tell one: a cheap member's step is shortened until two ends of the pilot are
@@ -269,6 +310,11 @@ class _Lab:
         return self.asked.omega
 
 
+def _off(one: _Pilot, known: _Pilot, scale: FloatArray) -> float:
+    """How much two ends differ, each of the 2n numbers on its scale."""
+    return float(np.abs((one.state - known.state) / scale).max())
+
+
 def apart(one: _Pilot, other: _Pilot) -> float:
     """How much two ends differ, relative to the largest number of the state."""
     return float(np.abs(one.state - other.state).max() / np.maximum(np.abs(one.state).max(), 1e-300))
@@ -280,13 +326,15 @@ def member(s: int) -> str:
 
 def choose(asked: Asked, tol: float) -> Advice:
     """The advice for a run; see the head of this module."""
-    length = asked.length
+    length, lab = asked.length, None
     if asked.omega * length <= 2 and not asked.linear:
-        near = asked.t0 + math.copysign(SCOUTED * length, asked.t_end - asked.t0)
-        asked = replace(asked, omega=_Lab(asked, near).scouted(asked.paces[0]))
+        lab = _Lab(asked, asked.t0 + math.copysign(SCOUTED * length, asked.t_end - asked.t0))
+        asked = replace(asked, omega=lab.scouted(asked.paces[0]))
     growth, scale, size, kept = Growth(1.0), np.ones(2 * asked.n), 1.0, length
     rounding, aim = _Rounding(), tol
-    lab, spared = _Lab(asked, asked.t_end), ""
+    lab, spared = _Lab(asked, asked.t_end, lab), ""
+    if len(asked.paces) > 1 and lab.easy(tol):
+        asked = lab.asked = replace(asked, paces=(None,))
     found = {pace: lab.reach(pace) for pace in asked.paces}
     reach = {pace: one for pace, one in found.items() if one is not None}
     pilot_length = min(length, max(one.time for one in reach.values()))
@@ -299,23 +347,29 @@ def choose(asked: Asked, tol: float) -> Advice:
             spared = f"not measured: equal steps, of which {more:.0f} times as many are needed"
         else:
             pilot_length = equal
-    asked = replace(asked, paces=tuple(reach))
+    omega = asked.omega * (STRAINED if lab.strained and pilot_length < length else 1.0)
+    asked = replace(asked, paces=tuple(reach), omega=omega)
     while True:
         t_p = asked.t0 + math.copysign(pilot_length, asked.t_end - asked.t0)
         lab = _Lab(asked, asked.t_end if pilot_length == length else t_p, lab)
-        reference = _reference(lab, asked, pilot_length, tol) if pilot_length else None
+        answers = _answers(lab, asked, pilot_length, tol) if pilot_length else {}
+        reference = _reference(answers, tol)
         if reference is None:
             break
+        if reference.unsure <= tol / 4:
+            asked = lab.asked = replace(asked, paces=tuple(answers))
         pace, known = reference.pace, reference.known
-        short = pilot_length * asked.omega < 10
+        short = pilot_length * asked.omega <= 10.01
         if known.seconds >= 2 * SECONDS and not short:
             pilot_length /= max(2.0, known.seconds / SECONDS)
             continue
         path = lab.followed(known, pace)
         scale, size = _scales(path)
         growth, rounding, kept = _growth(path, asked, scale, tol, length, pilot_length)
-        if pilot_length == length and np.abs((reference.rougher.state - known.state) / scale).max() <= tol / 4:
-            rounding, kept = replace(rounding, largest=0.0), length  # two runs agree at the end
+        if rounding.largest > tol and pilot_length == length:
+            finer = lab.pilot(asked.reference, known.h / 2, pace) or reference.rougher
+            if min(_off(one, known, scale) for one in (finer, reference.rougher)) <= tol / 4:
+                rounding, kept = replace(rounding, largest=0.0), length  # two runs agree at the end
         aim = rounding.largest if tol < rounding.largest <= USEFUL else tol
         if kept >= pilot_length or short or aim > tol:
             break
@@ -335,23 +389,24 @@ def choose(asked: Asked, tol: float) -> Advice:
 
     def measure(s: int) -> float | None:
         """The least cost with this degree; None if there is no time left to measure it."""
-        costs = []
+        costs: list[float] = []
         for pace in list(paces):
             best = min(paces.values())
-            if lab.spent > max(PATIENCE, best) and best < math.inf:
-                return None
+            if not lab.patient(s, pace, best):
+                continue
             whole = 0.0 if pilot_length == length else reach[pace].whole
             option = _measured(lab, asked, s, pace, known, scale, aim / aimed / MARGIN, whole, best, unsure)
             if option is not None:
                 error = max(option.error, unsure) * growth.factor
                 options.append(replace(option, error=error if horizon is None else min(error, 1.0)))
-                costs.append(math.inf if option.why else option.seconds)
-                paces[pace] = min(paces[pace], costs[-1])
+            costs.append(math.inf if option is None or option.why else option.seconds)
+            paces[pace] = min(paces[pace], costs[-1])
         for pace in [pace for pace, cost in paces.items() if cost > SLOWER * min(paces.values())]:
             del paces[pace]
-        return min(costs, default=math.inf)
+        return min(costs, default=None)
 
-    left, notes = _search(measure, aim), []
+    degrees = [s for s in MEMBERS if lab.patient(s, pace, 0.0)] or [asked.reference]
+    left, notes = _search(measure, _often(asked, aim, degrees)), []
     if unsure * growth.factor > tol and horizon is None:
         notes.append(
             f"two runs of order {2 * asked.reference} differ by {unsure * growth.factor:.1e} at the end: no smaller "
@@ -382,22 +437,28 @@ def choose(asked: Asked, tol: float) -> Advice:
     )  # fmt: skip
 
 
-def _search(measure: Callable[[int], float | None], tol: float) -> list[int]:
-    """Measure degrees around the one that is often the best, downward and upward, until costs grow; return the degrees
-    that were left out because no time was left. Steps of low degrees may be solved by other, quicker code: so costs may
-    grow a little and fall again.
+def _often(asked: Asked, tol: float, degrees: list[int]) -> int:
+    """Of these degrees the one nearest to that which is often the best for a tolerance."""
+    often = next(s for least, s in (HELD if asked.held else OFTEN) if tol >= least)
+    return min(degrees, key=lambda s: abs(MEMBERS.index(s) - MEMBERS.index(often)))
+
+
+def _search(measure: Callable[[int], float | None], degree: int) -> list[int]:
+    """Measure this degree, then lower and higher ones, until costs grow; return the degrees that were left out because
+    no time was left. Steps of low degrees may be solved by other, quicker code: so costs may grow a little and fall
+    again.
     """
-    first = MEMBERS.index(next(s for least, s in OFTEN if tol >= least))
-    costs = {first: measure(MEMBERS[first])}
+    first = MEMBERS.index(degree)
+    costs = {first: measure(degree)}
     for step in (-1, 1):
         k, least = first + step, costs[first]
         if least is not None and GROWN * min(cost for cost in costs.values() if cost is not None) < least:
             break  # costs fall towards lower degrees, and grow towards higher ones
         while 0 <= k < len(MEMBERS):
             now = costs[k] = measure(MEMBERS[k])
-            if now is None or least is None or now > GROWN * least:
+            if now is not None and (least is None or now > GROWN * least):
                 break
-            k, least = k + step, min(least, now)
+            k, least = k + step, least if now is None else min(least or now, now)
     return [MEMBERS[k] for k, cost in sorted(costs.items()) if cost is None]
 
 
@@ -453,7 +514,7 @@ def _timed(asked: Asked, s: int, h: float, steps: int) -> tuple[float, float]:
 @dataclass(frozen=True, eq=False)
 class _Answer:
     """The end of the pilot as well as it is known: the pace of the run that found it, this run, the run with longer
-    steps before it, and how much the ends of both differ.
+    steps before it, and by how much it may be off.
     """
 
     pace: Any
@@ -462,34 +523,44 @@ class _Answer:
     unsure: float
 
 
-def _reference(lab: _Lab, asked: Asked, length: float, tol: float) -> _Answer | None:
-    """The answer with the pace with which it costs less."""
-    found: list[_Answer] = []
+def _answers(lab: _Lab, asked: Asked, length: float, tol: float) -> dict[Any, _Answer]:
+    """The answers with the paces with which there is one."""
+    found: dict[Any, _Answer] = {}
     for pace in asked.paces:
-        one = _answer(lab, asked, pace, length, tol, min((f.known.steps for f in found), default=None))
+        one = _answer(lab, asked, pace, length, tol, min((f.known.steps for f in found.values()), default=None))
         if one is not None:
-            found.append(one)
-    agreed = [one for one in found if one.unsure <= tol / 4]
+            found[pace] = one
+    return found
+
+
+def _reference(answers: dict[Any, _Answer], tol: float) -> _Answer | None:
+    """The answer with the pace with which it costs less, or with the most steps if none is good enough."""
+    agreed = [one for one in answers.values() if one.unsure <= tol / 4]
     if agreed:
         return min(agreed, key=lambda one: one.known.seconds)
-    return max(found, key=lambda one: one.known.steps, default=None)  # the answer with the most steps
+    return max(answers.values(), key=lambda one: one.known.steps, default=None)
 
 
 def _answer(lab: _Lab, asked: Asked, pace: Any, length: float, tol: float, most: int | None) -> _Answer | None:
-    """The end of the pilot by the highest member, its step halved until two ends agree or agree no better."""
-    h, gap = min(length / 4, 0.5 / asked.omega), 0.0
+    """The end of the pilot by the highest member, its step halved until two ends agree or agree no better.
+
+    Of two ends that differ by g, with steps 2h and h of a member of order 2s, the second is off by g/(2²ˢ − 1). If g
+    is below tol/4, it is said to be off by g/2ˢ: half of the order, which longer steps may not show yet, is enough.
+    """
+    h, gap = min(length / 4, 0.5 / asked.omega), math.inf
     last: _Pilot | None = None
     best: _Answer | None = None
     for _ in range(HALVINGS):
-        now = lab.pilot(asked.reference, h, pace)
+        now, before = lab.pilot(asked.reference, h, pace), gap
         if now is not None and last is not None:
             gap = apart(now, last)
-            if best is not None and best.unsure < AGREEING and gap > best.unsure / 4:
-                return best  # rounding: otherwise a halved step of order 24 would be far better
-            best = _Answer(pace, now, last, gap)
-            if gap <= min(tol / 100 * length / asked.length, KNOWN):
-                return best
-        rough = now is None or gap > ROUGH
+            if best is not None and before < AGREEING and gap > before / 4:
+                return best  # rounding: otherwise a halved step of such an order would be far better
+            best, enough = _Answer(pace, now, last, gap), tol * length / asked.length
+            off = gap * (now.h / last.h) ** asked.reference
+            if gap <= enough / 4 and off <= min(enough / 100, KNOWN):
+                return replace(best, unsure=off)
+        rough = now is None or (last is not None and gap > ROUGH)
         if now is not None and most is not None and now.steps > 8 * most:
             break
         if now is not None and now.seconds > 2 * SECONDS and best is not None:
@@ -534,7 +605,8 @@ def _growth(
     rounded = ROUNDED * EPS * (np.abs(D[:, : asked.n]) * (start / scale)).max(axis=(1, 2))  # the rounded start
     largest = float(rounded.max()) * growth.factor
     last = max(_on_the_way(path, D, scale), float((EPS * _by_energy(path) / scale[: asked.n]).max()))
-    rounding = _Rounding(largest, last * growth.factor)
+    # Beyond the pilot rounding is taken to grow like t: if it grows exponentially, two runs differ by as much.
+    rounding = _Rounding(largest, last * max(1.0, length / pilot))
     return growth, rounding, _until(t, np.maximum.accumulate(rounded), tol, rate) if largest > tol else length
 
 
@@ -610,7 +682,7 @@ def _measured(
     target = max(tol, floor, 2 * unsure)  # errors that cannot be measured are not aimed at
 
     def error(one: _Pilot) -> float:
-        return float(np.abs((one.state - known.state) / scale).max())
+        return _off(one, known, scale)
 
     h, tried, too_long = min(known.h * (asked.reference / s), 1.0 / asked.omega), [], math.inf
     order = 2.0 * s
@@ -625,7 +697,7 @@ def _measured(
         if e > TRUSTED:
             h /= 2
         elif e <= floor and target > COARSER * floor and all(h >= other.h for other, _ in tried):
-            if lab.seconds(pace, one, one.longer(whole)) > DEAR * best:
+            if lab.strained or lab.seconds(pace, one, one.longer(whole)) > DEAR * best:
                 break
             h *= 2  # far more accurate than asked for; rounding hides by how much
         elif (e <= target and len(tried) > 1) or e <= floor:

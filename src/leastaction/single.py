@@ -31,7 +31,7 @@ from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.starts import begin
 from leastaction.run.waiting import compiling
-from leastaction.systems.pace import AUTO, worth_a_pace
+from leastaction.systems.pace import AUTO, paced, worth_a_pace
 from leastaction.systems.protocol import System, check_system
 
 FINER = 1.25  # the steps of the chosen run are shorter by this factor than those of the run that judges it
@@ -41,7 +41,6 @@ NOISY, LUCKY = 30.0, 3.0  # if rounding is this near to tol, it may be so many t
 MORE, TIMELY = 32, 256  # a run may have one step in so many more, and so many numbers of steps are looked at, at most
 ULPS = 2.0  # units in the last place by which rounding may move the end of a run
 SIZED = 16  # states from which the size of a motion is measured
-SOME = 4  # trajectories of an ensemble that are measured
 CHECKED_SECONDS = 5.0  # a run that takes longer is not done twice
 
 
@@ -111,11 +110,17 @@ class Question:
         if self.pace is None and worth_a_pace(system):
             paces = (None, AUTO)
 
+        unit = 1.0  # pilots count s in units of the pace of the start: then h is a step of t there
+        if self.pace is not None and self.pace != AUTO:
+            at_pace, row = paced(system, self.pace, FLOAT64), starts.params[:1]
+            unit = float(at_pace.paces(np.array([t0]), starts.q[:1], row)[0])
+            unit = unit if math.isfinite(unit) and unit > 0 else 1.0  # the run tells what is wrong
+
         def pilot(method: str, h: float, t_end: float, pace: Any, every: int, tangent: bool, most: int) -> Path:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return self.run(
-                    method, h, t_end, pace, every=every, tangent=tangent, most=most, events=self.walls or None
+                    method, h / unit, t_end, pace, every=every, tangent=tangent, most=most, events=self.walls or None
                 )  # fmt: skip
 
         # Derivatives pass walls where L is quadratic in v; else errors are taken to grow like t.
@@ -126,7 +131,9 @@ class Question:
         if lines is not None:
             return choose_by_dispersion(asked, lines, tol)
         length = abs(t_end - t0)
-        return choose(replace(asked, omega=max(system.frequency(t0, q, p, v, params, length), 1.0 / length)), tol)
+        advice = choose(replace(asked, omega=max(system.frequency(t0, q, p, v, params, length), 1.0 / length)), tol)
+        options = tuple(replace(one, h=one.h / unit) for one in advice.options)
+        return replace(advice, options=options, chosen=options[advice.options.index(advice.chosen)])
 
 
 def measurable(system: System, inputs: Any = None) -> System:
@@ -161,7 +168,7 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
             size = size if math.isfinite(size) else float(np.ptp(first.q, axis=0).max()) or 1.0
         h = h / FINER
         if chosen.pace is None:
-            h = _timely(h, advice.t_end - advice.t0)
+            h = timely(h, advice.t_end - advice.t0)
         clock = time.thread_time()  # not the time of day: other programs may run beside this one
         path = question.run(chosen.method, h, question.t_end, chosen.pace, **plain)
         spent = time.thread_time() - clock
@@ -193,11 +200,11 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
     path = replace(path, advice=advice)
     if options["store"] is not None:
         path = question.run(chosen.method, h, question.t_end, chosen.pace, advice=advice, **options)
-    _tell_if_missed(advice, 4)
+    tell_if_missed(advice, 4)
     return path
 
 
-def _timely(h: float, length: float) -> float:
+def timely(h: float, length: float) -> float:
     """A step, at most as long as h, of which a whole number is this length as exactly as possible: after N steps the
     rounding of h has become N times as large, an error of the time at the end.
     """
@@ -238,7 +245,7 @@ def _energy_told(path: Path) -> list[str]:
     return [f"the energy of the run stays within {change:.1e}, {change / (kinetic or 1.0):.1e} of the kinetic energy"]
 
 
-def _tell_if_missed(advice: Advice, stacklevel: int) -> None:
+def tell_if_missed(advice: Advice, stacklevel: int) -> None:
     tol, reached = advice.tol, advice.reached
     if tol is not None and reached is not None and reached > tol:
         stay = "" if not advice.notes else f" ({'; '.join(advice.notes)})"
@@ -247,54 +254,3 @@ def _tell_if_missed(advice: Advice, stacklevel: int) -> None:
             RuntimeWarning,
             stacklevel=stacklevel,
         )
-
-
-def advise_many(
-    system: System,
-    start: tuple[Any, Any, Any],
-    t_end: Any,
-    t0: Any,
-    params: Mapping[str, Any] | None,
-    pace: Any,
-    events: Mapping[str, Event | Impact] | None,
-    tol: float,
-) -> Advice:
-    """One advice for all trajectories of an ensemble, from some of them: that of the one with the shortest steps.
-
-    Some trajectories are measured. Of the methods and paces that suit all of these, the one is chosen with which the
-    slowest needs the least time. The error is that of the measured trajectories, each run twice.
-    """
-    starts = begin(system, FLOAT64, *start, number("t0", t0), params, True)
-    able = np.flatnonzero(starts.status == 0)
-    some = able[np.unique(np.linspace(0, len(able) - 1, SOME).astype(int))]
-    asked = [
-        Question(system, (starts.q[i], starts.p[i], None), t_end, t0, system.named(starts.params[i]), pace, events)
-        for i in some
-    ]
-    found = [question.advice(tol) for question in asked]
-    tables = [{(one.method, one.pace): one for one in advice.options if not one.why} for advice in found]
-    shared = set.intersection(*map(set, tables))
-    if not shared:
-        return max(found, key=lambda advice: advice.chosen.error)
-    way = min(shared, key=lambda one: max(table[one].seconds for table in tables))
-    hardest = min(range(len(tables)), key=lambda k: tables[k][way].h)
-    note = f"one advice for {len(starts.q)} trajectories, from {len(found)} of them; this is trajectory {some[hardest]}"
-    h, checked = tables[hardest][way].h, []
-    for question, advice, table in zip(asked, found, tables, strict=True):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            given = replace(advice, chosen=replace(table[way], h=h))
-            how = {"output": None, "store": None, "every": LAST, "events": question.decisive or None}
-            told = advised(question, given, how).advice
-        assert told is not None
-        checked.append(told)
-    shortest = min(told.chosen.h for told in checked)
-    errors = [told.reached for told in checked if told.reached is not None]
-    advice = replace(
-        found[hardest],
-        chosen=replace(tables[hardest][way], h=shortest),
-        reached=max(errors) if len(errors) == len(checked) else None,
-        notes=(*found[hardest].notes, note),
-    )
-    _tell_if_missed(advice, 4)
-    return advice

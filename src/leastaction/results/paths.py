@@ -62,7 +62,7 @@ class Paths:
         q, p and derivatives of the state that each has come to, each (B, …): that of the event where one stopped it.
     advice : Advice or None
         Of a run with ``tol=``: how method, step and pace were chosen for all, from a few of the trajectories, and the
-        largest of their estimated errors. Archives keep it.
+        largest estimated error of all. Archives keep it.
     inputs : mapping of str to ndarray or Samples, or None
         Of a system with inputs: what the run was given, by name. ``paths[i].inputs`` are those of one trajectory.
     output, digits, tangent, sensitivity, pace

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-SOON = 0.25  # in units of 1/ω: a frequency ω is that of the start if the motion meets it within this time
+SOON = 0.25  # in units of 1/ω: a frequency ω is that of the start if the motion meets it within this time …
+LATE = 4.0  # … and later than this the motion, as inside a wall, would have turned before
+HALVINGS = 50  # of the time in which the motion comes to a wall
 
 
 def fastest(
@@ -23,13 +25,25 @@ def fastest(
     """The largest frequency or growth rate at the start of a motion of this length, or soon after."""
     a = system.acceleration(q, v, t, params)
     found = _rate(system, t, q, v, a, params)
+
+    def later(tau: float) -> float:
+        then = q + tau * (v + tau * a / 2)
+        return _rate(system, t, then, v + tau * a, system.acceleration(then, v + tau * a, t, params), params)
+
+    before = 0.0
     for tau in length * 2.0 ** np.arange(-60.0, 1.0):
         if tau * found >= SOON:
             break
-        then = q + tau * (v + tau * a / 2)
-        later = _rate(system, t, then, v + tau * a, system.acceleration(then, v + tau * a, t, params), params)
-        if later * tau >= SOON:
-            return max(found, later)
+        rate = later(tau)
+        if rate * tau >= SOON:
+            for _ in range(HALVINGS):
+                if rate * tau <= LATE:
+                    break
+                middle = (before + tau) / 2
+                there = later(middle)
+                before, tau, rate = (before, middle, there) if there * middle >= SOON else (middle, tau, rate)
+            return max(found, min(rate, LATE / tau))
+        before = tau
     return found
 
 

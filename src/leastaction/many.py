@@ -1,0 +1,157 @@
+"""One advice for all trajectories of an ensemble: chosen from some of them, and judged by all."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.events import Event, Impact
+from leastaction.methods import method as method_named
+from leastaction.numbers.rounding import FLOAT64
+from leastaction.run.advice import EPS, Advice
+from leastaction.run.checks import number
+from leastaction.run.starts import Starts, begin
+from leastaction.single import (
+    CHECKED_SECONDS,
+    FINER,
+    LUCKY,
+    NOISY,
+    SHORTER,
+    SIZED,
+    TRIES,
+    ULPS,
+    Question,
+    tell_if_missed,
+    timely,
+)
+from leastaction.systems.protocol import System
+
+FloatArray = NDArray[np.float64]
+
+SOME = 4  # trajectories of an ensemble that are measured
+
+
+@dataclass(frozen=True, eq=False)
+class Many:
+    """An ensemble without method and step."""
+
+    system: System
+    given: tuple[Any, Any, Any]
+    t_end: Any
+    t0: Any
+    params: Mapping[str, Any] | None
+    pace: Any
+    events: Mapping[str, Event | Impact] | None
+
+    @cached_property
+    def starts(self) -> Starts:
+        return begin(self.system, FLOAT64, *self.given, number("t0", self.t0), self.params, True)
+
+    def question(self, i: int) -> Question:
+        """Trajectory i alone."""
+        start, params = (self.starts.q[i], self.starts.p[i], None), self.system.named(self.starts.params[i])
+        return Question(self.system, start, self.t_end, self.t0, params, self.pace, self.events)
+
+    def of(self, some: NDArray[np.int64]) -> dict[str, Any]:
+        """The start and the parameters of some trajectories, as la.ensemble takes them. Those of linear systems, whose
+        parameters are factors of their matrices, stay together.
+        """
+        if len(some) == len(self.starts) or self.system.linear:
+            return dict(zip(("q0", "p0", "v0"), self.given, strict=True)) | {"params": self.params}
+        named = [self.system.named(self.starts.params[i]) for i in some]
+        params = {name: np.array([one[name] for one in named]) for name in named[0]}
+        return {"q0": self.starts.q[some], "p0": self.starts.p[some], "params": params}
+
+    def advice(self, tol: float) -> Advice:
+        """The advice for the one with the shortest steps of some trajectories.
+
+        Some trajectories are measured. Of the methods and paces that suit all of these, the one is chosen with which
+        the slowest needs the least time; if none suits all, the choice of the slowest is taken.
+        """
+        able = np.flatnonzero(self.starts.status == 0)
+        some = able[np.unique(np.linspace(0, len(able) - 1, SOME).astype(int))]
+        found = [self.question(i).advice(tol) for i in some]
+        tables = [{(one.method, one.pace): one for one in advice.options if not one.why} for advice in found]
+        shared = set.intersection(*map(set, tables))
+        if shared:
+            way = min(shared, key=lambda one: max(table[one].seconds for table in tables))
+            hardest = min(range(len(tables)), key=lambda k: tables[k][way].h)
+            chosen = tables[hardest][way]
+        else:
+            hardest = max(range(len(found)), key=lambda k: (bool(found[k].chosen.why), found[k].chosen.seconds))
+            chosen = found[hardest].chosen
+        note = f"one advice for {len(self.starts)} trajectories, from {len(found)} of them; this is trajectory"
+        notes = (*found[hardest].notes, f"{note} {some[hardest]}")
+        rounding = max(np.nan_to_num(one.rounding) for one in found)
+        return replace(found[hardest], chosen=chosen, rounding=rounding, notes=notes)
+
+
+def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int64]], Any]) -> Advice:
+    """The advice for an ensemble of `count` trajectories with the step that keeps the tolerance, and with the error.
+
+    All trajectories are run twice, with steps h and h/FINER, and each is judged by the size of its own motion; of very
+    many as many as can be run in CHECKED_SECONDS. `run` takes the step, `every` and the trajectories, and gives Paths.
+    """
+    chosen, tol, order = advice.chosen, advice.tol, method_named(advice.chosen.method).order
+    assert tol is not None
+    h = math.copysign(chosen.h, advice.t_end - advice.t0)
+    able = int(min(count, max(SOME, CHECKED_SECONDS / max(chosen.seconds, 1e-9))))
+    some = np.unique(np.linspace(0, count - 1, able).astype(int))
+    reached, stuck, notes = math.nan, 0, advice.notes
+    for _ in range(TRIES):
+        every = max(1, math.ceil(chosen.steps * chosen.h / abs(h)) // SIZED)
+        rough, h = run(h, every, some), h / FINER
+        if chosen.pace is None:
+            h = timely(h, advice.t_end - advice.t0)
+        clock = time.process_time()
+        fine = run(h, every, some)
+        seconds = 2 * (time.process_time() - clock)
+        last, errors = reached, _errors(advice, rough, fine)
+        reached = float(np.max(errors, initial=0.0))
+        stuck += reached > last / 2 or reached == last
+        if reached <= tol or stuck > 1:
+            break
+        shorter = max(SHORTER, (0.3 * tol / reached) ** (1 / order))
+        if seconds / shorter > CHECKED_SECONDS:
+            break
+        h = h * FINER * shorter
+    if len(some) < count:
+        notes = (*notes, f"the error reached is that of {len(some)} trajectories of {count}")
+    ended = np.isfinite(errors)
+    if not ended.all():
+        notes = (
+            *notes,
+            f"of {len(some)} trajectories {(~ended).sum()} fail, as trajectory {some[np.argmin(ended)]} does",
+        )
+        errors = np.where(ended, errors, 0.0)
+        reached = float(np.max(errors, initial=0.0))
+    if reached > tol:
+        worst, missed = some[int(np.argmax(errors))], int((errors > tol).sum())
+        notes = (*notes, f"missed by {missed} of {len(some)} trajectories, by most by trajectory {worst}")
+    advice = replace(advice, chosen=replace(chosen, h=abs(h)), reached=reached, notes=notes)
+    tell_if_missed(advice, 4)
+    return advice
+
+
+def _errors(advice: Advice, rough: Any, fine: Any) -> FloatArray:
+    """The estimated error of each trajectory relative to the size of its motion; infinite where a run failed."""
+    tol = advice.tol
+    assert tol is not None
+    ends = np.asarray(fine.last["q"], float)
+    q = np.concatenate([np.asarray(fine.q, float), ends[:, None]], axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # trajectories that failed have no numbers
+        size = np.nanmax(np.nanmax(q, axis=1) - np.nanmin(q, axis=1), axis=1)
+    size = np.where(size > 0, size, 1.0)
+    unseen = np.maximum(np.nan_to_num(advice.rounding), ULPS * EPS * np.abs(ends).max(axis=1) / size)
+    gaps = np.abs(ends - np.asarray(rough.last["q"], float)).max(axis=1) / size
+    gaps = gaps * np.where(unseen > tol / NOISY, LUCKY, 1.0)
+    return np.where(rough.failed | fine.failed, np.inf, np.maximum(gaps, unseen))

@@ -13,6 +13,15 @@ are exact (Suris' conditions: b_i b_j (1 − c_j − H_ij) is symmetric). So c a
 the differences are numbers of float64 without another rounding. Entries of a table that are rounded one by one do not
 match, and the energy drifts, by some 10⁻⁵ ε a step. p comes last (`step.form` says why).
 
+h is not multiplied with sums that end with p, but with the two parts of them: with u = M⁻¹p,
+
+    Z_i = (h M⁻¹) Σ_j H_ij w_j + (h c_i) u,      z^s = h u + M⁻¹ Σ_j (h − h c_j) w_j .
+
+A sum that ends with p is a multiple of the last place of p, and where 1/h is a round number, the last digits of h times
+that number are few: with 1/h = 10 they are those of multiples of one fifth. Their rounding is no chance, but a function
+of the sum, and the energy drifted by some 10⁻⁴ ε a step. h c_i has many digits. It is rounded such that h − h c_i is
+exact (`shares_of`); that c_i differs by this rounding from the c_i of H_ij breaks the conditions by ε h⁴ alone.
+
 The prediction. Up to degree WHOLE it is that of `step.prediction`. Beyond, the polynomial through the last forces is
 prolonged, of degree MODES − 1 at most, since each mode, and with it its rounding, is magnified by 5.8 more than the one
 before: on Kepler's problem, the outer solar system and the Pleiades, with s = 4 … 16 and steps from coarse to fine,
@@ -37,6 +46,7 @@ from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
+from numpy.typing import NDArray
 
 from leastaction.backends.fused.chord import (
     by_coordinate,
@@ -114,16 +124,26 @@ def tables(step: Step) -> dict[str, Table]:
     stencils = stencil_tables(step)
     found: dict[str, Table] = {
         **{name: stencils[name] for name in ("times 0", "weights 0", "q 0")},
-        "c": lambda _: c[:, None],
-        "left over": lambda _: 1 - c[:, None],
+        "c": lambda h: shares_of(c, h)[0],
+        "left over": lambda h: shares_of(c, h)[1],
         "places": lambda _: places,
-        "d": lambda _: d[:, None],
+        "d": lambda h: shares_of(d, h)[0],
         "controls": lambda _: controls,
     }
     if step.s <= WHOLE:
         return found | prediction.tables(step.method.table.modes, step.method.table.growth)
     places_ahead, controls_ahead = places @ ahead, controls @ ahead
     return found | {"places ahead": lambda _: places_ahead, "controls ahead": lambda _: controls_ahead}
+
+
+def shares_of(c: FloatArray, h: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """h c_i and h − h c_i in columns, whose sums are h without an error: the larger one is rounded, the other one is
+    the difference. What is zero for any h is the number zero.
+    """
+    late = c >= 0.5
+    larger = np.where(late, c, 1 - c) * h
+    smaller = np.where((c == 0) | (c == 1), 0.0, larger * -1.0 + h)
+    return np.where(late, larger, smaller)[:, None], np.where(late, smaller, larger)[:, None]
 
 
 REPEATED = frozenset(
@@ -154,7 +174,7 @@ def memory(step: Step, rows: Rows) -> list[tuple[str, int]]:
 
 def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
     """Z from Z, of the trajectories that want it."""
-    x = read(step, rows, B)
+    x = _read(step, rows, B)
     Z = by_coordinate(step, x["points"])
     w = kicks(step, rows, B, x, Z)
     new = reached(step, rows, mass, B, x, "places", "c", w)
@@ -194,11 +214,12 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
 
 def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """z^s and the impulse from the kicks; a root that is too far away, or no number, is refused."""
-    x = read(step, rows, B)
+    x = _read(step, rows, B)
     w, Z, (shares,) = by_coordinate(step, x["kicks"]), by_coordinate(step, x["points"]), rows.columns("left over")
     impulse = rows.sums(w)
     late = rows.sums([[a * share for a, share in zip(row, shares, strict=True)] for row in w])
-    move = drift(step, mass, rows, B, x, [a + p for a, p in zip(late, B.values("p"), strict=True)])
+    (h,), u = x["h"], by_mass(step, mass, rows, B, x, x["momentum"])
+    move = [h * a + b for a, b in zip(u, by_mass(step, mass, rows, B, x, late), strict=True)]
     top = [abs(a).op("max", b) for a, b in zip(move, rows.packed([size(row) for row in Z]), strict=True)]
     (failed,), every = x["failed"], total(impulse)
     unsound = rows.largest([(every - every).op("ne", 0.0)])
@@ -214,14 +235,14 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
 
 def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """z from the kicks."""
-    x = read(step, rows, B)
+    x = _read(step, rows, B)
     z = reached(step, rows, mass, B, x, "controls", "d", by_coordinate(step, x["kicks"]))
     return B.build(z=indices(flat(step, rows, z), B))
 
 
 def recall(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """The kicks and the length of a step that was solved otherwise, and M⁻¹."""
-    x = read(step, rows, B)
+    x = _read(step, rows, B)
     z, gather = unknowns(step, rows, x["z"]), rows.columns("q 0")
     after: Values = {
         "move": rows.packed([rows.number(row, step.s - 1) for row in z]),
@@ -238,7 +259,7 @@ def restart(step: Step, mass: Mass, rows: Rows, B: Builder, coordinates: Sequenc
     """z ← the prediction, of the trajectories for which chords failed; and its lengths, for Newton's iteration where
     this is a kernel, too: then the places of each coordinate in z are given.
     """
-    x = read(step, rows, B)
+    x = _read(step, rows, B)
     if step.s > WHOLE:
         z = reached(step, rows, mass, B, x, "controls ahead", "d", by_coordinate(step, x["memory"]))
     else:
@@ -281,6 +302,11 @@ def begun(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, memory: Seq
 # ------------------------------------------------------------------------------------------------- details
 
 
+def _read(step: Step, rows: Rows, B: Builder) -> Values:
+    """The state of a trajectory, with p also as a row."""
+    return read(step, rows, B) | {"momentum": B.values("p")}
+
+
 def kicks(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> list[Row]:
     """h b_i f(q + Z_i), a row for each coordinate."""
     (times,), (weights,) = rows.columns("times 0"), rows.columns("weights 0")
@@ -295,39 +321,39 @@ def kicks(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> li
 def reached(
     step: Step, rows: Rows, mass: Mass, B: Builder, x: Values, table: str, shares: str, w: Sequence[Row]
 ) -> list[Row]:
-    """h M⁻¹ (a table times the kicks + shares of p), a row for each coordinate."""
+    """h M⁻¹ times a table times the kicks, and shares of u = M⁻¹p, a row for each coordinate."""
     columns, (own,) = rows.columns(table), rows.columns(shares)
     there = [isinstance(share, Value) or share != 0 for share in own]  # a point at the start stays there
-    moved = [
-        [a + share * p if moves else 0.0 for a, share, moves in zip(apply(rows, columns, row), own, there, strict=True)]
-        for row, p in zip(w, x["p"], strict=True)
+    pushed, (h,) = [apply(rows, columns, row) for row in w], x["h"]
+    if mass.diagonal and mass.fixed:
+        inverses = mass.values(B, {})
+        units, u = [h * a for a in inverses], [a * p for a, p in zip(inverses, x["p"], strict=True)]
+    elif mass.diagonal:
+        both = ([h] * len(x["mass"]), x["momentum"])
+        units, u = (numbers(rows, by_mass(step, mass, rows, B, x, row), step.n) for row in both)
+    if mass.diagonal:
+        pushed = [[a * unit for a in row] for row, unit in zip(pushed, units, strict=True)]
+    else:
+        pushed = [[a * h for a in row] for row in mass.solve(inverse(mass, B, x), pushed)]
+        u = [row[0] for row in mass.solve(inverse(mass, B, x), [[p] for p in x["p"]])]
+    return [
+        [a + share * b if moves else 0.0 for a, share, moves in zip(row, own, there, strict=True)]
+        for row, b in zip(pushed, u, strict=True)
     ]
-    found = _drifts(step, mass, rows, B, x, moved)
-    return [[a if moves else 0.0 for a, moves in zip(row, there, strict=True)] for row in found]
 
 
 def drift(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, momentum: Row) -> Row:
     """h M⁻¹ times a row that has a number for each coordinate."""
+    return [x["h"][0] * a for a in by_mass(step, mass, rows, B, x, momentum)]
+
+
+def by_mass(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, momentum: Row) -> Row:
+    """M⁻¹ times a row that has a number for each coordinate."""
     if mass.diagonal:
-        return [a * b for a, b in zip(_drift(mass, rows, B, x), momentum, strict=True)]
-    return rows.packed(
-        [row[0] for row in _drifts(step, mass, rows, B, x, [[a] for a in numbers(rows, momentum, step.n)])]
-    )
-
-
-def _drifts(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, moved: Sequence[Row]) -> list[Row]:
-    """h M⁻¹ times rows, one for each coordinate."""
-    if mass.diagonal:
-        own = numbers(rows, _drift(mass, rows, B, x), step.n)
-        return [[a * b for a in row] for row, b in zip(moved, own, strict=True)]
-    (h,) = x["h"]
-    return [[a * h for a in row] for row in mass.solve(inverse(mass, B, x), moved)]
-
-
-def _drift(mass: Mass, rows: Rows, B: Builder, x: Values) -> Row:
-    """h M⁻¹ of a diagonal mass, a row with a number for each coordinate."""
-    (h,) = x["h"]
-    return [h * a for a in (rows.packed(mass.values(B, {})) if mass.fixed else x["mass"])]
+        own = rows.packed(mass.values(B, {})) if mass.fixed else x["mass"]
+        return [a * b for a, b in zip(own, momentum, strict=True)]
+    solved = mass.solve(inverse(mass, B, x), [[a] for a in numbers(rows, momentum, step.n)])
+    return rows.packed([row[0] for row in solved])
 
 
 def _proposed(step: Step, rows: Rows, memory: Sequence[Row], choice: Value) -> list[Row]:

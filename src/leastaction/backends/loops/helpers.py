@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from leastaction.backends.loops import team
+from leastaction.backends.loops.advancing import assess_piece, measure_piece, propose_piece
 from leastaction.backends.loops.explicit import copy_piece, drift_piece, leap_more_piece, leap_piece
 from leastaction.backends.loops.machine import native, read_shared
 from leastaction.backends.loops.rows import add_more_piece, add_piece
-from leastaction.backends.loops.run import assess_piece, measure_piece, propose_piece
 from leastaction.backends.loops.swift_chords import (
     begin_piece,
     chord_piece,

@@ -58,8 +58,8 @@ from leastaction.backends.loops.machine import (
     where,
 )
 from leastaction.backends.loops.mass_chords import chord, set_mass
-from leastaction.backends.loops.noise import QUIET
-from leastaction.backends.loops.solver import alone
+from leastaction.backends.loops.noise import QUIET, set_floor, set_noise
+from leastaction.backends.loops.solver import alone, velocity_at
 from leastaction.backends.loops.strips import read_rows
 from leastaction.backends.loops.sweep import (
     lanewise,
@@ -454,7 +454,11 @@ def _iterate(I, D, A, S, X):
 
 @native
 def _alone(I, D, A, S, X, i, count):
-    """Solve lane i's step alone; a lane where that fails is alive no more."""
+    """Solve lane i's step alone; a lane where that fails is alive no more.
+
+    Where chords stood still above the floor, rounding may be the reason: then what rounding does is found, as it is
+    after continuation.
+    """
     n, s, T, h = A.n, A.s, A.stride, A.step[0]
     take_lane(A, S, X, i)
     later = X[A.started * T + i] != 0.0
@@ -470,6 +474,9 @@ def _alone(I, D, A, S, X, i, count):
         A.failure[0], A.failure[1], A.failure[2] = S.left[0], S.reached[0], float(spent)
         return
     A.undone[0] = max(A.undone[0], S.left[0])
+    if A.outer != 0 and X[A.failed * T + i] == 2.0 and not continued and velocity_at(S, I, D):
+        set_noise(S)
+        set_floor(S, abs(h))
     if S.summed == 1:
         for j in range(S.n * W):
             X[A.impulse + j], X[A.floor + j] = S.impulse[j], S.floor[j]

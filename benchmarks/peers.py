@@ -79,17 +79,20 @@ def ours(motion: Motion, s: int, halves: int) -> Run:
 
 
 def ours_all(motion: Motion, exact: NDArray[np.float64]) -> Iterator[Point]:
-    """Members with smaller and smaller steps, each until it is far behind what is known, or gains no more."""
+    """Members with smaller and smaller steps, each until it is far behind what is known while its time grows, or until
+    it gains no more. Steps so coarse that they are continued take longer than finer ones: these are not the end.
+    """
     known: list[Point] = []
     for s in DEGREES:
-        before, lost = np.inf, 0
+        before, last, lost = np.inf, np.inf, 0
         for halves in range(24):
             try:
                 run = ours(motion, s, halves)
                 error, seconds = motion.error(run.places(), exact), run.seconds()
             except la.StepFailed:
                 continue
-            lost += any(p.error <= max(error, ROUND_OFF) and 3 * p.seconds < seconds for p in known)
+            behind = any(p.error <= max(error, ROUND_OFF) and 3 * p.seconds < seconds for p in known)
+            lost, last = lost + (behind and seconds > last), seconds
             lost += error < 1e-12 and error > before / 1.5
             if lost > 1:
                 break

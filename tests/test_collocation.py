@@ -234,6 +234,18 @@ def test_coarse_steps_are_predicted_by_the_motion_itself(name, method, h):
         np.testing.assert_allclose(run.q[k + 1], continued.q[1], rtol=0, atol=1e-13 * size)
 
 
+def test_chords_that_stand_still_by_rounding_are_ended_by_newton():
+    """The angle of the top moves by little, and what it is summed from rounds to 10⁻¹³ of that: chords come so far and
+    stand still. Newton's iteration ended them from the prediction, or continuation did; from the place where chords
+    stand it always can, and from then on chords know what rounding does.
+    """
+    problem = la.problems.get("lagrange-top")
+    run = {"h": 10 / 52, "every": 2000, "steps": 2000}
+    path = la.integrate(problem.system, "P8N8Q16Gau", problem.q0, problem.p0, **run)
+    assert path.stats["continued"] == 0
+    assert path.stats["newton_iterations"] < 6 * 2000
+
+
 @pytest.mark.parametrize("degree", [5, 6, 8])
 def test_lanes_of_high_degree_take_chords(degree):
     """Newton's iteration as one kernel costs more there than the chords that a step takes."""

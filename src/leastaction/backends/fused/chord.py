@@ -24,6 +24,7 @@ from leastaction.program import Builder, Program, Value, indices
 from leastaction.step import prediction
 from leastaction.step.form import Samples, Step, stencils
 from leastaction.step.rows import Row, Rows, Table, apply, combine, numbers, total
+from leastaction.step.verdict import ACCEPTABLE
 
 # What the state holds for a chord, beside what it holds for Newton's iteration.
 OWN = {"scale": "soft_scale", "before": "soft_before", "doubt": "soft_doubt", "iterations": "soft_iterations"}
@@ -205,9 +206,17 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
 def restart(step: Step, mass: Mass, rows: Rows, B: Builder, one: Iteration | None) -> Program:
     """z ← the prediction, of the trajectories for which chords failed; and what Newton's iteration begins with, where
     the kernel that goes on to the next step left that out.
+
+    Chords of collocation may come all but to their end without doubt, and stand still there, above the floor: where
+    rounding is more than a floor knows. Then Newton's iteration begins where they stand.
     """
     x = read(step, rows, B)
-    z = x["start"] if not mass.collocated else predicted(step, rows, x["memory"], x["choice"][0])
+    if not mass.collocated:
+        z = x["start"]
+    else:
+        z = predicted(step, rows, x["memory"], x["choice"][0])
+        standing = (x["failed"][0] > 1.5) & (x["soft_before"][0] <= ACCEPTABLE)
+        z = [standing.where(a, b) for a, b in zip(lifted(step, rows, x["speeds"]), z, strict=True)]
     chosen = [x["failed"][0].where(new, old) for new, old in zip(z, x["z"], strict=True)]
     after = begun(step, B, one, x, chosen) if mass.collocated and one is not None else {}
     return B.build(z=indices(chosen, B), **{name: indices(values, B) for name, values in after.items()})
@@ -221,6 +230,13 @@ def predicted(step: Step, rows: Rows, memory: Sequence[Value], choice: Value) ->
 
 
 # ------------------------------------------------------------------------------------------------- details
+
+
+def lifted(step: Step, rows: Rows, speeds: Sequence[Any]) -> list[Any]:
+    """z from the velocities at the nodes."""
+    (weights,), lift = rows.columns("weights 0"), rows.columns("lift")
+    weighed = [[a * w for a, w in zip(row, weights, strict=True)] for row in by_coordinate(step, speeds)]
+    return flat(step, rows, [apply(rows, lift, row) for row in weighed])
 
 
 def unknowns(step: Step, rows: Rows, z: Sequence[Any]) -> list[Row]:

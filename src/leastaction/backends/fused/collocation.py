@@ -31,7 +31,7 @@ from leastaction.backends.fused.chord import (
     by_coordinate,
     differences,
     driving,
-    flat,
+    lifted,
     own,
     rate_of,
     read,
@@ -130,14 +130,13 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
     and the energy would drift by that, however well the next increments would shrink.
     """
     x = read(step, rows, B)
-    (weights,), lift = rows.columns("weights 0"), rows.columns("lift")
-    z = [apply(rows, lift, _weighed(row, weights)) for row in by_coordinate(step, x["speeds"])]
+    (weights,) = rows.columns("weights 0")
     (f,) = _given(B, step.terms[0].ordered, _nodes(step, rows, x), "f")
     weighed = [_weighed(row, weights) for row in f]
     impulse = [total([rows.number(row, i) for i in range(step.s)]) for row in weighed]
     sound = finite(total(impulse))
     after = {
-        "z": flat(step, rows, z),
+        "z": lifted(step, rows, x["speeds"]),
         "impulse": rows.packed(impulse),
         "outer": [sound * 0.0],
         "failed": [sound.where(x["failed"][0], 2.0)],

@@ -24,7 +24,8 @@ from leastaction.backends.loops.increments import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.keeping import drive, is_noted, next_note, note_states, store_states
 from leastaction.backends.loops.machine import W, address_of, at, call_kernel, native, reader
 from leastaction.backends.loops.mass_chords import chord, set_mass
-from leastaction.backends.loops.solver import alone
+from leastaction.backends.loops.noise import set_floor, set_noise
+from leastaction.backends.loops.solver import alone, velocity_at
 from leastaction.backends.loops.sweep import prepare, read_solver, set_given, set_inputs, set_times, sweep
 from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
 from leastaction.backends.loops.tangent import carry, take_lane
@@ -408,7 +409,11 @@ def _iterate(I, D, A, S, X):
 
 @native
 def _alone(I, D, A, S, X, i, count):
-    """Solve lane i's step alone; a lane where that fails is alive no more."""
+    """Solve lane i's step alone; a lane where that fails is alive no more.
+
+    Where chords stood still above the floor, rounding may be the reason: then what rounding does is found, as it is
+    after continuation.
+    """
     n, s, T, h = A.n, A.s, A.stride, A.step[0]
     take_lane(A, S, X, i)
     later = X[A.started * T + i] != 0.0
@@ -424,6 +429,9 @@ def _alone(I, D, A, S, X, i, count):
         A.failure[0], A.failure[1], A.failure[2] = S.left[0], S.reached[0], float(spent)
         return
     A.undone[0] = max(A.undone[0], S.left[0])
+    if A.outer != 0 and X[A.failed * T + i] == 2.0 and not continued and velocity_at(S, I, D):
+        set_noise(S)
+        set_floor(S, abs(h))
     if S.summed == 1:
         for j in range(S.n * W):
             X[A.impulse + j], X[A.floor + j] = S.impulse[j], S.floor[j]

@@ -75,3 +75,38 @@ def follow_midpoint(force, slope, mass, q, v, h, parts=2000):
             J = mass - 0.25 * now**2 * slope(q + z / 2)
             z = z - np.linalg.solve(J, mass @ (z - now * v) - 0.5 * now**2 * force(q + z / 2))
     return z
+
+
+def follow_many(table, potential, q, p, h, parts):
+    """(z, followed): the roots of B steps with mass one from the rows of q and p, (B, s, n), and whether their branches
+    go as far as h: along dz/dh, each part corrected by Newton's iteration. A branch ends where the determinant turns.
+
+    `potential` has gradient(x, which) and hessian(x, which) at places (K, r, n) of the steps `which`.
+    """
+    b, l0, l1 = table.b, table.l[:, :-1], table.l[:, 1:]
+    S = table.dl[:, :-1].T @ (b[:, None] * table.dl[:, 1:])
+    (B, n), s = q.shape, len(S)
+    sense, stiff, column = np.sign(np.linalg.det(S)) ** n, np.kron(S, np.eye(n)), (-1, s * n, 1)
+    result, followed = np.zeros((B, s, n)), np.zeros(B, bool)
+    which, z = np.arange(B), np.zeros((B, s, n))
+
+    def equations(now, z):
+        x = q[which, None] + np.einsum("im,bmn->bin", l1, z)
+        force, slope = potential.gradient(x, which), potential.hessian(x, which)
+        pull = np.einsum("i,iv,bin->bvn", b, l0, force)
+        R, by_h = np.einsum("vm,bmn->bvn", S, z) - now**2 * pull, -2 * now * pull
+        R[:, 0] += now * p[which]
+        by_h[:, 0] += p[which]
+        J = stiff - now**2 * np.einsum("i,iv,im,binj->bvnmj", b, l0, l1, slope).reshape(-1, s * n, s * n)
+        return R.reshape(column), J, by_h.reshape(column)
+
+    for k in range(parts if B else 0):
+        before, now = h * k / parts, h * (k + 1) / parts
+        _, J, by_h = equations(before, z)
+        z = z - (now - before) * np.linalg.solve(J, by_h).reshape(z.shape)
+        for _ in range(3):
+            R, J, _ = equations(now, z)
+            going = (np.linalg.det(J) * sense > 0) & (np.abs(z) < 1e6).all(axis=(1, 2))
+            which, z = which[going], z[going] - np.linalg.solve(J[going], R[going]).reshape(-1, s, n)
+    result[which], followed[which] = z, True
+    return result, followed

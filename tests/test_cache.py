@@ -384,6 +384,17 @@ def test_code_that_others_may_have_written_is_not_executed(tmp_path, monkeypatch
         assert cache.load("entry") == b"payload"
 
 
+def test_strangers_entries_are_told_of_once(tmp_path, monkeypatch):
+    """Not once for each entry."""
+    monkeypatch.setenv("LEASTACTION_CACHE", str(tmp_path))
+    for name in "abc":
+        cache.store(name, b"payload")
+        (tmp_path / name).chmod(0o666)
+    with pytest.warns(RuntimeWarning, match="is not used") as told:
+        assert [cache.load(name) for name in "abc"] == [None] * 3
+    assert len(told) == 1
+
+
 def test_a_new_folder_is_the_users_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("LEASTACTION_CACHE", str(tmp_path / "a" / "cache"))
     before = os.umask(0)

@@ -141,7 +141,7 @@ class Solvers:
         }  # fmt: skip
         table, middle = step.method.table, middle_of(step.method)
         return {
-            **numbers, "iterations": 0, "ahead": 0, "known": 0, "even": 0, "pivots": np.zeros(unknowns),
+            **numbers, "iterations": 0, "turned": 0, "ahead": 0, "known": 0, "even": 0, "pivots": np.zeros(unknowns),
             "mass_pivots": np.zeros(n), "end_pivots": np.zeros(n + m), "kind": [],
             **sizes, "unit": 1, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method), "middle": middle,
             "slope": table.slope[1:], "d": table.d,
@@ -286,9 +286,9 @@ class Solvers:
         table = method.table
         place = self.memory.add(
             (SOLVER, {
-                **numbers, "iterations": 0, "ahead": 0, "known": 0, "even": 0, "pivots": [], "mass_pivots": [],
-                "end_pivots": [], "kind": kind, **sizes, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(method),
-                "middle": middle_of(method), "slope": table.slope[1:], "d": table.d,
+                **numbers, "iterations": 0, "turned": 0, "ahead": 0, "known": 0, "even": 0, "pivots": [],
+                "mass_pivots": [], "end_pivots": [], "kind": kind, **sizes, "h": [np.nan], "K_h": [np.nan],
+                "inverse": inverse_of(method), "middle": middle_of(method), "slope": table.slope[1:], "d": table.d,
             })
         )  # fmt: skip
         self.terms[place], self.chords[place] = both, chords

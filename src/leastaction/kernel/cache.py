@@ -36,7 +36,7 @@ LOOKED = ".looked"  # the file whose time says when
 _DAY = 86_400.0
 
 _ELSEWHERE = "Every process compiles anew; name a folder of your own in LEASTACTION_CACHE"
-_said: set[str] = set()
+_said: set[tuple[Path, str]] = set()
 _stored = itertools.count()
 
 
@@ -92,7 +92,7 @@ def store(name: str, payload: bytes) -> None:
         if stored == OFTEN - 1 or (stored == 0 and _due(folder)):
             evict(folder)
     except OSError as error:
-        _say(f"compiled code cannot be kept in {folder} ({error.strerror or error}). {_ELSEWHERE}")
+        _say(f"compiled code cannot be kept in {folder} ({error.strerror or error}). {_ELSEWHERE}", "kept")
 
 
 def _due(folder: Path) -> bool:
@@ -131,16 +131,16 @@ def _trusted(status: os.stat_result, path: Path) -> bool:
     if not hasattr(os, "getuid"):
         return True  # elsewhere folders of a user are not open to others
     if status.st_uid not in (os.getuid(), 0):
-        _say(f"{path} belongs to another user: compiled code in it is not used. {_ELSEWHERE}")
+        _say(f"{path} belongs to another user: compiled code in it is not used. {_ELSEWHERE}", "used")
         return False
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        _say(f"others may write to {path}: compiled code in it is not used. Take their right, or: {_ELSEWHERE}")
+        _say(f"others may write to {path}: compiled code in it is not used. Take their right, or: {_ELSEWHERE}", "used")
         return False
     return True
 
 
-def _say(message: str) -> None:
-    """Warn, once."""
-    if message not in _said:
-        _said.add(message)
+def _say(message: str, about: str) -> None:
+    """Warn, once for a folder: of entries that are not used the first one is named."""
+    if (directory(), about) not in _said:
+        _said.add((directory(), about))
         warnings.warn(message, RuntimeWarning, stacklevel=2)

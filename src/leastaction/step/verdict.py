@@ -10,7 +10,7 @@ largest |z_j^ν| in this step so far, the size of the k-th increment is δ_k = m
                 chord that contracts by θ, one that corrects twice contracts by θ², too.
     in doubt    if the first increment is longer, in any coordinate, than thrice the latest steps and than one and a
                 half times h times the velocity; if the root is farther away than twice that; or if the iteration
-                contracts less than the theorem below promises.
+                contracts less than the theorem below promises; or if the determinant has turned.
     keep        if as many chords as cost a fresh Jacobian will end the iteration, or if δ_k is rounding.
 
 If the second Newton increment is at most a quarter of the first, the root is the only one near the prediction (the
@@ -30,6 +30,12 @@ that the first one led to becomes the prediction: the second increment is now th
 a sixth of it. Where the first increment reaches too far, the prediction was wild: it is dropped once, with its scale,
 and the place that the increment led to becomes the prediction. Both happens BEGUN_AGAIN times at most. How far the
 increments from there and the root may reach stays as it is.
+
+Turned. Along the branch from h = 0 the determinant of ∂R/∂z keeps the sign that it has at h → 0, that of det(L_vv)^s,
+as long as the branch has no fold. A root where it has the other sign is not connected with h → 0, or only beyond a
+fold, however well the iteration contracts: it is in doubt, and continuation decides (`step.continuation`). Newton's
+iteration knows the sign from its pivots. Chords contract only where the determinant has the sign of the matrix that
+they solve with, and the mass has the right one. With multipliers the sign at h → 0 is known to continuation alone.
 
 In continuation (`step.continuation`) scale_j is at least the longest step of coordinate j on the way from h = 0: a
 coordinate that turns back and passes the place where it began has no step there, and would have no scale. A coordinate

@@ -28,13 +28,14 @@ from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, SINGULAR, Failu
 from leastaction.backends.stepper import Start
 from leastaction.numbers.conversion import Balls, ball, balls, mpf, mpfs
 from leastaction.numbers.precision import flint_bits, mpmath_bits
-from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, SMALLEST, again, onward
+from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, PROLONG, SMALLEST, again, onward, trusted
 from leastaction.step.form import Step
 from leastaction.step.verdict import FORGETTING, GOING, REACH
 
 Mpfs = NDArray[np.object_]
 
 ROUGH_BITS = 128  # bits of continuation's steps on the way to h
+NOTHING = 2.0**-40  # the fraction of h that stands for h → 0
 ANYWHERE = flint.arb((1, 10**6))  # the reach of a coordinate that has not moved yet: others set it in motion
 
 
@@ -86,6 +87,7 @@ class GalerkinStepper(Run):
         self._still: Balls = []  # sizes below which coordinates are at rest, where such sizes had to be found
         self._pace: Pace | None = None
         self._careful = False  # whether iterations work with all bits
+        self._negative: bool | None = None  # whether the determinant is negative at h → 0, once that is known
         self._iterations = self._most = self._continued = 0
         self._floor = 0.0
 
@@ -172,10 +174,21 @@ class GalerkinStepper(Run):
         """The step from the state at t, predicted by z."""
         problem = Problem(self._sweeps(1.0), t, self._q, self._p, self.bits)
         solution = solve_step(problem, z, reach, self._still, pace)
-        if solution.good:
+        if solution.good and not self._turned(t, solution):
             return Found(solution, GOING_WELL, solution.iterations, 1.0)
         found = self._begin(t) if reach else self._continue(t)
         return Found(found.solution, found.status, found.iterations + solution.iterations, found.fraction)
+
+    def _turned(self, t: Any, solution: Solution) -> bool:
+        """Whether the determinant at a root has another sign than at h → 0, where it has the sign of det(L_vv)^s; not
+        asked with multipliers.
+        """
+        if not self._layout.checked or self._layout.sizes[1]:
+            return False
+        if self._negative is None:
+            z = [(x * NOTHING).mid() for x in solution.z]  # with the same velocities
+            self._negative = self._at_fraction(NOTHING).linearised(t, self._q, self._p, z, inverted=False).negative
+        return solution.turned != self._negative
 
     def _continue(self, t: Any) -> Found:
         """The step from the state at t, followed from h = 0: the rule is `step.continuation`."""
@@ -187,7 +200,7 @@ class GalerkinStepper(Run):
         last: Balls = []
         miss: Balls = []
         way = [flint.arb(0)] * self.n
-        rough, spent = self._still, 0
+        rough, spent, turned = self._still, 0, False
         while True:
             sweep = self._sweeps(fraction)
             # A step that begins from rest is so small that its contraction alone can judge it.
@@ -205,17 +218,27 @@ class GalerkinStepper(Run):
             bits, still = (self.bits, self._still) if fraction == 1.0 else (min(self.bits, ROUGH_BITS), rough)
             solution = solve_step(Problem(sweep, t, self._q, self._p, bits, way), z, reach, still)
             spent += solution.iterations
-            if solution.good:
-                last, rough, before = solution.z, solution.still, reached
+            good = solution.good
+            if good and action == PROLONG and self._layout.checked:
+                missed = self._missed([(a - b).mid() for a, b in zip(solution.z, z, strict=True)], solution, way)
+                good = trusted(missed, solution.turned != turned, fraction / reached - 1.0)
+            if good:
+                last, rough, before, turned = solution.z, solution.still, reached, solution.turned
                 miss = [(a - b).mid() for a, b in zip(last, prolonged, strict=True)]
                 miss[self.s * self.n :] = [flint.arb(0)] * (sweep.N - self.s * self.n)  # multipliers stay
                 way = [*map(max, way, self._lengths(last))]
-            action, fraction, reached, growth = onward(solution.good, fraction, reached, growth)
+            action, fraction, reached, growth = onward(good, fraction, reached, growth)
             if action == ARRIVED:
                 return Found(solution, GOING_WELL, spent, 1.0)
             if action == ENDED:
                 ends = reached > 0.0 or solution.status == GOING_WELL
                 return Found(solution, BRANCH_ENDS if ends else solution.status, spent, reached)
+
+    def _missed(self, gap: Balls, solution: Solution, way: Balls) -> float:
+        """The largest part of a coordinate's scale by which a prediction missed a root; of a motion, not of rest."""
+        still = solution.still or [flint.arb(0)] * self.n
+        sizes = zip(self._lengths(gap), self._lengths(solution.z), way, still, strict=True)
+        return max(float(a / max(b, c, d)) if a > d else 0.0 for a, b, c, d in sizes)
 
     def _uniform(self, v: Balls, sweep: Sweep) -> Balls:
         """z of a uniform motion; the multipliers are zero."""

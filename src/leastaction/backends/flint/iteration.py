@@ -39,6 +39,7 @@ class Solution:
     good     the step is solved, and its root can be trusted
     left     the increment that would come next, relative to the step
     pace     how the iteration began; None if the iteration was over at once
+    turned   the determinant of the Jacobian is negative
     still    the sizes below which a coordinate is at rest; empty where none is known to be at rest
     careful  all iterations took all bits, since the step failed with fewer
     """
@@ -52,6 +53,7 @@ class Solution:
     pace: Pace | None
     still: Balls
     careful: bool = False
+    turned: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +125,8 @@ def _newton(
                 finite = all(x.is_finite() for x in impulse)
                 status = GOING_WELL if finite else NOT_FINITE
                 good, left = finite and found.good, _float(found.left)
-                return Solution(status, iteration, z, impulse, good, left, _pace(sizes), still), at
+                turned = sweep.layout.checked and at.negative
+                return Solution(status, iteration, z, impulse, good, left, _pace(sizes), still, turned=turned), at
             keep = found.keep or found.solved
             working = bits if found.solved else max(working, _working(bits, found, sizes, pace))
         status, at = (NOT_CONVERGED, at) if found.size < math.inf else (NOT_FINITE, None)

@@ -79,6 +79,11 @@ class Linearised(NamedTuple):
     points: list[list[Balls]]
     values: list[list[Balls]]
 
+    @property
+    def negative(self) -> bool:
+        """Whether the determinant of ∂R/∂z is negative."""
+        return bool(self.jacobian.mid().det() < 0)
+
 
 class Layout:
     """The terms of a step, and where their numbers go; the same for every h.

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from leastaction.backends.fused.elimination import factors, order_of, substitute
 from leastaction.backends.fused.equations import dot, equations
 from leastaction.backends.fused.judging import finite, judged
+from leastaction.backends.fused.mass import mass_of
 from leastaction.backends.fused.work import work
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
@@ -26,9 +29,10 @@ class Iteration:
               have yet
     first     the same and (z, invariants) ↦ what one iteration needs, the right-hand side −R and the impulse; and what
               is kept for the next ones, the impulse's derivatives by z and the factors of the Jacobian
-    again     the same, without what is kept
+    again     the same, without what is kept; both have the `sense`, the signs of det(L_vv)^s, if they are not known
     pattern   where the factors are in their matrix; its other entries are the `constants`
     unknowns  the order of the unknowns in that matrix
+    exchanged whether the orders of equations and unknowns differ by an odd number of exchanges
     """
 
     before: Program
@@ -37,6 +41,7 @@ class Iteration:
     pattern: tuple[tuple[int, int], ...]
     constants: dict[tuple[int, int], float]
     unknowns: list[int]
+    exchanged: bool
 
     @property
     def chords(self) -> int:
@@ -58,9 +63,34 @@ def iteration(step: Step) -> Iteration:
         impulse=E.impulse,
         slopes=[x for row in E.impulse_slope for x in row],
         factors=[rows[i][j] for i, j in pattern],
+        sense=_sense(step, B),
     )
     before, first = whole.split(("z", "inputs"), "invariants")
-    return Iteration(before, first, first.select("right", "impulse"), pattern, constants, unknowns)
+    again = first.select("right", "impulse", "sense")
+    exchanged = float(np.linalg.det(np.eye(len(order))[order][:, unknowns])) < 0
+    return Iteration(before, first, again, pattern, constants, unknowns, exchanged)
+
+
+def _sense(step: Step, B: Builder) -> list[int]:
+    """Numbers whose product has the sign of det(L_vv)^s at the start of the step: none if s is even."""
+    if step.s % 2 == 0 or not judges_sense(step):
+        return []
+    mass, n = mass_of(step), step.n
+    entries = B.inline(mass.program, **{name: _at_start(B, name, size) for name, size in mass.program.inputs})["m_v"]
+    if mass.diagonal:
+        return entries
+    rows = factors(B, [entries[j * n : (j + 1) * n] for j in range(n)])
+    return [rows[j][j] for j in range(n)]
+
+
+def _at_start(B: Builder, name: str, size: int) -> list[int]:
+    """A mass that depends neither on v nor on inputs may be given any."""
+    return B.input(name) if name in ("t", "q", "params") else [B.const(0.0)] * size
+
+
+def judges_sense(step: Step) -> bool:
+    """Whether kernels know the sign that the determinant has at h → 0: not with multipliers, nor of a mass of v."""
+    return step.checked and not step.multipliers and (step.s % 2 == 0 or not mass_of(step).program.depends("m_v", "v"))
 
 
 def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
@@ -88,6 +118,8 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     seen = judged(step, OneByOne(), values, rows_of(dz), rows_of(new), fresh=fresh, chords=one.chords)
     ended, keep = seen.found["ended"], seen.found["keep"]
     good = seen.found["good"] & finite(Value(B, B.sum(impulse)))
+    if judges_sense(step):
+        good = good & ~_turned(B, one, [rows[i][i] for i in range(N)] + found["sense"])
     after: dict[str, list[Any]] = {
         "z": [Value(B, k) for k in new],
         "impulse": [Value(B, k) for k in impulse],
@@ -102,6 +134,14 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
         for name, values in after.items()
     }
     return B.build(**kept, **chosen)
+
+
+def _turned(B: Builder, one: Iteration, factors: Sequence[int]) -> Value:
+    """Whether the determinant has another sign than at h → 0, from the inverses of its pivots and from its sense."""
+    sign = Value(B, B.const(-1.0 if one.exchanged else 1.0))
+    for k in factors:
+        sign = sign * Value(B, B.const(1.0)).op("copysign", Value(B, k))
+    return sign < 0.0
 
 
 def begun(

@@ -34,6 +34,16 @@ def factor(A, pivots, N, lead):
 
 
 @native
+def negative(A, pivots, N, lead):
+    """Whether the determinant of a matrix is negative, from its factors."""
+    found = False
+    for k in range(N):
+        if (A[k * lead + k] < 0.0) != (pivots[k] != k):
+            found = not found
+    return found
+
+
+@native
 def take(x, y, a, begin, end):
     """x[begin … end] −= a y."""
     j = begin

@@ -189,16 +189,23 @@ def move_one(S, c, row, z, scale, reach, floor, replace, on):
 
 
 @native
-def nearby(S, z, scale):
-    """Whether a prediction, kept in S.start, missed z by next to nothing (NEARBY), in every coordinate."""
-    missed = splat(0.0)
+def missed(S, z, scale):
+    """What a prediction, kept in S.start, missed of z: the largest part of a coordinate's scale, beyond its noise."""
+    most = splat(0.0)
     for c in range(S.n):
-        most = mul(splat(NEARBY), lanewise(scale, c, S.across))
+        unit = lanewise(scale, c, S.across)
+        noise = still(lanewise(S.floor, c, S.across), unit)
         for v in range(S.width):
             place = (c * S.width + v) * W
             far = size_of(sub(load(at(z, place)), load(at(S.start, place))))
-            missed = larger(missed, sub(far, most))
-    return first_of(largest_of(missed)) <= 0.0
+            most = larger(most, div(sub(far, noise), unit))
+    return first_of(largest_of(most))
+
+
+@native
+def nearby(S, z, scale):
+    """Whether a prediction, kept in S.start, missed z by next to nothing (NEARBY), in every coordinate."""
+    return missed(S, z, scale) <= NEARBY
 
 
 @native

@@ -43,7 +43,7 @@ from leastaction.backends.loops.machine import (
     sum_of,
 )
 from leastaction.backends.loops.rows import add_together
-from leastaction.backends.loops.shifts import by_sparse, set_sparse
+from leastaction.backends.loops.shifts import by_sparse, set_sparse, turned_sparse
 from leastaction.backends.loops.sweep import TERM_SIZE, gather, read_term, scatter_values, sweep
 from leastaction.backends.status import GOING_WELL, SINGULAR
 
@@ -79,6 +79,7 @@ def newton_of_sum(S, I, D, q, p, z, scale, reach):
     if status != GOING_WELL:
         return status
     sweep(S, I, D, S.terms, False, q, p, z)  # for the impulse
+    S.turned[0] = turned_sparse(S, I, D)
     return sound(S)
 
 

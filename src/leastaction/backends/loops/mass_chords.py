@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leastaction.backends.loops.elimination import factor
+from leastaction.backends.loops.elimination import factor, negative
 from leastaction.backends.loops.increments import DOUBT, ENDED, GOOD, ITERATIONS, KEEP, LEFT, begin, judge, move, widen
 from leastaction.backends.loops.machine import W, at, call_kernel, div, fma, load, mul, native, splat, store, sub
 from leastaction.backends.loops.noise import see_rounding
@@ -48,6 +48,20 @@ def set_mass(S, I, D, t, q, z, params, h):
                 place = at(S.M, (i * n + j) * W)
                 store(place, sub(load(place), mul(ratio, load(at(S.M, (k * n + j) * W)))))
     return True
+
+
+@native
+def negative_mass(S, I, D, q, z):
+    """Whether the determinant of L_vv in the middle of one trajectory's step is negative."""
+    n, found = S.n, False
+    if not set_mass(S, I, D, S.t, q, z, S.values, S.h[0]):
+        return False
+    if S.diagonal == 0:
+        return negative(S.M, S.mass_pivots, n, n)
+    for j in range(n):
+        if S.M[j] < 0.0:
+            found = not found
+    return found
 
 
 @native
@@ -128,6 +142,7 @@ def chords(S, I, D, h, patient):
     energy would drift. Only where z follows from forces alone (`chord`) do these belong to it.
     """
     S.iterations[0] = 0
+    S.turned[0] = 0  # where these chords contract
     if S.has_chord == 0:
         return False
     total = S.components * S.stride

@@ -17,7 +17,7 @@ is solved as a real one of size 2n; where X is sparse and symmetric, as of a sum
 from __future__ import annotations
 
 from leastaction.backends.layout import SHIFTS
-from leastaction.backends.loops.elimination import factor, solve
+from leastaction.backends.loops.elimination import factor, negative, solve
 from leastaction.backends.loops.increments import (
     DOUBT,
     ENDED,
@@ -35,8 +35,10 @@ from leastaction.backends.loops.increments import (
     widen,
 )
 from leastaction.backends.loops.machine import W, at, call_kernel, native, reader
+from leastaction.backends.loops.mass_chords import negative_mass
 from leastaction.backends.loops.sparse import assemble, read_sparse
 from leastaction.backends.loops.sparse import factor as factor_sparse
+from leastaction.backends.loops.sparse import negative as negative_sparse
 from leastaction.backends.loops.sparse import solve as solve_sparse
 from leastaction.backends.loops.summed import in_the_middle
 from leastaction.backends.loops.sweep import sweep
@@ -99,8 +101,10 @@ def shifted(S, I, D, q, p, z, scale, reach, short):
     # The impulse belongs to z before its last increment.
     if S.summed == 1:
         _push_sparse(S, I, D)
+        S.turned[0] = turned_sparse(S, I, D)
     else:
         _push_dense(S, I, D)
+        S.turned[0] = _turned_dense(S, I, D, q, z)
     return sound(S)
 
 
@@ -146,6 +150,17 @@ def set_dense(S, I, D, q, z):
         if not factor(X, pivots, size, P.lead):
             return False
     return True
+
+
+@native
+def _turned_dense(S, I, D, q, z):
+    """Whether the product of all determinants of X has another sign than at h → 0; that of a complex X is positive."""
+    P, n = read_shifts(I, D, S.shifts), S.n
+    found = S.s % 2 == 1 and negative_mass(S, I, D, q, z)
+    for e in range(P.count):
+        if P.gamma[2 * e + 1] == 0.0 and negative(at(P.X, e * 2 * n * P.lead), at(P.pivots, e * 2 * n), n, P.lead):
+            found = not found
+    return int(found)
 
 
 @native
@@ -200,6 +215,20 @@ def set_sparse(S, I, D, q, z):
     for e in range(P.shifts):
         regular = regular and factor_sparse(P, e, h * h * P.gamma[2 * e], h * h * P.gamma[2 * e + 1])
     return regular
+
+
+@native
+def turned_sparse(S, I, D):
+    """The same of a sum, by the factors of a real X; these are then those of h = 0."""
+    P, found = read_sparse(I, D, S.sparse), False
+    for e in range(P.shifts):
+        if P.gamma[2 * e + 1] == 0.0 and negative_sparse(P, e):
+            found = not found
+    if found and S.multipliers == 0:
+        for e in range(P.shifts):
+            if P.gamma[2 * e + 1] == 0.0 and factor_sparse(P, e, 0.0, 0.0) and negative_sparse(P, e):
+                found = not found
+    return int(found)
 
 
 @native

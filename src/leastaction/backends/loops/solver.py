@@ -4,7 +4,7 @@ verdict."""
 from __future__ import annotations
 
 from leastaction.backends.loops.constraints import settle
-from leastaction.backends.loops.elimination import factor, solve
+from leastaction.backends.loops.elimination import factor, negative, solve
 from leastaction.backends.loops.held_sums import settle_sum
 from leastaction.backends.loops.increments import (
     BEFORE,
@@ -16,6 +16,7 @@ from leastaction.backends.loops.increments import (
     concluded,
     judge,
     level,
+    missed,
     move,
     nearby,
     sound,
@@ -24,20 +25,21 @@ from leastaction.backends.loops.increments import (
 from leastaction.backends.loops.krylov import newton_of_sum
 from leastaction.backends.loops.legendre import invert_alone
 from leastaction.backends.loops.machine import at, native
-from leastaction.backends.loops.mass_chords import chords
+from leastaction.backends.loops.mass_chords import chords, negative_mass
 from leastaction.backends.loops.noise import held_floor, quiet_floor, set_floor, set_noise
 from leastaction.backends.loops.shifts import shifted
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
 from leastaction.backends.loops.sweep import jacobian, prepare, set_given, set_times, sweep
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, IN_DOUBT, SINGULAR
-from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PROLONG, SMALLEST
+from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PARTS, PROLONG, SMALLEST
 from leastaction.step.continuation import again as again_in_python
 from leastaction.step.continuation import onward as onward_in_python
+from leastaction.step.continuation import trusted as trusted_in_python
 from leastaction.step.verdict import REACH, TINY
 
 HUGE = 1e300
 
-onward, again = native(onward_in_python), native(again_in_python)
+onward, again, trusted = native(onward_in_python), native(again_in_python), native(trusted_in_python)
 
 
 @native
@@ -76,6 +78,8 @@ def newton(S, I, D, q, p, z, scale, reach):
     for j in range(n):
         for i in range(N):
             S.impulse[j] += S.G[j * lead + i] * S.b[i]
+    at_first = S.multipliers == 0 and s % 2 == 1 and negative_mass(S, I, D, q, z)
+    S.turned[0] = int(negative(S.J, S.pivots, N, lead) != at_first)
     return sound(S)
 
 
@@ -150,7 +154,7 @@ def continue_from_rest(S, I, D, h, noisy):
     for i in range(S.components * row):
         S.z[i] = 0.0
     stand(S)
-    fraction, growth, action, before = SMALLEST, FASTEST, FROM_REST, 0.0
+    fraction, growth, action, before, turned = SMALLEST, FASTEST, FROM_REST, 0.0, 0
     while True:
         small = h if fraction == 1.0 else fraction * h
         if noisy == 1:
@@ -175,6 +179,8 @@ def continue_from_rest(S, I, D, h, noisy):
                         S.reach[j] = HUGE  # it has not moved yet: others set it in motion
             if S.summed == 1:
                 level(S, S.reach, REACHING)
+        for i in range(S.components * row):
+            S.start[i] = S.z[i]
         prepare(S, I, D, small, False)
         set_times(S, I, D, S.soft, S.t)
         status = GOING_WELL
@@ -184,8 +190,12 @@ def continue_from_rest(S, I, D, h, noisy):
             status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, action == PROLONG)
         total += S.iterations[0]
         S.iterations[0] = total
+        if status == GOING_WELL and action == PROLONG and S.checked == 1:
+            off = missed(S, S.z, S.scale)
+            if not trusted(off, S.turned[0] != turned, fraction / S.reached[0] - 1.0):
+                status = IN_DOUBT
         if status == GOING_WELL:
-            before = S.reached[0]
+            before, turned = S.reached[0], S.turned[0]
         tried, begun = action, fraction
         action, fraction, S.reached[0], growth = onward(status == GOING_WELL, fraction, S.reached[0], growth)
         if action == ARRIVED:
@@ -287,13 +297,20 @@ def accelerated(S, I, D, h):
 @native
 def at_once(S, I, D, h):
     """A first step by mass chords from the accelerated motion. Returns whether they contract, so that the step is short
-    for any frequency, and whether that motion misses the step by so little (NEARBY), in every coordinate, that no other
-    root is as near.
+    for any frequency, and whether that motion misses the step, and PARTS of it, by so little (NEARBY), in every
+    coordinate, that no other root is as near.
     """
-    S.iterations[0] = 0
-    if S.checked == 0 or S.has_chord == 0 or S.summed == 1 or not accelerated(S, I, D, h):
-        return False
-    return chords(S, I, D, h, True) and nearby(S, S.z, S.scale)
+    total, found = 0, S.checked == 1 and S.has_chord == 1 and S.summed == 0
+    for part in PARTS:
+        if found:
+            small = h if part == 1.0 else part * h
+            prepare(S, I, D, small, False)
+            set_times(S, I, D, S.soft, S.t)
+            S.iterations[0] = 0
+            found = accelerated(S, I, D, small) and chords(S, I, D, small, True) and nearby(S, S.z, S.scale)
+            total += S.iterations[0]
+    S.iterations[0] = total
+    return found
 
 
 @native
@@ -316,7 +333,7 @@ def alone(S, I, D, h, predicted, later):
             set_given(S, I, D, S.terms, S.t, S.values)
             status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False)
             spent += S.iterations[0]
-            if status == GOING_WELL:
+            if status == GOING_WELL and (S.turned[0] == 0 or S.checked == 0 or S.multipliers > 0):
                 return ended(S, I, D, h), spent, False
     prepare(S, I, D, h, False)
     set_given(S, I, D, S.terms, S.t, S.values)

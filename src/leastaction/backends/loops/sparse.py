@@ -119,6 +119,16 @@ def factor(P, slot, real, imaginary):
 
 
 @native
+def negative(P, slot):
+    """Whether the determinant of a real matrix is negative, from its factors."""
+    found = False
+    for k in range(P.n):
+        if P.pivot[slot * 2 * P.n + k] < 0.0:
+            found = not found
+    return found
+
+
+@native
 def solve(P, slot, both):
     """P.x ← A⁻¹ P.x with the factors of a slot, in the order of elimination."""
     n, F, L, Li, x = P.n, P.fill, P.L, P.li, P.x

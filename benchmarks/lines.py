@@ -20,7 +20,7 @@ THEN = re.compile(
     r"discrete|stepping/|many/newton|analysis/tangent|linear/(weak|operator)|precision/(equations|newton|steppers|linear)\."
 )
 CAPABILITIES = {
-    "sums": r"backends/(summands|cells|tables|sparse)|loops/(summed|held_sums|sparse|strips|swift|krylov|team|helpers)",
+    "sums": r"backends/(sum|cells|tables|sparse)|loops/(summed|held_sums|sparse|strips|swift|krylov|team|helpers)",
     "constraints": r"step/(constraints|independence)|fused/(settling|held|hop)|(loops|flint)/constraints|loops/hops",
     "inputs": r"step/(inputs|samples)|flint/driven",
     "chords and shifts": r"fused/(chord|separable|collocation|nodes|mass)|loops/mass_chords|/shifts",

@@ -56,7 +56,7 @@ _APART = (
     "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_iterate", "_iterate_fused",
     "_iterate_softly", "_advance", "sweep", "move", "single", "settle", "set_bumps",
     "shifted", "stiffly", "set_dense", "by_dense", "set_sparse", "by_sparse", "summed_velocity", "level", "leap",
-    "see_rounding", "_piece", "take", "wait", "settle_sum", "newton_of_sum", "solve_along",
+    "by_jacobian", "linearised", "see_rounding", "_piece", "take", "wait", "settle_sum", "newton_of_sum", "solve_along",
 )  # fmt: skip
 
 

@@ -60,6 +60,18 @@ def solve(A, pivots, N, lead, x):
 
 
 @native
+def orientation(A, pivots, N, lead):
+    """The sign of the determinant of what `factor` has factored."""
+    sign = 1.0
+    for k in range(N):
+        pivot = A[k * lead + k]
+        sign *= (pivot > 0.0) - (pivot < 0.0)
+        if pivots[k] != k:
+            sign = -sign
+    return sign
+
+
+@native
 def dot(x, y, begin, end):
     """Σ x_j y_j, j = begin … end."""
     total = 0.0

@@ -17,7 +17,7 @@ is solved as a real one of size 2n; where X is sparse and symmetric, as of a sum
 from __future__ import annotations
 
 from leastaction.backends.layout import SHIFTS
-from leastaction.backends.loops.elimination import factor, solve
+from leastaction.backends.loops.elimination import factor, orientation, solve
 from leastaction.backends.loops.increments import (
     DOUBT,
     ENDED,
@@ -146,6 +146,20 @@ def set_dense(S, I, D, q, z):
         if not factor(X, pivots, size, P.lead):
             return False
     return True
+
+
+@native
+def turned(S, I, D, mass):
+    """Whether a factored X has a determinant with another sign than the mass, whose sign is given: then some shorter
+    step is singular. Complex X come in pairs, which have no sign.
+    """
+    P, n = read_shifts(I, D, S.shifts), S.n
+    found = False
+    for e in range(P.count):
+        if P.gamma[2 * e + 1] == 0.0:
+            X, pivots = at(P.X, e * 2 * n * P.lead), at(P.pivots, e * 2 * n)
+            found = found or orientation(X, pivots, n, P.lead) * mass <= 0.0
+    return found
 
 
 @native

@@ -337,7 +337,7 @@ SOLVER = Record.of(
         "work": "the kernels' own",
         "scale": "per component",
         "reach": "per coordinate",
-        "way": "the longest step of each coordinate that continuation has solved so far",
+        "way": "the longest step of each coordinate lately, or that continuation has solved so far",
         "reached": "the largest fraction of h that continuation solved",
         "left": "what comes next, relative to the step",
         "end_at": "what the End's kernel reads: t, q, v, multipliers, parameters",

@@ -9,6 +9,17 @@ e_{k+1} ≈ e_k + ∇e_k + ∇²e_k. The number of differences to add, none to t
 lately: by the largest error, where older errors count half as much with every step. Steps so coarse that even the best
 was far off are predicted by the polynomial alone: there the differences lead to other roots.
 
+Where prolongation is wild. A polynomial of high degree that has followed a fast oscillation (h ω = 30) tells nothing of
+the next step. Where a prediction lies beyond the reach of the verdict, another one is tried first: the step of the
+equations linearised about the uniform motion z^ν = d_ν h v, which is the step itself where a system is linear, however
+stiff. The root near it is taken if
+
+    the usual verdict is good, and the way from the uniform motion is no longer than the reach;
+    the linearised step missed the root by at most a sixteenth (NEARBY), in every coordinate, of the step or of a third
+    of the reach, by which a coordinate that turns back is measured;
+    det ∂R/∂z has the sign that it has at h → 0, both at the uniform motion and at the linearised step: where the sign
+    has changed, a shorter step was singular, and the root is not connected with the motion.
+
 Errors are counted in lengths of the latest steps, coordinate by coordinate, so that units do not matter. A prediction
 has three stages, of which the first and the last know one coordinate alone:
 

@@ -104,7 +104,7 @@ def shifted(S, I, D, q, p, z, scale, reach, short):
         S.turned[0] = turned_sparse(S, I, D)
     else:
         _push_dense(S, I, D)
-        S.turned[0] = _turned_dense(S, I, D, q, z)
+        S.turned[0] = turned_dense(S, I, D, q, z)
     return sound(S)
 
 
@@ -153,7 +153,7 @@ def set_dense(S, I, D, q, z):
 
 
 @native
-def _turned_dense(S, I, D, q, z):
+def turned_dense(S, I, D, q, z):
     """Whether the product of all determinants of X has another sign than at h → 0; that of a complex X is positive."""
     P, n = read_shifts(I, D, S.shifts), S.n
     found = S.s % 2 == 1 and negative_mass(S, I, D, q, z)

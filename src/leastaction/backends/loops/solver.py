@@ -27,7 +27,7 @@ from leastaction.backends.loops.legendre import invert_alone
 from leastaction.backends.loops.machine import at, native
 from leastaction.backends.loops.mass_chords import chords, negative_mass
 from leastaction.backends.loops.noise import held_floor, quiet_floor, set_floor, set_noise
-from leastaction.backends.loops.shifts import shifted
+from leastaction.backends.loops.shifts import by_dense, set_dense, shifted, turned_dense
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
 from leastaction.backends.loops.sweep import jacobian, prepare, set_given, set_times, sweep
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, IN_DOUBT, SINGULAR
@@ -45,28 +45,16 @@ onward, again, trusted = native(onward_in_python), native(again_in_python), nati
 @native
 def newton(S, I, D, q, p, z, scale, reach):
     """Newton's iteration of one trajectory from z, keeping the Jacobian where that is cheaper. Returns the status."""
-    N, s, n, lead, row = S.unknowns, S.s, S.n, S.lead, S.stride
+    N, n, lead = S.unknowns, S.n, S.lead
     prepare(S, I, D, S.h[0], True)
     begin(S, z, scale)
     widen(S, scale)
     fresh = True
     while True:
-        sweep(S, I, D, S.terms, fresh, q, p, z)
-        if fresh:
-            jacobian(S, I, D, S.terms)
-            if not factor(S.J, S.pivots, N, lead):
-                S.iterations[0] = int(S.seen[ITERATIONS]) + 1
-                S.left[0] = S.seen[BEFORE]
-                return SINGULAR
-        for c in range(S.components):
-            for v in range(s):
-                S.b[c * s + v] = -S.R[c * row + v]
-        solve(S.J, S.pivots, N, lead, S.b)
-        for c in range(S.components):
-            for v in range(s):
-                S.R[c * row + v] = S.b[c * s + v]
-            for v in range(s, row):
-                S.R[c * row + v] = 0.0
+        if not by_jacobian(S, I, D, q, p, z, fresh):
+            S.iterations[0] = int(S.seen[ITERATIONS]) + 1
+            S.left[0] = S.seen[BEFORE]
+            return SINGULAR
         move(S, z, scale, reach, S.floor, 0, S.seen)
         judge(S, S.judge_fresh if fresh else S.judge_kept)
         if S.found[ENDED] != 0.0:
@@ -78,9 +66,36 @@ def newton(S, I, D, q, p, z, scale, reach):
     for j in range(n):
         for i in range(N):
             S.impulse[j] += S.G[j * lead + i] * S.b[i]
-    at_first = S.multipliers == 0 and s % 2 == 1 and negative_mass(S, I, D, q, z)
-    S.turned[0] = int(negative(S.J, S.pivots, N, lead) != at_first)
+    S.turned[0] = turned_jacobian(S, I, D, q, z)
     return sound(S)
+
+
+@native
+def turned_jacobian(S, I, D, q, z):
+    """Whether the determinant of ∂R/∂z, as factored last, has another sign than at h → 0."""
+    at_first = S.multipliers == 0 and S.s % 2 == 1 and negative_mass(S, I, D, q, z)
+    return int(negative(S.J, S.pivots, S.unknowns, S.lead) != at_first)
+
+
+@native
+def by_jacobian(S, I, D, q, p, z, fresh):
+    """S.R and S.b ← −(∂R/∂z)⁻¹ R at z, with a fresh Jacobian or the last one. False where a fresh one is singular."""
+    N, s, lead, row = S.unknowns, S.s, S.lead, S.stride
+    sweep(S, I, D, S.terms, fresh, q, p, z)
+    if fresh:
+        jacobian(S, I, D, S.terms)
+        if not factor(S.J, S.pivots, N, lead):
+            return False
+    for c in range(S.components):
+        for v in range(s):
+            S.b[c * s + v] = -S.R[c * row + v]
+    solve(S.J, S.pivots, N, lead, S.b)
+    for c in range(S.components):
+        for v in range(s):
+            S.R[c * row + v] = S.b[c * s + v]
+        for v in range(s, row):
+            S.R[c * row + v] = 0.0
+    return True
 
 
 @native
@@ -314,10 +329,60 @@ def at_once(S, I, D, h):
 
 
 @native
+def linearised(S, I, D, h):
+    """S.z, S.start ← the step of the equations linearised about the uniform motion from S.t, S.q, S.p (see
+    `step.prediction`), by one shifted chord or one iteration of Newton.
+
+    Returns whether there is such a step: not where it goes too far, nor where its determinant has turned.
+    """
+    n, row = S.n, S.stride
+    if S.summed == 1 or S.multipliers > 0 or not velocity_at(S, I, D):
+        return False
+    go_on(S, h, S.z)
+    prepare(S, I, D, h, S.stiff == 0)
+    set_given(S, I, D, S.terms, S.t, S.values)
+    if S.stiff == 1:
+        if not set_dense(S, I, D, S.q, S.z):
+            return False
+        sweep(S, I, D, S.terms, False, S.q, S.p, S.z)
+        by_dense(S, I, D)
+        turned = turned_dense(S, I, D, S.q, S.z)
+    elif by_jacobian(S, I, D, S.q, S.p, S.z, True):
+        turned = turned_jacobian(S, I, D, S.q, S.z)
+    else:
+        return False
+    if turned == 1:
+        return False
+    for j in range(n):
+        for m in range(S.s):
+            place = j * row + m
+            if not abs(S.R[place]) <= S.reach[j]:
+                return False
+            S.z[place] += S.R[place]
+        S.way[j] = S.reach[j] / REACH  # a coordinate that turns back may have next to no step
+    for i in range(n * row):
+        S.start[i] = S.z[i]
+    return True
+
+
+@native
+def within_reach(S, z):
+    """Whether no coordinate of z is farther away than a first increment may lead."""
+    near = True
+    for c in range(S.n):
+        for m in range(S.s):
+            for k in range(S.across):
+                place = c * S.stride + m * S.across + k
+                near = near and abs(z[place]) <= S.reach[c * S.across + k]
+    return near
+
+
+@native
 def alone(S, I, D, h, predicted, later):
-    """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one, else `at_once` or by
-    continuation. `later` tells that the step is not the first one, so that other iterations have failed before. Where
-    any root is good enough, Newton is tried from the uniform motion, too.
+    """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one, and before that from the
+    `linearised` step where that prediction is wild; else `at_once` or by continuation. `later` tells that the step is
+    not the first one, so that other iterations have failed before. Where any root is good enough, Newton is tried from
+    the uniform motion, too.
 
     Returns the status, the iterations spent, and whether continuation was needed.
     """
@@ -325,15 +390,28 @@ def alone(S, I, D, h, predicted, later):
     stand(S)
     if S.summed == 1 and S.multipliers > 0:
         held_floor(S)
-    for guess in range(2):
-        if (guess == 0 and predicted) or (
-            guess == 1 and S.checked == 0 and (later or not predicted) and uniform(S, I, D, h)
-        ):
+    wild = predicted and S.checked == 1 and not within_reach(S, S.z)
+    for guess in range(3):
+        if guess == 0:
+            for i in range(S.components * S.stride):
+                S.last[i] = S.z[i]
+            ready = wild and linearised(S, I, D, h)
+        elif guess == 1:
+            ready = predicted
+            stand(S)
+            for i in range(S.components * S.stride):
+                S.z[i] = S.last[i]
+        else:
+            ready = S.checked == 0 and (later or not predicted) and uniform(S, I, D, h)
+        if ready:
             prepare(S, I, D, h, True)
             set_given(S, I, D, S.terms, S.t, S.values)
             status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False)
             spent += S.iterations[0]
-            if status == GOING_WELL and (S.turned[0] == 0 or S.checked == 0 or S.multipliers > 0):
+            sure = S.checked == 0 or S.multipliers > 0 or S.turned[0] == 0
+            if guess == 0:
+                sure = sure and nearby(S, S.z, S.scale)
+            if status == GOING_WELL and sure:
                 return ended(S, I, D, h), spent, False
     prepare(S, I, D, h, False)
     set_given(S, I, D, S.terms, S.t, S.values)

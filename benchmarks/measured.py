@@ -159,6 +159,19 @@ def pythagorean() -> str:
     return _whole("pythagorean")
 
 
+def advice() -> str:
+    """For each problem the longer of two tolerances: advice and the run that it chooses, in seconds."""
+    rows = kept("accuracy")["advice"]["rows"]
+    found: dict[str, list[float]] = {}
+    for problem, _, *seconds in rows:
+        last = found.setdefault(problem, [0.0] * 4)
+        found[problem] = [max(pair) for pair in zip(last, map(float, seconds), strict=True)]
+    header = ["problem", "first time: advice", "run", "again: advice", "run"]
+    told = markdown(header, [[name, *(f"{x:.2f}" for x in row)] for name, row in found.items()])
+    late = [sum(float(row[k]) > float(row[k + 1]) + 1 for row in rows) for k in (2, 4)]
+    return f"{told}\nLonger than the run and a second: {late[0]} of {len(rows)} for the first time, {late[1]} again.\n"
+
+
 def tolerances() -> str:
     """For each problem and tolerance: how many times as long the chosen run takes as the best one."""
     found: dict[str, dict[str, str]] = {}
@@ -186,7 +199,7 @@ def tolerances() -> str:
 
 BLOCKS = {
     make.__name__: make
-    for make in (one_trajectory, peers, losses, first_run, ensembles, comet, arenstorf, pythagorean, tolerances)
+    for make in (one_trajectory, peers, losses, first_run, ensembles, comet, arenstorf, pythagorean, tolerances, advice)
 }
 
 

@@ -36,3 +36,10 @@ def test_separable_steps_end_with_the_forces_at_the_last_place():
 def test_separable_steps_do_not_drift(name, h):
     """The probability that the largest of four slopes of a random walk exceeds four standard errors is 3·10⁻⁴."""
     assert significance(name, "P8N8Q16Gau", h, steps=10**6, starts=4, neighbours=64) < 4
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="chords that correct once leave out up to 10⁻³ ε, on the side of the prediction")
+def test_charges_in_magnetic_fields_do_not_drift():
+    """Slopes of up to 7·10⁻⁴ ε a step."""
+    assert significance("charge", "P8N8Q16Gau", 0.1, steps=100_000, starts=4, neighbours=64) < 4

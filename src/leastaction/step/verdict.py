@@ -87,6 +87,8 @@ EPS = 2.0**-52
 NEGLIGIBLE = 1e-3
 # … and one so small that, if it shrinks no more, rounding is the reason: this power of the last place.
 ACCEPTABLE = 1e-7
+# Where the last increments are not part of the result, but only the place of the last forces, they may be longer.
+FINISHED = 8.0
 AT_THE_FLOOR = 2.0**18  # negligible increments: some hundred units in the last place
 ROUNDING = 2.0**13  # negligible increments: some units in the last place, where rounding may be all that is seen
 HIDING = 0.125  # an increment that shrinks less than by so much may be rounding …
@@ -130,6 +132,7 @@ def verdict(
     again: bool = False,
     twice: bool = False,
     rough: Any = None,
+    finished: bool = False,
     negligible: Any = NEGLIGIBLE * EPS,
     acceptable: Any = ACCEPTABLE,
 ) -> dict[str, Any]:
@@ -145,7 +148,10 @@ def verdict(
     again     whether chords may begin again from the place they have reached
     twice     whether this chord corrects twice, while the first one corrected once
     rough     whether a chord's increment is the rounding of momenta, if somebody has looked
+    finished  whether, once solved, the forces at the place that was reached are evaluated, and the result follows from
+              these: then it is off by θ times what comes next, which may be FINISHED times as long
     """
+    enough = negligible * FINISHED if finished else negligible
     size, before, iterations = x["size"], x["before"], x["iterations"]
     first, second = iterations < 1, (iterations < 2) & ~(iterations < 1)
     rate = size / before
@@ -165,7 +171,7 @@ def verdict(
     if rough is not None and not fresh:
         floor = floor | rough
     stalled = (rate > 0.5) & floor
-    solved = x["sound"] & ((size <= negligible) | (~first & ((left <= negligible) | stalled)))
+    solved = x["sound"] & ((size <= negligible) | (~first & ((left <= enough) | stalled)))
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
     most: Any = ON_THE_BRANCH if fresh else (second & (before > NEARBY)).where(SECOND_CHORD, LATER_CHORD)
     doubt, counts, anew = x["doubt"], 1.0, size * 0.0
@@ -176,7 +182,7 @@ def verdict(
             begun = anew | (slow & (rate < 1.0) & (iterations < 1.0 + (BEGUN_AGAIN - 0.5) * PART))
             off, slow, counts = off & ~anew, slow & ~begun, begun.where(PART, 1.0)
         doubt = doubt | off | slow
-    keep: Any = left * _power(gain, chords) <= negligible
+    keep: Any = left * _power(gain, chords) <= enough
     if fresh:
         keep = ~first & keep if chords <= DEAR else first | ~first
     else:

@@ -226,6 +226,7 @@ class Lagrangian(Usual):
 
     linear = False
     rest: Program | None = None  # (t, q, v, params) ↦ velocities at which L has a value, if L has none at rest
+    still: tuple[int, ...] = ()  # coordinates whose constant masses are so great that no force moves them
 
     def __init__(
         self,
@@ -518,7 +519,7 @@ class Lagrangian(Usual):
         """
         first, node = self.gradient, self.node
         values = with_force(first.with_outputs(f=first.output("Lq"), m=first.output("Lv")), self.force)
-        own = Term(values, node.select("f", "m", "f_q", "f_v", "m_q", "m_v"), rest=self.rest)
+        own = Term(values, node.select("f", "m", "f_q", "f_v", "m_q", "m_v"), rest=self.rest, still=self.still)
         return (own,) if self.constraints is None else (own, held(self.constraints))
 
     @cached_property
@@ -933,10 +934,16 @@ class Lagrangian(Usual):
         """v and L, and f and m at rest, at many states (K, n), each with its parameters; NaN where there is no v."""
         head = np.full((len(q), 1), t)
         v, _ = self.velocities(head[:, 0], q, p, params)
-        L = points.evaluate(self.program, np.concatenate([head, q, v, params], axis=1))[:, 0]
-        at_rest = points.evaluate(self.node, np.concatenate([head, q, 0 * q, params], axis=1))
-        f, m = (at_rest[:, self.node.output_slice(name)] for name in ("f", "m"))
-        return v, L, f, m
+        found = points.evaluate(self._of_energy, np.concatenate([head, q, v, params], axis=1))
+        return v, found[:, 0], found[:, 1 : 1 + self.n], found[:, 1 + self.n :]
+
+    @cached_property
+    def _of_energy(self) -> Program:
+        """(t, q, v, params) ↦ L, and f = ∂L/∂q and m = ∂L/∂v at rest."""
+        B = Builder(self.program.inputs)
+        given = {name: B.input(name) for name, _ in B.inputs}
+        rest = B.inline(self.gradient, **(given | {"v": [B.const(0.0)] * self.n}))
+        return B.build(L=B.inline(self.program, **given)["L"], f=rest["Lq"], m=rest["Lv"])
 
     def potentials(
         self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]

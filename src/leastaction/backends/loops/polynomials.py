@@ -5,7 +5,7 @@ from __future__ import annotations
 from leastaction.backends.loops.increments import REACHING, level
 from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.mass_chords import chords
-from leastaction.backends.loops.solver import alone, ended, prolong, stand, uniform
+from leastaction.backends.loops.solver import alone, ended, go_on, prolong, stand, uniform
 from leastaction.backends.loops.sweep import prepare, read_solver, set_times
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL
@@ -23,8 +23,8 @@ next_place, tolerance = native(next_place_in_python), native(tolerance_in_python
 def single(S, I, D, start, h, grown):
     """S.z and S.impulse ← those of the step of length h from (t, q, p); whether it could be solved.
 
-    With `grown`, S.last is the polynomial of another step from there, and h so many times the length of that one: the
-    prediction.
+    With `grown`, S.last is the polynomial of another step from there, and h so many times the length of that one. It is
+    the prediction where the uniform motion is none.
     """
     S.t[0] = start[0]
     for j in range(S.coordinates):
@@ -33,7 +33,8 @@ def single(S, I, D, start, h, grown):
         return False
     if grown > 0.0:
         prolong(S, grown, S.z)
-        _reach_as_far(S)
+        if not _reach_as_far(S):
+            go_on(S, h, S.z)
     if S.summed == 1 and S.has_chord == 1:
         stand(S)
         prepare(S, I, D, h, False)
@@ -46,14 +47,21 @@ def single(S, I, D, start, h, grown):
 
 @native
 def _reach_as_far(S):
-    """S.reach ← at least some times as far as S.z."""
-    across = S.across
+    """Whether S.z goes farther than a step may, S.reach, which then grows."""
+    across, farther = S.across, False
     for c in range(S.n):
         for i in range(S.s * across):
-            j = c * across + i % across
-            S.reach[j] = max(S.reach[j], REACH * abs(S.z[c * S.stride + i]))
-    if S.summed == 1:
-        level(S, S.reach, REACHING)
+            j, size = c * across + i % across, abs(S.z[c * S.stride + i])
+            if size > S.reach[j]:
+                farther = True
+    if farther:
+        for c in range(S.n):
+            for i in range(S.s * across):
+                j, size = c * across + i % across, abs(S.z[c * S.stride + i])
+                S.reach[j] = max(S.reach[j], REACH * size)
+        if S.summed == 1:
+            level(S, S.reach, REACHING)
+    return farther
 
 
 @native

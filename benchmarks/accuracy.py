@@ -3,10 +3,11 @@
 comet        Kepler, e = 0.99, ten orbits with order 16: steps per orbit and error of position, equal steps and paces.
              The exact motion begins with the same floats as the runs; it comes from Kepler's equation with 50 digits.
 pythagorean  masses 3, 4, 5 until t = 70, with 60 digits: in how many digits two runs agree (minutes).
-arenstorf    one period, closed to 10⁻¹⁰: the best member and step of some paces, by time of the processor, beside
-             heyoka and REBOUND's IAS15 if they are installed. The table says what is timed: here all of la.integrate of
-             a system that has run before, a run of one step, the steps alone, and the steps with the end at t_end of a
-             stepper that is ready, which is what heyoka's propagate_until does; of IAS15 all of a simulation.
+arenstorf    one period, closed to 10⁻¹⁰, beside heyoka and REBOUND's IAS15 if they are installed. Of some paces, the
+             member and the step whose steps take the least time. Three times each: the steps alone; the steps with the
+             end at t_end of a stepper that is ready, which is what heyoka's propagate_until does; and all that a user
+             calls in a process in which the same was run before: la.integrate, or heyoka's taylor_adaptive with
+             propagate_until. Of IAS15 all of a simulation. All are measured in turns.
              The closure is the largest |q(T) − q(0)| of a coordinate in the rotating frame, for all alike.
 tolerances   tol = 10⁻³ … 10⁻¹² on the catalogue and on strangers, systems nobody tuned anything for: the error reached,
              the time of the chosen run with its preparation, the time of the best (method, h) found by brute force
@@ -33,7 +34,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from core import steps_alone
+from core import processor_seconds, steps_alone
 from measured import keep, kept, table
 
 import leastaction as la
@@ -44,7 +45,9 @@ ADVISED = (1e-6, 1e-12)  # tolerances for which advice is timed
 MEMBERS = ("P2N2Q4Gau", "P3N3Q6Gau", "P4N4Q8Gau", "P6N6Q12Gau", "P8N8Q16Gau", "P12N12Q24Gau")
 BRUTE_STEPS = 2.0 ** np.arange(3, 16, 0.5)
 REPEATS, ENOUGH = 15, 0.15  # runs, or seconds of the processor after which no more are done
-CLOSED = 1e-10
+CLOSED, TURNS = 1e-10, 100  # the closure asked for, and how often each run is measured
+ALONE, UNTIL, WHOLE = "the steps alone", "a stepper that is ready, until t_end", "la.integrate"
+READY, BUILT, SIMULATED = "propagate_until", "taylor_adaptive and propagate_until", "a simulation"
 BITS = 128
 # Problems whose truth needs more digits, with the masses of their bodies.
 ENCOUNTERS = {
@@ -117,45 +120,80 @@ def arenstorf() -> None:
     paces = {
         "auto": "auto",
         "σ = r₁ r₂": lambda q: earth(q) * moon(q),
-        "σ = 1/(1/r₁ + 1/r₂)": lambda q: 1 / (1 / earth(q) + 1 / moon(q)),
-        "σ = (1/r₁² + 1/r₂²)^(−½)": lambda q: 1 / np.sqrt(1 / earth(q) ** 2 + 1 / moon(q) ** 2),
+        "σ = 1/(1/2r₁ + 1/r₂)": lambda q: 1 / (0.5 / earth(q) + 1 / moon(q)),
+        "σ = (1/4r₁² + 1/r₂²)^(−½)": lambda q: 1 / np.sqrt(0.25 / earth(q) ** 2 + 1 / moon(q) ** 2),
     }
-    rows = []
+    runs: list[Timed] = []
     for label, pace in paces.items():
         found = []
-        for s in (4, 6, 7, 8, 10, 12):
-            method = la.method(f"P{s}N{s}Q{2 * s}Gau")
+        for s in (6, 7, 8, 10, 12):
+            name = f"P{s}N{s}Q{2 * s}Gau"
             given = {"q0": problem.q0, "p0": problem.p0, "pace": pace, "every": 2**40}
             h = 1e-3 if pace == "auto" else 2e-2
-            length = h * la.integrate(problem.system, method, h=h, t_end=t, **given).stats["steps"]
-            for steps in (48, 52, 56, 60, 66, 72, 85, 100, 120, 150, 200, 250, 300, 360):
-                run = partial(la.integrate, problem.system, method, h=length / steps, t_end=t, **given)
+            length = h * la.integrate(problem.system, name, h=h, t_end=t, **given).stats["steps"]
+            for steps in (40, 42, 44, 46, 48, 50, 52, 54, 56, 60, 66, 72, 85, 100, 120, 150, 200, 250, 300):
+                h = length / steps
                 try:
-                    path = run()
+                    path = la.integrate(problem.system, name, h=h, t_end=t, **given)
                 except la.StepFailed:
                     continue
-                closure = np.abs(path.q[-1] - q).max()
+                closure, count = np.abs(path.q[-1] - q).max(), path.stats["steps"]
                 if closure < CLOSED:
-                    found.append((fastest(run), method.name, path.stats["steps"], closure, length / steps))
-        seconds, name, steps, closure, h = min(found)
-        one = partial(la.integrate, problem.system, name, h=h, steps=1, **given)
-        ready, alone = (
-            min(steps_alone(problem, name, h, steps, pace=pace, until=until) for _ in range(2 * REPEATS))
-            for until in (t, None)
-        )
-        rows.append([f"leastaction, {label}: la.integrate", name, f"{steps}", f"{closure:.1e}", f"{1e3 * seconds:.2f}"])
-        rows.append(["… la.integrate, one step", name, "1", "", f"{1e3 * fastest(one):.2f}"])
-        rows.append(["… a stepper that is ready, until t_end", name, f"{steps}", "", f"{1e3 * ready:.3f}"])
-        rows.append(["… the steps alone", name, f"{steps}", "", f"{1e3 * alone:.3f}"])
-    others = _heyoka(problem) + _ias15(problem)
-    table("arenstorf", "Arenstorf, one period", ["program", "settings", "steps", "closure", "ms"], rows + others)
-    best, ready, alone = (min(float(row[4]) for row in rows[k::4]) for k in (0, 2, 3))
-    for name in ("heyoka", "REBOUND IAS15"):
-        times = [float(row[4]) for row in others if row[0].startswith(name) and row[3] and float(row[3]) < CLOSED]
-        if times:
-            whole, prepared, bare = (one / min(times) for one in (best, ready, alone))
-            print(f"leastaction takes {whole:.1f} times as long as {name}, both at their best; a stepper that is ready "
-                  f"{prepared:.1f} times, the steps alone {bare:.1f} times\n")  # fmt: skip
+                    bare = min(steps_alone(problem, name, h, count, pace=pace) for _ in range(5))
+                    found.append((bare, name, count, closure, h))
+        _, name, count, closure, h = min(found)
+        whole = partial(la.integrate, problem.system, name, h=h, t_end=t, **given)
+        bare = partial(steps_alone, problem, name, h, count, pace=pace)
+        about = (name, f"{count}", f"{closure:.1e}")
+        runs += [
+            Timed(f"leastaction, {label}", ALONE, *about, bare),
+            Timed("…", UNTIL, *about, partial(bare, until=t)),
+            Timed("…", WHOLE, *about, partial(processor_seconds, whole)),
+        ]
+    runs += _heyoka(problem) + _ias15(problem)
+    least = in_turns([one.seconds for one in runs])
+    rows = [
+        [one.program, one.what, one.settings, one.steps, one.closure, f"{1e3 * seconds:.3f}"]
+        for one, seconds in zip(runs, least, strict=True)
+    ]
+    table(
+        "arenstorf", "Arenstorf, one period", ["program", "what is timed", "settings", "steps", "closure", "ms"], rows
+    )
+
+    def best(what: str) -> float:
+        times = zip(runs, least, strict=True)
+        known = [s for one, s in times if one.what == what and float(one.closure) < CLOSED]
+        return min(known, default=float("nan"))
+
+    ready, whole = best(READY), best(BUILT)
+    for label, ours, other in (
+        ("the steps alone, and heyoka's integrator that is ready", best(ALONE), ready),
+        ("a stepper that is ready, and heyoka's", best(UNTIL), ready),
+        ("la.integrate, and heyoka's integrator that is ready", best(WHOLE), ready),
+        ("la.integrate, and heyoka's integrator built and run", best(WHOLE), whole),
+        ("la.integrate, and a simulation of IAS15", best(WHOLE), best(SIMULATED)),
+    ):
+        print(f"{label}: {1e3 * ours:.3f} and {1e3 * other:.3f} ms, {ours / other:.2f}")
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A run that closes Arenstorf's orbit, and what measures its seconds."""
+
+    program: str
+    what: str
+    settings: str
+    steps: str
+    closure: str
+    seconds: Callable[[], float]
+
+
+def in_turns(timers: list[Callable[[], float]]) -> list[float]:
+    """The least seconds of each of some timers, which take turns."""
+    least = [float("inf")] * len(timers)
+    for _ in range(TURNS):
+        least = [min(known, timer()) for known, timer in zip(least, timers, strict=True)]
+    return least
 
 
 def nearness(q: Any) -> Any:
@@ -192,40 +230,43 @@ def pythagorean(last: int = 70) -> None:
     )
 
 
-def _heyoka(problem: Any) -> list[list[str]]:
+def _heyoka(problem: Any) -> list[Timed]:
     try:
         import heyoka as hy
     except ImportError:
-        return [["heyoka", "not installed", "", "", ""]]
+        print("heyoka is not installed")
+        return []
     mu, (t, q, _) = problem.params["mu"], problem.reference
     x, y, vx, vy = hy.make_vars("x", "y", "vx", "vy")
     r1, r2 = (x + mu) ** 2 + y**2, (x - (1 - mu)) ** 2 + y**2
     ax = x + 2 * vy - (1 - mu) * (x + mu) * r1**-1.5 - mu * (x - (1 - mu)) * r2**-1.5
     ay = y - 2 * vx - (1 - mu) * y * r1**-1.5 - mu * y * r2**-1.5
     start = [*problem.q0, problem.p0[0] + problem.q0[1], problem.p0[1] - problem.q0[0]]
-    rows = []
+    equations, runs = [(x, vx), (y, vy), (vx, ax), (vy, ay)], []
     for tol in (1e-10, 1e-11, 1e-12, 1e-14, 1e-16):
-        ta = hy.taylor_adaptive([(x, vx), (y, vy), (vx, ax), (vy, ay)], state=start, tol=tol)
+        ta = hy.taylor_adaptive(equations, state=start, tol=tol)
 
-        def run(ta: Any = ta) -> int:
+        def again(ta: Any = ta) -> int:
             ta.state[:], ta.time = start, 0.0
             return int(ta.propagate_until(t)[3])
 
-        steps = run()
-        closure = np.abs(ta.state[:2] - q).max()
-        rows.append(
-            ["heyoka: propagate_until", f"tol = {tol:g}", f"{steps}", f"{closure:.1e}", f"{1e3 * fastest(run):.3f}"]
-        )
-    return rows
+        def built(tol: float = tol) -> None:
+            hy.taylor_adaptive(equations, state=start, tol=tol).propagate_until(t)
+
+        about = (f"tol = {tol:g}", f"{again()}", f"{np.abs(ta.state[:2] - q).max():.1e}")
+        runs.append(Timed("heyoka", READY, *about, partial(processor_seconds, again)))
+        runs.append(Timed("…", BUILT, *about, partial(processor_seconds, built)))
+    return runs
 
 
-def _ias15(problem: Any) -> list[list[str]]:
+def _ias15(problem: Any) -> list[Timed]:
     try:
         import rebound
     except ImportError:
-        return [["REBOUND IAS15", "not installed", "", "", ""]]
+        print("REBOUND is not installed")
+        return []
     mu, (t, q, _) = problem.params["mu"], problem.reference
-    rows = []
+    runs = []
     for epsilon in (1e-9, 1e-12):
 
         def run(epsilon: float = epsilon) -> Any:
@@ -243,16 +284,9 @@ def _ias15(problem: Any) -> list[list[str]]:
         sim = run()
         one, turned = sim.particles[2], np.array([[np.cos(t), np.sin(t)], [-np.sin(t), np.cos(t)]])
         closure = np.abs(turned @ [one.x, one.y] - q).max()
-        rows.append(
-            [
-                "REBOUND IAS15: a simulation",
-                f"ε = {epsilon:g}",
-                f"{sim.steps_done}",
-                f"{closure:.1e}",
-                f"{1e3 * fastest(run):.2f}",
-            ]
-        )
-    return rows
+        about = (f"ε = {epsilon:g}", f"{sim.steps_done}", f"{closure:.1e}")
+        runs.append(Timed("REBOUND IAS15", SIMULATED, *about, partial(processor_seconds, run)))
+    return runs
 
 
 @dataclass(frozen=True)

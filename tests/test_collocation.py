@@ -334,9 +334,12 @@ def test_large_systems_keep_the_mass_of_the_middle():
 
 
 def test_a_coordinate_that_never_moves_is_left_out_of_the_inverses():
-    """The energy of a motion with a pace, a coordinate of mass 2³⁰⁰; a heavy neighbour that moves stays."""
+    """The energy of a motion with a pace, a coordinate of mass 2³⁰⁰; heavy neighbours that move stay."""
     problem = la.problems.get("kepler")
     system = paced(problem.system, lambda q: np.sqrt(q[0] ** 2 + q[1] ** 2), FLOAT64)
     assert moving(step_of(system, la.method("P4N4Q8Gau"))) == (0, 1)
-    heavy = la.Lagrangian(lambda q, v: 0.5 * (v[0] ** 2 * (1 + q[0] ** 2) + 1e50 * v[1] ** 2) - q[0] * q[1], n=2)
-    assert moving(step_of(heavy, la.method("P4N4Q8Gau"))) == (0, 1)
+    for mass in (1e50, 1e70):
+        heavy = la.Lagrangian(
+            lambda q, v, mass=mass: 0.5 * (v[0] ** 2 * (1 + q[0] ** 2) + mass * v[1] ** 2) - q[0] * q[1], n=2
+        )
+        assert moving(step_of(heavy, la.method("P4N4Q8Gau"))) == (0, 1)

@@ -12,6 +12,8 @@ from scipy.special import ellipk
 import leastaction as la
 from ensembles import KEPLER, PENDULUM
 from leastaction.backends.backend import backend
+from leastaction.backends.trajectories import single_steps
+from leastaction.events import watch
 from seeds import fresh_generator
 
 
@@ -554,3 +556,23 @@ def test_an_event_at_the_end_of_a_run_belongs_to_it(kind, method, pace, tmp_path
         assert on.events["zero"].count == 1 and on.q[-1, 0] == pytest.approx(
             (-10 if kind == "impact" else 10) * v * t_end / 37
         )
+
+
+def test_a_crossing_is_where_a_step_of_that_length_ends():
+    """The polynomial of a whole step predicts the shorter ones; an event may also lie at the very end of the step."""
+    system, method = KEPLER, la.method("P8N8Q16Gau")
+    singles = single_steps(backend(system, method, 1))
+    start, h, params = np.array([[0.0, 0.4, 0.0, 0.0, 2.0]]), np.array([0.3]), system.values()
+    z, impulse = singles.polynomials(start, h, params)
+    end = start[:, 1:] + np.concatenate([z[:, -1], impulse], axis=1)
+    watched = watch({"height": la.Event(lambda q, p: q[1] - 0.3)}, system)
+    brackets = np.array([[0.0, 1.0, -0.3, end[0, 1] - 0.3]])
+    given = np.zeros(1, np.int64), start, h, z
+    tau, value, states = singles.crossings(watched.program, *given, brackets, params)
+    z_there, impulse_there = singles.polynomials(start, tau * h, params)
+    assert abs(value[0]) < 1e-15 and states[0, 1] == pytest.approx(0.3, abs=1e-15)
+    there = start[:, 1:] + np.concatenate([z_there[:, -1], impulse_there], axis=1)
+    np.testing.assert_allclose(states, there, rtol=0, atol=1e-15)
+    tau, _, states = singles.crossings(watched.program, *given, np.array([[0.0, 1.0, -0.3, 0.0]]), params)
+    assert tau[0] == 1.0
+    np.testing.assert_allclose(states, end, rtol=0, atol=1e-15)

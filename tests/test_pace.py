@@ -12,7 +12,8 @@ import pytest
 import leastaction as la
 import leastaction.run.plan
 from leastaction.errors import TraceError
-from leastaction.systems.pace import OWN
+from leastaction.numbers.rounding import FLOAT64
+from leastaction.systems.pace import OWN, paced
 
 
 def kepler(q, v, k):
@@ -273,6 +274,22 @@ def test_a_pace_that_is_not_positive_on_the_way():
     with pytest.raises(la.StepFailed, match="where the pace σ is not positive") as failed:
         la.integrate(SYSTEM, "midpoint", **start(0.5), h=0.1, steps=400, pace=lambda q: np.where(q[0] > 0, 1, -1))
     assert len(failed.value.path.t) > 1 and failed.value.time > 0
+
+
+@pytest.mark.parametrize(
+    ("pace", "roots"),
+    [
+        (distance, 1),
+        (lambda q: 1 / (1 / distance(q) + 2.0), 0),
+        (lambda q: np.sqrt(1 + q[0] * q[0]) * distance(q) ** 2, 1),
+        (lambda q: distance(q) - 0.1, 2),
+        (lambda q: 2 + q[0], 1),
+    ],
+)
+def test_the_form_of_a_pace_may_tell_its_sign(pace, roots):
+    """A root makes NaN of a negative σ; none is taken where σ cannot be negative."""
+    program = paced(SYSTEM, pace, FLOAT64).program
+    assert sum(op == "sqrt" for op, *_ in program.code) == roots
 
 
 def slowing(q):

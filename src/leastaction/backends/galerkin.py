@@ -161,34 +161,19 @@ class GalerkinStepper:
         self.run.counts[: self.size, STEPS] = step
 
     def solved_steps(
-        self,
-        starts: FloatArray,
-        lengths: FloatArray,
-        params: FloatArray | None = None,
-        who: NDArray[np.intp] | None = None,
-        inputs: FloatArray | None = None,
+        self, starts: FloatArray, lengths: FloatArray, inputs: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """The increments z, (K, s, n), and impulses, (K, n), of single steps, with the run's parameters or others, and
-        the inputs of the trajectories `who`, or others; NaN where one is not solved.
+        """The increments z, (K, s, n), and impulses, (K, n), of single steps, with the run's inputs or others; NaN
+        where one is not solved.
         """
-        params = self._start.params if params is None else params
-        given = self.driving(starts[:, 0], lengths, who) if inputs is None else inputs
-        return self.run.polynomials(np.ascontiguousarray(starts), lengths, params, given)
+        params = self._start.params
+        given = self.driving(starts[:, 0], lengths) if inputs is None else inputs
+        return self.run.singles.polynomials(starts, lengths, params, given)
 
-    def driving(self, t: FloatArray, lengths: FloatArray, who: NDArray[np.intp] | None = None) -> FloatArray | None:
+    def driving(self, t: FloatArray, lengths: FloatArray) -> FloatArray | None:
         """The inputs at the nodes of single steps, (K, r, channels), where there are any."""
         inputs = self._start.inputs
-        return None if inputs is None else inputs.nodes(t, lengths, self._points, who)
-
-    def crossings(
-        self, event: Program, which: NDArray[np.int64], starts: FloatArray, lengths: FloatArray, brackets: FloatArray,
-        params: FloatArray, who: NDArray[np.intp],
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
-        """Where event functions change their signs in single steps, by `Trajectories.crossings_of`; inputs stay as they
-        are in steps that are cut short.
-        """
-        inputs = self.driving(starts[:, 0], lengths, who)
-        return self.run.crossings_of(event, which, starts, lengths, brackets, params, inputs)
+        return None if inputs is None else inputs.nodes(t, lengths, self._points, None)
 
     def restart(self, i: int, step: int, state: FloatArray) -> None:
         """Trajectory i goes on from another state (q, p) before this step, like a new run."""

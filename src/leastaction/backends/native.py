@@ -32,7 +32,7 @@ LOOPS = {
     "run.run": "idn" + "ddi" + "dddd",
     "composed.run": "innnndd",
     "polynomials.polynomials": "idnnddddd",
-    "polynomials.events": "idnnndddi" + "dddddd",
+    "polynomials.events": "idnnndddi" + "ddddddd",
     "helpers.work": "idnn",
     "strips.evaluate": "idnddddd",
     "sparse.analyse": "niiiii",

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,11 @@ from leastaction.backends.backend import Backend
 from leastaction.backends.layout import COUNTS, ITERATIONS, MOST_THREADS, RUN, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned_zeros
+from leastaction.backends.rows import Row
+from leastaction.backends.singles import SingleSteps
 from leastaction.backends.status import GOING_WELL
 from leastaction.backends.workspace import NEVER, PACKED, laid_out
-from leastaction.kernel import compile_program
 from leastaction.program import Program
-
-if TYPE_CHECKING:
-    from leastaction.backends.rows import Row
 
 FloatArray = NDArray[np.float64]
 
@@ -38,6 +36,13 @@ def _table_numbers(backend: Backend, h: float) -> FloatArray:
     """What kernels with points side by side read at step h."""
     assert backend.tables is not None
     return backend.tables.numbers(h)
+
+
+def single_steps(backend: Backend) -> SingleSteps:
+    """Single steps in a memory of their own: a run goes on undisturbed."""
+    laid = laid_out(backend, 1, Row.whole(backend.step.n), None)
+    solvers = laid.solvers.duplicate()
+    return SingleSteps(backend, solvers, int(solvers.memory.I[solvers.memory.number(laid.place, RUN, "alone")]))
 
 
 class Trajectories:
@@ -284,42 +289,10 @@ class Trajectories:
         self.counts[i, [STATUS, STEPS]] = GOING_WELL, step
         self.halt(i, 0)
 
-    def polynomials(
-        self, starts: FloatArray, lengths: FloatArray, params: FloatArray, inputs: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """The increments z, (K, s, n), and impulses, (K, n), of single steps of these lengths from rows (t, q, p), with
-        one set of parameters or a row of them for each, and the inputs at their nodes, (K, r, channels).
-
-        NaN where a step cannot be solved.
-        """
-        memory, step, count = self.solvers.memory, self.backend.step, len(starts)
-        alone = int(memory.I[self.number("alone")])
-        z, impulses = np.full((count, step.s, step.n), np.nan), np.full((count, step.n), np.nan)
-        rows = _rows(params[..., : self.backend.params], count, inputs)
-        loop("polynomials.polynomials")(memory.I, memory.D, alone, count, lengths, starts, rows, z, impulses)
-        return z, impulses
-
-    def crossings_of(
-        self, event: Program, which: NDArray[np.int64], starts: FloatArray, lengths: FloatArray,
-        brackets: FloatArray, params: FloatArray, inputs: FloatArray | None = None,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
-        """Where event functions (t, q, p, params) ↦ g change their signs in single steps: place, value and state.
-
-        which     of the event functions, for each step
-        brackets  two places of each step, in units of its length, between which that one changes its sign, and its
-                  values there, (K, 4)
-        inputs    at their nodes, (K, r, channels), of shorter steps, too
-        """
-        memory, kernel, count = self.solvers.memory, compile_program(event), len(starts)
-        alone = int(memory.I[self.number("alone")])
-        places, values = (np.tile(brackets[:, k : k + 2], 2) for k in (0, 2))
-        states = np.zeros((count, starts.shape[1] - 1))
-        loop("polynomials.events")(
-            memory.I, memory.D, alone, kernel.address, count, lengths, np.ascontiguousarray(starts),
-            _rows(params, count, inputs), which, places, values, states, np.zeros(kernel.inputs),
-            np.zeros(kernel.outputs), np.zeros(kernel.work),
-        )  # fmt: skip
-        return places[:, 0], values[:, 0], states
+    @property
+    def singles(self) -> SingleSteps:
+        """Single steps of any length, by the solver of one trajectory."""
+        return SingleSteps(self.backend, self.solvers, self.tally("alone"))
 
     def tally(self, name: str) -> int:
         return int(self.solvers.memory.I[self.number(name)])
@@ -335,11 +308,3 @@ def nap() -> tuple[int, int]:
     if sys.platform == "win32":
         return ctypes.cast(ctypes.windll.kernel32.Sleep, ctypes.c_void_p).value or 0, 0
     return ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value or 0, NAP
-
-
-def _rows(params: FloatArray, count: int, inputs: FloatArray | None) -> FloatArray:
-    """A row of parameters for each of so many, and behind it the inputs at the nodes."""
-    rows = np.broadcast_to(params, (count, params.shape[-1]))
-    if inputs is None:
-        return np.ascontiguousarray(rows)
-    return np.concatenate([rows, inputs.reshape(count, inputs.shape[1] * inputs.shape[2])], axis=1)

@@ -18,6 +18,7 @@ from leastaction.backends import points
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start, Stepper
+from leastaction.backends.trajectories import single_steps
 from leastaction.events.check import midpoint_coefficients, survey_program
 from leastaction.events.impact import free_of, thrown_back
 from leastaction.events.kinds import Watch
@@ -55,6 +56,7 @@ class Survey:
     begin, end      the event functions at both ends, (K, events)
     near, turning   whether the functions may be zero in the step, and whether they may turn in it, (K, events)
     ends            the states at the end, (K, 2n)
+    z               the increments, (K, s, n), where they are known
     """
 
     begin: NDArray[Any]
@@ -62,6 +64,7 @@ class Survey:
     near: NDArray[np.bool_]
     turning: NDArray[np.bool_]
     ends: NDArray[Any]
+    z: NDArray[Any] | None = None
 
 
 class Motion(Protocol):
@@ -84,10 +87,11 @@ class Motion(Protocol):
 
     def crossings(
         self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], lengths: NDArray[Any],
-        brackets: NDArray[Any],
+        z: NDArray[Any] | None, brackets: NDArray[Any],
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
-        """Where these event functions change their signs in steps of these lengths. `brackets` are rows (a, b, g(a),
-        g(b)) of two places and the values there. Returns τ, the remaining values of g, and the states.
+        """Where these event functions change their signs in steps of these lengths, with these increments where they
+        are known. `brackets` are rows (a, b, g(a), g(b)) of two places and the values there. Returns τ, the remaining
+        values of g, and the states.
         """
         ...
 
@@ -191,7 +195,7 @@ def _crossing(
 
 
 class GalerkinMotion:
-    """The motion of a member of the family in float64, by its own stepper: the stepper of the run is not disturbed."""
+    """The motion of a member of the family in float64, by single steps that do not disturb the stepper of the run."""
 
     eps, dtype = EPS, float
     columns = slice(None)
@@ -199,9 +203,9 @@ class GalerkinMotion:
     def __init__(self, system: Lagrangian, method: Galerkin, start: Start, watch: Watch) -> None:
         self.system, self.method, self.watch = system, method, watch
         self.params = np.atleast_2d(start.params)
-        q, p, v = (np.atleast_2d(x)[0] for x in (start.q, start.p, start.v))
-        alone = Start(start.t, q, p, v, start.h, self.params[0], start.inputs)
-        self._solver = GalerkinStepper(system, method, alone)
+        how = system.backend(method, 1)
+        assert how is not None, "sums are watched by their states"
+        self._singles = single_steps(how)
         self._inputs = start.inputs
         self._steady = start.inputs is None or start.inputs.steady
         self._survey = survey_program(watch, system, method)
@@ -273,22 +277,31 @@ class GalerkinMotion:
         assert solver.D is not None
         return solver.D
 
+    def _driving(self, who: NDArray[np.intp], t: FloatArray, lengths: FloatArray) -> FloatArray | None:
+        """The inputs at the nodes of single steps, (K, r, channels), where there are any."""
+        return None if self._inputs is None else self._inputs.nodes(t, lengths, self.method.table.c, who)
+
+    def _solved(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The increments z, (K, s, n), and impulses, (K, n), of single steps; NaN where one is not solved."""
+        driven = self._driving(who, starts[:, 0], lengths)
+        return self._singles.polynomials(starts, lengths, self.params[who], driven)
+
     def steps(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> FloatArray:
-        z, impulses = self._solver.solved_steps(starts, lengths, self.params[who], who)
+        z, impulses = self._solved(who, starts, lengths)
         return starts[:, 1:] + np.concatenate([z[:, -1], impulses], axis=1)
 
     def survey(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> Survey:
         # There is no step before: a step of half the length, whose middle is a quarter of the length away, replaces it.
         count, twice = len(starts), np.tile(who, 2)
         both = np.concatenate([lengths, lengths / 2])
-        z, impulse = self._solver.solved_steps(np.tile(starts, (2, 1)), both, self.params[twice], twice)
+        z, impulse = self._solved(twice, np.tile(starts, (2, 1)), both)
         lead = self._lead(z[:count])
         last = lead - 4.0 * (lead - 2.0**self.method.s * self._lead(z[count:]))
         return self.survey_solved(who, starts, lengths, z[:count], impulse[:count], last)
 
     def leads(self, who: NDArray[np.intp], starts: FloatArray, length: float) -> FloatArray:
         """The leading coefficients of steps from rows (t, q, p)."""
-        z, _ = self._solver.solved_steps(starts, np.full(len(who), length), self.params[who], who)
+        z, _ = self._solved(who, starts, np.full(len(who), length))
         return self._lead(z)
 
     def _lead(self, z: FloatArray) -> FloatArray:
@@ -301,14 +314,14 @@ class GalerkinMotion:
         """The survey of steps that are solved, with the leading coefficients of the steps before."""
         count, params = len(starts), self.params[who]
         h = lengths[:, None]
-        driven = self._solver.driving(starts[:, 0], h[:, 0], who)
+        driven = self._driving(who, starts[:, 0], lengths)
         given = np.zeros((count, len(self.method.table.c), 0)) if driven is None else driven
         columns = [starts[:, :1], h, starts[:, 1:], z.reshape(count, -1), impulse, last, params]
         columns.append(given.reshape(count, given.shape[1] * given.shape[2]))
         found = points.evaluate(self._survey, np.hstack(columns))
         begin, end, near, turning = (found[:, self._survey.output_slice(name)] for name, _ in self._survey.outputs)
         ends = starts[:, 1:] + np.hstack([z[:, -1], impulse])
-        return Survey(begin, end, near != 0, turning != 0, ends)
+        return Survey(begin, end, near != 0, turning != 0, ends, z)
 
     def crossings(
         self,
@@ -316,11 +329,13 @@ class GalerkinMotion:
         event: NDArray[np.int64],
         starts: FloatArray,
         lengths: FloatArray,
+        z: FloatArray | None,
         brackets: FloatArray,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        if not self._steady:  # a shorter step has other inputs at its nodes
+        if not self._steady or z is None:  # a shorter step has other inputs at its nodes
             return crossings(self, who, event, starts, lengths, brackets)
-        return self._solver.crossings(self.watch.program, event, starts, lengths, brackets, self.params[who], who)
+        given = self.params[who], self._driving(who, starts[:, 0], lengths)
+        return self._singles.crossings(self.watch.program, event, starts, lengths, z, brackets, *given)
 
 
 class DetachedMotion:
@@ -369,7 +384,7 @@ class DetachedMotion:
 
     def crossings(
         self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], lengths: NDArray[Any],
-        brackets: NDArray[Any],
+        z: NDArray[Any] | None, brackets: NDArray[Any],
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
         return crossings(self, who, event, starts, lengths, brackets)
 

@@ -252,8 +252,9 @@ class Watcher:
 
         Returns, for each such trajectory, the row of this step, and the state at its end if the run goes on.
         """
-        first = np.diff(who, prepend=-1) != 0
-        follows = (np.diff(steps, prepend=-1) == 1) & ~first
+        first, follows = np.ones(len(who), bool), np.zeros(len(who), bool)
+        first[1:] = who[1:] != who[:-1]
+        follows[1:] = (steps[1:] == steps[:-1] + 1) & ~first[1:]
         known = {
             int(row): self._signs[who[row]]
             for row in np.flatnonzero(first)

@@ -638,22 +638,25 @@ def states_in_time(run: Any, ahead: int) -> dict[str, Any]:
     The first `ahead` axes count states, and perhaps trajectories.
     """
     of = run.system.in_time
-    n, P, width = of.n, len(of.values()), run.q.shape[-1] - 1
-    state = np.r_[0:n, n + 1 : 2 * n + 1]
-    by = {"tangent": state, "sensitivity": np.array([*range(P), -1])}
+    width = run.q.shape[-1] - 1
 
     def part(name: str, *keys: Any) -> Any:
         array = getattr(run, name)
-        if array is None:
-            return None
         return array[(slice(None),) * ahead + keys] if isinstance(array, np.ndarray) else array.selected(name, *keys)
 
+    derivatives: dict[str, Any] = {"tangent": None, "sensitivity": None}
+    if run.tangent is not None:
+        state = np.delete(np.arange(2 * of.n + 2), [of.n, 2 * of.n + 1])
+        derivatives["tangent"] = part("tangent", state[:, None], state)
+        if run.sensitivity is not None:
+            columns = np.array([*range(len(of.values())), -1])
+            derivatives["sensitivity"] = part("sensitivity", state[:, None], columns)
     return {
         "system": of,
         "t": part(run.system.clock.block, width),
         "q": part("q", slice(width)),
         "p": part("p", slice(width)),
-        **{name: part(name, state[:, None], columns) for name, columns in by.items()},
+        **derivatives,
         "output": None if run.output is None else run.output[:-1],
     }
 

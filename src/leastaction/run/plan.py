@@ -204,11 +204,18 @@ def paced_plan(plan: Plan, system: Paced, slowest: float, t_end: Any, most: int 
         system=system,
         t0=plan.t0 * 0,
         steps=limit,
-        row=Row(system.n, np.append(plan.row.dofs, system.of.n), varied),
+        row=_paced_row(plan.row, system, varied),
         events=happening.paced_watch(plan.events, system, t_end is not None, 1 if plan.h > 0 else -1),
         until=None if t_end is None or most else (t_end, limit),
         open=t_end is not None,
     )
+
+
+def _paced_row(row: Row, system: Paced, varied: int) -> Row:
+    """The same row, with energy and time."""
+    if row.output is None:
+        return Row.whole(system.n, varied)
+    return Row(system.n, np.append(row.dofs, system.of.n), varied)
 
 
 def _limit(plan: Plan, slowest: float, t_end: Any) -> int:

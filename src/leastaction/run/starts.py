@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from leastaction.backends import points
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.events import Watch
-from leastaction.numbers.rounding import Digits, Reals, all_finite
+from leastaction.numbers.rounding import FLOAT64, Digits, Reals, all_finite
 from leastaction.run.standing import Status
 from leastaction.step.inputs import Inputs
 from leastaction.systems.beginning import check_start
@@ -152,6 +152,24 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any
     """The same starts for a paced system: after q and p stand energy and time, or time and −energy. Also the least
     pace at the starts.
     """
+    if many or isinstance(reals, Digits) or starts.q.size > FEW:
+        return _begin_paced(system, reals, starts, t0, t_end, many)
+    given = (x.tobytes() for x in (starts.q, starts.p, starts.v, starts.params))
+    return _begun_paced(system, t0, t_end, *given)
+
+
+@lru_cache(maxsize=64)
+def _begun_paced(system: Paced, t0: float, t_end: float | None, *given: bytes) -> tuple[Starts, float]:
+    """The same for one trajectory, for read only; runs with other methods and steps begin in the same way."""
+    q, p, v, params = (np.frombuffer(x)[None] for x in given)
+    starts = Starts(q, p, v, params, np.full(1, Status.COMPLETE, np.int8))
+    found, slowest = _begin_paced(system, FLOAT64, starts, t0, t_end, False)
+    for array in found.arrays().values():
+        array.flags.writeable = False
+    return found, slowest
+
+
+def _begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any, many: bool) -> tuple[Starts, float]:
     one, params = reals.array(np.ones(len(starts))), starts.params
     q, p, v, w = (np.asarray(x).astype(float) for x in (starts.q, starts.p, starts.v, params))
     if system.automatic:

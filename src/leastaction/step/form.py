@@ -116,12 +116,14 @@ class Term:
     at        the method's quadrature "nodes", or the "controls" d_0 … d_s with the weights of their Lobatto rule
     rest      (t, q, v, params) ↦ velocities from which the search for the velocity of a momentum begins; without `rest`
               it begins from zero
+    still     coordinates whose constant masses are so great that no force moves them
     """
 
     program: Program
     slopes: Program
     at: Literal["nodes", "controls"] = "nodes"
     rest: Program | None = None
+    still: tuple[int, ...] = ()
 
     @cached_property
     def ordered(self) -> Program:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends import points
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
+from leastaction.program import Builder, Program
 from leastaction.systems.frequencies import fastest
 from leastaction.systems.mechanics import Mechanics
 from leastaction.systems.regularity import ORDINARY, dominant, equilibrated
@@ -49,10 +51,16 @@ class Many(Mechanics):
         """v and L, and f and m at rest, at many states (K, n), each with its parameters; NaN where there is no v."""
         head = np.full((len(q), 1), t)
         v, _ = self.velocities(head[:, 0], q, p, params)
-        L = points.evaluate(self.program, np.concatenate([head, q, v, params], axis=1))[:, 0]
-        at_rest = points.evaluate(self.node, np.concatenate([head, q, 0 * q, params], axis=1))
-        f, m = (at_rest[:, self.node.output_slice(name)] for name in ("f", "m"))
-        return v, L, f, m
+        found = points.evaluate(self._of_energy, np.concatenate([head, q, v, params], axis=1))
+        return v, found[:, 0], found[:, 1 : 1 + self.n], found[:, 1 + self.n :]
+
+    @cached_property
+    def _of_energy(self) -> Program:
+        """(t, q, v, params) ↦ L, and f = ∂L/∂q and m = ∂L/∂v at rest."""
+        B = Builder(self.program.inputs)
+        given = {name: B.input(name) for name, _ in B.inputs}
+        rest = B.inline(self.gradient, **(given | {"v": [B.const(0.0)] * self.n}))
+        return B.build(L=B.inline(self.program, **given)["L"], f=rest["Lq"], m=rest["Lv"])
 
     def potentials(
         self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]

@@ -65,6 +65,8 @@ OWN = ("pace σ₀", "pace W")
 STIFF = "pace C"
 UNTIL = "pace t_end"
 STIFFNESS = 30.0  # C in units of σ W at the start
+_NEVER_NEGATIVE = {"sqrt", "sq", "abs", "exp", "cosh", "hypot"}  # operations whose results are never negative …
+_SAME_SIGN = {"add", "mul", "div", "min", "max"}  # … and operations whose results are not where no operand is
 
 
 class Paced(Lagrangian):
@@ -107,10 +109,10 @@ class Paced(Lagrangian):
         B, own = self._blocks("t", "q", "v", "params"), self.of.program.inputs[-1][1]
         (t,), (*q, E), (*w, u), params = (B.input(name) for name, _ in B.inputs)
         (s,) = B.inline(self.sigma, t=[t], q=q, v=w, params=params[: self.sigma.inputs[-1][1]])["sigma"]
-        s = _positive(B, s)
+        s = _positive(B, s, params[own : own + len(OWN)] if self.automatic else [])
         (L,) = B.inline(self.of.program, t=[t], q=q, v=[B.div(x, s) for x in w], params=params[:own])["L"]
         still = B.mul(B.const(Fraction(2) ** (self.bits - 1)), B.op("sq", u))
-        self.program = B.build(L=[B.add(B.mul(s, B.add(L, E)), still)])
+        self.program, self.still = B.build(L=[B.add(B.mul(s, B.add(L, E)), still)]), (self.n - 1,)
 
     def _with_time(self) -> None:
         """u L + ½ C (u/σ − 1)², the forces (u F, −w·F) and the constraints."""
@@ -118,7 +120,7 @@ class Paced(Lagrangian):
         B = self._blocks("t", "q", "v", "params")
         _, (*q, t), (*w, u), params = (B.input(name) for name, _ in B.inputs)
         (s,) = B.inline(self.sigma, t=[t], q=q, v=w, params=params[:of_sigma])["sigma"]
-        s, u = _positive(B, s), _positive(B, u)
+        s, u = _positive(B, s, params[own : own + len(OWN)] if self.automatic else []), _positive(B, u)
         v = [B.div(x, u) for x in w]
         (L,) = B.inline(of.program, t=[t], q=q, v=v, params=params[:own])["L"]
         off = B.mul(B.mul(B.const(0.5), params[-2]), B.op("sq", B.sub(B.div(u, s), B.const(1.0))))
@@ -222,9 +224,23 @@ class Paced(Lagrangian):
         return f"Paced({self.of!r})"
 
 
-def _positive(B: Builder, x: int) -> int:
-    """x itself; NaN if x is negative, so that a step fails there."""
-    return B.op("sq", B.op("sqrt", x))
+def _positive(B: Builder, x: int, known: Sequence[int] = ()) -> int:
+    """x itself; NaN if x is negative, so that a step fails there. Values `known` are positive."""
+    return x if _never_negative(B, x, known) else B.op("sq", B.op("sqrt", x))
+
+
+def _never_negative(B: Builder, x: int, known: Sequence[int]) -> bool:
+    """Whether the form of a value tells that it is never negative, such as a product of distances."""
+    never: list[bool] = []
+    for k, (op, *args) in enumerate(B.code[: x + 1]):
+        if op == "const":
+            found = args[0] >= 0
+        elif op in _SAME_SIGN:
+            found = all(never[a] for a in args) or (op == "mul" and args[0] == args[1])
+        else:
+            found = op in _NEVER_NEGATIVE or (op == "pow" and never[args[0]]) or k in known
+        never.append(found)
+    return never[x]
 
 
 def paced(system: Any, pace: Callable[..., Any] | str, reals: Reals) -> Paced:

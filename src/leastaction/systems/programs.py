@@ -26,6 +26,7 @@ class Programs:
     constraints: Program | None  # (t, q, params) ↦ g
     inputs: dict[str, tuple[int, ...]]
     rest: Program | None = None  # (t, q, v, params) ↦ velocities at which L has a value, if L has none at rest
+    still: tuple[int, ...] = ()  # coordinates whose constant masses are so great that no force moves them
 
     @cached_property
     def depends_on_time(self) -> bool:
@@ -87,7 +88,7 @@ class Programs:
         """
         first, node = self.gradient, self.node
         values = with_force(first.with_outputs(f=first.output("Lq"), m=first.output("Lv")), self.force)
-        own = Term(values, node.select("f", "m", "f_q", "f_v", "m_q", "m_v"), rest=self.rest)
+        own = Term(values, node.select("f", "m", "f_q", "f_v", "m_q", "m_v"), rest=self.rest, still=self.still)
         return (own,) if self.constraints is None else (own, held(self.constraints))
 
     @cached_property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from leastaction.backends.fused import explicit, separable
 from leastaction.backends.fused.chord import by_coordinate, flat, unknowns
-from leastaction.backends.fused.collocation import linearised
+from leastaction.backends.fused.collocation import linearised, steadily
 from leastaction.backends.fused.elimination import solve
 from leastaction.backends.fused.held import Held
 from leastaction.backends.fused.mass import Mass, in_the_middle
@@ -232,12 +232,11 @@ def _soft(
         assert start is not None
         outputs["start"], begun = start, unknowns(step, rows, start)
     else:
-        begun = _at_points(step, rows, ahead, memory, choice, "ahead", "q 0")
-        outputs["points"], outputs["choice"] = [y for row in begun for y in row], [choice]
-    if mass.collocated:
+        places = _at_points(step, rows, ahead, memory, choice, "ahead", "q 0")
         speeds = _at_points(step, rows, ahead, memory, choice, "faster", "v 0")
-        outputs["speeds"] = [y for row in speeds for y in row]
-        outputs["shifts"] = linearised(step, rows, B, x, speeds)
+        begun, speeds = steadily(step, rows, x["p"], places, speeds)
+        outputs |= {"points": [y for row in begun for y in row], "speeds": [y for row in speeds for y in row]}
+        outputs |= {"shifts": linearised(step, rows, B, x, speeds), "choice": [choice]}
         if "led" in x:
             outputs["led"] = [0.0] * rows.length(step.n)
     outputs["soft_scale"] = [a.op("max", TINY) for a in rows.packed([size(row) for row in begun])]

@@ -216,7 +216,7 @@ def restart(step: Step, mass: Mass, rows: Rows, B: Builder, one: Iteration | Non
     else:
         z = predicted(step, rows, x["memory"], x["choice"][0])
         standing = (x["failed"][0] > 1.5) & (x["soft_before"][0] <= ACCEPTABLE)
-        z = [standing.where(a, b) for a, b in zip(lifted(step, rows, x["speeds"]), z, strict=True)]
+        z = [standing.where(a, b) for a, b in zip(lifted(step, rows, by_coordinate(step, x["speeds"])), z, strict=True)]
     chosen = [x["failed"][0].where(new, old) for new, old in zip(z, x["z"], strict=True)]
     after = begun(step, B, one, x, chosen) if mass.collocated and one is not None else {}
     return B.build(z=indices(chosen, B), **{name: indices(values, B) for name, values in after.items()})
@@ -232,10 +232,10 @@ def predicted(step: Step, rows: Rows, memory: Sequence[Value], choice: Value) ->
 # ------------------------------------------------------------------------------------------------- details
 
 
-def lifted(step: Step, rows: Rows, speeds: Sequence[Any]) -> list[Any]:
+def lifted(step: Step, rows: Rows, V: Sequence[Row]) -> list[Any]:
     """z from the velocities at the nodes."""
     (weights,), lift = rows.columns("weights 0"), rows.columns("lift")
-    weighed = [[a * w for a, w in zip(row, weights, strict=True)] for row in by_coordinate(step, speeds)]
+    weighed = [[a * w for a, w in zip(row, weights, strict=True)] for row in V]
     return flat(step, rows, [apply(rows, lift, row) for row in weighed])
 
 

@@ -41,7 +41,7 @@ from leastaction.backends.fused.chord import (
 from leastaction.backends.fused.judging import finite, judged
 from leastaction.backends.fused.mass import Mass
 from leastaction.backends.fused.nodes import nodes_of, summed
-from leastaction.backends.fused.shifts import inverses, shifted, slopes_at
+from leastaction.backends.fused.shifts import inverses, masses_of_still, moving, shifted, slopes_at
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
 from leastaction.step.rows import Row, Rows, apply, total
@@ -50,14 +50,14 @@ from leastaction.step.rows import Row, Rows, apply, total
 def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twice: bool = False) -> Program:
     """Z and V from Z and V, of the trajectories that want it; `twice` corrects dV by derivatives at nodes."""
     x = read(step, rows, B)
-    (weights,) = rows.columns("weights 0")
-    Z, V = (by_coordinate(step, x[name]) for name in ("points", "speeds"))
-    nodes = _nodes(step, rows, x)
+    (weights,), movers = rows.columns("weights 0"), moving(step)
+    Z, V = _unknowns(step, rows, x)
+    nodes = _nodes(step, rows, x, Z, V)
     f, m = _given(B, step.terms[0].ordered, nodes, "f", "m")
-    missing = []
-    for p, force, momentum in zip(x["p"], f, m, strict=True):
-        row = _reached(step, rows, _weighed(force, weights))
-        missing.append([a + p - b for a, b in zip(row, momentum, strict=True)])
+    missing = [[Value(B, B.const(0.0))] * len(row) for row in V]
+    for j in movers:
+        row = _reached(step, rows, _weighed(f[j], weights))
+        missing[j] = [a + x["p"][j] - b for a, b in zip(row, m[j], strict=True)]
     masses = [mass.values(B, at) for at in nodes]
     gaps = _by_mass(mass, masses, missing)
     moves = shifted(step, rows, x["shifts"], gaps)
@@ -67,7 +67,7 @@ def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twic
         second = shifted(step, rows, x["shifts"], left)
         moves = [[a + b for a, b in zip(*of, strict=True)] for of in zip(moves, second, strict=True)]
     speeds = [[a + b for a, b in zip(old, move, strict=True)] for old, move in zip(V, moves, strict=True)]
-    places = places_of(step, rows, speeds)
+    places = [_reached(step, rows, _weighed(row, weights)) if j in movers else Z[j] for j, row in enumerate(speeds)]
     moved = differences(places, Z)
     seen = judged(
         step,
@@ -108,19 +108,36 @@ def _changes(
     step: Step, rows: Rows, B: Builder, nodes: Sequence[dict[str, list[Value]]], moves: Sequence[Row]
 ) -> list[Row]:
     """m_q dZ − N w (f_q dZ + f_v dV) at every node, where dV are the moves: a row for each coordinate."""
-    n, (weights,) = step.n, rows.columns("weights 0")
-    places = places_of(step, rows, moves)
+    n, (weights,), movers = step.n, rows.columns("weights 0"), moving(step)
+    places = {k: _reached(step, rows, _weighed(moves[k], weights)) for k in movers}
     momenta: list[Row] = [[] for _ in range(n)]
     forces: list[Row] = [[] for _ in range(n)]
     for g, at in enumerate(nodes):
         f_q, f_v, m_q, _ = slopes_at(step, B, at)
-        dZ, dV = [row[g] for row in places], [row[g] for row in moves]
-        for j in range(n):
-            own = slice(j * n, j * n + n)
-            momenta[j].append(_dot(m_q[own], dZ))
-            forces[j].append(_dot(f_q[own], dZ) + _dot(f_v[own], dV))
-    reached = [_reached(step, rows, _weighed(row, weights)) for row in forces]
-    return [[a - b for a, b in zip(*of, strict=True)] for of in zip(momenta, reached, strict=True)]
+        dZ, dV = [places[k][g] for k in movers], [moves[k][g] for k in movers]
+        for j in movers:
+            own = [j * n + k for k in movers]
+            momenta[j].append(_dot([m_q[i] for i in own], dZ))
+            forces[j].append(_dot([f_q[i] for i in own], dZ) + _dot([f_v[i] for i in own], dV))
+    changes = [[Value(B, B.const(0.0))] * len(row) for row in moves]
+    for j in movers:
+        reached = _reached(step, rows, _weighed(forces[j], weights))
+        changes[j] = [a - b for a, b in zip(momenta[j], reached, strict=True)]
+    return changes
+
+
+def steadily(step: Step, rows: Rows, p: Sequence[Value], Z: list[Row], V: list[Row]) -> tuple[list[Row], list[Row]]:
+    """Z and V, with those of coordinates that no force moves (`shifts.moving`): V = p/M, and Z = τ V."""
+    (times,) = rows.columns("times 0")
+    for j, mass in masses_of_still(step).items():
+        V[j] = [p[j] * (1.0 / mass)] * len(V[j])
+        Z[j] = [speed * time for speed, time in zip(V[j], times, strict=True)]
+    return Z, V
+
+
+def _unknowns(step: Step, rows: Rows, x: dict[str, list[Value]]) -> tuple[list[Row], list[Row]]:
+    """Z and V, a row for each coordinate."""
+    return steadily(step, rows, x["p"], *(by_coordinate(step, x[name]) for name in ("points", "speeds")))
 
 
 def ended(step: Step, rows: Rows, B: Builder) -> Program:
@@ -131,12 +148,13 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
     """
     x = read(step, rows, B)
     (weights,) = rows.columns("weights 0")
-    (f,) = _given(B, step.terms[0].ordered, _nodes(step, rows, x), "f")
+    Z, V = _unknowns(step, rows, x)
+    (f,) = _given(B, step.terms[0].ordered, _nodes(step, rows, x, Z, V), "f")
     weighed = [_weighed(row, weights) for row in f]
     impulse = [total([rows.number(row, i) for i in range(step.s)]) for row in weighed]
     sound = finite(total(impulse))
     after = {
-        "z": lifted(step, rows, x["speeds"]),
+        "z": lifted(step, rows, V),
         "impulse": rows.packed(impulse),
         "outer": [sound * 0.0],
         "failed": [sound.where(x["failed"][0], 2.0)],
@@ -144,10 +162,11 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
     return wanted_by("outer", B, x, rows, after)
 
 
-def _nodes(step: Step, rows: Rows, x: dict[str, list[Value]]) -> list[dict[str, list[Value]]]:
+def _nodes(
+    step: Step, rows: Rows, x: dict[str, list[Value]], Z: Sequence[Row], V: Sequence[Row]
+) -> list[dict[str, list[Value]]]:
     """What the Program reads at each node, or at the nodes in each vector."""
     (times,) = rows.columns("times 0")
-    Z, V = (by_coordinate(step, x[name]) for name in ("points", "speeds"))
     return [
         {
             "t": [x["t"][0] + time],

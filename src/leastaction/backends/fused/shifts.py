@@ -17,7 +17,6 @@ the energy of a motion with a pace (`systems.pace`), is left out: its x is y.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from leastaction.program import Builder, Value, indices
@@ -26,22 +25,18 @@ from leastaction.step.rows import Row, Rows, combine
 
 Complex = tuple[Any, Any]  # real and imaginary part
 SLOPES = ("f_q", "f_v", "m_q", "m_v")
-HELD = 2.0**200  # a mass that nothing moves
 
 
-@lru_cache(maxsize=64)
 def moving(step: Step) -> tuple[int, ...]:
-    """The coordinates that may move: all but those of a constant mass beyond HELD, apart from other coordinates."""
-    n, slopes = step.n, step.terms[0].slopes
-    entries = [slopes.code[k] for k in slopes.output("m_v")]
-    known = [float(args[0]) if op == "const" else None for op, *args in entries]
+    """The coordinates that may move."""
+    return tuple(j for j in range(step.n) if j not in step.terms[0].still)
 
-    def held(j: int) -> bool:
-        mass = known[j * n + j]
-        return mass is not None and mass > HELD and all(known[a] == 0 for k in range(n) if k != j
-                                                        for a in (j * n + k, k * n + j))  # fmt: skip
 
-    return tuple(j for j in range(n) if not held(j))
+def masses_of_still(step: Step) -> dict[int, float]:
+    """The coordinates that never move, with their masses."""
+    slopes, n = step.terms[0].slopes, step.n
+    entries = slopes.output("m_v")
+    return {j: float(slopes.code[entries[j * n + j]][1]) for j in step.terms[0].still}
 
 
 def inverses(step: Step, rows: Rows, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[Value]:

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+from leastaction.backends.loops.increments import REACHING, level
 from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.mass_chords import chords
-from leastaction.backends.loops.solver import alone, ended, stand, uniform
+from leastaction.backends.loops.solver import alone, ended, go_on, prolong, stand, uniform
 from leastaction.backends.loops.sweep import prepare, read_solver, set_times
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL
 from leastaction.step.crossing import MOST_VALUES
 from leastaction.step.crossing import next_place as next_place_in_python
 from leastaction.step.crossing import tolerance as tolerance_in_python
-from leastaction.step.verdict import EPS
+from leastaction.step.verdict import EPS, REACH
 
 NAN = float("nan")
+PROLONGED = 2.0  # a step that is at most so many times as long as another one from the same state is predicted by it
 next_place, tolerance = native(next_place_in_python), native(tolerance_in_python)
 
 
 @native
-def single(S, I, D, start, h):
-    """S.z and S.impulse ← those of the step of length h from (t, q, p); whether it could be solved."""
+def single(S, I, D, start, h, grown):
+    """S.z and S.impulse ← those of the step of length h from (t, q, p); whether it could be solved.
+
+    With `grown`, S.last is the polynomial of another step from there, and h so many times the length of that one. It is
+    the prediction where the uniform motion is none.
+    """
     S.t[0] = start[0]
     for j in range(S.coordinates):
         S.q[j], S.p[j] = start[1 + j], start[1 + S.coordinates + j]
     if not uniform(S, I, D, h):
         return False
+    if grown > 0.0:
+        prolong(S, grown, S.z)
+        if not _reach_as_far(S):
+            go_on(S, h, S.z)
     if S.summed == 1 and S.has_chord == 1:
         stand(S)
         prepare(S, I, D, h, False)
@@ -33,6 +43,25 @@ def single(S, I, D, start, h):
             return ended(S, I, D, h) == GOING_WELL
     status, _, _ = alone(S, I, D, h, True, False)
     return status == GOING_WELL
+
+
+@native
+def _reach_as_far(S):
+    """Whether S.z goes farther than a step may, S.reach, which then grows."""
+    across, farther = S.across, False
+    for c in range(S.n):
+        for i in range(S.s * across):
+            j, size = c * across + i % across, abs(S.z[c * S.stride + i])
+            if size > S.reach[j]:
+                farther = True
+    if farther:
+        for c in range(S.n):
+            for i in range(S.s * across):
+                j, size = c * across + i % across, abs(S.z[c * S.stride + i])
+                S.reach[j] = max(S.reach[j], REACH * size)
+        if S.summed == 1:
+            level(S, S.reach, REACHING)
+    return farther
 
 
 @native
@@ -54,7 +83,7 @@ def polynomials(I, D, place, count, lengths, starts, params, z, impulses):
         read_team(I, D, S.team).solver[0] = place
     for k in range(count):
         _set_params(S, at(params, k * S.given))
-        if single(S, I, D, at(starts, k * (1 + 2 * n)), lengths[k]):
+        if single(S, I, D, at(starts, k * (1 + 2 * n)), lengths[k], 0.0):
             for j in range(n):
                 c, e = j // across, j % across
                 for v in range(s):
@@ -63,14 +92,15 @@ def polynomials(I, D, place, count, lengths, starts, params, z, impulses):
 
 
 @native
-def events(I, D, place, kernel, count, lengths, starts, params, which, places, values, states, look, g, work):
-    """Where the event function which[k] changes its sign in a step of lengths[k] from (t, q, p), between the first two
-    `places` (of four) with the first two `values`: places[0] ← where, values[0] ← what is left of it, states ← (q, p).
+def events(I, D, place, kernel, count, lengths, starts, params, which, z, places, values, states, look, g, work):
+    """Where the event function which[k] changes its sign in a step of lengths[k] from (t, q, p) with the increments z,
+    (s, n) each, between the first two `places` (of four) with the first two `values`: places[0] ← where, values[0] ←
+    what is left of it, states ← (q, p).
 
     A step that cannot be solved gives NaN.
     """
     S = read_solver(I, D, place)
-    n = S.coordinates
+    n, s, across = S.coordinates, S.s, S.across
     for k in range(count):
         start, h, e = at(starts, k * (1 + 2 * n)), lengths[k], which[k]
         x, f, state = at(places, 4 * k), at(values, 4 * k), at(states, k * 2 * n)
@@ -78,13 +108,17 @@ def events(I, D, place, kernel, count, lengths, starts, params, which, places, v
         for j in range(S.params):
             look[1 + 2 * n + j] = S.values[j]
         x[2], f[2] = x[1], f[1]
-        seen = 0
+        seen, last = 0, 1.0
+        for j in range(n):
+            for v in range(s):
+                S.z[j // across * S.stride + v * across + j % across] = z[(k * s + v) * n + j]
         while seen < MOST_VALUES and f[0] != 0.0 and f[1] != 0.0 and f[0] == f[0]:
             near = tolerance(x[0] if abs(f[0]) < abs(f[1]) else x[1], EPS)
             if abs(x[1] - x[0]) <= near:
                 break
             x[3] = next_place(x[0], x[1], x[2], f[0], f[1], f[2], near)
-            f[3] = _value(S, I, D, kernel, start, h, x[3], state, e, look, g, work)
+            f[3] = _value(S, I, D, kernel, start, h, x[3], last, state, e, look, g, work)
+            last = x[3] if f[3] == f[3] else 0.0
             if (f[3] > 0.0) == (f[0] > 0.0):
                 x[2], f[2] = x[0], f[0]
             else:
@@ -94,17 +128,22 @@ def events(I, D, place, kernel, count, lengths, starts, params, which, places, v
             seen += 1
         if abs(f[1]) < abs(f[0]):
             x[0], f[0] = x[1], f[1]
-        _value(S, I, D, kernel, start, h, x[0], state, e, look, g, work)
+        if seen == 0 or x[0] != last:  # else this state was the last one to be found
+            _value(S, I, D, kernel, start, h, x[0], last, state, e, look, g, work)
 
 
 @native
-def _value(S, I, D, kernel, start, h, x, state, e, look, g, work):
-    """The event function e at the end of a step of length x h, which is `state`."""
+def _value(S, I, D, kernel, start, h, x, last, state, e, look, g, work):
+    """The event function e at the end of a step of length x h, which is `state`; the step before had the length last h,
+    and predicts this one unless it was much shorter.
+    """
     n, across = S.coordinates, S.across
     for j in range(2 * n):
         state[j] = start[1 + j]
     if x != 0.0:
-        if single(S, I, D, start, x * h):
+        for j in range(S.components * S.stride):
+            S.last[j] = S.z[j]
+        if single(S, I, D, start, x * h, x / last if 0.0 < x < PROLONGED * last else 0.0):
             for j in range(n):
                 state[j] += S.z[j // across * S.stride + (S.s - 1) * across + j % across]
                 state[n + j] += S.impulse[j]

@@ -182,7 +182,7 @@ def continue_from_rest(S, I, D, h, noisy):
                 S.reach[j] = HUGE  # the first step is so small that its contraction alone can judge it
         else:
             grown = fraction / S.reached[0]
-            _prolong(S, grown, S.z)
+            prolong(S, grown, S.z)
             factor = again(fraction, S.reached[0], before)
             for i in range(n * row):
                 S.z[i] += factor * S.miss[i]
@@ -220,7 +220,7 @@ def continue_from_rest(S, I, D, h, noisy):
                 if tried == FROM_REST:
                     go_on(S, small, S.miss)
                 else:
-                    _prolong(S, begun / before, S.miss)
+                    prolong(S, begun / before, S.miss)
                 for i in range(n * row):
                     S.miss[i] = S.z[i] - S.miss[i]
                 for i in range(S.components * row):
@@ -241,7 +241,7 @@ def stand(S):
 
 
 @native
-def _prolong(S, grown, z):
+def prolong(S, grown, z):
     """z^m ← the polynomial of S.last at grown · d_m, by Lagrange's formula (d_0 = 0 carries the value 0).
 
     Multipliers stay.

@@ -84,6 +84,14 @@ def test_a_short_run_is_not_worth_much_machine_code(monkeypatch):
     assert runs == {("P4N4Q8Gau", None), ("P8N8Q16Gau", None)}
 
 
+def test_a_member_that_has_run_before_is_measured_if_the_run_is_long():
+    """All patience may be gone with dear pilots of the answer: P4, which has run, may still be far quicker."""
+    lab = object.__new__(pilots._Lab)
+    lab.spent, lab.loading, lab._warm = 10.0, 0.0, {(4, id(None))}
+    assert lab.patient(4, None, 0.4) and not lab.patient(4, None, 0.01)
+    assert not lab.patient(6, None, 0.4) and lab.patient(6, None, 1000.0)
+
+
 @pytest.mark.parametrize("best", range(6))
 @pytest.mark.parametrize("first", [3, 4, 6, 8])
 def test_the_search_for_a_member_ends_where_costs_grow(best, first):

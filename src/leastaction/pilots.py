@@ -61,6 +61,7 @@ MOST = 40 * LONGEST  # steps of a pilot run: a run that needs more is given up
 SECONDS = 0.3  # the most that a pilot run may take; longer pilots are cut
 PATIENCE = 0.7  # seconds of all pilots, or the time of the best run found, if longer: then no more members are measured
 COMPILING, OFTEN_RUN = 0.05, 50.0  # seconds to compile a member, over its degree; they pay after so many runs
+LONG = 0.05  # seconds of the best run found: then a member that has run before is measured in any case
 EASY = 5e-3  # seconds of the run that finds the answer with equal steps: a pace could save no more
 AFFORDED, TRIAL = 0.1, 8  # seconds of a first run for the answer, and the steps from which its cost is estimated
 STRAINED = 4.0  # times as short are the steps of pilots if steps of 1/2ω need continuation
@@ -198,7 +199,7 @@ class _Lab:
         has not run before may first have to be compiled, so that the time until now counts as a whole.
         """
         if math.isinf(best) or self.loaded(s, pace):
-            return self.spent <= max(PATIENCE, best)
+            return self.spent <= max(PATIENCE, best) or LONG < best < math.inf
         loading = s * COMPILING
         return self.spent + self.loading + loading <= max(PATIENCE, best) and loading <= OFTEN_RUN * best
 

@@ -14,10 +14,10 @@ branch folds, a step beyond the fold may leap to another branch, and contract th
     turned   whether the determinant of ∂R/∂z has another sign than before: along a branch without a fold it has one
              sign, that of the mass.
 
-Where one of them is too much, the growth is cut. A coordinate that others set in motion is missed by all of its step
-however small the growth is, so a growth of less than CAREFUL allows any miss. The sign changes without a fold where a
-motion keeps a symmetry that has become unstable, as a pendulum on its head: there the branch goes on, and predictions
-of it miss by little. `tests/hostile/test_coarse_steps.py` counts what is left.
+Where one of them is too much, the growth is cut. A coordinate that others have just set in motion is missed by all of
+its step however small the growth is: it does not count then, and a growth below CAREFUL allows any miss. The sign
+changes without a fold where a motion keeps a symmetry that has become unstable, as a pendulum on its head: there the
+branch goes on, and predictions of it miss by little. `tests/hostile/test_coarse_steps.py` counts what is left.
 
 `onward`, `again` and `trusted` are plain Python on floats: the native loops translate them, other backends call them.
 """

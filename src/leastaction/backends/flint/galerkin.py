@@ -30,7 +30,7 @@ from leastaction.numbers.conversion import Balls, ball, balls, mpf, mpfs
 from leastaction.numbers.precision import flint_bits, mpmath_bits
 from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, PROLONG, SMALLEST, again, onward, trusted
 from leastaction.step.form import Step
-from leastaction.step.verdict import FORGETTING, GOING, REACH
+from leastaction.step.verdict import FORGETTING, GOING, REACH, WAKING
 
 Mpfs = NDArray[np.object_]
 
@@ -235,10 +235,12 @@ class GalerkinStepper(Run):
                 return Found(solution, BRANCH_ENDS if ends else solution.status, spent, reached)
 
     def _missed(self, gap: Balls, solution: Solution, way: Balls) -> float:
-        """The largest part of a coordinate's scale by which a prediction missed a root; of a motion, not of rest."""
+        """The largest part of a coordinate's scale by which a prediction missed a root: of a motion, not of rest, and
+        not of a coordinate that others have just set in motion.
+        """
         still = solution.still or [flint.arb(0)] * self.n
         sizes = zip(self._lengths(gap), self._lengths(solution.z), way, still, strict=True)
-        return max(float(a / max(b, c, d)) if a > d else 0.0 for a, b, c, d in sizes)
+        return max(float(a / max(b, c, d)) if a > d and b <= WAKING * c else 0.0 for a, b, c, d in sizes)
 
     def _uniform(self, v: Balls, sweep: Sweep) -> Balls:
         """z of a uniform motion; the multipliers are zero."""

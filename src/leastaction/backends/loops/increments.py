@@ -189,23 +189,28 @@ def move_one(S, c, row, z, scale, reach, floor, replace, on):
 
 
 @native
-def missed(S, z, scale):
-    """What a prediction, kept in S.start, missed of z: the largest part of a coordinate's scale, beyond its noise."""
+def missed(S, z, scale, alone):
+    """What a prediction, kept in S.start, missed of z: the largest part of a coordinate's scale, beyond its noise. In
+    continuation, not `alone`, a coordinate that others have just set in motion does not count (WAKING).
+    """
     most = splat(0.0)
     for c in range(S.n):
-        unit = lanewise(scale, c, S.across)
+        unit, way = lanewise(scale, c, S.across), lanewise(S.way, c, S.across)
         noise = still(lanewise(S.floor, c, S.across), unit)
         for v in range(S.width):
             place = (c * S.width + v) * W
             far = size_of(sub(load(at(z, place)), load(at(S.start, place))))
-            most = larger(most, div(sub(far, noise), unit))
+            part = div(sub(far, noise), unit)
+            most = larger(
+                most, part if alone else where(positive(sub(mul(splat(WAKING), way), unit)), part, splat(0.0))
+            )
     return first_of(largest_of(most))
 
 
 @native
 def nearby(S, z, scale):
     """Whether a prediction, kept in S.start, missed z by next to nothing (NEARBY), in every coordinate."""
-    return missed(S, z, scale) <= NEARBY
+    return missed(S, z, scale, True) <= NEARBY
 
 
 @native

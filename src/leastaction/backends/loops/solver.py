@@ -206,7 +206,7 @@ def continue_from_rest(S, I, D, h, noisy):
         total += S.iterations[0]
         S.iterations[0] = total
         if status == GOING_WELL and action == PROLONG and S.checked == 1:
-            off = missed(S, S.z, S.scale)
+            off = missed(S, S.z, S.scale, False)
             if not trusted(off, S.turned[0] != turned, fraction / S.reached[0] - 1.0):
                 status = IN_DOUBT
         if status == GOING_WELL:

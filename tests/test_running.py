@@ -119,8 +119,9 @@ def test_stats():
     """Newton iterations, the floor they reached, and times."""
     stats = run(steps=200).stats
     assert stats["steps"] == 200
-    # The first step is solved at once, from the motion with the acceleration of its start; continued it takes hundreds.
-    assert 200 < stats["newton_iterations"] < 1000 and 1 < stats["most_iterations"] < 20
+    # The first step is solved at once, from the motion with the acceleration of its start, after two parts of it; that
+    # takes some ten iterations each. Continued it takes hundreds.
+    assert 200 < stats["newton_iterations"] < 1000 and 1 < stats["most_iterations"] < 40
     assert 0 <= stats["floor"] < 1e-12 and stats["continued"] == 0
     assert stats["compile_time"] >= 0 and stats["run_time"] > 0 and stats["interrupted"] is False
 

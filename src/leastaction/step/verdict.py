@@ -62,8 +62,8 @@ summed from M z/h. So an increment is their rounding if it could come from other
     |M dz^ν|_k ≤ UNCERTAIN (|L| |U| scale)_k    for all k and ν,        M = L U.
 
 At the floor the left side was one to four ε of the right one, with s = 1 … 16 and n = 20, and with s = 8 and n = 50.
-Each momentum is judged in its own unit, and no inverse is needed. An increment that is not rounding does not pass, whether it shrinks or not:
-chords that diverge from a good prediction are as small as those at a high floor.
+Each momentum is judged in its own unit, and no inverse is needed. An increment that is not rounding does not pass,
+whether it shrinks or not: chords that diverge from a good prediction are as small as those at a high floor.
 
 Woken. A coordinate that others alone set in motion, as by v_k² of a neighbour that starts from rest, is not moved by
 the first iteration, or by next to nothing, and all of its step comes with a later iteration: on its own scale that

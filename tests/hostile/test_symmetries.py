@@ -112,3 +112,14 @@ def test_identities_modulo_a_prime_agree_with_what_they_stand_for():
     for functions, wanted in ((vanish, False), (stay, True)):
         for f in functions:
             assert identities.evaluate(trace(f, 2, {}, False), points).any() == wanted
+
+
+@pytest.mark.parametrize("far", [100.0, 1e4, 1e9])
+def test_no_reflection_or_exchange_is_invented(far):
+    for well in (
+        lambda x: np.exp(-((x - far) ** 2)),
+        lambda x: np.maximum(x - far, 0) ** 2,
+        lambda x: np.where(x > far, x, 0.0),
+    ):
+        found = symmetries(la.Lagrangian(lambda q, v, well=well: 0.5 * v @ v - well(q[0]), n=2))
+        assert [one.name for one in found.discrete] == ["reflection of q1"]

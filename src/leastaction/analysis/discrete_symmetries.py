@@ -4,11 +4,11 @@
 
 A candidate is a symmetry if L and its gradient agree at random points: ∇L(Px) = P ∇L(x). Each component must agree
 relative to its own size, so that the masses of two light bodies beside a heavy one are told apart. In addition the
-symmetry must be proven on the Program of L, or must hold at points far away, since L may be flat at the near ones. Up
-to `EVERY` coordinates all 2ⁿ n! candidates are tried, and up to `EVERY_SIGN` all 2ⁿ reflections. Beyond that the
-candidates are: reflections of one coordinate, of one body, of one axis of all bodies and of everything; exchanges of
-two coordinates, of two bodies and of two axes; the reversed order, and the order shifted by one body. (Bodies are
-blocks of equal length, in all ways in which n is divisible.)
+symmetry must be proven on the Program of L, since L may be flat at the points. What is not proven, but holds at points
+far away, too, is given apart. Up to `EVERY` coordinates all 2ⁿ n! candidates are tried, and up to `EVERY_SIGN` all 2ⁿ
+reflections. Beyond that the candidates are: reflections of one coordinate, of one body, of one axis of all bodies and
+of everything; exchanges of two coordinates, of two bodies and of two axes; the reversed order, and the order shifted by
+one body. (Bodies are blocks of equal length, in all ways in which n is divisible.)
 
 The listed symmetries generate all others that were found. Conserved momenta belong to continuous symmetries alone; a
 step of a variational integrator commutes with P.
@@ -65,21 +65,31 @@ class DiscreteSymmetry:
         return self.name
 
 
-def discrete(sampler: Any, proof: Any) -> tuple[DiscreteSymmetry, ...]:
-    """Generators of the permutations and reflections found, from the points that a sampler draws, and the Program."""
-    n = sampler.system.n
-    test, place = _Test(sampler, proof), tuple(range(n))
+def discrete(sampler: Any, proof: Any) -> tuple[tuple[DiscreteSymmetry, ...], tuple[DiscreteSymmetry, ...]]:
+    """Generators of the permutations and reflections that are proven on the Program; and what holds at points alone."""
+    test = _Test(sampler, proof)
+    proven = found = _found(test)
+    if not all(proof.leaves(*one) for one in found):
+        proven = _found(_Test(sampler, proof, proven=True))
+    doubtful = [one for one in found if not proof.leaves(*one)]
+    listed = [[DiscreteSymmetry(describe(one), _matrix(one)) for one in some] for some in (proven, doubtful)]
+    return tuple(listed[0]), tuple(listed[1])
+
+
+def _found(test: _Test) -> list[Signed]:
+    """Generators of the candidates that pass a test."""
+    n = test.sampler.system.n
+    place = tuple(range(n))
     mirrors = _independent([(place, sign) for sign in _signs(n) if min(sign) < 0], test)
     candidates = _all_permutations(n) if n <= EVERY else _arrangements(n)
-    found = _generators(test.likely([pair for pair in candidates if pair[0] != place]), mirrors, test, n)
-    return tuple(DiscreteSymmetry(describe(one), _matrix(one)) for one in [*mirrors, *found])
+    return [*mirrors, *_generators(test.likely([pair for pair in candidates if pair[0] != place]), mirrors, test, n)]
 
 
 class _Test:
     """Tests whether candidates leave L and its gradient unchanged, at points drawn once and everywhere."""
 
-    def __init__(self, sampler: Any, proof: Any, far: bool = False) -> None:
-        self.sampler, self.proof, self.is_far = sampler, proof, far
+    def __init__(self, sampler: Any, proof: Any, far: bool = False, proven: bool = False) -> None:
+        self.sampler, self.proof, self.is_far, self.proven = sampler, proof, far, proven
         self.t, self.q, self.v, _ = sampler.points(POINTS, far)
         self.L, self.Lq, self.Lv = self._evaluated(self.t, self.q, self.v)
         with np.errstate(all="ignore"):
@@ -113,7 +123,9 @@ class _Test:
                 return False
         if self.is_far:
             return True
-        return self.proof.keeps(*candidate) and (self.proof.leaves(*candidate) or self._far.holds(candidate))
+        if not self.proof.keeps(*candidate):
+            return False
+        return self.proof.leaves(*candidate) or (not self.proven and self._far.holds(candidate))
 
     @cached_property
     def _far(self) -> _Test:

@@ -141,7 +141,7 @@ class Symmetries:
         Whether L does not depend on time, so that the energy is conserved.
     discrete : tuple of DiscreteSymmetry
         Permutations and reflections of coordinates. The others that were found follow from these.
-    candidates : tuple of Symmetry
+    candidates : tuple of Symmetry and DiscreteSymmetry
         Maps under which L is invariant at every point tried, without a proof: L may be flat there.
     sampled : str
         Which points were tried.
@@ -167,7 +167,7 @@ class Symmetries:
     generators: tuple[Symmetry, ...]
     energy: bool
     discrete: tuple[DiscreteSymmetry, ...] = ()
-    candidates: tuple[Symmetry, ...] = ()
+    candidates: tuple[Symmetry | DiscreteSymmetry, ...] = ()
     sampled: str = ""
 
     def __iter__(self) -> Iterator[Symmetry]:
@@ -300,8 +300,9 @@ def symmetries(
     for A, b in found:
         proven = len(found) <= proof.count or proof.holds(A, b)
         sorted_out[not proven].append(Symmetry(describe(A, b, translations), A, b))
-    sampled, mirrors = sampler.sampled, discrete(sampler, proof)
-    return Symmetries(system, tuple(sorted_out[0]), proof.autonomous, mirrors, tuple(sorted_out[1]), sampled)
+    mirrors, doubtful = discrete(sampler, proof)
+    candidates: tuple[Symmetry | DiscreteSymmetry, ...] = (*sorted_out[1], *doubtful)
+    return Symmetries(system, tuple(sorted_out[0]), proof.autonomous, mirrors, candidates, sampler.sampled)
 
 
 def _at_points(

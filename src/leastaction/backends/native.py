@@ -56,8 +56,8 @@ _APART = (
     "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_iterate", "_iterate_fused",
     "_iterate_softly", "advance", "sweep", "move", "single", "settle", "set_bumps",
     "shifted", "stiffly", "set_dense", "by_dense", "set_sparse", "by_sparse", "summed_velocity", "level", "leap",
-    "by_jacobian", "linearised", "see_rounding", "_piece", "take", "wait", "settle_sum", "newton_of_sum", "solve_along",
-    "missed", "negative", "negative_mass", "turned_dense", "turned_jacobian", "turned_sparse",
+    "by_jacobian", "linearised", "linearly", "see_rounding", "_piece", "take", "wait", "settle_sum", "newton_of_sum",
+    "solve_along", "missed", "negative", "negative_mass", "turned_dense", "turned_jacobian", "turned_sparse",
 )  # fmt: skip
 
 

@@ -18,7 +18,9 @@ stiff. The root near it is taken if
     the linearised step missed the root by at most a sixteenth (NEARBY), in every coordinate, of the step or of a third
     of the reach, by which a coordinate that turns back is measured;
     det ∂R/∂z has the sign that it has at h → 0, both at the uniform motion and at the linearised step: where the sign
-    has changed, a shorter step was singular, and the root is not connected with the motion.
+    has changed, a shorter step was singular, and the root is not connected with the motion;
+    all this holds of parts of the step, too (`step.continuation.PARTS`): over the waves of a force the whole step alone
+    may come near a root by chance.
 
 Errors are counted in lengths of the latest steps, coordinate by coordinate, so that units do not matter. A prediction
 has three stages, of which the first and the last know one coordinate alone:

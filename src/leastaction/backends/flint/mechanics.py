@@ -24,6 +24,7 @@ from leastaction.systems.lagrangian import Lagrangian
 Mpfs = NDArray[np.object_]
 
 MOST_ITERATIONS = 100
+SCALINGS = 64  # of a matrix, at most: exponents have fewer bits than that
 
 
 class Mechanics:
@@ -139,13 +140,9 @@ class Mechanics:
             Lvv = [x.mid() for x in self._legendre(ball(t), *balls(q), *balls(v))[n:]]
             if not largest(Lvv).is_finite():
                 raise ValueError(f"∂²L/∂v² of {self.name} is not finite at q = {_show(q)}, v = {_show(v)}")
-            # Units must not matter: rows and columns are scaled to the size of their largest entry.
-            scale = [largest(Lvv[j * n : j * n + n]).mid().sqrt().mid() for j in range(n)]
-            still = [j for j in range(n) if scale[j].is_zero()]
-            if not still:
-                scaled = [Lvv[j * n + k] / (scale[j] * scale[k]) for j in range(n) for k in range(n)]
-                if _regular(flint.arb_mat(n, n, scaled), n, self.bits):
-                    return
+            still = [j for j in range(n) if largest(Lvv[j * n : j * n + n]).is_zero()]
+            if not still and _regular(flint.arb_mat(n, n, _equilibrated(Lvv, n)), n, self.bits):
+                return
             flat = ", ".join(f"∂L/∂v[{j}]" for j in still)
             reason = f"{flat} does not depend on v" if flat else f"∂²L/∂v² = {_show(mpfs(Lvv))}"
         raise DegenerateLagrangianError(
@@ -240,6 +237,21 @@ def solve(A: Any, b: Any) -> list[Any] | None:
         return list(solve_matrix(A, b).entries())
     except ZeroDivisionError:
         return None
+
+
+def _equilibrated(matrix: list[Any], n: int) -> list[Any]:
+    """A symmetric matrix with rows and columns scaled until the largest entry of each is about one.
+
+    Units do not matter then. One scaling halves the exponents that remain (`systems.regularity.equilibrated` is the
+    same in float64).
+    """
+    for _ in range(SCALINGS):
+        sizes = [largest(matrix[j * n : j * n + n]).mid() for j in range(n)]
+        if all(0.5 < size < 2 for size in sizes):
+            break
+        scale = [size.sqrt().mid() for size in sizes]
+        matrix = [(matrix[j * n + k] / (scale[j] * scale[k])).mid() for j in range(n) for k in range(n)]
+    return matrix
 
 
 def _regular(A: Any, n: int, bits: int) -> bool:

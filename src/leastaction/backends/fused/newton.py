@@ -119,7 +119,8 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     ended, keep = seen.found["ended"], seen.found["keep"]
     good = seen.found["good"] & finite(Value(B, B.sum(impulse)))
     if judges_sense(step):
-        good = good & ~_turned(B, one, [rows[i][i] for i in range(N)] + found["sense"])
+        backward = x["h"] if N % 2 else []  # ∂R/∂z is L_vv/h at h → 0
+        good = good & ~_turned(B, one, [rows[i][i] for i in range(N)] + found["sense"] + backward)
     after: dict[str, list[Any]] = {
         "z": [Value(B, k) for k in new],
         "impulse": [Value(B, k) for k in impulse],

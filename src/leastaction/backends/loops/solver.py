@@ -72,8 +72,10 @@ def newton(S, I, D, q, p, z, scale, reach):
 
 @native
 def turned_jacobian(S, I, D, q, z):
-    """Whether the determinant of ∂R/∂z, as factored last, has another sign than at h → 0."""
-    at_first = S.multipliers == 0 and S.s % 2 == 1 and negative_mass(S, I, D, q, z)
+    """Whether the determinant of ∂R/∂z, as factored last, has another sign than at h → 0: that of det(L_vv/h)^s."""
+    at_first = False
+    if S.multipliers == 0 and S.s % 2 == 1:
+        at_first = negative_mass(S, I, D, q, z) != (S.n % 2 == 1 and S.h[0] < 0.0)
     return int(negative(S.J, S.pivots, S.unknowns, S.lead) != at_first)
 
 
@@ -329,9 +331,9 @@ def at_once(S, I, D, h):
 
 
 @native
-def linearised(S, I, D, h):
+def linearised(S, I, D, h, part):
     """S.z, S.start ← the step of the equations linearised about the uniform motion from S.t, S.q, S.p (see
-    `step.prediction`), by one shifted chord or one iteration of Newton.
+    `step.prediction`), by one shifted chord or one iteration of Newton. h is a part of the step that S.reach is for.
 
     Returns whether there is such a step: not where it goes too far, nor where its determinant has turned.
     """
@@ -356,13 +358,33 @@ def linearised(S, I, D, h):
     for j in range(n):
         for m in range(S.s):
             place = j * row + m
-            if not abs(S.R[place]) <= S.reach[j]:
+            if not abs(S.R[place]) <= part * S.reach[j]:
                 return False
             S.z[place] += S.R[place]
-        S.way[j] = S.reach[j] / REACH  # a coordinate that turns back may have next to no step
+        S.way[j] = part * S.reach[j] / REACH  # a coordinate that turns back may have next to no step
     for i in range(n * row):
         S.start[i] = S.z[i]
     return True
+
+
+@native
+def linearly(S, I, D, h):
+    """The step from the `linearised` one. Returns whether that misses the step, and PARTS of it, by so little (NEARBY)
+    that no other root is as near, and whether no determinant has turned; S.iterations ← those spent.
+    """
+    total, found = 0, True
+    for part in PARTS:
+        if found:
+            small = h if part == 1.0 else part * h
+            S.iterations[0] = 0
+            found = linearised(S, I, D, small, part)
+            if found:
+                prepare(S, I, D, small, True)
+                status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False)
+                found = status == GOING_WELL and S.turned[0] == 0 and nearby(S, S.z, S.scale)
+            total += S.iterations[0]
+    S.iterations[0] = total
+    return found
 
 
 @native
@@ -391,16 +413,19 @@ def alone(S, I, D, h, predicted, later):
     if S.summed == 1 and S.multipliers > 0:
         held_floor(S)
     wild = predicted and S.checked == 1 and not within_reach(S, S.z)
-    for guess in range(3):
+    if wild:
+        for i in range(S.components * S.stride):
+            S.last[i] = S.z[i]
+        found = linearly(S, I, D, h)
+        spent += S.iterations[0]
+        if found:
+            return ended(S, I, D, h), spent, False
+        stand(S)
+        for i in range(S.components * S.stride):
+            S.z[i] = S.last[i]
+    for guess in range(2):
         if guess == 0:
-            for i in range(S.components * S.stride):
-                S.last[i] = S.z[i]
-            ready = wild and linearised(S, I, D, h)
-        elif guess == 1:
             ready = predicted
-            stand(S)
-            for i in range(S.components * S.stride):
-                S.z[i] = S.last[i]
         else:
             ready = S.checked == 0 and (later or not predicted) and uniform(S, I, D, h)
         if ready:
@@ -409,8 +434,6 @@ def alone(S, I, D, h, predicted, later):
             status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False)
             spent += S.iterations[0]
             sure = S.checked == 0 or S.multipliers > 0 or S.turned[0] == 0
-            if guess == 0:
-                sure = sure and nearby(S, S.z, S.scale)
             if status == GOING_WELL and sure:
                 return ended(S, I, D, h), spent, False
     prepare(S, I, D, h, False)

@@ -7,7 +7,6 @@ answer; one where NumPy answers is allowed only for the functions in `REFUSED`, 
 """
 
 import functools
-import re
 import warnings
 
 import numpy as np
@@ -250,6 +249,16 @@ def with_two(function, ndim=1):
     return make
 
 
+def filled_diagonal(a, x):
+    np.fill_diagonal(a, x)
+    return a
+
+
+def copied(a, x):
+    np.copyto(a, 2 * x)
+    return a
+
+
 FUNCTIONS = {
     **{name: elementwise(name) for name in {**ELEMENTWISE, **LOGICAL}},
     **{
@@ -388,6 +397,59 @@ FUNCTIONS = {
     "full_like": filled,
     "zeros_like": like(np.zeros_like),
     "ones_like": like(np.ones_like),
+    "empty_like": like(lambda x, **options: np.ones(np.shape(np.empty_like(x, **options)))),
+    "amax": reduction(np.amax),
+    "amin": reduction(np.amin),
+    "apply_over_axes": moving(lambda x: np.apply_over_axes(np.sum, x, [0, -1])),
+    "astype": moving(lambda x: np.astype(x, float)),
+    "atleast_1d": with_two(lambda a, b: np.atleast_1d(a[0], b)[0]),
+    "atleast_2d": with_two(lambda a, b: np.atleast_2d(a)),
+    "broadcast_arrays": with_two(lambda a, b: np.broadcast_arrays(a, b[:1])[1]),
+    "column_stack": with_two(lambda a, b: np.column_stack([a, 2 * a])),
+    "compress": with_two(lambda a, b: np.compress([True], a)),
+    "cumulative_sum": along(np.cumulative_sum, 1),
+    "cumulative_prod": along(np.cumulative_prod, 1, include_initial=True),
+    "diag": with_two(lambda a, b: np.diag(a, 1)),
+    "diagflat": with_two(lambda a, b: np.diagflat(a)),
+    "diag_indices_from": matrices(lambda a: np.sum(a[np.diag_indices_from(a)]) if a.ndim == 2 else a),
+    "tril_indices_from": matrices(lambda a: a[np.tril_indices_from(a)] if a.ndim == 2 else a),
+    "triu_indices_from": matrices(lambda a: a[np.triu_indices_from(a)] if a.ndim == 2 else a),
+    "ix_": matrices(lambda a: a[np.ix_([0], [0])] if a.ndim == 2 else a),
+    "hsplit": moving(lambda x: np.hsplit(x, 1)[0]),
+    "vsplit": moving(lambda x: np.vsplit(x, 1)[0]),
+    "dsplit": moving(lambda x: np.dsplit(np.atleast_3d(x), 1)[0]),
+    "split": along(lambda x, axis: np.split(x, [1], axis=axis)[0]),
+    "unstack": along(lambda x, axis: np.unstack(x, axis=axis)[0]),
+    "iscomplexobj": moving(lambda x: x + np.iscomplexobj(x)),
+    "isrealobj": moving(lambda x: x * np.isrealobj(x)),
+    "real_if_close": moving(np.real_if_close),
+    "result_type": moving(lambda x: x * (np.result_type(x, 1.0).kind == "f")),
+    "ndim": moving(lambda x: x * np.ndim(x)),
+    "size": moving(lambda x: x * np.size(x)),
+    "shape": moving(lambda x: x * np.shape(x)[0]),
+    "rollaxis": moving(lambda x: np.rollaxis(x, 1)),
+    "matrix_transpose": moving(np.matrix_transpose),
+    "take_along_axis": moving(lambda x: np.take_along_axis(x, np.zeros([1] * x.ndim, dtype=int), axis=-1)),
+    "linspace": with_two(lambda a, b: np.linspace(a, 2.0, 3)),
+    "polyadd": with_two(np.polyadd),
+    "polysub": with_two(np.polysub),
+    "polymul": with_two(np.polymul),
+    "polyder": with_two(lambda a, b: np.polyder(a)),
+    "polyint": with_two(lambda a, b: np.polyint(a)),
+    "vander": with_two(lambda a, b: np.vander(a, 3)),
+    "fill_diagonal": matrices(lambda a: filled_diagonal(a.copy(), a[0, 0]) if a.ndim == 2 else a),
+    "copyto": moving(lambda x: copied(x.copy(), x)),
+    "linalg.cross": lambda rng: ([(2, 3), (2, 3)], np.linalg.cross),
+    "linalg.diagonal": moving(np.linalg.diagonal),
+    "linalg.trace": moving(np.linalg.trace),
+    "linalg.matmul": products(np.linalg.matmul),
+    "linalg.outer": with_two(np.linalg.outer),
+    "linalg.tensordot": with_two(lambda a, b: np.linalg.tensordot(a, np.resize(b, a.shape), axes=1)),
+    "linalg.vecdot": with_two(lambda a, b: np.linalg.vecdot(a, np.resize(b, a.shape))),
+    "linalg.matrix_transpose": moving(np.linalg.matrix_transpose),
+    "linalg.multi_dot": matrices(lambda a: np.linalg.multi_dot([a, a, a]) if a.ndim == 2 else a),
+    "linalg.vector_norm": along(np.linalg.vector_norm),
+    "linalg.matrix_norm": moving(np.linalg.matrix_norm),
 }
 
 # What needs the values, or has no derivative of its own: refused by name.
@@ -401,6 +463,9 @@ REFUSED = {
     "median",
     "unwrap",
     "i0",
+    "apply_over_axes",
+    "linspace",
+    "polymul",
     "modf",
     "interp",
     "angle",
@@ -437,9 +502,9 @@ def with_logical(function, rng, count):
     return lambda *arrays: function(*(x > 0.1 if yes else x for x, yes in zip(arrays, which, strict=True)))
 
 
-def attempt(function, values):
+def attempt(function, values, invalid="ignore"):
     """One case: what NumPy gives and what the tracer gives, each a result or an exception."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with warnings.catch_warnings(), np.errstate(all="ignore", invalid=invalid):
         warnings.simplefilter("ignore")
         try:
             expected = np.asarray(function(*(np.asarray(x)[()] for x in values)))
@@ -538,6 +603,210 @@ def test_the_functions_are_answered_and_not_refused():
     rng = fresh_generator()
     silent = [name for name in FUNCTIONS if name not in REFUSED and not any(check(name, rng, 8) for _ in range(50))]
     assert not silent, f"no case of {silent} was answered"
+
+
+def test_every_function_that_runs_numpys_own_code_is_compared():
+    compared = {name.split()[0] for name in FUNCTIONS}
+    names = {name.removeprefix("np.").removeprefix("linalg.") for name in OWN_CODE}
+    names |= {function.__name__ for function in OWN_RULES} - {"sinc"}  # refused
+    assert names - compared - {name.removeprefix("linalg.") for name in compared} == set()
+
+
+# ----------------------------------------------------------------------- kinds of numbers: random expressions
+
+ARRAYS = [
+    "x", "y", "x[0]", "y[1]", "(x > 0)", "(y > 0.2)", "(x[0] > y[0])", "(y[1] < 0)", "2", "3", "0.5", "True", "-1", "0",
+    "np.array([True, False, True])", "np.array([1, 2, 3])", "np.sum(x > 0)", "np.where(x > 0, 1, 2)",
+    "np.array([x[0] > 0, True, y[1] > 0])", "np.array([x[0] > 0, 2, 0])", "np.ones_like(x)", "np.zeros_like(x > 0)",
+    "np.int32(3)", "np.float32(0.5)", "np.full(3, x[0] > 0)",
+]  # fmt: skip
+OF_ONE = [
+    "(-{})", "(~{})", "abs({})", "(+{})", "np.sum({})", "np.mean({})", "np.max({})", "np.cumsum({})", "np.prod({})",
+    "np.any({})", "np.all({})", "np.sqrt({})", "np.floor({})", "np.sign({})", "({})**2", "({})**0.5", "np.square({})",
+    "np.logical_not({})", "np.asarray({}).astype(float)", "np.asarray({}).astype(int)", "np.asarray({}).astype(bool)",
+    "np.array({}, dtype=float)", "np.array({}, dtype=int)", "np.array({}, dtype=bool)", "np.sum({}, dtype=float)",
+    "np.sum({}, dtype=int)", "np.sum({}, dtype=bool)", "np.flip({})", "np.diff({})", "np.count_nonzero({})",
+    "np.reciprocal({})", "np.cumprod({})", "np.var({})", "np.outer({0}, {0})", "np.dot({0}, {0})", "np.add.reduce({})",
+    "np.maximum.accumulate({})", "sum({})", "np.concatenate([np.atleast_1d({}), x > 0])", "np.stack([{0}, {0}])",
+    "np.trapezoid({})", "np.linalg.norm({})", "np.clip({}, 0, 1)", "np.add.accumulate({})", "np.logical_or.reduce({})",
+    "np.tril(np.atleast_2d({}))", "{}/2", "np.convolve(np.atleast_1d({}), x > 0)", "np.kron(np.atleast_1d({}), y > 0)",
+    "np.heaviside({}, 0.5)", "np.exp({})", "np.einsum('i,i', np.atleast_1d({0}), np.atleast_1d({0}))",
+    "np.insert(np.atleast_1d({}), 0, 2)", "np.append({}, 1.5)", "np.average({})", "np.vdot({0}, {0})", "np.ptp({})",
+    "np.median({})", "np.nan_to_num({})", "np.round({})", "np.isnan({})",
+    "np.sum({}, where=np.array([True, False, True]))",
+    "np.sum({}, initial=1)", "np.sum({}, initial=0.5)", "np.maximum.reduce({})", "np.cumsum({}, dtype=np.float32)",
+]  # fmt: skip
+OF_TWO = [
+    "({} + {})", "({} - {})", "({} * {})", "({} / {})", "({} ** {})", "({} // {})", "({} % {})", "({} & {})",
+    "({} | {})", "({} ^ {})", "({} < {})", "({} == {})", "({} >= {})", "np.where({}, {}, x)", "np.where(x > 0, {}, {})",
+    "np.maximum({}, {})", "np.minimum({}, {})", "np.fmax({}, {})", "np.logical_and({}, {})", "np.logical_xor({}, {})",
+    "({} @ {})", "np.add({}, {}, dtype=float)", "np.add({}, {}, dtype=int)", "np.add({}, {}, dtype=np.float32)",
+    "np.hypot({}, {})", "np.select([x > 0, y > 0], [{}, {}])", "np.select([x > 0], [{}], {})", "np.array([{}, {}])",
+    "np.copysign({}, {})", "np.fmod({}, {})", "np.inner({}, {})", "np.subtract({}, {}, casting='unsafe')",
+    "np.multiply({}, {}, where=x > 0)", "np.clip({}, {}, 2)", "np.add.outer({}, {})", "np.append({}, {})",
+    "np.tensordot({}, {}, 1)", "np.multiply({}, {}, order='F', subok=False)", "np.add({}, {}, casting='no')",
+]  # fmt: skip
+
+
+def expression(rng, depth, leaves, of_one, of_two):
+    """The text of a random expression."""
+    if depth == 0 or rng.random() < 0.2:
+        return str(rng.choice(leaves))
+    parts = [expression(rng, depth - 1, leaves, of_one, of_two) for _ in range(2)]
+    return str(rng.choice(of_one)).format(parts[0]) if rng.random() < 0.5 else str(rng.choice(of_two)).format(*parts)
+
+
+def random_expressions(count):
+    """Logical, whole and real numbers in random expressions: the kind and the value of NumPy, or a refusal."""
+    rng, answered = fresh_generator(), 0
+    for _ in range(count):
+        text = expression(rng, int(rng.integers(1, 4)), ARRAYS, OF_ONE, OF_TWO)
+        function = eval(f"lambda x, y: {text}", {"np": np})
+        values = [rng.choice([-1.5, 0.25, 0.0, -0.75, 2.0, 1.0], size=3) for _ in range(2)]
+        expected, found, _ = attempt(function, values, invalid="raise")
+        if isinstance(found, TraceError) or isinstance(expected, FloatingPointError):
+            continue
+        assert not isinstance(expected, Exception), f"{text} at {values}: NumPy refuses it: {expected}"
+        kind, numbers = found
+        assert (kind, numbers.shape) == (expected.dtype, expected.shape), f"{text} at {values}: {kind}, {expected!r}"
+        assert agree(numbers, expected.astype(float)).all(), f"{text} at {values}: {numbers}, NumPy gives {expected}"
+        answered += 1
+    return answered
+
+
+def test_random_expressions_of_all_kinds_of_numbers():
+    assert random_expressions(400) > 120
+
+
+@pytest.mark.slow
+def test_random_expressions_of_all_kinds_of_numbers_at_length():
+    assert random_expressions(40_000) > 12_000
+
+
+@pytest.mark.parametrize(
+    "function, value",
+    [
+        (lambda q: ((q[0] > 0) + (q[1] > 0)) * 1.0, 1.0),
+        (lambda q: sum([q[0] > 0, q[1] > 0]), 2.0),
+        (lambda q: sum(x > 0 for x in q), 2.0),
+        (lambda q: np.sum([q[0] > 0, q[1] > 0]), 2.0),
+        (lambda q: np.sum(q > 0) + np.count_nonzero(q) + np.mean(q > 0), 5.0),
+        (lambda q: (q > 0) @ (q > 0), 1.0),
+        (lambda q: 1.0 * np.maximum(q[0] > 0, q[1] > 0), 1.0),
+        (lambda q: 1.0 // (0.1 * q[0]), 9.0),
+        (lambda q: 1.0 % (0.1 * q[0]), 1.0 % 0.1),
+        (lambda q: np.sqrt(-q[0]) ** 2, np.nan),
+        (lambda q: np.sqrt(-q[0]) ** 4, np.nan),
+        (lambda q: np.maximum(np.log(-q[0]), 1.0), np.nan),
+        (lambda q: np.fmax(np.log(-q[0]), 1.0), 1.0),
+        (lambda q: np.sign(np.log(-q[0])), np.nan),
+        (lambda q: np.heaviside(np.log(-q[0]), 0.5), np.nan),
+        (lambda q: np.clip(np.log(-q[0]), 0.0, 1.0), np.nan),
+        (lambda q: np.max(np.array([1.0, np.log(-q[0])])), np.nan),
+    ],
+)
+def test_cases_that_were_wrong_once(function, value):
+    """In NumPy, in the Program, compiled, in lanes, in derivatives, and, as far as it has NaN, with 25 digits."""
+    q = np.array([1.0, 1.0])
+    with np.errstate(all="ignore"):
+        assert agree(np.float64(function(q)), value)
+    program = trace(lambda q, v: function(q) + 0.0 * v[0], 2, {}, False)
+    zero = [0.0, 0.0]
+    assert agree(program([0.0], q, zero, [])["L"][0], value)
+    assert agree(derivatives(program, second=True)([0.0], q, zero, [])["L"][0], value)
+    assert agree(evaluate(program, np.array([[0.0, *q, *zero]] * 11)), value).all()  # lanes, and what is left of them
+    system = la.Lagrangian(lambda q, v: 0.5 * v @ v + function(q), n=2)
+    assert agree(np.float64(system.value(q, zero)), value)
+
+
+@pytest.mark.parametrize(
+    "function, said",
+    [
+        (lambda q: np.sum((q[0] > 0) - (q[1] > 0)), "boolean subtract"),
+        (lambda q: -(q[0] > 0), "boolean negative"),
+        (lambda q: np.sin(q[0] > 0), "float16"),
+        (lambda q: np.sum(q, dtype=int), r"np.trunc\(x\)"),
+        (lambda q: np.sum(q.astype(int)), "whole number"),
+        (lambda q: np.sum(np.array(q, dtype=int)), "whole number"),
+        (lambda q: np.sum(q, dtype=np.float32), "asks for float32"),
+        (lambda q: np.sum(np.zeros_like(q, dtype=complex)), "asks for complex128"),
+        (lambda q: np.add(q, 1.0, where=np.array([True, False]))[0], "where="),
+        (lambda q: np.sum(np.nan_to_num(q)), "np.nan_to_num cannot be traced"),
+        (lambda q: np.nansum(q), "np.nansum cannot be traced"),
+        (lambda q: np.add.reduce([[q[0] > 0], [q[1] > 0]])[0], "no array"),
+        (lambda q: np.add(q, q, sig="dd->d")[0], "signature"),
+        (lambda q: np.sum(q > 0) // 2, "rule of its own"),
+        (lambda q: np.sum(q > 0) * 10**12, "overflow"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused(function, said):
+    with pytest.raises(TraceError, match=said):
+        trace(lambda q, v: 1.0 * function(q), 2, {}, False)
+
+
+# ------------------------------------------------------------------------------------------ the sign of a zero
+
+ZEROS = ["q[0]", "q[1]", "q[2]", "0.0", "-0.0", "1.0", "-2.0", "0", "q[0]", "q[1]"]
+SIGNED = [
+    "(-{})", "abs({})", "np.sin({})", "np.floor({})", "np.trunc({})", "np.cbrt({})", "np.sign({})", "({})**2",
+    "({})**3", "np.arctan({})", "np.expm1({})", "(+({}))", "np.negative({})", "np.square({})", "np.square(np.sqrt({}))",
+]  # fmt: skip
+SIGNED_PAIRS = [
+    "({} + {})", "({} - {})", "({} * {})", "({} / {})", "np.where({} > 0, {}, q[1])", "np.copysign({}, {})",
+    "np.arctan2({}, {})", "(({} > 0) * {})", "({} % {})", "({} // {})", "np.fmod({}, {})", "sum([{}, {}])",
+    "np.heaviside({}, {})", "np.hypot({}, {})",
+]  # fmt: skip
+TELLING = ["np.copysign(1.0, {})", "np.arctan2({}, -1.0)", "1.0 / ({})", "np.signbit({}) * 1.0"]
+
+
+def signs_of_zeros(count, compiled):
+    """What NumPy gives where functions tell 0 from −0, by the Program, in its derivatives' L, and compiled."""
+    rng = fresh_generator()
+    for k in range(count):
+        text = str(rng.choice(TELLING)).format(expression(rng, 3, ZEROS, SIGNED, SIGNED_PAIRS))
+        function = eval(f"lambda q, v: {text}", {"np": np})
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                program = trace(function, 3, {}, False)
+        except TraceError:  # a constant is NaN
+            continue
+        rows = rng.choice([0.0, -0.0, 1.0, -1.0, 2.0, -0.5], size=(8, 3))
+        slopes = derivatives(program, second=True)
+        together = evaluate(program, np.array([[0.0, *q, 0, 0, 0] for q in rows]))[:, 0] if k < compiled else None
+        for i, q in enumerate(rows):
+            try:
+                with np.errstate(all="ignore", invalid="raise"):
+                    expected = np.float64(function(q, None))
+            except (FloatingPointError, ZeroDivisionError):  # the sign of NaN is nobody's
+                continue
+            found = [p([0.0], q, [0.0] * 3, [])["L"][0] for p in (program, slopes)]
+            found += [] if together is None else [together[i]]
+            assert agree(np.array(found), expected).all(), f"{text} at {q}: {found}, NumPy gives {expected}"
+
+
+def test_the_sign_of_a_zero_is_numpys():
+    signs_of_zeros(100, compiled=10)
+
+
+@pytest.mark.slow
+def test_the_sign_of_a_zero_is_numpys_at_length():
+    signs_of_zeros(20_000, compiled=300)
+
+
+def test_zeros_cost_nothing_where_no_function_tells_their_sign():
+    """0 + x, x·0 and 0 − x are simplified, also in a function that divides by another value."""
+    M = np.diag([1.0, 2.0, 3.0])
+    plain = trace(lambda q, v: 0.5 * v @ M @ v + 1 / sum(x**2 for x in q), 3, {}, False)
+    assert with_zeros(plain) == []
+    seen = trace(lambda q, v: 0.5 * v @ M @ v + np.arctan2(0.0 - q[0], q[1]), 3, {}, False)
+    assert with_zeros(seen) == ["sub"]
+
+
+def with_zeros(program):
+    """The operations that read a constant zero."""
+    operations = [instruction for instruction in program.code if instruction[0] not in ("input", "const")]
+    return [op for op, *args in operations if any(program.code[a] == ("const", 0.0) for a in args)]
 
 
 def test_stacked_solve_as_in_the_report():

@@ -76,7 +76,7 @@ class Algebra(Builder):
         """Where a rule has written k without an argument whose sign is forgotten, that of k is forgotten, too."""
         if self.forgotten and not self.forgotten.isdisjoint(args):
             read = self.code[k][1:]
-            if any(a in self.forgotten and a not in read for a in args):
+            if any(a in self.forgotten and a not in read for a in args) and self.may_be_minus_zero(k):
                 self.forgotten.add(k)
 
     def op(self, op: str, *args: int) -> int:

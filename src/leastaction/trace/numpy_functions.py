@@ -35,6 +35,8 @@ from leastaction.trace.scalar import (
 
 ADJUGATE_LIMIT = 6
 CLIP = np._core.umath.clip  # type: ignore[attr-defined]  # the universal function behind np.clip
+# NumPy's own code; during a trace np.diff is another function (`seen`).
+EINSUM, DIFF, FILL_DIAGONAL = (f._implementation for f in (np.einsum, np.diff, np.fill_diagonal))  # type: ignore[attr-defined]
 
 
 def pi() -> Scalar:
@@ -328,9 +330,12 @@ def call_function(func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     args = [typed(plain(x), x.kind) if isinstance(x, Scalar) else x for x in args]
     kwargs = {k: typed(plain(x), x.kind) if isinstance(x, Scalar) else x for k, x in kwargs.items()}
     function: Any = FUNCTIONS.get(func) or func._implementation  # type: ignore[attr-defined]
+    _common(title(func), *(x for x in (*args, *kwargs.values()) if isinstance(x, np.ndarray)))
     try:
         with within():
             return wrap(function(*args, **kwargs))
+    except TraceError:
+        raise
     except (TypeError, AttributeError) as error:
         if func in FUNCTIONS:
             raise
@@ -396,7 +401,7 @@ def _einsum(*operands: Any, out: Any = None, **kwargs: Any) -> Any:
     if out is not None or kwargs.keys() - {"optimize"}:
         raise TraceError("np.einsum with out=, dtype=, order= or casting= cannot be traced; leave these out")
     values = [plain(cast_all(x, kind)) if isinstance(x, (np.ndarray, Scalar)) else x for x in operands]
-    result = np.einsum._implementation(*values, **kwargs)  # type: ignore[attr-defined]
+    result = EINSUM(*values, **kwargs)
     return cast_all(result, kind)
 
 
@@ -404,6 +409,7 @@ def _joined(function: Callable[..., Any]) -> Callable[..., Any]:
     """concatenate and its kin, with a kind that is asked for."""
 
     def join(arrays: Any, *args: Any, dtype: Any = None, casting: str = "same_kind", **kwargs: Any) -> Any:
+        _common(title(function), *arrays)
         result = wrap(function._implementation(arrays, *args, **kwargs))  # type: ignore[attr-defined]
         return result if dtype is None else result.astype(dtype, casting=casting)
 
@@ -421,10 +427,33 @@ def _of_first_kind(function: Callable[..., Any]) -> Callable[..., Any]:
     return keep
 
 
+def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Functions that put zeros between their operands: of logical values these would count."""
+
+    def of_numbers(*operands: Any) -> Any:
+        if _common(title(function), *operands) is BOOL:
+            raise TraceError(f"{title(function)} of logical values cannot be traced. Make floats first: 1.0 * x")
+        return function._implementation(*operands)  # type: ignore[attr-defined]
+
+    return of_numbers
+
+
+def _result_type(*values: Any) -> np.dtype[Any]:
+    return np.result_type(*(_kind(x) if isinstance(x, (Scalar, Array)) else x for x in values))
+
+
+def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    FILL_DIAGONAL(plain(a), cast_all(val, a.kind) if isinstance(a, Array) else val, wrap)
+
+
+def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    np.positive(src if where is True else np.where(where, src, dst), out=(dst,), casting=casting)
+
+
 def _diff(a: Any, n: int = 1, axis: int = -1, **kwargs: Any) -> Any:
     if np.dtype(_kind(a)) is BOOL:
         raise TraceError("np.diff of logical values tells where they change; write x[1:] != x[:-1]")
-    return np.diff._implementation(a, n, axis, **kwargs)  # type: ignore[attr-defined]
+    return DIFF(a, n, axis, **kwargs)
 
 
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
@@ -539,8 +568,10 @@ def _sinc(x: Any) -> Any:
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: _where, np.select: _select, np.clip: _clip, np.sinc: _sinc, np.count_nonzero: _count_nonzero,
+    np.result_type: _result_type, np.fill_diagonal: _fill_diagonal, np.copyto: _copyto,
     np.einsum: _einsum, np.diff: _diff, **{f: _joined(f) for f in (np.concatenate, np.stack, np.vstack, np.hstack)},
-    **{f: _of_first_kind(f) for f in (np.insert, np.pad, np.tril, np.triu)},
+    **{f: _of_numbers(f) for f in (np.polyadd, np.polysub)},
+    **{f: _of_first_kind(f) for f in (np.insert, np.pad, np.tril, np.triu, np.diag, np.diagflat)},
     np.zeros_like: _like(np.zeros_like), np.ones_like: _like(np.ones_like), np.full_like: _like(np.full_like),
     np.empty_like: _like(np.zeros_like), np.imag: lambda val: np.zeros_like(val),
     np.linalg.norm: _norm, np.linalg.det: _stacked(_det, "det"), np.linalg.inv: _inv,
@@ -552,14 +583,14 @@ OWN_CODE = {
     *(
         f"np.{name}"
         for name in (
-            "all", "amax", "amin", "any", "append", "apply_along_axis", "apply_over_axes", "array_split", "astype",
+            "all", "amax", "amin", "any", "append", "apply_along_axis", "array_split", "astype",
             "atleast_1d", "atleast_2d", "atleast_3d", "average", "block", "broadcast_arrays", "broadcast_to",
             "column_stack", "compress", "convolve", "copy", "corrcoef", "correlate", "cov", "cross", "cumprod",
-            "cumsum", "cumulative_prod", "cumulative_sum", "delete", "diag", "diagflat", "diagonal", "dot", "dsplit",
+            "cumsum", "cumulative_prod", "cumulative_sum", "delete", "diagonal", "dot", "dsplit",
             "dstack", "ediff1d", "expand_dims", "flip", "fliplr", "flipud", "gradient", "hsplit", "inner",
-            "iscomplexobj", "isrealobj", "kron", "linspace", "matrix_transpose", "max", "mean", "meshgrid",
-            "min", "moveaxis", "ndim", "outer", "polyadd", "polyder", "polyint", "polymul", "polysub", "polyval",
-            "prod", "ptp", "ravel", "real", "real_if_close", "repeat", "reshape", "resize", "result_type", "roll",
+            "iscomplexobj", "isrealobj", "kron", "matrix_transpose", "max", "mean", "meshgrid",
+            "min", "moveaxis", "ndim", "outer", "polyder", "polyint", "polyval",
+            "prod", "ptp", "ravel", "real", "real_if_close", "repeat", "reshape", "resize", "roll",
             "rollaxis", "rot90", "shape", "size", "split", "squeeze", "std", "sum", "swapaxes", "take",
             "take_along_axis", "tensordot", "tile", "trace", "transpose", "trapezoid", "unstack",
             "vander", "var", "vdot", "vsplit", "tril_indices_from", "triu_indices_from", "diag_indices_from", "ix_",

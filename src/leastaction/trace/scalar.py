@@ -124,19 +124,28 @@ def _operator(op: str, name: str, swap: bool = False) -> Callable[[Scalar, Any],
         kind = other.__class__
         if self.kind is FLOAT and (kind is float or kind is int or (kind is Scalar and other.kind is FLOAT)):
             return apply(op, other, self) if swap else apply(op, self, other)
-        if name in ("add", "multiply") and self.kind is BOOL and kind is Scalar and other.kind is BOOL:
-            _check_who_joins(sys._getframe(1))
+        if self.kind is BOOL and name in ("add", "multiply"):
+            _check_who_joins(sys._getframe(1), kind is Scalar and other.kind is BOOL)
         return ufunc(other, self) if swap else ufunc(self, other)
 
     return method
 
 
-def _check_who_joins(frame: Any) -> None:
-    """A list of logical values that NumPy adds up by itself counts as an array of them; Scalars do not know of it."""
-    if WITHIN.get() or dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("BINARY"):
+MATRIX_PRODUCTS = (4, 17)  # @ and @= among the operators of Python's BINARY_OP
+
+
+def _check_who_joins(frame: Any, both: bool) -> None:
+    """A list of logical values that NumPy adds up by itself is an array to NumPy; its Scalars do not know of it."""
+    if WITHIN.get():
         return
+    operation, operator = frame.f_code.co_code[frame.f_lasti : frame.f_lasti + 2]
+    if dis.opname[operation].startswith("BINARY"):
+        if operator not in MATRIX_PRODUCTS:
+            return
+    elif not both:
+        return  # sum((q[0] > 0, q[1] > 0)) starts from 0, and counts
     raise TraceError(
-        "comparisons are added or multiplied that are no array, as np.sum([q[0] > 0, q[1] > 0]) does; "
+        "comparisons are added or multiplied that are no array, as np.add.reduce([q[0] > 0, q[1] > 0]) does; "
         "write np.array([…]) around them"
     )
 

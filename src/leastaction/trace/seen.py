@@ -1,8 +1,9 @@
-"""NumPy as the function that is traced sees it: np.array, np.asarray and their kin notice traced values.
+"""NumPy as the function that is traced sees it: np.array, np.sum and their kin notice traced values in lists.
 
 np.array, np.asarray, np.asanyarray and np.full do not ask what they are given: from [q[0], v[1]] they make an array
 that knows nothing of tracing. So a function that is traced gets versions of them that differ in one thing: the result
-is an Array if it holds traced values. No other function gets them. Nothing is ever written to the module itself: during
+is an Array if it holds traced values. np.sum and all others that do not ask what a list holds, either, get such an
+Array in place of the list. No other function gets these versions. Nothing is ever written to the module itself: during
 a trace it belongs to a class that looks who asks, and a caller that does not trace gets what stands in the module. In
 every other thread np.array is np.array, to call, to compare, to pickle and to keep.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import numbers
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -42,7 +44,7 @@ def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
             return result
         if isinstance(args[0], Array):
             array = typed(result.view(np.ndarray), args[0].kind)
-        elif any(isinstance(entry, Scalar) for entry in result.flat):
+        elif any(isinstance(entry, Scalar) for entry in result.flat) or _holds_arrays(args[0]):
             array = uniform(result)
         else:
             return result
@@ -60,13 +62,57 @@ def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
 _SEEN = {name: _noticing(getattr(np, name)) for name in ("array", "asarray", "asanyarray", "full")}
 
 
+def _holds_arrays(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and any(isinstance(entry, Array) or _holds_arrays(entry) for entry in x)
+
+
+@functools.cache
+def _listing(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A NumPy function that takes a list of traced values for the array that NumPy would make of it."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return original(*map(_as_array, args), **{name: _as_array(x) for name, x in kwargs.items()})
+
+    return call
+
+
+class _Listing:
+    """A universal function that takes lists in the same way, with its methods reduce, outer, …"""
+
+    def __init__(self, original: np.ufunc) -> None:
+        self.original = original
+        self.call = _listing(original)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        own = getattr(self.original, name)
+        return _listing(own) if name in METHODS else own
+
+
+UFUNC = np.ufunc
+METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
+_UFUNCS = {own: _Listing(own) for own in vars(np).values() if isinstance(own, np.ufunc)}
+
+
+def _as_array(x: Any) -> Any:
+    if not isinstance(x, (list, tuple)) or not any(isinstance(entry, Scalar) for entry in x):
+        return x
+    simple = all(isinstance(entry, (Scalar, numbers.Real, np.bool_)) for entry in x)
+    return _SEEN["array"](x) if simple else x
+
+
 class _Seen(ModuleType):
     """The module while somebody traces. What it holds, and all that is written to it, is the module's own."""
 
     def __getattribute__(self, name: str) -> Any:
-        if name in _SEEN and ACTIVE.get() is not None and not _importing():
-            return _SEEN[name]
-        return super().__getattribute__(name)
+        own = super().__getattribute__(name)
+        listing = own.__class__ is UFUNC or hasattr(own, "_implementation")
+        if (name in _SEEN or listing) and ACTIVE.get() is not None and not _importing():
+            return _SEEN.get(name) or _UFUNCS.get(own) or _listing(own)
+        return own
 
     def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
         """A module is pickled by its name, as by cloudpickle, which looks for the class ModuleType itself."""

@@ -428,8 +428,8 @@ class Builder:
                 if self.code[b][0] == "neg":
                     return self.op("add", a, self.code[b][1])
             elif op == "mul":
-                if (x == 0 or y == 0) and self.forgets(self.const(0.0)):
-                    return self.const(0.0)
+                if (x == 0 or y == 0) and self.forgets(zero := self.const(0.0)):
+                    return zero
                 if x == 1:
                     return b
                 if y == 1:
@@ -442,8 +442,8 @@ class Builder:
                     if self.code[c][0] in LOGICAL and self.forgets(chosen := self._emit("if", c, value)):
                         return chosen
             elif op == "div":
-                if x == 0 and y != 0 and self.forgets(self.const(0.0)):
-                    return self.const(0.0)
+                if x == 0 and y != 0 and self.forgets(zero := self.const(0.0)):
+                    return zero
                 if y == 1:
                     return a
             if op in _COMMUTATIVE and a > b:

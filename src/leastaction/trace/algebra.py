@@ -69,12 +69,13 @@ class Algebra(Builder):
             k = self.raised(args[0], Fraction(exponent))
         else:
             k = self.op(op, *args)
-        self.hand_on(k, *args)
+        if self.forgotten:
+            self.hand_on(k, *args)
         return k
 
     def hand_on(self, k: int, *args: int) -> None:
         """Where a rule has written k without an argument whose sign is forgotten, that of k is forgotten, too."""
-        if self.forgotten and not self.forgotten.isdisjoint(args):
+        if not self.forgotten.isdisjoint(args):
             read = self.code[k][1:]
             if any(a in self.forgotten and a not in read for a in args) and self.may_be_minus_zero(k):
                 self.forgotten.add(k)

@@ -36,7 +36,8 @@ from leastaction.trace.scalar import (
 ADJUGATE_LIMIT = 6
 CLIP = np._core.umath.clip  # type: ignore[attr-defined]  # the universal function behind np.clip
 # NumPy's own code; during a trace np.diff is another function (`seen`).
-EINSUM, DIFF, FILL_DIAGONAL = (f._implementation for f in (np.einsum, np.diff, np.fill_diagonal))  # type: ignore[attr-defined]
+OWN: Any = [f._implementation for f in (np.einsum, np.diff, np.fill_diagonal)]  # type: ignore[union-attr]
+EINSUM, DIFF, FILL_DIAGONAL = OWN
 
 
 def pi() -> Scalar:
@@ -447,7 +448,12 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    np.positive(src if where is True else np.where(where, src, dst), out=(dst,), casting=casting)
+    call_ufunc(
+        np.positive,
+        "__call__",
+        (src if where is True else np.where(where, src, dst),),
+        {"out": (dst,), "casting": casting},
+    )
 
 
 def _diff(a: Any, n: int = 1, axis: int = -1, **kwargs: Any) -> Any:

@@ -32,6 +32,10 @@ ACTIVE: ContextVar[Algebra | None] = ContextVar("ACTIVE", default=None)
 WITHIN: ContextVar[bool] = ContextVar("WITHIN", default=False)
 
 
+# During a trace a look at np.… takes time (`seen`).
+PLAIN, NDARRAY = (bool, np.bool_, int, float), np.ndarray
+
+
 @contextmanager
 def within() -> Iterator[None]:
     """NumPy's own code runs here."""
@@ -60,7 +64,7 @@ def lift(builder: Algebra, x: Any) -> int:
                 "a traced value of another call is used: the function keeps q, v or a result outside itself"
             )
         return x.index
-    if isinstance(x, (bool, np.bool_, int, float)):
+    if isinstance(x, PLAIN):
         if x != x:
             raise TraceError(
                 "a constant in the function is NaN; look for 0/0, inf − inf or the root of a negative number"
@@ -119,7 +123,7 @@ def _operator(op: str, name: str, swap: bool = False) -> Callable[[Scalar, Any],
     ufunc = getattr(np, name)
 
     def method(self: Scalar, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
+        if isinstance(other, NDARRAY):
             return NotImplemented  # the array's own operator broadcasts
         kind = other.__class__
         if self.kind is FLOAT and (kind is float or kind is int or (kind is Scalar and other.kind is FLOAT)):

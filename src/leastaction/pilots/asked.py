@@ -21,6 +21,7 @@ class Asked:
     paces   that may be tried, None first
     linear  whether errors are known to grow like t, as where the equations are linear
     held    constraints
+    near    where runs carry no derivatives: (step, method, h, t_end, every) ↦ Path that begins a small step beside
     omega   the largest frequency or growth rate at the start; at least one over the length of the run
     """
 
@@ -33,6 +34,7 @@ class Asked:
     linear: bool
     held: int = 0
     omega: float = 0.0
+    near: Run | None = None
 
     @property
     def length(self) -> float:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from leastaction.pilots.answer import answers, best_known, worth_trying
 from leastaction.pilots.asked import MEMBERS, Asked, member
 from leastaction.pilots.dispersion import MARGIN
-from leastaction.pilots.growth import Rounding, followed, growth_of, scales
+from leastaction.pilots.growth import Rounding, followed, growth_of, scales, spread_of
 from leastaction.pilots.lab import Lab, off
 from leastaction.pilots.reach import HALVINGS, SCOUTED, SECONDS, affordable, reach, scouted
 from leastaction.pilots.search import often_best, search
@@ -67,7 +68,7 @@ def choose(asked: Asked, tol: float) -> Advice:
             continue
         path = followed(lab, known, pace)
         scale, size = scales(path)
-        growth, rounding, kept = growth_of(path, asked, scale, tol, length, pilot_length)
+        growth, rounding, kept = growth_of(path, spread_of(lab, path, scale), asked, tol, length, pilot_length)
         if rounding.largest > tol and pilot_length == length:
             finer = lab.pilot(asked.reference, known.h / 2, pace) or reference.rougher
             if min(off(one, known, scale) for one in (finer, reference.rougher)) <= tol / 4:
@@ -87,13 +88,13 @@ def choose(asked: Asked, tol: float) -> Advice:
     # If errors grow beyond all bounds, the step is chosen to keep tol for as long as possible.
     aimed = growth.factor if horizon is None or aim > tol else growth.over(kept - pilot_length)
     options: list[Option] = []
-    paces = dict.fromkeys(asked.paces, math.inf)  # that are still measured, with the least cost of each so far
+    paces, least = list(asked.paces), dict[Any, float]()  # that are still measured; the least cost of each so far
 
     def measure(s: int) -> float | None:
         """The least cost with this degree; None if there is no time left to measure it."""
         costs: list[float] = []
-        for pace in list(paces):
-            best = min(paces.values())
+        for pace in paces:
+            best = min(least.values(), default=math.inf)
             if not lab.patient(s, pace, best):
                 continue
             whole = 0.0 if pilot_length == length else reaches[pace].whole
@@ -102,9 +103,9 @@ def choose(asked: Asked, tol: float) -> Advice:
                 error = max(option.error, unsure) * growth.factor
                 options.append(replace(option, error=error if horizon is None else min(error, 1.0)))
             costs.append(math.inf if option is None or option.why else option.seconds)
-            paces[pace] = min(paces[pace], costs[-1])
-        for pace in [pace for pace, cost in paces.items() if cost > SLOWER * min(paces.values())]:
-            del paces[pace]
+            least[pace] = min(least.get(pace, math.inf), costs[-1])
+        slower = [pace for pace, cost in least.items() if cost > SLOWER * min(least.values())]
+        paces[:] = [pace for pace in paces if pace not in slower]
         return min(costs, default=None)
 
     degrees = [s for s in MEMBERS if lab.patient(s, pace, 0.0)] or [asked.reference]

@@ -18,6 +18,10 @@ FloatArray = NDArray[np.float64]
 FOLLOWING, FOLLOWED = 4, 1e-3  # degree that may carry derivatives: its end of the pilot is right up to this
 FEWEST, ROWS = 64, 512  # states of a pilot at which its derivative is looked at, at least and at most …
 NUMBERS = 2**20  # … and the most numbers of it
+BESIDE, TINY = (
+    1e-8,
+    1e-30,
+)  # how far beside a motion another one begins, of its size; and the least distance that counts
 STEEPER = 8.0  # errors that grow more than so many times as much in a pilot's second half as in its first: exponential
 ROUNDED = 4.0  # units in the last place: the rounding of the start and of the first steps
 
@@ -37,8 +41,10 @@ def followed(lab: Lab, known: Pilot, pace: Any) -> Any:
             if coarse is not None and not coarse.strained and apart(coarse, known) <= FOLLOWED:
                 one = coarse
                 break
-    every = max(1, one.steps // max(1, min(ROWS, NUMBERS // (2 * lab.asked.n) ** 2)))
-    return lab.timed(s, one.h, lab.t_end, pace, every, not lab.asked.linear)[0]
+    tangent = not lab.asked.linear and lab.asked.near is None
+    numbers = (2 * lab.asked.n) ** (2 if tangent else 1)
+    every = max(1, one.steps // max(1, min(ROWS, NUMBERS // numbers)))
+    return lab.timed(s, one.h, lab.t_end, pace, every, tangent)[0]
 
 
 def scales(path: Any) -> tuple[FloatArray, float]:
@@ -59,27 +65,64 @@ class Rounding:
 
 
 def growth_of(
-    path: Any, asked: Asked, scale: FloatArray, tol: float, length: float, pilot: float
+    path: Any, spread: Spread, asked: Asked, tol: float, length: float, pilot: float
 ) -> tuple[Growth, Rounding, float]:
     """How errors grow from the end of the pilot on; what rounding makes of the end, and how long it stays below tol."""
     if asked.linear:
         return Growth(max(1.0, length / pilot)), Rounding(), length
-    D = np.asarray(at_fixed_time(path), float) * scale[None, None, :] / scale[None, :, None]
-    size = np.abs(D).max(axis=(1, 2))
     t = np.abs(np.asarray(path.t, float) - asked.t0)
     middle = int(np.searchsorted(t, t[-1] / 2))
-    first, second = size[: middle + 1].max(), size.max()
-    steeper = second / first
+    steeper = spread.size.max() / spread.size[: middle + 1].max()
     rate = math.log(steeper) / (t[-1] - t[middle]) if steeper > STEEPER else 0.0
     growth = Growth(max(1.0, length / pilot), rate)
     growth = replace(growth, factor=growth.over(length - pilot)) if rate else growth
-    start = np.abs(np.concatenate([path.q[0], path.p[0]]).astype(float))
-    rounded = ROUNDED * EPS * (np.abs(D[:, : asked.n]) * (start / scale)).max(axis=(1, 2))  # the rounded start
-    largest = float(rounded.max()) * growth.factor
-    last = max(_on_the_way(path, D, scale), float((EPS * _by_energy(path) / scale[: asked.n]).max()))
+    largest = float(spread.rounded.max()) * growth.factor
     # Beyond the pilot rounding is taken to grow like t: if it grows exponentially, two runs differ by as much.
-    rounding = Rounding(largest, last * max(1.0, length / pilot))
-    return growth, rounding, _until(t, np.maximum.accumulate(rounded), tol, rate) if largest > tol else length
+    rounding = Rounding(largest, spread.last * max(1.0, length / pilot))
+    return growth, rounding, _until(t, np.maximum.accumulate(spread.rounded), tol, rate) if largest > tol else length
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How far motions that begin close together come apart, at the stored states of a pilot.
+
+    size      of the tangent map
+    rounded   what the rounding of the start makes of positions
+    last      what one unit in the last place of the state at the worst time makes of the positions at the end
+    """
+
+    size: FloatArray
+    rounded: FloatArray
+    last: float
+
+
+def spread_of(lab: Lab, path: Any, scale: FloatArray) -> Spread:
+    """How far motions come apart: from the tangent map; where a run cannot carry it, from a run that begins beside."""
+    asked = lab.asked
+    if asked.linear:
+        return Spread(np.ones(len(path.t)), np.zeros(len(path.t)), 0.0)
+    start = np.abs(np.concatenate([path.q[0], path.p[0]]).astype(float)) / scale
+    if asked.near is not None:
+        return _from_beside(lab, path, scale, float(start.max()))
+    D = np.asarray(at_fixed_time(path), float) * scale[None, None, :] / scale[None, :, None]
+    rounded = ROUNDED * EPS * (np.abs(D[:, : asked.n]) * start).max(axis=(1, 2))
+    last = max(_on_the_way(path, D, scale), float((EPS * _by_energy(path) / scale[: asked.n]).max()))
+    return Spread(np.abs(D).max(axis=(1, 2)), rounded, last)
+
+
+def _from_beside(lab: Lab, path: Any, scale: FloatArray, start: float) -> Spread:
+    """From one motion that begins BESIDE, in all coordinates by as much: a random direction has a part of every other
+    one. Any unit in the last place is taken to grow as this step does from then on.
+    """
+    asked = lab.asked
+    assert asked.near is not None
+    step = BESIDE * scale * np.random.default_rng(0).choice([-1.0, 1.0], 2 * asked.n)
+    every = max(1, math.ceil(int(path.stats["steps"]) / (len(path.t) - 1)))
+    other = lab.counted(asked.near, step, path.method.name, float(path.h), lab.t_end, every)
+    away = [np.abs(np.asarray(a, float) - np.asarray(b, float)) for a, b in ((path.q, other.q), (path.p, other.p))]
+    size = np.maximum(np.concatenate(away, axis=1) / scale, TINY).max(axis=1) / BESIDE
+    states = np.abs(np.concatenate([path.q, path.p], axis=1).astype(float) / scale).max(axis=1)
+    return Spread(size, ROUNDED * EPS * start * size, EPS * float((states * size[-1] / size).max()))
 
 
 def _until(t: FloatArray, rounded: FloatArray, tol: float, rate: float) -> float:

@@ -1,8 +1,8 @@
 """Pilot runs: each is done once, and its time is counted; and how much time is left for more of them.
 
 Two clocks run. `spent` are the seconds of the processor that pilots took; `loading` those in which members got their
-machine code, from the cache or from the compiler. What a member that has not run before will cost until it runs
-follows from what those before it took.
+machine code, from the cache or from the compiler. A member that has not run before may have to be compiled: for as
+long as others took, or for longer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FloatArray = NDArray[np.float64]
 LONGEST = 1000  # steps 2/ω of a pilot
 MOST = 40 * LONGEST  # steps of a pilot run: a run that needs more is given up
 PATIENCE = 0.7  # seconds of all pilots, or the time of the best run found, if longer: then no more members are measured
-OFTEN_RUN = 50.0  # runs after which the seconds to load a member have to pay
+COMPILING, OFTEN_RUN = 0.05, 50.0  # seconds to compile a member, over its degree; they have to pay after so many runs
 LONG = 0.05  # seconds of the best run found: then a member that has run before is measured in any case
 STRAINED = 1 / 8  # the part of a pilot's steps that needs continuation
 LAST = 2**40  # as `every`: only the last state is stored
@@ -36,6 +36,7 @@ class Pilot:
     continuation, which is a hundred times as dear, so that shorter steps may cost less.
     """
 
+    s: int
     h: float
     state: FloatArray
     steps: int
@@ -54,7 +55,7 @@ class Lab:
     def __init__(self, asked: Asked, t_end: float, before: Lab | None = None) -> None:
         self.asked, self.t_end = asked, t_end
         self._known: dict[Any, Pilot | None] = {} if before is None or before.t_end != t_end else before._known
-        # Members and paces that have run before, and what each pace costs at least.
+        # Members and paces that have run before, and what each costs at least.
         self._warm: set[Any] = set() if before is None else before._warm
         self._fixed: dict[Any, float] = {} if before is None else before._fixed
         # The latest pilot with each member and pace, until whatever end.
@@ -94,7 +95,7 @@ class Lab:
         length = abs(float((path if path.pace is None else path.pace).t[-1]) - (self.asked.t0 if pace is None else 0.0))
         if abs(path.t[-1] - self.t_end) > 1e-9 * self.length or not np.isfinite(state).all():
             return None
-        found = Pilot(h, state, steps, length, spent, path.stats.get("continued", 0) >= STRAINED * steps)
+        found = Pilot(s, h, state, steps, length, spent, path.stats.get("continued", 0) >= STRAINED * steps)
         self._known[_key(s, h, pace)] = self.latest[s, id(pace)] = found
         return found
 
@@ -106,13 +107,17 @@ class Lab:
         return self._clocked(s, h, t_end, pace, every, tangent, most)
 
     def _clocked(self, s: int, h: float, t_end: float, pace: Any, *options: Any) -> tuple[Any, float]:
+        before = self.spent
+        path = self.counted(self.asked.run, member(s), self.signed(h), t_end, pace, *options)
+        return path, self.spent - before
+
+    def counted(self, run: Any, *given: Any) -> Any:
+        """Another run, whose time counts."""
         clock = time.thread_time()
         try:
-            path = self.asked.run(member(s), self.signed(h), t_end, pace, *options)
+            return run(*given)
         finally:
-            spent = time.thread_time() - clock
-            self.spent += spent
-        return path, spent
+            self.spent += time.thread_time() - clock
 
     def _load(self, s: int, pace: Any) -> None:
         """Once, a run of the shortest step: it compiles or loads code, which is not counted as time of pilots."""
@@ -140,22 +145,24 @@ class Lab:
         """
         if math.isinf(best) or self.loaded(s, pace):
             return self.spent <= max(PATIENCE, best) or LONG < best < math.inf
-        loading = s * self.loading / max(1, sum(degree for degree, _ in self._warm))
+        loading = s * max(COMPILING, self.loading / max(1, sum(degree for degree, _ in self._warm)))
         return self.spent + self.loading + loading <= max(PATIENCE, best) and loading <= OFTEN_RUN * best
 
-    def fixed(self, pace: Any) -> float:
-        """The seconds that even the shortest run takes: to prepare the run, and to hand back its path."""
-        if pace not in self._fixed:
+    def fixed(self, s: int, pace: Any) -> float:
+        """The seconds that even the shortest run takes: to prepare the run, to find its first step, and to hand back
+        its path.
+        """
+        if (s, pace) not in self._fixed:
             try:
-                self._load(self.asked.reference, pace)
-                self._fixed[pace] = min(self._shortest(self.asked.reference, pace) for _ in range(2))
+                self._load(s, pace)
+                self._fixed[s, pace] = min(self._shortest(s, pace) for _ in range(2))
             except FAILING:
-                self._fixed[pace] = 0.0
-        return self._fixed[pace]
+                self._fixed[s, pace] = 0.0
+        return self._fixed[s, pace]
 
     def seconds(self, pace: Any, one: Pilot, longer: float) -> float:
         """The seconds of a run that is `longer` times as long as this pilot."""
-        fixed = min(self.fixed(pace), one.seconds)
+        fixed = min(self.fixed(one.s, pace), one.seconds)
         return fixed + (one.seconds - fixed) * longer
 
 

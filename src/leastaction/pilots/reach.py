@@ -66,13 +66,16 @@ def affordable(lab: Lab, pace: Any) -> float:
     if TRIAL * h > asked.length:
         return math.inf
     if seen is not None and seen.steps >= TRIAL and h / 2 <= seen.h <= 2 * h:
-        each, lab.strained = max(seen.seconds - lab.fixed(pace), 1e-9) / seen.steps * h / seen.h, seen.strained
+        each, lab.strained = (
+            max(seen.seconds - lab.fixed(asked.reference, pace), 1e-9) / seen.steps * h / seen.h,
+            seen.strained,
+        )
     else:
         try:
             path, spent = lab.timed(asked.reference, h, asked.t0 + lab.signed(TRIAL * h), pace)
         except FAILING:
             return math.inf
-        each = max(spent - lab.fixed(pace), 1e-9) / TRIAL
+        each = max(spent - lab.fixed(asked.reference, pace), 1e-9) / TRIAL
         lab.strained = path.stats.get("continued", 0) >= STRAINED * TRIAL
     return max(h * AFFORDED / each, min(10 / asked.omega, h * SECONDS / each), 2 / asked.omega)
 

@@ -79,7 +79,8 @@ def follow_midpoint(force, slope, mass, q, v, h, parts=2000):
 
 def follow_many(table, potential, q, p, h, parts):
     """(z, followed): the roots of B steps with mass one from the rows of q and p, (B, s, n), and whether their branches
-    go as far as h: along dz/dh, each part corrected by Newton's iteration. A branch ends where the determinant turns.
+    go as far as h: along dz/dh, each part corrected by Newton's iteration. A branch ends where the determinant turns
+    or at infinity.
 
     `potential` has gradient(x, which) and hessian(x, which) at places (K, r, n) of the steps `which`.
     """
@@ -89,6 +90,7 @@ def follow_many(table, potential, q, p, h, parts):
     sense, stiff, column = np.sign(np.linalg.det(S)) ** n, np.kron(S, np.eye(n)), (-1, s * n, 1)
     result, followed = np.zeros((B, s, n)), np.zeros(B, bool)
     which, z = np.arange(B), np.zeros((B, s, n))
+    infinity = 1e6 * (1 + np.abs(q).max(1) + abs(h) * np.abs(p).max(1))  # of runs that have lost their energy long ago
 
     def equations(now, z):
         x = q[which, None] + np.einsum("im,bmn->bin", l1, z)
@@ -106,7 +108,7 @@ def follow_many(table, potential, q, p, h, parts):
         z = z - (now - before) * np.linalg.solve(J, by_h).reshape(z.shape)
         for _ in range(3):
             R, J, _ = equations(now, z)
-            going = (np.linalg.det(J) * sense > 0) & (np.abs(z) < 1e6).all(axis=(1, 2))
+            going = (np.linalg.det(J) * sense > 0) & (np.abs(z) < infinity[which, None, None]).all(axis=(1, 2))
             which, z = which[going], z[going] - np.linalg.solve(J[going], R[going]).reshape(-1, s, n)
     result[which], followed[which] = z, True
     return result, followed

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from decimal import Decimal
 from fractions import Fraction
 
@@ -187,3 +189,18 @@ def test_remainder_is_exact_for_any_quotient(x, y):
         exact_x, exact_found = (Fraction(int(m)) * Fraction(2) ** int(e) for m, e in (given.man_exp(), found.man_exp()))
     by = Fraction(float(y))
     assert exact_found == exact_x - by * math.trunc(exact_x / by)
+
+
+def test_a_name_is_refused_without_sympy():
+    """SymPy takes 30 MB, which the first refusal of a symbol cost."""
+    code = """
+import sys
+from leastaction.numbers.notation import exact
+for text in ("dt", "2*h", "sin(x)", "f(2)"):
+    try:
+        exact(text)
+    except ValueError as error:
+        assert "cannot read" in str(error)
+print("sympy" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

@@ -370,3 +370,33 @@ def test_chords_that_diverge_from_a_good_prediction_are_not_taken_for_rounding(m
     system, start = la.Lagrangian(tied, n=2), {"q0": [-0.25, -0.25], "v0": [-0.16, -0.16], "h": 0.02, "steps": 60}
     exact = la.integrate(system, method, **start, digits=30).q[-1].astype(float)
     np.testing.assert_allclose(la.integrate(system, method, **start).q[-1], exact, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("units", [(60, -60), (-200, 200)])
+def test_kernels_do_not_choose_pivots_by_units(units, many):
+    """Units of 2^k change the last bit of nothing in an elimination without exchanges: a charge and two links."""
+    unit = 2.0 ** np.array(units)
+
+    def charge(q, v, u):
+        q, v = q * u, v * u
+        return 0.5 * (v @ v) + 0.5 * (q[0] * v[1] - q[1] * v[0]) * (1 + 0.1 * q[0] ** 2) - 0.5 * (q @ q)
+
+    def links(q, v, u):
+        q, v = q * u, v * u
+        return v[0] ** 2 + 0.5 * v[1] ** 2 + v[0] * v[1] * np.cos(q[0] - q[1]) + 2 * np.cos(q[0]) + np.cos(q[1])
+
+    for function in (charge, links):
+        system = la.Lagrangian(function, n=2, params={"u": np.ones(2)})
+        for method in ("midpoint", "P2N2Q4Gau"):
+            ends = []
+            for u in (np.ones(2), unit):
+                q, v = np.array([0.5, 0.3]) / u, np.array([0.2, 0.1]) / u
+                how = {"h": 0.1, "steps": 50, "params": {"u": u}}
+                if many:
+                    ends.append(
+                        la.ensemble(system, method, np.tile(q, (5, 1)), v0=np.tile(v, (5, 1)), **how).q[2, -1] * u
+                    )
+                else:
+                    ends.append(la.integrate(system, method, q, v0=v, **how).q[-1] * u)
+            np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-13)

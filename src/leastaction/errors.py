@@ -123,7 +123,8 @@ class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
     def __reduce__(self) -> tuple[Any, ...]:
         """How the exception is pickled: with all its attributes, by keywords."""
         names = ("path", "step", "time", "h", "residual", "iterations")
-        return partial(type(self), **{name: getattr(self, name) for name in names}), self.args
+        notes = {"__notes__": list(self.__notes__)} if hasattr(self, "__notes__") else None
+        return partial(type(self), **{name: getattr(self, name) for name in names}), self.args, notes
 
 
 class RestingContact(StepFailed):

@@ -41,8 +41,10 @@ def test_every_exception_travels(kind):
     if issubclass(kind, la.StepFailed):
         said = {name: value for name, value in vars(failure()).items() if not name.startswith("_")}
     error = kind("what was expected, what came", **said)
+    error.add_note("what to do")
     arrived = travelled(error)
     assert type(arrived) is kind and str(arrived) == str(error)
+    assert arrived.__notes__ == ["what to do"]
 
 
 def test_a_failed_step_arrives_with_all_it_says():

@@ -98,24 +98,26 @@ def counted(rng, n, method, count, coarse, steps):
 
 @pytest.mark.parametrize("n, method", rest_slow(CASES, SOME))
 def test_steps_over_many_waves_are_connected_with_no_step(n, method):
-    """Runs of four steps with h ω of 0.5 to 6, always the same ones: of later steps few stray, of first ones none."""
+    """Runs of four steps with h ω of 0.5 to 6, always the same ones: of later steps at most one strays, of first ones
+    none. Before coarse steps were told by their pivots, 2 of 107 did here.
+    """
     first, strayed, later, strayed_later = counted(np.random.default_rng(SEED), n, method, 40, (0.5, 6.0), 4)
     print(f"of {first} first steps {strayed} stray, of {later} later ones {strayed_later}")
     assert first > 30 and strayed == 0
-    assert later > 60 and strayed_later <= 0.03 * later
+    assert later > 60 and strayed_later <= 0.01 * later
 
 
 @pytest.mark.slow
 def test_of_thousands_of_random_steps_few_stray():
     """Fresh ones in every run: before the sign of the determinant and the miss of predictions counted, 4 of 1,000 first
-    steps did, and 16 of 1,000 later ones.
+    steps did; before coarse steps were told by their pivots, 12 of 1,000 later ones.
     """
     rng = fresh_generator()
     total = sum(counted(rng, n, method, 400, (0.5, 10.0), 4) for n, method in CASES)
     print("first steps, astray, later steps, astray:", *total)
     first, strayed, later, strayed_later = total
     assert first > 5000 and strayed <= first / 2000
-    assert later > 10000 and strayed_later <= later / 100
+    assert later > 10000 and strayed_later <= later / 400
 
 
 # ------------------------------------------------------------------------------------------------- single steps

@@ -321,6 +321,7 @@ BLOCKS = [["t", 1], ["q", 300], ["v", 300], ["params", 0]]
         ({"every": -(10**9)}, "every"),
         ({"h": "0x0p0"}, "h not zero"),
         ({"h": "0x1p-1000"}, "times"),
+        ({"h": "0x1p-1074"}, "next to nothing beside its times"),
         ({"params": {"m": "10**10**10", "k": [1, 2]}}, "too large|cannot read"),
         ({"stats": 3}, "stats"),
     ],
@@ -329,6 +330,14 @@ def test_headers_that_cannot_be(saved, tmp_path, change, match):
     with pytest.raises(ValueError, match=match):
         load_with(saved, tmp_path / "file", header=np.array(json.dumps(header_of(saved, **change))))
     assert seconds_of(lambda: la.Path.load(tmp_path / "file")) < HANGS
+
+
+@pytest.mark.parametrize("h", ["0x1p-1074", "0x1p-5000", "0x1p5000"])
+def test_steps_of_no_size_at_many_digits(saved, tmp_path, h):
+    """Loaded before; then dense output ended in a bare OverflowError."""
+    header = json.loads(str(saved["digits"][1]["header"]))
+    with pytest.raises(ValueError, match=r"next to nothing beside its times|its times are not those"):
+        load_with(saved, tmp_path / "file", "digits", header=np.array(json.dumps({**header, "h": h})))
 
 
 def test_sparse_matrices_that_point_elsewhere(saved, tmp_path):

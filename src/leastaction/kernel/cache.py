@@ -14,6 +14,7 @@ takes a third of a second, so a process does it only where none has done it late
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import itertools
 import os
@@ -69,7 +70,9 @@ def load(name: str) -> bytes | None:
             data = file.read()
         if time.time() - status.st_mtime > _DAY:
             os.utime(path)  # it was used today
-    except OSError:
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            _say(f"{path} is a link: compiled code behind it is not used. Remove it, or: {_ELSEWHERE}", "used")
         return None
     payload = signed_payload(_MAGIC, data)
     if payload is not None:

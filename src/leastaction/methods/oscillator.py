@@ -197,29 +197,45 @@ def exact_step(method: Galerkin | Composition) -> Step:
     """
     if isinstance(method, Composition):
         return _composed(method)
-    s = method.s
-    mu = moments(method.rule, 2 * s + 1)
-    # (1 − y)/2 and (1 + y)/2 carry the end values; y^k − y^{k−2} are zero at the ends.
-    half = fmpq(1, 2)
-    basis: list[dict[int, Any]] = [
-        {0: half, 1: -half},
-        {0: half, 1: half},
-        *({k: 1, k - 2: -1} for k in range(2, s + 1)),
-    ]
+    first, mixed, last = _discrete_action(method.s, moments(method.rule, 2 * method.s + 1))
+    return Step((-last / mixed, -first / mixed), -ONE / mixed, (first * last - mixed * mixed) / (X2 * mixed))
 
-    def entry(f: dict[int, Any], g: dict[int, Any]) -> Any:
-        kinetic = sum((a * b * 4 * j * k * mu[j + k - 2] for j, a in f.items() for k, b in g.items() if j * k), fmpq(0))
-        potential = sum((a * b * mu[j + k] for j, a in f.items() for k, b in g.items()), fmpq(0))
-        return fmpq_poly([kinetic, -potential])
 
-    N = [[entry(f, g) for g in basis] for f in basis]
+def _discrete_action(s: int, mu: Sequence[Any]) -> tuple[Rational, Rational, Rational]:
+    """S₀₀, S₀₁ and S₁₁: quotients of determinants, each found by its values at enough integers x².
+
+    (1 − y)/2 and (1 + y)/2 carry the end values; the differences P_k − P_{k−2} of Legendre's polynomials are zero at
+    the ends. With these Â and B̂ are all but diagonal, and their numbers are short.
+    """
+    legendre = [fmpq_poly.legendre_p(k) for k in range(s + 1)]
+    ends = [fmpq_poly([fmpq(1, 2), fmpq(sign, 2)]) for sign in (-1, 1)]
+    basis = ends + [legendre[k] - legendre[k - 2] for k in range(2, s + 1)]
+    C = fmpq_mat(s + 1, s + 1, [f[j] for f in basis for j in range(s + 1)])
+    degrees = [(j, k) for j in range(s + 1) for k in range(s + 1)]
+    kinetic = C * fmpq_mat(s + 1, s + 1, [4 * j * k * mu[max(j + k - 2, 0)] for j, k in degrees]) * C.transpose()
+    potential = C * fmpq_mat(s + 1, s + 1, [mu[j + k] for j, k in degrees]) * C.transpose()
     inner = range(2, s + 1)
 
-    def schur(i: int, j: int) -> Rational:
-        return Rational.of(_determinant(N, [i, *inner], [j, *inner]), _determinant(N, inner, inner))
+    def part(N: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
+        return fmpq_mat(len(rows), len(columns), [N[i, j] for i in rows for j in columns])
 
-    first, mixed, last = schur(0, 0), schur(0, 1), schur(1, 1)
-    return Step((-last / mixed, -first / mixed), -ONE / mixed, (first * last - mixed * mixed) / (X2 * mixed))
+    found = [fmpq_poly([0])] * 4  # the determinant of the inner part, and its products with S₀₀, S₀₁ and S₁₁
+    newton, x2 = fmpq_poly([1]), -1
+    while newton.degree() <= s:
+        x2 += 1
+        N = kinetic - x2 * potential
+        S, determinant = part(N, (0, 1), (0, 1)), fmpq(1)
+        if s > 1:
+            determinant = part(N, inner, inner).det()
+            if determinant == 0:
+                continue
+            S -= part(N, (0, 1), inner) * part(N, inner, inner).solve(part(N, inner, (0, 1)))
+        values = [determinant, determinant * S[0, 0], determinant * S[0, 1], determinant * S[1, 1]]
+        found = [f + newton * ((y - f(x2)) / newton(x2)) for f, y in zip(found, values, strict=True)]
+        newton *= fmpq_poly([-x2, 1])
+    below, *above = found
+    first, mixed, last = (Rational.of(f, below) for f in above)
+    return first, mixed, last
 
 
 def _composed(method: Composition) -> Step:
@@ -238,19 +254,6 @@ def _fraction(factor: Any, method: Composition) -> Fraction:
     number = fraction(to_mpf(factor, OWN_BITS))
     simple = number.limit_denominator(10**12)
     return simple if not method.known and simple in method.given else number
-
-
-def _determinant(N: list[list[Any]], rows: Sequence[int], columns: Sequence[int]) -> Any:
-    """A minor of a matrix of polynomials of degree one, by its values at enough integers."""
-    order = len(rows)
-    result, newton = fmpq_poly([0]), fmpq_poly([1])
-    if order == 0:
-        return newton
-    for x2 in range(order + 1):
-        value = fmpq_mat(order, order, [N[i][j](x2) for i in rows for j in columns]).det()
-        result += newton * ((value - result(x2)) / newton(x2))
-        newton *= fmpq_poly([-x2, 1])
-    return result
 
 
 @dataclass(frozen=True)

@@ -753,8 +753,11 @@ def check_times(t: NDArray[Any], h: Any, every: int) -> None:
         return
     steps = np.arange(len(t)) * every
     wanted = t[0] + steps[:-1] * h
-    last = (t[-1] - t[0]) / h
-    slack = 1e-6 * every + 64 * np.finfo(float).eps * float(max(abs(t[0]), abs(t[-1])) / abs(h))
-    off = float(abs((t[:-1] - wanted) / h).max())
+    with np.errstate(over="ignore", invalid="ignore"):
+        last = (t[-1] - t[0]) / h
+        slack = 1e-6 * every + 64 * np.finfo(float).eps * float(max(abs(t[0]), abs(t[-1])) / abs(h))
+        off = float(abs((t[:-1] - wanted) / h).max())
+    if not (np.isfinite(slack) and np.isfinite(off)):
+        raise ValueError(f"h = {float(h):g} is next to nothing beside its times, which go to {float(t[-1]):g}")
     if off > slack or not steps[-2] - slack <= float(last) <= steps[-1] + slack:
         raise ValueError(f"its times are not those of every {every} steps of h = {float(h):g}")

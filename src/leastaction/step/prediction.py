@@ -10,9 +10,9 @@ lately: by the largest error, where older errors count half as much with every s
 was far off are predicted by the polynomial alone: there the differences lead to other roots.
 
 Where prolongation is wild. A polynomial of high degree that has followed a fast oscillation (h ω = 30) tells nothing of
-the next step. Where a prediction lies beyond the reach of the verdict, another one is tried first: the step of the
-equations linearised about the uniform motion z^ν = d_ν h v, which is the step itself where a system is linear, however
-stiff. The root near it is taken if
+the next step. Where a prediction lies beyond the reach of the verdict, and where a step is too coarse for any
+prediction (`step.verdict.coarse`), another one is tried first: the step of the equations linearised about the uniform
+motion z^ν = d_ν h v, which is the step itself where a system is linear, however stiff. The root near it is taken if
 
     the usual verdict is good, and the way from the uniform motion is no longer than the reach;
     the linearised step missed the root by at most a sixteenth (NEARBY), in every coordinate, of the step or of a third

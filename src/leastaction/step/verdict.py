@@ -37,6 +37,13 @@ fold, however well the iteration contracts: it is in doubt, and continuation dec
 iteration knows the sign from its pivots. Chords contract only where the determinant has the sign of the matrix that
 they solve with, and the mass has the right one. With multipliers the sign at h → 0 is known to continuation alone.
 
+Coarse. Over the waves of a force the last step tells nothing of the next one, and a prediction may come near any of
+several roots, by chance as near as one likes, with the right sign and with the best contraction. What tells is the
+matrix: roots are many only where h² times the slope of the force is not small beside the mass. So Newton's iteration in
+kernels compares the pivots of ∂R/∂z with those of a short step (`coarse`); where one of them differs by more than
+COARSE, the prediction is not used. The step is then found from the velocity alone, by the linearised step
+(`step.prediction`) or by continuation. A step whose ∂R/∂z does not depend on z has one root, and is not asked.
+
 In continuation (`step.continuation`) scale_j is at least the longest step of coordinate j on the way from h = 0: a
 coordinate that turns back and passes the place where it began has no step there, and would have no scale. A coordinate
 that has not moved at all on the way has no reach, either: if it moves now, as a body that another one meets, then
@@ -77,7 +84,7 @@ loops, evaluated at any precision.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leastaction.program import Builder, Program, indices
@@ -112,6 +119,7 @@ SETTLED = 1e-9  # an increment of a sum's velocity so small, relative to it, is 
 ROUGH = 64 * EPS  # of what momenta move a velocity by: what their rounding does
 FORGETTING = 0.5  # the factor by which the length of an old step shrinks with every step
 PART = 0.25  # an iteration that leads to a new prediction counts as this part of one
+COARSE = 0.4  # by so much of itself a pivot may differ from that of a short step, where roots are trusted
 DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second iteration is a chord
 
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers
@@ -199,6 +207,16 @@ def verdict(
         "counts": counts,
         "anew": anew,
     }
+
+
+def coarse(ratios: Sequence[Any]) -> Any:
+    """Whether a step is so coarse that a root near its prediction may be any of several: from the ratios of the pivots
+    of ∂R/∂z for h → 0 to those at the root.
+    """
+    most = abs(ratios[0] - 1.0)
+    for ratio in ratios[1:]:
+        most = most.op("max", abs(ratio - 1.0))
+    return ~(most <= COARSE)
 
 
 def _power(x: Any, exponent: int) -> Any:

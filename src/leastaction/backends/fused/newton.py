@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leastaction.backends.fused.elimination import factors, order_of, substitute
 from leastaction.backends.fused.equations import dot, equations
@@ -15,8 +17,9 @@ from leastaction.backends.fused.mass import mass_of
 from leastaction.backends.fused.work import work
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
+from leastaction.step.kronecker import kronecker_of
 from leastaction.step.rows import OneByOne, Row, size
-from leastaction.step.verdict import TINY
+from leastaction.step.verdict import TINY, coarse
 
 Blocks = Sequence[tuple[str, int]]
 
@@ -29,10 +32,11 @@ class Iteration:
               have yet
     first     the same and (z, invariants) ↦ what one iteration needs, the right-hand side −R and the impulse; and what
               is kept for the next ones, the impulse's derivatives by z and the factors of the Jacobian
-    again     the same, without what is kept; both have the `sense`, the signs of det(L_vv)^s, if they are not known
+    again     the same, without what is kept; both have `short`, the pivots of the Jacobian of a short step
     pattern   where the factors are in their matrix; its other entries are the `constants`
     unknowns  the order of the unknowns in that matrix
     exchanged whether the orders of equations and unknowns differ by an odd number of exchanges
+    linear    whether the Jacobian does not depend on z: then there is one root
     """
 
     before: Program
@@ -42,6 +46,7 @@ class Iteration:
     constants: dict[tuple[int, int], float]
     unknowns: list[int]
     exchanged: bool
+    linear: bool
 
     @property
     def chords(self) -> int:
@@ -63,24 +68,37 @@ def iteration(step: Step) -> Iteration:
         impulse=E.impulse,
         slopes=[x for row in E.impulse_slope for x in row],
         factors=[rows[i][j] for i, j in pattern],
-        sense=_sense(step, B),
+        short=_short(step, B, order),
     )
     before, first = whole.split(("z", "inputs"), "invariants")
-    again = first.select("right", "impulse", "sense")
+    again = first.select("right", "impulse", "short")
     exchanged = float(np.linalg.det(np.eye(len(order))[order][:, unknowns])) < 0
-    return Iteration(before, first, again, pattern, constants, unknowns, exchanged)
+    linear = not whole.depends("factors", "z")
+    return Iteration(before, first, again, pattern, constants, unknowns, exchanged, linear)
 
 
-def _sense(step: Step, B: Builder) -> list[int]:
-    """Numbers whose product has the sign of det(L_vv)^s at the start of the step: none if s is even."""
-    if step.s % 2 == 0 or not judges_sense(step):
+def _short(step: Step, B: Builder, order: Sequence[int]) -> list[int]:
+    """The pivots of A/h ⊗ L_vv, which ∂R/∂z is at h → 0 (`step.kronecker`), in this order of the equations: L_vv at the
+    start of the step. None with multipliers, nor of a mass that depends on v.
+    """
+    mass, n, s = mass_of(step), step.n, step.s
+    if not judges_sense(step) or mass.program.depends("m_v", "v"):
         return []
-    mass, n = mass_of(step), step.n
+    inverse_h = B.div(B.const(1.0), B.input("h")[0])
     entries = B.inline(mass.program, **{name: _at_start(B, name, size) for name, size in mass.program.inputs})["m_v"]
     if mass.diagonal:
-        return entries
-    rows = factors(B, [entries[j * n : (j + 1) * n] for j in range(n)])
-    return [rows[j][j] for j in range(n)]
+        pivots = entries
+    else:
+        rows = factors(B, [entries[j * n : (j + 1) * n] for j in (k % n for k in order[::s])])
+        pivots = [B.div(B.const(1.0), rows[j][j]) for j in range(n)]
+    small = _pivots(kronecker_of(step.method).A)
+    return [B.mul(B.const(a), B.mul(inverse_h, pivot)) for pivot in pivots for a in small]
+
+
+def _pivots(A: NDArray[np.float64]) -> list[float]:
+    """The pivots of a definite matrix: ratios of its leading minors."""
+    minors = [1.0] + [float(np.linalg.det(A[:k, :k])) for k in range(1, len(A) + 1)]
+    return [b / a for a, b in pairwise(minors)]
 
 
 def _at_start(B: Builder, name: str, size: int) -> list[int]:
@@ -119,8 +137,12 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     ended, keep = seen.found["ended"], seen.found["keep"]
     good = seen.found["good"] & finite(Value(B, B.sum(impulse)))
     if judges_sense(step):
-        backward = x["h"] if N % 2 else []  # ∂R/∂z is L_vv/h at h → 0
-        good = good & ~_turned(B, one, [rows[i][i] for i in range(N)] + found["sense"] + backward)
+        inverse = [Value(B, rows[i][i]) for i in range(N)]
+        if found["short"] and not one.linear:
+            long = coarse([a * Value(B, b) for a, b in zip(inverse, found["short"], strict=True)])
+            ended, good = ended | long, good & ~long
+        else:
+            good = good & ~_turned(B, one, inverse + [Value(B, k) for k in found["short"]])
     after: dict[str, list[Any]] = {
         "z": [Value(B, k) for k in new],
         "impulse": [Value(B, k) for k in impulse],
@@ -137,11 +159,14 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     return B.build(**kept, **chosen)
 
 
-def _turned(B: Builder, one: Iteration, factors: Sequence[int]) -> Value:
-    """Whether the determinant has another sign than at h → 0, from the inverses of its pivots and from its sense."""
-    sign = Value(B, B.const(-1.0 if one.exchanged else 1.0))
-    for k in factors:
-        sign = sign * Value(B, B.const(1.0)).op("copysign", Value(B, k))
+def _turned(B: Builder, one: Iteration, pivots: Sequence[Value]) -> Value:
+    """Whether the determinant has another sign than at h → 0, from the inverses of its pivots and those of a short
+    step; without these it is positive at h → 0.
+    """
+    exchanged = one.exchanged and len(pivots) == len(one.unknowns)
+    sign = Value(B, B.const(-1.0 if exchanged else 1.0))
+    for pivot in pivots:
+        sign = sign * Value(B, B.const(1.0)).op("copysign", pivot)
     return sign < 0.0
 
 

@@ -401,10 +401,10 @@ def within_reach(S, z):
 
 @native
 def alone(S, I, D, h, predicted, later):
-    """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one, and before that from the
-    `linearised` step where that prediction is wild; else `at_once` or by continuation. `later` tells that the step is
-    not the first one, so that other iterations have failed before. Where any root is good enough, Newton is tried from
-    the uniform motion, too.
+    """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one, and before that, where there is
+    none or it is wild, from the `linearised` step; a first step `at_once`; else by continuation. `later` tells that the
+    step is not the first one, so that other iterations have failed before. Where any root is good enough, Newton is
+    tried from the uniform motion, too.
 
     Returns the status, the iterations spent, and whether continuation was needed.
     """
@@ -412,7 +412,7 @@ def alone(S, I, D, h, predicted, later):
     stand(S)
     if S.summed == 1 and S.multipliers > 0:
         held_floor(S)
-    wild = predicted and S.checked == 1 and not within_reach(S, S.z)
+    wild = later and S.checked == 1 and not (predicted and within_reach(S, S.z))
     if wild:
         for i in range(S.components * S.stride):
             S.last[i] = S.z[i]

@@ -253,8 +253,7 @@ class Solvers:
         explicit = s == 1 and set(ends) <= {0.0, 1.0} and plain
         chords = STIFF_CHORDS if stiff and not sums.m else MOST_CHORDS
         checked = method.branch == "followed"
-        judges = [verdict_program(False, chords, checked, sums.separable)]
-        judges += [verdict_program(fresh, chords, checked) for fresh in (True, False, False)]
+        judges = [verdict_program(fresh, chords, checked) for fresh in (False, True, False, False)]
         numbers = {
             "coordinates": n, "n": vectors, "components": components, "multipliers": sums.m, "s": s, "lanes": 1,
             "across": W,

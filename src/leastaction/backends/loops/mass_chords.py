@@ -141,14 +141,16 @@ def _go(S, I, D, q, p, z, scale, reach, floor, active):
 @native
 def finish(S, I, D, q, p, z, scale, reach, floor, active):
     """S.impulse ← that of the forces at the last z: those from which z came are off by the last increment, and the
-    energy would drift. Where z follows from forces alone, z is made from the same forces (`step.verdict`).
+    energy would drift. Where z follows from forces alone, z is made from the same forces. Chords of sums go on to the
+    floor, where no drift was seen, and a sum's last forces would cost up to a tenth of a step: they are those from
+    which z came.
     """
-    if S.separable == 1:
-        _go(S, I, D, q, p, z, scale, reach, floor, active)
-    else:
-        sweep(S, I, D, S.soft, False, q, p, z)
     if S.swift == 1:
         swift_impulse(S, I, D, q, z, S.impulse)
+    elif S.separable == 0:
+        sweep(S, I, D, S.soft, False, q, p, z)
+    elif S.summed == 0:
+        _go(S, I, D, q, p, z, scale, reach, floor, active)
 
 
 @native

@@ -36,6 +36,12 @@ Razakarivony, BIT 48, 2008, 231–243, found this of rounded Runge–Kutta coeff
 found by measuring the energy of many pendulums over 10⁶ steps: quotients by h (4·10⁻⁶ ε a step where 1/h is nearly a
 small odd number times 2^k, presumably since ties then all fall to one side), and sums that begin with p (up to 3·10⁻⁶
 ε). So p comes last.
+
+Where an equation balances p + I against a momentum m, as that of a node does (`backends.fused.collocation`), p − m
+comes first. Near the root p + I and m are nearly the same number. If both are rounded to multiples of the last place of
+p, they become the same multiple, and the equation seems to be solved, wherever between two multiples the velocity was
+when it came there, from the side of the prediction. The energy of charges in magnetic fields drifted by up to 7·10⁻⁴ ε
+a step. The difference p − m has no rounding, or next to none, and I + (p − m) tells what is left to its own last place.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ Sines are not computed again for that, so an iteration costs half as much more, 
 five iterations in place of five to nine. From a bad prediction the plain chord is as good, so the first iteration is
 plain.
 
+p − m comes first, since it is all but exact, and the impulse is added to it (`step.form` says why).
+
 Trajectories lie side by side, or the points of one trajectory's step do (`step.rows`).
 """
 
@@ -62,7 +64,7 @@ def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twic
     missing = [[Value(B, B.const(0.0))] * len(row) for row in V]
     for j in movers:
         row = _reached(step, rows, _weighed(f[j], weights))
-        missing[j] = [a + x["p"][j] - b for a, b in zip(row, m[j], strict=True)]
+        missing[j] = [a + (x["p"][j] - b) for a, b in zip(row, m[j], strict=True)]
     masses = [mass.values(B, at) for at in nodes]
     gaps = _by_mass(mass, masses, missing)
     moves = shifted(step, rows, x["shifts"], gaps)

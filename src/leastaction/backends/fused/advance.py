@@ -139,6 +139,8 @@ def _separately(
         outputs |= {"before": [0.0], "doubt": [0.0], "fresh": [0.0], "kept": [0.0], "iterations": [0.0]}
     begun = {"rate": [1.0], "outer": [ok]}
     begun |= {name: [0.0] for name in ("left", "soft_before", "soft_doubt", "soft_iterations", "failed")}
+    if rows.side_by_side:
+        begun["again"] = [0.0]
     return outputs | begun
 
 

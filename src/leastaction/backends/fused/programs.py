@@ -47,9 +47,9 @@ NEWTONS = 4
 
 @dataclass(frozen=True)
 class StepPrograms:
-    """The kernels by name: advance; once, inner, outer, land, lift, recall and restart of chords; fresh and kept of
-    Newton's iteration; settle where constraints hold; begin and leap of explicit steps, and leap of steps that are
-    explicit except for multipliers.
+    """The kernels by name: advance; once, inner, outer, follow, afresh, land, lift, recall and restart of chords; fresh
+    and kept of Newton's iteration; settle where constraints hold; begin and leap of explicit steps, and leap of steps
+    that are explicit except for multipliers.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """
@@ -267,7 +267,12 @@ def _chords(
     step: Step, mass: Mass, builder: Callable[[], tuple[Rows, Builder]], chords: int, one: Iteration | None
 ) -> dict[str, Program]:
     if mass.separable:
+        own = {}
+        if builder()[0].side_by_side:
+            own["follow"] = separable.outer(step, mass, *builder(), chords, known=True)
+            own["afresh"] = separable.afresh(step, mass, *builder())
         return {
+            **own,
             "outer": separable.outer(step, mass, *builder(), chords),
             "restart": separable.restart(step, mass, *builder(), coordinates(step) if one is not None else []),
             "land": separable.land(step, mass, *builder()),

@@ -35,7 +35,23 @@ The verdict. Increments are measured in lengths of the predicted step, coordinat
 Only the largest first increment is asked whether it reaches too far, as if it were that of the tightest coordinate. How
 far the root is, and whether all numbers are finite, is checked once, when z is found.
 
+Landing early. Most iterations are two: the first one tells how far the prediction was off, the second one by how much
+increments shrink. Kicks tell that, too: where increments of places are rounding, those of kicks, which are a small part
+of p, still have digits. So where increments shrank lately by so much that the result would follow from the kicks after
+one iteration, the trajectory lands there, and what the kicks have moved by,
+
+    Σ_j |h − h c_j| max |M⁻¹ (w_j − w_j before)|,
+
+tells whether that was right (`step.verdict.landed`). If not, the iteration goes on from these kicks as if nothing had
+happened. Trajectories in lanes do not land early: their neighbours would wait.
+
+Once more. Where bodies meet, a prediction may be wild, or a good one may lead farther than the latest steps allow. One
+trajectory whose chords fail is then iterated once more, from the uniform motion, which no prediction leads astray, and
+judged by its contraction as from any prediction. How far the root lies is not asked this time.
+
 outer      an iteration, of the trajectories that want one
+follow     an iteration whose kicks are known, from a landing that was too early
+afresh     Z ← the uniform motion, for one trajectory whose chords failed
 land       the last kicks; z^s and the impulse from them
 lift       all of z from the last kicks, where somebody reads it
 recall     what Newton's iteration did not leave: the kicks, and M⁻¹ for the steps to come
@@ -72,7 +88,7 @@ from leastaction.step import prediction
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, Table, apply, numbers, size, total
-from leastaction.step.verdict import FAR, NOISE, STILL, TINY, verdict
+from leastaction.step.verdict import EPS, FAR, NEGLIGIBLE, NOISE, ROUNDING, STILL, TINY, UNSEEN, landed, verdict
 
 GRID = 2.0**53
 MODES = 12  # modes of the forces that are prolonged
@@ -162,6 +178,7 @@ def blocks(step: Step, mass: Mass, rows: Rows) -> list[tuple[str, int]]:
         ("points", many), ("kicks", many), ("move", rows.length(n)), ("top", rows.length(n)),
         ("mass", 0 if mass.fixed else rows.length(n) if mass.diagonal else mass.size),
         ("units", rows.length(n)), ("tight", 1), ("choice", int(step.s <= WHOLE)),
+        *((name, int(rows.side_by_side)) for name in ("early", "shrunk", "again")),
     ]  # fmt: skip
 
 
@@ -176,11 +193,15 @@ def memory(step: Step, rows: Rows) -> list[tuple[str, int]]:
 # --------------------------------------------------------------------------------------------- the kernels
 
 
-def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
-    """Z from Z, of the trajectories that want it."""
+def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, known: bool = False) -> Program:
+    """Z from Z, of the trajectories that want it; the kicks may be known.
+
+    early     whether to land after this iteration, which is the first one
+    shrunk    by how much increments shrank lately; where rounding hides that, half as much as before: landings tell
+    """
     x = _read(step, rows, B)
     Z = by_coordinate(step, x["points"])
-    w = kicks(step, rows, B, x, Z)
+    w = by_coordinate(step, x["kicks"]) if known else kicks(step, rows, B, x, Z)
     new = reached(step, rows, mass, B, x, "places", "c", w)
     sizes = [
         abs(a - b) * unit
@@ -213,6 +234,11 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
         "soft_iterations": [iterations + found["counts"]],
         "left": [found["left"]],
     }
+    if rows.side_by_side:
+        (shrunk,), first, now = x["shrunk"], iterations < 1, largest / before
+        hidden = largest <= NEGLIGIBLE * EPS * ROUNDING
+        after["early"] = [going & first & (largest * shrunk * shrunk <= NEGLIGIBLE * EPS * UNSEEN)]
+        after["shrunk"] = [first.where(shrunk, hidden.where(now.op("min", shrunk * 0.5), now))]
     return wanted_by("outer", B, x, rows, after)
 
 
@@ -229,13 +255,30 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     (failed,), every = x["failed"], total(impulse)
     unsound = rows.largest([(every - every).op("ne", 0.0)])
     far = rows.largest([reach * FAR < a for reach, a in zip(x["reach"], top, strict=True)]) if step.checked else 0.0
-    after = {
-        "kicks": _joined(w),
-        "move": move,
-        "impulse": impulse,
-        "top": top,
-        "failed": [failed.where(failed, unsound.where(2.0, far))],
-    }
+    wrong = unsound.where(2.0, far)
+    after = {"kicks": _joined(w), "move": move, "impulse": impulse, "top": top}
+    if rows.side_by_side:
+        (early,), (before,), (iterations,) = x["early"], x["soft_before"], x["soft_iterations"]
+        moved = _moved(step, rows, mass, B, x, w)
+        going = early & ~(finite(moved) & landed(moved, before))
+        wrong = going.where(0.0, unsound.where(2.0, x["again"][0].where(0.0, far)))
+        after |= {
+            "outer": [going],
+            "early": [0.0],
+            "shrunk": [early.where(moved / before, x["shrunk"][0])],
+            "soft_iterations": [going.where(iterations, iterations + early)],
+            "left": [early.where(moved * (moved / before), x["left"][0])],
+        }
+    after["failed"] = [failed.where(failed, wrong)]
+    return B.build(**{name: indices(values, B) for name, values in after.items()})
+
+
+def afresh(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
+    """Z of the uniform motion, to be iterated from."""
+    x = _read(step, rows, B)
+    (own,), u = rows.columns("c"), numbers(rows, by_mass(step, mass, rows, B, x, x["momentum"]), step.n)
+    after: Values = {"points": [share * b for b in u for share in own], "rate": [1.0], "outer": [1.0], "again": [1.0]}
+    after |= {name: [0.0] for name in ("soft_before", "soft_doubt", "soft_iterations", "failed")}
     return B.build(**{name: indices(values, B) for name, values in after.items()})
 
 
@@ -346,6 +389,19 @@ def reached(
         [a + share * b if moves else 0.0 for a, share, moves in zip(row, own, there, strict=True)]
         for row, b in zip(pushed, u, strict=True)
     ]
+
+
+def _moved(step: Step, rows: Rows, mass: Mass, B: Builder, x: Values, w: Sequence[Row]) -> Value:
+    """How far kicks that have changed move the end of the step, at most, in units of the coordinates."""
+    old, (shares,) = by_coordinate(step, x["kicks"]), rows.columns("left over")
+    change = [[a - b for a, b in zip(new, own, strict=True)] for new, own in zip(w, old, strict=True)]
+    if mass.diagonal:
+        units = by_mass(step, mass, rows, B, x, x["units"])
+    else:
+        units, change = x["units"], mass.solve(inverse(mass, B, x), change)
+    parts = [[abs(a) * unit for a in row] for row, unit in zip(change, numbers(rows, units, step.n), strict=True)]
+    largest = [size(column) * abs(share) for column, share in zip(zip(*parts, strict=True), shares, strict=True)]
+    return rows.number(rows.sums([largest]), 0)
 
 
 def drift(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, momentum: Row) -> Row:

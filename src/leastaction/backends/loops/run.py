@@ -274,12 +274,13 @@ def _iterate_softly(A, X, Y, scratch, count):
             count[ITERATIONS] += int(X[A.soft_iterations * T])
             _march(A, X, Y, scratch)
     if _any(outer, L):
-        while _any(outer, L):
-            call_kernel(A.outer, X, Y, scratch)
-        if A.land != 0:
-            call_kernel(A.land, X, Y, scratch)
-            if A.lifted == 1:
-                call_kernel(A.lift, X, Y, scratch)
+        _descend(A, X, Y, scratch)
+        if A.afresh != 0 and failed[0] != 0.0:
+            count[ITERATIONS] += int(X[A.soft_iterations * T])
+            call_kernel(A.afresh, X, Y, scratch)
+            _descend(A, X, Y, scratch)
+        if A.land != 0 and A.lifted == 1:
+            call_kernel(A.lift, X, Y, scratch)
     for i in range(L):
         if alive[i] != 0.0 and failed[i] != 0.0:
             again = True
@@ -292,6 +293,22 @@ def _iterate_softly(A, X, Y, scratch, count):
                 X[A.trouble * T + i] = 1.0
     if again:
         call_kernel(A.restart, X, Y, scratch)
+
+
+@native
+def _descend(A, X, Y, scratch):
+    """The last chords, and the end of the step where it is a kernel of its own."""
+    L, T = A.lanes, A.stride
+    outer = at(X, A.outer_wanted * T)
+    while _any(outer, L):
+        call_kernel(A.outer, X, Y, scratch)
+        if A.follow != 0 and X[A.early * T] != 0.0:
+            call_kernel(A.land, X, Y, scratch)
+            if outer[0] == 0.0:
+                return
+            call_kernel(A.follow, X, Y, scratch)
+    if A.land != 0:
+        call_kernel(A.land, X, Y, scratch)
 
 
 @native

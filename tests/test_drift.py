@@ -35,9 +35,15 @@ def test_steps_that_land_early_do_not_drift():
     assert significance("pendulum", "P8N8Q16Gau", 0.05, steps=50_000, starts=2, neighbours=32, alone=True) < 4
 
 
+def test_what_sums_have_left_over_belongs_to_the_state():
+    """Where forces are evaluated without it, energies end 4.1 ε from where they began, in place of 2.5."""
+    _, _, walk = slopes("anharmonic", "P8N8Q16Gau", 0.05, steps=50_000, starts=4, neighbours=16, alone=True)
+    assert walk.mean() < 3.2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("h", [0.1, 0.05, 0.02])
-@pytest.mark.parametrize("name", [*SEPARABLE, "kepler"])
+@pytest.mark.parametrize("name", SEPARABLE)
 def test_steps_that_land_early_do_not_drift_for_long(name, h):
     assert significance(name, "P8N8Q16Gau", h, steps=300_000, starts=4, neighbours=32, alone=True) < 4
 

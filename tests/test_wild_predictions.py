@@ -9,7 +9,7 @@ import pytest
 
 import leastaction as la
 from leastaction.backends import backend
-from leastaction.backends.fused import separable
+from leastaction.backends.fused import march, separable
 
 
 def pendulums(q, v, k):
@@ -28,10 +28,14 @@ def test_stiff_steps_are_not_continued(n, s):
     np.testing.assert_allclose(single.q[:, 1], path.q[1:], rtol=0, atol=1e-11)
 
 
-def test_encounters_are_not_continued():
-    """At a pericentre a step may be far longer than the latest ones: chords from the uniform motion find it, too. One
+@pytest.mark.parametrize("marches", [True, False])
+def test_encounters_are_not_continued(marches, monkeypatch):
+    """At a pericentre a step may be far longer than the latest ones: chords from the motion itself find it, too. One
     of these steps was continued, at the price of two hundred iterations. The roots are those of single steps.
     """
+    if not marches:
+        monkeypatch.setattr(march, "MOST_SEPARABLE", 0)
+    backend.backend.cache_clear()
     problem, method, h = la.problems.get("kepler"), "P16N16Q32Gau", 32 / 52
     path = la.integrate(problem.system, method, problem.q0, problem.p0, h=h, steps=52)
     assert path.stats["continued"] == 0
@@ -72,9 +76,13 @@ def waves(rng, n):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
+@pytest.mark.parametrize("marches", [True, False])
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_roots_of_coarse_separable_steps_are_those_of_single_steps(n):
+def test_roots_of_coarse_separable_steps_are_those_of_single_steps(n, marches, monkeypatch):
     """Single steps have no prediction: they are continued from h = 0, or tried with shorter ones beside them."""
+    if not marches:  # as if forces were long: chords that fail begin once more from the uniform motion
+        monkeypatch.setattr(march, "MOST_SEPARABLE", 0)
+    backend.backend.cache_clear()
     rng = np.random.default_rng(n)
     system, steps, astray = waves(rng, n), 0, 0
     for _ in range(100):

@@ -50,8 +50,9 @@ tells whether that was right (`step.verdict.landed`). If not, the iteration goes
 happened. Trajectories in lanes do not land early: their neighbours would wait.
 
 Once more. Where bodies meet, a prediction may be wild, or a good one may lead farther than the latest steps allow. One
-trajectory whose chords fail is then iterated once more, from the uniform motion, which no prediction leads astray, and
-judged by its contraction as from any prediction. How far the root lies is not asked this time.
+trajectory whose chords fail is then iterated once more, from the motion itself (`march`), or, where forces are so long
+that this would take long to compile, from the uniform motion, which no prediction leads astray. Then it is judged by
+its contraction as from any prediction, and how far the root lies is not asked.
 
 outer      an iteration, of the trajectories that want one
 follow     an iteration whose kicks are known, from a landing that was too early
@@ -75,16 +76,20 @@ from numpy.typing import NDArray
 from leastaction.backends.fused.chord import (
     by_coordinate,
     driving,
+    farther,
     flat,
     force_at,
     inverse,
     read,
+    resting,
     stencil_tables,
     unknowns,
     wanted_by,
 )
+from leastaction.backends.fused.cyclic import all_of, free_of, nothing, turning, whole, with_cyclic
 from leastaction.backends.fused.judging import finite
 from leastaction.backends.fused.mass import FloatArray, Mass
+from leastaction.backends.fused.nodes import nodes_of
 from leastaction.methods import Galerkin
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.program import Builder, Program, Value, indices
@@ -92,7 +97,19 @@ from leastaction.step import prediction
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, Table, apply, numbers, size, total
-from leastaction.step.verdict import EPS, FAR, NEGLIGIBLE, NOISE, ROUNDING, STILL, TINY, UNSEEN, landed, verdict
+from leastaction.step.verdict import (
+    EPS,
+    FAR,
+    NEARBY,
+    NEGLIGIBLE,
+    NOISE,
+    ROUNDING,
+    STILL,
+    TINY,
+    UNSEEN,
+    landed,
+    verdict,
+)
 
 GRID = 2.0**53
 MODES = 12  # modes of the forces that are prolonged
@@ -154,6 +171,11 @@ def tables(step: Step) -> dict[str, Table]:
         "d": lambda h: shares_of(d, h)[0],
         "controls": lambda _: controls,
     }
+    if step.of is not None:
+        nodes = nodes_of(step.method)
+        assert nodes is not None
+        lift = nodes.lift
+        found["lift"] = lambda _: lift
     if step.s <= WHOLE:
         return found | prediction.tables(step.method.table.modes, step.method.table.growth)
     places_ahead, controls_ahead = places @ ahead, controls @ ahead
@@ -177,9 +199,9 @@ REPEATED = frozenset(
 
 def blocks(step: Step, mass: Mass, rows: Rows) -> list[tuple[str, int]]:
     """What a state has for such chords: Z and w, z^s and the length of z; M⁻¹; and what the verdict measures by."""
-    n, many = step.n, step.n * rows.length(len(step.method.table.c))
+    n, every, many = step.n, all_of(step), step.n * rows.length(len(step.method.table.c))
     return [
-        ("points", many), ("kicks", many), ("move", rows.length(n)), ("top", rows.length(n)),
+        ("points", many), ("kicks", many), ("move", rows.length(every)), ("top", rows.length(every)),
         ("mass", 0 if mass.fixed else rows.length(n) if mass.diagonal else mass.size),
         ("units", rows.length(n)), ("tight", 1), ("choice", int(step.s <= WHOLE)),
         *((name, int(rows.side_by_side)) for name in ("early", "shrunk", "again")),
@@ -227,12 +249,13 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, known: bo
     found = verdict(seen, fresh=False, chords=chords, checked=step.checked, known=rate, again=True, finished=True)
     going = ~found["ended"] & found["keep"] & ~found["doubt"]
     failed = ~going & ~(found["solved"] & ~found["doubt"])
+    early = found["solved"] | found["doubt"] if "led" in x else found["solved"]  # the next steps begin with chords, too
     after = {
         "points": _joined(new),
         "kicks": _joined(w),
         "rate": [(iterations < 1).where(1.0, largest / before)],
         "outer": [going],
-        "failed": [failed.op("if", found["solved"].where(1.0, 2.0))],
+        "failed": [failed.op("if", early.where(1.0, 2.0))],
         "soft_before": [largest],
         "soft_doubt": [found["doubt"]],
         "soft_iterations": [iterations + found["counts"]],
@@ -249,6 +272,7 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, known: bo
 def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """The kicks at the last Z, z^s and the impulse; a root that is too far away, or no number, is refused."""
     x = _read(step, rows, B)
+    x |= farther(x)
     Z, (shares,) = by_coordinate(step, x["points"]), rows.columns("left over")
     w = kicks(step, rows, B, x, Z)
     impulse = rows.sums(w)
@@ -257,11 +281,19 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     late = [a + h * b for a, b in zip(late, x["lost p"], strict=True)]
     move = [h * a + b for a, b in zip(u, by_mass(step, mass, rows, B, x, late), strict=True)]
     top = [abs(a).op("max", b) for a, b in zip(move, rows.packed([size(row) for row in Z]), strict=True)]
-    (failed,), every = x["failed"], total(impulse)
+    turned = turns(step, rows, B, x, Z)
+    ways = rows.sums(turned) if turned else []
+    (failed,), every = x["failed"], total([*impulse, *ways])
     unsound = rows.largest([(every - every).op("ne", 0.0)])
     far = rows.largest([reach * FAR < a for reach, a in zip(x["reach"], top, strict=True)]) if step.checked else 0.0
     wrong = unsound.where(2.0, far)
-    after = {"kicks": _joined(w), "move": move, "impulse": impulse, "top": top}
+    lengths = rows.sums([[abs(a) for a in row] for row in turned]) if turned else []
+    after = {
+        "kicks": _joined(w),
+        "move": whole(step, rows, move, ways),
+        "impulse": whole(step, rows, impulse, nothing(step, rows, B)),
+        "top": whole(step, rows, top, lengths),
+    }
     if rows.side_by_side:
         (early,), (before,), (iterations,) = x["early"], x["soft_before"], x["soft_iterations"]
         moved = _moved(step, rows, mass, B, x, w)
@@ -291,7 +323,8 @@ def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """z from the kicks."""
     x = _read(step, rows, B)
     z = reached(step, rows, mass, B, x, "controls", "d", by_coordinate(step, x["kicks"]))
-    return B.build(z=indices(flat(step, rows, z), B))
+    turned = _lifted(step, rows, turns(step, rows, B, x, by_coordinate(step, x["points"])))
+    return B.build(z=indices(flat(step, rows, with_cyclic(step, z, turned)), B))
 
 
 def recall(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
@@ -300,7 +333,7 @@ def recall(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     z, gather = unknowns(step, rows, x["z"]), rows.columns("q 0")
     after: Values = {
         "move": rows.packed([rows.number(row, step.s - 1) for row in z]),
-        "kicks": _joined(kicks(step, rows, B, x, [apply(rows, gather, row) for row in z])),
+        "kicks": _joined(kicks(step, rows, B, x, [apply(rows, gather, row) for row in free_of(step, z)])),
         "top": rows.packed([size(row) for row in z]),
     }
     if not mass.fixed:
@@ -312,13 +345,21 @@ def recall(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
 def restart(step: Step, mass: Mass, rows: Rows, B: Builder, coordinates: Sequence[Sequence[int]]) -> Program:
     """z ← the prediction, of the trajectories for which chords failed; and its lengths, for Newton's iteration where
     this is a kernel, too: then the places of each coordinate in z are given.
+
+    Chords that began from the motion itself (`march`) and came near a root, but contract badly, leave z there.
     """
     x = _read(step, rows, B)
+    memory, gather = by_coordinate(step, x["memory"]), rows.columns("q 0")
     if step.s > WHOLE:
-        z = reached(step, rows, mass, B, x, "controls ahead", "d", by_coordinate(step, x["memory"]))
+        z = reached(step, rows, mass, B, x, "controls ahead", "d", memory)
     else:
-        z = _proposed(step, rows, by_coordinate(step, x["memory"]), x["choice"][0])
-    after = {"z": flat(step, rows, z)}
+        z = _proposed(step, rows, memory, x["choice"][0])
+    if "led" in x:
+        standing = (rows.largest(x["led"]) > 0.0) & (x["soft_before"][0] <= NEARBY)
+        here = reached(step, rows, mass, B, x, "controls", "d", by_coordinate(step, x["kicks"]))
+        z = [[standing.where(a, b) for a, b in zip(*of, strict=True)] for of in zip(here, z, strict=True)]
+    turned = _lifted(step, rows, turns(step, rows, B, x, [apply(rows, gather, row) for row in z]))
+    after = {"z": flat(step, rows, with_cyclic(step, z, turned))}
     if coordinates:
         after["scale"] = [size([after["z"][i] for i in own]).op("max", TINY) for own in coordinates]
     (failed,) = x["failed"]
@@ -330,24 +371,30 @@ def restart(step: Step, mass: Mass, rows: Rows, B: Builder, coordinates: Sequenc
 
 
 def begun(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, memory: Sequence[Row], choice: Value) -> Values:
-    """What the chords of the next step begin with, from what the prediction remembers; x has p and reach of its start.
-
-    units      one over the length of each coordinate's step, at most its reach; for a coordinate whose motion is noise
-               (`step.verdict`) one over what it is summed from, compared with which noise is small
-    tight      of the coordinate that may reach least: the length of its step, in parts of its reach
+    """What the chords of the next step begin with, from what the prediction remembers; x has p and reach of its
+    start.
     """
     if step.s > WHOLE:
         Z = reached(step, rows, mass, B, x, "places ahead", "c", memory)
     else:
         gather = rows.columns("q 0")
         Z = [apply(rows, gather, row) for row in _proposed(step, rows, memory, choice)]
+    return {"points": _joined(Z), **measured(rows, x, Z)}
+
+
+def measured(rows: Rows, x: Values, Z: Sequence[Row]) -> Values:
+    """What the verdict measures by, from the predicted Z.
+
+    units      one over the length of each coordinate's step, at most its reach; for a coordinate whose motion is noise
+               (`step.verdict`) one over what it is summed from, compared with which noise is small
+    tight      of the coordinate that may reach least: the length of its step, in parts of its reach
+    """
     tops = [
         a.op("max", TINY).op("min", b) for a, b in zip(rows.packed([size(row) for row in Z]), x["reach"], strict=True)
     ]
     noisy = [(top <= a * STILL).op("if", a) for a, top in zip(x["floor"], tops, strict=True)]
     units = [1 / top.op("max", a * (1 / NOISE)) for a, top in zip(noisy, tops, strict=True)]
     return {
-        "points": _joined(Z),
         "units": units,
         "tight": [rows.largest([top / reach for top, reach in zip(tops, x["reach"], strict=True)])],
     }
@@ -357,20 +404,36 @@ def begun(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, memory: Seq
 
 
 def _read(step: Step, rows: Rows, B: Builder) -> Values:
-    """The state of a trajectory, with p also as a row, and what q and p have lost by rounding."""
-    p, lost = B.values("p"), B.values("carry")
-    return read(step, rows, B) | {"momentum": p, "lost q": lost[: -len(p)], "lost p": lost[-len(p) :]}
+    """The state of a trajectory, and what q and p have lost by rounding, number by number and as a row."""
+    lost, every = B.values("carry"), all_of(step)
+    places, momenta = lost[: rows.length(every)], lost[rows.length(every) :]
+    if step.of is not None:
+        momenta = rows.packed(free_of(step, numbers(rows, momenta, every)))
+    return read(step, rows, B) | {"lost q": free_of(step, numbers(rows, places, every)), "lost p": momenta}
+
+
+def _points(x: Values, Z: Sequence[Row], g: int) -> list[Any]:
+    """q + Z_i of the i-th point, or of the points in the i-th vector."""
+    return [a + (row[g] + lost) for a, row, lost in zip(x["q"], Z, x["lost q"], strict=True)]
 
 
 def kicks(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> list[Row]:
     """h b_i f(q + Z_i), a row for each coordinate."""
     (times,), (weights,) = rows.columns("times 0"), rows.columns("weights 0")
-    lost, given = numbers(rows, x["lost q"], step.n), []
+    given = []
     for g, (time, weight) in enumerate(zip(times, weights, strict=True)):
-        q = [a + (row[g] + b) for a, row, b in zip(x["q"], Z, lost, strict=True)]
-        f = force_at(step, B, x, x["t"][0] + time, q, driving(step, rows, x, g))
+        f = force_at(step, B, x, x["t"][0] + time, _points(x, Z, g), driving(step, rows, x, g))
         given.append([a * weight for a in f])
     return [[w[j] for w in given] for j in range(step.n)]
+
+
+def turns(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> list[Row]:
+    """h b_i v_c at the points q + Z_i, a row for each cyclic coordinate c (`step.cyclic`)."""
+    (times,), (weights,) = rows.columns("times 0"), rows.columns("weights 0")
+    nodes = []
+    for g, time in enumerate(times):
+        nodes.append(resting(step, x, x["t"][0] + time, _points(x, Z, g), driving(step, rows, x, g)))
+    return [[a * w for a, w in zip(row, weights, strict=True)] for row in turning(step, B, nodes)]
 
 
 def reached(
@@ -422,6 +485,11 @@ def by_mass(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, momentum:
         return [a * b for a, b in zip(own, momentum, strict=True)]
     solved = mass.solve(inverse(mass, B, x), [[a] for a in numbers(rows, momentum, step.n)])
     return rows.packed([row[0] for row in solved])
+
+
+def _lifted(step: Step, rows: Rows, turned: Sequence[Row]) -> list[Row]:
+    """z of the cyclic coordinates from h b_i v_c."""
+    return [apply(rows, rows.columns("lift"), row) for row in turned]
 
 
 def _proposed(step: Step, rows: Rows, memory: Sequence[Row], choice: Value) -> list[Row]:

@@ -274,13 +274,14 @@ def _iterate_softly(A, X, Y, scratch, count):
             count[ITERATIONS] += int(X[A.soft_iterations * T])
             _march(A, X, Y, scratch)
     if _any(outer, L):
-        _descend(A, X, Y, scratch)
+        _land(A, X, Y, scratch)
+        if A.march != 0 and A.inner == 0 and failed[0] != 0.0:
+            count[ITERATIONS] += int(X[A.soft_iterations * T])
+            _march(A, X, Y, scratch)
         if A.afresh != 0 and failed[0] != 0.0:
             count[ITERATIONS] += int(X[A.soft_iterations * T])
             call_kernel(A.afresh, X, Y, scratch)
-            _descend(A, X, Y, scratch)
-        if A.land != 0 and A.lifted == 1:
-            call_kernel(A.lift, X, Y, scratch)
+            _land(A, X, Y, scratch)
     for i in range(L):
         if alive[i] != 0.0 and failed[i] != 0.0:
             again = True
@@ -296,22 +297,6 @@ def _iterate_softly(A, X, Y, scratch, count):
 
 
 @native
-def _descend(A, X, Y, scratch):
-    """The last chords, and the end of the step where it is a kernel of its own."""
-    L, T = A.lanes, A.stride
-    outer = at(X, A.outer_wanted * T)
-    while _any(outer, L):
-        call_kernel(A.outer, X, Y, scratch)
-        if A.follow != 0 and X[A.early * T] != 0.0:
-            call_kernel(A.land, X, Y, scratch)
-            if outer[0] == 0.0:
-                return
-            call_kernel(A.follow, X, Y, scratch)
-    if A.land != 0:
-        call_kernel(A.land, X, Y, scratch)
-
-
-@native
 def _march(A, X, Y, scratch):
     """Chords once more, from the motion followed from node to node (`fused.march`)."""
     T = A.stride
@@ -319,8 +304,30 @@ def _march(A, X, Y, scratch):
     while X[A.marching * T] > 0.0:
         call_kernel(A.march, X, Y, scratch)
     call_kernel(A.resume, X, Y, scratch)
-    while X[A.inner_wanted * T] != 0.0:
-        call_kernel(A.inner, X, Y, scratch)
+    if A.inner == 0:
+        _land(A, X, Y, scratch)
+    else:
+        while X[A.inner_wanted * T] != 0.0:
+            call_kernel(A.inner, X, Y, scratch)
+
+
+@native
+def _land(A, X, Y, scratch):
+    """The outer kernel until no lane wants it; then the end of the step, if that is another kernel. One trajectory may
+    land early; if that was too early, it goes on.
+    """
+    outer, landed = at(X, A.outer_wanted * A.stride), A.land == 0
+    while _any(outer, A.lanes):
+        call_kernel(A.outer, X, Y, scratch)
+        if A.follow != 0 and X[A.early * A.stride] != 0.0:
+            call_kernel(A.land, X, Y, scratch)
+            landed = outer[0] == 0.0
+            if not landed:
+                call_kernel(A.follow, X, Y, scratch)
+    if not landed:
+        call_kernel(A.land, X, Y, scratch)
+    if A.land != 0 and A.lifted == 1:
+        call_kernel(A.lift, X, Y, scratch)
 
 
 @native

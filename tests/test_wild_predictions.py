@@ -1,4 +1,6 @@
-"""Where the last step's polynomial, prolonged, tells nothing of the next step, the linearised step predicts it."""
+"""Where the last step, prolonged, tells nothing of the next step, others predict it; where it tells nearly all, one
+iteration is enough.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,8 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.backends import backend
+from leastaction.backends.fused import march, separable
 
 
 def pendulums(q, v, k):
@@ -22,3 +26,76 @@ def test_stiff_steps_are_not_continued(n, s):
     assert path.stats["continued"] <= 5
     single = la.ensemble(system, method, path.q[:-1], path.p[:-1], h=0.5, steps=1)
     np.testing.assert_allclose(single.q[:, 1], path.q[1:], rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("marches", [True, False])
+def test_encounters_are_not_continued(marches, monkeypatch):
+    """At a pericentre a step may be far longer than the latest ones: chords from the motion itself find it, too. One
+    of these steps was continued, at the price of two hundred iterations. The roots are those of single steps.
+    """
+    if not marches:
+        monkeypatch.setattr(march, "MOST_SEPARABLE", 0)
+    backend.backend.cache_clear()
+    problem, method, h = la.problems.get("kepler"), "P16N16Q32Gau", 32 / 52
+    path = la.integrate(problem.system, method, problem.q0, problem.p0, h=h, steps=52)
+    assert path.stats["continued"] == 0
+    single = la.ensemble(problem.system, method, path.q[:-1], path.p[:-1], h=h, steps=1)
+    np.testing.assert_allclose(single.q[:, 1], path.q[1:], rtol=0, atol=1e-12)
+
+
+def test_a_landing_too_early_changes_nothing(monkeypatch):
+    """Where the kicks after one iteration do not do, the iteration goes on as if nobody had looked at them."""
+    problem = la.problems.get("kepler")
+
+    def run():
+        backend.backend.cache_clear()
+        return la.integrate(problem.system, "P8N8Q16Gau", problem.q0, problem.p0, h=0.02, steps=300).p
+
+    early = run()
+    monkeypatch.setattr(separable, "landed", lambda size, before: size >= 0.0)
+    careless = run()
+    monkeypatch.setattr(separable, "landed", lambda size, before: size < 0.0)
+    refused = run()
+    monkeypatch.setattr(separable, "UNSEEN", 0.0)
+    never = run()
+    backend.backend.cache_clear()
+    assert not np.array_equal(careless, never)
+    assert np.array_equal(refused, never)
+    np.testing.assert_allclose(early, never, rtol=0, atol=1e-14)
+
+
+def waves(rng, n):
+    """A random potential of waves in a bowl."""
+    heights, ways, phases = rng.normal(size=3), 1.5 * rng.normal(size=(3, n)), rng.uniform(0, 6, 3)
+
+    def L(q, v):
+        return 0.5 * v @ v - 0.15 * q @ q - np.sum(heights * np.cos(ways @ q + phases))
+
+    return la.Lagrangian(L, n=n)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
+@pytest.mark.parametrize("marches", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_roots_of_coarse_separable_steps_are_those_of_single_steps(n, marches, monkeypatch):
+    """Single steps have no prediction: they are continued from h = 0, or tried with shorter ones beside them."""
+    if not marches:  # as if forces were long: chords that fail begin once more from the uniform motion
+        monkeypatch.setattr(march, "MOST_SEPARABLE", 0)
+    backend.backend.cache_clear()
+    rng = np.random.default_rng(n)
+    system, steps, astray = waves(rng, n), 0, 0
+    for _ in range(100):
+        s, h = int(rng.choice([4, 6, 8, 12])), rng.uniform(0.4, 2.5)
+        method = f"P{s}N{s}Q{2 * s}Gau"
+        start = {"q0": 2 * rng.normal(size=n), "v0": 1.5 * rng.normal(size=n)}
+        try:
+            path = la.integrate(system, method, **start, h=h, steps=30)
+        except la.StepFailed as failure:
+            path = failure.path
+        if len(path.t) > 1:
+            single = la.ensemble(system, method, path.q[:-1], path.p[:-1], h=h, steps=1)
+            off = np.abs(single.q[:, -1] - path.q[1:]).max(axis=1)
+            steps, astray = steps + len(off), astray + int(np.sum(off > 1e-6))
+    assert steps > 2000
+    assert astray == 0

@@ -94,8 +94,9 @@ EPS = 2.0**-52
 NEGLIGIBLE = 1e-3
 # … and one so small that, if it shrinks no more, rounding is the reason: this power of the last place.
 ACCEPTABLE = 1e-7
-# Where the last increments are not part of the result, but only the place of the last forces, they may be longer.
+# Where the last increments are not part of the result, but only the place of the last forces, they may be longer …
 FINISHED = 8.0
+UNSEEN = 1e-2  # … as long as the result is off by no more than this part of what is negligible
 AT_THE_FLOOR = 2.0**18  # negligible increments: some hundred units in the last place
 ROUNDING = 2.0**13  # negligible increments: some units in the last place, where rounding may be all that is seen
 HIDING = 0.125  # an increment that shrinks less than by so much may be rounding …
@@ -157,7 +158,8 @@ def verdict(
     twice     whether this chord corrects twice, while the first one corrected once
     rough     whether a chord's increment is the rounding of momenta, if somebody has looked
     finished  whether, once solved, the forces at the place that was reached are evaluated, and the result follows from
-              these: then it is off by θ times what comes next, which may be FINISHED times as long
+              these: then it is off by θ times what comes next, which may be FINISHED times as long, or longer where
+              that is UNSEEN
     """
     enough = negligible * FINISHED if finished else negligible
     size, before, iterations = x["size"], x["before"], x["iterations"]
@@ -179,7 +181,8 @@ def verdict(
     if rough is not None and not fresh:
         floor = floor | rough
     stalled = (rate > 0.5) & floor
-    solved = x["sound"] & ((size <= negligible) | (~first & ((left <= enough) | stalled)))
+    over = (left <= enough) | (left * gain <= negligible * UNSEEN) if finished else left <= enough
+    solved = x["sound"] & ((size <= negligible) | (~first & (over | stalled)))
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
     most: Any = ON_THE_BRANCH if fresh else (second & (before > NEARBY)).where(SECOND_CHORD, LATER_CHORD)
     doubt, counts, anew = x["doubt"], 1.0, size * 0.0
@@ -217,6 +220,13 @@ def coarse(ratios: Sequence[Any]) -> Any:
     for ratio in ratios[1:]:
         most = most.op("max", abs(ratio - 1.0))
     return ~(most <= COARSE)
+
+
+def landed(size: Any, before: Any, negligible: Any = NEGLIGIBLE * EPS) -> Any:
+    """Whether a result from these forces is as good as one that the verdict of a `finished` iteration allows: they have
+    moved the places by the size, and are off by what comes next.
+    """
+    return (size <= negligible * FINISHED) | (size * (size / before) <= negligible * UNSEEN)
 
 
 def _power(x: Any, exponent: int) -> Any:

@@ -152,6 +152,8 @@ def _separately(
         outputs |= _values(B, B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs}))
         outputs |= {"before": [0.0], "doubt": [0.0], "fresh": [0.0], "kept": [0.0], "iterations": [0.0]}
     outputs |= {name: [0.0] for name in ("left", "soft_before", "soft_doubt", "soft_iterations", "failed")}
+    if rows.side_by_side:
+        outputs["again"] = [0.0]
     return outputs | {"rate": [1.0], "outer": [ok]}
 
 

@@ -49,9 +49,9 @@ NEWTONS = 4
 
 @dataclass(frozen=True)
 class StepPrograms:
-    """The kernels by name: advance; once, inner, outer, land, lift, recall and restart of chords; fresh and kept of
-    Newton's iteration; settle where constraints hold; begin and leap of explicit steps, and leap of steps that are
-    explicit except for multipliers.
+    """The kernels by name: advance; once, inner, outer, follow, afresh, land, lift, recall and restart of chords; fresh
+    and kept of Newton's iteration; settle where constraints hold; begin and leap of explicit steps, and leap of steps
+    that are explicit except for multipliers.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """
@@ -292,6 +292,10 @@ def _chords(
     if march.marches(own, builder()[0]):
         found |= {"march": march.march(step, mass, *builder()), "resume": march.resume(step, mass, *builder())}
     if mass.separable:
+        if builder()[0].side_by_side:
+            found["follow"] = separable.outer(step, mass, *builder(), chords, known=True)
+            if "march" not in found:
+                found["afresh"] = separable.afresh(step, mass, *builder())
         return found | {
             "outer": separable.outer(step, mass, *builder(), chords),
             "restart": separable.restart(step, mass, *builder(), coordinates(whole) if one is not None else []),

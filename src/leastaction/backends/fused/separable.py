@@ -26,6 +26,10 @@ that number are few: with 1/h = 10 they are those of multiples of one fifth. The
 of the sum, and the energy drifted by some 10⁻⁴ ε a step. h c_i has many digits. It is rounded such that h − h c_i is
 exact (`shares_of`); that c_i differs by this rounding from the c_i of H_ij breaks the conditions by ε h⁴ alone.
 
+What sums of q and p have left over (`advance.summed`) belongs to the state: points are q + (Z_i + left over), and the
+momentum's part goes with the kicks of z^s. Without it all points of a step are off to one side by up to half the last
+place of q, and the energy walks half as far again.
+
 The prediction. Up to degree WHOLE it is that of `step.prediction`. Beyond, the polynomial through the last forces is
 prolonged, of degree MODES − 1 at most, since each mode, and with it its rounding, is magnified by 5.8 more than the one
 before: on Kepler's problem, the outer solar system and the Pleiades, with s = 4 … 16 and steps from coarse to fine,
@@ -35,7 +39,24 @@ The verdict. Increments are measured in lengths of the predicted step, coordinat
 Only the largest first increment is asked whether it reaches too far, as if it were that of the tightest coordinate. How
 far the root is, and whether all numbers are finite, is checked once, when z is found.
 
+Landing early. Most iterations are two: the first one tells how far the prediction was off, the second one by how much
+increments shrink. Kicks tell that, too: where increments of places are rounding, those of kicks, which are a small part
+of p, still have digits. So where increments shrank lately by so much that the result would follow from the kicks after
+one iteration, the trajectory lands there, and what the kicks have moved by,
+
+    Σ_j |h − h c_j| max |M⁻¹ (w_j − w_j before)|,
+
+tells whether that was right (`step.verdict.landed`). If not, the iteration goes on from these kicks as if nothing had
+happened. Trajectories in lanes do not land early: their neighbours would wait.
+
+Once more. Where bodies meet, a prediction may be wild, or a good one may lead farther than the latest steps allow. One
+trajectory whose chords fail is then iterated once more, from the motion itself (`march`), or, where forces are so long
+that this would take long to compile, from the uniform motion, which no prediction leads astray. Then it is judged by
+its contraction as from any prediction, and how far the root lies is not asked.
+
 outer      an iteration, of the trajectories that want one
+follow     an iteration whose kicks are known, from a landing that was too early
+afresh     Z ← the uniform motion, for one trajectory whose chords failed
 land       the last kicks; z^s and the impulse from them
 lift       all of z from the last kicks, where somebody reads it
 recall     what Newton's iteration did not leave: the kicks, and M⁻¹ for the steps to come
@@ -76,7 +97,19 @@ from leastaction.step import prediction
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, Table, apply, numbers, size, total
-from leastaction.step.verdict import FAR, NEARBY, NOISE, STILL, TINY, verdict
+from leastaction.step.verdict import (
+    EPS,
+    FAR,
+    NEARBY,
+    NEGLIGIBLE,
+    NOISE,
+    ROUNDING,
+    STILL,
+    TINY,
+    UNSEEN,
+    landed,
+    verdict,
+)
 
 GRID = 2.0**53
 MODES = 12  # modes of the forces that are prolonged
@@ -171,6 +204,7 @@ def blocks(step: Step, mass: Mass, rows: Rows) -> list[tuple[str, int]]:
         ("points", many), ("kicks", many), ("move", rows.length(every)), ("top", rows.length(every)),
         ("mass", 0 if mass.fixed else rows.length(n) if mass.diagonal else mass.size),
         ("units", rows.length(n)), ("tight", 1), ("choice", int(step.s <= WHOLE)),
+        *((name, int(rows.side_by_side)) for name in ("early", "shrunk", "again")),
     ]  # fmt: skip
 
 
@@ -185,11 +219,15 @@ def memory(step: Step, rows: Rows) -> list[tuple[str, int]]:
 # --------------------------------------------------------------------------------------------- the kernels
 
 
-def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
-    """Z from Z, of the trajectories that want it."""
-    x = read(step, rows, B)
+def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, known: bool = False) -> Program:
+    """Z from Z, of the trajectories that want it; the kicks may be known.
+
+    early     whether to land after this iteration, which is the first one
+    shrunk    by how much increments shrank lately; where rounding hides that, half as much as before: landings tell
+    """
+    x = _read(step, rows, B)
     Z = by_coordinate(step, x["points"])
-    w = kicks(step, rows, B, x, Z)
+    w = by_coordinate(step, x["kicks"]) if known else kicks(step, rows, B, x, Z)
     new = reached(step, rows, mass, B, x, "places", "c", w)
     sizes = [
         abs(a - b) * unit
@@ -223,18 +261,24 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
         "soft_iterations": [iterations + found["counts"]],
         "left": [found["left"]],
     }
+    if rows.side_by_side:
+        (shrunk,), first, now = x["shrunk"], iterations < 1, largest / before
+        hidden = largest <= NEGLIGIBLE * EPS * ROUNDING
+        after["early"] = [going & first & (largest * shrunk * shrunk <= NEGLIGIBLE * EPS * UNSEEN)]
+        after["shrunk"] = [first.where(shrunk, hidden.where(now.op("min", shrunk * 0.5), now))]
     return wanted_by("outer", B, x, rows, after)
 
 
 def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """The kicks at the last Z, z^s and the impulse; a root that is too far away, or no number, is refused."""
-    x = read(step, rows, B)
+    x = _read(step, rows, B)
     x |= farther(x)
     Z, (shares,) = by_coordinate(step, x["points"]), rows.columns("left over")
     w = kicks(step, rows, B, x, Z)
     impulse = rows.sums(w)
     late = rows.sums([[a * share for a, share in zip(row, shares, strict=True)] for row in w])
     (h,), u = x["h"], by_mass(step, mass, rows, B, x, x["momentum"])
+    late = [a + h * b for a, b in zip(late, x["lost p"], strict=True)]
     move = [h * a + b for a, b in zip(u, by_mass(step, mass, rows, B, x, late), strict=True)]
     top = [abs(a).op("max", b) for a, b in zip(move, rows.packed([size(row) for row in Z]), strict=True)]
     turned = turns(step, rows, B, x, Z)
@@ -242,20 +286,42 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     (failed,), every = x["failed"], total([*impulse, *ways])
     unsound = rows.largest([(every - every).op("ne", 0.0)])
     far = rows.largest([reach * FAR < a for reach, a in zip(x["reach"], top, strict=True)]) if step.checked else 0.0
+    wrong = unsound.where(2.0, far)
     lengths = rows.sums([[abs(a) for a in row] for row in turned]) if turned else []
     after = {
         "kicks": _joined(w),
         "move": whole(step, rows, move, ways),
         "impulse": whole(step, rows, impulse, nothing(step, rows, B)),
         "top": whole(step, rows, top, lengths),
-        "failed": [failed.where(failed, unsound.where(2.0, far))],
     }
+    if rows.side_by_side:
+        (early,), (before,), (iterations,) = x["early"], x["soft_before"], x["soft_iterations"]
+        moved = _moved(step, rows, mass, B, x, w)
+        going = early & ~(finite(moved) & landed(moved, before))
+        wrong = going.where(0.0, unsound.where(2.0, x["again"][0].where(0.0, far)))
+        after |= {
+            "outer": [going],
+            "early": [0.0],
+            "shrunk": [early.where(moved / before, x["shrunk"][0])],
+            "soft_iterations": [going.where(iterations, iterations + early)],
+            "left": [early.where(moved * (moved / before), x["left"][0])],
+        }
+    after["failed"] = [failed.where(failed, wrong)]
+    return B.build(**{name: indices(values, B) for name, values in after.items()})
+
+
+def afresh(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
+    """Z of the uniform motion, to be iterated from."""
+    x = _read(step, rows, B)
+    (own,), u = rows.columns("c"), numbers(rows, by_mass(step, mass, rows, B, x, x["momentum"]), step.n)
+    after: Values = {"points": [share * b for b in u for share in own], "rate": [1.0], "outer": [1.0], "again": [1.0]}
+    after |= {name: [0.0] for name in ("soft_before", "soft_doubt", "soft_iterations", "failed")}
     return B.build(**{name: indices(values, B) for name, values in after.items()})
 
 
 def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """z from the kicks."""
-    x = read(step, rows, B)
+    x = _read(step, rows, B)
     z = reached(step, rows, mass, B, x, "controls", "d", by_coordinate(step, x["kicks"]))
     turned = _lifted(step, rows, turns(step, rows, B, x, by_coordinate(step, x["points"])))
     return B.build(z=indices(flat(step, rows, with_cyclic(step, z, turned)), B))
@@ -263,7 +329,7 @@ def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
 
 def recall(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """The kicks and the length of a step that was solved otherwise, and M⁻¹."""
-    x = read(step, rows, B)
+    x = _read(step, rows, B)
     z, gather = unknowns(step, rows, x["z"]), rows.columns("q 0")
     after: Values = {
         "move": rows.packed([rows.number(row, step.s - 1) for row in z]),
@@ -282,7 +348,7 @@ def restart(step: Step, mass: Mass, rows: Rows, B: Builder, coordinates: Sequenc
 
     Chords that began from the motion itself (`march`) and came near a root, but contract badly, leave z there.
     """
-    x = read(step, rows, B)
+    x = _read(step, rows, B)
     memory, gather = by_coordinate(step, x["memory"]), rows.columns("q 0")
     if step.s > WHOLE:
         z = reached(step, rows, mass, B, x, "controls ahead", "d", memory)
@@ -337,13 +403,26 @@ def measured(rows: Rows, x: Values, Z: Sequence[Row]) -> Values:
 # ------------------------------------------------------------------------------------------------- details
 
 
+def _read(step: Step, rows: Rows, B: Builder) -> Values:
+    """The state of a trajectory, and what q and p have lost by rounding, number by number and as a row."""
+    lost, every = B.values("carry"), all_of(step)
+    places, momenta = lost[: rows.length(every)], lost[rows.length(every) :]
+    if step.of is not None:
+        momenta = rows.packed(free_of(step, numbers(rows, momenta, every)))
+    return read(step, rows, B) | {"lost q": free_of(step, numbers(rows, places, every)), "lost p": momenta}
+
+
+def _points(x: Values, Z: Sequence[Row], g: int) -> list[Any]:
+    """q + Z_i of the i-th point, or of the points in the i-th vector."""
+    return [a + (row[g] + lost) for a, row, lost in zip(x["q"], Z, x["lost q"], strict=True)]
+
+
 def kicks(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> list[Row]:
     """h b_i f(q + Z_i), a row for each coordinate."""
     (times,), (weights,) = rows.columns("times 0"), rows.columns("weights 0")
     given = []
     for g, (time, weight) in enumerate(zip(times, weights, strict=True)):
-        q = [a + row[g] for a, row in zip(x["q"], Z, strict=True)]
-        f = force_at(step, B, x, x["t"][0] + time, q, driving(step, rows, x, g))
+        f = force_at(step, B, x, x["t"][0] + time, _points(x, Z, g), driving(step, rows, x, g))
         given.append([a * weight for a in f])
     return [[w[j] for w in given] for j in range(step.n)]
 
@@ -353,8 +432,7 @@ def turns(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> li
     (times,), (weights,) = rows.columns("times 0"), rows.columns("weights 0")
     nodes = []
     for g, time in enumerate(times):
-        q = [a + row[g] for a, row in zip(x["q"], Z, strict=True)]
-        nodes.append(resting(step, x, x["t"][0] + time, q, driving(step, rows, x, g)))
+        nodes.append(resting(step, x, x["t"][0] + time, _points(x, Z, g), driving(step, rows, x, g)))
     return [[a * w for a, w in zip(row, weights, strict=True)] for row in turning(step, B, nodes)]
 
 
@@ -380,6 +458,19 @@ def reached(
         [a + share * b if moves else 0.0 for a, share, moves in zip(row, own, there, strict=True)]
         for row, b in zip(pushed, u, strict=True)
     ]
+
+
+def _moved(step: Step, rows: Rows, mass: Mass, B: Builder, x: Values, w: Sequence[Row]) -> Value:
+    """How far kicks that have changed move the end of the step, at most, in units of the coordinates."""
+    old, (shares,) = by_coordinate(step, x["kicks"]), rows.columns("left over")
+    change = [[a - b for a, b in zip(new, own, strict=True)] for new, own in zip(w, old, strict=True)]
+    if mass.diagonal:
+        units = by_mass(step, mass, rows, B, x, x["units"])
+    else:
+        units, change = x["units"], mass.solve(inverse(mass, B, x), change)
+    parts = [[abs(a) * unit for a in row] for row, unit in zip(change, numbers(rows, units, step.n), strict=True)]
+    largest = [size(column) * abs(share) for column, share in zip(zip(*parts, strict=True), shares, strict=True)]
+    return rows.number(rows.sums([largest]), 0)
 
 
 def drift(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, momentum: Row) -> Row:

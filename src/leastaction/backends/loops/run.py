@@ -278,6 +278,10 @@ def _iterate_softly(A, X, Y, scratch, count):
         if A.march != 0 and A.inner == 0 and failed[0] != 0.0:
             count[ITERATIONS] += int(X[A.soft_iterations * T])
             _march(A, X, Y, scratch)
+        if A.afresh != 0 and failed[0] != 0.0:
+            count[ITERATIONS] += int(X[A.soft_iterations * T])
+            call_kernel(A.afresh, X, Y, scratch)
+            _land(A, X, Y, scratch)
     for i in range(L):
         if alive[i] != 0.0 and failed[i] != 0.0:
             again = True
@@ -309,14 +313,21 @@ def _march(A, X, Y, scratch):
 
 @native
 def _land(A, X, Y, scratch):
-    """The outer kernel until no lane wants it; then the end of the step, if that is another kernel."""
-    outer = at(X, A.outer_wanted * A.stride)
+    """The outer kernel until no lane wants it; then the end of the step, if that is another kernel. One trajectory may
+    land early; if that was too early, it goes on.
+    """
+    outer, landed = at(X, A.outer_wanted * A.stride), A.land == 0
     while _any(outer, A.lanes):
         call_kernel(A.outer, X, Y, scratch)
-    if A.land != 0:
+        if A.follow != 0 and X[A.early * A.stride] != 0.0:
+            call_kernel(A.land, X, Y, scratch)
+            landed = outer[0] == 0.0
+            if not landed:
+                call_kernel(A.follow, X, Y, scratch)
+    if not landed:
         call_kernel(A.land, X, Y, scratch)
-        if A.lifted == 1:
-            call_kernel(A.lift, X, Y, scratch)
+    if A.land != 0 and A.lifted == 1:
+        call_kernel(A.lift, X, Y, scratch)
 
 
 @native

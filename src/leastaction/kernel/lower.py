@@ -30,7 +30,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from leastaction.kernel import roots, trigonometry, vector_math
-from leastaction.program import FOLD, LANE, Instruction, Program, to_float64
+from leastaction.program import ACROSS, FOLD, LANE, SWAP, Instruction, Program, to_float64
 
 PIECE = 2000  # instructions of one function, at most
 SPREAD = 3  # so many lanes of one vector, each spread over a vector, are read from memory
@@ -75,8 +75,8 @@ def lower(
     instructions as a `piece` has.
 
     `library` has functions of several lanes, those of `trigonometry` and `roots` among them; with `bounded` sin x and
-    cos x may be NaN for |x| ≥ 2³⁰, and powers where they are infinite or x is. The blocks in `same` have the same number
-    in all lanes.
+    cos x may be NaN for |x| ≥ 2³⁰, and powers where they are infinite or x is. The blocks in `same` have the same
+    number in all lanes.
     """
     target = _Lanes(lanes, bounded, library or {} if lanes > 1 else {})
     if roots.POWERS.keys() <= target.functions.keys():
@@ -184,9 +184,10 @@ def _alike(program: Program, read: set[int]) -> set[int]:
         if op in GIVEN:
             if op == "input" and args[0] in read:
                 found.add(k)
+        elif op not in ACROSS:
+            if all(a in found or program.code[a][0] == "const" for a in args):
+                found.add(k)
         elif op in LANE or op == "largest":
-            found.add(k)
-        elif op not in FOLD and all(a in found or program.code[a][0] == "const" for a in args):
             found.add(k)
     return found
 
@@ -473,6 +474,9 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
         return target.largest(v, x[0])
     if op in FOLD:
         return target.fold(v, *FOLD[op], *x)
+    if op in SWAP:
+        places = ", ".join(f"i32 {i ^ SWAP[op]}" for i in range(target.count))
+        return [f"  {v} = shufflevector {T} {x[0]}, {T} poison, <{target.count} x i32> <{places}>"]
     if op == "sign":
         return [
             f"  {c} = fcmp oeq {T} {x[0]}, {zero}",

@@ -12,9 +12,14 @@ import pytest
 import scipy.sparse as sp
 
 import leastaction as la
-from leastaction import pilots, single
+from leastaction import single
 from leastaction.linear.dispersion import excited, turn
 from leastaction.methods.oscillator import exact_step
+from leastaction.pilots import answer, choice, lab
+from leastaction.pilots.asked import MEMBERS
+from leastaction.pilots.search import search
+from leastaction.systems.sums.frequencies import CAREFUL
+from leastaction.systems.sums.system import Sum
 from seeds import fresh_generator
 from thrift import rest_slow
 
@@ -72,24 +77,28 @@ def test_derivatives_are_carried_by_a_cheap_member(monkeypatch):
     assert {method for method, how in runs if how.get("tangent")} <= {"P4N4Q8Gau", "P8N8Q16Gau"}
 
 
-def test_a_short_run_is_not_worth_much_machine_code(monkeypatch):
-    """Each member has code of its own, and with a pace another one: of a run of a millisecond two are compiled."""
-    pendulum, runs, run = la.problems.get("pendulum"), set(), single.run_one
-    monkeypatch.setattr(
-        single, "run_one", lambda *args, **how: (runs.add((args[1], how["pace"])), run(*args, **how))[1]
-    )
-    monkeypatch.setattr(pilots, "EASY", 1.0)  # a busy machine may take longer
-    monkeypatch.setattr(pilots, "OFTEN_RUN", 1.0)
-    la.advise(pendulum.system, pendulum.q0, pendulum.p0, t_end=5.3 * pendulum.period, tol=1e-9)
-    assert runs == {("P4N4Q8Gau", None), ("P8N8Q16Gau", None)}
+@pytest.mark.parametrize(("loading", "tried"), [(0.0, True), (10.0, False)])
+def test_a_short_run_is_not_worth_much_machine_code(loading, tried, monkeypatch):
+    """With a pace a member has code of its own: where code takes longer to load than equal steps take to run, no pace
+    is tried.
+    """
+    comet = la.problems.get("kepler", eccentricity="0.4")
+    start = {"q0": comet.q0, "p0": comet.p0, "t_end": 5.3 * comet.period, "tol": 1e-9}
+    monkeypatch.setattr(answer, "EASY", 0.0)
+    monkeypatch.setattr(lab.Lab, "loading", property(lambda self: loading, lambda self, value: None), raising=False)
+    assert any(one.pace == "auto" for one in la.advise(comet.system, **start).options) == tried
 
 
-def test_a_member_that_has_run_before_is_measured_if_the_run_is_long():
-    """All patience may be gone with dear pilots of the answer: P4, which has run, may still be far quicker."""
-    lab = object.__new__(pilots._Lab)
-    lab.spent, lab.loading, lab._warm = 10.0, 0.0, {(4, id(None))}
-    assert lab.patient(4, None, 0.4) and not lab.patient(4, None, 0.01)
-    assert not lab.patient(6, None, 0.4) and lab.patient(6, None, 1000.0)
+def test_patience_with_members():
+    """A member that has run before is measured if the run is long, though all patience may be gone with dear pilots of
+    the answer. One that has not run is measured if its code will pay, by what the code of others took to load.
+    """
+    rested = object.__new__(lab.Lab)
+    rested.spent, rested.loading, rested._warm = 10.0, 0.2, {(4, id(None))}
+    assert rested.patient(4, None, 0.4) and not rested.patient(4, None, 0.01)
+    assert not rested.patient(6, None, 0.4) and rested.patient(6, None, 1000.0)
+    rested.spent = 0.1
+    assert rested.patient(6, None, 0.01) and not rested.patient(6, None, 0.001)  # it takes 0.3 s to load
 
 
 @pytest.mark.parametrize("best", range(6))
@@ -100,12 +109,12 @@ def test_the_search_for_a_member_ends_where_costs_grow(best, first):
 
     def measure(s):
         measured.append(s)
-        return 2.0 ** abs(pilots.MEMBERS.index(s) - best)
+        return 2.0 ** abs(MEMBERS.index(s) - best)
 
-    assert pilots._search(measure, first) == []
-    places = [pilots.MEMBERS.index(s) for s in measured]
+    assert search(measure, first) == []
+    places = [MEMBERS.index(s) for s in measured]
     assert best in places and len(places) == len(set(places))
-    first = pilots.MEMBERS.index(first)
+    first = MEMBERS.index(first)
     assert all(min(first, best) - 1 <= k <= max(first, best) + 1 for k in places)
 
 
@@ -269,7 +278,7 @@ def test_a_pilot_that_ends_in_a_jump(monkeypatch):
     system = la.Lagrangian(
         lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1, force=lambda q, v: 20 * (1 - q[0] ** 2) * v
     )
-    monkeypatch.setattr(pilots._Lab, "affordable", lambda self, pace: 20.0)
+    monkeypatch.setattr(choice, "affordable", lambda lab, pace: 20.0)
     path = la.integrate(system, q0=[2.0], v0=[0.0], t_end=60.0, tol=1e-6)
     assert path.advice.reached <= 1e-6 and path.advice.horizon is None
 
@@ -544,3 +553,46 @@ def test_mistakes_are_told_before_anything_is_measured(monkeypatch):
         la.integrate(pendulum, **asked)
     with pytest.raises(TypeError, match=r"must be la\.Event\(g\)"):
         la.integrate(la.Lagrangian(pendulum, n=1), **asked, events={"x": lambda q, p: q[0]})
+
+
+def hardening_chain(n):
+    """Masses between walls, on springs that harden, as a sum."""
+    masses = la.Term(lambda q, v: 0.5 * v[0] ** 2, over=np.arange(n))
+    springs = la.Term(
+        lambda q, v: -0.5 * (q[1] - q[0]) ** 2 - 0.25 * (q[1] - q[0]) ** 4,
+        over=np.stack([np.arange(n - 1), np.arange(1, n)], axis=1),
+    )
+    walls = la.Term(lambda q, v: -0.5 * q[0] ** 2 - 0.25 * q[0] ** 4, over=[0, n - 1])
+    return la.Lagrangian.sum([masses, springs, walls], n=n)
+
+
+def test_large_sums_keep_a_tolerance():
+    """Three hundred masses, too many for a tangent map: errors grow as the distance of two motions does."""
+    rng = np.random.default_rng(7)
+    system, start = hardening_chain(300), {"q0": rng.normal(size=300), "p0": rng.normal(size=300), "t_end": 10.0}
+    path = la.integrate(system, **start, tol=1e-8, every=2**40)
+    fine = la.integrate(system, "P8N8Q16Gau", **start, h=0.02, every=2**40)
+    assert path.advice.growth is not None and path.advice.reached <= 1e-8
+    assert np.abs(path.q[-1] - fine.q[-1]).max() <= 1e-8 * path.advice.size
+
+
+def test_neighbours_grow_as_the_tangent_map_does(monkeypatch):
+    """What rounding makes of the end of a chain is about as much by two motions as by derivatives."""
+    rng = np.random.default_rng(8)
+    start = {"q0": 2 * rng.normal(size=6), "p0": 2 * rng.normal(size=6), "t_end": 12.0, "tol": 1e-6}
+    by_tangent = la.advise(hardening_chain(6), **start)
+    monkeypatch.setattr(Sum, "has_tangent", property(lambda self: False))
+    by_neighbours = la.advise(hardening_chain(6), **start)
+    assert 0.01 < by_neighbours.rounding / by_tangent.rounding < 100
+
+
+def test_the_fastest_oscillation_of_a_large_sum():
+    """A chain of masses on linear springs: its highest frequency is nearly 2, found without a matrix."""
+    n = 400
+    masses = la.Term(lambda q, v: 0.5 * v[0] ** 2, over=np.arange(n))
+    springs = la.Term(
+        lambda q, v: -0.5 * (q[1] - q[0]) ** 2, over=np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    )
+    chain = la.Lagrangian.sum([masses, springs], n=n)
+    q, v = np.sin(np.arange(n)), np.zeros(n)
+    assert 0.9 < chain.frequency(0.0, q, v, v, chain.values(), 10.0) / (2 * CAREFUL) <= 1.0

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -107,7 +108,7 @@ class Question:
             raise ValueError(f"t_end must differ from the start, t0 = {t0:g}")
         starts = begin(self.system, FLOAT64, *self.start, t0, self.params, False)
         system, paces = self.system, tuple[Any, ...]((self.pace,))
-        if self.pace is None and worth_a_pace(system):
+        if self.pace is None and system.has_tangent and worth_a_pace(system):
             paces = (None, AUTO)
 
         unit = 1.0  # pilots count s in units of the pace of the start: then h is a step of t there
@@ -125,8 +126,11 @@ class Question:
 
         # Derivatives pass walls where L is quadratic in v; else errors are taken to grow like t.
         even = system.linear or bool(self.walls and system.mass_varies_with_velocity)
-        asked = Asked(pilot, system.name, system.n, t0, t_end, paces, even, system.m)
         q, p, v, params = starts.q[0], starts.p[0], starts.v[0], starts.params[0]
+        near = None
+        if not system.has_tangent:
+            near = partial(_beside, replace(self, events=self.walls or None), t0, q, v, params)
+        asked = Asked(pilot, system.name, system.n, t0, t_end, paces, even, system.m, near=near)
         lines = None if self.walls or self.pace is not None else system.excited(q, p, t_end - t0)
         if lines is not None:
             return choose_by_dispersion(asked, lines, tol)
@@ -136,15 +140,41 @@ class Question:
         return replace(advice, options=options, chosen=options[advice.options.index(advice.chosen)])
 
 
+def _beside(
+    question: Question,
+    t0: float,
+    q: Any,
+    v: Any,
+    params: Any,
+    step: Any,
+    method: str,
+    h: float,
+    t_end: float,
+    every: int,
+) -> Path:
+    """A run that begins beside another one, which begins at q and v, by a step of 2n numbers in q and p."""
+    system: Any = question.system
+    p = system.momentum(q, v, t0, params)
+    q, p = q + step[: system.n], p + step[system.n :]
+    if system.m:
+        q, v = system.project(q, system.velocity(q, p, t0, params), t0, params)
+        p = system.momentum(q, v, t0, params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return replace(question, start=(q, p, None)).run(method, h, t_end, None, every=every, events=question.events)
+
+
 def measurable(system: System, inputs: Any = None) -> System:
-    """The system as pilots can run it: a sum is written out. Inputs, which belong to steps, are refused."""
+    """The system as pilots can run it: a sum is written out, unless it is large. Inputs, which belong to steps, are
+    refused.
+    """
     check_system(system)
     if inputs or system.inputs:
         raise ValueError(
             "tol= tries many methods and steps, and inputs have values for the steps of one method: give method= and "
             "h=, and compare with a run of h/2"
         )
-    return system.expanded()
+    return system.expanded() if system.has_tangent else system
 
 
 def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path:

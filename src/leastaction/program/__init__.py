@@ -6,6 +6,7 @@ from leastaction.program.core import (
     BINARY,
     FOLD,
     LANE,
+    LOGICAL,
     OPERATIONS,
     SWAP,
     UNARY,
@@ -16,6 +17,7 @@ from leastaction.program.core import (
     finite,
     in_range,
     indices,
+    negative_zero,
     to_float64,
 )
 
@@ -25,6 +27,7 @@ __all__ = [
     "BINARY",
     "FOLD",
     "LANE",
+    "LOGICAL",
     "OPERATIONS",
     "SWAP",
     "UNARY",
@@ -35,5 +38,6 @@ __all__ = [
     "finite",
     "in_range",
     "indices",
+    "negative_zero",
     "to_float64",
 ]

@@ -82,6 +82,11 @@ class System(Protocol):
     @property
     def tools(self) -> tuple[str, ...]: ...
 
+    @property
+    def has_tangent(self) -> bool:
+        """Whether a run can carry the derivatives of its states."""
+        ...
+
     def expanded(self) -> System:
         """The same system without sums over rows: a sum written out as one Lagrangian, others as they are."""
         ...

@@ -31,6 +31,11 @@ class Usual:
         return Clock("t", self.n)
 
     @property
+    def has_tangent(self) -> bool:
+        """Whether a run can carry the derivatives of its states: it can."""
+        return True
+
+    @property
     def in_time(self) -> Any:
         """The system whose motion in time this is: itself."""
         return self

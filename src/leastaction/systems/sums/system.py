@@ -33,6 +33,7 @@ from leastaction.step.form import Summand
 from leastaction.systems.failures import explained
 from leastaction.systems.given import Params
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.sums.frequencies import fastest
 from leastaction.systems.sums.term import Term
 from leastaction.systems.usual import Usual
 
@@ -206,6 +207,11 @@ class Sum(Usual):
         """Whether a force acts that depends on q or v."""
         return any(term.local.forced_by_state for term in self.terms)
 
+    @property
+    def has_tangent(self) -> bool:
+        """Whether a run can carry the derivatives of its states: of the system `expanded`, if there is one."""
+        return self.n <= MOST_EXPANDED
+
     def expanded(self) -> Lagrangian:
         """The same system as one Lagrangian, every row written out: for computations that only small systems allow."""
         return self._written_out
@@ -215,7 +221,7 @@ class Sum(Usual):
         if self.n > MOST_EXPANDED:
             raise ValueError(
                 f"{self.name} has n = {self.n} coordinates; what needs its Lagrangian written out row by row (digits=, "
-                f"tangent=, reduce=, tol=, pace=, RK4, compositions, and analysis) is for at most {MOST_EXPANDED}. A "
+                f"tangent=, reduce=, pace=, RK4, compositions, and analysis) is for at most {MOST_EXPANDED}. A "
                 "larger one takes a member of the Galerkin family and h=: for a derivative along one direction compare "
                 "two runs that begin close together, for an error compare with half the step"
             )
@@ -362,6 +368,8 @@ class Sum(Usual):
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
     ) -> float:
         """The largest frequency or growth rate of the linearised motion at its start, or soon after."""
+        if not self.has_tangent:
+            return fastest(self, t, q, v, params)
         return self.expanded().frequency(t, q, p, v, params, length)
 
     def begin(

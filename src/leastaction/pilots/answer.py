@@ -1,0 +1,88 @@
+"""The end of a pilot as well as it is known: by the member of order 16, its step halved until two ends agree."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from leastaction.pilots.asked import Asked
+from leastaction.pilots.lab import LONGEST, Lab, Pilot, apart
+from leastaction.pilots.reach import FIRST, HALVINGS, ROUGH, SECONDS, affordable, reach
+
+KNOWN = 1e-5  # two answers differ by no more than this, or by a hundredth of tol if that is less
+AGREEING = 1e-4  # two answers that differ by more than this belong to different motions
+EASY = 5e-3  # seconds of the run that finds the answer with equal steps: a pace could save no more
+
+
+def worth_trying(lab: Lab, tol: float) -> tuple[Any, ...]:
+    """The paces that are worth trying. Where the answer at the end of the whole run is found at once with equal steps,
+    another pace, whose machine code is larger, would take longer to load than it could save. Where equal steps do not
+    lead to the end, they are left out.
+    """
+    asked = lab.asked
+    if len(asked.paces) == 1 or asked.omega * asked.length > 2 * LONGEST or affordable(lab, None) < asked.length:
+        return asked.paces
+    found = answer(lab, asked, None, asked.length, tol, None)
+    if found is None:
+        return tuple(pace for pace in asked.paces if pace is not None and reach(lab, pace) is not None) or (None,)
+    quick = found.unsure <= tol / 4 and found.known.seconds <= max(EASY, lab.loading)
+    return (None,) if quick else asked.paces
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The end of the pilot as well as it is known: the pace of the run that found it, this run, the run with longer
+    steps before it, and by how much it may be off.
+    """
+
+    pace: Any
+    known: Pilot
+    rougher: Pilot
+    unsure: float
+
+
+def answers(lab: Lab, asked: Asked, length: float, tol: float) -> dict[Any, Answer]:
+    """The answers with the paces with which there is one."""
+    found: dict[Any, Answer] = {}
+    for pace in asked.paces:
+        one = answer(lab, asked, pace, length, tol, min((f.known.steps for f in found.values()), default=None))
+        if one is not None:
+            found[pace] = one
+    return found
+
+
+def best_known(answers: dict[Any, Answer], tol: float) -> Answer | None:
+    """The answer with the pace with which it costs less, or with the most steps if none is good enough."""
+    agreed = [one for one in answers.values() if one.unsure <= tol / 4]
+    if agreed:
+        return min(agreed, key=lambda one: one.known.seconds)
+    return max(answers.values(), key=lambda one: one.known.steps, default=None)
+
+
+def answer(lab: Lab, asked: Asked, pace: Any, length: float, tol: float, most: int | None) -> Answer | None:
+    """The end of the pilot by the highest member, its step halved until two ends agree or agree no better.
+
+    Of two ends that differ by g, with steps 2h and h of a member of order 2s, the second is off by g/(2²ˢ − 1). If g
+    is below tol/4, it is said to be off by g/2ˢ: half of the order, which longer steps may not show yet, is enough.
+    """
+    h, gap = min(length / 4, FIRST / asked.omega), math.inf
+    last: Pilot | None = None
+    best: Answer | None = None
+    for _ in range(HALVINGS):
+        now, before = lab.pilot(asked.reference, h, pace), gap
+        if now is not None and last is not None:
+            gap = apart(now, last)
+            if best is not None and before < AGREEING and gap > before / 4:
+                return best  # rounding: otherwise a halved step of such an order would be far better
+            best, enough = Answer(pace, now, last, gap), tol * length / asked.length
+            off = gap * (now.h / last.h) ** asked.reference
+            if gap <= enough / 4 and off <= min(enough / 100, KNOWN):
+                return replace(best, unsure=off)
+        rough = now is None or now.strained or (last is not None and gap > ROUGH)
+        if now is not None and most is not None and now.steps > 8 * most:
+            break
+        if now is not None and now.seconds > 2 * SECONDS and best is not None:
+            break
+        last, h = now, h / (4 if rough else 2)
+    return best

@@ -1,0 +1,180 @@
+"""How errors grow: from the tangent map D(t) of a pilot, carried by a cheaper member if that follows the motion."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.pilots.asked import Asked
+from leastaction.pilots.lab import Lab, Pilot, apart
+from leastaction.run.advice import EPS, Growth
+
+FloatArray = NDArray[np.float64]
+
+FOLLOWING, FOLLOWED = 4, 1e-3  # degree that may carry derivatives: its end of the pilot is right up to this
+FEWEST, ROWS = 64, 512  # states of a pilot at which its derivative is looked at, at least and at most …
+NUMBERS = 2**20  # … and the most numbers of it
+BESIDE, TINY = (
+    1e-8,
+    1e-30,
+)  # how far beside a motion another one begins, of its size; and the least distance that counts
+STEEPER = 8.0  # errors that grow more than so many times as much in a pilot's second half as in its first: exponential
+ROUNDED = 4.0  # units in the last place: the rounding of the start and of the first steps
+
+
+def followed(lab: Lab, known: Pilot, pace: Any) -> Any:
+    """The same run by a cheaper member if that follows the motion, with the longest steps that do where there are many,
+    at ROWS of its states or fewer; with its derivative, unless the equations are linear.
+    """
+    one, s = known, lab.asked.reference
+    cheap = min(s, FOLLOWING)
+    found = lab.pilot(cheap, known.h, pace)
+    if found is not None and apart(found, known) <= FOLLOWED:
+        one, s = found, cheap
+        longer = min((FOLLOWED / 4 / max(apart(one, known), EPS)) ** (0.5 / s), known.steps / FEWEST)
+        for halvings in range(math.floor(math.log2(max(longer, 1.0))), 0, -1):
+            coarse = lab.pilot(s, 2**halvings * known.h, pace)
+            if coarse is not None and not coarse.strained and apart(coarse, known) <= FOLLOWED:
+                one = coarse
+                break
+    tangent = not lab.asked.linear and lab.asked.near is None
+    numbers = (2 * lab.asked.n) ** (2 if tangent else 1)
+    every = max(1, one.steps // max(1, min(ROWS, NUMBERS // numbers)))
+    return lab.timed(s, one.h, lab.t_end, pace, every, tangent)[0]
+
+
+def scales(path: Any) -> tuple[FloatArray, float]:
+    """The sizes of positions and momenta, for each of the 2n numbers: the largest range of one in the pilot."""
+    q, p = (np.asarray(x, float) for x in (path.q, path.p))
+    sizes = [max(float(np.ptp(x, axis=0).max()), EPS * float(np.abs(x).max()), 1e-300) for x in (q, p)]
+    return np.repeat(sizes, q.shape[1]), sizes[0]
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """What rounding makes of the positions at the end of the run: the rounding of the start, if the largest error that
+    it was on the way may come again; and one unit in the last place of the state at the worst time.
+    """
+
+    largest: float = 0.0
+    last: float = 0.0
+
+
+def growth_of(
+    path: Any, spread: Spread, asked: Asked, tol: float, length: float, pilot: float
+) -> tuple[Growth, Rounding, float]:
+    """How errors grow from the end of the pilot on; what rounding makes of the end, and how long it stays below tol."""
+    if asked.linear:
+        return Growth(max(1.0, length / pilot)), Rounding(), length
+    t = np.abs(np.asarray(path.t, float) - asked.t0)
+    middle = int(np.searchsorted(t, t[-1] / 2))
+    steeper = spread.size.max() / spread.size[: middle + 1].max()
+    rate = math.log(steeper) / (t[-1] - t[middle]) if steeper > STEEPER else 0.0
+    growth = Growth(max(1.0, length / pilot), rate)
+    growth = replace(growth, factor=growth.over(length - pilot)) if rate else growth
+    largest = float(spread.rounded.max()) * growth.factor
+    # Beyond the pilot rounding is taken to grow like t: if it grows exponentially, two runs differ by as much.
+    rounding = Rounding(largest, spread.last * max(1.0, length / pilot))
+    return growth, rounding, _until(t, np.maximum.accumulate(spread.rounded), tol, rate) if largest > tol else length
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How far motions that begin close together come apart, at the stored states of a pilot.
+
+    size      of the tangent map
+    rounded   what the rounding of the start makes of positions
+    last      what one unit in the last place of the state at the worst time makes of the positions at the end
+    """
+
+    size: FloatArray
+    rounded: FloatArray
+    last: float
+
+
+def spread_of(lab: Lab, path: Any, scale: FloatArray) -> Spread:
+    """How far motions come apart: from the tangent map; where a run cannot carry it, from a run that begins beside."""
+    asked = lab.asked
+    if asked.linear:
+        return Spread(np.ones(len(path.t)), np.zeros(len(path.t)), 0.0)
+    start = np.abs(np.concatenate([path.q[0], path.p[0]]).astype(float)) / scale
+    if asked.near is not None:
+        return _from_beside(lab, path, scale, float(start.max()))
+    D = np.asarray(at_fixed_time(path), float) * scale[None, None, :] / scale[None, :, None]
+    rounded = ROUNDED * EPS * (np.abs(D[:, : asked.n]) * start).max(axis=(1, 2))
+    last = max(_on_the_way(path, D, scale), float((EPS * _by_energy(path) / scale[: asked.n]).max()))
+    return Spread(np.abs(D).max(axis=(1, 2)), rounded, last)
+
+
+def _from_beside(lab: Lab, path: Any, scale: FloatArray, start: float) -> Spread:
+    """From one motion that begins BESIDE, in all coordinates by as much: a random direction has a part of every other
+    one. Any unit in the last place is taken to grow as this step does from then on.
+    """
+    asked = lab.asked
+    assert asked.near is not None
+    step = BESIDE * scale * np.random.default_rng(0).choice([-1.0, 1.0], 2 * asked.n)
+    every = max(1, math.ceil(int(path.stats["steps"]) / (len(path.t) - 1)))
+    other = lab.counted(asked.near, step, path.method.name, float(path.h), lab.t_end, every)
+    away = [np.abs(np.asarray(a, float) - np.asarray(b, float)) for a, b in ((path.q, other.q), (path.p, other.p))]
+    size = np.maximum(np.concatenate(away, axis=1) / scale, TINY).max(axis=1) / BESIDE
+    states = np.abs(np.concatenate([path.q, path.p], axis=1).astype(float) / scale).max(axis=1)
+    return Spread(size, ROUNDED * EPS * start * size, EPS * float((states * size[-1] / size).max()))
+
+
+def _until(t: FloatArray, rounded: FloatArray, tol: float, rate: float) -> float:
+    """How long a growing error stays below tol; between two states, and beyond the last, its growth is exponential."""
+    over = np.flatnonzero(rounded > tol)
+    if not len(over):
+        return float(t[-1] + (math.log(tol / rounded[-1]) / rate if rate else 0.0))
+    k = int(over[0])
+    if k == 0:
+        return 0.0
+    part = math.log(tol / rounded[k - 1]) / math.log(rounded[k] / rounded[k - 1])
+    return float(t[k - 1] + part * (t[k] - t[k - 1]))
+
+
+def at_fixed_time(path: Any) -> Any:
+    """∂(q, p)/∂(q₀, p₀) at the stored times.
+
+    With a pace the run's own derivative is taken at fixed s and E. The state at a fixed time also changes with E(q₀,
+    p₀), and along the motion with the time.
+    """
+    if path.pace is None:
+        return path.tangent
+    system, whole, n = path.system, path.pace.tangent, path.system.n
+    v = system.velocity(path.q, path.p, path.t, path.params)
+    pull = system._evaluate(system.gradient, path.q, v, path.t, path.params)["Lq"]
+    force = pull + system.external_force(path.q, v, path.t, path.params)
+    along, gradient = np.concatenate([v, force], axis=1), np.concatenate([-pull[0], v[0]])
+    state, E, clock = np.r_[0:n, n + 1 : 2 * n + 1], n, 2 * n + 1
+    if path.pace.system.clock.block == "q":  # the last momentum is −E
+        E, clock, gradient = clock, E, -gradient
+    free = whole[:, state[:, None], state] + whole[:, state, E, None] * gradient
+    later = whole[:, clock, state] + whole[:, clock, E, None] * gradient
+    return free - along[:, :, None] * later[:, None, :]
+
+
+def _on_the_way(path: Any, D: FloatArray, scale: FloatArray) -> float:
+    """What one unit in the last place of the state at the worst time makes of the positions at the end, D(T) D(t)⁻¹. D
+    is symplectic, so that D⁻¹ is made of its transposed blocks; where forces act or constraints hold, the start alone
+    is looked at.
+    """
+    n, states = path.system.n, np.abs(np.concatenate([path.q, path.p], axis=1).astype(float)) / scale
+    if path.system.forced or path.system.m:
+        return float(EPS * (np.abs(D[-1, :n]) @ states[0]).max())
+    turned = D.transpose(0, 2, 1)
+    inverse = np.block([[turned[:, n:, n:], -turned[:, n:, :n]], [-turned[:, :n, n:], turned[:, :n, :n]]])
+    return float(EPS * np.einsum("tij,tj->ti", np.abs(D[-1, :n] @ inverse), states).max())
+
+
+def _by_energy(path: Any) -> FloatArray:
+    """|E₀ ∂q/∂E₀| at the end of a run with a pace, at fixed time and start: E₀ is rounded once, for all runs alike."""
+    n = path.system.n
+    if path.pace is None or path.pace.system.clock.block == "q":
+        return np.zeros(n)
+    whole, v = np.asarray(path.pace.tangent[-1], float), path.system.velocity(path.q, path.p, path.t, path.params)[-1]
+    return np.abs(float(path.pace.q[-1, n]) * (whole[:n, n] - v * whole[2 * n + 1, n]))

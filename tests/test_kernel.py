@@ -1,5 +1,6 @@
 """Programs and their compiled form: the machine code means what `Program.__call__` says, operation by operation."""
 
+import ctypes
 import importlib
 import json
 import math
@@ -279,3 +280,33 @@ def test_outputs_count_when_llvm_s_effort_is_chosen():
     small, large = (Program((("x", 1),), (("y", n),), (("input", 0),), (0,) * n) for n in (10, 10**5))
     assert compiling._effort(small) == compiling.BEST
     assert compiling._effort(large).passes == compiling._effort(large).selection == 0
+
+
+@pytest.mark.parametrize("piece", [2000, 7])
+def test_what_is_the_same_in_all_lanes_is_computed_once(piece):
+    """Numbers, and vectors that read them, as without: every operation, whole and cut into pieces, in place."""
+    lanes = 4
+    B = Builder([("one", 3), ("many", 2), ("found", 2)])
+    (a, b, c), (x, y) = B.values("one"), B.values("many")
+    top = (x * y).op("largest") + a * b
+    numbers = [top, top - c, -a, a.op("sq"), a.op("min", b), b.op("max", c), abs(c), a / b, x.op("lane2") * c]
+    logic = [(a < b) & (b <= c), (a < b) | ~(c < 0.0), a.op("eq", b), a.op("ne", b)]
+    numbers += [*logic, logic[0].where(a, b), logic[1].op("if", c), a.op("sin"), a.op("sqrt")]
+    total = sum((k * (i + 1.0) for i, k in enumerate(numbers)), a * 0.0)
+    outputs = {"found": [x * total + numbers[3], y - top], "one": [total, numbers[1], logic[0]]}
+    program = B.build(**{name: [value.k for value in values] for name, values in outputs.items()})
+    given = np.random.default_rng(3).uniform(0.5, 2.0, (7, lanes))
+    given[:3] = given[:3, :1]
+    results = []
+    for same in ((), ("one",)):
+        library = compiling._library(lanes)
+        lowered = lower(program, "kernel", lanes, True, True, library, piece, same)
+        code = compiling._linked(lambda text=lowered.text: text, "kernel", key=lowered.text, effort=compiling.BEST)
+        state, work = given.copy(), np.zeros(max(1, lowered.work))
+        call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(int(code["kernel"]))
+        call(state.ctypes.data, state.ctypes.data, work.ctypes.data)
+        results.append(state)
+    np.testing.assert_allclose(results[1][:3, 0], results[0][:3, 0], rtol=1e-15)
+    np.testing.assert_allclose(results[1][3:], results[0][3:], rtol=1e-15)
+    texts = [lower(program, "kernel", lanes, same=same).text for same in ((), ("one",))]
+    assert [text.count("fdiv contract double") for text in texts] == [0, 1]

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+# Blocks of the state of one trajectory, its points side by side, that have one number in all lanes.
+SAME = {
+    "t", "h", "params", "alive", "started", "trouble", "left", "choice", "inner", "outer", "rate", "soft_before",
+    "soft_doubt", "soft_iterations", "failed", "rest", "tight", "marching", "stand",
+}  # fmt: skip
 HOPS = ("hop", "far_hop")  # kernels that write a state elsewhere: what one stores number by number the next reads so
 
 
@@ -132,7 +137,10 @@ class Backend:
         found = {}
         for name, program in self.programs.kernels.items():
             bounded, elsewhere = self.stride > 1 and name != "advance", name in HOPS
-            found[name] = compile_program(program, self.stride, bounded, not elsewhere, pack=pack and not elsewhere)
+            same = frozenset({name for name, _ in program.inputs} & SAME) if self.tables is not None else frozenset()
+            found[name] = compile_program(
+                program, self.stride, bounded, not elsewhere, pack=pack and not elsewhere, same=same
+            )
         return found
 
     def prepare(self) -> None:

@@ -185,23 +185,24 @@ def compile_program(
     in_place: bool = False,
     rarely: bool = False,
     pack: bool = False,
+    same: frozenset[str] = frozenset(),
 ) -> Native:
     """The program as a native function of one or several lanes (see `lower`); equal programs are compiled once.
 
     Code that runs rarely, once in a step at most, is made in less time; with `pack` compilation takes longer, and like
-    operations on numbers side by side are done at once.
+    operations on numbers side by side are done at once. The blocks in `same` have the same number in all lanes.
     """
     effort = _effort(program, rarely)
     if pack and effort.passes > 0:
         effort = effort._replace(pack=True)
-    what = (program.digest, lanes, bounded, in_place, effort)
+    what = (f"{program.digest} {sorted(same)}", lanes, bounded, in_place, effort)
     with _lock:
         native = _recent.get(what) or _held.get(what)
     if native is None:
         library = _library(lanes)
         written = by_addition(program) if bounded and trigonometry.shared(library) else program
         piece = PIECE if effort.passes else LONG_PIECE
-        lowered = lower(written, "kernel", lanes, bounded, in_place, library, piece)
+        lowered = lower(written, "kernel", lanes, bounded, in_place, library, piece, same)
         code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=effort)
         native = Native(int(code["kernel"]), program.input_size, program.output_size, max(1, lowered.work), code)
     return _keep(what, native)

@@ -15,6 +15,10 @@ With several lanes every double becomes a vector of that many: scalar i of lane 
 arrays, and all lanes go through the same instructions, so that a lane's result does not depend on its
 neighbours or its place. Functions that LLVM has no vector code for come from a library of functions of several lanes
 (`vector_math`); what it lacks each lane calls by itself.
+
+Where lanes are the points of one step, many values are the same in all lanes: those read from blocks of which the
+caller says so, single lanes, and what is computed from these, as the whole verdict on an iteration. Such values are
+computed once, as single numbers, beside the vectors' work, and spread over a vector where a vector needs them.
 """
 
 from __future__ import annotations
@@ -22,11 +26,11 @@ from __future__ import annotations
 import math
 import struct
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from leastaction.kernel import roots, trigonometry, vector_math
-from leastaction.program import FOLD, LANE, Instruction, Program, to_float64
+from leastaction.program import ACROSS, FOLD, LANE, SWAP, Instruction, Program, to_float64
 
 PIECE = 2000  # instructions of one function, at most
 SPREAD = 3  # so many lanes of one vector, each spread over a vector, are read from memory
@@ -45,6 +49,8 @@ _LIBM = (
 _BINARY_CALLS = {"pow", "copysign", "atan2", "hypot"}
 _CALLS = {**_INTRINSICS, **{op: op for op in _LIBM}}
 _VECTOR_INTRINSICS = {"sqrt", "floor", "ceil", "copysign", "abs"}  # a few instructions, for all lanes
+# What is computed once where it is the same in all lanes; functions are better in vectors than as calls of libm.
+_ONCE = {"add", "sub", "mul", "div", "neg", "sq", "min", "max", "if", "select", "and", "or", "not", "abs", *_COMPARE}
 
 
 @dataclass(frozen=True)
@@ -63,12 +69,14 @@ def lower(
     in_place: bool = False,
     library: Mapping[str, vector_math.Function] | None = None,
     piece: int = PIECE,
+    same: Collection[str] = (),
 ) -> Lowered:
     """The program as LLVM IR defining `void @name(ptr in, ptr out, ptr work)`, in functions of at most so many
     instructions as a `piece` has.
 
     `library` has functions of several lanes, those of `trigonometry` and `roots` among them; with `bounded` sin x and
-    cos x may be NaN for |x| ≥ 2³⁰, and powers where they are infinite or x is.
+    cos x may be NaN for |x| ≥ 2³⁰, and powers where they are infinite or x is. The blocks in `same` have the same
+    number in all lanes.
     """
     target = _Lanes(lanes, bounded, library or {} if lanes > 1 else {})
     if roots.POWERS.keys() <= target.functions.keys():
@@ -89,8 +97,11 @@ def lower(
         text.append("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n")
         size = 8 * lanes * program.output_size
         fill = [f"  call void @llvm.memset.p0.i64(ptr align 8 %out, i8 0, i64 {size}, i1 false)"]
+    once = {i for name in same for i in range(*program.input_slice(name).indices(program.input_size))}
+    alike = _alike(program, once) if lanes > 1 and same else set()
     bodies = [
-        _body(program, piece, slots, spread, own, in_place, target) for piece, own in zip(pieces, writes, strict=True)
+        _body(program, piece, slots, spread, own, in_place, target, alike, once)
+        for piece, own in zip(pieces, writes, strict=True)
     ]
     if len(bodies) > 1:
         for i, body in enumerate(bodies):
@@ -164,6 +175,21 @@ def _spread(program: Program) -> set[int]:
     """The vectors of which many lanes are spread over a vector each: reading from memory takes an instruction less."""
     uses = Counter(args[0] for op, *args in program.code if op in LANE)
     return {k for k, count in uses.items() if count >= SPREAD and program.code[k][0] not in ("const", *LANE)}
+
+
+def _alike(program: Program, read: set[int]) -> set[int]:
+    """The values that are the same in all lanes, as these inputs are; not those of constants alone."""
+    found: set[int] = set()
+    for k, (op, *args) in enumerate(program.code):
+        if op in GIVEN:
+            if op == "input" and args[0] in read:
+                found.add(k)
+        elif op not in ACROSS:
+            if all(a in found or program.code[a][0] == "const" for a in args):
+                found.add(k)
+        elif op in LANE or op == "largest":
+            found.add(k)
+    return found
 
 
 def _slots(
@@ -324,28 +350,48 @@ def _body(
     writes: Sequence[Write],
     in_place: bool,
     target: _Lanes,
+    alike: set[int],
+    once: set[int],
 ) -> list[str]:
-    """The lines of one piece."""
-    code, kind = program.code, target.type
+    """The lines of one piece; values that are `alike`, and inputs read `once`, are the same in all lanes."""
+    code, kind, single = program.code, target.type, _Lanes(1, target.bounded, {})
     body: list[str] = []
     if spread:
         # If LLVM knew that a number is the one stored, it would take the number out of its vector again, not read it.
         body = [f'  %{array}.again = call ptr asm "", "=r,0"(ptr %{array})' for array in ("in", "work")]
     known: dict[int, str] = {}
+    numbers: dict[int, str] = {}  # that are the same in all lanes
+
+    def number(k: int) -> str:
+        """The operand that holds the number which value k is in every lane."""
+        if k not in numbers:
+            op, argument = code[k][0], code[k][1]
+            if op == "const":
+                numbers[k] = single.literal(to_float64(argument))
+                return numbers[k]
+            numbers[k] = f"%n{k}"
+            if k in known:
+                body.append(f"  %n{k} = extractelement {kind} {known[k]}, i32 0")
+                return numbers[k]
+            if op in LANE and argument in spread:
+                source, place = ("in", code[argument][1]) if code[argument][0] == "input" else ("work", slots[argument])
+                source, place = f"{source}.again", place * target.count + LANE.index(op)
+            else:
+                source, place = ("in", argument * target.count) if op == "input" else ("work", slots[k] * target.count)
+            body.append(f"  %b{k} = getelementptr double, ptr %{source}, i64 {place}")
+            body.append(f"  %n{k} = load double, ptr %b{k}, align 8")
+        return numbers[k]
 
     def value(k: int) -> str:
         """The operand that holds value k here, loading it if it was made elsewhere."""
         if k not in known:
             op, argument = code[k][0], code[k][1]
-            if op in LANE and argument in spread:
+            if k in numbers or (op == "input" and k in alike) or (op in LANE and argument in spread):
+                own = number(k)
                 known[k] = f"%v{k}"
-                source, place = ("in", code[argument][1]) if code[argument][0] == "input" else ("work", slots[argument])
-                place = place * target.count + LANE.index(op)
                 body.extend(
                     [
-                        f"  %a{k} = getelementptr double, ptr %{source}.again, i64 {place}",
-                        f"  %e{k} = load double, ptr %a{k}, align 8",
-                        f"  %i{k} = insertelement {kind} poison, double %e{k}, i32 0",
+                        f"  %i{k} = insertelement {kind} poison, double {own}, i32 0",
                         f"  %v{k} = shufflevector {kind} %i{k}, {kind} poison, <{target.count} x i32> zeroinitializer",
                     ]
                 )
@@ -358,7 +404,16 @@ def _body(
                 body.append(f"  %v{k} = load {kind}, ptr %a{k}, align 8")
         return known[k]
 
-    def write(operand: str, array: str, place: int) -> None:
+    def write(k: int, array: str, place: int) -> None:
+        """Value k, to its place; of a block that has the same number in all lanes the first lane is all that is
+        read.
+        """
+        if array == "in" and place in once:
+            operand = number(k)
+            body.append(f"  %{array}{place} = getelementptr double, ptr %{array}, i64 {place * target.count}")
+            body.append(f"  store double {operand}, ptr %{array}{place}, align 8")
+            return
+        operand = value(k)
         body.append(f"  %{array}{place} = getelementptr {kind}, ptr %{array}, i64 {place}")
         # Where some lanes keep the old value LLVM would make a masked store, which is slow itself, and slow to read
         # from.
@@ -371,16 +426,22 @@ def _body(
     for k in piece:
         op = code[k][0]
         if op not in GIVEN and not (op in LANE and code[k][1] in spread):
-            operands = [value(a) for a in code[k][1:]]
-            body.extend(_instruction(target, f"%v{k}", op, operands))
-            known[k] = f"%v{k}"
+            if k in alike and op in _ONCE:
+                body.extend(_instruction(single, f"%vn{k}", op, [number(a) for a in code[k][1:]]))
+                numbers[k] = f"%vn{k}"
+            else:
+                body.extend(_instruction(target, f"%v{k}", op, [value(a) for a in code[k][1:]]))
+                known[k] = f"%v{k}"
             if k in slots:
+                operand = value(k)
                 body.append(f"  %s{k} = getelementptr {kind}, ptr %work, i64 {slots[k]}")
-                body.append(f"  store {kind} %v{k}, ptr %s{k}, align 8")
+                body.append(f"  store {kind} {operand}, ptr %s{k}, align 8")
         # All values are read before the first is written.
         ready = by_time.get(k, ())
-        for operand, (_, array, place, _) in zip([value(own[0]) for own in ready], ready, strict=True):
-            write(operand, array, place)
+        for own in ready:
+            _ = number(own[0]) if own[1] == "in" and own[2] in once else value(own[0])
+        for held, array, place, _ in ready:
+            write(held, array, place)
     return body
 
 
@@ -424,6 +485,9 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
         return target.largest(v, x[0])
     if op in FOLD:
         return target.fold(v, *FOLD[op], *x)
+    if op in SWAP:
+        places = ", ".join(f"i32 {i ^ SWAP[op]}" for i in range(target.count))
+        return [f"  {v} = shufflevector {T} {x[0]}, {T} poison, <{target.count} x i32> <{places}>"]
     if op == "sign":
         return [  # x + 0 is 0 for ±0, and NaN for NaN
             f"  {c} = fcmp ueq {T} {x[0]}, {zero}",

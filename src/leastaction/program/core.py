@@ -69,12 +69,14 @@ ARITY = dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2) | {"select": 3}
 OPERATIONS = ARITY.keys()  # of a system
 # Across the lanes of a vector, in kernels whose lanes are the points of one step: the number of lane k, and the largest
 # of all, each in every lane. `foldK` has in lane i the larger of lanes i and i^K, `sumK` their sum: of x if bit K of i
-# is not set, else of y. On one lane `lane0` and `largest` are the number itself, and the others do not occur.
+# is not set, else of y. `swapK` has in lane i the number of lane i^K. On one lane `lane0` and `largest` are the number
+# itself, and the others do not occur.
 LANE = tuple(f"lane{k}" for k in range(8))
 FOLD = {f"{name}{k}": (name, k) for name in ("fold", "sum") for k in (1, 2, 4)}
-ACROSS = {*LANE, "largest", *FOLD}
+SWAP = {f"swap{k}": k for k in (1, 2, 4)}
+ACROSS = {*LANE, "largest", *FOLD, *SWAP}
 IN_KERNELS = {*ACROSS, "rsqrt", "rsqrt3"}  # these, and x^(−1/2) and x^(−3/2) as one operation (`kernel.roots`)
-ARITY = ARITY | dict.fromkeys((*LANE, "largest", "rsqrt", "rsqrt3"), 1) | dict.fromkeys(FOLD, 2)
+ARITY = ARITY | dict.fromkeys((*LANE, *SWAP, "largest", "rsqrt", "rsqrt3"), 1) | dict.fromkeys(FOLD, 2)
 # Operations that take rational numbers to rational numbers.
 _RATIONAL: dict[str, Callable[..., Fraction]] = {
     "neg": operator.neg, "sq": lambda x: x * x,

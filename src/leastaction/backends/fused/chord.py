@@ -58,6 +58,28 @@ def stencil_tables(step: Step) -> dict[str, Table]:
     }
 
 
+def paired(nodes: Nodes, lanes: int) -> dict[str, Table]:
+    """Tables for shifted systems with real parts in one half of a vector and imaginary ones in the other; none where
+    half a vector does not hold all of them.
+    """
+    half, S = lanes // 2, nodes.shift.shape[1]
+    if half < S:
+        return {}
+
+    def both(re: FloatArray, im: FloatArray) -> FloatArray:
+        found = np.zeros((lanes, re.shape[1]))
+        found[:S], found[half : half + S] = re, im
+        return found
+
+    found: dict[str, Table] = {
+        f"shift {part}": partial(np.multiply, both(shift[:, None], shift[:, None]))
+        for part, shift in zip(("re", "im"), nodes.shift, strict=True)
+    }
+    ones = np.ones((S, 1))
+    own = {"into": both(*nodes.into), "out": np.hstack(list(nodes.out)), "signs": both(-ones, ones)}
+    return found | {name: partial(_always, table) for name, table in own.items()}
+
+
 def _collocation(nodes: Nodes) -> dict[str, Table]:
     found: dict[str, Table] = {"places": lambda _: nodes.places, "lift": lambda _: nodes.lift}
     for part, shift, into, out in zip(("re", "im"), nodes.shift, nodes.into, nodes.out, strict=True):
@@ -90,6 +112,7 @@ def repeated(step: Step) -> frozenset[str]:
             "places",
             "out re",
             "out im",
+            "out",
             *(f"{name} {e}" for e in range(len(step.terms)) for name in ("times", "weights", "q", "v")),
         ]
     )

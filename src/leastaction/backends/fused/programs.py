@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from leastaction.backends.fused import chord as mass_chord
 from leastaction.backends.fused import collocation, explicit, held, hop, march, separable
 from leastaction.backends.fused.advance import advance
-from leastaction.backends.fused.chord import chord, repeated, restart, tables
+from leastaction.backends.fused.chord import chord, paired, repeated, restart, tables
 from leastaction.backends.fused.collocation import collocated
 from leastaction.backends.fused.mass import Chords, Mass, mass_of
 from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton
@@ -224,6 +224,8 @@ def _side_by_side(step: Step, lanes: int) -> tuple[Chords, SideBySide, Callable[
     """What chords solve, the rows of points side by side, and what makes rows and a Builder on a trajectory's state."""
     own = _soft_step(step, lanes)
     found, padded = tables(step), repeated(step)
+    if own.mass.collocated and (collocation_tables := nodes_of(step.method)) is not None:
+        found |= paired(collocation_tables, lanes)
     if own.mass.separable:
         found, padded = separable.tables(own.step), separable.REPEATED
     rows = SideBySide(found, lanes, None, padded)

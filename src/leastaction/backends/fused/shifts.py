@@ -10,7 +10,8 @@ With the eigenvalues λ of N b and g = T y, dV = T x this separates into systems
     x = E y,      E = (M − h λ (f_v − m_q) − (h λ)² f_q)⁻¹ M,
 
 where complex systems come in pairs. E is written down once in a step, by elimination without pivoting: for small h, E
-is near one. Errors of E cost iterations, and nothing else. So a coordinate of a mass so great that it does not move, as
+is near one. With points side by side, real and imaginary parts lie in the two halves of one vector where these hold
+them. Errors of E cost iterations, and nothing else. So a coordinate of a mass so great that it does not move, as
 the energy of a motion with a pace (`systems.pace`), is left out: its x is y.
 """
 
@@ -21,7 +22,7 @@ from typing import Any
 
 from leastaction.program import Builder, Value, indices
 from leastaction.step.form import Step
-from leastaction.step.rows import Row, Rows, combine
+from leastaction.step.rows import Row, Rows, SideBySide, combine, total
 
 Complex = tuple[Any, Any]  # real and imaginary part
 SLOPES = ("f_q", "f_v", "m_q", "m_v")
@@ -48,7 +49,8 @@ def inverses(step: Step, rows: Rows, B: Builder, at: Mapping[str, Sequence[Any]]
     f_q, f_v, m_q, M = slopes_at(step, B, at)
     reals, imaginaries = (rows.columns(name)[0] for name in ("shift re", "shift im"))
     E: list[Row] = [[] for _ in range(2 * m * m)]
-    for a, b in zip(reals, imaginaries, strict=True):
+    signs = rows.columns("signs")[0] if _half(rows) else [1.0] * len(reals)
+    for a, b, sign in zip(reals, imaginaries, signs, strict=True):
         square = a * a - b * b, 2.0 * (a * b)
         matrix = [
             [
@@ -60,8 +62,8 @@ def inverses(step: Step, rows: Rows, B: Builder, at: Mapping[str, Sequence[Any]]
         solved = _solved(matrix, [[(M[j * n + k], 0.0) for k in own] for j in own])
         for j in range(m):
             for k in range(m):
-                for part in range(2):
-                    E[2 * (j * m + k) + part].append(solved[j][k][part])
+                E[2 * (j * m + k)].append(solved[j][k][0])
+                E[2 * (j * m + k) + 1].append(solved[j][k][1] * sign)
     return [value for row in E for value in row]
 
 
@@ -73,8 +75,35 @@ def slopes_at(step: Step, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[l
     return [[Value(B, k) for k in found.get(name, zero)] for name in SLOPES]
 
 
+def _half(rows: Rows) -> int:
+    """The lanes of half a vector, if the real parts of shifted systems lie in one half and the imaginary ones in the
+    other (`chord.paired`); else zero.
+    """
+    return rows.lanes // 2 if isinstance(rows, SideBySide) and "signs" in rows.tables else 0
+
+
+def _by_pairs(step: Step, rows: Rows, half: int, E: Sequence[Value], g: Sequence[Row]) -> list[Row]:
+    """`shifted`, where parts lie so: with x the parts of y exchanged, E y = Re E · y ∓ Im E · x."""
+    own = moving(step)
+    into, out, swap = rows.columns("into"), rows.columns("out"), f"swap{half}"
+    moves, m, S = list(g), len(own), len(out) // 2
+    y = [combine(into, [rows.number(g[j], i) for i in range(len(into))])[0] for j in own]
+    exchanged = [a.op(swap) for a in y]
+    for j, coordinate in enumerate(own):
+        parts = [E[2 * (j * m + k)] * y[k] for k in range(m)] + [
+            E[2 * (j * m + k) + 1] * exchanged[k] for k in range(m)
+        ]
+        x = [total(parts)]
+        numbers = [rows.number(x, i) for i in (*range(S), *range(half, half + S))]
+        moves[coordinate] = combine(out, numbers)
+    return moves
+
+
 def shifted(step: Step, rows: Rows, E: Sequence[Value], g: Sequence[Row]) -> list[Row]:
     """dV from g, a row for each coordinate."""
+    half = _half(rows)
+    if half:
+        return _by_pairs(step, rows, half, E, g)
     own = moving(step)
     into, out = ([rows.columns(f"{name} {part}") for part in ("re", "im")] for name in ("into", "out"))
     count, width = len(out[0]), len(into[0][0])

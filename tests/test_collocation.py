@@ -181,8 +181,8 @@ def test_inputs_reach_the_nodes():
     [
         ("double-pendulum-chaotic", "P4N4Q8Gau", 0.02, 4.5),
         ("double-pendulum-chaotic", "P8N8Q16Gau", 0.0278, 4.2),
-        ("lagrange-top", "P4N4Q8Gau", 0.05, 4.5),
-        ("lagrange-top", "P8N8Q16Gau", 0.05, 3.8),
+        ("lagrange-top", "P4N4Q8Gau", 0.05, 5.5),  # cyclic coordinates are left out, and forces alone are iterated
+        ("lagrange-top", "P8N8Q16Gau", 0.05, 5.0),
     ],
 )
 def test_few_iterations_and_no_doubt(name, method, h, most):

@@ -42,7 +42,7 @@ SPECIAL = [
 ]
 EXACT = {
     "neg", "sq", "sqrt", "abs", "sign", "floor", "ceil", "not", "add", "sub", "mul", "div", "fmod", "copysign", "min",
-    "max", "lt", "le", "eq", "ne", "and", "or", "if", "select",
+    "max", "minimum", "maximum", "lt", "le", "eq", "ne", "and", "or", "if", "select",
 }  # fmt: skip
 
 

@@ -249,7 +249,7 @@ def test_every_operation_has_a_derivative():
     from leastaction.trace.differentiate import FLAT
     from leastaction.trace.rules import BINARY, UNARY
 
-    # A select is written only where whole steps are put together; those are not differentiated.
+    # A select has three arguments, and a rule of its own.
     assert FLAT | UNARY.keys() | BINARY.keys() == OPERATIONS - {"select"}
 
 

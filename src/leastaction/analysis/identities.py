@@ -30,7 +30,7 @@ Field = NDArray[np.uint64]  # numbers below P: products of two fit
 
 _EVEN = {"abs"}
 _ODD = {"asin", "atan", "asinh", "atanh", "erf", "sign"}
-_SYMMETRIC = {"min", "max", "hypot"}
+_SYMMETRIC = {"min", "max", "minimum", "maximum", "hypot"}
 _JUMPS = {"lt", "le", "eq", "ne", "floor", "ceil", "sign", "copysign", "fmod"}
 
 

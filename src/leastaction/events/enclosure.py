@@ -125,7 +125,7 @@ def _radii(B: Builder, name: str, size: int, moving: Sequence[str]) -> list[Valu
 
 # Operations that do not round.
 _EXACT = {"neg", "abs", "sign", "floor", "ceil", "not", "lt", "le", "eq", "ne", "and", "or", "if", "select"} | {
-    "min", "max", "copysign",
+    "min", "max", "minimum", "maximum", "copysign",
 }  # fmt: skip
 
 Rule = Callable[..., Value]
@@ -230,7 +230,7 @@ RULES: dict[str, Rule] = {
     "div": _div,
     "pow": _pow, "atan2": _atan2, "hypot": lambda m, a, ra, b, rb: ra.op("hypot", rb), "fmod": _fmod,
     "copysign": lambda m, a, ra, b, rb: (abs(b) > rb).where(ra, 2.0 * abs(a) + ra),
-    "min": _sum, "max": _sum,
+    "min": _sum, "max": _sum, "minimum": _sum, "maximum": _sum,
     "lt": _compared, "le": _compared, "eq": _compared, "ne": _compared,
     "and": _logical, "or": _logical, "not": lambda m, a, r: _certain(a, r).where(0.0, 1.0),
     "if": _if, "select": _select,

@@ -264,6 +264,15 @@ class _Lanes:
             f"  {v} = select {self.bits} {v}.c, {self.type} {y}, {self.type} {x}",
         ]
 
+    def extreme_or_nan(self, v: str, op: str, x: str, y: str) -> list[str]:
+        """v = min or max of x and y, and NaN where one is: `extreme` keeps a NaN of x, and looks over one of y."""
+        found = f"{v}.e"
+        return [
+            *self.extreme(found, op, x, y),
+            f"  {v}.n = fcmp uno {self.type} {y}, {y}",
+            f"  {v} = select {self.bits} {v}.n, {self.type} {y}, {self.type} {found}",
+        ]
+
     def _by_halves(self, v: str, function: vector_math.Function, x: Sequence[str]) -> list[str]:
         """v = f(x …) by a function that takes half as many lanes, called twice."""
         half = f"<{function.width} x double>"
@@ -386,6 +395,8 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
         return [f"  {v} = fmul contract {T} {x[0]}, {x[0]}"]
     if op in ("min", "max"):
         return target.extreme(v, op, *x)
+    if op in ("minimum", "maximum"):
+        return target.extreme_or_nan(v, op[:3], *x)
     if op in _CALLS or op in roots.POWERS:
         return target.call(v, op, x)
     c = v.replace("%v", "%c")
@@ -414,9 +425,10 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
     if op in FOLD:
         return target.fold(v, *FOLD[op], *x)
     if op == "sign":
-        return [
-            f"  {c} = fcmp oeq {T} {x[0]}, {zero}",
+        return [  # x + 0 is 0 for ±0, and NaN for NaN
+            f"  {c} = fcmp ueq {T} {x[0]}, {zero}",
+            f"  {c}z = fadd {T} {x[0]}, {zero}",
             f"  {c}s = call {T} @{target.intrinsic('copysign')}({T} {target.literal(1.0)}, {T} {x[0]})",
-            f"  {v} = select {bits} {c}, {T} {zero}, {T} {c}s",
+            f"  {v} = select {bits} {c}, {T} {c}z, {T} {c}s",
         ]
     raise ValueError(f"no lowering for operation {op!r}")

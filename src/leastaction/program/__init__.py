@@ -6,6 +6,7 @@ from leastaction.program.core import (
     BINARY,
     FOLD,
     LANE,
+    LOGICAL,
     OPERATIONS,
     UNARY,
     Builder,
@@ -15,6 +16,7 @@ from leastaction.program.core import (
     finite,
     in_range,
     indices,
+    negative_zero,
     to_float64,
 )
 
@@ -24,6 +26,7 @@ __all__ = [
     "BINARY",
     "FOLD",
     "LANE",
+    "LOGICAL",
     "OPERATIONS",
     "UNARY",
     "Builder",
@@ -33,5 +36,6 @@ __all__ = [
     "finite",
     "in_range",
     "indices",
+    "negative_zero",
     "to_float64",
 ]

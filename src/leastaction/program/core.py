@@ -10,7 +10,8 @@ Instruction k defines value k. Each is a tuple whose first entry names the opera
     (op, a)  (op, a, b) an operation of `OPERATIONS` on earlier values a, b
 
 Comparisons and logic give 1.0 or 0.0; ("if", c, x) is x where c is non-zero and 0 elsewhere, and
-("select", c, x, y) is x there and y elsewhere.
+("select", c, x, y) is x there and y elsewhere. ("maximum", x, y) is NaN where x or y is, as in NumPy; ("max", x, y),
+which kernels use, is one instruction of a processor, and leaves open what it is where x or y is NaN.
 """
 
 from __future__ import annotations
@@ -30,7 +31,20 @@ Instruction = tuple[Any, ...]
 
 
 def _sign(x: float) -> float:
-    return 0.0 if x == 0 else math.copysign(1.0, x)
+    return x + 0.0 if x == 0 or math.isnan(x) else math.copysign(1.0, x)
+
+
+def _whole(rounding: Callable[[float], int]) -> Callable[[float], float]:
+    """math.floor or math.ceil with the sign of x where they are zero: ⌈−½⌉ is −0."""
+    return lambda x: float(rounding(x)) or math.copysign(0.0, x)
+
+
+def _maximum(x: float, y: float) -> float:
+    return y if math.isnan(y) else max(x, y)
+
+
+def _minimum(x: float, y: float) -> float:
+    return y if math.isnan(y) else min(x, y)
 
 
 # Every operation and what it means on floats. The set is closed: backends implement exactly these.
@@ -40,12 +54,12 @@ UNARY: dict[str, Callable[[float], float]] = {
     "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh,
     "asinh": math.asinh, "acosh": math.acosh, "atanh": math.atanh,
     "exp": math.exp, "log": math.log, "expm1": math.expm1, "log1p": math.log1p, "erf": math.erf,
-    "abs": abs, "sign": _sign, "floor": math.floor, "ceil": math.ceil, "not": lambda x: float(not x),
+    "abs": abs, "sign": _sign, "floor": _whole(math.floor), "ceil": _whole(math.ceil), "not": lambda x: float(not x),
 }  # fmt: skip
 BINARY: dict[str, Callable[[float, float], float]] = {
     "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "div": lambda x, y: x / y,
     "pow": math.pow, "atan2": math.atan2, "hypot": math.hypot, "fmod": math.fmod, "copysign": math.copysign,
-    "min": min, "max": max,
+    "min": min, "max": max, "minimum": _minimum, "maximum": _maximum,
     "lt": lambda x, y: float(x < y), "le": lambda x, y: float(x <= y),
     "eq": lambda x, y: float(x == y), "ne": lambda x, y: float(x != y),
     "and": lambda x, y: float(bool(x) and bool(y)), "or": lambda x, y: float(bool(x) or bool(y)),
@@ -66,9 +80,10 @@ _RATIONAL: dict[str, Callable[..., Fraction]] = {
     "neg": operator.neg, "sq": lambda x: x * x,
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
 }  # fmt: skip
+_FORGETFUL = {"add", "sub", "mul", "div"}  # whose rules may forget the sign of a zero
 MOST_CONSTANT_BITS = 14_000  # Python writes integers of at most 4,300 digits
-_LOGICAL = {"lt", "le", "eq", "ne", "and", "or", "not"}
-_COMMUTATIVE = {"add", "mul", "min", "max", "eq", "ne", "and", "or", "hypot"}
+LOGICAL = frozenset({"lt", "le", "eq", "ne", "and", "or", "not"})  # whose results are 0 or 1
+_COMMUTATIVE = {"add", "mul", "min", "max", "minimum", "maximum", "eq", "ne", "and", "or", "hypot"}
 
 
 @dataclass(frozen=True)
@@ -265,6 +280,22 @@ def in_range(x: float | Fraction) -> bool:
     return not isinstance(x, Fraction) or abs(x.numerator) < abs(x.denominator) << 1024
 
 
+def negative_zero(x: float | Fraction) -> bool:
+    """Whether a constant is −0, which equals 0."""
+    return x == 0 and isinstance(x, float) and math.copysign(1.0, x) < 0
+
+
+def _minus_zero(op: str, *numbers: float | Fraction) -> bool:
+    """Whether floats would give −0, where the exact result of a rational operation is zero."""
+    signs = [-1 if x < 0 or negative_zero(x) else 1 for x in numbers]
+    if op == "neg":
+        return signs[0] > 0
+    if op in ("mul", "div"):
+        return signs[0] != signs[1]
+    zeros = all(x == 0 for x in numbers)
+    return zeros and ((op == "add" and signs == [-1, -1]) or (op == "sub" and signs == [-1, 1]))
+
+
 def to_float64(x: float | Fraction) -> float:
     """A constant, rounded to float64."""
     if not in_range(x):
@@ -322,6 +353,8 @@ class Builder:
     round, and functions of constants are left to the backend, so that a Program means the same
     at any precision. A product with a comparison becomes an `if`, so that the derivative of the branch of
     `np.where` that was not taken cannot leak a NaN (0 · NaN) into the result.
+
+    Some of these rules lose the sign of a zero: x + 0 is +0 where x = −0, and x is not. They ask `forgets` first.
     """
 
     def __init__(self, inputs: Sequence[tuple[str, int]]) -> None:
@@ -360,34 +393,42 @@ class Builder:
         """The number that value k is known to be, or None."""
         return self.code[k][1] if self.code[k][0] == "const" else None
 
+    def forgets(self, k: int) -> bool:
+        """Whether a rule may take value k for what has another sign where it is zero, or is NaN where k is zero."""
+        return True
+
     def op(self, op: str, *args: int) -> int:
         """The value of `op` on the values `args`, simplified."""
         constants = [self.constant(a) for a in args]
         if op in _RATIONAL and all(c is not None and finite(c) for c in constants):
-            exact = [Fraction(c) for c in constants if c is not None]
+            numbers = [c for c in constants if c is not None]
+            exact = [Fraction(c) for c in numbers]
             if op != "div" or exact[1] != 0:
-                return self.const(_RATIONAL[op](*exact))
+                result = _RATIONAL[op](*exact)
+                if result == 0 and _minus_zero(op, *numbers) and not self.forgets(self.const(0.0)):
+                    return self.const(-0.0)
+                return self.const(result)
         if len(args) == 2:
             a, b = args
             x, y = constants
             if op == "add":
-                if x == 0:
+                if x == 0 and (negative_zero(x) or self.forgets(b)):
                     return b
-                if y == 0:
+                if y == 0 and (negative_zero(y) or self.forgets(a)):
                     return a
                 if self.code[b][0] == "neg":
                     return self.op("sub", a, self.code[b][1])
                 if self.code[a][0] == "neg":
                     return self.op("sub", b, self.code[a][1])
             elif op == "sub":
-                if y == 0:
+                if y == 0 and (not negative_zero(y) or self.forgets(a)):
                     return a
-                if x == 0:
+                if x == 0 and (negative_zero(x) or self.forgets(self.op("neg", b))):
                     return self.op("neg", b)
                 if self.code[b][0] == "neg":
                     return self.op("add", a, self.code[b][1])
             elif op == "mul":
-                if x == 0 or y == 0:
+                if (x == 0 or y == 0) and self.forgets(self.const(0.0)):
                     return self.const(0.0)
                 if x == 1:
                     return b
@@ -397,12 +438,11 @@ class Builder:
                     return self.op("neg", b)
                 if y == -1:
                     return self.op("neg", a)
-                if self.code[a][0] in _LOGICAL:
-                    return self._emit("if", a, b)
-                if self.code[b][0] in _LOGICAL:
-                    return self._emit("if", b, a)
+                for c, value in ((a, b), (b, a)):
+                    if self.code[c][0] in LOGICAL and self.forgets(chosen := self._emit("if", c, value)):
+                        return chosen
             elif op == "div":
-                if x == 0:
+                if x == 0 and y != 0 and self.forgets(self.const(0.0)):
                     return self.const(0.0)
                 if y == 1:
                     return a
@@ -425,6 +465,9 @@ class Builder:
         return self.op("div", a, b)
 
     def select(self, c: int, x: int, y: int) -> int:
+        condition = self.constant(c)
+        if condition is not None:
+            return x if condition else y
         return x if x == y else self._emit("select", c, x, y)
 
     def scale(self, x: float, a: int) -> int:
@@ -437,7 +480,11 @@ class Builder:
         return total
 
     def inline(self, program: Program, **blocks: Sequence[int]) -> dict[str, list[int]]:
-        """Write another program here, its input blocks bound to values of this one."""
+        """Write another program here, its input blocks bound to values of this one.
+
+        What a program does with a constant zero, or by products with comparisons, is written as it stands: where a
+        rule may forget the sign of a zero, it has done so before.
+        """
         bound = [value for name, size in program.inputs for value in _checked(name, blocks[name], size)]
         place: list[int] = []
         for op, *args in program.code:
@@ -445,6 +492,8 @@ class Builder:
                 place.append(bound[args[0]])
             elif op == "const":
                 place.append(self.const(args[0]))
+            elif op in _FORGETFUL and _kept(op, [program.code[a] for a in args]):
+                place.append(self._emit(op, *(place[a] for a in args)))
             else:
                 place.append(self.op(op, *(place[a] for a in args)))
         return {name: [place[k] for k in program.output(name)] for name, _ in program.outputs}
@@ -534,6 +583,11 @@ class Value:
 def indices(values: Iterable[Any], B: Builder) -> list[int]:
     """Values and numbers as indices of the Builder's values."""
     return [value.k if isinstance(value, Value) else B.const(value) for value in values]
+
+
+def _kept(op: str, operands: Sequence[Instruction]) -> bool:
+    """Whether an instruction stands in a program although a rule of `Builder` would simplify it."""
+    return any(x == ("const", 0.0) or (op == "mul" and x[0] in LOGICAL) for x in operands)
 
 
 def _checked(name: str, values: Sequence[int], size: int) -> Sequence[int]:

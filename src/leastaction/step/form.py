@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,9 @@ from leastaction.methods import Galerkin
 from leastaction.methods.quadrature import FLOAT64_DIGITS, lagrange_basis, lobatto, rounded
 from leastaction.program import Builder, Program
 from leastaction.program.ordering import ordered
+
+if TYPE_CHECKING:
+    from leastaction.step.cyclic import Cyclic
 
 Array = NDArray[Any]
 
@@ -192,13 +195,17 @@ class System(Protocol):
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a member PsNrQu on a system: n coordinates, `multipliers` m of them at each control point."""
+    """One step of a member PsNrQu on a system: n coordinates, `multipliers` m of them at each control point.
+
+    Where cyclic coordinates were left out, `of` tells which (`step.cyclic`).
+    """
 
     n: int
     method: Galerkin
     terms: tuple[Term, ...]
     multipliers: int = 0
     end: End | None = None
+    of: Cyclic | None = None
 
     @property
     def s(self) -> int:

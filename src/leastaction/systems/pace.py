@@ -66,7 +66,15 @@ STIFF = "pace C"
 UNTIL = "pace t_end"
 STIFFNESS = 30.0  # C in units of σ W at the start
 _NEVER_NEGATIVE = {"sqrt", "sq", "abs", "exp", "cosh", "hypot"}  # operations whose results are never negative …
-_SAME_SIGN = {"add", "mul", "div", "min", "max"}  # … and operations whose results are not where no operand is
+_SAME_SIGN = {
+    "add",
+    "mul",
+    "div",
+    "min",
+    "max",
+    "minimum",
+    "maximum",
+}  # … and operations whose results are not where no operand is
 
 
 class Paced(Lagrangian):

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from leastaction.program import Program, finite
-from leastaction.trace.algebra import LOGICAL, Algebra
+from leastaction.program import LOGICAL, Program, finite
+from leastaction.trace.algebra import Algebra
 from leastaction.trace.rules import BINARY, UNARY, select_slopes
 
 # Operations that are constant wherever they have a derivative.
@@ -79,7 +79,8 @@ class _Sweep(Algebra):
     """
 
     def __init__(self, program: Program, second: bool, by: Sequence[str]) -> None:
-        super().__init__(program.inputs)
+        # L is written as it stands; the rules that forget the sign of a zero are for its derivatives.
+        super().__init__(program.inputs, keeps_zeros=True)
         self.program, self.second = program, second
         self.value: list[int] = []
         self.adjoint: dict[int, int] = {}
@@ -97,9 +98,12 @@ class _Sweep(Algebra):
             else:
                 self.value.append(self._copy(op, [self.value[a] for a in args]))
                 self.active.append(op not in FLAT and any(self.active[a] for a in args))
+        self.keeps_zeros = False
 
     def _copy(self, op: str, args: list[int]) -> int:
         exponent = self.constant(args[1]) if op == "pow" else None
+        if op == "select":
+            return self.select(*args)
         if exponent is None or not finite(exponent):
             return self.op(op, *args)
         return self.power(args[0], Fraction(exponent))

@@ -224,7 +224,7 @@ RULES: dict[Any, Callable[..., Any]] = {
     sp.erf: _apply("erf"), sp.Abs: _apply("abs"), sp.sign: _apply("sign"),
     sp.floor: _apply("floor"), sp.ceiling: _apply("ceil"), sp.Mod: ELEMENTWISE["remainder"],
     sp.Heaviside: ELEMENTWISE["heaviside"], sp.re: lambda x: x, sp.conjugate: lambda x: x,
-    sp.Min: lambda *args: _fold("min", args), sp.Max: lambda *args: _fold("max", args),
+    sp.Min: lambda *args: _fold("minimum", args), sp.Max: lambda *args: _fold("maximum", args),
     sp.StrictLessThan: _apply("lt"), sp.LessThan: _apply("le"), sp.Equality: _apply("eq"), sp.Unequality: _apply("ne"),
     sp.StrictGreaterThan: lambda x, y: apply("lt", y, x), sp.GreaterThan: lambda x, y: apply("le", y, x),
     sp.And: lambda *args: _fold("and", args), sp.Or: lambda *args: _fold("or", args), sp.Not: _apply("not"),

@@ -20,6 +20,7 @@ from leastaction.program import Program, finite
 from leastaction.trace.algebra import Algebra
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift
 from leastaction.trace.seen import numpy_seen
+from leastaction.trace.zeros import signs_are_forgotten, simplified
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,31 @@ def trace(
     `takes` names the parameters that the function takes; without `takes` it takes all. Of q and v there are those that
     the role reads. `inputs` gives the shapes of inputs; where there are some, the block "inputs" stands behind that of
     the parameters.
+
+    Where the function tells 0 from −0, and a rule may have changed the sign of a zero that the function looks at, the
+    function is traced once more (`zeros`).
     """
+    builder, results = _traced(fn, n, params, time, role, takes, inputs, keeps_zeros=False)
+    if signs_are_forgotten(builder, results):
+        builder, results = simplified(*_traced(fn, n, params, time, role, takes, inputs, keeps_zeros=True))
+    return builder.build(**{role.block: results})
+
+
+def _traced(
+    fn: Callable[..., Any],
+    n: int,
+    params: Mapping[str, tuple[int, ...]],
+    time: bool,
+    role: Role,
+    takes: Collection[str] | None,
+    inputs: Mapping[str, tuple[int, ...]] | None,
+    keeps_zeros: bool,
+) -> tuple[Algebra, list[int]]:
+    """The program being written, and the values that the function returned."""
     shapes = {"params": params} | ({"inputs": inputs} if inputs else {})
     sizes = {name: int(np.prod(shape, dtype=int)) for some in shapes.values() for name, shape in some.items()}
     given = [(block, sum(sizes[name] for name in some)) for block, some in shapes.items()]
-    builder = Algebra((("t", 1), *((name, n) for name in role.reads), *given))
+    builder = Algebra((("t", 1), *((name, n) for name in role.reads), *given), keeps_zeros)
     blocks = {name: _array(builder, name) for name, _ in builder.inputs}
     values = {}
     for block, some in shapes.items():
@@ -76,7 +97,7 @@ def trace(
     with active(builder), numpy_seen():
         try:
             result = fn(*(arguments[name] for name in positional), **values)
-            return builder.build(**{role.block: _results(builder, result, role)})
+            return builder, _results(builder, result, role)
         except Exception as error:
             raise TraceError(_explain(fn, n, {**params, **(inputs or {})}, error)) from error
 

@@ -6,7 +6,7 @@ A rule gets the algebra, the value w = f(x) or f(x, y), and the arguments; it re
     BINARY    f_x, f_y, f_xx, f_xy, f_yy
     select    of c, x, y ↦ x where c, else y: f_c, f_x, f_y; all second ones are zero
 
-At a kink (abs, min, max, copysign) it takes the derivative of one side.
+At a kink (abs, minimum, maximum, copysign) it takes the derivative of one side.
 """
 
 from __future__ import annotations
@@ -159,11 +159,11 @@ def _copysign(b: Algebra, w: int, x: int, y: int) -> Partials:
 
 
 def _choice(op: str) -> Callable[[Algebra, int, int, int], Partials]:
-    """min and max: the derivative of the argument taken, the first if they are equal."""
+    """The smaller or the larger one: the derivative of the argument taken, the first if they are equal."""
 
     def rule(b: Algebra, w: int, x: int, y: int) -> Partials:
         zero = b.const(0.0)
-        first = b.op("le", x, y) if op == "min" else b.op("le", y, x)
+        first = b.op("le", x, y) if op in ("min", "minimum") else b.op("le", y, x)
         return first, b.op("not", first), zero, zero, zero
 
     return rule
@@ -177,7 +177,7 @@ def _if(b: Algebra, w: int, c: int, x: int) -> Partials:
 BINARY: dict[str, Callable[[Algebra, int, int, int], Partials]] = {
     "add": _linear(1.0, 1.0), "sub": _linear(1.0, -1.0), "mul": _mul, "div": _div, "pow": _pow,
     "atan2": _atan2, "hypot": _hypot, "fmod": _fmod, "copysign": _copysign,
-    "min": _choice("min"), "max": _choice("max"), "if": _if,
+    **{op: _choice(op) for op in ("min", "max", "minimum", "maximum")}, "if": _if,
 }  # fmt: skip
 
 

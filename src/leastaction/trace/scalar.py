@@ -1,8 +1,8 @@
 """Scalar and Array: what the user's function sees in place of numbers.
 
 A Scalar is a value of the Program being written; arithmetic on it writes instructions. An Array is a NumPy array of
-Scalars and numbers. Both answer NumPy's own dispatch (`__array_ufunc__`, `__array_function__`), so that a Lagrangian
-written for floats needs no other namespace.
+Scalars and numbers, all of one kind (`kinds`). Both answer NumPy's own dispatch (`__array_ufunc__`,
+`__array_function__`), so that a Lagrangian written for floats needs no other namespace.
 """
 
 from __future__ import annotations
@@ -20,10 +20,26 @@ from typing import Any, NoReturn
 import numpy as np
 
 from leastaction.errors import TraceError
-from leastaction.trace.algebra import LOGICAL, Algebra
+from leastaction.program import LOGICAL
+from leastaction.trace.algebra import Algebra
+from leastaction.trace.kinds import BOOL, FLOAT, INT, NAMES, asked_kind, common_kind, kind_of_number
 
 # The program being written in this thread, if one is.
 ACTIVE: ContextVar[Algebra | None] = ContextVar("ACTIVE", default=None)
+
+
+# Whether NumPy's own code runs on arrays of traced values, which have their kinds.
+WITHIN: ContextVar[bool] = ContextVar("WITHIN", default=False)
+
+
+@contextmanager
+def within() -> Iterator[None]:
+    """NumPy's own code runs here."""
+    token = WITHIN.set(True)
+    try:
+        yield
+    finally:
+        WITHIN.reset(token)
 
 
 @contextmanager
@@ -64,25 +80,65 @@ def lift(builder: Algebra, x: Any) -> int:
 
 
 def apply(op: str, *args: Any) -> Scalar:
-    """Write one operation on Scalars and numbers."""
+    """Write one operation on Scalars and numbers, whatever their kind."""
     builder = ACTIVE.get()
     if builder is None:
         raise TraceError("a traced value is used after its function has returned")
-    values = [lift(builder, x) for x in args]
-    if op == "mul":
-        return Scalar(builder, builder.product(*values))
-    if op == "div":
-        return Scalar(builder, builder.quotient(*values))
-    return Scalar(builder, builder.op(op, *values))
+    index = builder.written(op, *(lift(builder, x) for x in args))
+    return Scalar(builder, index, BOOL if op in LOGICAL else FLOAT)
 
 
-def _operator(op: str, swap: bool = False) -> Callable[[Scalar, Any], Any]:
+def truth(x: Any) -> Any:
+    """x ≠ 0, as a comparison."""
+    if isinstance(x, Scalar):
+        return x if x.kind is BOOL else apply("ne", x, 0)
+    return np.bool_(x)
+
+
+def cast(x: Any, kind: np.dtype[Any]) -> Any:
+    """A Scalar or a number as one of another kind, as NumPy converts it."""
+    if isinstance(x, Scalar):
+        if x.kind is kind:
+            return x
+        if kind is BOOL:
+            return truth(x)
+        if kind is INT and x.kind is FLOAT:
+            raise TraceError(
+                "a traced float would become a whole number, as astype(int) and dtype=int make it; "
+                "write np.trunc(x) or np.floor(x), and keep floats"
+            )
+        return Scalar(x.builder, x.index, kind)
+    if kind is BOOL:
+        return np.bool_(x)
+    if kind is INT:
+        return int(np.asarray(x).astype(INT))
+    return float(x) if isinstance(x, (int, np.integer, np.bool_)) else x
+
+
+def _operator(op: str, name: str, swap: bool = False) -> Callable[[Scalar, Any], Any]:
+    ufunc = getattr(np, name)
+
     def method(self: Scalar, other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return NotImplemented  # the array's own operator broadcasts
-        return apply(op, other, self) if swap else apply(op, self, other)
+        kind = other.__class__
+        if self.kind is FLOAT and (kind is float or kind is int or (kind is Scalar and other.kind is FLOAT)):
+            return apply(op, other, self) if swap else apply(op, self, other)
+        if name in ("add", "multiply") and self.kind is BOOL and kind is Scalar and other.kind is BOOL:
+            _check_who_joins(sys._getframe(1))
+        return ufunc(other, self) if swap else ufunc(self, other)
 
     return method
+
+
+def _check_who_joins(frame: Any) -> None:
+    """A list of logical values that NumPy adds up by itself counts as an array of them; Scalars do not know of it."""
+    if WITHIN.get() or dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("BINARY"):
+        return
+    raise TraceError(
+        "comparisons are added or multiplied that are no array, as np.sum([q[0] > 0, q[1] > 0]) does; "
+        "write np.array([…]) around them"
+    )
 
 
 def _through(name: str, swap: bool = False) -> Callable[[Scalar, Any], Any]:
@@ -92,29 +148,33 @@ def _through(name: str, swap: bool = False) -> Callable[[Scalar, Any], Any]:
 
 
 class Scalar:
-    """One value of the Program being written; behaves as a NumPy float, except that its number is not known."""
+    """One value of the Program being written; behaves as a NumPy number, except that the number is not known.
 
-    __slots__ = ("builder", "index")
+    kind   BOOL, INT or FLOAT: what NumPy would have here
+    """
+
+    __slots__ = ("builder", "index", "kind")
     __hash__ = None  # type: ignore[assignment]
     shape: tuple[int, ...] = ()
     ndim = 0
     size = 1
     dtype = np.dtype(object)
 
-    def __init__(self, builder: Algebra, index: int) -> None:
+    def __init__(self, builder: Algebra, index: int, kind: np.dtype[Any] = FLOAT) -> None:
         self.builder = builder
         self.index = index
+        self.kind = kind
 
     def __repr__(self) -> str:
         return f"<traced value: {self.builder.code[self.index][0]}>"
 
-    __add__, __radd__ = _operator("add"), _operator("add", swap=True)
-    __sub__, __rsub__ = _operator("sub"), _operator("sub", swap=True)
-    __mul__, __rmul__ = _operator("mul"), _operator("mul", swap=True)
-    __truediv__, __rtruediv__ = _operator("div"), _operator("div", swap=True)
-    __lt__, __gt__ = _operator("lt"), _operator("lt", swap=True)
-    __le__, __ge__ = _operator("le"), _operator("le", swap=True)
-    __eq__, __ne__ = _operator("eq"), _operator("ne")
+    __add__, __radd__ = _operator("add", "add"), _operator("add", "add", swap=True)
+    __sub__, __rsub__ = _operator("sub", "subtract"), _operator("sub", "subtract", swap=True)
+    __mul__, __rmul__ = _operator("mul", "multiply"), _operator("mul", "multiply", swap=True)
+    __truediv__, __rtruediv__ = _operator("div", "divide"), _operator("div", "divide", swap=True)
+    __lt__, __gt__ = _operator("lt", "less"), _operator("lt", "less", swap=True)
+    __le__, __ge__ = _operator("le", "less_equal"), _operator("le", "less_equal", swap=True)
+    __eq__, __ne__ = _operator("eq", "equal"), _operator("ne", "not_equal")
     __pow__, __rpow__ = _through("power"), _through("power", swap=True)
     __mod__, __rmod__ = _through("remainder"), _through("remainder", swap=True)
     __floordiv__, __rfloordiv__ = _through("floor_divide"), _through("floor_divide", swap=True)
@@ -123,13 +183,13 @@ class Scalar:
     __xor__, __rxor__ = _through("bitwise_xor"), _through("bitwise_xor", swap=True)
 
     def __neg__(self) -> Scalar:
-        return apply("neg", self)
+        return np.negative(self)
 
     def __pos__(self) -> Scalar:
-        return self
+        return np.positive(self)
 
     def __abs__(self) -> Scalar:
-        return apply("abs", self)
+        return np.absolute(self)
 
     def __invert__(self) -> Scalar:
         return np.invert(self)
@@ -145,9 +205,8 @@ class Scalar:
     def T(self) -> Scalar:
         return self
 
-    @property
-    def logical(self) -> bool:
-        return self.builder.code[self.index][0] in LOGICAL
+    def astype(self, dtype: Any) -> Scalar:
+        return cast(self, asked_kind(dtype, f"astype({dtype!r})"))
 
     def __bool__(self) -> NoReturn:
         raise TraceError(
@@ -191,7 +250,12 @@ class Scalar:
 
 
 class Array(np.ndarray):
-    """A NumPy array of Scalars and numbers; every NumPy function on it comes to this package first."""
+    """A NumPy array of Scalars and numbers of one kind; every NumPy function on it comes to this package first."""
+
+    kind: np.dtype[Any] = FLOAT
+
+    def __array_finalize__(self, origin: Any) -> None:
+        self.kind = getattr(origin, "kind", FLOAT)
 
     def __getitem__(self, key: Any) -> Any:
         _check_index(key)
@@ -199,12 +263,30 @@ class Array(np.ndarray):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         _check_index(key)
-        super().__setitem__(key, value)
+        super().__setitem__(key, cast_all(value, self.kind))
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-        if np.issubdtype(dtype, np.floating):
-            return self.copy()  # a traced number stands for a float already
-        return super().astype(dtype, *args, **kwargs)
+        kind = asked_kind(dtype, f"astype({dtype!r})")
+        casting = args[1] if len(args) > 1 else kwargs.get("casting", "unsafe")
+        if not np.can_cast(self.kind, kind, casting):
+            raise TraceError(f"NumPy refuses to make {NAMES[kind]} of {NAMES[self.kind]} with casting={casting!r}")
+        return typed(cast_all(plain(self), kind), kind)
+
+    @property  # type: ignore[misc]
+    def imag(self) -> Any:
+        return np.zeros_like(self)
+
+    def mean(self, *args: Any, **kwargs: Any) -> Any:
+        return np.ndarray.mean(self.astype(float), *args, **kwargs)
+
+    def var(self, *args: Any, **kwargs: Any) -> Any:
+        return np.ndarray.var(self.astype(float), *args, **kwargs)
+
+    def std(self, *args: Any, **kwargs: Any) -> Any:
+        return np.ndarray.std(self.astype(float), *args, **kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         from leastaction.trace.numpy_functions import call_ufunc
@@ -225,16 +307,45 @@ def _check_index(key: Any) -> None:
             )
 
 
-def wrap(result: Any) -> Any:
+def typed(bare: np.ndarray, kind: np.dtype[Any]) -> Array:
+    """An array of objects, all of this kind, as an Array."""
+    array = bare.view(Array)
+    array.kind = kind
+    return array
+
+
+def cast_all(values: Any, kind: np.dtype[Any]) -> Any:
+    """Scalars and numbers, one or an array of them, as those of another kind."""
+    if not isinstance(values, (np.ndarray, list, tuple)):
+        return cast(values, kind)
+    if isinstance(values, Array) and values.kind is kind:
+        return plain(values)
+    if not isinstance(values, np.ndarray):
+        values = np.array(values, dtype=object)
+    result = np.empty(values.shape, dtype=object)
+    result[...] = np.frompyfunc(cast, 2, 1)(plain(values), kind)
+    return result
+
+
+def uniform(bare: np.ndarray) -> Array:
+    """An array of objects as an Array: its entries become those of the kind that NumPy would give to the array."""
+    kinds = {entry.kind if isinstance(entry, Scalar) else kind_of_number(entry) for entry in bare.flat}
+    kind = common_kind("an array of traced values", *map(np.dtype, kinds))
+    alike = kinds <= ({kind, float} if kind is FLOAT else {kind})
+    return typed(bare if alike else cast_all(bare, kind), kind)
+
+
+def wrap(result: Any, kind: np.dtype[Any] | None = None) -> Any:
     """Arrays of traced values, in whatever a NumPy function returned, become Arrays, those of no axes Scalars."""
     if isinstance(result, tuple):
-        parts = [wrap(part) for part in result]
+        parts = [wrap(part, kind) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
     if isinstance(result, list):
-        return [wrap(part) for part in result]
+        return [wrap(part, kind) for part in result]
     if isinstance(result, np.ndarray) and result.dtype == object:
-        return result.item() if result.ndim == 0 else result.view(Array)
-    return result
+        array = uniform(plain(result)) if kind is None else typed(plain(result), kind)
+        return array.item() if array.ndim == 0 else array
+    return result if kind is None else cast(result, kind)
 
 
 def plain(x: Any) -> Any:

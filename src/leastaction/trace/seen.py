@@ -1,10 +1,10 @@
-"""NumPy as the function that is traced sees it: np.array and np.asarray that notice traced values.
+"""NumPy as the function that is traced sees it: np.array, np.asarray and their kin notice traced values.
 
-np.array and np.asarray do not ask what a list holds: from [q[0], v[1]] they make an array that knows nothing of
-tracing. So a function that is traced gets versions of them that differ in one thing: the result is an Array if it holds
-traced values. No other function gets them. Nothing is ever written to the module itself: during a trace it belongs to a
-class that looks who asks, and a caller that does not trace gets what stands in the module. In every other thread
-np.array is np.array, to call, to compare, to pickle and to keep.
+np.array, np.asarray, np.asanyarray and np.full do not ask what they are given: from [q[0], v[1]] they make an array
+that knows nothing of tracing. So a function that is traced gets versions of them that differ in one thing: the result
+is an Array if it holds traced values. No other function gets them. Nothing is ever written to the module itself: during
+a trace it belongs to a class that looks who asks, and a caller that does not trace gets what stands in the module. In
+every other thread np.array is np.array, to call, to compare, to pickle and to keep.
 """
 
 from __future__ import annotations
@@ -21,27 +21,43 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import TraceError
-from leastaction.trace.scalar import ACTIVE, Array, Scalar
+from leastaction.trace.kinds import FLOAT, NAMES
+from leastaction.trace.scalar import ACTIVE, Array, Scalar, typed, uniform
 
 
 def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
+    place = {"array": 1, "asarray": 1, "asanyarray": 1, "full": 2}[original.__name__]  # of dtype among the arguments
+
     @functools.wraps(original)
     def build(*args: Any, **kwargs: Any) -> Any:
         if ACTIVE.get() is None:  # kept by the function, and called after its trace
             return original(*args, **kwargs)
+        dtype = args[place] if len(args) > place else kwargs.get("dtype")
         try:
             result = original(*args, **kwargs)
-        except TraceError:
-            # dtype=float on traced values, which stand for floats already
-            result = original(*args[:1], **{**kwargs, "dtype": object})
-        if result.dtype == object and any(isinstance(entry, Scalar) for entry in result.flat):
-            return result.view(Array)
-        return result
+        except TraceError:  # dtype=float on traced values, which stand for floats already
+            others = {**kwargs, "dtype": object} if len(args) <= place else kwargs
+            result = original(*args[:place], *([object, *args[place + 1 :]] if len(args) > place else []), **others)
+        if result.dtype != object:
+            return result
+        if isinstance(args[0], Array):
+            array = typed(result.view(np.ndarray), args[0].kind)
+        elif any(isinstance(entry, Scalar) for entry in result.flat):
+            array = uniform(result)
+        else:
+            return result
+        if dtype is None:
+            return array
+        if np.dtype(dtype) == object and array.kind is not FLOAT:
+            raise TraceError(
+                f"np.{original.__name__} makes an array of objects of {NAMES[array.kind]}; leave dtype=object out"
+            )
+        return array.astype(dtype)
 
     return build
 
 
-_SEEN = {name: _noticing(getattr(np, name)) for name in ("array", "asarray")}
+_SEEN = {name: _noticing(getattr(np, name)) for name in ("array", "asarray", "asanyarray", "full")}
 
 
 class _Seen(ModuleType):
@@ -68,7 +84,7 @@ _tracers = 0
 
 @contextmanager
 def numpy_seen() -> Iterator[None]:
-    """While this lasts, whoever traces sees np.array and np.asarray that notice traced values."""
+    """While this lasts, whoever traces sees np.array and its kin that notice traced values."""
     global _tracers
     with _lock:
         _tracers += 1

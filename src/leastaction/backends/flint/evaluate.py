@@ -21,10 +21,12 @@ Function = Callable[..., list[Any]]
 _TEMPLATES = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}",
     "neg": "-{0}", "sq": "{0} * {0}", "pow": "{0}.mid() ** {1}.mid()",
-    "abs": "abs({0}.mid())", "sign": "{0}.mid().sgn()",
+    "abs": "abs({0}.mid())", "sign": "{0} if {0}.is_nan() else {0}.mid().sgn()",
     "atan2": "arb.atan2({0}.mid(), {1}.mid())", "hypot": "({0} * {0} + {1} * {1}).mid().sqrt()",
     "fmod": "fmod({0}.mid(), {1}.mid())", "copysign": "copysign({0}.mid(), {1}.mid())",
     "min": "{1} if {1}.mid() < {0}.mid() else {0}", "max": "{1} if {1}.mid() > {0}.mid() else {0}",
+    "minimum": "{1} if {1}.is_nan() or {1}.mid() < {0}.mid() else {0}",
+    "maximum": "{1} if {1}.is_nan() or {1}.mid() > {0}.mid() else {0}",
     "lt": "one if {0}.mid() < {1}.mid() else zero", "le": "one if {0}.mid() <= {1}.mid() else zero",
     "eq": "one if {0}.mid() == {1}.mid() else zero", "ne": "zero if {0}.mid() == {1}.mid() else one",
     "and": "zero if {0}.is_zero() or {1}.is_zero() else one", "or": "zero if {0}.is_zero() and {1}.is_zero() else one",

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from leastaction.backends.fused import explicit, separable
 from leastaction.backends.fused.chord import by_coordinate, flat, unknowns
-from leastaction.backends.fused.collocation import linearised, steadily
+from leastaction.backends.fused.collocation import at_points, linearised, steadily
+from leastaction.backends.fused.cyclic import all_of, free_of, nothing, seen, whole
 from leastaction.backends.fused.elimination import solve
 from leastaction.backends.fused.held import Held
-from leastaction.backends.fused.mass import Mass, in_the_middle
+from leastaction.backends.fused.mass import Chords, Mass, in_the_middle
 from leastaction.backends.fused.newton import Iteration, begun
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
-from leastaction.step.rows import OneByOne, Row, Rows, apply, numbers, size
+from leastaction.step.rows import OneByOne, Row, Rows, numbers, size
 from leastaction.step.verdict import FORGETTING, GOING, REACH, STILL, TINY
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ def advance(
     rows: Rows,
     B: Builder,
     one: Iteration | Held | None,
-    mass: Mass | None,
+    soft: Chords | None,
     energy: bool,
 ) -> Program:
     """From a step that is solved to the next step; t is already the time at its end. The next step begins with chords
-    where there is a mass for them, else with Newton; without both it is explicit.
+    where there are any, else with Newton; without both it is explicit.
     """
     x = {name: B.values(name) for name, _ in B.inputs}
     n, s = step.n, step.s
@@ -56,16 +57,16 @@ def advance(
     x |= {"momentum": p}
     q, p = numbers(rows, q, n), numbers(rows, p, n)
     given = {name: indices(values, B) for name, values in {**x, "q": q, "p": p}.items()}
-    if one is None and mass is None:
+    if one is None and soft is None:
         outputs |= explicit.handed(step, x)
     elif isinstance(one, Held):
         held = foreseen(step, rows, x, z)
         held |= {"floor": _floors(x, held["length"]), "enough": x["iterations"]}
         outputs |= {name: where_ok(values, name) for name, values in held.items()} | {"left": [0.0], "fresh": [0.0]}
-    elif mass is not None and mass.separable:
-        outputs |= _separately(step, rows, B, one, mass, x | {"q": q, "p": p}, z)
+    elif soft is not None and soft.mass.separable:
+        outputs |= _separately(soft, rows, B, one, x | {"q": q, "p": p}, z)
     else:
-        outputs |= _prepared(step, rows, B, one, mass, x | {"q": q, "p": p}, z)
+        outputs |= _prepared(step, rows, B, one, soft, x | {"q": q, "p": p}, z)
     if energy:
         E = _energy(B, system, step, given["t"][0], given["q"], given["p"], z, h, given["params"])
         outputs["lowest"] = where_ok([x["lowest"][0].op("min", E)], "lowest")
@@ -86,17 +87,24 @@ def summed(x: dict[str, list[Any]], increments: Sequence[Any]) -> tuple[Row, Row
 
 
 def _prepared(
-    step: Step, rows: Rows, B: Builder, one: Iteration | None, mass: Mass | None, x: dict[str, list[Any]], z: list[Row]
+    step: Step,
+    rows: Rows,
+    B: Builder,
+    one: Iteration | None,
+    soft: Chords | None,
+    x: dict[str, list[Any]],
+    z: list[Row],
 ) -> dict[str, list[Any]]:
     """What the iteration of the next step begins with; x has q and p at its start, z is that of the last step."""
-    n, s = step.n, step.s
+    n, s, own = step.n, step.s, step if soft is None else soft.step
     (ok,) = x["alive"]
 
     def where_ok(values: Sequence[Any], name: str) -> list[Any]:
         return _alive(rows, x, values, name)
 
     longest = _lately(x["length"], rows.packed([size(row) for row in z]))
-    ahead, memory, choice, remembered = _remembered(step, rows, x, z, longest)
+    units = free_of(own, numbers(rows, [1 / a for a in longest], n))
+    ahead, memory, choice, remembered = _remembered(own, rows, x, free_of(own, z), units)
     limits = _limits(x, longest, rows.packed([abs(_velocity(step, rows, row)) for row in z]))
     outputs: dict[str, list[Any]] = {
         **{name: where_ok(values, name) for name, values in remembered.items()},
@@ -104,15 +112,15 @@ def _prepared(
         "reach": where_ok(limits["reach"], "reach"),
         "left": [0.0],
     }
-    if mass is None or not mass.collocated:
+    if soft is None or not soft.mass.collocated:
         predicted = flat(step, rows, [ahead.propose(kept, choice) for kept in memory])
         outputs["z"] = where_ok(predicted + x["z"][n * rows.length(s) :], "z")
     if one is not None:
         if "z" in outputs:  # else Newton's iteration is begun where chords fail (`chord.restart`)
             outputs |= begun(step, B, one, x, outputs["z"])
-        outputs |= {"fresh": [ok if mass is None else 0.0], "kept": [0.0], "iterations": [0.0]}
-    if mass is not None:
-        outputs |= _soft(step, rows, B, mass, x, outputs.get("z"), ahead, memory, choice)
+        outputs |= {"fresh": [ok if soft is None else 0.0], "kept": [0.0], "iterations": [0.0]}
+    if soft is not None:
+        outputs |= _soft(own, rows, B, soft.mass, x | seen(own, rows, x), outputs.get("z"), memory, choice)
         outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}
         outputs["inner"] = [ok]
         for name in ("points", "speeds"):
@@ -122,24 +130,29 @@ def _prepared(
 
 
 def _separately(
-    step: Step, rows: Rows, B: Builder, one: Iteration | None, mass: Mass, x: dict[str, list[Any]], z: list[Row]
+    soft: Chords, rows: Rows, B: Builder, one: Iteration | None, x: dict[str, list[Any]], z: list[Row]
 ) -> dict[str, list[Any]]:
     """The same, of separable chords."""
-    (ok,) = x["alive"]
+    (ok,), (step, mass) = x["alive"], (soft.step, soft.mass)
     longest = _lately(x["length"], x["top"])
     memory, choice, remembered = by_coordinate(step, x["kicks"]), ok, {"started": [1.0], "memory": x["kicks"]}
     if step.s <= WHOLE:
-        _, memory, choice, remembered = _remembered(step, rows, x, z, longest)
+        units = free_of(step, numbers(rows, [1 / a for a in longest], all_of(step)))
+        _, memory, choice, remembered = _remembered(step, rows, x, free_of(step, z), units)
         remembered["choice"] = [choice]
-    limits = _limits(x, longest, separable.drift(step, mass, rows, B, x, x["momentum"]))
-    changed = remembered | limits | separable.begun(step, mass, rows, B, x | limits, memory, choice)
+    own = x | seen(step, rows, x)
+    drift = whole(step, rows, separable.drift(step, mass, rows, B, own, own["momentum"]), nothing(step, rows, B))
+    limits = _limits(x, longest, drift)
+    begun = separable.begun(step, mass, rows, B, own | limits | seen(step, rows, x | limits), memory, choice)
+    changed = remembered | limits | begun
+    if "led" in x:
+        changed["led"] = [0.0] * rows.length(step.n)
     outputs = {name: _alive(rows, x, values, name) for name, values in changed.items()}
     if one is not None:
         outputs |= _values(B, B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs}))
         outputs |= {"before": [0.0], "doubt": [0.0], "fresh": [0.0], "kept": [0.0], "iterations": [0.0]}
-    begun = {"rate": [1.0], "outer": [ok]}
-    begun |= {name: [0.0] for name in ("left", "soft_before", "soft_doubt", "soft_iterations", "failed")}
-    return outputs | begun
+    outputs |= {name: [0.0] for name in ("left", "soft_before", "soft_doubt", "soft_iterations", "failed")}
+    return outputs | {"rate": [1.0], "outer": [ok]}
 
 
 def _alive(rows: Rows, x: dict[str, list[Any]], values: Sequence[Any], name: str) -> list[Any]:
@@ -175,7 +188,8 @@ def foreseen(step: Step, rows: Rows, x: dict[str, list[Any]], z: list[Row]) -> d
     n = step.n
     multipliers = [[a] for a in x["z"][n:]]
     strength = _lately(x["strength"], rows.packed([size(row) for row in multipliers]))
-    ahead, memory, choice, remembered = _remembered(step, rows, x, multipliers, strength)
+    units = numbers(rows, [1 / a for a in strength], len(multipliers))
+    ahead, memory, choice, remembered = _remembered(step, rows, x, multipliers, units)
     predicted = [y for row in memory for y in ahead.propose(row, choice)]
     longest = _lately(x["length"], rows.packed([size(row) for row in z]))
     return {**remembered, "length": longest, "strength": strength, "z": x["z"][:n] + predicted}
@@ -186,17 +200,18 @@ def _values(B: Builder, found: dict[str, list[int]]) -> dict[str, list[Any]]:
 
 
 def _remembered(
-    step: Step, rows: Rows, x: dict[str, list[Any]], z: Sequence[Row], longest: Row
+    step: Step, rows: Rows, x: dict[str, list[Any]], z: Sequence[Row], units: Sequence[Value]
 ) -> tuple[Prediction, list[Row], Value, dict[str, list[Any]]]:
-    """What a prediction remembers of each coordinate, its choice, and the new contents of its blocks."""
+    """What a prediction remembers of each coordinate, its choice, and the new contents of its blocks; `units` are one
+    over the coordinates' lengths.
+    """
     ahead = Prediction(step.s, rows)
     (started,), memory = x["started"], x["memory"]
-    units = [1 / a for a in longest]
     after: list[Row] = []
     errors: Row = []
-    for j, row in enumerate(z):
+    for j, (row, unit) in enumerate(zip(z, units, strict=True)):
         old = memory[j * ahead.memory : (j + 1) * ahead.memory]
-        kept, off = ahead.assess(row, rows.number(units, j), started, old)
+        kept, off = ahead.assess(row, unit, started, old)
         after.append(kept)
         errors = off if j == 0 else [a.op("max", b) for a, b in zip(errors, off, strict=True)]
     choice, lately = ahead.choose(errors, started, x["record"])
@@ -217,7 +232,6 @@ def _soft(
     mass: Mass,
     x: dict[str, list[Any]],
     start: list[Any] | None,
-    ahead: Prediction,
     memory: Sequence[Row],
     choice: Value,
 ) -> dict[str, list[Any]]:
@@ -232,8 +246,8 @@ def _soft(
         assert start is not None
         outputs["start"], begun = start, unknowns(step, rows, start)
     else:
-        places = _at_points(step, rows, ahead, memory, choice, "ahead", "q 0")
-        speeds = _at_points(step, rows, ahead, memory, choice, "faster", "v 0")
+        places = at_points(step, rows, memory, choice, "ahead", "q 0")
+        speeds = at_points(step, rows, memory, choice, "faster", "v 0")
         begun, speeds = steadily(step, rows, x["p"], places, speeds)
         outputs |= {"points": [y for row in begun for y in row], "speeds": [y for row in speeds for y in row]}
         outputs |= {"shifts": linearised(step, rows, B, x, speeds), "choice": [choice]}
@@ -241,17 +255,6 @@ def _soft(
             outputs["led"] = [0.0] * rows.length(step.n)
     outputs["soft_scale"] = [a.op("max", TINY) for a in rows.packed([size(row) for row in begun])]
     return outputs
-
-
-def _at_points(
-    step: Step, rows: Rows, ahead: Prediction, memory: Sequence[Row], choice: Value, cut: str, gather: str
-) -> list[Row]:
-    """Places or velocities at the points of the next step, by a table of modes or of the predicted increments."""
-    if step.s > WHOLE:
-        table = ahead.cut(cut, choice)
-        return [apply(rows, table, row) for row in memory]
-    columns = rows.columns(gather)
-    return [apply(rows, columns, ahead.propose(row, choice)) for row in memory]
 
 
 def _energy(

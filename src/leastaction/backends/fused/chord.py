@@ -16,15 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from leastaction.backends.fused.cyclic import all_of, seen
 from leastaction.backends.fused.judging import Seen, finite, judged
 from leastaction.backends.fused.mass import FloatArray, Mass, inverse_of
-from leastaction.backends.fused.newton import Iteration, begun
 from leastaction.backends.fused.nodes import Nodes, nodes_of
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step import prediction
 from leastaction.step.form import Samples, Step, stencils
 from leastaction.step.rows import Row, Rows, Table, apply, combine, numbers, total
-from leastaction.step.verdict import ACCEPTABLE
 
 # What the state holds for a chord, beside what it holds for Newton's iteration.
 OWN = {"scale": "soft_scale", "before": "soft_before", "doubt": "soft_doubt", "iterations": "soft_iterations"}
@@ -100,9 +99,10 @@ def repeated(step: Step) -> frozenset[str]:
 
 
 def read(step: Step, rows: Rows, B: Builder) -> dict[str, list[Value]]:
-    """The state of a trajectory, block by block, with q and p number by number."""
+    """The state of a trajectory, block by block, with q and p number by number; p as a row is the momentum."""
     x = {name: B.values(name) for name, _ in B.inputs}
-    return x | {name: numbers(rows, x[name], step.n) for name in ("q", "p")}
+    x |= {"momentum": x["p"], **{name: numbers(rows, x[name], all_of(step)) for name in ("q", "p")}}
+    return x | seen(step, rows, x)
 
 
 def forces(step: Step, B: Builder, x: dict[str, list[Value]], rows: Rows, Z: Sequence[Row]) -> list[Row]:
@@ -119,10 +119,16 @@ def force_at(
     step: Step, B: Builder, x: dict[str, list[Value]], t: Value, q: Sequence[Any], inputs: Sequence[Value]
 ) -> list[Value]:
     """f at one point, or at the points in one vector."""
-    program = step.terms[0].ordered.select("f")
-    read = {"t": [t], "q": q, "v": [0.0] * step.n, "params": x["params"], "inputs": inputs}
-    found = B.inline(program, **{name: indices(read[name], B) for name, _ in program.inputs})["f"]
+    program, at = step.terms[0].ordered.select("f"), resting(step, x, t, q, inputs)
+    found = B.inline(program, **{name: indices(at[name], B) for name, _ in program.inputs})["f"]
     return [Value(B, k) for k in found]
+
+
+def resting(
+    step: Step, x: dict[str, list[Value]], t: Value, q: Sequence[Any], inputs: Sequence[Value]
+) -> dict[str, Sequence[Any]]:
+    """What a Program reads at a point if nothing in it depends on v."""
+    return {"t": [t], "q": q, "v": [0.0] * step.n, "params": x["params"], "inputs": inputs}
 
 
 def driving(step: Step, rows: Rows, x: dict[str, list[Value]], g: int) -> list[Value]:
@@ -203,30 +209,11 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
     return [_minus(row, end, p) for row, p in zip(R, x["p"], strict=True)], impulse
 
 
-def restart(step: Step, mass: Mass, rows: Rows, B: Builder, one: Iteration | None) -> Program:
-    """z ← the prediction, of the trajectories for which chords failed; and what Newton's iteration begins with, where
-    the kernel that goes on to the next step left that out.
-
-    Chords of collocation may come all but to their end without doubt, and stand still there, above the floor: where
-    rounding is more than a floor knows. Then Newton's iteration begins where they stand.
-    """
+def restart(step: Step, rows: Rows, B: Builder) -> Program:
+    """z ← the prediction, of the trajectories for which chords failed."""
     x = read(step, rows, B)
-    if not mass.collocated:
-        z = x["start"]
-    else:
-        z = predicted(step, rows, x["memory"], x["choice"][0])
-        standing = (x["failed"][0] > 1.5) & (x["soft_before"][0] <= ACCEPTABLE)
-        z = [standing.where(a, b) for a, b in zip(lifted(step, rows, by_coordinate(step, x["speeds"])), z, strict=True)]
-    chosen = [x["failed"][0].where(new, old) for new, old in zip(z, x["z"], strict=True)]
-    after = begun(step, B, one, x, chosen) if mass.collocated and one is not None else {}
-    return B.build(z=indices(chosen, B), **{name: indices(values, B) for name, values in after.items()})
-
-
-def predicted(step: Step, rows: Rows, memory: Sequence[Value], choice: Value) -> list[Any]:
-    """z as it was predicted from what is remembered."""
-    ahead = prediction.Prediction(step.s, rows)
-    size = ahead.memory
-    return flat(step, rows, [ahead.propose(list(memory[j * size : (j + 1) * size]), choice) for j in range(step.n)])
+    chosen = [x["failed"][0].where(new, old) for new, old in zip(x["start"], x["z"], strict=True)]
+    return B.build(z=indices(chosen, B))
 
 
 # ------------------------------------------------------------------------------------------------- details
@@ -240,10 +227,10 @@ def lifted(step: Step, rows: Rows, V: Sequence[Row]) -> list[Any]:
 
 
 def unknowns(step: Step, rows: Rows, z: Sequence[Any]) -> list[Row]:
-    """The row of each coordinate among the unknowns."""
-    n, s = step.n, step.s
+    """The row of each coordinate among the unknowns, of the cyclic ones, too."""
+    n, s = all_of(step), step.s
     if rows.side_by_side:
-        return by_coordinate(step, z)
+        return split(z, n)
     return [[z[v * n + j] for v in range(s)] for j in range(n)]
 
 
@@ -256,8 +243,13 @@ def flat(step: Step, rows: Rows, z: Sequence[Row]) -> list[Any]:
 
 def by_coordinate(step: Step, values: Sequence[Any]) -> list[Row]:
     """Rows that lie one after the other."""
-    width = len(values) // step.n
-    return [list(values[j * width : (j + 1) * width]) for j in range(step.n)]
+    return split(values, step.n)
+
+
+def split(values: Sequence[Any], n: int) -> list[Row]:
+    """So many rows that lie one after the other."""
+    width = len(values) // n
+    return [list(values[j * width : (j + 1) * width]) for j in range(n)]
 
 
 def inverse(mass: Mass, B: Builder, x: dict[str, list[Value]]) -> list[Value]:
@@ -267,6 +259,11 @@ def inverse(mass: Mass, B: Builder, x: dict[str, list[Value]]) -> list[Value]:
 
 def own(x: dict[str, list[Value]]) -> dict[str, list[Value]]:
     return x | {name: x[own] for name, own in OWN.items()}
+
+
+def farther(x: dict[str, list[Value]]) -> dict[str, list[Value]]:
+    """How far a step may reach: also as far as another prediction led (`march`)."""
+    return {"reach": [a.op("max", b) for a, b in zip(x["reach"], x["led"], strict=True)]} if "led" in x else {}
 
 
 def rate_of(x: dict[str, list[Value]], seen: Seen) -> Value:

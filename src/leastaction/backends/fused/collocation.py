@@ -31,6 +31,7 @@ from leastaction.backends.fused.chord import (
     by_coordinate,
     differences,
     driving,
+    farther,
     lifted,
     own,
     rate_of,
@@ -38,13 +39,17 @@ from leastaction.backends.fused.chord import (
     seen_of_chord,
     wanted_by,
 )
+from leastaction.backends.fused.cyclic import nothing, turning, whole, with_cyclic
 from leastaction.backends.fused.judging import finite, judged
 from leastaction.backends.fused.mass import Mass
+from leastaction.backends.fused.newton import Iteration, begun
 from leastaction.backends.fused.nodes import nodes_of, summed
 from leastaction.backends.fused.shifts import inverses, masses_of_still, moving, shifted, slopes_at
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
+from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, apply, total
+from leastaction.step.verdict import ACCEPTABLE
 
 
 def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twice: bool = False) -> Program:
@@ -72,7 +77,7 @@ def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twic
     seen = judged(
         step,
         rows,
-        own(x | _reach(x)),
+        own(x | farther(x)),
         moved,
         places,
         fresh=False,
@@ -91,11 +96,6 @@ def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twic
         "outer": [good],
     }
     return wanted_by("inner", B, x, rows, after | seen_of_chord(seen, ~going & ~good))
-
-
-def _reach(x: dict[str, list[Value]]) -> dict[str, list[Value]]:
-    """How far a step may reach: also as far as another prediction led (`march`)."""
-    return {"reach": [a.op("max", b) for a, b in zip(x["reach"], x["led"], strict=True)]} if "led" in x else {}
 
 
 def _by_mass(mass: Mass, masses: Sequence[Sequence[Value]], given: Sequence[Row]) -> list[Row]:
@@ -149,17 +149,51 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
     x = read(step, rows, B)
     (weights,) = rows.columns("weights 0")
     Z, V = _unknowns(step, rows, x)
-    (f,) = _given(B, step.terms[0].ordered, _nodes(step, rows, x, Z, V), "f")
+    nodes = _nodes(step, rows, x, Z, V)
+    (f,) = _given(B, step.terms[0].ordered, nodes, "f")
     weighed = [_weighed(row, weights) for row in f]
     impulse = [total([rows.number(row, i) for i in range(step.s)]) for row in weighed]
+    turned = turning(step, B, nodes)
     sound = finite(total(impulse))
+    if turned:
+        every = total([a for row in turned for a in row])
+        sound &= ~rows.largest([(every - every).op("ne", 0.0)])
     after = {
-        "z": lifted(step, rows, V),
-        "impulse": rows.packed(impulse),
+        "z": lifted(step, rows, with_cyclic(step, V, turned)),
+        "impulse": whole(step, rows, rows.packed(impulse), nothing(step, rows, B)),
         "outer": [sound * 0.0],
         "failed": [sound.where(x["failed"][0], 2.0)],
     }
     return wanted_by("outer", B, x, rows, after)
+
+
+def restart(step: Step, own: Step, rows: Rows, B: Builder, one: Iteration | None) -> Program:
+    """z ← the prediction, of the trajectories for which chords of the `own` step failed; and what Newton's iteration of
+    the whole step begins with, where the kernel that goes on to the next step left that out.
+
+    Chords may come all but to their end without doubt, and stand still there, above the floor: where rounding is more
+    than a floor knows. Then Newton's iteration begins where they stand.
+    """
+    x = read(own, rows, B)
+    memory, (choice,) = by_coordinate(own, x["memory"]), x["choice"]
+    standing = (x["failed"][0] > 1.5) & (x["soft_before"][0] <= ACCEPTABLE)
+    ahead = (by_coordinate(own, x["speeds"]), at_points(own, rows, memory, choice, "faster", "v 0"))
+    V = [[standing.where(a, b) for a, b in zip(*of, strict=True)] for of in zip(*ahead, strict=True)]
+    turned = turning(own, B, _nodes(own, rows, x, places_of(own, rows, V), V)) if own.of is not None else []
+    z = lifted(own, rows, with_cyclic(own, V, turned))
+    chosen = [x["failed"][0].where(new, old) for new, old in zip(z, x["z"], strict=True)]
+    after = {} if one is None else begun(step, B, one, read(step, rows, B), chosen)
+    return B.build(z=indices(chosen, B), **{name: indices(values, B) for name, values in after.items()})
+
+
+def at_points(step: Step, rows: Rows, memory: Sequence[Row], choice: Value, cut: str, gather: str) -> list[Row]:
+    """Places or velocities at the points of the next step, by a table of modes or of the predicted increments."""
+    ahead = Prediction(step.s, rows)
+    if step.s > WHOLE:
+        table = ahead.cut(cut, choice)
+        return [apply(rows, table, row) for row in memory]
+    columns = rows.columns(gather)
+    return [apply(rows, columns, ahead.propose(row, choice)) for row in memory]
 
 
 def _nodes(

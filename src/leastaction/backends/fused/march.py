@@ -6,8 +6,9 @@ Where steps are coarse, the last step says little about the next one. Then Hamil
 
 are followed by the classical Runge–Kutta method from the start of the step to its first node, from there to the second,
 and so on. v comes by one iteration of Newton from the v before; mostly m is linear in v, and v exact. So V at the nodes
-is predicted, and chords begin again from there (`resume`), judged as if they had begun again as often as they may
-(`step.verdict`). The step may reach as far as this motion does, and a little more (BEYOND).
+is predicted, or Z where chords need forces alone (`separable`), and chords begin again from there (`resume`), judged as
+if they had begun again as often as they may (`step.verdict`). The step may reach as far as this motion does, and a
+little more (BEYOND).
 
 A stretch between nodes costs about as much as a chord, and so a march as much as s chords: a hundredth of a
 continuation in h, for which steps went before.
@@ -23,9 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.backends.fused.chord import by_coordinate, read
+from leastaction.backends.fused.chord import by_coordinate, farther, read
 from leastaction.backends.fused.collocation import linearised, places_of
-from leastaction.backends.fused.mass import Mass
+from leastaction.backends.fused.mass import Chords, Mass
+from leastaction.backends.fused.separable import measured
 from leastaction.methods import RungeKutta4
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
@@ -33,16 +35,19 @@ from leastaction.step.prediction import WHOLE
 from leastaction.step.rows import Rows, Table, numbers, size, total
 from leastaction.step.verdict import BEGUN_AGAIN, FAR, NEARBY, PART, TINY
 
+MOST_SEPARABLE = 100  # instructions of forces: those of many bodies would take longer to compile than all other kernels
 BEYOND = (1 + NEARBY) / FAR  # of the way of the motion: a root farther away than FAR times that is refused
 
 Values = list[Any]
 
 
-def marches(step: Step, rows: Rows) -> bool:
+def marches(own: Chords, rows: Rows) -> bool:
     """Whether steps are predicted so where chords fail: one trajectory, of high degree, without inputs, which are known
     at nodes alone.
     """
-    return rows.side_by_side and step.s > WHOLE and not step.channels
+    step, mass = own.step, own.mass
+    alike = mass.collocated or (mass.separable and len(step.terms[0].program.code) <= MOST_SEPARABLE)
+    return alike and rows.side_by_side and step.s > WHOLE and not step.channels
 
 
 def blocks(step: Step, rows: Rows) -> list[tuple[str, int]]:
@@ -74,8 +79,11 @@ def march(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     Z, P, guess = (x["stand"][k * n : (k + 1) * n] for k in range(3))
     Z = [first.where(0.0, a) for a in Z]
     P = [first.where(p, a) for p, a in zip(x["p"], P, strict=True)]
-    ends = [total(numbers(rows, row, s)) / h for row in by_coordinate(step, x["memory"])]  # of the last polynomial
-    guess = [first.where(v, a) for v, a in zip(ends, guess, strict=True)]
+    if mass.separable:
+        guess = [Value(B, B.const(0.0))] * n
+    else:
+        ends = [total(numbers(rows, row, s)) / h for row in by_coordinate(step, x["memory"])]  # of the last polynomial
+        guess = [first.where(v, a) for v, a in zip(ends, guess, strict=True)]
     time, y = x["t"][0] + h * begin, [*Z, *P]
     rates: list[Values] = []
     for c in map(float, RungeKutta4.c):  # a stage begins with the rate of the one before it, times c
@@ -83,28 +91,39 @@ def march(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
         rates.append(_rates(step, mass, B, x, time + length * c, stage[:n], stage[n:], guess))
         guess = rates[-1][:n]
     means = [total([float(b) * k for b, k in zip(RungeKutta4.b, of, strict=True)]) for of in zip(*rates, strict=True)]
+    name, found = ("points", Z) if mass.separable else ("speeds", rates[0][:n])
     after = {
-        "speeds": _put(here, rates[0][:n], by_coordinate(step, x["speeds"])),
+        name: _put(here, found, by_coordinate(step, x[name])),
         "stand": [*(a + length * k for a, k in zip(y, means, strict=True)), *guess],
         "marching": [x["marching"][0] - 1.0],
     }
     return B.build(**{name: indices(values, B) for name, values in after.items()})
 
 
-def resume(step: Step, rows: Rows, B: Builder) -> Program:
-    """Chords begin from V and the Z that belong to it: those of the march have errors of their own."""
+def resume(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
+    """Chords begin from Z, or from V and the Z that belong to it: those of the march have errors of their own."""
     x = read(step, rows, B)
-    V = by_coordinate(step, x["speeds"])
-    Z = places_of(step, rows, V)
+    Z = by_coordinate(step, x["points"])
+    V = [] if mass.separable else by_coordinate(step, x["speeds"])
+    Z = places_of(step, rows, V) if V else Z
     way = rows.packed([size(row) for row in Z])
+    led = [a * BEYOND for a in way]
+    if mass.separable:
+        own = measured(rows, x | farther(x | {"led": led}), Z) | {"outer": [1.0]}
+    else:
+        own = {
+            "points": [y for row in Z for y in row],
+            "shifts": linearised(step, rows, B, x, V),
+            "soft_scale": [a.op("max", TINY) for a in way],
+            "inner": [1.0],
+            "outer": [0.0],
+        }
     after: dict[str, Values] = {
-        "points": [y for row in Z for y in row],
-        "shifts": linearised(step, rows, B, x, V),
-        "soft_scale": [a.op("max", TINY) for a in way],
-        "led": [a * BEYOND for a in way],
+        **own,
+        "led": led,
         "soft_iterations": [BEGUN_AGAIN * PART],
-        **{name: [1.0] for name in ("rate", "inner")},
-        **{name: [0.0] for name in ("outer", "failed", "left", "soft_before", "soft_doubt")},
+        "rate": [1.0],
+        **{name: [0.0] for name in ("failed", "left", "soft_before", "soft_doubt")},
     }
     return B.build(**{name: indices(values, B) for name, values in after.items()})
 

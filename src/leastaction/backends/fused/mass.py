@@ -29,7 +29,7 @@ class Mass:
 
     constant    the mass depends on parameters alone
     fixed       the mass depends on nothing
-    separable   the mass is constant, f does not depend on v, and m = M v
+    separable   the mass is constant, neither f nor the velocity of a cyclic coordinate depends on v, and m = M v
     collocated  the mass is not separable, and the velocities at the nodes are unknowns (`nodes`)
     """
 
@@ -73,6 +73,14 @@ class Mass:
         return x
 
 
+@dataclass(frozen=True)
+class Chords:
+    """What chords solve: a step, that of the free coordinates if others are cyclic, and its mass."""
+
+    step: Step
+    mass: Mass
+
+
 @lru_cache(maxsize=64)
 def mass_of(step: Step) -> Mass:
     """The mass of a step's system."""
@@ -88,7 +96,7 @@ def mass_of(step: Step) -> Mass:
     if separable:  # m = M v without a constant of its own
         at = {"v": np.zeros(n), "params": np.linspace(0.7, 1.3, step.params)}
         at_rest = slopes.select("m")(*(at.get(name, np.full(size, 0.3)) for name, size in slopes.inputs))
-        separable = not any(at_rest["m"])
+        separable = not any(at_rest["m"]) and (step.of is None or not node.program.depends("turning", "v"))
     collocated = not separable and len(step.terms) == 1 and nodes_of(step.method) is not None
     return Mass(program, diagonal, constant, fixed, separable, collocated)
 

@@ -11,12 +11,14 @@ from leastaction.backends.fused import collocation, explicit, held, hop, march, 
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, repeated, restart, tables
 from leastaction.backends.fused.collocation import collocated
-from leastaction.backends.fused.mass import Mass, mass_of
+from leastaction.backends.fused.mass import Chords, Mass, mass_of
 from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton
+from leastaction.backends.fused.nodes import nodes_of
 from leastaction.backends.fused.settling import settling
 from leastaction.backends.fused.shifts import SLOPES, moving
 from leastaction.backends.fused.work import TWICE, chord_length, collocation_pays, newton_length, newton_work, work
 from leastaction.program import Builder, Program, Value
+from leastaction.step.cyclic import reduced
 from leastaction.step.form import Step, step_of
 from leastaction.step.prediction import Prediction
 from leastaction.step.rows import OneByOne, Rows, SideBySide
@@ -68,25 +70,25 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     step = step_of(system, method)
     if step.end is not None and not step.end.linear:
         return None
-    mass = _mass(step) if soft and not step.multipliers else None
+    own = _soft_step(step) if soft and not step.multipliers else None
     one = _newton(step)
-    if one is None and (mass is None or chord_length(step, mass) > MOST_CHORD_INSTRUCTIONS):
+    if one is None and (own is None or chord_length(own.step, own.mass) > MOST_CHORD_INSTRUCTIONS):
         return None
     kernels: dict[str, Program] = {}
     chords, blocks = 1, _state(step, one, None, energy)
-    if mass is not None:
-        whole = _state(step, one, mass, energy)
+    if own is not None:
+        whole, collocates = _state(step, one, own, energy), own.mass.collocated
         ratio = float(MOST_CHORDS)
         if one is not None:
             cost = sum(work(newton(step, one, blocks, fresh)) * (1 if fresh else 2) for fresh in (True, False))
-            ratio = cost / work(_chord(step, mass, _one_by_one(step, whole, mass), 1))
-        if ratio >= (FEWEST_COLLOCATED if mass.collocated else FEWEST_CHORDS):
-            chords = min(MOST_CHORDS, CROWDED * int(ratio) if mass.collocated else int(ratio))
+            ratio = cost / work(_chord(own, _one_by_one(step, whole, own), 1))
+        if ratio >= (FEWEST_COLLOCATED if collocates else FEWEST_CHORDS):
+            chords = min(MOST_CHORDS, CROWDED * int(ratio) if collocates else int(ratio))
             blocks = whole
-            kernels = _chords(step, mass, lambda: _one_by_one(step, blocks, mass), chords, one)
-    mass = mass if kernels else None
-    rows, B = _one_by_one(step, blocks, mass)
-    kernels["advance"] = advance(system, step, rows, B, one, mass, energy)
+            kernels = _chords(step, own, lambda: _one_by_one(step, blocks, own), chords, one)
+    own = own if kernels else None
+    rows, B = _one_by_one(step, blocks, own)
+    kernels["advance"] = advance(system, step, rows, B, one, own, energy)
     if one is not None:
         kernels |= {"fresh": newton(step, one, blocks, True), "kept": newton(step, one, blocks, False)}
     if step.end is not None:
@@ -94,13 +96,13 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     return StepPrograms(kernels, min(chords, MOST_CHORDS))
 
 
-def _state(step: Step, one: Iteration | None, mass: Mass | None, energy: bool) -> Blocks:
+def _state(step: Step, one: Iteration | None, own: Chords | None, energy: bool) -> Blocks:
     """The state of one of the trajectories side by side."""
     n, N = step.n, step.s * (step.n + step.multipliers)
     blocks = [
         ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1),
         ("q", n), ("p", n), ("carry", 2 * n),
-        *_remembered(step, OneByOne(), mass=mass),
+        *_remembered(step, OneByOne(), own=own),
         ("lowest", int(energy)), ("highest", int(energy)),
         ("z", N), ("impulse", n), ("trouble", 1), ("left", 1),
     ]  # fmt: skip
@@ -109,7 +111,7 @@ def _state(step: Step, one: Iteration | None, mass: Mass | None, energy: bool) -
             ("invariants", one.before.output_size), ("slopes", n * N), ("factors", len(one.pattern)),
             ("scale", n), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1), ("iterations", 1),
         ]  # fmt: skip
-    return blocks + (_soft(step, OneByOne(), mass) if mass is not None else [])
+    return blocks + (_soft(own, OneByOne()) if own is not None else [])
 
 
 def explicit_programs(system: Lagrangian, method: Galerkin, energy: bool = False) -> StepPrograms | None:
@@ -196,8 +198,8 @@ def _shortly(step: Step, lanes: int) -> bool:
     one = _newton(step) if step.s <= MOST_DEGREE else None
     if one is None:
         return False
-    mass, _, builder = _side_by_side(step, lanes)
-    return work(one.first) + 2 * work(one.again) < MOST_ALONE * work(_chord(step, mass, builder(), 1))
+    own, _, builder = _side_by_side(step, lanes)
+    return work(one.first) + 2 * work(one.again) < MOST_ALONE * work(_chord(own, builder(), 1))
 
 
 def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepPrograms | None:
@@ -208,39 +210,58 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
     step = step_of(system, method)
     if step.multipliers:
         return None
-    mass, rows, builder = _side_by_side(step, lanes)
-    if chord_length(step, mass, lanes) > MOST_CHORD_INSTRUCTIONS:
+    own, rows, builder = _side_by_side(step, lanes)
+    if chord_length(own.step, own.mass, lanes) > MOST_CHORD_INSTRUCTIONS:
         return None
-    newtons = newton_work(step, lanes) / work(_chord(step, mass, builder(), 1))
+    newtons = newton_work(step, lanes) / work(_chord(own, builder(), 1))
     ahead, B = builder()
-    onward = advance(system, step, ahead, B, None, mass, False)
+    onward = advance(system, step, ahead, B, None, own, False)
     chords = max(1, min(MOST_CHORDS, int(NEWTONS * newtons)))
-    return StepPrograms({"advance": onward, **_chords(step, mass, builder, chords, None)}, chords, rows)
+    return StepPrograms({"advance": onward, **_chords(step, own, builder, chords, None)}, chords, rows)
 
 
-def _side_by_side(step: Step, lanes: int) -> tuple[Mass, SideBySide, Callable[[], tuple[Rows, Builder]]]:
-    """The mass, the rows of points side by side, and what makes rows and a Builder on a trajectory's state."""
-    mass = _mass(step, lanes)
-    rows = SideBySide(tables(step), lanes, None, repeated(step))
-    if mass.collocated and march.marches(step, rows):
-        rows = SideBySide(tables(step) | march.tables(step), lanes, None, repeated(step) | march.REPEATED)
-    if mass.separable:
-        rows = SideBySide(separable.tables(step), lanes, None, separable.REPEATED)
+def _side_by_side(step: Step, lanes: int) -> tuple[Chords, SideBySide, Callable[[], tuple[Rows, Builder]]]:
+    """What chords solve, the rows of points side by side, and what makes rows and a Builder on a trajectory's state."""
+    own = _soft_step(step, lanes)
+    found, padded = tables(step), repeated(step)
+    if own.mass.separable:
+        found, padded = separable.tables(own.step), separable.REPEATED
+    rows = SideBySide(found, lanes, None, padded)
+    if march.marches(own, rows):
+        rows = SideBySide(found | march.tables(step), lanes, None, padded | march.REPEATED)
     packed, N = rows.length(step.n), step.n * rows.length(step.s)
     nodes = len(step.method.table.c)
     blocks = [
         ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.channels * rows.length(nodes)),
         ("alive", 1), ("tables", rows.size),
         ("q", packed), ("p", packed), ("carry", 2 * packed),
-        *_remembered(step, rows, mass=mass),
-        ("z", N), ("impulse", packed), ("trouble", 1), ("left", 1), *_soft(step, rows, mass),
+        *_remembered(step, rows, own=own),
+        ("z", N), ("impulse", packed), ("trouble", 1), ("left", 1), *_soft(own, rows),
     ]  # fmt: skip
 
     def builder() -> tuple[Rows, Builder]:
         B = Builder(blocks)
         return SideBySide(rows.tables, lanes, B, rows.repeated), B
 
-    return mass, rows, builder
+    return own, rows, builder
+
+
+def _soft_step(step: Step, lanes: int = 1) -> Chords:
+    """What chords solve: the step of the free coordinates where others are cyclic, and where its mass is separable or
+    chords of collocation pay.
+
+    A system that is separable without its cyclic coordinates is stiffer than it looks, as a top that stands upright:
+    so trajectories side by side, which do not `march`, are solved by chords of collocation.
+    """
+    plain = Chords(step, _mass(step, lanes))
+    if plain.mass.separable or nodes_of(step.method) is None:
+        return plain
+    free = reduced(step)
+    found = Chords(free, _mass(free, lanes))
+    rows = OneByOne() if lanes == 1 else SideBySide({}, lanes)
+    if free.of is not None and found.mass.separable and not march.marches(found, rows):
+        found = Chords(free, replace(found.mass, separable=False, collocated=True))
+    return found if found.mass.separable or found.mass.collocated else plain
 
 
 def _mass(step: Step, lanes: int = 1) -> Mass:
@@ -251,38 +272,41 @@ def _mass(step: Step, lanes: int = 1) -> Mass:
     return mass
 
 
-def _one_by_one(step: Step, blocks: Blocks, mass: Mass | None, single: bool = False) -> tuple[Rows, Builder]:
+def _one_by_one(step: Step, blocks: Blocks, own: Chords | None, single: bool = False) -> tuple[Rows, Builder]:
     B = Builder(blocks)
-    own = separable.tables(step) if mass is not None and mass.separable else tables(step)
-    return OneByOne(own, Value(B, B.input("h")[0]), single), B
+    found = separable.tables(own.step) if own is not None and own.mass.separable else tables(step)
+    return OneByOne(found, Value(B, B.input("h")[0]), single), B
 
 
-def _chord(step: Step, mass: Mass, builder: tuple[Rows, Builder], chords: int) -> Program:
+def _chord(own: Chords, builder: tuple[Rows, Builder], chords: int) -> Program:
     """A plain chord: what others cost is compared with it."""
-    taken = separable.outer if mass.separable else collocated if mass.collocated else chord
-    return taken(step, mass, *builder, chords)
+    taken = separable.outer if own.mass.separable else collocated if own.mass.collocated else chord
+    return taken(own.step, own.mass, *builder, chords)
 
 
 def _chords(
-    step: Step, mass: Mass, builder: Callable[[], tuple[Rows, Builder]], chords: int, one: Iteration | None
+    whole: Step, own: Chords, builder: Callable[[], tuple[Rows, Builder]], chords: int, one: Iteration | None
 ) -> dict[str, Program]:
+    step, mass = own.step, own.mass
+    found: dict[str, Program] = {}
+    if march.marches(own, builder()[0]):
+        found |= {"march": march.march(step, mass, *builder()), "resume": march.resume(step, mass, *builder())}
     if mass.separable:
-        return {
+        return found | {
             "outer": separable.outer(step, mass, *builder(), chords),
-            "restart": separable.restart(step, mass, *builder(), coordinates(step) if one is not None else []),
+            "restart": separable.restart(step, mass, *builder(), coordinates(whole) if one is not None else []),
             "land": separable.land(step, mass, *builder()),
             "lift": separable.lift(step, mass, *builder()),
             "recall": separable.recall(step, mass, *builder()),
         }
-    found = {"restart": restart(step, mass, *builder(), one)}
-    if mass.collocated and march.marches(step, builder()[0]):
-        found |= {"march": march.march(step, mass, *builder()), "resume": march.resume(step, *builder())}
     if mass.collocated:
+        found |= {"restart": collocation.restart(whole, step, *builder(), one)}
         last = collocation.ended(step, *builder())
         plain, better = (collocated(step, mass, *builder(), chords, twice) for twice in (False, True))
         if _varied(step) and len(better.code) <= MOST_TWICE and work(better) <= TWICE * work(plain):
             return found | {"once": plain, "inner": better, "outer": last}
         return found | {"inner": plain, "outer": last}
+    found = {"restart": restart(step, *builder())}
     return found | {"inner": chord(step, mass, *builder(), chords), "outer": mass_chord.ended(step, *builder())}
 
 
@@ -293,17 +317,18 @@ def _varied(step: Step) -> bool:
     return any(slopes.depends(name, *changing) for name in SLOPES if name in dict(slopes.outputs))
 
 
-def _remembered(step: Step, rows: Rows, predicted: int | None = None, mass: Mass | None = None) -> Blocks:
-    """What a prediction remembers, of all coordinates or of so many numbers, and the lengths of steps."""
-    ahead, packed = Prediction(step.s, rows), rows.length(step.n)
-    memory = [("memory", (step.n if predicted is None else predicted) * ahead.memory), ("record", ahead.record)]
-    if mass is not None and mass.separable:
-        memory = separable.memory(step, rows)
+def _remembered(step: Step, rows: Rows, predicted: int | None = None, own: Chords | None = None) -> Blocks:
+    """What a prediction remembers, of all coordinates of chords or of so many numbers, and the lengths of steps."""
+    ahead, packed, free = Prediction(step.s, rows), rows.length(step.n), step.n if own is None else own.step.n
+    memory = [("memory", (free if predicted is None else predicted) * ahead.memory), ("record", ahead.record)]
+    if own is not None and own.mass.separable:
+        memory = separable.memory(own.step, rows)
     return [("started", 1), *memory, ("length", packed), ("reach", packed), ("floor", packed)]
 
 
-def _soft(step: Step, rows: Rows, mass: Mass) -> Blocks:
+def _soft(chords: Chords, rows: Rows) -> Blocks:
     """What belongs to chords."""
+    step, mass = chords.step, chords.mass
     n, N = step.n, step.n * rows.length(step.s)
     own = [("mass", 0 if mass.fixed else mass.size), ("start", N), ("soft_scale", rows.length(n)), ("inner", 1)]
     if mass.separable:
@@ -313,7 +338,7 @@ def _soft(step: Step, rows: Rows, mass: Mass) -> Blocks:
         shifts = 2 * len(moving(step)) ** 2 * rows.length((step.s + 1) // 2)
         own = [("points", points), ("speeds", points), ("shifts", shifts), ("choice", 1), ("inner", 1)]
         own += [("mass", 0), ("soft_scale", rows.length(n))]
-        own += march.blocks(step, rows) if march.marches(step, rows) else []
+    own += march.blocks(step, rows) if march.marches(chords, rows) else []
     return [
         *own, ("rate", 1), ("soft_before", 1), ("soft_doubt", 1), ("soft_iterations", 1), ("outer", 1), ("failed", 1),
         ("rest", 1),

@@ -55,16 +55,20 @@ from numpy.typing import NDArray
 from leastaction.backends.fused.chord import (
     by_coordinate,
     driving,
+    farther,
     flat,
     force_at,
     inverse,
     read,
+    resting,
     stencil_tables,
     unknowns,
     wanted_by,
 )
+from leastaction.backends.fused.cyclic import all_of, free_of, nothing, turning, whole, with_cyclic
 from leastaction.backends.fused.judging import finite
 from leastaction.backends.fused.mass import FloatArray, Mass
+from leastaction.backends.fused.nodes import nodes_of
 from leastaction.methods import Galerkin
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.program import Builder, Program, Value, indices
@@ -72,7 +76,7 @@ from leastaction.step import prediction
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, Table, apply, numbers, size, total
-from leastaction.step.verdict import FAR, NOISE, STILL, TINY, verdict
+from leastaction.step.verdict import FAR, NEARBY, NOISE, STILL, TINY, verdict
 
 GRID = 2.0**53
 MODES = 12  # modes of the forces that are prolonged
@@ -134,6 +138,11 @@ def tables(step: Step) -> dict[str, Table]:
         "d": lambda h: shares_of(d, h)[0],
         "controls": lambda _: controls,
     }
+    if step.of is not None:
+        nodes = nodes_of(step.method)
+        assert nodes is not None
+        lift = nodes.lift
+        found["lift"] = lambda _: lift
     if step.s <= WHOLE:
         return found | prediction.tables(step.method.table.modes, step.method.table.growth)
     places_ahead, controls_ahead = places @ ahead, controls @ ahead
@@ -157,9 +166,9 @@ REPEATED = frozenset(
 
 def blocks(step: Step, mass: Mass, rows: Rows) -> list[tuple[str, int]]:
     """What a state has for such chords: Z and w, z^s and the length of z; M⁻¹; and what the verdict measures by."""
-    n, many = step.n, step.n * rows.length(len(step.method.table.c))
+    n, every, many = step.n, all_of(step), step.n * rows.length(len(step.method.table.c))
     return [
-        ("points", many), ("kicks", many), ("move", rows.length(n)), ("top", rows.length(n)),
+        ("points", many), ("kicks", many), ("move", rows.length(every)), ("top", rows.length(every)),
         ("mass", 0 if mass.fixed else rows.length(n) if mass.diagonal else mass.size),
         ("units", rows.length(n)), ("tight", 1), ("choice", int(step.s <= WHOLE)),
     ]  # fmt: skip
@@ -178,7 +187,7 @@ def memory(step: Step, rows: Rows) -> list[tuple[str, int]]:
 
 def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Program:
     """Z from Z, of the trajectories that want it."""
-    x = _read(step, rows, B)
+    x = read(step, rows, B)
     Z = by_coordinate(step, x["points"])
     w = kicks(step, rows, B, x, Z)
     new = reached(step, rows, mass, B, x, "places", "c", w)
@@ -202,12 +211,13 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
     found = verdict(seen, fresh=False, chords=chords, checked=step.checked, known=rate, again=True, finished=True)
     going = ~found["ended"] & found["keep"] & ~found["doubt"]
     failed = ~going & ~(found["solved"] & ~found["doubt"])
+    early = found["solved"] | found["doubt"] if "led" in x else found["solved"]  # the next steps begin with chords, too
     after = {
         "points": _joined(new),
         "kicks": _joined(w),
         "rate": [(iterations < 1).where(1.0, largest / before)],
         "outer": [going],
-        "failed": [failed.op("if", found["solved"].where(1.0, 2.0))],
+        "failed": [failed.op("if", early.where(1.0, 2.0))],
         "soft_before": [largest],
         "soft_doubt": [found["doubt"]],
         "soft_iterations": [iterations + found["counts"]],
@@ -218,7 +228,8 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int) -> Progra
 
 def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """The kicks at the last Z, z^s and the impulse; a root that is too far away, or no number, is refused."""
-    x = _read(step, rows, B)
+    x = read(step, rows, B)
+    x |= farther(x)
     Z, (shares,) = by_coordinate(step, x["points"]), rows.columns("left over")
     w = kicks(step, rows, B, x, Z)
     impulse = rows.sums(w)
@@ -226,14 +237,17 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     (h,), u = x["h"], by_mass(step, mass, rows, B, x, x["momentum"])
     move = [h * a + b for a, b in zip(u, by_mass(step, mass, rows, B, x, late), strict=True)]
     top = [abs(a).op("max", b) for a, b in zip(move, rows.packed([size(row) for row in Z]), strict=True)]
-    (failed,), every = x["failed"], total(impulse)
+    turned = turns(step, rows, B, x, Z)
+    ways = rows.sums(turned) if turned else []
+    (failed,), every = x["failed"], total([*impulse, *ways])
     unsound = rows.largest([(every - every).op("ne", 0.0)])
     far = rows.largest([reach * FAR < a for reach, a in zip(x["reach"], top, strict=True)]) if step.checked else 0.0
+    lengths = rows.sums([[abs(a) for a in row] for row in turned]) if turned else []
     after = {
         "kicks": _joined(w),
-        "move": move,
-        "impulse": impulse,
-        "top": top,
+        "move": whole(step, rows, move, ways),
+        "impulse": whole(step, rows, impulse, nothing(step, rows, B)),
+        "top": whole(step, rows, top, lengths),
         "failed": [failed.where(failed, unsound.where(2.0, far))],
     }
     return B.build(**{name: indices(values, B) for name, values in after.items()})
@@ -241,18 +255,19 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
 
 def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """z from the kicks."""
-    x = _read(step, rows, B)
+    x = read(step, rows, B)
     z = reached(step, rows, mass, B, x, "controls", "d", by_coordinate(step, x["kicks"]))
-    return B.build(z=indices(flat(step, rows, z), B))
+    turned = _lifted(step, rows, turns(step, rows, B, x, by_coordinate(step, x["points"])))
+    return B.build(z=indices(flat(step, rows, with_cyclic(step, z, turned)), B))
 
 
 def recall(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """The kicks and the length of a step that was solved otherwise, and M⁻¹."""
-    x = _read(step, rows, B)
+    x = read(step, rows, B)
     z, gather = unknowns(step, rows, x["z"]), rows.columns("q 0")
     after: Values = {
         "move": rows.packed([rows.number(row, step.s - 1) for row in z]),
-        "kicks": _joined(kicks(step, rows, B, x, [apply(rows, gather, row) for row in z])),
+        "kicks": _joined(kicks(step, rows, B, x, [apply(rows, gather, row) for row in free_of(step, z)])),
         "top": rows.packed([size(row) for row in z]),
     }
     if not mass.fixed:
@@ -264,13 +279,21 @@ def recall(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
 def restart(step: Step, mass: Mass, rows: Rows, B: Builder, coordinates: Sequence[Sequence[int]]) -> Program:
     """z ← the prediction, of the trajectories for which chords failed; and its lengths, for Newton's iteration where
     this is a kernel, too: then the places of each coordinate in z are given.
+
+    Chords that began from the motion itself (`march`) and came near a root, but contract badly, leave z there.
     """
-    x = _read(step, rows, B)
+    x = read(step, rows, B)
+    memory, gather = by_coordinate(step, x["memory"]), rows.columns("q 0")
     if step.s > WHOLE:
-        z = reached(step, rows, mass, B, x, "controls ahead", "d", by_coordinate(step, x["memory"]))
+        z = reached(step, rows, mass, B, x, "controls ahead", "d", memory)
     else:
-        z = _proposed(step, rows, by_coordinate(step, x["memory"]), x["choice"][0])
-    after = {"z": flat(step, rows, z)}
+        z = _proposed(step, rows, memory, x["choice"][0])
+    if "led" in x:
+        standing = (rows.largest(x["led"]) > 0.0) & (x["soft_before"][0] <= NEARBY)
+        here = reached(step, rows, mass, B, x, "controls", "d", by_coordinate(step, x["kicks"]))
+        z = [[standing.where(a, b) for a, b in zip(*of, strict=True)] for of in zip(here, z, strict=True)]
+    turned = _lifted(step, rows, turns(step, rows, B, x, [apply(rows, gather, row) for row in z]))
+    after = {"z": flat(step, rows, with_cyclic(step, z, turned))}
     if coordinates:
         after["scale"] = [size([after["z"][i] for i in own]).op("max", TINY) for own in coordinates]
     (failed,) = x["failed"]
@@ -282,35 +305,36 @@ def restart(step: Step, mass: Mass, rows: Rows, B: Builder, coordinates: Sequenc
 
 
 def begun(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, memory: Sequence[Row], choice: Value) -> Values:
-    """What the chords of the next step begin with, from what the prediction remembers; x has p and reach of its start.
-
-    units      one over the length of each coordinate's step, at most its reach; for a coordinate whose motion is noise
-               (`step.verdict`) one over what it is summed from, compared with which noise is small
-    tight      of the coordinate that may reach least: the length of its step, in parts of its reach
+    """What the chords of the next step begin with, from what the prediction remembers; x has p and reach of its
+    start.
     """
     if step.s > WHOLE:
         Z = reached(step, rows, mass, B, x, "places ahead", "c", memory)
     else:
         gather = rows.columns("q 0")
         Z = [apply(rows, gather, row) for row in _proposed(step, rows, memory, choice)]
+    return {"points": _joined(Z), **measured(rows, x, Z)}
+
+
+def measured(rows: Rows, x: Values, Z: Sequence[Row]) -> Values:
+    """What the verdict measures by, from the predicted Z.
+
+    units      one over the length of each coordinate's step, at most its reach; for a coordinate whose motion is noise
+               (`step.verdict`) one over what it is summed from, compared with which noise is small
+    tight      of the coordinate that may reach least: the length of its step, in parts of its reach
+    """
     tops = [
         a.op("max", TINY).op("min", b) for a, b in zip(rows.packed([size(row) for row in Z]), x["reach"], strict=True)
     ]
     noisy = [(top <= a * STILL).op("if", a) for a, top in zip(x["floor"], tops, strict=True)]
     units = [1 / top.op("max", a * (1 / NOISE)) for a, top in zip(noisy, tops, strict=True)]
     return {
-        "points": _joined(Z),
         "units": units,
         "tight": [rows.largest([top / reach for top, reach in zip(tops, x["reach"], strict=True)])],
     }
 
 
 # ------------------------------------------------------------------------------------------------- details
-
-
-def _read(step: Step, rows: Rows, B: Builder) -> Values:
-    """The state of a trajectory, with p also as a row."""
-    return read(step, rows, B) | {"momentum": B.values("p")}
 
 
 def kicks(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> list[Row]:
@@ -322,6 +346,16 @@ def kicks(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> li
         f = force_at(step, B, x, x["t"][0] + time, q, driving(step, rows, x, g))
         given.append([a * weight for a in f])
     return [[w[j] for w in given] for j in range(step.n)]
+
+
+def turns(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> list[Row]:
+    """h b_i v_c at the points q + Z_i, a row for each cyclic coordinate c (`step.cyclic`)."""
+    (times,), (weights,) = rows.columns("times 0"), rows.columns("weights 0")
+    nodes = []
+    for g, time in enumerate(times):
+        q = [a + row[g] for a, row in zip(x["q"], Z, strict=True)]
+        nodes.append(resting(step, x, x["t"][0] + time, q, driving(step, rows, x, g)))
+    return [[a * w for a, w in zip(row, weights, strict=True)] for row in turning(step, B, nodes)]
 
 
 def reached(
@@ -360,6 +394,11 @@ def by_mass(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, momentum:
         return [a * b for a, b in zip(own, momentum, strict=True)]
     solved = mass.solve(inverse(mass, B, x), [[a] for a in numbers(rows, momentum, step.n)])
     return rows.packed([row[0] for row in solved])
+
+
+def _lifted(step: Step, rows: Rows, turned: Sequence[Row]) -> list[Row]:
+    """z of the cyclic coordinates from h b_i v_c."""
+    return [apply(rows, rows.columns("lift"), row) for row in turned]
 
 
 def _proposed(step: Step, rows: Rows, memory: Sequence[Row], choice: Value) -> list[Row]:

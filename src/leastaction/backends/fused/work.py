@@ -10,6 +10,7 @@ from leastaction.step.form import Step
 # What operations cost in lanes, roughly; what is not listed costs FUNCTION.
 WORK = {
     **dict.fromkeys(("neg", "sq", "abs", "add", "sub", "mul", "min", "max", "copysign", "select", "if"), 1.0),
+    **dict.fromkeys(("minimum", "maximum"), 2.0),
     **dict.fromkeys(("lt", "le", "eq", "ne", "and", "or", "not", "sign", "floor", "ceil"), 2.0),
     **dict.fromkeys(ACROSS, 1.0),
     "largest": 4.0,

@@ -274,12 +274,10 @@ def _iterate_softly(A, X, Y, scratch, count):
             count[ITERATIONS] += int(X[A.soft_iterations * T])
             _march(A, X, Y, scratch)
     if _any(outer, L):
-        while _any(outer, L):
-            call_kernel(A.outer, X, Y, scratch)
-        if A.land != 0:
-            call_kernel(A.land, X, Y, scratch)
-            if A.lifted == 1:
-                call_kernel(A.lift, X, Y, scratch)
+        _land(A, X, Y, scratch)
+        if A.march != 0 and A.inner == 0 and failed[0] != 0.0:
+            count[ITERATIONS] += int(X[A.soft_iterations * T])
+            _march(A, X, Y, scratch)
     for i in range(L):
         if alive[i] != 0.0 and failed[i] != 0.0:
             again = True
@@ -302,8 +300,23 @@ def _march(A, X, Y, scratch):
     while X[A.marching * T] > 0.0:
         call_kernel(A.march, X, Y, scratch)
     call_kernel(A.resume, X, Y, scratch)
-    while X[A.inner_wanted * T] != 0.0:
-        call_kernel(A.inner, X, Y, scratch)
+    if A.inner == 0:
+        _land(A, X, Y, scratch)
+    else:
+        while X[A.inner_wanted * T] != 0.0:
+            call_kernel(A.inner, X, Y, scratch)
+
+
+@native
+def _land(A, X, Y, scratch):
+    """The outer kernel until no lane wants it; then the end of the step, if that is another kernel."""
+    outer = at(X, A.outer_wanted * A.stride)
+    while _any(outer, A.lanes):
+        call_kernel(A.outer, X, Y, scratch)
+    if A.land != 0:
+        call_kernel(A.land, X, Y, scratch)
+        if A.lifted == 1:
+            call_kernel(A.lift, X, Y, scratch)
 
 
 @native

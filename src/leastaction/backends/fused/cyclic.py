@@ -1,0 +1,66 @@
+"""Between the state of a trajectory, which has all coordinates, and chords of the free ones (`step.cyclic`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leastaction.program import Builder, Value, indices
+from leastaction.step.form import Step
+from leastaction.step.rows import Row, Rows, numbers
+from leastaction.step.verdict import REACH, TINY
+
+PACKED = ("momentum", "reach", "floor")  # rows with a number for each coordinate
+
+
+def all_of(step: Step) -> int:
+    """How many coordinates there are, with the cyclic ones."""
+    return step.n if step.of is None else step.of.n
+
+
+def free_of(step: Step, values: Sequence[Any]) -> list[Any]:
+    """What belongs to the free coordinates, of what belongs to all of them."""
+    return list(values) if step.of is None else [values[j] for j in step.of.free]
+
+
+def seen(step: Step, rows: Rows, x: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """The parts of a state that chords read otherwise: q and p number by number, and the rows in PACKED, of the free
+    coordinates; and the momenta of the cyclic ones among the parameters.
+    """
+    if step.of is None:
+        return {}
+    found = {name: free_of(step, x[name]) for name in ("q", "p")}
+    found["params"] = [*x["params"], *(x["p"][j] for j in step.of.cyclic)]
+    for name in PACKED:
+        if name in x:
+            found[name] = rows.packed([rows.number(x[name], j) for j in step.of.free])
+    if "reach" in found:  # a lane without a coordinate does not move, and that is not too far
+        found["reach"] = [a.op("max", REACH * TINY) for a in found["reach"]]
+    return found
+
+
+def whole(step: Step, rows: Rows, free: Row, cyclic: Row) -> Row:
+    """A row with a number for each coordinate, from those of the free and of the cyclic ones."""
+    if step.of is None:
+        return free
+    return rows.packed(step.of.whole(numbers(rows, free, step.n), numbers(rows, cyclic, len(step.of.cyclic))))
+
+
+def nothing(step: Step, rows: Rows, B: Builder) -> Row:
+    """A row of zeros, one for each cyclic coordinate."""
+    count = 0 if step.of is None else len(step.of.cyclic)
+    return [Value(B, B.const(0.0))] * rows.length(count)
+
+
+def turning(step: Step, B: Builder, nodes: Sequence[Mapping[str, Sequence[Any]]]) -> list[Row]:
+    """The velocities of the cyclic coordinates, from what the Program reads at the nodes: a row for each of them."""
+    if step.of is None:
+        return []
+    program = step.terms[0].ordered.select("turning")
+    found = [B.inline(program, **{name: indices(at[name], B) for name, _ in program.inputs})["turning"] for at in nodes]
+    return [[Value(B, at[c]) for at in found] for c in range(len(step.of.cyclic))]
+
+
+def with_cyclic(step: Step, free: Sequence[Any], cyclic: Sequence[Any]) -> list[Any]:
+    """Something of every coordinate."""
+    return list(free) if step.of is None else step.of.whole(free, cyclic)

@@ -1,0 +1,138 @@
+"""Cyclic coordinates: the step of those coordinates that are left, by Routh's reduction.
+
+Where a force f_c is zero and nothing reads q_c, the momentum p_c is constant. If the velocities at the nodes can be the
+unknowns of a step, as with Gauss' rules of s nodes, then m_c = p_c holds at every node, and where L is quadratic in v,
+these equations are linear in the cyclic velocities:
+
+    M_cc v_c = p_c − m_c(t, q, v_r, v_c = 0) .
+
+So v_c is a function of the other coordinates, and of p_c, which are further parameters: a step of the coordinates r
+that are not cyclic has the Program
+
+    (t, q_r, v_r, params and p_c) ↦ f_r, m_r, v_c,
+
+and q_c⁺ = q_c + Σ_i h b_i v_c,i, p_c⁺ = p_c. This is the same step, with fewer unknowns, and often a simpler one: that
+of a top has one coordinate of three, whose mass is constant and whose force does not depend on its velocity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from leastaction.program import Builder, Program
+from leastaction.step.form import Step, Term
+
+REGULAR = 1e-6  # of the largest singular value of M_cc: a smaller one may be zero
+
+
+@dataclass(frozen=True)
+class Cyclic:
+    """Which of n coordinates are cyclic, and which are left, free; among the cyclic ones, those of constant mass come
+    first, since these are eliminated without waiting for q.
+    """
+
+    n: int
+    free: tuple[int, ...]
+    cyclic: tuple[int, ...]
+
+    def whole(self, free: Sequence[Any], cyclic: Sequence[Any]) -> list[Any]:
+        """Something of every coordinate, from that of the free ones and of the cyclic ones."""
+        found: list[Any] = [None] * self.n
+        for j, value in zip((*self.free, *self.cyclic), (*free, *cyclic), strict=True):
+            found[j] = value
+        return found
+
+
+@lru_cache(maxsize=64)
+def reduced(step: Step) -> Step:
+    """The step of the free coordinates; the step itself where no coordinate is cyclic, or all are.
+
+    The steps are to be collocation by a rule of Gauss.
+    """
+    if len(step.terms) > 1 or step.multipliers:
+        return step
+    (term,) = step.terms
+    parts = _parts(term, step.n)
+    if not parts.cyclic or not parts.free or not _regular(term, parts, step.params):
+        return step
+    return Step(len(parts.free), step.method, (_reduced(term, parts),), of=parts)
+
+
+def _parts(term: Term, n: int) -> Cyclic:
+    """The cyclic coordinates; none where L is not quadratic in v."""
+    program, slopes = term.program.select("f", "m"), term.slopes
+    if "m_v" not in dict(slopes.outputs) or slopes.depends("m_v", "v"):
+        return Cyclic(n, tuple(range(n)), ())
+    first = program.input_slice("q").start
+    read = {args[0] for op, *args in program.code if op == "input"}
+    forces = [program.code[k] for k in program.output("f")]
+    found = [j for j in range(n) if forces[j] == ("const", 0.0) and first + j not in read and j not in term.still]
+    masses = slopes.output("m_v")
+    varied = [slopes.with_outputs(M=[masses[j * n + j]]).depends("M", "t", "q") for j in range(n)]
+    return Cyclic(n, tuple(j for j in range(n) if j not in found), tuple(sorted(found, key=lambda j: varied[j])))
+
+
+def _regular(term: Term, parts: Cyclic, params: int) -> bool:
+    """Whether M_cc is regular somewhere: a regular M may have a part that is not."""
+    program = term.slopes.select("m_v")
+    at = {"params": np.linspace(0.7, 1.3, params)}
+    found = program(*(at.get(name, np.linspace(0.3, 0.9, size)) for name, size in program.inputs))["m_v"]
+    M = np.array(found).reshape(parts.n, parts.n)[np.ix_(parts.cyclic, parts.cyclic)]
+    if not np.isfinite(M).all():
+        return False
+    sizes = np.linalg.svd(M, compute_uv=False)
+    return bool(sizes[-1] > REGULAR * sizes[0])
+
+
+def _reduced(term: Term, parts: Cyclic) -> Term:
+    """The term of the free coordinates, which also gives the cyclic velocities, `turning`."""
+    from leastaction.trace.differentiate import jacobian
+
+    free, cyclic, n = parts.free, parts.cyclic, parts.n
+    sizes = dict(term.program.inputs) | {"q": len(free), "v": len(free)}
+    own = sizes["params"]
+    sizes["params"] += len(cyclic)
+    B = Builder([*sizes.items()])
+    given = {name: B.input(name) for name in sizes}
+    momenta, nothing = given["params"][own:], [B.const(0.0)] * len(cyclic)
+    given |= {"params": given["params"][:own], "q": parts.whole(given["q"], nothing)}
+    speeds = given["v"]
+
+    def inlined(program: Program, turning: Sequence[int]) -> dict[str, list[int]]:
+        at = given | {"v": parts.whole(speeds, turning)}
+        return B.inline(program, **{name: at[name] for name, _ in program.inputs})
+
+    M = inlined(term.slopes.select("m_v"), nothing)["m_v"]
+    m = inlined(term.program.select("m"), nothing)["m"]
+    turning = _solved(
+        B,
+        [[M[j * n + k] for k in cyclic] for j in cyclic],
+        [B.sub(p, m[j]) for j, p in zip(cyclic, momenta, strict=True)],
+    )
+    found = inlined(term.program.select("f", "m"), turning)
+    values = B.build(f=[found["f"][j] for j in free], m=[found["m"][j] for j in free])
+    slopes = jacobian(values, "q", "v").select("f", "m", "f_q", "f_v", "m_q", "m_v")
+    program = B.build(f=[found["f"][j] for j in free], m=[found["m"][j] for j in free], turning=turning)
+    return Term(program, slopes, still=tuple(free.index(j) for j in term.still))
+
+
+def _solved(B: Builder, matrix: list[list[int]], right: list[int]) -> list[int]:
+    """The solution of M x = r by elimination without pivoting.
+
+    By divisions: a rounded inverse of a constant mass would make the same error in every step.
+    """
+    n, rows = len(right), [[*row, r] for row, r in zip(matrix, right, strict=True)]
+    for k in range(n):
+        for i in range(k + 1, n):
+            factor = B.div(rows[i][k], rows[k][k])
+            rows[i] = [B.sub(x, B.mul(factor, y)) for x, y in zip(rows[i], rows[k], strict=True)]
+    found: list[int] = []
+    for k in reversed(range(n)):
+        known = B.sum(B.mul(a, x) for a, x in zip(rows[k][k + 1 : n], found, strict=True))
+        found.insert(0, B.div(B.sub(rows[k][n], known), rows[k][k]))
+    return found

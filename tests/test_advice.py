@@ -260,6 +260,23 @@ def test_walls_and_ends_belong_to_the_motion():
     assert np.abs(paths.last["q"][0] - (1 - 9.81 / 2 * (3.0 % (2 * fall)) ** 2)).max() < 1e-6
 
 
+def test_an_event_that_ends_a_chaotic_run_early():
+    """Nobody can follow this motion until t = 200, but it is asked for until its first crossing alone."""
+    problem = la.problems.get("double-pendulum-chaotic")
+    start = {
+        "q0": problem.q0,
+        "p0": problem.p0,
+        "t_end": 200.0,
+        "events": {"down": la.Event(lambda q, p: q[0], stop=True)},
+    }
+    path = la.integrate(problem.system, **start, tol=1e-9)  # a warning would fail the test
+    fine = la.integrate(problem.system, "P8N8Q16Gau", **start, h=0.005)
+    assert path.advice.horizon is None and path.advice.reached <= 1e-9
+    assert path.advice.t_end == pytest.approx(fine.t[-1], rel=0.02) and path.t[-1] == pytest.approx(
+        fine.t[-1], abs=1e-8
+    )
+
+
 def test_relaxation_oscillations():
     """Van der Pol's oscillator with μ = 20: errors shrink for long and grow in its jumps, so a pilot tells little."""
     system = la.Lagrangian(

@@ -30,7 +30,7 @@ from leastaction.run.checks import number, positive
 from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
-from leastaction.run.starts import begin
+from leastaction.run.starts import Starts, begin
 from leastaction.run.waiting import compiling
 from leastaction.systems.pace import AUTO, paced, worth_a_pace
 from leastaction.systems.protocol import System, check_system
@@ -42,6 +42,8 @@ NOISY, LUCKY = 30.0, 3.0  # if rounding is this near to tol, it may be so many t
 MORE, TIMELY = 32, 256  # a run may have one step in so many more, and so many numbers of steps are looked at, at most
 ULPS = 2.0  # units in the last place by which rounding may move the end of a run
 SIZED = 16  # states from which the size of a motion is measured
+SCOUT, COARSE, MOST_COARSE = "P4N4Q8Gau", 0.25, 4000  # the run that finds an early end: its steps, over ω; their number
+LATER = 1.01  # times as long as until that end pilots go
 CHECKED_SECONDS = 5.0  # a run that takes longer is not done twice
 
 
@@ -94,6 +96,29 @@ class Question:
         """The events on which the end of the run depends."""
         return {name: event for name, event in (self.events or {}).items() if isinstance(event, Impact) or event.stop}
 
+    def _ending(self, starts: Starts, t0: float, t_end: float) -> float:
+        """Until when pilots have to go: where events may end the run, until a little later than a coarse run finds."""
+        if len(self.decisive) == len(self.walls):
+            return t_end
+        at = (starts.q[0], starts.p[0], starts.v[0], starts.params[0])
+        length = abs(t_end - t0)
+        h = COARSE / max(self.system.frequency(t0, *at, length), 1 / length)
+        for _ in range(TRIES):
+            until = min(length, MOST_COARSE * h)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    last = t0 + math.copysign(until, t_end - t0)
+                    path = self.run(
+                        SCOUT, math.copysign(h, t_end - t0), last, self.pace, every=LAST, events=self.decisive
+                    )
+            except StepFailed:
+                h /= 4
+                continue
+            ended = float(path.t[-1]) - t0
+            return t0 + LATER * ended if 0 < LATER * abs(ended) < until else t_end
+        return t_end
+
     def run(self, method: str, h: float, t_end: Any, pace: Any, **options: Any) -> Path:
         return run_one(
             self.system, method, self.start, h=h, t_end=t_end, t0=self.t0, params=self.params, pace=pace, **options
@@ -107,6 +132,7 @@ class Question:
         if t0 == t_end:
             raise ValueError(f"t_end must differ from the start, t0 = {t0:g}")
         starts = begin(self.system, FLOAT64, *self.start, t0, self.params, False)
+        t_end = self._ending(starts, t0, t_end)
         system, paces = self.system, tuple[Any, ...]((self.pace,))
         if self.pace is None and system.has_tangent and worth_a_pace(system):
             paces = (None, AUTO)

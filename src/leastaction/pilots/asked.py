@@ -8,7 +8,7 @@ from typing import Any
 
 MEMBERS = (2, 3, 4, 6, 8, 12)  # degrees s of PsNsQ2sGau
 HIGHEST = 8  # degree that finds the answer …
-HELD, MOST_UNKNOWNS = 6, 108  # … and where constraints hold: at most this one, with at most so many unknowns of a step
+FEWEST_UNKNOWNS, MOST_UNKNOWNS = 40, 120  # … of a step with constraints: below, its code takes long to compile
 
 Run = Callable[..., Any]  # (method, h, t_end, pace, every, tangent, most) ↦ Path
 
@@ -43,11 +43,13 @@ class Asked:
     @property
     def reference(self) -> int:
         """The degree of the member that finds the answer. Where constraints hold, each step is solved by Newton with a
-        dense matrix, and code for high degrees takes long to compile.
+        dense matrix; steps with few unknowns have machine code of their own, others share loops.
         """
         if not self.held:
             return HIGHEST
-        return max((s for s in MEMBERS if s <= HELD and (self.n + self.held) * s <= MOST_UNKNOWNS), default=MEMBERS[1])
+        fit = [s for s in MEMBERS if (self.n + self.held) * s <= MOST_UNKNOWNS] or [MEMBERS[1]]
+        high = [s for s in fit if s >= HIGHEST and (self.n + self.held) * s > FEWEST_UNKNOWNS]
+        return min(high, default=max(fit))
 
 
 def member(s: int) -> str:

@@ -14,7 +14,7 @@ from leastaction.pilots.dispersion import MARGIN
 from leastaction.pilots.growth import Rounding, followed, growth_of, scales, spread_of
 from leastaction.pilots.lab import Lab, off
 from leastaction.pilots.reach import HALVINGS, SCOUTED, SECONDS, affordable, reach, scouted
-from leastaction.pilots.search import often_best, search
+from leastaction.pilots.search import following, often_best, search
 from leastaction.pilots.step import FAILS, measured
 from leastaction.run.advice import Advice, Growth, Option
 
@@ -66,7 +66,7 @@ def choose(asked: Asked, tol: float) -> Advice:
         if known.seconds >= 2 * SECONDS and not short:
             pilot_length /= max(2.0, known.seconds / SECONDS)
             continue
-        path = followed(lab, known, pace)
+        path = followed(lab, known, pace, following(asked, tol))
         scale, size = scales(path)
         growth, rounding, kept = growth_of(path, spread_of(lab, path, scale), asked, tol, length, pilot_length)
         if rounding.largest > tol and pilot_length == length:

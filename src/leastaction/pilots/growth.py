@@ -15,7 +15,7 @@ from leastaction.run.advice import EPS, Growth
 
 FloatArray = NDArray[np.float64]
 
-FOLLOWING, FOLLOWED = 4, 1e-3  # degree that may carry derivatives: its end of the pilot is right up to this
+FOLLOWED = 1e-3  # a member may carry derivatives if its end of the pilot is right up to this
 FEWEST, ROWS = 64, 512  # states of a pilot at which its derivative is looked at, at least and at most …
 NUMBERS = 2**20  # … and the most numbers of it
 BESIDE, TINY = (
@@ -26,21 +26,18 @@ STEEPER = 8.0  # errors that grow more than so many times as much in a pilot's s
 ROUNDED = 4.0  # units in the last place: the rounding of the start and of the first steps
 
 
-def followed(lab: Lab, known: Pilot, pace: Any) -> Any:
-    """The same run by a cheaper member if that follows the motion, with the longest steps that do where there are many,
-    at ROWS of its states or fewer; with its derivative, unless the equations are linear.
+def followed(lab: Lab, known: Pilot, pace: Any, cheap: int) -> Any:
+    """The same run by a `cheap` member if that follows the motion, with the longest steps that do, but none longer than
+    those with which the answer was sought; at ROWS of its states or fewer; with its derivative, if there is one.
     """
-    one, s = known, lab.asked.reference
-    cheap = min(s, FOLLOWING)
-    found = lab.pilot(cheap, known.h, pace)
-    if found is not None and apart(found, known) <= FOLLOWED:
-        one, s = found, cheap
-        longer = min((FOLLOWED / 4 / max(apart(one, known), EPS)) ** (0.5 / s), known.steps / FEWEST)
-        for halvings in range(math.floor(math.log2(max(longer, 1.0))), 0, -1):
-            coarse = lab.pilot(s, 2**halvings * known.h, pace)
-            if coarse is not None and not coarse.strained and apart(coarse, known) <= FOLLOWED:
-                one = coarse
-                break
+    s = min(lab.asked.reference, cheap)
+    longest = min(known.steps / FEWEST, lab.coarsest(lab.asked.reference, pace) / known.h)
+    for halvings in range(math.floor(math.log2(max(longest, 1.0)) + 1e-9), -1, -1):
+        one = lab.pilot(s, 2**halvings * known.h, pace)
+        if one is not None and apart(one, known) <= FOLLOWED and (halvings == 0 or not one.strained):
+            break
+    else:
+        one, s = known, lab.asked.reference
     tangent = not lab.asked.linear and lab.asked.near is None
     numbers = (2 * lab.asked.n) ** (2 if tangent else 1)
     every = max(1, one.steps // max(1, min(ROWS, NUMBERS // numbers)))

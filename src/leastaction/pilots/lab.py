@@ -25,6 +25,7 @@ MOST = 40 * LONGEST  # steps of a pilot run: a run that needs more is given up
 PATIENCE = 0.7  # seconds of all pilots, or the time of the best run found, if longer: then no more members are measured
 COMPILING, OFTEN_RUN = 0.05, 50.0  # seconds to compile a member, over its degree; they have to pay after so many runs
 LONG = 0.05  # seconds of the best run found: then a member that has run before is measured in any case
+LONG_ENOUGH = 5e-3  # seconds that are measured once; shorter times twice
 STRAINED = 1 / 8  # the part of a pilot's steps that needs continuation
 LAST = 2**40  # as `every`: only the last state is stored
 FAILING = (StepFailed, ArithmeticError, np.linalg.LinAlgError)  # what a pilot may end with
@@ -88,6 +89,11 @@ class Lab:
         except FAILING:
             return None
         return self.noted(s, h, pace, path, spent)
+
+    def coarsest(self, s: int, pace: Any) -> float:
+        """The longest steps of a member that have led to the end without strain."""
+        known = [one for (degree, _, place), one in self._known.items() if degree == s and place == id(pace)]
+        return max((one.h for one in known if one is not None and not one.strained), default=0.0)
 
     def noted(self, s: int, h: float, pace: Any, path: Any, spent: float) -> Pilot | None:
         """A run as a pilot; None if it has not come to the end, or has no numbers there."""
@@ -155,7 +161,8 @@ class Lab:
         if (s, pace) not in self._fixed:
             try:
                 self._load(s, pace)
-                self._fixed[s, pace] = min(self._shortest(s, pace) for _ in range(2))
+                first = self._shortest(s, pace)
+                self._fixed[s, pace] = first if first > LONG_ENOUGH else min(first, self._shortest(s, pace))
             except FAILING:
                 self._fixed[s, pace] = 0.0
         return self._fixed[s, pace]

@@ -8,6 +8,7 @@ from leastaction.pilots.asked import MEMBERS, Asked
 
 OFTEN = ((1e-4, 3), (1e-7, 4), (1e-10, 6), (0.0, 8))  # down to which tolerance which degree is often the best …
 HELD = ((1e-4, 2), (1e-7, 3), (0.0, 4))  # … and where constraints hold
+FOLLOWING = 4  # degree that may carry derivatives: where constraints hold, that which is often the best, if lower
 GROWN = 1.5  # times the least cost: then further degrees cost more
 
 
@@ -15,6 +16,11 @@ def often_best(asked: Asked, tol: float, degrees: list[int]) -> int:
     """Of these degrees the one nearest to that which is often the best for a tolerance."""
     often = next(s for least, s in (HELD if asked.held else OFTEN) if tol >= least)
     return min(degrees, key=lambda s: abs(MEMBERS.index(s) - MEMBERS.index(often)))
+
+
+def following(asked: Asked, tol: float) -> int:
+    """The degree that may carry derivatives: one that is measured anyway, since each has code of its own."""
+    return min(FOLLOWING, often_best(asked, tol, list(MEMBERS))) if asked.held else FOLLOWING
 
 
 def search(measure: Callable[[int], float | None], degree: int) -> list[int]:

@@ -12,10 +12,13 @@ import warnings
 import numpy as np
 import pytest
 
+import leastaction as la
+from leastaction.backends.points import evaluate
 from leastaction.errors import TraceError
-from leastaction.trace import trace
+from leastaction.trace import derivatives, trace
 from leastaction.trace.function import ANY, Role
-from leastaction.trace.numpy_functions import ADJUGATE_LIMIT, ELEMENTWISE, LOGICAL
+from leastaction.trace.numpy_functions import ADJUGATE_LIMIT, ELEMENTWISE, LOGICAL, OWN_CODE
+from leastaction.trace.numpy_functions import FUNCTIONS as OWN_RULES
 from leastaction.trace.scalar import Scalar
 from seeds import fresh_generator
 

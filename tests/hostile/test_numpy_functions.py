@@ -731,6 +731,7 @@ def test_cases_that_were_wrong_once(function, value):
         (lambda q: np.sum(q.astype(int)), "whole number"),
         (lambda q: np.sum(np.array(q, dtype=int)), "whole number"),
         (lambda q: np.sum(q, dtype=np.float32), "asks for float32"),
+        (lambda q: np.sum(np.hypot(q > 0, np.cumsum(np.ones_like(q), dtype=np.float32))), "with float32"),
         (lambda q: np.sum(np.zeros_like(q, dtype=complex)), "asks for complex128"),
         (lambda q: np.add(q, 1.0, where=np.array([True, False]))[0], "where="),
         (lambda q: np.sum(np.nan_to_num(q)), "np.nan_to_num cannot be traced"),

@@ -620,7 +620,7 @@ ARRAYS = [
     "x", "y", "x[0]", "y[1]", "(x > 0)", "(y > 0.2)", "(x[0] > y[0])", "(y[1] < 0)", "2", "3", "0.5", "True", "-1", "0",
     "np.array([True, False, True])", "np.array([1, 2, 3])", "np.sum(x > 0)", "np.where(x > 0, 1, 2)",
     "np.array([x[0] > 0, True, y[1] > 0])", "np.array([x[0] > 0, 2, 0])", "np.ones_like(x)", "np.zeros_like(x > 0)",
-    "np.int32(3)", "np.float32(0.5)", "np.full(3, x[0] > 0)",
+    "np.full(3, x[0] > 0)",
 ]  # fmt: skip
 OF_ONE = [
     "(-{})", "(~{})", "abs({})", "(+{})", "np.sum({})", "np.mean({})", "np.max({})", "np.cumsum({})", "np.prod({})",

@@ -234,12 +234,14 @@ def _whole(name: str) -> Callable[..., Any]:
 
 def _kind(x: Any) -> Any:
     """The kind of an operand."""
-    if isinstance(x, (Scalar, Array)):
+    if isinstance(x, Scalar):
         return x.kind
     if not isinstance(x, np.ndarray):
         return kind_of_number(x)
-    if x.dtype != object:
+    if x.dtype != object:  # also an Array of constants alone that NumPy has cast
         return x.dtype
+    if isinstance(x, Array):
+        return x.kind
     if any(isinstance(entry, Scalar) and entry.kind is BOOL for entry in x.flat):
         raise TraceError(
             "comparisons stand in an array of objects, where NumPy keeps no kind of numbers; "

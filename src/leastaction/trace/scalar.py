@@ -336,7 +336,7 @@ def cast_all(values: Any, kind: np.dtype[Any]) -> Any:
     """Scalars and numbers, one or an array of them, as those of another kind."""
     if not isinstance(values, (np.ndarray, list, tuple)):
         return cast(values, kind)
-    if isinstance(values, Array) and values.kind is kind:
+    if isinstance(values, Array) and values.kind is kind and values.dtype == object:
         return plain(values)
     if not isinstance(values, np.ndarray):
         values = np.array(values, dtype=object)

@@ -288,7 +288,7 @@ def test_a_run_that_dies_before_its_first_checkpoint_says_so(tmp_path, monkeypat
             run(chain(5), 10, store=file)
     assert (file / "checkpoint" / "system").exists()
     for use in (la.open, la.resume):
-        with pytest.raises(la.StoreError, match=r"no checkpoint.*remove it and start again"):
+        with pytest.raises(la.StoreError, match=r"no checkpoint.*Put it back from a copy.*start the run again"):
             use(file)
 
 

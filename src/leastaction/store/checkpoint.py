@@ -47,7 +47,8 @@ class Checkpoint:
             data = contents(file)
         except FileNotFoundError:
             raise StoreError(
-                f"{file.parent.parent} has no checkpoint: its run was ended before the first; remove it and start again"
+                f"{file.parent.parent} has no checkpoint, {file.name}: its run was ended before the first, or somebody "
+                f"has removed the checkpoint. Put it back from a copy; if there is none, start the run again elsewhere"
             ) from None
         except ValueError as error:
             raise StoreError(f"the checkpoint cannot be read: {error}") from None

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from orbits import slopes
-from rungs import solved_by
 
 
 def significance(name, method, h, **sizes):
@@ -55,13 +54,6 @@ def test_steps_that_land_early_do_not_drift_for_long(name, h):
 def test_separable_steps_do_not_drift(name, h):
     """The probability that the largest of four slopes of a random walk exceeds four standard errors is 3·10⁻⁴."""
     assert significance(name, "P8N8Q16Gau", h, steps=10**6, starts=4, neighbours=64) < 4
-
-
-@pytest.mark.slow
-def test_separable_chords_of_the_loops_end_with_the_forces_at_the_last_place():
-    """With the forces before the last increment this start drifts by 4·10⁻⁵ ε a step, 8 standard errors."""
-    with solved_by("chord"):
-        assert significance("henon-heiles", "P8N8Q16Gau", 0.1, steps=100_000, starts=2, neighbours=32) < 4
 
 
 def test_nodes_subtract_momenta_from_p_first():

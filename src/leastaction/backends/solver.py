@@ -99,9 +99,8 @@ class Solvers:
         soft_chords = _chords((2 * slope_cost + kept_cost) * lanes / soft_cost)  # Newton solves each trajectory alone
         ahead, node = ahead_of(step.method), step.terms[0]
         shifts, shift_chords = self._shifts(step, lanes, slope_cost, value_cost)
-        rules = ((True, newton_chords), (False, newton_chords), (False, shift_chords))
-        judges = [verdict_program(False, soft_chords, step.checked, mass.separable)]
-        judges += [verdict_program(fresh, chords, step.checked) for fresh, chords in rules]
+        rules = ((False, soft_chords), (True, newton_chords), (False, newton_chords), (False, shift_chords))
+        judges = [verdict_program(fresh, chords, step.checked) for fresh, chords in rules]
         end, m = step.end, step.multipliers
         point = with_rest(node.slopes, node.rest)
         numbers = {

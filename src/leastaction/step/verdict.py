@@ -237,20 +237,13 @@ def _power(x: Any, exponent: int) -> Any:
     return half * half if exponent % 2 == 0 else half * half * x
 
 
-def verdict_program(fresh: bool, chords: int, checked: bool = True, finished: bool = False) -> Program:
+def verdict_program(fresh: bool, chords: int, checked: bool = True) -> Program:
     """The verdict as a Program: SEEN, negligible and acceptable ↦ solved, ended, good, doubt, keep, left."""
     B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable")])
     x = {name: B.values(name)[0] for name, _ in B.inputs}
     negligible, acceptable = x["negligible"], x["acceptable"]
     rough = x["rough"] > 0.5
     found = verdict(
-        x,
-        fresh=fresh,
-        chords=chords,
-        checked=checked,
-        rough=rough,
-        finished=finished,
-        negligible=negligible,
-        acceptable=acceptable,
+        x, fresh=fresh, chords=chords, checked=checked, rough=rough, negligible=negligible, acceptable=acceptable
     )
     return B.build(**{name: indices([value], B) for name, value in found.items() if name in DECISIONS})

@@ -105,15 +105,6 @@ def _by_mass(S, I, D):
 
 @native
 def chord(S, I, D, q, p, z, scale, reach, floor, active):
-    """One iteration, judged."""
-    _go(S, I, D, q, p, z, scale, reach, floor, active)
-    if S.separable == 0 and S.diagonal == 0 and S.summed == 0:
-        see_rounding(S, scale)
-    judge(S, S.judge_soft)
-
-
-@native
-def _go(S, I, D, q, p, z, scale, reach, floor, active):
     """One iteration dz = −(S⁻¹ ⊗ M⁻¹) h R, with S = Σ_i w_i l_ν′ l_μ′: gradients only, no Jacobian.
 
     It contracts by O(h²) for a constant mass and by O(h) otherwise. Where f does not depend on v and m = M v with a
@@ -123,6 +114,7 @@ def _go(S, I, D, q, p, z, scale, reach, floor, active):
     across, s, width = S.across, S.s, S.width
     if S.swift == 1:
         swift_chord(S, I, D, q, p, z, scale, reach, floor)
+        judge(S, S.judge_soft)
         return
     sweep(S, I, D, S.soft, False, q, p, z)
     _by_mass(S, I, D)
@@ -136,27 +128,18 @@ def _go(S, I, D, q, p, z, scale, reach, floor, active):
         for v in range(width):
             store(at(row, v * W), load(at(S.b, v * W)))
     move(S, z, scale, reach, floor, S.separable, active)
-
-
-@native
-def finish(S, I, D, q, p, z, scale, reach, floor, active):
-    """S.impulse ← that of the forces at the last z: those from which z came are off by the last increment, and the
-    energy would drift. Where z follows from forces alone, z is made from the same forces. Chords of sums go on to the
-    floor, where no drift was seen, and a sum's last forces would cost up to a tenth of a step: they are those from
-    which z came.
-    """
-    if S.swift == 1:
-        swift_impulse(S, I, D, q, z, S.impulse)
-    elif S.separable == 0:
-        sweep(S, I, D, S.soft, False, q, p, z)
-    elif S.summed == 0:
-        _go(S, I, D, q, p, z, scale, reach, floor, active)
+    if S.separable == 0 and S.diagonal == 0 and S.summed == 0:
+        see_rounding(S, scale)
+    judge(S, S.judge_soft)
 
 
 @native
 def chords(S, I, D, h, patient):
     """Chords of one trajectory from S.t, S.q, S.p and the prediction S.z; if `patient`, also where Newton would cost
     less. Returns whether they solve the step; else S.z is as before.
+
+    The impulse is that of the forces at the last z: those from which z came are off by the last increment, and the
+    energy would drift. Only where z follows from forces alone (`chord`) do these belong to it.
     """
     S.iterations[0] = 0
     S.turned[0] = 0  # where these chords contract
@@ -177,8 +160,10 @@ def chords(S, I, D, h, patient):
             going = S.found[ENDED] == 0.0 and (patient or S.found[KEEP] != 0.0) and S.seen[DOUBT] == 0.0
         S.iterations[0] = int(S.seen[ITERATIONS])
         S.left[0] = S.found[LEFT]
-        if S.found[GOOD] != 0.0:
-            finish(S, I, D, S.q, S.p, S.z, S.scale, S.reach, S.floor, S.seen)
+        if S.swift == 1 and S.found[GOOD] != 0.0:
+            swift_impulse(S, I, D, S.q, S.z, S.impulse)
+        elif S.separable == 0 and S.found[GOOD] != 0.0:
+            sweep(S, I, D, S.soft, False, S.q, S.p, S.z)
         moved = 0.0
         for j in range(S.n * S.across):
             moved += S.impulse[j]

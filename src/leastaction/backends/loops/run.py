@@ -23,11 +23,11 @@ from leastaction.backends.loops.increments import DOUBT, ENDED, GOOD, KEEP, LEFT
 from leastaction.backends.loops.increments import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.keeping import drive, is_noted, next_note, note_states, store_states
 from leastaction.backends.loops.machine import W, address_of, at, call_kernel, native, reader
-from leastaction.backends.loops.mass_chords import chord, finish, set_mass
+from leastaction.backends.loops.mass_chords import chord, set_mass
 from leastaction.backends.loops.noise import set_floor, set_noise
 from leastaction.backends.loops.solver import alone, velocity_at
-from leastaction.backends.loops.sweep import prepare, read_solver, set_given, set_inputs, set_times
-from leastaction.backends.loops.swift_chords import swift_begin
+from leastaction.backends.loops.sweep import prepare, read_solver, set_given, set_inputs, set_times, sweep
+from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
 from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
@@ -398,10 +398,18 @@ def _iterate(I, D, A, S, X):
         for i in range(L):
             if A.active[i] != 0.0:
                 good, ended = S.found[GOOD * L + i] != 0.0, S.found[ENDED * L + i] != 0.0
+                total = 0.0
+                if S.swift == 1:
+                    if ended and good and not swift_impulse(S, I, D, q, z, impulse):
+                        good = False
+                else:
+                    for j in range(n):
+                        impulse[j * L + i] = S.impulse[j * L + i]
+                        total += S.impulse[j * L + i]
                 if ended or S.found[KEEP * L + i] == 0.0 or S.seen[DOUBT * L + i] != 0.0:
                     A.active[i] = 0.0
                     iterations[i] = S.seen[SEEN_ITERATIONS * L + i]
-                    if not good:
+                    if not good or total - total != 0.0:
                         trouble[i] = 1.0
                         rest[i] = 0.0 if S.found[SOLVED * L + i] != 0.0 else A.resting
                         for j in range(S.components * S.stride):
@@ -410,13 +418,11 @@ def _iterate(I, D, A, S, X):
                         A.undone[0] = max(A.undone[0], S.found[LEFT * L + i])
                 else:
                     wanted = True
-    for i in range(L):
-        A.active[i] = 1.0 if alive[i] != 0.0 and trouble[i] == 0.0 else 0.0
-    if not _any(A.active, L):
+    if S.separable == 1:
         return
-    finish(S, I, D, q, p, z, at(X, A.scale * L), at(X, A.reach * L), at(X, A.floor * L), A.active)
+    sweep(S, I, D, S.soft, False, q, p, z)  # the impulse at the last z: see `chords`
     for i in range(L):
-        if A.active[i] != 0.0:
+        if alive[i] != 0.0 and trouble[i] == 0.0:
             total = 0.0
             for j in range(n):
                 impulse[j * L + i] = S.impulse[j * L + i]

@@ -144,19 +144,32 @@ def random_system(seed, n=3):
 @pytest.mark.parametrize("h", [0.05, 0.4])
 @pytest.mark.parametrize("seed", rest_slow([*range(6)], [1, 2]))
 def test_random_systems_take_the_steps_that_newton_takes(seed, h, s):
-    """One trajectory with points side by side, and trajectories in lanes; coarse steps, too."""
+    """One trajectory with points side by side, and trajectories in lanes; coarse steps, too.
+
+    With seed 4 and h = 0.4 low degrees end where no root is connected with the motion: there all must end.
+    """
     system, q0, v0 = random_system(seed)
     method, steps = gauss(s), 12
     assert mass_of(step_of(system, method)).collocated
     with solved_by("newton"):
-        exact = la.integrate(system, method, q0, v0=v0, h=h, steps=steps)
+        exact = states_of(system, method, q0, v0=v0, h=h, steps=steps)
     with solved_by("side by side"):
-        one = la.integrate(system, method, q0, v0=v0, h=h, steps=steps)
+        one = states_of(system, method, q0, v0=v0, h=h, steps=steps)
+    assert len(one) == len(exact)
     with solved_by("chords"):
         many = la.ensemble(system, method, np.tile(q0, (3, 1)), v0=np.tile(v0, (3, 1)), h=h, steps=steps)
+    assert many.failed.tolist() == [len(exact) <= steps] * 3
     for q, p in ((one.q, one.p), (many.q[0], many.p[0]), (many.q[2], many.p[2])):
-        np.testing.assert_allclose(q, exact.q, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(p, exact.p, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(q[: len(exact)], exact.q, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(p[: len(exact)], exact.p, rtol=0, atol=1e-12)
+
+
+def states_of(system, method, q0, **how):
+    """A path, or what there is of it where a step fails."""
+    try:
+        return la.integrate(system, method, q0, **how)
+    except la.StepFailed as error:
+        return error.path
 
 
 def test_inputs_reach_the_nodes():

@@ -348,6 +348,7 @@ def test_few_random_steps_stray_where_forces_have_many_waves():
     assert solved > 100 and strayed <= 1, (solved, strayed)
 
 
+@COARSE
 @pytest.mark.slow
 def test_every_root_of_a_coarse_run_is_the_continued_one():
     """Predicted by extrapolation, steps of a third of a period stay on the branch, or the run stops."""

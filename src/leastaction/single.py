@@ -234,7 +234,7 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         size = max(size, _range(path))  # the pilot may have been shorter
         unseen = _unseen(advice, end(path), size)
         gap = float(np.abs(end(path) - end(first)).max() / size)
-        last, reached = reached, max(gap * (LUCKY if unseen > tol / NOISY else 1.0), unseen)
+        last, reached = reached, float(max(gap * (LUCKY if unseen > tol / NOISY else 1.0), unseen))
         stuck += last is not None and reached > last / 2
         shorter = max(SHORTER, (0.3 * tol / reached) ** (1 / order)) if reached else 1.0
         seconds = 2 * spent / shorter

@@ -428,6 +428,25 @@ def test_chunks_packed_in_another_way(archives, tmp_path, key, value):
         la.resume(tmp_path / "run", steps=5)
 
 
+@pytest.mark.parametrize("name", ["start_p", "q"])
+def test_arrays_with_entries_of_any_length(archives, tmp_path, name):
+    """An array of few chunks whose description tells of 10⁹: it took 20 GB to look for them."""
+    file = shutil.copytree(archives / "path", tmp_path / "run")
+    about = file / name / "zarr.json"
+    told = json.loads(about.read_text())
+    told["shape"][-1] = 10**9
+    about.write_text(json.dumps(told))
+    size = sum(part.stat().st_size for part in file.rglob("*") if part.is_file())
+
+    def use():
+        np.asarray(la.open(file).q)
+        la.resume(file, steps=5)
+
+    with pytest.raises(la.StoreError, match=f"{name} is damaged"):
+        use()
+    check_reading(use, size)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", RUNS)
 def test_restored_states_of_another_shape(archives, tmp_path, kind):

@@ -264,20 +264,18 @@ class Archive:
         """The entries begin … end along the first axes of an array; those that are needed must have been written."""
         array = self._array(name)
         what = f"rows {' × '.join(f'{begin} … {end}' for begin, end in spans)} of {self.path}/{name}"
-        if array.shape[len(spans) :] != array.chunks[len(spans) :]:
-            raise StoreError(
-                f"{self.path}/{name} is damaged: its entries have the shape {array.shape[len(spans) :]}, and its chunks "
-                f"{array.chunks[len(spans) :]}"
-            )
+        entry, chunk = array.shape[len(spans) :], array.chunks[len(spans) :]
+        if entry != chunk:
+            raise StoreError(f"{self.path}/{name} is damaged: entries of shape {entry} in chunks of shape {chunk}")
         try:
-            for place in self._places(array, [*spans, *((0, size) for size in array.shape[len(spans) :])]):
+            for place in self._places(array, [*spans, *((0, size) for size in entry)]):
                 _check_chunk(self._file(name, place), array)
             values = np.asarray(array[tuple(slice(*span) for span in spans)])
         except Exception as error:
             raise StoreError(f"{what} are damaged: {error}. The rest of the archive can still be read") from error
         shape = tuple(end - begin for begin, end in spans)
         there = values[..., :1] != 0 if values.dtype == np.uint8 else np.isfinite(values)
-        if values.shape != (*shape, *array.chunks[len(spans) :]) or not there[np.broadcast_to(needed, shape)].all():
+        if values.shape != (*shape, *entry) or not there[np.broadcast_to(needed, shape)].all():
             raise StoreError(f"{what} are missing: a chunk's file is not there")
         return values
 

@@ -127,7 +127,6 @@ def test_angles_beyond_the_vector_sine_are_solved_alone():
     Q = np.stack([0.3 + turns, np.full(3, 0.4)], axis=1)
     paths = la.ensemble(PENDULUM, "simpson", Q, [0.0, 0.0], h=0.01, steps=50, reduce={"E": la.EnergyRange()})
     assert not paths.failed.any()
-    assert paths.stats["continued"] > 0
     for i in range(3):
         single = la.integrate(PENDULUM, "simpson", Q[i], [0.0, 0.0], h=0.01, steps=50)
         np.testing.assert_allclose(paths.p[i], single.p, rtol=0, atol=1e-12)

@@ -42,11 +42,12 @@ Values = list[Any]
 
 
 def marches(own: Chords, rows: Rows) -> bool:
-    """Whether steps are predicted so where chords fail: one trajectory, of high degree, without inputs, which are known
-    at nodes alone.
+    """Whether steps are predicted so where chords fail: one trajectory, of high degree s with s nodes, without inputs,
+    which are known at nodes alone.
     """
     step, mass = own.step, own.mass
-    alike = mass.collocated or (mass.separable and len(step.terms[0].program.code) <= MOST_SEPARABLE)
+    short = mass.separable and len(step.terms[0].program.code) <= MOST_SEPARABLE
+    alike = (mass.collocated or short) and len(step.method.table.c) == step.s
     return alike and rows.side_by_side and step.s > WHOLE and not step.channels
 
 

@@ -403,7 +403,7 @@ RUN = Record.of(
         "outer_wanted": "",
         "fresh_wanted": "",
         "kept_wanted": "",
-        "failed": "whether chords did not do: 1 in doubt, 2 not solved",
+        "failed": "whether chords did not do: 1 in doubt, 2 not solved, 3 leapt over a pole",
         "soft_iterations": "chords",
         "early": "whether to land after the first chord",
         "marching": "stretches to come of another prediction",

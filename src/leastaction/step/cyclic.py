@@ -13,6 +13,15 @@ that are not cyclic has the Program
 
 and q_c⁺ = q_c + Σ_i h b_i v_c,i, p_c⁺ = p_c. This is the same step, with fewer unknowns, and often a simpler one: that
 of a top has one coordinate of three, whose mass is constant and whose force does not depend on its velocity.
+
+Poles. Where a pivot of M_cc is zero, the chart has a pole, as at θ = 0 of a spherical pendulum, M_cc = sin²θ. A motion
+with p_c ≠ 0 does not pass there, since v_c and the energy would be infinite. But nodes on both sides of a pole may miss
+it, and then the step leaps over it without a word: the other coordinates see a force that is smooth at every node. What
+tells is the pivot. It does not change its sign at a pole, so it goes like the square of the distance: in parts of the
+distance of two nodes, if they have the pole midway between them, it is ¼ at both and 9/4 at the next ones. Wherever a
+pole lies among the nodes of Gauss' rules, s ≥ 3, two neighbours differ by a factor of more than 5.8, of more than 8 if
+s ≥ 8, and of sin²θ in a step of two radians by more than 5 if s ≥ 4. A pivot that the nodes resolve changes by less
+from a node to the next. So a step leaps where two neighbours differ by more than STEEP.
 """
 
 from __future__ import annotations
@@ -27,6 +36,8 @@ import numpy as np
 from leastaction.program import Builder, Program
 from leastaction.step.form import Step, Term
 
+STEEP = 4.0  # a step leaps where a pivot of M_cc at a node is more than so many times that at the next one
+LEAPT = 3.0  # what a state remembers of chords that ended so
 REGULAR = 1e-6  # of the largest singular value of M_cc: a smaller one may be zero
 
 
@@ -90,7 +101,9 @@ def _regular(term: Term, parts: Cyclic, params: int) -> bool:
 
 
 def _reduced(term: Term, parts: Cyclic) -> Term:
-    """The term of the free coordinates, which also gives the cyclic velocities, `turning`."""
+    """The term of the free coordinates, which also gives the cyclic velocities, `turning`, and the pivots of M_cc, of
+    those that change.
+    """
     from leastaction.trace.differentiate import jacobian
 
     free, cyclic, n = parts.free, parts.cyclic, parts.n
@@ -109,7 +122,7 @@ def _reduced(term: Term, parts: Cyclic) -> Term:
 
     M = inlined(term.slopes.select("m_v"), nothing)["m_v"]
     m = inlined(term.program.select("m"), nothing)["m"]
-    turning = _solved(
+    turning, found_pivots = _solved(
         B,
         [[M[j * n + k] for k in cyclic] for j in cyclic],
         [B.sub(p, m[j]) for j, p in zip(cyclic, momenta, strict=True)],
@@ -117,12 +130,18 @@ def _reduced(term: Term, parts: Cyclic) -> Term:
     found = inlined(term.program.select("f", "m"), turning)
     values = B.build(f=[found["f"][j] for j in free], m=[found["m"][j] for j in free])
     slopes = jacobian(values, "q", "v").select("f", "m", "f_q", "f_v", "m_q", "m_v")
-    program = B.build(f=[found["f"][j] for j in free], m=[found["m"][j] for j in free], turning=turning)
+    pivots = [k for k in found_pivots if B.build(pivot=[k]).depends("pivot", "t", "q")]
+    program = B.build(f=[found["f"][j] for j in free], m=[found["m"][j] for j in free], turning=turning, pivots=pivots)
     return Term(program, slopes, still=tuple(free.index(j) for j in term.still))
 
 
-def _solved(B: Builder, matrix: list[list[int]], right: list[int]) -> list[int]:
-    """The solution of M x = r by elimination without pivoting.
+def leaps(pivot: Any, following: Any) -> Any:
+    """Whether a pivot of M_cc and that at the next node differ by a factor of more than STEEP, or in their signs."""
+    return (pivot - STEEP * following) * (STEEP * pivot - following) > 0.0
+
+
+def _solved(B: Builder, matrix: list[list[int]], right: list[int]) -> tuple[list[int], list[int]]:
+    """The solution of M x = r by elimination without exchanges, and the pivots.
 
     By divisions: a rounded inverse of a constant mass would make the same error in every step.
     """
@@ -135,4 +154,4 @@ def _solved(B: Builder, matrix: list[list[int]], right: list[int]) -> list[int]:
     for k in reversed(range(n)):
         known = B.sum(B.mul(a, x) for a, x in zip(rows[k][k + 1 : n], found, strict=True))
         found.insert(0, B.div(B.sub(rows[k][n], known), rows[k][k]))
-    return found
+    return found, [rows[k][k] for k in range(n)]

@@ -41,13 +41,14 @@ from leastaction.backends.fused.chord import (
     seen_of_chord,
     wanted_by,
 )
-from leastaction.backends.fused.cyclic import nothing, turning, whole, with_cyclic
+from leastaction.backends.fused.cyclic import leaping, nothing, turning, whole, with_cyclic
 from leastaction.backends.fused.judging import finite, judged
 from leastaction.backends.fused.mass import Mass
 from leastaction.backends.fused.newton import Iteration, begun
 from leastaction.backends.fused.nodes import nodes_of, summed
 from leastaction.backends.fused.shifts import inverses, masses_of_still, moving, shifted, slopes_at
 from leastaction.program import Builder, Program, Value, indices
+from leastaction.step.cyclic import LEAPT
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, apply, total
@@ -160,11 +161,13 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
     if turned:
         every = total([a for row in turned for a in row])
         sound &= ~rows.largest([(every - every).op("ne", 0.0)])
+    over = leaping(step, rows, B, nodes)
+    well = x["failed"][0] if over is None else over.where(LEAPT, x["failed"][0])
     after = {
         "z": lifted(step, rows, with_cyclic(step, V, turned)),
         "impulse": whole(step, rows, rows.packed(impulse), nothing(step, rows, B)),
         "outer": [sound * 0.0],
-        "failed": [sound.where(x["failed"][0], 2.0)],
+        "failed": [sound.where(well, 2.0)],
     }
     return wanted_by("outer", B, x, rows, after)
 
@@ -178,7 +181,7 @@ def restart(step: Step, own: Step, rows: Rows, B: Builder, one: Iteration | None
     """
     x = read(own, rows, B)
     memory, (choice,) = by_coordinate(own, x["memory"]), x["choice"]
-    standing = (x["failed"][0] > 1.5) & (x["soft_before"][0] <= ACCEPTABLE)
+    standing = x["failed"][0].op("eq", 2.0) & (x["soft_before"][0] <= ACCEPTABLE)
     ahead = (by_coordinate(own, x["speeds"]), at_points(own, rows, memory, choice, "faster", "v 0"))
     V = [[standing.where(a, b) for a, b in zip(*of, strict=True)] for of in zip(*ahead, strict=True)]
     turned = turning(own, B, _nodes(own, rows, x, places_of(own, rows, V), V)) if own.of is not None else []

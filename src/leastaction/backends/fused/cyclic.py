@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from leastaction.program import Builder, Value, indices
+from leastaction.step.cyclic import leaps
 from leastaction.step.form import Step
-from leastaction.step.rows import Row, Rows, numbers
+from leastaction.step.rows import Row, Rows, Table, apply, numbers
 from leastaction.step.verdict import REACH, TINY
 
 PACKED = ("momentum", "reach", "floor")  # rows with a number for each coordinate
@@ -59,6 +62,30 @@ def turning(step: Step, B: Builder, nodes: Sequence[Mapping[str, Sequence[Any]]]
     program = step.terms[0].ordered.select("turning")
     found = [B.inline(program, **{name: indices(at[name], B) for name, _ in program.inputs})["turning"] for at in nodes]
     return [[Value(B, at[c]) for at in found] for c in range(len(step.of.cyclic))]
+
+
+def tables(step: Step) -> dict[str, Table]:
+    """The table that takes a row of nodes to the next ones; after the last node comes the last one."""
+    if step.of is None or not dict(step.terms[0].program.outputs)["pivots"]:
+        return {}
+    following = np.eye(step.s)[[*range(1, step.s), step.s - 1]]
+    return {"following": lambda _: following}
+
+
+REPEATED = frozenset({"following"})
+
+
+def leaping(step: Step, rows: Rows, B: Builder, nodes: Sequence[Mapping[str, Sequence[Any]]]) -> Value | None:
+    """Whether the step leaps over a pole (`step.cyclic`), where that may be."""
+    if not step.checked or not tables(step):
+        return None
+    program = step.terms[0].ordered.select("pivots")
+    found = [B.inline(program, **{name: indices(at[name], B) for name, _ in program.inputs})["pivots"] for at in nodes]
+    over: list[Value] = []
+    for own in zip(*found, strict=True):
+        row = [Value(B, k) for k in own]
+        over += [leaps(a, b) for a, b in zip(row, apply(rows, rows.columns("following"), row), strict=True)]
+    return rows.largest(over)
 
 
 def with_cyclic(step: Step, free: Sequence[Any], cyclic: Sequence[Any]) -> list[Any]:

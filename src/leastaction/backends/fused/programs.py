@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leastaction.backends.fused import chord as mass_chord
-from leastaction.backends.fused import collocation, explicit, held, hop, march, separable
+from leastaction.backends.fused import collocation, cyclic, explicit, held, hop, march, separable
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, paired, repeated, restart, tables
 from leastaction.backends.fused.collocation import collocated
@@ -228,6 +228,7 @@ def _side_by_side(step: Step, lanes: int) -> tuple[Chords, SideBySide, Callable[
         found |= paired(collocation_tables, lanes)
     if own.mass.separable:
         found, padded = separable.tables(own.step), separable.REPEATED
+    found, padded = found | cyclic.tables(own.step), padded | cyclic.REPEATED
     rows = SideBySide(found, lanes, None, padded)
     if march.marches(own, rows):
         rows = SideBySide(found | march.tables(step), lanes, None, padded | march.REPEATED)
@@ -277,6 +278,7 @@ def _mass(step: Step, lanes: int = 1) -> Mass:
 def _one_by_one(step: Step, blocks: Blocks, own: Chords | None, single: bool = False) -> tuple[Rows, Builder]:
     B = Builder(blocks)
     found = separable.tables(own.step) if own is not None and own.mass.separable else tables(step)
+    found |= {} if own is None else cyclic.tables(own.step)
     return OneByOne(found, Value(B, B.input("h")[0]), single), B
 
 

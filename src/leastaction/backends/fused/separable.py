@@ -86,7 +86,7 @@ from leastaction.backends.fused.chord import (
     unknowns,
     wanted_by,
 )
-from leastaction.backends.fused.cyclic import all_of, free_of, nothing, turning, whole, with_cyclic
+from leastaction.backends.fused.cyclic import all_of, free_of, leaping, nothing, turning, whole, with_cyclic
 from leastaction.backends.fused.judging import finite
 from leastaction.backends.fused.mass import FloatArray, Mass
 from leastaction.backends.fused.nodes import nodes_of
@@ -94,6 +94,7 @@ from leastaction.methods import Galerkin
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step import prediction
+from leastaction.step.cyclic import LEAPT
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, Table, apply, numbers, size, total
@@ -281,12 +282,12 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     late = [a + h * b for a, b in zip(late, x["lost p"], strict=True)]
     move = [h * a + b for a, b in zip(u, by_mass(step, mass, rows, B, x, late), strict=True)]
     top = [abs(a).op("max", b) for a, b in zip(move, rows.packed([size(row) for row in Z]), strict=True)]
-    turned = turns(step, rows, B, x, Z)
+    turned, over = turns(step, rows, B, x, Z), leaping(step, rows, B, _nodes(step, rows, x, Z))
     ways = rows.sums(turned) if turned else []
     (failed,), every = x["failed"], total([*impulse, *ways])
     unsound = rows.largest([(every - every).op("ne", 0.0)])
     far = rows.largest([reach * FAR < a for reach, a in zip(x["reach"], top, strict=True)]) if step.checked else 0.0
-    wrong = unsound.where(2.0, far)
+    wrong = _refused(unsound, over, far)
     lengths = rows.sums([[abs(a) for a in row] for row in turned]) if turned else []
     after = {
         "kicks": _joined(w),
@@ -298,7 +299,7 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
         (early,), (before,), (iterations,) = x["early"], x["soft_before"], x["soft_iterations"]
         moved = _moved(step, rows, mass, B, x, w)
         going = early & ~(finite(moved) & landed(moved, before))
-        wrong = going.where(0.0, unsound.where(2.0, x["again"][0].where(0.0, far)))
+        wrong = going.where(0.0, _refused(unsound, over, x["again"][0].where(0.0, far)))
         after |= {
             "outer": [going],
             "early": [0.0],
@@ -308,6 +309,11 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
         }
     after["failed"] = [failed.where(failed, wrong)]
     return B.build(**{name: indices(values, B) for name, values in after.items()})
+
+
+def _refused(unsound: Value, over: Value | None, far: Any) -> Any:
+    """What `failed` is where a step is no number, leaps over a pole or leads too far, else zero."""
+    return unsound.where(2.0, far if over is None else over.where(LEAPT, far))
 
 
 def afresh(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
@@ -429,11 +435,17 @@ def kicks(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> li
 
 def turns(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> list[Row]:
     """h b_i v_c at the points q + Z_i, a row for each cyclic coordinate c (`step.cyclic`)."""
-    (times,), (weights,) = rows.columns("times 0"), rows.columns("weights 0")
-    nodes = []
-    for g, time in enumerate(times):
-        nodes.append(resting(step, x, x["t"][0] + time, _points(x, Z, g), driving(step, rows, x, g)))
-    return [[a * w for a, w in zip(row, weights, strict=True)] for row in turning(step, B, nodes)]
+    (weights,) = rows.columns("weights 0")
+    turned = turning(step, B, _nodes(step, rows, x, Z))
+    return [[a * w for a, w in zip(row, weights, strict=True)] for row in turned]
+
+
+def _nodes(step: Step, rows: Rows, x: Values, Z: Sequence[Row]) -> list[dict[str, Sequence[Any]]]:
+    """What a Program without velocities reads at the points q + Z_i."""
+    (times,) = rows.columns("times 0")
+    return [
+        resting(step, x, x["t"][0] + time, _points(x, Z, g), driving(step, rows, x, g)) for g, time in enumerate(times)
+    ]
 
 
 def reached(

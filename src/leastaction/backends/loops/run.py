@@ -31,6 +31,7 @@ from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
 from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
+from leastaction.step.cyclic import LEAPT
 
 read_run = reader(RUN)
 
@@ -436,12 +437,16 @@ def _alone(I, D, A, S, X, i, count):
     """Solve lane i's step alone; a lane where that fails is alive no more.
 
     Where chords stood still above the floor, rounding may be the reason: then what rounding does is found, as it is
-    after continuation.
+    after continuation. Where chords leapt over a pole of cyclic coordinates (`step.cyclic`), the prediction may lead
+    there again, and is not used.
     """
     n, s, T, h = A.n, A.s, A.stride, A.step[0]
     take_lane(A, S, X, i)
     later = X[A.started * T + i] != 0.0
-    status, spent, continued = alone(S, I, D, h, A.fresh == 0 and A.leap == 0 and later, later)
+    predicted = A.fresh == 0 and A.leap == 0 and later
+    if A.outer != 0 and X[A.failed * T + i] == LEAPT:
+        predicted = False
+    status, spent, continued = alone(S, I, D, h, predicted, later)
     if continued and later:
         count[CONTINUED] += 1
     count[ITERATIONS] += spent

@@ -80,10 +80,12 @@ class Algebra(Builder):
     def hand_on(self, k: int, op: str, *args: int) -> None:
         """Where a rule has written k without an argument whose sign is forgotten, that of k is forgotten, too.
 
-        Whether k may be −0 is asked of the operation: −(0 − |x|) is −0 at 0, and is written as |x|, which never is.
+        Whether k may be −0 is asked of the operation: −(0 − |x|) is −0 at 0, and is written as |x|, which never is. An
+        operation of another name may not pass the sign on: (x + 0)·x is −0 at −0, and is written as x².
         """
         if not self.forgotten.isdisjoint(args):
-            read = self.code[k][1:]
+            name, *read = self.code[k]
+            read = read if name == op else []
             if any(a in self.forgotten and a not in read for a in args) and self.may_give_minus_zero(op, *args):
                 self.forgotten.add(k)
 

@@ -791,6 +791,7 @@ def assigned(x, q):
         (lambda q: (q > 0).item(0) + (q > 0).item(1), "item"),
         (lambda q: np.frompyfunc(lambda a, b: a + b, 2, 1).reduce(q > 0), "True and False"),
         (lambda q: abs(q[0] + 1j * q[1]), "a Lagrangian is real"),
+        (lambda q: np.array(q > 0, dtype=(q > 0).dtype)[0], "leave dtype=object out"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused(function, said):

@@ -27,7 +27,8 @@ from leastaction.errors import TraceError
 from leastaction.trace.kinds import FLOAT, NAMES, makes_room
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, cast_all, typed, uniform
 
-NOTICING = ("array", "asarray", "asanyarray", "full", "zeros", "ones", "empty")
+EMPTY = ("zeros", "ones", "empty")
+NOTICING = ("array", "asarray", "asanyarray", "full", *EMPTY)
 
 
 def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,7 +44,7 @@ def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
         except TraceError:  # dtype=float on traced values, which stand for floats already
             others = {**kwargs, "dtype": object} if len(args) <= place else kwargs
             result = original(*args[:place], *([object, *args[place + 1 :]] if len(args) > place else []), **others)
-        if makes_room(dtype):
+        if original.__name__ in EMPTY and makes_room(dtype):
             return typed(cast_all(result, FLOAT), FLOAT)
         if result.dtype != object:
             return result

@@ -39,6 +39,7 @@ class Algebra(Builder):
         super().__init__(inputs)
         self.keeps_zeros = keeps_zeros
         self.forgotten: set[int] = set()
+        self.largest: dict[int, float] = {}  # bounds of the values that stand for whole numbers
 
     def forgets(self, k: int) -> bool:
         if not self.keeps_zeros and self.may_be_minus_zero(k):
@@ -48,8 +49,11 @@ class Algebra(Builder):
     def may_be_minus_zero(self, k: int) -> bool:
         """Whether value k may be −0, or may be +0 only since a rule has forgotten its sign."""
         op, *args = self.code[k]
-        if op == "const":
-            return bool(args[0] == 0)
+        if k in self.forgotten:
+            return True
+        return bool(args[0] == 0) if op == "const" else self.may_give_minus_zero(op, *args)
+
+    def may_give_minus_zero(self, op: str, *args: int) -> bool:
         if op == "add":  # −0 is the sum of −0 and −0 alone
             return all(self.may_be_minus_zero(a) for a in args)
         if op == "sub":
@@ -70,14 +74,19 @@ class Algebra(Builder):
         else:
             k = self.op(op, *args)
         if self.forgotten:
-            self.hand_on(k, *args)
+            self.hand_on(k, op, *args)
         return k
 
-    def hand_on(self, k: int, *args: int) -> None:
-        """Where a rule has written k without an argument whose sign is forgotten, that of k is forgotten, too."""
+    def hand_on(self, k: int, op: str, *args: int) -> None:
+        """Where a rule has written k without an argument whose sign is forgotten, that of k is forgotten, too.
+
+        Whether k may be −0 is asked of the operation: −(0 − |x|) is −0 at 0, and is written as |x|, which never is. An
+        operation of another name may not pass the sign on: (x + 0)·x is −0 at −0, and is written as x².
+        """
         if not self.forgotten.isdisjoint(args):
-            read = self.code[k][1:]
-            if any(a in self.forgotten and a not in read for a in args) and self.may_be_minus_zero(k):
+            name, *read = self.code[k]
+            read = read if name == op else []
+            if any(a in self.forgotten and a not in read for a in args) and self.may_give_minus_zero(op, *args):
                 self.forgotten.add(k)
 
     def op(self, op: str, *args: int) -> int:
@@ -168,7 +177,7 @@ class Algebra(Builder):
         op, *args = self.code[a]
         if op == "if" and (c > 0 or self.forgets(a)):
             found = self.op("if", args[0], self.scaled(c, args[1]))
-            self.hand_on(found, a)
+            self.hand_on(found, "mul", a)
             return found
         factor, x = self.split(a)
         if factor == 1:

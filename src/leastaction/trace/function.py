@@ -18,7 +18,7 @@ from leastaction.errors import TraceError
 from leastaction.numbers.notation import exact
 from leastaction.program import Program, finite
 from leastaction.trace.algebra import Algebra
-from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift
+from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift, plain
 from leastaction.trace.seen import numpy_seen
 from leastaction.trace.zeros import signs_are_forgotten, simplified
 
@@ -188,7 +188,7 @@ def _results(builder: Algebra, result: Any, role: Role) -> list[int]:
         raise TraceError("the function returned None; a `return` is missing")
     if role.size is None:
         if isinstance(result, np.ndarray) and result.size == 1:
-            result = result.item()
+            result = plain(result).item()
         if isinstance(result, (np.ndarray, list, tuple)):
             shape = np.shape(result)
             raise TraceError(f"the function returned an array of shape {shape}; {role.block} is one number: sum it?")

@@ -20,13 +20,24 @@ KINDS = (BOOL, INT, FLOAT)
 NAMES = {BOOL: "logical values", INT: "whole numbers", FLOAT: "floats"}
 
 
+# The kind of traced floats as np.result_type gives it: np.zeros(n, dtype=np.result_type(q, v)) makes room for them.
+ROOM = np.dtype(float, metadata={"traced": True})
+
+
+def makes_room(dtype: Any) -> bool:
+    """Whether a dtype is that of traced values: q.dtype, or np.result_type of them; not dtype=object itself."""
+    return isinstance(dtype, np.dtype) and (dtype.kind == "O" or dtype.metadata == ROOM.metadata)
+
+
 def kind_of_number(x: Any) -> Any:
     """The kind of a number: one of Python's own types, which may give way to the kind it meets, or NumPy's."""
     if isinstance(x, np.generic):
         return x.dtype
     if type(x) in (bool, int, float):
         return type(x)
-    return FLOAT if isinstance(x, numbers.Real) else np.dtype(object)
+    if isinstance(x, numbers.Real):
+        return FLOAT
+    return np.dtype(complex if isinstance(x, numbers.Complex) else object)
 
 
 def asked_kind(dtype: Any, called: str) -> np.dtype[Any]:
@@ -36,7 +47,7 @@ def asked_kind(dtype: Any, called: str) -> np.dtype[Any]:
         return FLOAT
     if kind not in KINDS:
         raise TraceError(f"{called} asks for {kind}; traced values are float64, int64 or bool. Leave dtype out")
-    return kind
+    return next(own for own in KINDS if own == kind)
 
 
 def common_kind(called: str, *kinds: Any) -> np.dtype[Any]:
@@ -61,6 +72,11 @@ def loop_kinds(ufunc: np.ufunc, kinds: tuple[Any, ...], dtype: Any, casting: str
         operands = " and ".join(_named(kind) for kind in kinds)
         raise TraceError(f"NumPy refuses {called} of {operands}: {error}") from None
     if wrong := [kind for kind in loop if kind not in KINDS]:
+        if wrong[0].kind == "c":
+            raise TraceError(
+                f"a complex number meets a traced value in {called}; a Lagrangian is real: "
+                "write real and imaginary parts, np.hypot(x, y) and np.arctan2(y, x)"
+            )
         operands = " and ".join(_named(kind) for kind in kinds)
         raise TraceError(
             f"NumPy computes {called} of {operands} with {wrong[0]}, other numbers than float64, int64 and bool. "

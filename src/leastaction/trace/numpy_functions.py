@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -16,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import TraceError
-from leastaction.trace.kinds import BOOL, FLOAT, INT, NAMES, asked_kind, common_kind, kind_of_number, loop_kinds
+from leastaction.program import LOGICAL as TRUTHS
+from leastaction.trace.kinds import BOOL, FLOAT, INT, NAMES, ROOM, asked_kind, common_kind, kind_of_number, loop_kinds
 from leastaction.trace.scalar import (
     ACTIVE,
     Array,
@@ -25,6 +27,7 @@ from leastaction.trace.scalar import (
     cast,
     cast_all,
     lift,
+    numpys_own,
     of_kind,
     plain,
     truth,
@@ -161,9 +164,10 @@ COMPARISONS = {
 # Functions that take whole numbers to the same whole numbers as if they were floats.
 WHOLE = {
     "add", "subtract", "multiply", "negative", "positive", "conjugate", "absolute", "square", "sign", "minimum",
-    "maximum", "fmin", "fmax", "clip", "floor", "ceil", "trunc", "power",
+    "maximum", "fmin", "fmax", "clip", "floor", "ceil", "trunc", "power", "floor_divide", "remainder",
 }  # fmt: skip
-LARGEST_WHOLE = 2**31  # int64 overflows where floats do not; no sum or product of a few such numbers does
+LARGEST_WHOLE = 2**53  # floats are exact up to here, and int64 does not overflow
+COUNTS = {np.ndim, np.size, np.iscomplexobj, np.isrealobj}  # their results are Python's own numbers
 # Sums of products, which NumPy writes itself from + and *.
 BILINEAR = {"matmul", "vecdot", "matvec", "vecmat"}
 
@@ -220,16 +224,51 @@ def _whole(name: str) -> Callable[..., Any]:
     function = ELEMENTWISE[name]
 
     def of_whole_numbers(*args: Any) -> Any:
-        given = [x for x in args if not isinstance(x, Scalar)]
-        if any(abs(x) > LARGEST_WHOLE for x in given):
-            raise TraceError(f"whole numbers beyond {LARGEST_WHOLE} may overflow in NumPy. Make floats first: 1.0 * x")
+        if name in ("floor_divide", "remainder") and (isinstance(args[1], Scalar) or args[1] == 0):
+            raise TraceError(f"np.{name} of whole numbers needs a divisor that is a number ≠ 0; make floats: 1.0 * x")
         if name == "power" and not (isinstance(args[1], int) and args[1] >= 0):
             raise TraceError(
                 "a power of whole numbers needs an exponent that is a number ≥ 0; make floats: (1.0 * x)**y"
             )
-        return of_kind(apply("add", function(*args), 0), INT)  # no whole number is −0
+        size = _largest_of(name, *map(_largest, args))
+        if max(size, *map(_largest, args)) > LARGEST_WHOLE:
+            raise TraceError(f"whole numbers beyond {LARGEST_WHOLE} may overflow in NumPy. Make floats first: 1.0 * x")
+        result = of_kind(apply("add", function(*args), 0), INT)  # no whole number is −0
+        result.builder.largest[result.index] = size
+        return result
 
     return of_whole_numbers
+
+
+def _largest_of(name: str, *sizes: float) -> float:
+    """A bound of |f(x, …)|, given bounds of |x|, …"""
+    match name:
+        case "add" | "subtract":
+            return sum(sizes)
+        case "multiply":
+            return sizes[0] * sizes[1]
+        case "square":
+            return sizes[0] * sizes[0]
+        case "power":
+            return sizes[0] ** sizes[1] if sizes[0] <= 1 or sizes[1] < 64 else math.inf
+        case "floor_divide":
+            return sizes[0] + 1
+    return max(1, *sizes)
+
+
+def _largest(x: Any) -> float:
+    """A bound of |x|: whole numbers come from numbers, comparisons, choices of them, and functions in WHOLE."""
+    if not isinstance(x, Scalar):
+        return abs(float(x))
+    if x.index in x.builder.largest:
+        return x.builder.largest[x.index]
+    op, *args = x.builder.code[x.index]
+    if op in TRUTHS:
+        return 1.0
+    if op == "const":
+        return abs(float(args[0]))
+    chosen = args[1:] if op in ("select", "if") else []
+    return max((_largest(Scalar(x.builder, a, INT)) for a in chosen), default=math.inf)
 
 
 def _kind(x: Any) -> Any:
@@ -255,6 +294,11 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: di
     name, called = ufunc.__name__, title(ufunc)
     arrays = [np.array(x) if isinstance(x, (list, tuple)) else x for x in inputs]
     if set("".join(ufunc.types)) <= set("O->"):  # made from a Python function, by np.vectorize or np.frompyfunc
+        if any(_kind(x) is BOOL for x in arrays if isinstance(x, (Scalar, Array))):
+            raise TraceError(
+                "np.vectorize and np.frompyfunc give comparisons to their function as Python's True and False, "
+                "which add up to 2. Make floats first: 1.0 * x"
+            )
         return wrap(getattr(ufunc, method)(*map(plain, arrays), **{k: plain(x) for k, x in kwargs.items()}))
     if name not in ELEMENTWISE and name not in LOGICAL and name not in BILINEAR:
         raise unsupported(ufunc)
@@ -314,7 +358,7 @@ def _folded(ufunc: np.ufunc, method: str, arrays: list[Any], loop: tuple[Any, ..
     function = ufunc if plainly else _on_arrays(name, loop[:-1], loop)
     values = plain(cast_all(arrays[0], loop[0]))
     if (name, method) in _FIRST:
-        values = np.frompyfunc(_FIRST[name, method], 1, 1)(values)
+        values = plain(np.frompyfunc(_FIRST[name, method], 1, 1)(values))
     if options.get("initial") is not None:
         options["initial"] = cast(options["initial"], loop[-1])
     if mask is not True:
@@ -336,7 +380,8 @@ def call_function(func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     _common(title(func), *(x for x in (*args, *kwargs.values()) if isinstance(x, np.ndarray)))
     try:
         with within():
-            return wrap(function(*args, **kwargs))
+            result = wrap(function(*args, **kwargs))
+            return result if func in COUNTS else numpys_own(result, INT if result.__class__ is int else FLOAT)
     except TraceError:
         raise
     except (TypeError, AttributeError) as error:
@@ -444,7 +489,8 @@ def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _result_type(*values: Any) -> np.dtype[Any]:
-    return np.result_type(*(_kind(x) if isinstance(x, (Scalar, Array)) else x for x in values))
+    kind = np.result_type(*(_kind(x) if isinstance(x, (Scalar, Array)) else x for x in values))
+    return ROOM if kind == FLOAT else kind
 
 
 def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
@@ -613,4 +659,5 @@ OWN_CODE = {
             "tensordot", "trace", "vecdot", "vector_norm",
         )
     ),
+    "np.extract", "np.fft.fftshift", "np.fft.ifftshift", "np.lib.stride_tricks.sliding_window_view",
 }  # fmt: skip

@@ -75,7 +75,7 @@ def lift(builder: Algebra, x: Any) -> int:
     if isinstance(x, (numbers.Real, np.floating, np.integer)):
         return builder.const(float(x))
     if isinstance(x, np.ndarray) and x.ndim == 0:
-        return lift(builder, x.item())
+        return lift(builder, plain(x).item())
     if isinstance(x, numbers.Complex):
         raise TraceError(f"the complex number {x!r} appears in the function; a Lagrangian is real")
     raise TraceError(
@@ -102,6 +102,11 @@ def truth(x: Any) -> Any:
 def of_kind(x: Any, kind: np.dtype[Any]) -> Any:
     """A Scalar that is known to be a number of this kind; numbers as they are."""
     return Scalar(x.builder, x.index, kind) if isinstance(x, Scalar) else x
+
+
+def numpys_own(x: Any, kind: np.dtype[Any]) -> Any:
+    """A constant of an array as NumPy gives it: np.float64, which makes float64 of float32; Python's float does not."""
+    return kind.type(x) if x.__class__ in (float, int, bool) else x
 
 
 def cast(x: Any, kind: np.dtype[Any]) -> Any:
@@ -277,11 +282,23 @@ class Array(np.ndarray):
 
     def __getitem__(self, key: Any) -> Any:
         _check_index(key)
-        return super().__getitem__(key)
+        return numpys_own(super().__getitem__(key), self.kind)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         _check_index(key)
         super().__setitem__(key, cast_all(value, self.kind))
+
+    def item(self, *args: Any) -> Any:
+        return self._bare("item")(*args)
+
+    def tolist(self) -> Any:
+        return self._bare("tolist")()
+
+    def _bare(self, method: str) -> Callable[..., Any]:
+        """A method whose results are Python's own numbers: True + True is 2 there, and True in NumPy."""
+        if self.kind is BOOL:
+            raise TraceError(f"{method}() of comparisons gives Python's True and False; write x[i], or list(x)")
+        return getattr(plain(self), method)
 
     def fill(self, value: Any) -> None:
         self[...] = value
@@ -296,6 +313,9 @@ class Array(np.ndarray):
     @property  # type: ignore[misc]
     def imag(self) -> Any:
         return np.zeros_like(self)
+
+    def dot(self, *args: Any, **kwargs: Any) -> Any:
+        return np.dot(self, *args, **kwargs)
 
     def mean(self, *args: Any, **kwargs: Any) -> Any:
         return np.ndarray.mean(self.astype(float), *args, **kwargs)
@@ -362,8 +382,8 @@ def wrap(result: Any, kind: np.dtype[Any] | None = None) -> Any:
         return [wrap(part, kind) for part in result]
     if isinstance(result, np.ndarray) and result.dtype == object:
         array = uniform(plain(result)) if kind is None else typed(plain(result), kind)
-        return array.item() if array.ndim == 0 else array
-    return result if kind is None else cast(result, kind)
+        return numpys_own(plain(array).item(), array.kind) if array.ndim == 0 else array
+    return result if kind is None else numpys_own(cast(result, kind), kind)
 
 
 def plain(x: Any) -> Any:

@@ -2,8 +2,9 @@
 
 np.array, np.asarray, np.asanyarray and np.full do not ask what they are given: from [q[0], v[1]] they make an array
 that knows nothing of tracing. So a function that is traced gets versions of them that differ in one thing: the result
-is an Array if it holds traced values. np.sum and all others that do not ask what a list holds, either, get such an
-Array in place of the list. No other function gets these versions. Nothing is ever written to the module itself: during
+is an Array if it holds traced values. np.zeros, np.ones and np.empty make an Array, too, where dtype=q.dtype asks for
+room for traced values. np.sum and all others that do not ask what a list holds, either, get such an Array in place of
+the list. No other function gets these versions. Nothing is ever written to the module itself: during
 a trace it belongs to a class that looks who asks, and a caller that does not trace gets what stands in the module. In
 every other thread np.array is np.array, to call, to compare, to pickle and to keep.
 """
@@ -23,12 +24,15 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import TraceError
-from leastaction.trace.kinds import FLOAT, NAMES
-from leastaction.trace.scalar import ACTIVE, Array, Scalar, typed, uniform
+from leastaction.trace.kinds import FLOAT, NAMES, makes_room
+from leastaction.trace.scalar import ACTIVE, Array, Scalar, cast_all, typed, uniform
+
+EMPTY = ("zeros", "ones", "empty")
+NOTICING = ("array", "asarray", "asanyarray", "full", *EMPTY)
 
 
 def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
-    place = {"array": 1, "asarray": 1, "asanyarray": 1, "full": 2}[original.__name__]  # of dtype among the arguments
+    place = {"full": 2}.get(original.__name__, 1)  # of dtype among the arguments
 
     @functools.wraps(original)
     def build(*args: Any, **kwargs: Any) -> Any:
@@ -40,6 +44,8 @@ def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
         except TraceError:  # dtype=float on traced values, which stand for floats already
             others = {**kwargs, "dtype": object} if len(args) <= place else kwargs
             result = original(*args[:place], *([object, *args[place + 1 :]] if len(args) > place else []), **others)
+        if original.__name__ in EMPTY and makes_room(dtype):
+            return typed(cast_all(result, FLOAT), FLOAT)
         if result.dtype != object:
             return result
         if isinstance(args[0], Array):
@@ -102,7 +108,7 @@ def _as_array(x: Any) -> Any:
 _SEEN: dict[str, Any] = {
     **{name: _Listing(own) for name, own in vars(np).items() if isinstance(own, np.ufunc)},
     **{name: _listing(own) for name, own in vars(np).items() if hasattr(own, "_implementation")},
-    **{name: _noticing(getattr(np, name)) for name in ("array", "asarray", "asanyarray", "full")},
+    **{name: _noticing(getattr(np, name)) for name in NOTICING},
 }
 
 

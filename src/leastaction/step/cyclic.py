@@ -13,6 +13,9 @@ that are not cyclic has the Program
 
 and q_c⁺ = q_c + Σ_i h b_i v_c,i, p_c⁺ = p_c. This is the same step, with fewer unknowns, and often a simpler one: that
 of a top has one coordinate of three, whose mass is constant and whose force does not depend on its velocity.
+
+The velocities are eliminated without pivoting. Where that loses digits at a node (`step.pivots`), as it may where M is
+regular but not definite, the step of all coordinates is solved. A system that loses digits everywhere is not reduced.
 """
 
 from __future__ import annotations
@@ -26,8 +29,7 @@ import numpy as np
 
 from leastaction.program import Builder, Program
 from leastaction.step.form import Step, Term
-
-REGULAR = 1e-6  # of the largest singular value of M_cc: a smaller one may be zero
+from leastaction.step.pivots import lost_digits
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,12 @@ def reduced(step: Step) -> Step:
         return step
     (term,) = step.terms
     parts = _parts(term, step.n)
-    if not parts.cyclic or not parts.free or not _regular(term, parts, step.params):
+    if not parts.cyclic or not parts.free:
         return step
-    return Step(len(parts.free), step.method, (_reduced(term, parts),), of=parts)
+    found = _reduced(term, parts)
+    if not _passes(found.program, step.params):
+        return step
+    return Step(len(parts.free), step.method, (found,), of=parts)
 
 
 def _parts(term: Term, n: int) -> Cyclic:
@@ -77,20 +82,19 @@ def _parts(term: Term, n: int) -> Cyclic:
     return Cyclic(n, tuple(j for j in range(n) if j not in found), tuple(sorted(found, key=lambda j: varied[j])))
 
 
-def _regular(term: Term, parts: Cyclic, params: int) -> bool:
-    """Whether M_cc is regular somewhere: a regular M may have a part that is not."""
-    program = term.slopes.select("m_v")
-    at = {"params": np.linspace(0.7, 1.3, params)}
-    found = program(*(at.get(name, np.linspace(0.3, 0.9, size)) for name, size in program.inputs))["m_v"]
-    M = np.array(found).reshape(parts.n, parts.n)[np.ix_(parts.cyclic, parts.cyclic)]
-    if not np.isfinite(M).all():
-        return False
-    sizes = np.linalg.svd(M, compute_uv=False)
-    return bool(sizes[-1] > REGULAR * sizes[0])
+def _passes(program: Program, params: int) -> bool:
+    """Whether no digits are lost somewhere, by the Program of the free coordinates."""
+    program = program.select("turning", "lost")
+    own = dict(program.inputs)["params"] - params
+    at = {"params": np.concatenate([np.linspace(0.7, 1.3, params), np.linspace(0.3, 0.9, own)])}
+    found = program(*(at.get(name, np.linspace(0.3, 0.9, size)) for name, size in program.inputs))
+    return bool(np.isfinite([*found["turning"], *found["lost"]]).all())
 
 
 def _reduced(term: Term, parts: Cyclic) -> Term:
-    """The term of the free coordinates, which also gives the cyclic velocities, `turning`."""
+    """The term of the free coordinates, which also gives the cyclic velocities, `turning`, and `lost`: zero, or no
+    number where their elimination loses digits.
+    """
     from leastaction.trace.differentiate import jacobian
 
     free, cyclic, n = parts.free, parts.cyclic, parts.n
@@ -117,7 +121,9 @@ def _reduced(term: Term, parts: Cyclic) -> Term:
     found = inlined(term.program.select("f", "m"), turning)
     values = B.build(f=[found["f"][j] for j in free], m=[found["m"][j] for j in free])
     slopes = jacobian(values, "q", "v").select("f", "m", "f_q", "f_v", "m_q", "m_v")
-    program = B.build(f=[found["f"][j] for j in free], m=[found["m"][j] for j in free], turning=turning)
+    order = (*cyclic, *free)
+    lost = lost_digits(B, [[M[j * n + k] for k in order] for j in order], len(cyclic))
+    program = B.build(f=[found["f"][j] for j in free], m=[found["m"][j] for j in free], turning=turning, lost=[lost])
     return Term(program, slopes, still=tuple(free.index(j) for j in term.still))
 
 

@@ -266,8 +266,8 @@ class Archive:
         what = f"rows {' × '.join(f'{begin} … {end}' for begin, end in spans)} of {self.path}/{name}"
         if array.shape[len(spans) :] != array.chunks[len(spans) :]:
             raise StoreError(
-                f"{self.path}/{name} is damaged: its entries have the shape {array.shape[len(spans) :]}, and its chunks "
-                f"{array.chunks[len(spans) :]}"
+                f"{self.path}/{name} is damaged: its entries have the shape {array.shape[len(spans) :]}, and its "
+                f"chunks {array.chunks[len(spans) :]}"
             )
         try:
             for place in self._places(array, [*spans, *((0, size) for size in array.shape[len(spans) :])]):

@@ -61,6 +61,17 @@ def turning(step: Step, B: Builder, nodes: Sequence[Mapping[str, Sequence[Any]]]
     return [[Value(B, at[c]) for at in found] for c in range(len(step.of.cyclic))]
 
 
+def lost(step: Step, B: Builder, nodes: Sequence[Mapping[str, Sequence[Any]]]) -> Row:
+    """Zeros, or no numbers at nodes where the elimination of the cyclic velocities loses digits."""
+    if step.of is None:
+        return []
+    program = step.terms[0].ordered.select("lost")
+    return [
+        Value(B, B.inline(program, **{name: indices(at[name], B) for name, _ in program.inputs})["lost"][0])
+        for at in nodes
+    ]
+
+
 def with_cyclic(step: Step, free: Sequence[Any], cyclic: Sequence[Any]) -> list[Any]:
     """Something of every coordinate."""
     return list(free) if step.of is None else step.of.whole(free, cyclic)

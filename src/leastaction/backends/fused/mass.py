@@ -18,6 +18,7 @@ from leastaction.methods.quadrature import lagrange_basis, rounded
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
+from leastaction.step.pivots import lost_digits
 from leastaction.step.rows import Row
 
 FloatArray = NDArray[np.float64]
@@ -46,12 +47,20 @@ class Mass:
         return self.program.output_size
 
     def inverted(self, B: Builder, **at: Sequence[int]) -> list[int]:
-        """The inverse of a diagonal mass at a point, or the factors of a full one."""
+        """The inverse of a diagonal mass at a point, or the factors of a full one.
+
+        Chords of a separable mass have the result from M⁻¹, others only their increments. So where the factors of a
+        separable mass have lost digits, one of them is no number, and chords fail.
+        """
         entries = B.inline(self.program, **at)["m_v"]
         if self.diagonal:
             return [B.div(B.const(1.0), entry) for entry in entries]
         n = int(np.sqrt(len(entries)))
-        return [x for row in factors(B, [entries[j * n : (j + 1) * n] for j in range(n)]) for x in row]
+        matrix = [entries[j * n : (j + 1) * n] for j in range(n)]
+        first, *rest = [x for row in factors(B, matrix) for x in row]
+        if self.separable and not self.fixed:
+            first = B.add(first, lost_digits(B, matrix, n))
+        return [first, *rest]
 
     def values(self, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[Value]:
         """The same as Values; what is not given is not needed."""
@@ -97,8 +106,18 @@ def mass_of(step: Step) -> Mass:
         at = {"v": np.zeros(n), "params": np.linspace(0.7, 1.3, step.params)}
         at_rest = slopes.select("m")(*(at.get(name, np.full(size, 0.3)) for name, size in slopes.inputs))
         separable = not any(at_rest["m"]) and (step.of is None or not node.program.depends("turning", "v"))
+        separable = separable and (diagonal or _eliminated(program, n, step.params))
     collocated = not separable and len(step.terms) == 1 and nodes_of(step.method) is not None
     return Mass(program, diagonal, constant, fixed, separable, collocated)
+
+
+def _eliminated(program: Program, n: int, params: int) -> bool:
+    """Whether a constant mass is eliminated without a loss of digits, for some parameters."""
+    B = Builder([("params", params)])
+    given = {name: B.input("params") if name == "params" else [B.const(0.0)] * size for name, size in program.inputs}
+    M = B.inline(program, **given)["m_v"]
+    found = B.build(lost=[lost_digits(B, [M[j * n : (j + 1) * n] for j in range(n)], n)])
+    return found(np.linspace(0.7, 1.3, params))["lost"] == [0.0]
 
 
 @lru_cache(maxsize=64)

@@ -427,7 +427,7 @@ def kicks(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> li
     return [[w[j] for w in given] for j in range(step.n)]
 
 
-def _places(step: Step, rows: Rows, x: Values, Z: Sequence[Row]) -> list[Values]:
+def _places(step: Step, rows: Rows, x: Values, Z: Sequence[Row]) -> list[dict[str, Sequence[Any]]]:
     """What a Program that does not depend on v reads at the points q + Z_i."""
     (times,) = rows.columns("times 0")
     return [

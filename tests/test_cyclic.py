@@ -158,8 +158,10 @@ def test_small_pivots_are_seen_before_steps(fn, n):
 @pytest.mark.parametrize(
     "known, a", rest_slow([(k, a) for k in (True, False) for a in (0.0, 1e-9)], kept=[(True, 0.0), (False, 1e-9)])
 )
-@pytest.mark.parametrize("fn, n", [(constant, 3), (two, 3), (one, 2)])
-def test_small_pivots_are_seen_in_steps(fn, n, known, a):
+@pytest.mark.parametrize(
+    "fn, n, method", [(constant, 3, "P4N4Q8Gau"), (constant, 3, "verlet"), (two, 3, "P4N4Q8Gau"), (one, 2, "P4N4Q8Gau")]
+)
+def test_small_pivots_are_seen_in_steps(fn, n, method, known, a):
     """A regular mass that is not definite may have a part that is singular, or nearly so: always, or for some
     parameters alone."""
     if known:
@@ -167,9 +169,9 @@ def test_small_pivots_are_seen_in_steps(fn, n, known, a):
     else:
         system = la.Lagrangian(fn, n=n, params={"a": a})
     q0, p0 = [0.0, 0.0, 1.0][-n:], [0.4, 0.3, 0.1][-n:]
-    exact = np.array(la.integrate(system, "P4N4Q8Gau", q0, p0, h=0.05, steps=20, digits=30).q[-1], float)
-    alone = la.integrate(system, "P4N4Q8Gau", q0, p0, h=0.05, steps=20)
-    many = la.ensemble(system, "P4N4Q8Gau", q0=[q0] * 3, p0=[p0] * 3, h=0.05, steps=20)
+    exact = np.array(la.integrate(system, method, q0, p0, h=0.05, steps=20, digits=30).q[-1], float)
+    alone = la.integrate(system, method, q0, p0, h=0.05, steps=20)
+    many = la.ensemble(system, method, q0=[q0] * 3, p0=[p0] * 3, h=0.05, steps=20)
     for found in (alone.q[-1], many.q[1, -1]):
         np.testing.assert_allclose(found, exact, rtol=0, atol=1e-12)
 

@@ -6,6 +6,7 @@ import pytest
 import leastaction as la
 from leastaction.backends.backend import backend
 from leastaction.backends.fused import programs
+from leastaction.problems.lagrange_top import lagrangian
 from leastaction.step.cyclic import STEEP, leaps, reduced
 from leastaction.step.form import step_of
 from thrift import rest_slow
@@ -184,3 +185,56 @@ def test_events_and_energies_see_all_coordinates():
     )
     low, high = many.reduced["E"].T
     assert (high - low < 1e-13 * np.abs(low)).all()
+
+
+def constant(q, v, a):
+    """A constant mass that is regular, while its first pivot is a."""
+    return v[0] * v[1] + 0.5 * a * v[0] ** 2 + 0.5 * v[2] ** 2 + np.cos(q[2])
+
+
+def two(q, v, a):
+    """Two cyclic coordinates: M is regular, while the first pivot of M_cc is a."""
+    return 0.5 * v[0] * v[1] * (2 + np.cos(q[2])) + 0.5 * a * (v[0] ** 2 + v[1] ** 2) + 0.5 * v[2] ** 2 + np.cos(q[2])
+
+
+def one(q, v, a):
+    """One cyclic coordinate, with a small mass beside what couples it with the other one."""
+    return 0.5 * a * v[0] ** 2 + 0.5 * v[0] * v[1] * (2 + np.cos(q[1])) + 0.5 * v[1] ** 2 + np.cos(q[1])
+
+
+def late(q, v):
+    """The second pivot of the cyclic coordinates is zero."""
+    return 0.5 * (v[0] + v[1]) ** 2 + v[1] * v[2] + 0.5 * v[2] ** 2 * (2 + np.cos(q[2])) + np.cos(q[2])
+
+
+@pytest.mark.parametrize("fn, n", [(late, 3), (lambda q, v: one(q, v, 1e-9), 2), (lambda q, v: two(q, v, 1e-9), 3)])
+def test_small_pivots_are_seen_before_steps(fn, n):
+    step = step_of(la.Lagrangian(fn, n=n), la.method("P4N4Q8Gau"))
+    assert reduced(step).of is None
+
+
+@pytest.mark.parametrize(
+    "known, a", rest_slow([(k, a) for k in (True, False) for a in (0.0, 1e-9)], kept=[(True, 0.0), (False, 1e-9)])
+)
+@pytest.mark.parametrize(
+    "fn, n, method", [(constant, 3, "P4N4Q8Gau"), (constant, 3, "verlet"), (two, 3, "P4N4Q8Gau"), (one, 2, "P4N4Q8Gau")]
+)
+def test_small_pivots_are_seen_in_steps(fn, n, method, known, a):
+    """A regular mass that is not definite may have a part that is singular, or nearly so: always, or for some
+    parameters alone."""
+    if known:
+        system = la.Lagrangian(lambda q, v: fn(q, v, a), n=n)
+    else:
+        system = la.Lagrangian(fn, n=n, params={"a": a})
+    q0, p0 = [0.0, 0.0, 1.0][-n:], [0.4, 0.3, 0.1][-n:]
+    exact = np.array(la.integrate(system, method, q0, p0, h=0.05, steps=20, digits=30).q[-1], float)
+    alone = la.integrate(system, method, q0, p0, h=0.05, steps=20)
+    many = la.ensemble(system, method, q0=[q0] * 3, p0=[p0] * 3, h=0.05, steps=20)
+    for found in (alone.q[-1], many.q[1, -1]):
+        np.testing.assert_allclose(found, exact, rtol=0, atol=1e-12)
+
+
+def test_which_coordinates_are_left_out_does_not_depend_on_units():
+    units = np.array([2.0**60, 1.0, 2.0**-60])
+    system = la.Lagrangian(lambda q, v: lagrangian(q * units, v * units, 0.1, 9.81, 0.15, 2e-3, 1e-3), n=3)
+    assert reduced(step_of(system, la.method("P4N4Q8Gau"))).of.free == (1,)

@@ -26,6 +26,7 @@ from mutations import (
 import leastaction as la
 from hostile_workers import driven, masses_and_springs, rod
 from leastaction.reading import unpacked
+from leastaction.store.archive import Archive
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.header import checksum
 from seeds import fresh_generator
@@ -511,3 +512,18 @@ def test_ensembles_that_only_a_header_tells_of(archives, tmp_path):
         with pytest.raises(la.StoreError, match=f"{size} trajectories"):
             la.open(file)
         assert time.process_time() - begun < HANGS
+
+
+def test_chunks_that_an_array_only_tells_of_are_not_looked_for(tmp_path):
+    """To shorten an array took as long, and as much memory, as it had chunks: by its own word 10¹⁸ of them."""
+    system = la.Lagrangian(lambda q, v: 0.5 * v @ v, n=2)
+    la.ensemble(system, "simpson", np.ones((3, 2)), np.ones((3, 2)), h=0.1, steps=4, store=tmp_path / "run")
+    file, own = tmp_path / "run" / "zarr.json", tmp_path / "run" / "q" / "zarr.json"
+    whole, array = json.loads(file.read_text()), json.loads(own.read_text())
+    header = whole["attributes"]["leastaction"]
+    header["arrays"]["q"][1] = array["chunk_grid"]["configuration"]["chunk_shape"] = [1, 1, 1]
+    array["shape"] = [10**6] * 3
+    whole["attributes"]["checksum"] = checksum(header)
+    file.write_text(json.dumps(whole)), own.write_text(json.dumps(array))
+    Archive.open(tmp_path / "run", write=True).cut_to("q", 5, 1)
+    assert json.loads(own.read_text())["shape"] == [10**6, 5, 10**6]

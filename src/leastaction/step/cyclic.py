@@ -22,6 +22,9 @@ distance of two nodes, if they have the pole midway between them, it is ¼ at bo
 pole lies among the nodes of Gauss' rules, s ≥ 3, two neighbours differ by a factor of more than 5.8, of more than 8 if
 s ≥ 8, and of sin²θ in a step of two radians by more than 5 if s ≥ 4. A pivot that the nodes resolve changes by less
 from a node to the next. So a step leaps where two neighbours differ by more than STEEP.
+
+The velocities are eliminated without pivoting. Where that loses digits at a node (`step.pivots`), as it may where M is
+regular but not definite, the step of all coordinates is solved. A system that loses digits everywhere is not reduced.
 """
 
 from __future__ import annotations
@@ -35,10 +38,10 @@ import numpy as np
 
 from leastaction.program import Builder, Program
 from leastaction.step.form import Step, Term
+from leastaction.step.pivots import lost_digits
 
 STEEP = 4.0  # a step leaps where a pivot of M_cc at a node is more than so many times that at the next one
 LEAPT = 3.0  # what a state remembers of chords that ended so
-REGULAR = 1e-6  # of the largest singular value of M_cc: a smaller one may be zero
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,12 @@ def reduced(step: Step) -> Step:
         return step
     (term,) = step.terms
     parts = _parts(term, step.n)
-    if not parts.cyclic or not parts.free or not _regular(term, parts, step.params):
+    if not parts.cyclic or not parts.free:
         return step
-    return Step(len(parts.free), step.method, (_reduced(term, parts),), of=parts)
+    found = _reduced(term, parts)
+    if not _passes(found.program, step.params):
+        return step
+    return Step(len(parts.free), step.method, (found,), of=parts)
 
 
 def _parts(term: Term, n: int) -> Cyclic:
@@ -88,21 +94,18 @@ def _parts(term: Term, n: int) -> Cyclic:
     return Cyclic(n, tuple(j for j in range(n) if j not in found), tuple(sorted(found, key=lambda j: varied[j])))
 
 
-def _regular(term: Term, parts: Cyclic, params: int) -> bool:
-    """Whether M_cc is regular somewhere: a regular M may have a part that is not."""
-    program = term.slopes.select("m_v")
-    at = {"params": np.linspace(0.7, 1.3, params)}
-    found = program(*(at.get(name, np.linspace(0.3, 0.9, size)) for name, size in program.inputs))["m_v"]
-    M = np.array(found).reshape(parts.n, parts.n)[np.ix_(parts.cyclic, parts.cyclic)]
-    if not np.isfinite(M).all():
-        return False
-    sizes = np.linalg.svd(M, compute_uv=False)
-    return bool(sizes[-1] > REGULAR * sizes[0])
+def _passes(program: Program, params: int) -> bool:
+    """Whether no digits are lost somewhere, by the Program of the free coordinates."""
+    program = program.select("turning", "lost")
+    own = dict(program.inputs)["params"] - params
+    at = {"params": np.concatenate([np.linspace(0.7, 1.3, params), np.linspace(0.3, 0.9, own)])}
+    found = program(*(at.get(name, np.linspace(0.3, 0.9, size)) for name, size in program.inputs))
+    return bool(np.isfinite([*found["turning"], *found["lost"]]).all())
 
 
 def _reduced(term: Term, parts: Cyclic) -> Term:
-    """The term of the free coordinates, which also gives the cyclic velocities, `turning`, and the pivots of M_cc, of
-    those that change.
+    """The term of the free coordinates, which also gives the cyclic velocities, `turning`; the pivots of M_cc, of those
+    that change; and `lost`: zero, or no number where the elimination of the velocities loses digits.
     """
     from leastaction.trace.differentiate import jacobian
 
@@ -128,10 +131,12 @@ def _reduced(term: Term, parts: Cyclic) -> Term:
         [B.sub(p, m[j]) for j, p in zip(cyclic, momenta, strict=True)],
     )
     found = inlined(term.program.select("f", "m"), turning)
-    values = B.build(f=[found["f"][j] for j in free], m=[found["m"][j] for j in free])
-    slopes = jacobian(values, "q", "v").select("f", "m", "f_q", "f_v", "m_q", "m_v")
+    forces, carried = ([found[name][j] for j in free] for name in ("f", "m"))
+    slopes = jacobian(B.build(f=forces, m=carried), "q", "v").select("f", "m", "f_q", "f_v", "m_q", "m_v")
     pivots = [k for k in found_pivots if B.build(pivot=[k]).depends("pivot", "t", "q")]
-    program = B.build(f=[found["f"][j] for j in free], m=[found["m"][j] for j in free], turning=turning, pivots=pivots)
+    order = (*cyclic, *free)
+    lost = lost_digits(B, [[M[j * n + k] for k in order] for j in order], len(cyclic))
+    program = B.build(f=forces, m=carried, turning=turning, pivots=pivots, lost=[lost])
     return Term(program, slopes, still=tuple(free.index(j) for j in term.still))
 
 

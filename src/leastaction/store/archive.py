@@ -186,7 +186,19 @@ class Archive:
             shape = [*array.shape]
             if shape[axis] < length or (shorter and shape[axis] > length):
                 shape[axis] = length
-                array.resize(tuple(shape))
+                if shorter:
+                    self._remove(name, array.chunks, shape)
+                # Not by array.resize: it would look for every chunk that the file tells of, and it may tell of any.
+                _zarr().core.sync.sync(array.async_array.resize(tuple(shape), delete_outside_chunks=False))
+
+    def _remove(self, name: str, chunks: Sequence[int], shape: Sequence[int]) -> None:
+        """Remove the files of chunks that lie outside of a shape."""
+        folder = self.path / name / "c"
+        for file in folder.rglob("*"):
+            place = file.relative_to(folder).parts
+            outside = (int(k) * cut >= size for k, cut, size in zip(place, chunks, shape, strict=False) if k.isdigit())
+            if file.is_file() and any(outside):
+                file.unlink(missing_ok=True)
 
     def put(self, name: str, first: tuple[int, ...], values: NDArray[Any]) -> None:
         """Write a part of an array that begins where chunks begin, and wait until it is on the disk.

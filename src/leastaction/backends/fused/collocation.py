@@ -41,7 +41,7 @@ from leastaction.backends.fused.chord import (
     seen_of_chord,
     wanted_by,
 )
-from leastaction.backends.fused.cyclic import leaping, nothing, turning, whole, with_cyclic
+from leastaction.backends.fused.cyclic import leaping, lost, nothing, turning, whole, with_cyclic
 from leastaction.backends.fused.judging import finite, judged
 from leastaction.backends.fused.mass import Mass
 from leastaction.backends.fused.newton import Iteration, begun
@@ -159,7 +159,7 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
     turned = turning(step, B, nodes)
     sound = finite(total(impulse))
     if turned:
-        every = total([a for row in turned for a in row])
+        every = total([a for row in (*turned, lost(step, B, nodes)) for a in row])
         sound &= ~rows.largest([(every - every).op("ne", 0.0)])
     over = leaping(step, rows, B, nodes)
     well = x["failed"][0] if over is None else over.where(LEAPT, x["failed"][0])

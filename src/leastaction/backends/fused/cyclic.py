@@ -88,6 +88,17 @@ def leaping(step: Step, rows: Rows, B: Builder, nodes: Sequence[Mapping[str, Seq
     return rows.largest(over)
 
 
+def lost(step: Step, B: Builder, nodes: Sequence[Mapping[str, Sequence[Any]]]) -> Row:
+    """Zeros, or no numbers at nodes where the elimination of the cyclic velocities loses digits."""
+    if step.of is None:
+        return []
+    program = step.terms[0].ordered.select("lost")
+    return [
+        Value(B, B.inline(program, **{name: indices(at[name], B) for name, _ in program.inputs})["lost"][0])
+        for at in nodes
+    ]
+
+
 def with_cyclic(step: Step, free: Sequence[Any], cyclic: Sequence[Any]) -> list[Any]:
     """Something of every coordinate."""
     return list(free) if step.of is None else step.of.whole(free, cyclic)

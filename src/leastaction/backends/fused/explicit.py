@@ -48,7 +48,7 @@ def begin(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program | None:
     if hands_on(step):
         found["force"] = force_at(step, B, x, x["t"][0], x["q"], [])
     if not mass.fixed:
-        found["mass"] = mass.values(B, {"params": x["params"]})
+        found["mass"] = mass.values(B, {"params": x["params"]}, direct=True)
     if not found:
         return None
     kept = {name: [started.where(a, b) for a, b in zip(x[name], new, strict=True)] for name, new in found.items()}

@@ -18,6 +18,7 @@ from leastaction.methods.quadrature import lagrange_basis, rounded
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
+from leastaction.step.pivots import lost_digits
 from leastaction.step.rows import Row
 
 FloatArray = NDArray[np.float64]
@@ -45,18 +46,26 @@ class Mass:
         """Numbers of its inverse, or of its factors."""
         return self.program.output_size
 
-    def inverted(self, B: Builder, **at: Sequence[int]) -> list[int]:
-        """The inverse of a diagonal mass at a point, or the factors of a full one."""
+    def inverted(self, B: Builder, at: Mapping[str, Sequence[int]], direct: bool = False) -> list[int]:
+        """The inverse of a diagonal mass at a point, or the factors of a full one.
+
+        Chords of a separable mass have the result from M⁻¹, as `direct` steps do; others only their increments. So
+        where the factors have lost digits, one of them is no number, and the step is solved otherwise.
+        """
         entries = B.inline(self.program, **at)["m_v"]
         if self.diagonal:
             return [B.div(B.const(1.0), entry) for entry in entries]
         n = int(np.sqrt(len(entries)))
-        return [x for row in factors(B, [entries[j * n : (j + 1) * n] for j in range(n)]) for x in row]
+        matrix = [entries[j * n : (j + 1) * n] for j in range(n)]
+        first, *rest = [x for row in factors(B, matrix) for x in row]
+        if (self.separable or direct) and not self.fixed:
+            first = B.add(first, lost_digits(B, matrix, n))
+        return [first, *rest]
 
-    def values(self, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[Value]:
+    def values(self, B: Builder, at: Mapping[str, Sequence[Any]], direct: bool = False) -> list[Value]:
         """The same as Values; what is not given is not needed."""
         given = {name: indices(at.get(name, [0.0] * size), B) for name, size in self.program.inputs}
-        return [Value(B, k) for k in self.inverted(B, **given)]
+        return [Value(B, k) for k in self.inverted(B, given, direct)]
 
     def solve(self, inverse: Sequence[Value], right: Sequence[Row]) -> list[Row]:
         """M⁻¹ times rows, one for each coordinate."""
@@ -97,8 +106,18 @@ def mass_of(step: Step) -> Mass:
         at = {"v": np.zeros(n), "params": np.linspace(0.7, 1.3, step.params)}
         at_rest = slopes.select("m")(*(at.get(name, np.full(size, 0.3)) for name, size in slopes.inputs))
         separable = not any(at_rest["m"]) and (step.of is None or not node.program.depends("turning", "v"))
+        separable = separable and (diagonal or not fixed or eliminated(program))
     collocated = not separable and len(step.terms) == 1 and nodes_of(step.method) is not None
     return Mass(program, diagonal, constant, fixed, separable, collocated)
+
+
+def eliminated(program: Program) -> bool:
+    """Whether a full mass that depends on nothing, by its Program, is eliminated without a loss of digits."""
+    B = Builder([])
+    M = B.inline(program, **{name: [B.const(0.0)] * size for name, size in program.inputs})["m_v"]
+    n = int(np.sqrt(len(M)))
+    found = B.build(lost=[lost_digits(B, [M[j * n : (j + 1) * n] for j in range(n)], n)])
+    return found()["lost"] == [0.0]
 
 
 @lru_cache(maxsize=64)

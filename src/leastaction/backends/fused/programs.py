@@ -11,7 +11,7 @@ from leastaction.backends.fused import collocation, cyclic, explicit, held, hop,
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, paired, repeated, restart, tables
 from leastaction.backends.fused.collocation import collocated
-from leastaction.backends.fused.mass import Chords, Mass, mass_of
+from leastaction.backends.fused.mass import Chords, Mass, eliminated, mass_of
 from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton
 from leastaction.backends.fused.nodes import nodes_of
 from leastaction.backends.fused.settling import settling
@@ -117,13 +117,15 @@ def _state(step: Step, one: Iteration | None, own: Chords | None, energy: bool) 
 def explicit_programs(system: Lagrangian, method: Galerkin, energy: bool = False) -> StepPrograms | None:
     """The kernels of an explicit step, for trajectories side by side or for one alone.
 
-    None if it is not explicit, or if solving with its mass would be too long.
+    None if it is not explicit, or if solving with its mass would be too long, or would lose digits.
     """
     step = step_of(system, method)
     if not step.explicit:
         return None
     n, mass = step.n, mass_of(step)
     if not mass.diagonal and n * n + (0 if mass.fixed else n**3 // 3) > MOST_CHORD_INSTRUCTIONS:
+        return None
+    if mass.fixed and not mass.diagonal and not eliminated(mass.program):
         return None
     blocks = [
         ("t", 1), ("h", 1), ("params", step.params), ("inputs", step.driven), ("alive", 1),

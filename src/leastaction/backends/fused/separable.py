@@ -86,7 +86,7 @@ from leastaction.backends.fused.chord import (
     unknowns,
     wanted_by,
 )
-from leastaction.backends.fused.cyclic import all_of, free_of, leaping, nothing, turning, whole, with_cyclic
+from leastaction.backends.fused.cyclic import all_of, free_of, leaping, lost, nothing, turning, whole, with_cyclic
 from leastaction.backends.fused.judging import finite
 from leastaction.backends.fused.mass import FloatArray, Mass
 from leastaction.backends.fused.nodes import nodes_of
@@ -282,9 +282,9 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     late = [a + h * b for a, b in zip(late, x["lost p"], strict=True)]
     move = [h * a + b for a, b in zip(u, by_mass(step, mass, rows, B, x, late), strict=True)]
     top = [abs(a).op("max", b) for a, b in zip(move, rows.packed([size(row) for row in Z]), strict=True)]
-    turned, over = turns(step, rows, B, x, Z), leaping(step, rows, B, _nodes(step, rows, x, Z))
+    turned, over = turns(step, rows, B, x, Z), leaping(step, rows, B, _places(step, rows, x, Z))
     ways = rows.sums(turned) if turned else []
-    (failed,), every = x["failed"], total([*impulse, *ways])
+    (failed,), every = x["failed"], total([*impulse, *move, *ways, *lost(step, B, _places(step, rows, x, Z))])
     unsound = rows.largest([(every - every).op("ne", 0.0)])
     far = rows.largest([reach * FAR < a for reach, a in zip(x["reach"], top, strict=True)]) if step.checked else 0.0
     wrong = _refused(unsound, over, far)
@@ -433,19 +433,19 @@ def kicks(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> li
     return [[w[j] for w in given] for j in range(step.n)]
 
 
-def turns(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> list[Row]:
-    """h b_i v_c at the points q + Z_i, a row for each cyclic coordinate c (`step.cyclic`)."""
-    (weights,) = rows.columns("weights 0")
-    turned = turning(step, B, _nodes(step, rows, x, Z))
-    return [[a * w for a, w in zip(row, weights, strict=True)] for row in turned]
-
-
-def _nodes(step: Step, rows: Rows, x: Values, Z: Sequence[Row]) -> list[dict[str, Sequence[Any]]]:
-    """What a Program without velocities reads at the points q + Z_i."""
+def _places(step: Step, rows: Rows, x: Values, Z: Sequence[Row]) -> list[dict[str, Sequence[Any]]]:
+    """What a Program that does not depend on v reads at the points q + Z_i."""
     (times,) = rows.columns("times 0")
     return [
         resting(step, x, x["t"][0] + time, _points(x, Z, g), driving(step, rows, x, g)) for g, time in enumerate(times)
     ]
+
+
+def turns(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> list[Row]:
+    """h b_i v_c at the points q + Z_i, a row for each cyclic coordinate c (`step.cyclic`)."""
+    (weights,) = rows.columns("weights 0")
+    found = turning(step, B, _places(step, rows, x, Z))
+    return [[a * w for a, w in zip(row, weights, strict=True)] for row in found]
 
 
 def reached(

@@ -65,7 +65,7 @@ def settled(
     rest = B.inline(momentum, **{name: at[name] for name, _ in momentum.inputs})["m"]
     motion = B.inline(moving, **{name: at[name] for name, _ in moving.inputs})
     c, G = motion["c"], _rows(motion["c_v"], n)
-    inverse = [Value(B, k) for k in mass.inverted(B, **{name: at[name] for name, _ in mass.program.inputs})]
+    inverse = [Value(B, k) for k in mass.inverted(B, {name: at[name] for name, _ in mass.program.inputs})]
 
     def by_mass(columns: Sequence[Sequence[int]]) -> list[list[int]]:
         """M⁻¹ times columns."""

@@ -24,7 +24,8 @@ option does not.
 
 A member that has not run before may have to be compiled, which takes a tenth of a second to a second (`lab`). So the
 answer and the growth of errors come from members that are measured, too, and others are loaded only if the run is long
-enough.
+enough. After a second in all the member that found the answer carries derivatives, too; the next advice, which finds
+its code ready, may choose better.
 """
 
 from leastaction.pilots.asked import Asked

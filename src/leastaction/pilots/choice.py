@@ -41,15 +41,14 @@ def choose(asked: Asked, tol: float) -> Advice:
     found = {pace: reach(lab, pace) for pace in asked.paces}
     reaches = {pace: one for pace, one in found.items() if one is not None}
     pilot_length = min(length, max(one.time for one in reaches.values()))
-    equal = affordable(lab, None) if None in reaches else math.inf
-    if equal < pilot_length:
+    if None in reaches:
         others = [one.steps for pace, one in reaches.items() if pace is not None and one.time >= pilot_length]
         more = reaches[None].steps / min(others, default=math.inf)
-        if more > FEWER:
+        if more > FEWER:  # without a trial of equal steps, whose code would have to be loaded
             del reaches[None]
             spared = f"not measured: equal steps, of which {more:.0f} times as many are needed"
         else:
-            pilot_length = equal
+            pilot_length = min(pilot_length, affordable(lab, None))
     omega = asked.omega * (STRAINED if lab.strained and pilot_length < length else 1.0)
     asked = replace(asked, paces=tuple(reaches), omega=omega)
     while True:

@@ -24,6 +24,7 @@ LONGEST = 1000  # steps 2/ω of a pilot
 MOST = 40 * LONGEST  # steps of a pilot run: a run that needs more is given up
 PATIENCE = 0.7  # seconds of all pilots, or the time of the best run found, if longer: then no more members are measured
 COMPILING, OFTEN_RUN = 0.05, 50.0  # seconds to compile a member, over its degree; they have to pay after so many runs
+SOON = 1.0  # seconds of all that was run and loaded: then no further member is loaded only to carry derivatives
 LONG = 0.05  # seconds of the best run found: then a member that has run before is measured in any case
 LONG_ENOUGH = 5e-3  # seconds that are measured once; shorter times twice
 STRAINED = 1 / 8  # the part of a pilot's steps that needs continuation
@@ -151,8 +152,18 @@ class Lab:
         """
         if math.isinf(best) or self.loaded(s, pace):
             return self.spent <= max(PATIENCE, best) or LONG < best < math.inf
-        loading = s * max(COMPILING, self.loading / max(1, sum(degree for degree, _ in self._warm)))
+        loading = self._expected(s)
         return self.spent + self.loading + loading <= max(PATIENCE, best) and loading <= OFTEN_RUN * best
+
+    def _expected(self, s: int) -> float:
+        """The seconds to load a member that has not run before."""
+        return s * max(COMPILING, self.loading / max(1, sum(degree for degree, _ in self._warm)))
+
+    def at_hand(self, s: int, pace: Any) -> int:
+        """This degree, if its member has run before or can be loaded SOON; else the next higher one that has run."""
+        if self.loaded(s, pace) or self.spent + self.loading + self._expected(s) <= SOON:
+            return s
+        return min((degree for degree, place in self._warm if place == id(pace) and degree > s), default=s)
 
     def fixed(self, s: int, pace: Any) -> float:
         """The seconds that even the shortest run takes: to prepare the run, to find its first step, and to hand back

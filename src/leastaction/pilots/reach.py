@@ -9,7 +9,7 @@ from typing import Any
 from leastaction.pilots.lab import FAILING, LONGEST, MOST, STRAINED, Lab, apart
 from leastaction.systems.pace import AUTO
 
-SCOUT, SCOUTED = 4, 0.25  # degree that finds a first step where no frequency tells one, and in which part of the run
+SCOUTED = 0.25  # the part of the run in which a first step is found where no frequency tells one
 ROUGH = 0.1  # two answers that differ by more than this say nothing of how many halvings are left
 HALVINGS = 10  # the most halvings of a step, until the answer is known
 SECONDS = 0.3  # the most that a pilot run may take; longer pilots are cut
@@ -81,12 +81,12 @@ def affordable(lab: Lab, pace: Any) -> float:
 
 
 def scouted(lab: Lab, pace: Any) -> float:
-    """ω where the start does not tell one: a cheap member's step is shortened until two ends of the pilot are roughly
-    the same.
+    """ω where the start does not tell one: a step is shortened until two ends of the pilot are roughly the same, by the
+    member that finds the answer, since each further member has code of its own.
     """
     h, last = lab.length / 8, None
     for _ in range(HALVINGS):
-        now = lab.pilot(SCOUT, h, pace)
+        now = lab.pilot(lab.asked.reference, h, pace)
         if now is not None and last is not None and apart(now, last) <= ROUGH:
             return max(FIRST / h, lab.asked.omega)
         last, h = now, h / (4 if now is None or now.strained else 2)

@@ -96,7 +96,7 @@ NEGLIGIBLE = 1e-3
 ACCEPTABLE = 1e-7
 # Where the last increments are not part of the result, but only the place of the last forces, they may be longer …
 FINISHED = 8.0
-UNSEEN = 1e-2  # … as long as the result is off by no more than this part of what is negligible
+UNSEEN = 1e-4  # … as long as the result is off by no more than this part of what is negligible: 10⁻⁷ ε
 AT_THE_FLOOR = 2.0**18  # negligible increments: some hundred units in the last place
 ROUNDING = 2.0**13  # negligible increments: some units in the last place, where rounding may be all that is seen
 HIDING = 0.125  # an increment that shrinks less than by so much may be rounding …

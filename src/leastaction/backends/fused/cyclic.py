@@ -13,6 +13,8 @@ from leastaction.step.form import Step
 from leastaction.step.rows import Row, Rows, Table, apply, numbers
 from leastaction.step.verdict import REACH, TINY
 
+Nodes = Sequence[Mapping[str, Sequence[Any]]]  # what a Program reads, node by node
+
 PACKED = ("momentum", "reach", "floor")  # rows with a number for each coordinate
 
 
@@ -55,13 +57,16 @@ def nothing(step: Step, rows: Rows, B: Builder) -> Row:
     return [Value(B, B.const(0.0))] * rows.length(count)
 
 
-def turning(step: Step, B: Builder, nodes: Sequence[Mapping[str, Sequence[Any]]]) -> list[Row]:
-    """The velocities of the cyclic coordinates, from what the Program reads at the nodes: a row for each of them."""
-    if step.of is None:
-        return []
-    program = step.terms[0].ordered.select("turning")
-    found = [B.inline(program, **{name: indices(at[name], B) for name, _ in program.inputs})["turning"] for at in nodes]
-    return [[Value(B, at[c]) for at in found] for c in range(len(step.of.cyclic))]
+def _at_nodes(step: Step, B: Builder, name: str, nodes: Nodes) -> list[Row]:
+    """What the Program of the free coordinates gives by this name at the nodes: a row for each number."""
+    program = step.terms[0].ordered.select(name)
+    found = [B.inline(program, **{given: indices(at[given], B) for given, _ in program.inputs})[name] for at in nodes]
+    return [[Value(B, k) for k in own] for own in zip(*found, strict=True)]
+
+
+def turning(step: Step, B: Builder, nodes: Nodes) -> list[Row]:
+    """The velocities of the cyclic coordinates: a row for each of them."""
+    return [] if step.of is None else _at_nodes(step, B, "turning", nodes)
 
 
 def tables(step: Step) -> dict[str, Table]:
@@ -75,28 +80,19 @@ def tables(step: Step) -> dict[str, Table]:
 REPEATED = frozenset({"following"})
 
 
-def leaping(step: Step, rows: Rows, B: Builder, nodes: Sequence[Mapping[str, Sequence[Any]]]) -> Value | None:
+def leaping(step: Step, rows: Rows, B: Builder, nodes: Nodes) -> Value | None:
     """Whether the step leaps over a pole (`step.cyclic`), where that may be."""
     if not step.checked or not tables(step):
         return None
-    program = step.terms[0].ordered.select("pivots")
-    found = [B.inline(program, **{name: indices(at[name], B) for name, _ in program.inputs})["pivots"] for at in nodes]
     over: list[Value] = []
-    for own in zip(*found, strict=True):
-        row = [Value(B, k) for k in own]
+    for row in _at_nodes(step, B, "pivots", nodes):
         over += [leaps(a, b) for a, b in zip(row, apply(rows, rows.columns("following"), row), strict=True)]
     return rows.largest(over)
 
 
-def lost(step: Step, B: Builder, nodes: Sequence[Mapping[str, Sequence[Any]]]) -> Row:
+def lost(step: Step, B: Builder, nodes: Nodes) -> Row:
     """Zeros, or no numbers at nodes where the elimination of the cyclic velocities loses digits."""
-    if step.of is None:
-        return []
-    program = step.terms[0].ordered.select("lost")
-    return [
-        Value(B, B.inline(program, **{name: indices(at[name], B) for name, _ in program.inputs})["lost"][0])
-        for at in nodes
-    ]
+    return [] if step.of is None else _at_nodes(step, B, "lost", nodes)[0]
 
 
 def with_cyclic(step: Step, free: Sequence[Any], cyclic: Sequence[Any]) -> list[Any]:

@@ -86,7 +86,17 @@ from leastaction.backends.fused.chord import (
     unknowns,
     wanted_by,
 )
-from leastaction.backends.fused.cyclic import all_of, free_of, leaping, lost, nothing, turning, whole, with_cyclic
+from leastaction.backends.fused.cyclic import (
+    Nodes,
+    all_of,
+    free_of,
+    leaping,
+    lost,
+    nothing,
+    turning,
+    whole,
+    with_cyclic,
+)
 from leastaction.backends.fused.judging import finite
 from leastaction.backends.fused.mass import FloatArray, Mass
 from leastaction.backends.fused.nodes import nodes_of
@@ -282,9 +292,10 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     late = [a + h * b for a, b in zip(late, x["lost p"], strict=True)]
     move = [h * a + b for a, b in zip(u, by_mass(step, mass, rows, B, x, late), strict=True)]
     top = [abs(a).op("max", b) for a, b in zip(move, rows.packed([size(row) for row in Z]), strict=True)]
-    turned, over = turns(step, rows, B, x, Z), leaping(step, rows, B, _places(step, rows, x, Z))
+    places = _places(step, rows, x, Z)
+    turned, over = turns(step, rows, B, places), leaping(step, rows, B, places)
     ways = rows.sums(turned) if turned else []
-    (failed,), every = x["failed"], total([*impulse, *move, *ways, *lost(step, B, _places(step, rows, x, Z))])
+    (failed,), every = x["failed"], total([*impulse, *move, *ways, *lost(step, B, places)])
     unsound = rows.largest([(every - every).op("ne", 0.0)])
     far = rows.largest([reach * FAR < a for reach, a in zip(x["reach"], top, strict=True)]) if step.checked else 0.0
     wrong = _refused(unsound, over, far)
@@ -329,7 +340,7 @@ def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """z from the kicks."""
     x = _read(step, rows, B)
     z = reached(step, rows, mass, B, x, "controls", "d", by_coordinate(step, x["kicks"]))
-    turned = _lifted(step, rows, turns(step, rows, B, x, by_coordinate(step, x["points"])))
+    turned = _lifted(step, rows, turns(step, rows, B, _places(step, rows, x, by_coordinate(step, x["points"]))))
     return B.build(z=indices(flat(step, rows, with_cyclic(step, z, turned)), B))
 
 
@@ -364,7 +375,7 @@ def restart(step: Step, mass: Mass, rows: Rows, B: Builder, coordinates: Sequenc
         standing = (rows.largest(x["led"]) > 0.0) & (x["soft_before"][0] <= NEARBY)
         here = reached(step, rows, mass, B, x, "controls", "d", by_coordinate(step, x["kicks"]))
         z = [[standing.where(a, b) for a, b in zip(*of, strict=True)] for of in zip(here, z, strict=True)]
-    turned = _lifted(step, rows, turns(step, rows, B, x, [apply(rows, gather, row) for row in z]))
+    turned = _lifted(step, rows, turns(step, rows, B, _places(step, rows, x, [apply(rows, gather, row) for row in z])))
     after = {"z": flat(step, rows, with_cyclic(step, z, turned))}
     if coordinates:
         after["scale"] = [size([after["z"][i] for i in own]).op("max", TINY) for own in coordinates]
@@ -441,10 +452,10 @@ def _places(step: Step, rows: Rows, x: Values, Z: Sequence[Row]) -> list[dict[st
     ]
 
 
-def turns(step: Step, rows: Rows, B: Builder, x: Values, Z: Sequence[Row]) -> list[Row]:
-    """h b_i v_c at the points q + Z_i, a row for each cyclic coordinate c (`step.cyclic`)."""
+def turns(step: Step, rows: Rows, B: Builder, nodes: Nodes) -> list[Row]:
+    """h b_i v_c at the nodes, a row for each cyclic coordinate c (`step.cyclic`)."""
     (weights,) = rows.columns("weights 0")
-    found = turning(step, B, _places(step, rows, x, Z))
+    found = turning(step, B, nodes)
     return [[a * w for a, w in zip(row, weights, strict=True)] for row in found]
 
 

@@ -693,6 +693,11 @@ def random_expressions(count):
     return answered
 
 
+def test_an_array_of_no_entries_keeps_its_kind():
+    expected, (kind, numbers), _ = attempt(lambda x: np.diff(np.cumprod(np.sum(x > 0))), [np.ones(3)])
+    assert (kind, numbers.shape) == (expected.dtype, expected.shape) == (np.dtype(int), (0,))
+
+
 def test_random_expressions_of_all_kinds_of_numbers():
     assert random_expressions(400) > 120
 
@@ -773,6 +778,8 @@ def assigned(x, q):
         (lambda q: np.sum(np.array(q, dtype=int)), "whole number"),
         (lambda q: np.sum(q, dtype=np.float32), "asks for float32"),
         (lambda q: np.sum(np.hypot(q > 0, np.cumsum(np.ones_like(q), dtype=np.float32))), "with float32"),
+        (lambda q: np.sum(np.array([q > 0, F32[:2]])), "with float32"),
+        (lambda q: np.sum(np.array([[q[0] > 0, q[1] > 0], F32[:2]])), "with float32"),
         (lambda q: np.sum(np.zeros_like(q, dtype=complex)), "asks for complex128"),
         (lambda q: np.add(q, 1.0, where=np.array([True, False]))[0], "where="),
         (lambda q: np.sum(np.nan_to_num(q)), "np.nan_to_num cannot be traced"),

@@ -365,9 +365,23 @@ def cast_all(values: Any, kind: np.dtype[Any]) -> Any:
     return result
 
 
-def uniform(bare: np.ndarray) -> Array:
-    """An array of objects as an Array: its entries become those of the kind that NumPy would give to the array."""
-    kinds = {entry.kind if isinstance(entry, Scalar) else kind_of_number(entry) for entry in bare.flat}
+def kinds_within(x: Any) -> set[Any]:
+    """The kinds that lists and arrays hold. An array tells its own: among objects float32 become Python's floats."""
+    if isinstance(x, (list, tuple)):
+        return set().union(*map(kinds_within, x))
+    if isinstance(x, (Array, Scalar)):
+        return {x.kind}
+    if isinstance(x, np.ndarray):
+        return set().union(*map(kinds_within, x.flat)) if x.dtype == object else {x.dtype}
+    return {kind_of_number(x)}
+
+
+def uniform(bare: np.ndarray, kinds: set[Any] | None = None) -> Array:
+    """An array of objects as an Array: its entries become those of the kind that NumPy would give to the array.
+
+    `kinds` are those of what the array was made from, where these are others than those of its entries.
+    """
+    kinds = kinds_within(bare) if kinds is None else kinds
     kind = common_kind("an array of traced values", *map(np.dtype, kinds))
     alike = kinds <= ({kind, float} if kind is FLOAT else {kind})
     return typed(bare if alike else cast_all(bare, kind), kind)
@@ -381,6 +395,8 @@ def wrap(result: Any, kind: np.dtype[Any] | None = None) -> Any:
     if isinstance(result, list):
         return [wrap(part, kind) for part in result]
     if isinstance(result, np.ndarray) and result.dtype == object:
+        if kind is None and isinstance(result, Array) and not result.size:
+            kind = result.kind  # which no entry tells
         array = uniform(plain(result)) if kind is None else typed(plain(result), kind)
         return numpys_own(plain(array).item(), array.kind) if array.ndim == 0 else array
     return result if kind is None else numpys_own(cast(result, kind), kind)

@@ -25,14 +25,15 @@ import numpy as np
 
 from leastaction.errors import TraceError
 from leastaction.trace.kinds import FLOAT, NAMES, makes_room
-from leastaction.trace.scalar import ACTIVE, Array, Scalar, cast_all, typed, uniform
+from leastaction.trace.scalar import ACTIVE, Array, Scalar, cast_all, kinds_within, typed, uniform
 
 EMPTY = ("zeros", "ones", "empty")
+CONTENT = ("object", "a", "fill_value")  # what np.array, np.asarray and np.full call what they make an array from
 NOTICING = ("array", "asarray", "asanyarray", "full", *EMPTY)
 
 
 def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
-    place = {"full": 2}.get(original.__name__, 1)  # of dtype among the arguments
+    place = {"full": 2}.get(original.__name__, 1)  # of dtype among the arguments; the content stands before it
 
     @functools.wraps(original)
     def build(*args: Any, **kwargs: Any) -> Any:
@@ -48,10 +49,13 @@ def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
             return typed(cast_all(result, FLOAT), FLOAT)
         if result.dtype != object:
             return result
-        if isinstance(args[0], Array):
-            array = typed(result.view(np.ndarray), args[0].kind)
-        elif any(isinstance(entry, Scalar) for entry in result.flat) or _holds_arrays(args[0]):
-            array = uniform(result)
+        content = (
+            args[place - 1] if len(args) >= place else next((kwargs[name] for name in CONTENT if name in kwargs), None)
+        )
+        if isinstance(content, Array):
+            array = typed(result.view(np.ndarray), content.kind)
+        elif any(isinstance(entry, Scalar) for entry in result.flat) or _holds_arrays(content):
+            array = uniform(result, kinds_within(content if isinstance(content, (list, tuple)) else result))
         else:
             return result
         if dtype is None:

@@ -39,27 +39,28 @@ class Budget:
         """The degrees of the members that have run before with this pace."""
         return sorted(s for s, place in self.loads if place == id(pace))
 
-    def expected(self, s: int) -> float:
-        """The seconds to load a member that has not run before."""
-        return max(self.compiling(s), s * self.loading / max(1, sum(degree for degree, _ in self.loads)))
+    def expected(self, s: int, pace: Any) -> float:
+        """The seconds to load a member that has not run before with this pace."""
+        compiling = self.compiling(s) * (1.0 if pace is None else WITH_A_PACE)
+        return max(compiling, s * self.loading / max(1, sum(degree for degree, _ in self.loads)))
 
     def allows(self, best: float, seconds: float) -> bool:
         """Whether there is time left for a pilot that takes so long, if the best run found so far takes `best`."""
         return self.spent + seconds <= PATIENCE + best
 
-    def allows_loading(self, s: int, best: float) -> bool:
+    def allows_loading(self, s: int, pace: Any, best: float) -> bool:
         """Whether there is time left to load a member. All time until now counts; and the code has to pay."""
-        loading = self.expected(s)
+        loading = self.expected(s, pace)
         return self.spent + self.loading + loading <= PATIENCE + best and loading <= OFTEN_RUN * best
 
     def easy(self, s: int) -> float:
-        """The seconds of a run with equal steps that are too few for a pace to pay, whose code is larger than that of
-        this member: less than it took to load members, or less than pays after many runs.
+        """The seconds of a run with equal steps that are too few for a pace to pay: less than it took to load members,
+        or less than pays for the code of this member with a pace after many runs.
         """
         return max(self.loading, WITH_A_PACE * self.compiling(s) / OFTEN_RUN)
 
     def at_hand(self, s: int, pace: Any) -> int:
         """This degree, if its member has run before or can be loaded SOON; else the next higher one that has run."""
-        if self.loaded(s, pace) or self.spent + self.loading + self.expected(s) <= SOON:
+        if self.loaded(s, pace) or self.spent + self.loading + self.expected(s, pace) <= SOON:
             return s
         return min((degree for degree in self.degrees(pace) if degree > s), default=s)

@@ -64,7 +64,7 @@ class Comparison:
         time left.
         """
         piloted, budget, best = self.piloted, self.piloted.lab.budget, self.best
-        if not budget.loaded(s, pace) and not budget.allows_loading(s, best):
+        if not budget.loaded(s, pace) and not budget.allows_loading(s, pace, best):
             return None
         option = measured(piloted.lab, s, pace, piloted.mark, piloted.run_length(pace), best)
         if option is None and not budget.allows(best, 0.0):

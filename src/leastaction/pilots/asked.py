@@ -8,9 +8,8 @@ from typing import Any
 
 MEMBERS = (2, 3, 4, 6, 8, 12)  # degrees s of PsNsQ2sGau
 HIGHEST = 8  # degree that finds the answer …
-MOST_UNKNOWNS = 120  # … of a step with constraints
-OWN_CODE = 40  # unknowns of a step with constraints, at most: then it has machine code of its own, else shared loops …
-FITTING = 4  # … and the degree that finds the answer where its steps have code of their own
+OWN_CODE, OWN = 28, 4  # unknowns of a step with constraints that has machine code of its own, about; the degree there …
+SHARED, MOST_UNKNOWNS = 6, 120  # … and where steps share loops, if a step has no more unknowns
 COMPILING, COMPILING_OWN = 0.05, 0.4  # seconds to compile a member, over its degree; with such code of its own
 
 Run = Callable[..., Any]  # (method, h, t_end, pace, every, tangent, most) ↦ Path
@@ -46,15 +45,14 @@ class Asked:
     @property
     def reference(self) -> int:
         """The degree of the member that finds the answer. Where constraints hold, each step is solved by Newton with a
-        dense matrix. Steps with few unknowns have machine code of their own, which is quick and takes long to compile,
-        the longer the higher the degree; others share loops. So a first advice has time for one member alone, which
-        must be one that is worth to be chosen.
+        dense matrix: steps of high degree are dear, and if they have machine code of their own, it takes long to
+        compile. So a first advice has time for one member alone, which must be one that is worth to be chosen.
         """
         if not self.held:
             return HIGHEST
-        if self._own_code(FITTING):
-            return FITTING
-        return max((s for s in MEMBERS if s <= HIGHEST and self._unknowns(s) <= MOST_UNKNOWNS), default=MEMBERS[1])
+        if self._own_code(OWN):
+            return OWN
+        return max((s for s in MEMBERS if s <= SHARED and self._unknowns(s) <= MOST_UNKNOWNS), default=MEMBERS[1])
 
     def compiling(self, s: int) -> float:
         """The seconds that it may take to compile a member, at least."""

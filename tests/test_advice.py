@@ -15,8 +15,9 @@ import leastaction as la
 from leastaction import single
 from leastaction.linear.dispersion import excited, turn
 from leastaction.methods.oscillator import exact_step
-from leastaction.pilots import answer, choice, lab
+from leastaction.pilots import budget, ways
 from leastaction.pilots.asked import MEMBERS
+from leastaction.pilots.budget import Budget
 from leastaction.pilots.search import search
 from leastaction.systems.sums.frequencies import CAREFUL
 from leastaction.systems.sums.system import Sum
@@ -77,28 +78,25 @@ def test_derivatives_are_carried_by_a_cheap_member(monkeypatch):
     assert {method for method, how in runs if how.get("tangent")} <= {"P4N4Q8Gau", "P8N8Q16Gau"}
 
 
-@pytest.mark.parametrize(("loading", "tried"), [(0.0, True), (10.0, False)])
-def test_a_short_run_is_not_worth_much_machine_code(loading, tried, monkeypatch):
-    """With a pace a member has code of its own: where code takes longer to load than equal steps take to run, no pace
-    is tried.
-    """
+@pytest.mark.parametrize(("easy", "tried"), [(0.0, True), (10.0, False)])
+def test_a_short_run_is_not_worth_much_machine_code(easy, tried, monkeypatch):
+    """With a pace a member has code of its own: where equal steps find the end in a short time, no pace is tried."""
     comet = la.problems.get("kepler", eccentricity="0.4")
     start = {"q0": comet.q0, "p0": comet.p0, "t_end": 5.3 * comet.period, "tol": 1e-9}
-    monkeypatch.setattr(answer, "EASY", 0.0)
-    monkeypatch.setattr(lab.Lab, "loading", property(lambda self: loading, lambda self, value: None), raising=False)
+    monkeypatch.setattr(Budget, "easy", lambda self, s: easy)
     assert any(one.pace == "auto" for one in la.advise(comet.system, **start).options) == tried
 
 
-def test_patience_with_members():
-    """A member that has run before is measured if the run is long, though all patience may be gone with dear pilots of
-    the answer. One that has not run is measured if its code will pay, by what the code of others took to load.
-    """
-    rested = object.__new__(lab.Lab)
-    rested.spent, rested.loading, rested._warm = 10.0, 0.2, {(4, id(None))}
-    assert rested.patient(4, None, 0.4) and not rested.patient(4, None, 0.01)
-    assert not rested.patient(6, None, 0.4) and rested.patient(6, None, 1000.0)
-    rested.spent = 0.1
-    assert rested.patient(6, None, 0.01) and not rested.patient(6, None, 0.001)  # it takes 0.3 s to load
+@pytest.mark.parametrize("name", ["kepler", "pendulum-cartesian"])
+def test_an_advice_in_haste_loads_one_member(name, monkeypatch):
+    """Where no time is left, the member that finds the answer also scouts, carries derivatives and is chosen."""
+    problem, runs, run = la.problems.get(name), [], single.run_one
+    monkeypatch.setattr(single, "run_one", lambda *args, **how: (runs.append((args[1], how)), run(*args, **how))[1])
+    for limit in ("PATIENCE", "SOON"):
+        monkeypatch.setattr(budget, limit, 0.0)
+    advice = la.advise(problem.system, problem.q0, problem.p0, t_end=2.3, tol=1e-6)
+    assert {method for method, _ in runs} == {advice.chosen.method}
+    assert any(how.get("tangent") for _, how in runs)
 
 
 @pytest.mark.parametrize("best", range(6))
@@ -295,7 +293,7 @@ def test_a_pilot_that_ends_in_a_jump(monkeypatch):
     system = la.Lagrangian(
         lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1, force=lambda q, v: 20 * (1 - q[0] ** 2) * v
     )
-    monkeypatch.setattr(choice, "affordable", lambda lab, pace: 20.0)
+    monkeypatch.setattr(ways, "affordable", lambda lab, pace: 20.0)
     path = la.integrate(system, q0=[2.0], v0=[0.0], t_end=60.0, tol=1e-6)
     assert path.advice.reached <= 1e-6 and path.advice.horizon is None
 

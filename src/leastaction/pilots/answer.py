@@ -12,13 +12,13 @@ from leastaction.pilots.reach import FIRST, HALVINGS, ROUGH, SECONDS, affordable
 
 KNOWN = 1e-5  # two answers differ by no more than this, or by a hundredth of tol if that is less
 AGREEING = 1e-4  # two answers that differ by more than this belong to different motions
-EASY = 5e-3  # seconds of the run that finds the answer with equal steps: a pace could save no more
+SHORTER = 0.8  # steps that are not even so many times as long as others tell nothing new
 
 
 def worth_trying(lab: Lab, tol: float) -> tuple[Any, ...]:
-    """The paces that are worth trying. Where the answer at the end of the whole run is found at once with equal steps,
-    another pace, whose machine code is larger, would take longer to load than it could save. Where equal steps do not
-    lead to the end, they are left out.
+    """The paces that are worth trying. Where the answer at the end of the whole run is found with equal steps in so
+    short a time that another pace, whose machine code is larger, would take longer to load than it could save, equal
+    steps alone are. Where equal steps do not lead to the end, they are left out.
     """
     asked = lab.asked
     if len(asked.paces) == 1 or asked.omega * asked.length > 2 * LONGEST or affordable(lab, None) < asked.length:
@@ -26,7 +26,7 @@ def worth_trying(lab: Lab, tol: float) -> tuple[Any, ...]:
     found = answer(lab, asked, None, asked.length, tol, None)
     if found is None:
         return tuple(pace for pace in asked.paces if pace is not None and reach(lab, pace) is not None) or (None,)
-    quick = found.unsure <= tol / 4 and found.known.seconds <= max(EASY, lab.loading)
+    quick = found.unsure <= tol / 4 and found.known.seconds <= lab.budget.easy(asked.reference)
     return (None,) if quick else asked.paces
 
 
@@ -61,7 +61,8 @@ def best_known(answers: dict[Any, Answer], tol: float) -> Answer | None:
 
 
 def answer(lab: Lab, asked: Asked, pace: Any, length: float, tol: float, most: int | None) -> Answer | None:
-    """The end of the pilot by the highest member, its step halved until two ends agree or agree no better.
+    """The end of the pilot by one member, its step halved until two ends agree or agree no better, or as short as it
+    may be.
 
     Of two ends that differ by g, with steps 2h and h of a member of order 2s, the second is off by g/(2²ˢ − 1). If g
     is below tol/4, it is said to be off by g/2ˢ: half of the order, which longer steps may not show yet, is enough.
@@ -84,5 +85,8 @@ def answer(lab: Lab, asked: Asked, pace: Any, length: float, tol: float, most: i
             break
         if now is not None and now.seconds > 2 * SECONDS and best is not None:
             break
-        last, h = now, h / (4 if rough else 2)
+        shorter = max(h / (4 if rough else 2), lab.shortest(pace))
+        if shorter > SHORTER * h:
+            break
+        last, h = now, shorter
     return best

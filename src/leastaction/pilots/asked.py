@@ -8,7 +8,9 @@ from typing import Any
 
 MEMBERS = (2, 3, 4, 6, 8, 12)  # degrees s of PsNsQ2sGau
 HIGHEST = 8  # degree that finds the answer …
-FEWEST_UNKNOWNS, MOST_UNKNOWNS = 40, 120  # … of a step with constraints: below, its code takes long to compile
+OWN_CODE, OWN = 28, 4  # unknowns of a step with constraints that has machine code of its own, about; the degree there …
+SHARED, MOST_UNKNOWNS = 6, 120  # … and where steps share loops, if a step has no more unknowns
+COMPILING, COMPILING_OWN = 0.05, 0.4  # seconds to compile a member, over its degree; with such code of its own
 
 Run = Callable[..., Any]  # (method, h, t_end, pace, every, tangent, most) ↦ Path
 
@@ -43,13 +45,24 @@ class Asked:
     @property
     def reference(self) -> int:
         """The degree of the member that finds the answer. Where constraints hold, each step is solved by Newton with a
-        dense matrix; steps with few unknowns have machine code of their own, others share loops.
+        dense matrix: steps of high degree are dear, and if they have machine code of their own, it takes long to
+        compile. So a first advice has time for one member alone, which must be one that is worth to be chosen.
         """
         if not self.held:
             return HIGHEST
-        fit = [s for s in MEMBERS if (self.n + self.held) * s <= MOST_UNKNOWNS] or [MEMBERS[1]]
-        high = [s for s in fit if s >= HIGHEST and (self.n + self.held) * s > FEWEST_UNKNOWNS]
-        return min(high, default=max(fit))
+        if self._own_code(OWN):
+            return OWN
+        return max((s for s in MEMBERS if s <= SHARED and self._unknowns(s) <= MOST_UNKNOWNS), default=MEMBERS[1])
+
+    def compiling(self, s: int) -> float:
+        """The seconds that it may take to compile a member, at least."""
+        return s * (COMPILING_OWN if self._own_code(s) else COMPILING)
+
+    def _own_code(self, s: int) -> bool:
+        return self.held > 0 and self._unknowns(s) <= OWN_CODE
+
+    def _unknowns(self, s: int) -> int:
+        return s * (self.n + self.held)
 
 
 def member(s: int) -> str:

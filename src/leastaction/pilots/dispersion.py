@@ -9,7 +9,8 @@ import time
 
 from leastaction.linear.dispersion import Excited
 from leastaction.pilots.asked import MEMBERS, Asked, member
-from leastaction.pilots.lab import LAST, MOST, PATIENCE
+from leastaction.pilots.budget import PATIENCE
+from leastaction.pilots.lab import LAST, MOST
 from leastaction.pilots.reach import SECONDS
 from leastaction.run.advice import EPS, Advice, Option
 

@@ -30,7 +30,7 @@ def followed(lab: Lab, known: Pilot, pace: Any, cheap: int) -> Any:
     """The same run by a `cheap` member if that follows the motion, with the longest steps that do, but none longer than
     those with which the answer was sought; at ROWS of its states or fewer; with its derivative, if there is one.
     """
-    s = lab.at_hand(min(lab.asked.reference, cheap), pace)
+    s = lab.budget.at_hand(min(lab.asked.reference, cheap), pace)
     longest = min(known.steps / FEWEST, lab.coarsest(lab.asked.reference, pace) / known.h)
     for halvings in range(math.floor(math.log2(max(longest, 1.0)) + 1e-9), -1, -1):
         one = lab.pilot(s, 2**halvings * known.h, pace)

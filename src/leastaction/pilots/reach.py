@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from leastaction.pilots.lab import FAILING, LONGEST, MOST, STRAINED, Lab, apart
+from leastaction.pilots.lab import FAILING, LONGEST, MOST, STRAINED_PART, Lab, apart
 from leastaction.systems.pace import AUTO
 
 SCOUTED = 0.25  # the part of the run in which a first step is found where no frequency tells one
@@ -76,7 +76,7 @@ def affordable(lab: Lab, pace: Any) -> float:
         except FAILING:
             return math.inf
         each = max(spent - lab.fixed(asked.reference, pace), 1e-9) / TRIAL
-        lab.strained = path.stats.get("continued", 0) >= STRAINED * TRIAL
+        lab.strained = path.stats.get("continued", 0) >= STRAINED_PART * TRIAL
     return max(h * AFFORDED / each, min(10 / asked.omega, h * SECONDS / each), 2 / asked.omega)
 
 

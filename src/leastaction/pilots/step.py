@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.pilots.asked import Asked, member
+from leastaction.pilots.asked import member
 from leastaction.pilots.lab import Lab, Pilot, off
 from leastaction.pilots.reach import HALVINGS
 from leastaction.run.advice import EPS, Option
@@ -20,58 +21,44 @@ COARSER = 16.0  # times the rounding: an error as small as rounding is not chose
 ALIKE = 1.2  # times the seconds: two pilots cost the same
 TRUSTED = 0.03  # an error above this is not yet in the range where error = C h^p
 FAILS = "not accurate at any step tried"
+SLOWER_SEEN = "slower, and so not tried at this step"
+
+Tried = list[tuple[Pilot, float]]  # pilots with their errors
 
 
-def measured(
-    lab: Lab,
-    asked: Asked,
-    s: int,
-    pace: Any,
-    known: Pilot,
-    scale: FloatArray,
-    tol: float,
-    whole: float,
-    best: float,
-    unsure: float,
-) -> Option | None:
-    """A member at two steps: the step for tol, and its cost for a whole run of this length, in t or in s."""
-    floor = 50 * EPS * max(1.0, float(np.abs(known.state / scale).max()))
-    target = max(tol, floor, 2 * unsure)  # errors that cannot be measured are not aimed at
+@dataclass(frozen=True, eq=False)
+class Mark:
+    """What pilots are measured by: the known end, by how much it may be off, the sizes of its numbers, and the error
+    that is asked for.
+    """
 
-    def error(one: Pilot) -> float:
-        return off(one, known, scale)
+    known: Pilot
+    unsure: float
+    scale: FloatArray
+    tol: float
 
-    h, tried, too_long = min(known.h * (asked.reference / s), 1.0 / asked.omega), [], math.inf
-    order = 2.0 * s
-    for _ in range(HALVINGS):
-        one = lab.pilot(s, h, pace) if h < too_long else None
-        if one is None:
-            too_long = min(too_long, h)
-            h /= 2
-            continue
-        e = error(one)
-        tried.append((one, e))
-        if e > TRUSTED:
-            h /= 2
-        elif e <= floor and target > COARSER * floor and all(h >= other.h for other, _ in tried):
-            if one.strained or lab.seconds(pace, one, one.longer(whole)) > DEAR * best:
-                break
-            h *= 2  # far more accurate than asked for; rounding hides by how much
-        elif (e <= target and len(tried) > 1) or e <= floor:
-            break
-        else:
-            shorter = (0.7 * target / e) ** (1 / order)
-            if one.strained and shorter > 1:
-                break
-            if lab.seconds(pace, one, one.longer(whole) / shorter) > DEAR * best:
-                break
-            h *= min(max(shorter, 1 / 16), 2.0)
-            if len(tried) > 1 and 0.8 < shorter < 1.3 and e > target:
-                h *= 0.8
-        if len(tried) >= 8 or h * asked.omega < 1e-7:
-            break
+    def error(self, one: Pilot) -> float:
+        return off(one, self.known, self.scale)
+
+    @property
+    def floor(self) -> float:
+        """The smallest error that can be told from rounding."""
+        return 50 * EPS * max(1.0, float(np.abs(self.known.state / self.scale).max()))
+
+    @property
+    def target(self) -> float:
+        """The error that is aimed at: one that can be measured."""
+        return max(self.tol, self.floor, 2 * self.unsure)
+
+
+def measured(lab: Lab, s: int, pace: Any, mark: Mark, whole: float, best: float) -> Option | None:
+    """A member: the step for tol, and its cost for a whole run of this length, in t or in s; None if no pilot of it
+    could be run. `best` are the seconds of the best run found so far.
+    """
+    tried, too_long = _tried(lab, s, pace, mark, whole, best)
     if not tried:
         return None
+    floor, target, order = mark.floor, mark.target, 2.0 * s
     kept = [pair for pair in tried if pair[1] <= target]
     # Steps that need continuation cost more than shorter ones.
     least = ALIKE * min((pair[0].seconds for pair in kept), default=0.0)
@@ -82,25 +69,74 @@ def measured(
     else:
         stretch = 1.0 if kept else (target / e) ** (1 / order)
     stretch = min(stretch, max(1.0, 0.7 * too_long / one.h))
-    if stretch > 1.05 and not one.strained:
+    if stretch > 1.05 and not one.taut and _affordable(lab, s, one.h * stretch, pace, one, best):
         # One more run shows the cost of steps of this length, and whether they keep the target.
         longest = lab.pilot(s, one.h * stretch, pace)
-        if longest is not None and error(longest) <= target and longest.seconds <= ALIKE * one.seconds:
-            one, e = longest, error(longest)
+        if longest is not None and mark.error(longest) <= target and longest.seconds <= ALIKE * one.seconds:
+            one, e = longest, mark.error(longest)
     stretch = min(stretch, 1.0)
     longer = one.longer(whole)
-    steps = math.ceil(one.steps / stretch * longer)
-    seconds = lab.seconds(pace, one, longer / min(stretch, 1.0))
-    reach = e * stretch**order
-    why = "" if kept else "slower, and so not tried at this step"
     if e > TRUSTED:
-        return Option(
-            member(s),
-            one.h,
-            pace,
-            e,
-            lab.seconds(pace, one, longer),
-            math.ceil(one.steps * longer),
-            FAILS,
-        )
-    return Option(member(s), one.h * stretch, pace, max(reach, floor), seconds, steps, why)
+        seconds, steps = lab.seconds(pace, one, longer), math.ceil(one.steps * longer)
+        return Option(member(s), one.h, pace, e, seconds, steps, FAILS)
+    seconds, steps = lab.seconds(pace, one, longer / stretch), math.ceil(one.steps / stretch * longer)
+    error = max(e * stretch**order, floor)
+    return Option(member(s), one.h * stretch, pace, error, seconds, steps, "" if kept else SLOWER_SEEN)
+
+
+def _tried(lab: Lab, s: int, pace: Any, mark: Mark, whole: float, best: float) -> tuple[Tried, float]:
+    """Pilots of a member around the step for tol, and steps that are too long to be solved. Those that have been run
+    for another reason come first.
+    """
+    floor, target, order = mark.floor, mark.target, 2.0 * s
+    tried = [(one, e) for one in lab.known(s, pace) if (e := mark.error(one)) <= TRUSTED]
+    h, too_long = _first_step(lab, s, tried, mark), math.inf
+    last: Pilot | None = None
+    for _ in range(HALVINGS):
+        if h < lab.shortest(pace) or h * lab.asked.omega < 1e-7:
+            break
+        if not _affordable(lab, s, h, pace, last, best):
+            break
+        one = lab.pilot(s, h, pace) if h < too_long else None
+        if one is None:
+            too_long = min(too_long, h)
+            h /= 2
+            continue
+        last, e = one, mark.error(one)
+        if all(one is not other for other, _ in tried):
+            tried.append((one, e))
+        shorter = (0.7 * target / max(e, floor)) ** (1 / order)
+        if e <= target:
+            best = min(best, lab.seconds(pace, one, one.longer(whole)))
+        if e > TRUSTED:
+            h /= 2
+        elif e <= floor and target > COARSER * floor and all(h >= other.h for other, _ in tried):
+            if one.taut or lab.seconds(pace, one, one.longer(whole)) > DEAR * best:
+                break
+            h *= 2  # far more accurate than asked for; rounding hides by how much
+        elif (e <= target and len(tried) > 1 and shorter < 2) or e <= floor:
+            break
+        else:
+            if one.taut and shorter > 1:
+                break
+            if lab.seconds(pace, one, one.longer(whole) / shorter) > DEAR * best:
+                break
+            h *= min(max(shorter, 1 / 16), 2.0)
+            if len(tried) > 1 and 0.8 < shorter < 1.3 and e > target:
+                h *= 0.8
+    return tried, too_long
+
+
+def _first_step(lab: Lab, s: int, tried: Tried, mark: Mark) -> float:
+    """The longest steps that are known to lead roughly to the end; or else steps as long as those of the answer, for as
+    many points.
+    """
+    otherwise = min(mark.known.h * (lab.asked.reference / s), 1.0 / lab.asked.omega)
+    return max((one.h for one, _ in tried), default=otherwise)
+
+
+def _affordable(lab: Lab, s: int, h: float, pace: Any, last: Pilot | None, best: float) -> bool:
+    """Whether there is time left for a pilot, which costs about as much for each step as the last one."""
+    if lab.done(s, h, pace):
+        return True
+    return lab.budget.allows(best, 0.0 if last is None else last.seconds * last.h / h)

@@ -1,0 +1,141 @@
+"""Pilots of advice: which are run, and which are spared, by runs that take no time and whose errors are known."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from leastaction.pilots import budget, lab
+from leastaction.pilots.answer import answer
+from leastaction.pilots.asked import Asked
+from leastaction.pilots.budget import Budget
+from leastaction.pilots.lab import MOST, Lab, Pilot
+from leastaction.pilots.step import Mark, measured
+
+
+class Runs:
+    """Runs of a motion that ends at 1: error = C h^2s; each step takes `each` seconds by the clock of pilots."""
+
+    def __init__(self, monkeypatch, each=0.0, continued=lambda h: 0.0, ends=True):
+        self.each, self.continued, self.ends, self.done, self.now = each, continued, ends, [], 0.0
+        monkeypatch.setattr(lab, "time", SimpleNamespace(thread_time=lambda: self.now))
+
+    def __call__(self, method, h, t_end, pace, every, tangent, most):
+        s, steps = int(method[1 : method.index("N")]), round(t_end / h)
+        self.now += self.each * min(steps, most)
+        self.done.append((s, h))
+        path = SimpleNamespace(
+            q=np.array([[1.0 + 0.01 * h ** (2 * s)]]), p=np.array([[0.0]]), t=np.array([t_end]), pace=None,
+            stats={"steps": min(steps, most), "continued": int(self.continued(h) * steps)},
+        )  # fmt: skip
+        if pace is not None:
+            path.pace = SimpleNamespace(t=path.t)
+            if not self.ends:
+                path.t, path.stats["steps"] = np.array([t_end / 2]), most
+        return path
+
+
+def lab_of(runs, length=10.0, held=0) -> Lab:
+    return Lab(Asked(runs, "a motion", 1, 0.0, length, (None,), False, held, omega=1.0), length)
+
+
+def marked(tol) -> Mark:
+    return Mark(Pilot(8, 0.25, np.array([1.0, 0.0]), 40, 10.0, 0.0, 0), 0.0, np.ones(2), tol)
+
+
+# How much time is left ------------------------------------------------------------------------------------------------
+
+
+def test_pilots_beside_the_run():
+    """Pilots may take PATIENCE and as long as the best run found."""
+    rested = Budget(lambda s: 0.05 * s, spent=0.5)
+    assert rested.allows(0.0, 0.1) and not rested.allows(0.0, 0.3) and rested.allows(0.2, 0.3)
+
+
+def test_a_member_that_has_not_run_has_to_pay():
+    """Its code takes as long to load as that of others, or longer; it must fit into the time, and pay after OFTEN_RUN
+    runs.
+    """
+    rested = Budget(lambda s: 0.05 * s, spent=0.1, loads={(4, id(None)): 0.01})
+    assert rested.expected(6, None) == pytest.approx(0.3) and rested.expected(6, "auto") > 0.6
+    assert rested.allows_loading(6, None, 0.3 / budget.OFTEN_RUN + 1e-6) and not rested.allows_loading(6, None, 0.001)
+    rested.loads = {(4, id(None)): 0.4}
+    assert rested.expected(6, None) == pytest.approx(0.6)
+    assert not rested.allows_loading(6, None, 0.1) and rested.allows_loading(6, None, 1.0)
+
+
+def test_derivatives_are_carried_by_a_member_at_hand():
+    """The member that is asked for, if it has run or can be loaded SOON; else the next higher one that has run."""
+    early = Budget(lambda s: 0.05 * s, spent=0.1, loads={(8, id(None)): 0.4})
+    assert early.at_hand(4, None) == 4
+    late = Budget(lambda s: 0.05 * s, spent=0.1, loads={(8, id(None)): 0.8})
+    assert late.at_hand(4, None) == 8 and late.at_hand(4, "auto") == 4  # with that pace none has run
+    late.loads |= {(3, id(None)): 0.1, (6, id(None)): 0.1}
+    assert late.at_hand(4, None) == 6 and late.at_hand(3, None) == 3
+
+
+def test_a_pace_must_save_more_than_its_code_takes():
+    """Where code is at hand, a run of some milliseconds is too short for a pace; where code was compiled, any run is
+    that takes less time.
+    """
+    warm, cold = (Budget(lambda s: 0.05 * s, loads={(8, id(None)): load}) for load in (0.001, 0.6))
+    assert warm.easy(8) == pytest.approx(budget.WITH_A_PACE * 0.4 / budget.OFTEN_RUN) and cold.easy(8) == 0.6
+
+
+def test_one_member_where_constraints_hold():
+    """The answer comes from a member that is also worth to be chosen. Where steps have machine code of their own,
+    another one is expected to take long to compile; larger systems share loops.
+    """
+    small, large, none = (Asked(None, "", n, 0.0, 1.0, (None,), False, held) for n, held in ((2, 1), (7, 6), (2, 0)))
+    assert [one.reference for one in (small, large, none)] == [4, 6, 8]
+    assert small.compiling(3) > 1.0 > large.compiling(4) == none.compiling(4)
+
+
+# Which pilots are run -------------------------------------------------------------------------------------------------
+
+
+def test_steps_that_are_too_short_with_a_pace_are_not_tried_again(monkeypatch):
+    """Where MOST steps do not lead to the end, shorter ones do not either."""
+    runs = Runs(monkeypatch, ends=False)
+    here = lab_of(runs)
+    assert here.pilot(8, 0.01, "auto") is None
+    count = len(runs.done)
+    assert here.pilot(8, 0.005, "auto") is None and here.pilot(4, 0.01, "auto") is None and len(runs.done) == count
+    assert measured(here, 8, "auto", marked(1e-6), 0.0, 1.0) is None
+    assert min(h for _, h in runs.done if h > 1e-3) == 0.01
+
+
+def test_the_answer_goes_to_the_shortest_steps(monkeypatch):
+    """Where a halved step would be too short, the shortest one is taken: two ends agree by it."""
+    runs = Runs(monkeypatch)
+    here = lab_of(runs, length=0.6 * 0.125 * MOST)  # one halving leads beyond MOST steps
+    here.asked = Asked(runs, "", 1, 0.0, here.length, (None,), False, omega=2.0)
+    found = answer(here, here.asked, None, here.length, 1e-14, None)
+    assert found is not None and found.known.steps == MOST and found.unsure < 1e-14
+
+
+def test_steps_with_much_continuation_are_not_lengthened(monkeypatch):
+    """Longer steps need more continuation, which is dear: a pilot that is as accurate as asked for is enough."""
+    for part, longest in ((0.0, 0.3), (0.05, 0.05)):
+        runs = Runs(monkeypatch, continued=lambda h, part=part: part)
+        here = lab_of(runs)
+        here.pilot(4, 0.05, None)
+        option = measured(here, 4, None, marked(1e-6), 0.0, 1.0)
+        assert option is not None and not option.why and max(h for _, h in runs.done) >= longest
+        assert (option.h == 0.05) == (part > 0)
+
+
+@pytest.mark.parametrize("spent", [0.0, 10.0])
+def test_a_member_without_time_is_judged_by_what_was_run(spent, monkeypatch):
+    """Pilots that were run for another reason are used; further ones only if there is time."""
+    runs = Runs(monkeypatch, each=1e-4)
+    here = lab_of(runs)
+    here.pilot(4, 0.25, None)
+    here.budget.spent += spent
+    count = len({h for _, h in runs.done})
+    option = measured(here, 4, None, marked(1e-6), 0.0, 0.01)
+    assert option is not None and not option.why
+    assert (len({h for _, h in runs.done}) == count) == (spent > 0)
+    assert measured(here, 6, None, marked(1e-6), 0.0, 0.01) is None or spent == 0.0

@@ -81,7 +81,6 @@ class Examiner:
     def __init__(self, watch: Watch, motion: Motion) -> None:
         self.watch, self.motion = watch, motion
         self._walls = np.array([item.restitution is not None for item in watch.items])
-        self._only_ends = len(watch) == 1 and watch.items[0].monotone
         self._told: set[int] = set()  # events whose functions were found to be NaN …
         self._given_up: set[int] = set()  # … or zero everywhere
 
@@ -100,10 +99,8 @@ class Examiner:
         two signs. `follows` tells which steps follow the step in the row before; `known` has the signs with which other
         steps begin. If the function touches zero at such a place, its sign there is the sign before.
         """
-        if self._only_ends:
-            return self._ended(who, survey, starts, h)
         unseen = self._unseen(who, starts, survey, h)
-        begin, end = _signs(survey.begin, unseen), _signs(survey.end, unseen)
+        begin, end = signs_of(survey.begin, unseen), signs_of(survey.end, unseen)
         for k, signs in known.items():
             begin[k] = signs
         t = starts[:, 0]
@@ -140,15 +137,6 @@ class Examiner:
         at_once = [Occurrence(k, 0 * t[k], e, -1, starts[k]) for k, e in into.tolist()]
         joined = tuple(np.concatenate(part) for part in zip(*found, strict=True))
         return self._located(who, at_once, joined, starts, h, survey.z, (begin, leaving, end), lost)  # type: ignore[arg-type]
-
-    def _ended(self, who: NDArray[np.intp], survey: Survey, starts: NDArray[Any], h: NDArray[Any]) -> Examined:
-        """The same for a run that looks for its end alone: a function that grows, or falls, all along its steps."""
-        begin, end = _signs(survey.begin, 0.0), _signs(survey.end, 0.0)
-        row = np.flatnonzero((begin[:, 0] != 0) & (end[:, 0] != begin[:, 0]))
-        first, last = survey.begin[row, 0], survey.end[row, 0]
-        enclosing = np.stack([0 * first, 0 * first + 1, first, last], axis=1)
-        brackets = (row, np.zeros(len(row), np.intp), enclosing, -begin[row, 0])
-        return self._located(who, [], brackets, starts, h, survey.z, (begin, end, end), [])
 
     def _crossed(
         self, survey: Survey, starts: NDArray[Any], begin: NDArray[np.int8], leaving: NDArray[np.int8],
@@ -270,7 +258,7 @@ class Examiner:
         """
         near = np.minimum(UNSEEN * self.motion.eps * np.maximum(abs(t + h), abs(h)) / abs(h), FURTHER / 2)
         moved = abs(survey.end - survey.begin)
-        met = survey.near & (end == _signs(survey.begin, 0)) & (abs(survey.end) <= near[:, None] * moved)
+        met = survey.near & (end == signs_of(survey.begin, 0)) & (abs(survey.end) <= near[:, None] * moved)
         for k, e in divided:
             last = survey.end[k, e]
             ahead = self._beyond(who[[k]], flow, t, h, k, e) - last
@@ -377,7 +365,8 @@ class Examiner:
         return occurrences
 
 
-def _signs(values: NDArray[Any], unseen: Any) -> NDArray[np.int8]:
+def signs_of(values: NDArray[Any], unseen: Any = 0) -> NDArray[np.int8]:
+    """+1, −1 or, for values that are no larger than what is unseen, 0."""
     return (values > unseen).astype(np.int8) - (values < -unseen).astype(np.int8)
 
 

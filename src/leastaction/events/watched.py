@@ -17,7 +17,7 @@ from leastaction.backends.status import GOING_WELL, HELD, NOT_CONVERGED, RESTING
 from leastaction.backends.stepper import Alone, Start
 from leastaction.events.check import check_program
 from leastaction.events.curve import AROUND, through_states
-from leastaction.events.examine import MOST_NUMBERS, Examined, Examiner, Occurrence
+from leastaction.events.examine import MOST_NUMBERS, Examined, Examiner, Occurrence, signs_of
 from leastaction.events.isolate import surveyed
 from leastaction.events.kinds import Watch
 from leastaction.events.motion import DetachedMotion, GalerkinMotion, Make, Motion, Survey
@@ -252,6 +252,8 @@ class Watcher:
 
         Returns, for each such trajectory, the row of this step, and the state at its end if the run goes on.
         """
+        if self.watch.only_ends:
+            return self.look_for_end(who, steps, starts, survey.begin[:, 0], survey.end[:, 0], survey.z)
         first, follows = np.ones(len(who), bool), np.zeros(len(who), bool)
         first[1:] = who[1:] != who[:-1]
         follows[1:] = (steps[1:] == steps[:-1] + 1) & ~first[1:]
@@ -276,6 +278,35 @@ class Watcher:
             else:
                 halted[i] = row, what
         return halted | {i: (halted[i][0], outcome) for i, outcome in self._thrown(flights).items()}
+
+    def look_for_end(
+        self, who: NDArray[np.intp], steps: NDArray[np.int64], starts: NDArray[Any], begin: NDArray[Any],
+        end: NDArray[Any], z: NDArray[Any] | None,
+    ) -> dict[int, tuple[int, NDArray[Any] | Ended]]:  # fmt: skip
+        """The same for runs that look for nothing but their end: its function only grows, or only falls, and begins and
+        ends the steps with these values.
+        """
+        (item,), first = self.watch.items, signs_of(begin)
+        rows = np.flatnonzero((first == -item.direction) & (signs_of(end) != first))
+        if not len(rows):
+            return {}
+        enclosing = np.stack([0 * begin, 0 * begin + 1, begin, end], axis=1)[rows]
+        lengths = np.full(len(rows), self.h, self.motion.dtype)
+        which, solved = np.zeros(len(rows), np.int64), None if z is None else z[rows]
+        tau, _, states = self.motion.crossings(who[rows], which, starts[rows], lengths, solved, enclosing)
+        halted: dict[int, tuple[int, NDArray[Any] | Ended]] = {}
+        for k, row in enumerate(rows.tolist()):
+            i, state, length = int(who[row]), states[k], tau[k] * self.h
+            if i in halted:
+                continue
+            if (state != state).any():
+                halted[i] = row, Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))
+                continue
+            self.logs[i].add(0, np.concatenate([starts[row, :1] + length, state]))
+            along = None if self._directions is None else self._directions(int(steps[row]))
+            tangent = self._stepped(starts[row], length, along, 0.0)
+            halted[i] = row, Ended(Failure(STOPPED, 0.0, 0, 1.0), state, tangent)
+        return halted
 
     def _noted(
         self,
@@ -492,14 +523,7 @@ class WatchedGalerkin:
         who, looks = run.looks()
         if not len(looks):
             return
-        n, s, count = self._n, self._s, len(looks)
-        starts = np.concatenate([looks[:, 1:2], looks[:, 3 : 3 + 2 * n]], axis=1)
-        z = looks[:, 3 + 2 * n : 3 + 2 * n + s * n].reshape(count, s, n)
-        impulse = looks[:, 3 + (2 + s) * n : 3 + (3 + s) * n]
-        last = looks[:, 3 + (3 + s) * n : 3 + (4 + s) * n]
-        lengths = np.full(count, self.watcher.h)
-        survey = self._motion.survey_solved(who, starts, lengths, z, impulse, last)
-        for i, (_, outcome) in self.watcher.look(who, looks[:, 0].astype(np.int64), starts, survey).items():
+        for i, (_, outcome) in self._looked(who, looks).items():
             if isinstance(outcome, Ended):
                 self._ended[i] = outcome
                 run.end(i, outcome.failure.status)
@@ -507,6 +531,20 @@ class WatchedGalerkin:
                 self._thrown[i] = outcome
                 run.end(i)
                 run.halt(i, 2)
+
+    def _looked(self, who: NDArray[np.intp], looks: FloatArray) -> dict[int, tuple[int, FloatArray | Ended]]:
+        """The trajectories that are stopped or thrown back in these steps: rows (step, what the check reads)."""
+        n, s, count, motion = self._n, self._s, len(looks), self._motion
+        steps, starts = looks[:, 0].astype(np.int64), np.concatenate([looks[:, 1:2], looks[:, 3 : 3 + 2 * n]], axis=1)
+        z = looks[:, 3 + 2 * n : 3 + 2 * n + s * n].reshape(count, s, n)
+        impulse = looks[:, 3 + (2 + s) * n : 3 + (3 + s) * n]
+        if self.watcher.watch.only_ends:
+            ends = starts + np.concatenate([np.full((count, 1), self.watcher.h), z[:, -1], impulse], axis=1)
+            begin, end = (motion.values(who, at[:, 0], at[:, 1:])[:, 0] for at in (starts, ends))
+            return self.watcher.look_for_end(who, steps, starts, begin, end, z)
+        last = looks[:, 3 + (3 + s) * n : 3 + (4 + s) * n]
+        survey = motion.survey_solved(who, starts, np.full(count, self.watcher.h), z, impulse, last)
+        return self.watcher.look(who, steps, starts, survey)
 
     def _restart(self, every: int, first: int, rows: FloatArray) -> None:
         """Restart the waiting trajectories, after the others beside them have done the step."""

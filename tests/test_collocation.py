@@ -241,10 +241,55 @@ def test_coarse_steps_are_predicted_by_the_motion_itself(name, method, h):
     problem = la.problems.get(name)
     run = la.integrate(problem.system, method, problem.q0, problem.p0, h=h, steps=60)
     assert run.stats["continued"] <= 1
-    for k in range(1, 60, 4):
-        continued = la.integrate(problem.system, method, run.q[k], run.p[k], h=h, steps=1)
-        size = max(1, np.abs(run.q[k + 1]).max())  # the run goes on from q and what rounding left over of it
-        np.testing.assert_allclose(run.q[k + 1], continued.q[1], rtol=0, atol=1e-13 * size)
+    with solved_by("newton"):  # without kernels first steps do not march
+        continued = la.ensemble(problem.system, method, run.q[1:60:4], run.p[1:60:4], h=h, steps=1).q[:, 1]
+    found = run.q[2:61:4]
+    size = np.maximum(1, np.abs(found).max(axis=1, keepdims=True))  # a run goes on from q and what rounding left over
+    np.testing.assert_allclose(found / size, continued / size, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("s", [4, 8])
+def test_lanes_march(s):
+    """First steps took 90 to 130 iterations, and those for which chords failed were continued: lanes follow the motion
+    now, as one trajectory does. The roots are those that continuation finds.
+    """
+    system, method = la.problems.get("double-pendulum").system, f"P{s}N{s}Q{2 * s}Gau"
+    q = np.random.default_rng(0).uniform(-0.5, 0.5, (40, 2))
+    given = {"p0": np.zeros(2), "h": 0.02 * s, "threads": 1}
+    paths = la.ensemble(system, method, q, **given, steps=100)
+    assert paths.stats["continued"] == 0
+    assert la.ensemble(system, method, q, **given, steps=1).stats["newton_iterations"] <= 5 * len(q)
+    with solved_by("newton"):
+        for k in (0, 1, 50):
+            one = la.ensemble(system, method, paths.q[:, k], **(given | {"p0": paths.p[:, k]}), steps=1)
+            np.testing.assert_allclose(paths.q[:, k + 1], one.q[:, 1], rtol=0, atol=1e-13)
+
+
+def waves(q, v, k, f, a):
+    """Coarse steps over waves have many roots; the mass changes with the place, too."""
+    return 0.5 * (1 + 0.5 * np.sin(k[0] @ q + f[1])) * (v @ v) - np.sum(a * np.cos(k @ q + f)) - 0.1 * (q @ q) ** 2
+
+
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
+@pytest.mark.parametrize(
+    "n, s, count",
+    [(2, 6, 40), *(pytest.param(n, s, 400, marks=pytest.mark.slow) for n in (1, 2, 3) for s in (4, 6, 8))],
+)
+def test_roots_of_marching_lanes_are_the_continued_ones(n, s, count):
+    rng, method = np.random.default_rng(10 * n + s), f"P{s}N{s}Q{2 * s}Gau"
+    k, f = 2 * rng.normal(size=(count, 3, n)), rng.uniform(0, 6, (count, 3))
+    params = {"k": k, "f": f, "a": rng.uniform(0.1, 5.0, (count, 3)) / (k**2).sum(2)}
+    system = la.Lagrangian(waves, n=n, params={name: values[0] for name, values in params.items()})
+    run = la.ensemble(
+        system, method, rng.normal(size=(count, n)), v0=rng.normal(size=(count, n)), h=1.0, steps=4, params=params
+    )
+    which, step = np.nonzero(np.isfinite(run.q[:, 1:]).all(axis=2))
+    with solved_by("newton"):
+        own = {name: values[which] for name, values in params.items()}
+        one = la.ensemble(system, method, run.q[which, step], run.p[which, step], h=1.0, steps=1, params=own).q[:, 1]
+    found = np.isfinite(one).all(axis=1)
+    assert found.sum() > 2 * count
+    np.testing.assert_allclose(run.q[which, step + 1][found], one[found], rtol=0, atol=1e-9)
 
 
 def test_chords_that_stand_still_by_rounding_are_ended_by_newton():

@@ -11,6 +11,7 @@ import leastaction as la
 from leastaction.backends import backend
 from leastaction.backends.fused import programs
 from leastaction.step.verdict import EPS
+from leastaction.systems.regularity import dominant, equilibrated
 from seeds import fresh_generator
 
 ALONE = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
@@ -400,3 +401,17 @@ def test_kernels_do_not_choose_pivots_by_units(units, many):
                 else:
                     ends.append(la.integrate(system, method, q, v0=v, **how).q[-1] * u)
             np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-13)
+
+
+def test_a_mass_that_is_regular_beyond_doubt_is_known_by_its_diagonal_in_any_units():
+    """That of a double pendulum, which was looked into by its rank: a third of the set-up of an ensemble."""
+    rng = np.random.default_rng(0)
+    units = 10 ** rng.uniform(-20, 20, (100, 2))
+    scaled = units[:, :, None] * units[:, None, :]
+    assert dominant(scaled * np.array([[2.0, 0.9], [0.9, 1.0]]))
+    for singular in ([[2.0, 1.0], [1.0, 0.5]], [[0.0, 1.0], [1.0, 1.0]], [[1.0, np.nan], [np.nan, 1.0]]):
+        assert not dominant(scaled * np.array(singular))
+    random = rng.normal(size=(2000, 3, 3))
+    found = [matrix for matrix in random + random.transpose(0, 2, 1) if dominant(matrix[None])]
+    assert 10 < len(found) < 1000
+    assert all(np.linalg.matrix_rank(equilibrated(matrix)) == 3 for matrix in found)

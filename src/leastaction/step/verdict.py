@@ -107,6 +107,7 @@ TINY = 1e-280
 ON_THE_BRANCH = 0.25
 SECOND_CHORD = ON_THE_BRANCH / 1.5
 NEARBY = 1 / 16  # a prediction that missed by no more than this part of the step was near any root there is
+FOLLOWED = 2.0**-10  # a first step that the motion from node to node missed by no more than this is that motion
 LATER_CHORD = 0.5
 BEGUN_AGAIN = 2  # times that a place reached by chords becomes the prediction, at most
 REACH = 3.0  # a step may be thrice as long as the latest ones (the longest of these, fading) …

@@ -7,12 +7,14 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 EQUILIBRATIONS = 24  # each one halves the remaining exponents
-DOMINANT = 1.999  # times the diagonal: if a row sums up to less, its diagonal outweighs its other entries
+DOMINANT = 1.999  # if a row whose diagonal is one sums up to less, the diagonal outweighs the other entries
 ORDINARY = 1e-100  # quotients of numbers between this and one over this do not overflow
 
 
 def is_regular(Lvv: FloatArray) -> bool:
-    """Whether a matrix has full rank, whatever the units of its rows and columns."""
+    """Whether a symmetric matrix has full rank, whatever the units of its rows and columns."""
+    if dominant(Lvv[None]):
+        return True
     return bool(Lvv.any(axis=1).all()) and int(np.linalg.matrix_rank(equilibrated(Lvv))) == len(Lvv)
 
 
@@ -31,9 +33,12 @@ def equilibrated(matrices: FloatArray) -> FloatArray:
 
 
 def dominant(matrices: FloatArray) -> bool:
-    """Whether matrices, (B, n, n), have diagonals of ordinary size that outweigh the rest of their rows, and so are
-    regular beyond doubt.
+    """Whether symmetric matrices, (B, n, n), have diagonals of ordinary size that outweigh the rest of their rows, in
+    units in which all diagonals are one, and so are regular beyond doubt.
     """
     size = np.abs(matrices)
     diagonal = np.diagonal(size, axis1=1, axis2=2)
-    return bool((diagonal > ORDINARY).all() and (size.sum(axis=2) < DOMINANT * diagonal).all())
+    if not ((diagonal > ORDINARY) & (diagonal < 1 / ORDINARY)).all():
+        return False
+    unit = np.sqrt(diagonal)
+    return bool(((size / unit[:, None, :]).sum(axis=2) < DOMINANT * unit).all())

@@ -13,8 +13,13 @@ little more (BEYOND).
 A stretch between nodes costs about as much as a chord, and so a march as much as s chords: a hundredth of a
 continuation in h, for which steps went before.
 
-march      one stretch, of one trajectory with its nodes side by side
+A first step has no step before it, and is predicted so, too. It is taken only if this motion has missed it by so little
+(`step.verdict.FOLLOWED`), at every node, that no other root is as near; else it is found as other first steps are.
+
+march      one stretch, of the trajectories that are on the march
 resume     what chords begin with after the last stretch
+
+Trajectories lie side by side, or the nodes of one trajectory's step do (`step.rows`).
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.backends.fused.chord import by_coordinate, farther, read
+from leastaction.backends.fused.chord import by_coordinate, farther, read, wanted_by
 from leastaction.backends.fused.collocation import linearised, places_of
 from leastaction.backends.fused.mass import Chords, Mass
 from leastaction.backends.fused.separable import measured
@@ -42,17 +47,16 @@ Values = list[Any]
 
 
 def marches(own: Chords, rows: Rows) -> bool:
-    """Whether steps are predicted so where chords fail: one trajectory, of high degree s with s nodes, without inputs,
-    which are known at nodes alone.
+    """Whether steps are predicted so where chords fail: of high degree s with s nodes, without inputs, which are known
+    at nodes alone; separable ones of one trajectory only.
     """
     step, mass = own.step, own.mass
-    short = mass.separable and len(step.terms[0].program.code) <= MOST_SEPARABLE
-    alike = (mass.collocated or short) and len(step.method.table.c) == step.s
-    return alike and rows.side_by_side and step.s > WHOLE and not step.channels
+    short = mass.separable and rows.side_by_side and len(step.terms[0].program.code) <= MOST_SEPARABLE
+    return (mass.collocated or short) and len(step.method.table.c) == step.s > WHOLE and not step.channels
 
 
 def blocks(step: Step, rows: Rows) -> list[tuple[str, int]]:
-    """What a state has for it: q − q_k, p and v where the march stands; stretches to come; and how far it led."""
+    """What a state has for it: q − q_k, p and v where the march stands; stretches to come and one; how far it led."""
     return [("stand", 3 * step.n), ("marching", 1), ("led", rows.length(step.n))]
 
 
@@ -70,8 +74,8 @@ def march(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     n, s = step.n, step.s
     x = read(step, rows, B)
     (order,), (places,), (h,) = rows.columns("order"), rows.columns("nodes"), x["h"]
-    passed = float(s + 1) - x["marching"][0]  # nodes behind the march, the start counted
-    here, there = ([a.op("eq", passed - back) for a in order] for back in (1.0, 0.0))
+    passed = float(s + 2) - x["marching"][0]  # nodes behind the march, the start counted
+    here, there = ([(passed - back).op("eq", a) for a in order] for back in (1.0, 0.0))
     begin, end = (
         rows.largest([own.op("if", c) for own, c in zip(which, places, strict=True)]) for which in (here, there)
     )
@@ -98,7 +102,7 @@ def march(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
         "stand": [*(a + length * k for a, k in zip(y, means, strict=True)), *guess],
         "marching": [x["marching"][0] - 1.0],
     }
-    return B.build(**{name: indices(values, B) for name, values in after.items()})
+    return wanted_by("marching", B, x, rows, after)
 
 
 def resume(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
@@ -124,9 +128,9 @@ def resume(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
         "led": led,
         "soft_iterations": [BEGUN_AGAIN * PART],
         "rate": [1.0],
-        **{name: [0.0] for name in ("failed", "left", "soft_before", "soft_doubt")},
+        **{name: [0.0] for name in ("marching", "failed", "left", "soft_before", "soft_doubt")},
     }
-    return B.build(**{name: indices(values, B) for name, values in after.items()})
+    return wanted_by("marching", B, x, rows, after)
 
 
 def _rates(

@@ -256,7 +256,7 @@ def _soft_step(step: Step, lanes: int = 1) -> Chords:
     chords of collocation pay.
 
     A system that is separable without its cyclic coordinates is stiffer than it looks, as a top that stands upright:
-    so trajectories side by side, which do not `march`, are solved by chords of collocation.
+    so trajectories side by side, which do not `march` then, are solved by chords of collocation.
     """
     plain = Chords(step, _mass(step, lanes))
     if plain.mass.separable or nodes_of(step.method) is None:
@@ -280,7 +280,7 @@ def _mass(step: Step, lanes: int = 1) -> Mass:
 def _one_by_one(step: Step, blocks: Blocks, own: Chords | None, single: bool = False) -> tuple[Rows, Builder]:
     B = Builder(blocks)
     found = separable.tables(own.step) if own is not None and own.mass.separable else tables(step)
-    found |= {} if own is None else cyclic.tables(own.step)
+    found |= {} if own is None else cyclic.tables(own.step) | march.tables(own.step)
     return OneByOne(found, Value(B, B.input("h")[0]), single), B
 
 

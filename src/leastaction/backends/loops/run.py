@@ -32,6 +32,7 @@ from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.cyclic import LEAPT
+from leastaction.step.verdict import FOLLOWED
 
 read_run = reader(RUN)
 
@@ -132,10 +133,13 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             if A.channels > 0:
                 drive(A, X, k, who)
             if k == first and (A.leap == 0 or A.fresh != 0):
-                # A first step has no step before it to be predicted from: the lane finds it by continuation, alone.
+                # A first step has no step before it to be predicted from: it marches, or the lane finds it alone.
                 for i in range(L):
-                    if started[i] == 0.0:
-                        trouble[i] = alive[i]
+                    if started[i] == 0.0 and alive[i] != 0.0:
+                        if A.march != 0 and A.inner != 0:
+                            _write(A, X, A.failed, i, 1.0)
+                        else:
+                            trouble[i] = 1.0
             if A.leap != 0:
                 if A.begin != 0 and not _all(started, L):
                     call_kernel(A.begin, X, Y, scratch)
@@ -145,7 +149,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                     call_kernel(settle, X, Y, scratch)
             elif A.fused == 1:
                 if A.outer != 0:
-                    _iterate_softly(A, X, Y, scratch, at(counts, who[0] * COUNTS))
+                    _iterate_softly(A, X, Y, scratch, who, counts)
                 if A.fresh != 0:
                     _iterate_fused(A, X, Y, scratch)
                 if settle != 0:
@@ -250,14 +254,13 @@ def _write(A, X, place, i, value):
 
 
 @native
-def _iterate_softly(A, X, Y, scratch, count):
-    """Chords until no lane wants another; lanes where chords fail go on with Newton, and for a while begin with it.
-
-    One trajectory alone may try chords from another prediction before; `count` is its row of counts.
+def _iterate_softly(A, X, Y, scratch, who, counts):
+    """Chords until no lane wants another; lanes where chords fail try them from another prediction, then go on with
+    Newton, and for a while begin with it.
     """
     L, T = A.lanes, A.stride
     alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
-    inner, outer = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T)
+    inner, outer, started = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T), at(X, A.started * T)
     again = False
     for i in range(L):
         if alive[i] != 0.0 and rest[i] > 0.0:
@@ -271,25 +274,25 @@ def _iterate_softly(A, X, Y, scratch, count):
     if A.inner != 0:
         while _any(inner, L):
             call_kernel(A.inner, X, Y, scratch)
-        if A.march != 0 and failed[0] != 0.0 and rest[0] == 0.0:
-            count[ITERATIONS] += int(X[A.soft_iterations * T])
-            _march(A, X, Y, scratch)
+        if A.march != 0 and _any(failed, L):
+            _march(A, X, Y, scratch, who, counts)
     if _any(outer, L):
         _land(A, X, Y, scratch)
         if A.march != 0 and A.inner == 0 and failed[0] != 0.0:
-            count[ITERATIONS] += int(X[A.soft_iterations * T])
-            _march(A, X, Y, scratch)
+            _march(A, X, Y, scratch, who, counts)
         if A.afresh != 0 and failed[0] != 0.0:
-            count[ITERATIONS] += int(X[A.soft_iterations * T])
+            counts[who[0] * COUNTS + ITERATIONS] += int(X[A.soft_iterations * T])
             call_kernel(A.afresh, X, Y, scratch)
             _land(A, X, Y, scratch)
     for i in range(L):
         if alive[i] != 0.0 and failed[i] != 0.0:
             again = True
             X[A.left * T + i] = 0.0
+            if started[i] == 0.0:
+                _write(A, X, A.failed, i, 1.0)
             if failed[i] == 2.0:
                 rest[i] = A.resting
-            if A.fresh != 0:
+            if A.fresh != 0 and started[i] != 0.0:
                 X[A.fresh_wanted * T + i] = 1.0
             else:
                 X[A.trouble * T + i] = 1.0
@@ -298,18 +301,33 @@ def _iterate_softly(A, X, Y, scratch, count):
 
 
 @native
-def _march(A, X, Y, scratch):
-    """Chords once more, from the motion followed from node to node (`fused.march`)."""
-    T = A.stride
-    _write(A, X, A.marching, 0, A.s + 1.0)
-    while X[A.marching * T] > 0.0:
+def _march(A, X, Y, scratch, who, counts):
+    """Chords once more, of the lanes where they failed, from the motion followed from node to node (`fused.march`)."""
+    L, T = A.lanes, A.stride
+    alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
+    inner, started, first = at(X, A.inner_wanted * T), at(X, A.started * T), at(X, A.soft_before * T)
+    wanted = False
+    for i in range(L):
+        if alive[i] != 0.0 and failed[i] != 0.0 and (A.inner == 0 or rest[i] == 0.0):
+            wanted = True
+            counts[who[i] * COUNTS + ITERATIONS] += int(X[A.soft_iterations * T + i])
+            _write(A, X, A.marching, i, A.s + 2.0)
+    if not wanted:
+        return
+    for _ in range(A.s + 1):
         call_kernel(A.march, X, Y, scratch)
     call_kernel(A.resume, X, Y, scratch)
     if A.inner == 0:
         _land(A, X, Y, scratch)
-    else:
-        while X[A.inner_wanted * T] != 0.0:
-            call_kernel(A.inner, X, Y, scratch)
+        return
+    call_kernel(A.inner, X, Y, scratch)
+    for i in range(L):
+        if alive[i] != 0.0 and started[i] == 0.0 and not first[i] <= FOLLOWED:
+            inner[i] = 0.0
+            X[A.outer_wanted * T + i] = 0.0
+            _write(A, X, A.failed, i, 1.0)
+    while _any(inner, L):
+        call_kernel(A.inner, X, Y, scratch)
 
 
 @native

@@ -9,7 +9,7 @@ import pytest
 import leastaction as la
 from ensembles import PENDULUM
 from leastaction.backends import backend
-from leastaction.backends.fused import advance, collocation, nodes, programs
+from leastaction.backends.fused import collocation, nodes, programs, shifts
 from leastaction.backends.fused.mass import mass_of
 from leastaction.backends.fused.shifts import moving
 from leastaction.numbers.rounding import FLOAT64
@@ -378,7 +378,7 @@ def test_chords_that_lead_astray_are_left_to_newton():
     run = {"q0": problem.q0, "p0": problem.p0, "h": 0.05, "steps": 30}
     exact = la.integrate(problem.system, "P8N8Q16Gau", **run)
     backend.backend.cache_clear()
-    with mock.patch.object(advance, "linearised", lambda *given: [-0.7 * a for a in collocation.linearised(*given)]):
+    with mock.patch.object(collocation, "inverses", lambda *given: [-0.7 * a for a in shifts.inverses(*given)]):
         path = la.integrate(problem.system, "P8N8Q16Gau", **run)
     backend.backend.cache_clear()
     np.testing.assert_allclose(path.q, exact.q, rtol=0, atol=1e-13)

@@ -321,3 +321,26 @@ def test_vectors_on_the_stack_are_aligned(lanes):
         heads = [line for line in lower(program, "kernel", lanes, piece=piece).text.splitlines() if "define" in line]
         assert heads and all(f"alignstack({8 * lanes})" in head for head in heads)
     assert "alignstack" not in lower(program, "kernel").text
+
+
+@pytest.mark.parametrize("same", [(), ("one",)])
+@pytest.mark.parametrize("lanes", [4, 8])
+def test_the_largest_comparison_tells_whether_any_lane_holds(lanes, same):
+    """Masks answer this at once; a number, and a vector that reads it, are as the comparisons in all lanes say."""
+    B = Builder([("one", 3), ("x", 1), ("y", 1)])
+    (x,), (y,) = B.values("x"), B.values("y")
+    any_less, none, either = ((c).op("largest") for c in (x < y, x < -y, (x < y) | ~(x < 1.9)))
+    outputs = {"one": [any_less, none, either], "x": [x + either]}
+    program = B.build(**{name: [value.k for value in values] for name, values in outputs.items()})
+    lowered = lower(program, "kernel", lanes, True, True, compiling._library(lanes), 2000, same)
+    code = compiling._linked(lambda: lowered.text, "kernel", key=lowered.text, effort=compiling.BEST)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(int(code["kernel"]))
+    rng, work = np.random.default_rng(lanes), np.zeros(max(1, lowered.work))
+    for least in (0.5, 1.5, 1.95):
+        state = np.zeros((5, lanes))
+        state[3], state[4] = rng.uniform(least, 2.0, lanes), rng.uniform(0.5, 2.0, lanes)
+        before = state.copy()
+        call(state.ctypes.data, state.ctypes.data, work.ctypes.data)
+        wanted = [(before[3] < before[4]).any(), False, ((before[3] < before[4]) | (before[3] >= 1.9)).any()]
+        np.testing.assert_array_equal(state[:3, 0], wanted)
+        np.testing.assert_array_equal(state[3], before[3] + wanted[2])

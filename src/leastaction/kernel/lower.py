@@ -49,6 +49,7 @@ _LIBM = (
 _BINARY_CALLS = {"pow", "copysign", "atan2", "hypot"}
 _CALLS = {**_INTRINSICS, **{op: op for op in _LIBM}}
 _VECTOR_INTRINSICS = {"sqrt", "floor", "ceil", "copysign", "abs"}  # a few instructions, for all lanes
+_LOGICAL = {*_COMPARE, "and", "or", "not"}  # operations whose results are zero or one
 # What is computed once where it is the same in all lanes; functions are better in vectors than as calls of libm.
 _ONCE = {"add", "sub", "mul", "div", "neg", "sq", "min", "max", "if", "select", "and", "or", "not", "abs", *_COMPARE}
 
@@ -272,6 +273,16 @@ class _Lanes:
             x = found
         return lines
 
+    def any(self, v: str, x: str) -> list[str]:
+        """v = 1 if x, whose lanes are zero or one, is one in any lane, else 0: a single number."""
+        c = v.replace("%v", "%c")
+        return [
+            f"  {c} = fcmp une {self.type} {x}, {self.literal(0.0)}",
+            f"  {c}.bits = bitcast {self.bits} {c} to i{self.count}",
+            f"  {c}.any = icmp ne i{self.count} {c}.bits, 0",
+            f"  {v} = uitofp i1 {c}.any to double",
+        ]
+
     def fold(self, v: str, how: str, k: int, x: str, y: str) -> list[str]:
         """v = in lane i the larger of lanes i and i^k, or their sum: of x where bit k of i is not set, else of y."""
         lines, e = [], v.replace("%v", "%e")
@@ -430,6 +441,9 @@ def _body(
         if op not in GIVEN and not (op in LANE and code[k][1] in spread):
             if k in alike and op in _ONCE:
                 body.extend(_instruction(single, f"%vn{k}", op, [number(a) for a in code[k][1:]]))
+                numbers[k] = f"%vn{k}"
+            elif op == "largest" and target.count > 1 and code[code[k][1]][0] in _LOGICAL:
+                body.extend(target.any(f"%vn{k}", value(code[k][1])))
                 numbers[k] = f"%vn{k}"
             else:
                 body.extend(_instruction(target, f"%v{k}", op, [value(a) for a in code[k][1:]]))

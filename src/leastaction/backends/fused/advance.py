@@ -37,9 +37,11 @@ def advance(
     one: Iteration | Held | None,
     soft: Chords | None,
     energy: bool,
+    linearises: bool = True,
 ) -> Program:
     """From a step that is solved to the next step; t is already the time at its end. The next step begins with chords
-    where there are any, else with Newton; without both it is explicit.
+    where there are any, else with Newton; without both it is explicit. What chords of collocation take from the middle
+    of the next step is found here, unless the first chord finds it (`linearises`).
     """
     x = {name: B.values(name) for name, _ in B.inputs}
     n, s = step.n, step.s
@@ -66,7 +68,7 @@ def advance(
     elif soft is not None and soft.mass.separable:
         outputs |= _separately(soft, rows, B, one, x | {"q": q, "p": p}, z)
     else:
-        outputs |= _prepared(step, rows, B, one, soft, x | {"q": q, "p": p}, z)
+        outputs |= _prepared(step, rows, B, one, soft, x | {"q": q, "p": p}, z, linearises)
     if energy:
         E = _energy(B, system, step, given["t"][0], given["q"], given["p"], z, h, given["params"])
         outputs["lowest"] = where_ok([x["lowest"][0].op("min", E)], "lowest")
@@ -94,6 +96,7 @@ def _prepared(
     soft: Chords | None,
     x: dict[str, list[Any]],
     z: list[Row],
+    linearises: bool,
 ) -> dict[str, list[Any]]:
     """What the iteration of the next step begins with; x has q and p at its start, z is that of the last step."""
     n, s, own = step.n, step.s, step if soft is None else soft.step
@@ -120,7 +123,7 @@ def _prepared(
             outputs |= begun(step, B, one, x, outputs["z"])
         outputs |= {"fresh": [ok if soft is None else 0.0], "kept": [0.0], "iterations": [0.0]}
     if soft is not None:
-        outputs |= _soft(own, rows, B, soft.mass, x | seen(own, rows, x), outputs.get("z"), memory, choice)
+        outputs |= _soft(own, rows, B, soft.mass, x | seen(own, rows, x), outputs.get("z"), memory, choice, linearises)
         outputs |= {"rate": [1.0], "soft_before": [0.0], "soft_doubt": [0.0], "soft_iterations": [0.0], "failed": [0.0]}
         outputs["inner"] = [ok]
         for name in ("points", "speeds"):
@@ -236,6 +239,7 @@ def _soft(
     start: list[Any] | None,
     memory: Sequence[Row],
     choice: Value,
+    linearises: bool,
 ) -> dict[str, list[Any]]:
     """What the chords of the next step begin with."""
     outputs: dict[str, list[Any]] = {}
@@ -252,7 +256,9 @@ def _soft(
         speeds = at_points(step, rows, memory, choice, "faster", "v 0")
         begun, speeds = steadily(step, rows, x["p"], places, speeds)
         outputs |= {"points": [y for row in begun for y in row], "speeds": [y for row in speeds for y in row]}
-        outputs |= {"shifts": linearised(step, rows, B, x, speeds), "choice": [choice]}
+        outputs["choice"] = [choice]
+        if linearises:
+            outputs["shifts"] = linearised(step, rows, B, x, speeds)
         if "led" in x:
             outputs["led"] = [0.0] * rows.length(step.n)
     outputs["soft_scale"] = [a.op("max", TINY) for a in rows.packed([size(row) for row in begun])]

@@ -77,13 +77,14 @@ def paired(nodes: Nodes, lanes: int) -> dict[str, Table]:
     }
     ones = np.ones((S, 1))
     own = {"into": both(*nodes.into), "out": np.hstack(list(nodes.out)), "signs": both(-ones, ones)}
+    found["led"] = partial(np.multiply, np.hstack(list(nodes.led)))
     return found | {name: partial(_always, table) for name, table in own.items()}
 
 
 def _collocation(nodes: Nodes) -> dict[str, Table]:
     found: dict[str, Table] = {"places": lambda _: nodes.places, "lift": lambda _: nodes.lift}
-    for part, shift, into, out in zip(("re", "im"), nodes.shift, nodes.into, nodes.out, strict=True):
-        found |= {f"shift {part}": partial(np.multiply, shift[:, None])}
+    for part, shift, into, out, led in zip(("re", "im"), nodes.shift, nodes.into, nodes.out, nodes.led, strict=True):
+        found |= {f"shift {part}": partial(np.multiply, shift[:, None]), f"led {part}": partial(np.multiply, led)}
         found |= {f"{name} {part}": partial(_always, table) for name, table in (("into", into), ("out", out))}
     return found
 
@@ -113,6 +114,9 @@ def repeated(step: Step) -> frozenset[str]:
             "out re",
             "out im",
             "out",
+            "led re",
+            "led im",
+            "led",
             *(f"{name} {e}" for e in range(len(step.terms)) for name in ("times", "weights", "q", "v")),
         ]
     )

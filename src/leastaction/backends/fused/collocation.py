@@ -54,12 +54,22 @@ from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, apply, total
 from leastaction.step.verdict import ACCEPTABLE
 
+COUNTED = ("soft_before", "soft_doubt", "soft_iterations")  # what is zero before the first chord of a step
 
-def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twice: bool = False) -> Program:
-    """Z and V from Z and V, of the trajectories that want it; `twice` corrects dV by derivatives at nodes."""
+
+def collocated(
+    step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twice: bool = False, first: bool = False
+) -> Program:
+    """Z and V from Z and V, of the trajectories that want it; `twice` corrects dV by derivatives at nodes.
+
+    A chord that is always the `first` of a step also writes down what `shifted` needs. For one trajectory both wait for
+    results most of the time, so that it costs less to do them together.
+    """
     x = read(step, rows, B)
     (weights,), movers = rows.columns("weights 0"), moving(step)
     Z, V = _unknowns(step, rows, x)
+    if first:
+        x |= {"shifts": linearised(step, rows, B, x, V), **{name: [Value(B, B.const(0.0))] for name in COUNTED}}
     nodes = _nodes(step, rows, x, Z, V)
     f, m = _given(B, step.terms[0].ordered, nodes, "f", "m")
     missing = [[Value(B, B.const(0.0))] * len(row) for row in V]
@@ -68,12 +78,14 @@ def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twic
         missing[j] = [a + (x["p"][j] - b) for a, b in zip(row, m[j], strict=True)]
     masses = [mass.values(B, at) for at in nodes]
     gaps = _by_mass(mass, masses, missing)
-    moves = shifted(step, rows, x["shifts"], gaps)
     if twice:
-        changes = _by_mass(mass, masses, _changes(step, rows, B, nodes, moves))
+        moves, ways = _moves(step, rows, x["shifts"], gaps)
+        changes = _by_mass(mass, masses, _changes(step, rows, B, nodes, moves, ways))
         left = [[a - b - c for a, b, c in zip(*of, strict=True)] for of in zip(gaps, moves, changes, strict=True)]
-        second = shifted(step, rows, x["shifts"], left)
+        (second,) = shifted(step, rows, x["shifts"], left, "out")
         moves = [[a + b for a, b in zip(*of, strict=True)] for of in zip(moves, second, strict=True)]
+    else:
+        (moves,) = shifted(step, rows, x["shifts"], gaps, "out")
     speeds = [[a + b for a, b in zip(old, move, strict=True)] for old, move in zip(V, moves, strict=True)]
     places = [_reached(step, rows, _weighed(row, weights)) if j in movers else Z[j] for j, row in enumerate(speeds)]
     moved = differences(places, Z)
@@ -97,6 +109,7 @@ def collocated(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twic
         "rate": [rate_of(x, seen)],
         "inner": [going],
         "outer": [good],
+        **({"shifts": x["shifts"]} if first else {}),
     }
     return wanted_by("inner", B, x, rows, after | seen_of_chord(seen, ~going & ~good))
 
@@ -107,17 +120,34 @@ def _by_mass(mass: Mass, masses: Sequence[Sequence[Value]], given: Sequence[Row]
     return [[at[j][0] for at in solved] for j in range(len(given))]
 
 
+def _moves(step: Step, rows: Rows, E: Sequence[Value], gaps: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """dV, and dZ = N w dV. With points side by side a table gives dZ at the same time as dV: what a chord waits for are
+    products with tables, one after the other. With trajectories side by side `summed` takes half as many products.
+    """
+    if rows.side_by_side:
+        moves, ways = shifted(step, rows, E, gaps, "out", "led")
+        return moves, ways
+    (moves,) = shifted(step, rows, E, gaps, "out")
+    return moves, places_of(step, rows, moves)
+
+
 def _changes(
-    step: Step, rows: Rows, B: Builder, nodes: Sequence[dict[str, list[Value]]], moves: Sequence[Row]
+    step: Step,
+    rows: Rows,
+    B: Builder,
+    nodes: Sequence[dict[str, list[Value]]],
+    moves: Sequence[Row],
+    ways: Sequence[Row],
 ) -> list[Row]:
-    """m_q dZ − N w (f_q dZ + f_v dV) at every node, where dV are the moves: a row for each coordinate."""
+    """m_q dZ − N w (f_q dZ + f_v dV) at every node, where dV are the moves and dZ the ways: a row for each
+    coordinate.
+    """
     n, (weights,), movers = step.n, rows.columns("weights 0"), moving(step)
-    places = {k: _reached(step, rows, _weighed(moves[k], weights)) for k in movers}
     momenta: list[Row] = [[] for _ in range(n)]
     forces: list[Row] = [[] for _ in range(n)]
     for g, at in enumerate(nodes):
         f_q, f_v, m_q, _ = slopes_at(step, B, at)
-        dZ, dV = [places[k][g] for k in movers], [moves[k][g] for k in movers]
+        dZ, dV = [ways[k][g] for k in movers], [moves[k][g] for k in movers]
         for j in movers:
             own = [j * n + k for k in movers]
             momenta[j].append(_dot([m_q[i] for i in own], dZ))
@@ -228,7 +258,7 @@ def _given(B: Builder, program: Program, read: Sequence[dict[str, list[Value]]],
 def linearised(step: Step, rows: Rows, B: Builder, x: dict[str, list[Any]], V: Sequence[Row]) -> list[Value]:
     """What `shifted` needs, from the predicted velocities at the nodes: derivatives in the middle of the step.
 
-    Inputs there are those of the last step, the only ones that are known.
+    Inputs there are those that are known: of the last step, if this one has not begun.
     """
     nodes, (h,) = nodes_of(step.method), x["h"]
     assert nodes is not None

@@ -49,6 +49,7 @@ class Nodes:
     shift     λ, of conjugate pairs the one with a positive imaginary part: real and imaginary parts, (2, S)
     into      rows of T⁻¹ for these, (2, S, s)
     out       from solutions to velocities, (2, s, S): real parts times the first, imaginary ones times the second
+    led       from solutions to places over h in the same way: N b out
     """
 
     places: FloatArray
@@ -58,6 +59,7 @@ class Nodes:
     shift: FloatArray
     into: FloatArray
     out: FloatArray
+    led: FloatArray
 
 
 @lru_cache(maxsize=64)
@@ -82,7 +84,8 @@ def nodes_of(method: Galerkin) -> Nodes | None:
     lift = np.array([*rounded(weighed.tolist())[:-1], [1.0] * s])
     shift, T = np.linalg.eig(places * method.table.b)
     keep = shift.imag >= 0
-    out = T[:, keep] * np.where(shift.imag > 0, 2.0, 1.0)[keep]
+    by_parts = T[:, keep] * np.where(shift.imag > 0, 2.0, 1.0)[keep]
+    out = np.stack([by_parts.real, -by_parts.imag])
     into = np.linalg.inv(T)[keep]
     return Nodes(
         places,
@@ -91,7 +94,8 @@ def nodes_of(method: Galerkin) -> Nodes | None:
         rounded(middle.tolist()),
         np.stack([shift[keep].real, shift[keep].imag]),
         np.stack([into.real, into.imag]),
-        np.stack([out.real, -out.imag]),
+        out,
+        (places * method.table.b) @ out,
     )
 
 

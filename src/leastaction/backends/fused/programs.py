@@ -18,6 +18,7 @@ from leastaction.backends.fused.settling import settling
 from leastaction.backends.fused.shifts import SLOPES, moving
 from leastaction.backends.fused.work import TWICE, chord_length, collocation_pays, newton_length, newton_work, work
 from leastaction.program import Builder, Program, Value
+from leastaction.program.ordering import prompt
 from leastaction.step.cyclic import reduced
 from leastaction.step.form import Step, step_of
 from leastaction.step.prediction import Prediction
@@ -216,10 +217,11 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
     if chord_length(own.step, own.mass, lanes) > MOST_CHORD_INSTRUCTIONS:
         return None
     newtons = newton_work(step, lanes) / work(_chord(own, builder(), 1))
-    ahead, B = builder()
-    onward = advance(system, step, ahead, B, None, own, False)
     chords = max(1, min(MOST_CHORDS, int(NEWTONS * newtons)))
-    return StepPrograms({"advance": onward, **_chords(step, own, builder, chords, None)}, chords, rows)
+    kernels = _chords(step, own, builder, chords, None)
+    ahead, B = builder()
+    onward = advance(system, step, ahead, B, None, own, False, linearises="once" not in kernels)
+    return StepPrograms({"advance": onward, **kernels}, chords, rows)
 
 
 def _side_by_side(step: Step, lanes: int) -> tuple[Chords, SideBySide, Callable[[], tuple[Rows, Builder]]]:
@@ -314,6 +316,8 @@ def _chords(
         last = collocation.ended(step, *builder())
         plain, better = (collocated(step, mass, *builder(), chords, twice) for twice in (False, True))
         if _varied(step) and len(better.code) <= MOST_TWICE and work(better) <= TWICE * work(plain):
+            if builder()[0].side_by_side:
+                plain = prompt(collocated(step, mass, *builder(), chords, first=True))
             return found | {"once": plain, "inner": better, "outer": last}
         return found | {"inner": plain, "outer": last}
     found = {"restart": restart(step, *builder())}

@@ -82,11 +82,13 @@ def _half(rows: Rows) -> int:
     return rows.lanes // 2 if isinstance(rows, SideBySide) and "signs" in rows.tables else 0
 
 
-def _by_pairs(step: Step, rows: Rows, half: int, E: Sequence[Value], g: Sequence[Row]) -> list[Row]:
+def _by_pairs(
+    step: Step, rows: Rows, half: int, E: Sequence[Value], g: Sequence[Row], names: Sequence[str]
+) -> list[list[Row]]:
     """`shifted`, where parts lie so: with x the parts of y exchanged, E y = Re E · y ∓ Im E · x."""
     own = moving(step)
-    into, out, swap = rows.columns("into"), rows.columns("out"), f"swap{half}"
-    moves, m, S = list(g), len(own), len(out) // 2
+    into, out, swap = rows.columns("into"), [rows.columns(name) for name in names], f"swap{half}"
+    moves, m, S = [list(g) for _ in names], len(own), len(out[0]) // 2
     y = [combine(into, [rows.number(g[j], i) for i in range(len(into))])[0] for j in own]
     exchanged = [a.op(swap) for a in y]
     for j, coordinate in enumerate(own):
@@ -95,23 +97,24 @@ def _by_pairs(step: Step, rows: Rows, half: int, E: Sequence[Value], g: Sequence
         ]
         x = [total(parts)]
         numbers = [rows.number(x, i) for i in (*range(S), *range(half, half + S))]
-        moves[coordinate] = combine(out, numbers)
+        for rows_found, table in zip(moves, out, strict=True):
+            rows_found[coordinate] = combine(table, numbers)
     return moves
 
 
-def shifted(step: Step, rows: Rows, E: Sequence[Value], g: Sequence[Row]) -> list[Row]:
-    """dV from g, a row for each coordinate."""
+def shifted(step: Step, rows: Rows, E: Sequence[Value], g: Sequence[Row], *names: str) -> list[list[Row]]:
+    """From g, by each of the tables named: `out` gives dV, and `led` gives dZ; of each a row for each coordinate."""
     half = _half(rows)
     if half:
-        return _by_pairs(step, rows, half, E, g)
+        return _by_pairs(step, rows, half, E, g, names)
     own = moving(step)
-    into, out = ([rows.columns(f"{name} {part}") for part in ("re", "im")] for name in ("into", "out"))
-    count, width = len(out[0]), len(into[0][0])
+    into, *out = ([rows.columns(f"{name} {part}") for part in ("re", "im")] for name in ("into", *names))
+    count, width = len(out[0][0]), len(into[0][0])
     y = []
     for row in (g[j] for j in own):
         numbers = [rows.number(row, i) for i in range(len(into[0]))]
         y.append([combine(table, numbers) for table in into])
-    moves, m = list(g), len(own)
+    moves, m = [list(g) for _ in names], len(own)
     for j, coordinate in enumerate(own):
         x: list[Row] = [[], []]
         for v in range(width):
@@ -119,8 +122,10 @@ def shifted(step: Step, rows: Rows, E: Sequence[Value], g: Sequence[Row]) -> lis
             found = _sum([_product(entry, (y[k][0][v], y[k][1][v])) for k, entry in enumerate(entries)])
             for part in range(2):
                 x[part].append(found[part])
-        parts = [combine(table, [rows.number(row, i) for i in range(count)]) for table, row in zip(out, x, strict=True)]
-        moves[coordinate] = [a + b for a, b in zip(*parts, strict=True)]
+        numbers = [[rows.number(row, i) for i in range(count)] for row in x]
+        for rows_found, tables in zip(moves, out, strict=True):
+            parts = [combine(table, part) for table, part in zip(tables, numbers, strict=True)]
+            rows_found[coordinate] = [a + b for a, b in zip(*parts, strict=True)]
     return moves
 
 

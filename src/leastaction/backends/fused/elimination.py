@@ -118,6 +118,19 @@ def factors(B: Builder, matrix: Sequence[Sequence[int]], hasty: bool = False) ->
     return rows
 
 
+def pivots_of(B: Builder, matrix: Sequence[Sequence[int]]) -> list[int]:
+    """The pivots alone: one division less for each, and none for the last one."""
+    rows = [list(row) for row in matrix]
+    N = len(rows)
+    for k in range(N - 1):
+        inverse = B.div(B.const(1.0), rows[k][k])
+        for i in range(k + 1, N):
+            factor = B.mul(rows[i][k], inverse)
+            for j in range(k + 1, N):
+                rows[i][j] = B.sub(rows[i][j], B.mul(factor, rows[k][j]))
+    return [rows[k][k] for k in range(N)]
+
+
 def substitute(B: Builder, rows: Sequence[Sequence[int]], right: Sequence[int]) -> list[int]:
     """The solution for one right-hand side."""
     x = list(right)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.elimination import factors, order_of, substitute
+from leastaction.backends.fused.elimination import factors, order_of, pivots_of, substitute
 from leastaction.backends.fused.equations import dot, equations
 from leastaction.backends.fused.judging import finite, judged
 from leastaction.backends.fused.mass import mass_of
@@ -89,8 +89,7 @@ def _short(step: Step, B: Builder, order: Sequence[int]) -> list[int]:
     if mass.diagonal:
         pivots = entries
     else:
-        rows = factors(B, [entries[j * n : (j + 1) * n] for j in (k % n for k in order[::s])])
-        pivots = [B.div(B.const(1.0), rows[j][j]) for j in range(n)]
+        pivots = pivots_of(B, [entries[j * n : (j + 1) * n] for j in (k % n for k in order[::s])])
     small = _pivots(kronecker_of(step.method).A)
     return [B.mul(B.const(a), B.mul(inverse_h, pivot)) for pivot in pivots for a in small]
 
@@ -139,10 +138,11 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     good = seen.found["good"] & finite(Value(B, B.sum(impulse)))
     if judges_sense(step):
         inverse = [Value(B, rows[i][i]) for i in range(N)]
-        if found["short"] and not one.linear:
-            long = coarse([a * Value(B, b) for a, b in zip(inverse, found["short"], strict=True)])
-            long = long if unique is None else long & ~unique
-            ended, good = ended | long, good & ~long
+        if found["short"] and not one.linear:  # a Jacobian that is kept was asked when it was fresh
+            if fresh:
+                long = coarse([a * Value(B, b) for a, b in zip(inverse, found["short"], strict=True)])
+                long = long if unique is None else long & ~unique
+                ended, good = ended | long, good & ~long
         else:
             good = good & ~_turned(B, one, inverse + [Value(B, k) for k in found["short"]])
     after: dict[str, list[Any]] = {

@@ -27,7 +27,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from leastaction.backends.fused.elimination import factors, multiplications, slopes_of
+from leastaction.backends.fused.elimination import multiplications, pivots_of, slopes_of
 from leastaction.backends.fused.mass import mass_of
 from leastaction.program import Builder, Program, Value
 from leastaction.program.enclosure import enclosed
@@ -86,10 +86,9 @@ def _rows(values: Sequence[Value], n: int) -> list[list[Value]]:
 
 def _definite(B: Builder, matrix: Sequence[Sequence[Value]]) -> Value:
     """Whether all pivots of a symmetric matrix are positive."""
-    rows = factors(B, [[entry.k for entry in row] for row in matrix])
     found = Value(B, B.const(1.0))
-    for k in range(len(rows)):
-        found = found & (Value(B, rows[k][k]) > 0.0)
+    for pivot in pivots_of(B, [[entry.k for entry in row] for row in matrix]):
+        found = found & (Value(B, pivot) > 0.0)
     return found
 
 

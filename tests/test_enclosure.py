@@ -10,8 +10,8 @@ import pytest
 import leastaction as la
 from leastaction.backends import points
 from leastaction.events.check import midpoint_coefficients
-from leastaction.events.enclosure import RULES, enclosed, radii
 from leastaction.program import ARITY, OPERATIONS, Builder
+from leastaction.program.enclosure import RULES, enclosed, radii
 from seeds import fresh_generator
 
 ONE = ("x", 1), ("y", 1), ("z", 1)
@@ -71,6 +71,17 @@ def test_random_programs_stay_in_their_balls():
             middle, rho = found["g"][k], found["g_radius"][k]
             if math.isfinite(middle) and math.isfinite(rho):
                 assert (np.abs(reached[:, k] - middle) <= rho * (1 + 1e-9) + 1e-12 * abs(middle)).all()
+
+
+@pytest.mark.parametrize("op", ["sin", "cos", "sign", "atan2"])
+def test_what_is_not_defined_in_a_box_has_no_bound(op):
+    """√x is no number where x is negative, and so is its sine, though sines of numbers are at most one."""
+    B = Builder([("x", 2)])
+    x, y = B.input("x")
+    g = B.op(op, *([B.op("sqrt", x), y] if op == "atan2" else [B.op("sqrt", x)]))
+    for bound in (enclosed(B.build(g=[g]), ["x"]), radii(B.build(g=[g]), ["x"])):
+        assert not math.isfinite(bound([1.0, 1.0], [2.0, 0.0])["g_radius"][0])
+        assert math.isfinite(bound([1.0, 1.0], [0.5, 0.0])["g_radius"][0])
 
 
 def test_balls_shrink_with_their_boxes():

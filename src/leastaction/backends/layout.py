@@ -272,6 +272,7 @@ SOLVER = Record.of(
         "mass": "kernel of M at one point, for `lanes` lanes",
         "point": "kernel of f, m and their derivatives at one point, for one lane",
         "rest": "where, in what it gives, the velocities are from which that of a momentum is looked for; 0: at rest",
+        "one_root": "kernel: whether a step has one root within reach, for one lane, or 0",
         "end": "kernel of the End's equations e, c and e_v, c_v, for one lane, or 0",
         "linear_end": "1 if they are linear",
         "judge_soft": "the verdict's kernels: on a mass chord, …",
@@ -288,6 +289,7 @@ SOLVER = Record.of(
     tally={
         "iterations": "spent on the step solved last",
         "turned": "1 if its determinant has another sign than at h → 0; with multipliers: 1 if it is negative",
+        "unique": "1 if the step in hand is known to have one root within reach",
         "ahead": "of explicit steps: 1 if positions are a step ahead of momenta, …",
         "known": "… 1 if the force at the start is known",
         "even": "of sums: 1 if all coordinates have the same mass, which is diagonal",
@@ -376,6 +378,7 @@ RUN = Record.of(
         "restart": "… the prediction once more, …",
         "fresh": "… Newton's iteration",
         "kept": "",
+        "unique": "… whether a step in doubt has one root, so that the iteration goes on, …",
         "settle": "… and the end on the constraints",
         "solver": "where the record of the solver for `lanes` trajectories is (not fused)",
         "alone": "where that of the solver for one is",

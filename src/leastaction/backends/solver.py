@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.mass import inverse_of, mass_of, middle_of
+from leastaction.backends.fused.uniqueness import one_root
 from leastaction.backends.fused.work import work
 from leastaction.backends.layout import APART, KRYLOV, MOST_THREADS, SHIFTS, SOLVER, TEAM, TERM
 from leastaction.backends.points import place_of_rest
@@ -33,7 +34,7 @@ MOST_CHORDS = 40
 FIXED, MOVING, LAST = range(3)  # as in `loops.swift_chords`, which only Numba may import
 NOTHING = 1e-30  # an entry of a table that is zero but for its rounding
 JUDGES = ("soft", "fresh", "kept", "shifted")  # the verdicts that a solver asks for
-ATTEMPT = 4  # shifted chords that fail must cost so many times less than Newton's iteration
+ATTEMPT = 2.5  # shifted chords that fail must cost so many times less than Newton's iteration
 MOST_VECTORS, MOST_ROOM = 30, 2**27  # of a Krylov space, and numbers of it
 STIFF_CHORDS = 8  # mass chords of a sum that cost about as much as to factorise and solve
 
@@ -102,7 +103,7 @@ class Solvers:
         rules = ((False, soft_chords), (True, newton_chords), (False, newton_chords), (False, shift_chords))
         judges = [verdict_program(fresh, chords, step.checked) for fresh, chords in rules]
         end, m = step.end, step.multipliers
-        point = with_rest(node.slopes, node.rest)
+        point, certain = with_rest(node.slopes, node.rest), one_root(step)
         numbers = {
             "coordinates": n, "n": n, "components": components, "multipliers": m, "s": s, "lanes": lanes,
             "across": lanes, "summed": 0, "width": width, "square": square, "stride": width * W // lanes,
@@ -115,6 +116,7 @@ class Solvers:
             "checked": step.checked, "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes, rarely=True), "point": self.compiled(point, 1, rarely=True),
             "rest": place_of_rest(point),
+            "one_root": 0 if certain is None or lanes > 1 else self.compiled(certain, 1, rarely=True),
             "end": 0 if end is None else self.compiled(end.program, 1),
             "linear_end": end is not None and end.linear,
             **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(JUDGES, judges, strict=True)},
@@ -127,12 +129,12 @@ class Solvers:
         lead, dense = numbers["lead"], lanes == 1
         sizes = {
             "T": s * width * W, "R": rows, "scaled": max(points * lanes, ahead.candidates * W), "impulse": n * lanes,
-            "seen": 10 * lanes, "found": 6 * lanes,
+            "seen": 11 * lanes, "found": 6 * lanes,
             "B": components**2 * square * W if dense else 1, "J": unknowns * lead if dense else 1,
             "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
             "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "miss": rows,
             "values": step.params + step.driven,
-            "v": n, "at": (1 + 2 * n + step.params + step.channels) * lanes, "at_values": point.output_size,
+            "v": n, "at": (2 + 2 * n + step.params + step.channels) * lanes, "at_values": point.output_size,
             "V": n * n, "move": n * lanes,
             "fastest": n, "noise": 3 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
             "reach": n, "way": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
@@ -141,8 +143,8 @@ class Solvers:
         }  # fmt: skip
         table, middle = step.method.table, middle_of(step.method)
         return {
-            **numbers, "iterations": 0, "turned": 0, "ahead": 0, "known": 0, "even": 0, "pivots": np.zeros(unknowns),
-            "mass_pivots": np.zeros(n), "end_pivots": np.zeros(n + m), "kind": [],
+            **numbers, "iterations": 0, "turned": 0, "unique": 0, "ahead": 0, "known": 0, "even": 0,
+            "pivots": np.zeros(unknowns), "mass_pivots": np.zeros(n), "end_pivots": np.zeros(n + m), "kind": [],
             **sizes, "unit": 1, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method), "middle": middle,
             "slope": table.slope[1:], "d": table.d,
         }  # fmt: skip
@@ -264,7 +266,8 @@ class Solvers:
             "late": ends.get(1.0, -1), "timed": sums.timed, "swift": plain, "sparse": sparse, "shifts": -1,
             "stiff": stiff, "krylov": self._krylov(components * s, components) if newton else -1,
             "kinds": int(sums.kinds.max()) + 1, "chords": chords,
-            "mass": 0, "point": 0, "rest": 0, **{f"judge_{name}": self.compiled(judge, 1) for name, judge in
+            "mass": 0, "point": 0, "rest": 0, "one_root": 0,
+            **{f"judge_{name}": self.compiled(judge, 1) for name, judge in
             zip(JUDGES, judges, strict=True)}, "assess": self.compiled(ahead.assess_program, W,
             in_place=True), "choose": self.compiled(ahead.choose_program, 1, in_place=True),
             "propose": self.compiled(ahead.propose_program, W, in_place=True), "memory": ahead.memory,
@@ -275,7 +278,7 @@ class Solvers:
                   "left", "end_at", "end_values", "saddle", "end_move", "pushed")  # fmt: skip
         all_n, rows = vectors * W, components * s * W
         sizes = {
-            **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 10,
+            **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 11,
             "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last", "miss"), rows),
             **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "reach", "way", "noise"), all_n),
             "scale": components * W,
@@ -286,7 +289,7 @@ class Solvers:
         table = method.table
         place = self.memory.add(
             (SOLVER, {
-                **numbers, "iterations": 0, "turned": 0, "ahead": 0, "known": 0, "even": 0, "pivots": [],
+                **numbers, "iterations": 0, "turned": 0, "unique": 0, "ahead": 0, "known": 0, "even": 0, "pivots": [],
                 "mass_pivots": [], "end_pivots": [], "kind": kind, **sizes, "h": [np.nan], "K_h": [np.nan],
                 "inverse": inverse_of(method), "middle": middle_of(method), "slope": table.slope[1:], "d": table.d,
             })

@@ -40,6 +40,7 @@ KERNELS = (
     "restart",
     "fresh",
     "kept",
+    "unique",
     "settle",
 )
 

@@ -28,12 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.events.curve import FURTHER
-from leastaction.events.enclosure import ROUNDING, radii
 from leastaction.events.kinds import Watch
 from leastaction.methods import Galerkin
 from leastaction.methods.quadrature import lagrange_basis, rounded
 from leastaction.numbers.precision import mpmath_bits
 from leastaction.program import Builder, Program, Value
+from leastaction.program.enclosure import ROUNDING, radii
 
 FloatArray = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.errors import TraceError
-from leastaction.events.enclosure import enclosed, jumping
 from leastaction.program import Builder, Program
+from leastaction.program.enclosure import enclosed, jumping
 
 RISING, FALLING = 1, -1
 

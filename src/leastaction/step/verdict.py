@@ -44,6 +44,11 @@ kernels compares the pivots of ∂R/∂z with those of a short step (`coarse`); 
 COARSE, the prediction is not used. The step is then found from the velocity alone, by the linearised step
 (`step.prediction`) or by continuation. A step whose ∂R/∂z does not depend on z has one root, and is not asked.
 
+Unique. Pivots differ from those of a short step wherever a step is stiff, and where many coordinates move, one of them
+often reaches farther than it did lately. But a step whose ∂R/∂z changes by little within reach has one root there,
+however stiff it is. Where a step is in doubt, or coarse, and this can be shown (`backends.fused.uniqueness`), there is
+no doubt: the iteration goes on, and its root is good if it is not too far away.
+
 In continuation (`step.continuation`) scale_j is at least the longest step of coordinate j on the way from h = 0: a
 coordinate that turns back and passes the place where it began has no step there, and would have no scale. A coordinate
 that has not moved at all on the way has no reach, either: if it moves now, as a body that another one meets, then
@@ -126,8 +131,8 @@ DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second it
 
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers
 # are finite, the first increment reaches too far, the root lies too far; whether there was doubt before; and whether a
-# chord's increment is the rounding of momenta (0 where nobody has looked).
-SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt", "rough")
+# chord's increment is the rounding of momenta, and whether there is one root within reach (0 where nobody has looked).
+SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt", "rough", "unique")
 # What it answers to loops that do not begin again.
 DECISIONS = ("solved", "ended", "good", "doubt", "keep", "left")
 
@@ -142,6 +147,7 @@ def verdict(
     again: bool = False,
     twice: bool = False,
     rough: Any = None,
+    unique: Any = None,
     finished: bool = False,
     negligible: Any = NEGLIGIBLE * EPS,
     acceptable: Any = ACCEPTABLE,
@@ -158,6 +164,7 @@ def verdict(
     again     whether chords may begin again from the place they have reached
     twice     whether this chord corrects twice, while the first one corrected once
     rough     whether a chord's increment is the rounding of momenta, if somebody has looked
+    unique    whether there is one root within reach, if somebody has looked
     finished  whether, once solved, the forces at the place that was reached are evaluated, and the result follows from
               these: then it is off by θ times what comes next, which may be FINISHED times as long, or longer where
               that is UNSEEN
@@ -193,7 +200,7 @@ def verdict(
             anew = off & (iterations < 0.5 * PART)
             begun = anew | (slow & (rate < 1.0) & (iterations < 1.0 + (BEGUN_AGAIN - 0.5) * PART))
             off, slow, counts = off & ~anew, slow & ~begun, begun.where(PART, 1.0)
-        doubt = doubt | off | slow
+        doubt = doubt | off | slow if unique is None else (doubt | off | slow) & ~unique
     keep: Any = left * _power(gain, chords) <= enough
     if fresh:
         keep = ~first & keep if chords <= DEAR else first | ~first
@@ -243,8 +250,9 @@ def verdict_program(fresh: bool, chords: int, checked: bool = True) -> Program:
     B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable")])
     x = {name: B.values(name)[0] for name, _ in B.inputs}
     negligible, acceptable = x["negligible"], x["acceptable"]
-    rough = x["rough"] > 0.5
+    rough, unique = x["rough"] > 0.5, x["unique"]
     found = verdict(
-        x, fresh=fresh, chords=chords, checked=checked, rough=rough, negligible=negligible, acceptable=acceptable
-    )
+        x, fresh=fresh, chords=chords, checked=checked, rough=rough, unique=unique, negligible=negligible,
+        acceptable=acceptable,
+    )  # fmt: skip
     return B.build(**{name: indices([value], B) for name, value in found.items() if name in DECISIONS})

@@ -69,9 +69,17 @@ def order_of(step: Step) -> tuple[list[int], list[int]]:
 def elimination_length(step: Step) -> int:
     """How many multiplications it takes to eliminate the Jacobian of a step without multipliers in that order."""
     equations, unknowns = order_of(step)
-    entries = np.logical_or.reduce([_entries(step, name) for name in ("f_q", "f_v", "m_q", "m_v")])
-    filled = np.tile(entries, (step.s, step.s))[np.ix_(equations, unknowns)]
-    length = 0
+    return multiplications(np.tile(slopes_of(step), (step.s, step.s))[np.ix_(equations, unknowns)])
+
+
+def slopes_of(step: Step) -> NDArray[np.bool_]:
+    """Which entries of the derivatives of the node are not all zero by structure, (n, n)."""
+    return np.logical_or.reduce([_entries(step, name) for name in ("f_q", "f_v", "m_q", "m_v")])
+
+
+def multiplications(entries: NDArray[np.bool_]) -> int:
+    """How many multiplications it takes to eliminate a matrix with these entries, one column after the other."""
+    filled, length = entries.copy(), 0
     for k in range(len(filled)):
         below, right = filled[k + 1 :, k], filled[k, k + 1 :]
         length += int(right.sum()) * (1 + int(below.sum()))
@@ -108,6 +116,19 @@ def factors(B: Builder, matrix: Sequence[Sequence[int]], hasty: bool = False) ->
                 for i in below:
                     rows[i][j] = B.sub(rows[i][j], B.mul(rows[i][k], rows[k][j]))
     return rows
+
+
+def pivots_of(B: Builder, matrix: Sequence[Sequence[int]]) -> list[int]:
+    """The pivots alone: one division less for each, and none for the last one."""
+    rows = [list(row) for row in matrix]
+    N = len(rows)
+    for k in range(N - 1):
+        inverse = B.div(B.const(1.0), rows[k][k])
+        for i in range(k + 1, N):
+            factor = B.mul(rows[i][k], inverse)
+            for j in range(k + 1, N):
+                rows[i][j] = B.sub(rows[i][j], B.mul(factor, rows[k][j]))
+    return [rows[k][k] for k in range(N)]
 
 
 def substitute(B: Builder, rows: Sequence[Sequence[int]], right: Sequence[int]) -> list[int]:

@@ -33,12 +33,14 @@ def judged(
     again: bool = False,
     twice: bool = False,
     final: bool = True,
+    unique: Value | None = None,
 ) -> Seen:
     """The verdict on increments, a row for each coordinate.
 
     x has before, iterations, doubt; and rows with a number for each coordinate, scale, floor and reach.
     A `rate` by which increments are known to shrink is used where rounding keeps them from shrinking. Where the verdict
     is not `final`, another iteration follows that checks whether all numbers are finite, and how far the root is.
+    `unique` tells of one root within reach.
     """
     moved, top = rows.packed([size(row) for row in moves]), rows.packed([size(row) for row in new])
     scale = [a.op("max", b) for a, b in zip(x["scale"], top, strict=True)]
@@ -57,7 +59,9 @@ def judged(
         total = sum((d for row in moves for d in row), moves[0][0] * 0.0)
         seen["sound"] &= ~rows.largest([(total - total).op("ne", 0.0)])
         seen["far"] = rows.largest([reach * FAR < b for reach, _, b in limits])
-    found = verdict(seen, fresh=fresh, chords=chords, checked=step.checked, known=rate, again=again, twice=twice)
+    found = verdict(
+        seen, fresh=fresh, chords=chords, checked=step.checked, known=rate, again=again, twice=twice, unique=unique
+    )
     after: dict[str, list[Any]] = {
         "scale": [found["anew"].where(a, b) for a, b in zip(top, scale, strict=True)] if again else scale,
         "before": [largest],

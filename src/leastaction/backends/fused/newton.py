@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.elimination import factors, order_of, substitute
+from leastaction.backends.fused.elimination import factors, order_of, pivots_of, substitute
 from leastaction.backends.fused.equations import dot, equations
 from leastaction.backends.fused.judging import finite, judged
 from leastaction.backends.fused.mass import mass_of
@@ -89,8 +89,7 @@ def _short(step: Step, B: Builder, order: Sequence[int]) -> list[int]:
     if mass.diagonal:
         pivots = entries
     else:
-        rows = factors(B, [entries[j * n : (j + 1) * n] for j in (k % n for k in order[::s])])
-        pivots = [B.div(B.const(1.0), rows[j][j]) for j in range(n)]
+        pivots = pivots_of(B, [entries[j * n : (j + 1) * n] for j in (k % n for k in order[::s])])
     small = _pivots(kronecker_of(step.method).A)
     return [B.mul(B.const(a), B.mul(inverse_h, pivot)) for pivot in pivots for a in small]
 
@@ -133,14 +132,17 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
         return [[Value(B, values[i]) for i in own] for own in coordinates(step)]
 
     values = {name: B.values(name) for name, _ in blocks}
-    seen = judged(step, OneByOne(), values, rows_of(dz), rows_of(new), fresh=fresh, chords=one.chords)
+    unique = values["unique"][0] if "unique" in values else None
+    seen = judged(step, OneByOne(), values, rows_of(dz), rows_of(new), fresh=fresh, chords=one.chords, unique=unique)
     ended, keep = seen.found["ended"], seen.found["keep"]
     good = seen.found["good"] & finite(Value(B, B.sum(impulse)))
     if judges_sense(step):
         inverse = [Value(B, rows[i][i]) for i in range(N)]
-        if found["short"] and not one.linear:
-            long = coarse([a * Value(B, b) for a, b in zip(inverse, found["short"], strict=True)])
-            ended, good = ended | long, good & ~long
+        if found["short"] and not one.linear:  # a Jacobian that is kept was asked when it was fresh
+            if fresh:
+                long = coarse([a * Value(B, b) for a, b in zip(inverse, found["short"], strict=True)])
+                long = long if unique is None else long & ~unique
+                ended, good = ended | long, good & ~long
         else:
             good = good & ~_turned(B, one, inverse + [Value(B, k) for k in found["short"]])
     after: dict[str, list[Any]] = {
@@ -168,6 +170,20 @@ def _turned(B: Builder, one: Iteration, pivots: Sequence[Value]) -> Value:
     for pivot in pivots:
         sign = sign * Value(B, B.const(1.0)).op("copysign", pivot)
     return sign < 0.0
+
+
+def unique(certain: Program, blocks: Blocks) -> Program:
+    """Where a step is in doubt: whether it has one root within reach (`uniqueness`), so that its iteration goes on. As
+    far as the iteration has led is within reach then.
+    """
+    B = Builder(blocks)
+    reach, far = B.values("reach"), [a.op("max", b) for a, b in zip(B.values("reach"), B.values("scale"), strict=True)]
+    given = {name: B.input(name) for name, _ in certain.inputs} | {"reach": indices(far, B)}
+    (trouble,), (started,), (fresh,) = (B.values(name) for name in ("trouble", "started", "fresh"))
+    on = trouble & started & Value(B, B.inline(certain, **given)["unique"][0])
+    wide = [on.where(a, b) for a, b in zip(far, reach, strict=True)]
+    found = {"unique": [on], "trouble": [trouble & ~on], "fresh": [fresh | on], "reach": wide}
+    return B.build(**{name: indices(values, B) for name, values in found.items()})
 
 
 def begun(

@@ -12,10 +12,11 @@ from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, paired, repeated, restart, tables
 from leastaction.backends.fused.collocation import collocated
 from leastaction.backends.fused.mass import Chords, Mass, eliminated, mass_of
-from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton
+from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton, unique
 from leastaction.backends.fused.nodes import nodes_of
 from leastaction.backends.fused.settling import settling
 from leastaction.backends.fused.shifts import SLOPES, moving
+from leastaction.backends.fused.uniqueness import one_root
 from leastaction.backends.fused.work import TWICE, chord_length, collocation_pays, newton_length, newton_work, work
 from leastaction.program import Builder, Program, Value
 from leastaction.program.ordering import prompt
@@ -51,8 +52,8 @@ NEWTONS = 4
 @dataclass(frozen=True)
 class StepPrograms:
     """The kernels by name: advance; once, inner, outer, follow, afresh, land, lift, recall and restart of chords; fresh
-    and kept of Newton's iteration; settle where constraints hold; begin and leap of explicit steps, and leap of steps
-    that are explicit except for multipliers.
+    and kept of Newton's iteration, and unique where that is in doubt; settle where constraints hold; begin and leap of
+    explicit steps, and leap of steps that are explicit except for multipliers.
 
     `tables` are rows of coefficients that a kernel with points side by side reads.
     """
@@ -92,6 +93,8 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     kernels["advance"] = advance(system, step, rows, B, one, own, energy)
     if one is not None:
         kernels |= {"fresh": newton(step, one, blocks, True), "kept": newton(step, one, blocks, False)}
+        if (certain := one_root(step)) is not None:
+            kernels["unique"] = unique(certain, blocks)
     if step.end is not None:
         kernels["settle"] = settling(step, blocks)
     return StepPrograms(kernels, min(chords, MOST_CHORDS))
@@ -111,6 +114,7 @@ def _state(step: Step, one: Iteration | None, own: Chords | None, energy: bool) 
         blocks += [
             ("invariants", one.before.output_size), ("slopes", n * N), ("factors", len(one.pattern)),
             ("scale", n), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1), ("iterations", 1),
+            *([("unique", 1)] if one_root(step) is not None else []),
         ]  # fmt: skip
     return blocks + (_soft(own, OneByOne()) if own is not None else [])
 

@@ -29,7 +29,7 @@ from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEARBY, NEGLIGIBLE, S
 ALIKE = 2.0**-10
 REACHING = 0.25
 # Where what was SEEN of an iteration, and what the verdict says, are in their arrays.
-SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, ROUGH, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE = range(10)
+SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, ROUGH, UNIQUE, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE = range(11)
 SOLVED, ENDED, GOOD, DOUBTED, KEEP, LEFT = range(6)
 
 
@@ -76,6 +76,7 @@ def renew(S):
         S.seen[ITERATIONS * S.lanes + k] = 0.0
         S.seen[DOUBT * S.lanes + k] = 0.0
         S.seen[ROUGH * S.lanes + k] = 0.0
+        S.seen[UNIQUE * S.lanes + k] = float(S.unique[0])
         S.seen[NEGLIGIBLE_PLACE * S.lanes + k] = NEGLIGIBLE * EPS
         S.seen[ACCEPTABLE_PLACE * S.lanes + k] = ACCEPTABLE
 

@@ -152,6 +152,9 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                     _iterate_softly(A, X, Y, scratch, who, counts)
                 if A.fresh != 0:
                     _iterate_fused(A, X, Y, scratch)
+                    if A.unique != 0 and _any(trouble, L):
+                        call_kernel(A.unique, X, Y, scratch)
+                        _iterate_fused(A, X, Y, scratch)
                 if settle != 0:
                     call_kernel(settle, X, Y, scratch)
             else:

@@ -24,7 +24,7 @@ from leastaction.backends.loops.increments import (
 )
 from leastaction.backends.loops.krylov import newton_of_sum
 from leastaction.backends.loops.legendre import invert_alone
-from leastaction.backends.loops.machine import at, native
+from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.mass_chords import chords, negative_mass
 from leastaction.backends.loops.noise import held_floor, quiet_floor, set_floor, set_noise
 from leastaction.backends.loops.shifts import by_dense, set_dense, shifted, turned_dense
@@ -388,6 +388,39 @@ def linearly(S, I, D, h):
 
 
 @native
+def has_one_root(S, h, predicted):
+    """Whether the step from S.t, S.q has one root within S.reach (`fused.uniqueness`); as far as the prediction S.z
+    leads, if there is one, is within reach then.
+    """
+    n, reach = S.n, at(S.at, 2 + S.n)
+    S.at[0], S.at[1] = S.t[0], h
+    for j in range(n):
+        S.at[2 + j], reach[j] = S.q[j], S.reach[j]
+        for m in range(S.s if predicted else 0):
+            reach[j] = max(reach[j], abs(S.z[j * S.stride + m]))
+    for j in range(S.params):
+        S.at[2 + 2 * n + j] = S.values[j]
+    call_kernel(S.one_root, S.at, S.argument, S.work)
+    if S.argument[0] != 0.0:
+        for j in range(n):
+            S.reach[j] = reach[j]
+    return S.argument[0] != 0.0
+
+
+@native
+def singly(S, I, D, h, wild):
+    """The step, of which one root is within reach, from the prediction S.z, or where that is `wild` from the
+    `linearised` step. Returns whether it is found; S.iterations ← those spent.
+    """
+    S.iterations[0] = 0
+    if wild and not linearised(S, I, D, h, 1.0):
+        return False
+    prepare(S, I, D, h, True)
+    set_given(S, I, D, S.terms, S.t, S.values)
+    return stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False) == GOING_WELL and S.turned[0] == 0
+
+
+@native
 def within_reach(S, z):
     """Whether no coordinate of z is farther away than a first increment may lead."""
     near = True
@@ -412,11 +445,17 @@ def alone(S, I, D, h, predicted, later):
     stand(S)
     if S.summed == 1 and S.multipliers > 0:
         held_floor(S)
+    unique = later and S.one_root != 0 and has_one_root(S, h, predicted)
     wild = later and S.checked == 1 and not (predicted and within_reach(S, S.z))
-    if wild:
+    if wild or unique:
         for i in range(S.components * S.stride):
             S.last[i] = S.z[i]
-        found = linearly(S, I, D, h)
+        if unique:
+            S.unique[0] = 1
+            found = singly(S, I, D, h, wild)
+            S.unique[0] = 0
+        else:
+            found = linearly(S, I, D, h)
         spent += S.iterations[0]
         if found:
             return ended(S, I, D, h), spent, False

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 from leastaction.program import Builder, Program, Value
 
@@ -131,9 +132,17 @@ _EXACT = {"neg", "abs", "sign", "floor", "ceil", "not", "lt", "le", "eq", "ne", 
 Rule = Callable[..., Value]
 
 
-def _where(condition: Value, yes: Value) -> Value:
+def _where(condition: Value, yes: Any) -> Value:
     """`yes` where the condition holds, else no bound."""
     return condition.where(yes, math.inf)
+
+
+def _at_most(bound: Any, *radii: Value) -> Value:
+    """A bound that holds wherever the arguments are defined: none, if one of their balls has none."""
+    defined = radii[0] < math.inf
+    for r in radii[1:]:
+        defined = defined & (r < math.inf)
+    return _where(defined, bound)
 
 
 def _same(m: Value, a: Value, r: Value) -> Value:
@@ -208,7 +217,8 @@ def _pow(m: Value, a: Value, ra: Value, b: Value, rb: Value) -> Value:
 def _atan2(m: Value, y: Value, ry: Value, x: Value, rx: Value) -> Value:
     distance, off = y.op("hypot", x), ry.op("hypot", rx)
     turn = (off < distance).where((off / distance).op("min", 1.0).op("asin"), 2 * math.pi)
-    return ((rx < x) | (ry < abs(y))).where(turn, 2 * math.pi)  # otherwise the angle may cross the cut
+    angle = ((rx < x) | (ry < abs(y))).where(turn, 2 * math.pi)  # otherwise the angle may cross the cut
+    return _at_most(angle, ry, rx)
 
 
 def _fmod(m: Value, a: Value, ra: Value, b: Value, rb: Value) -> Value:
@@ -222,7 +232,8 @@ RULES: dict[str, Rule] = {
     "neg": _same, "abs": _same, "atan": _same, "tanh": _same, "asinh": _same,
     "sqrt": lambda m, a, r: _where(a > r, r / m),
     "sq": lambda m, a, r: 2.0 * abs(a) * r + r * r,
-    "sin": lambda m, a, r: r.op("min", 2.0), "cos": lambda m, a, r: r.op("min", 2.0), "tan": _tan,
+    "sin": lambda m, a, r: _at_most(r.op("min", 2.0), r), "cos": lambda m, a, r: _at_most(r.op("min", 2.0), r),
+    "tan": _tan,
     "asin": _arc, "acos": _arc,
     "sinh": lambda m, a, r: r * (abs(a) + r).op("cosh"), "cosh": lambda m, a, r: r * (abs(a) + r).op("sinh"),
     "acosh": lambda m, a, r: _where(a - r > 1.0, r / ((a - r) * (a - r) - 1.0).op("sqrt")),
@@ -231,7 +242,7 @@ RULES: dict[str, Rule] = {
     "log": lambda m, a, r: _where(a > r, -(-r / a).op("log1p")),
     "log1p": lambda m, a, r: _where(a + 1.0 > r, -(-r / (a + 1.0)).op("log1p")),
     "erf": lambda m, a, r: 1.1284 * r,
-    "sign": lambda m, a, r: (abs(a) > r).where(0.0, 2.0), "floor": _floor, "ceil": _floor,
+    "sign": lambda m, a, r: _at_most((abs(a) > r).where(0.0, 2.0), r), "floor": _floor, "ceil": _floor,
     "add": _sum, "sub": _sum,
     "div": _div,
     "pow": _pow, "atan2": _atan2, "hypot": lambda m, a, ra, b, rb: ra.op("hypot", rb), "fmod": _fmod,

@@ -1,0 +1,173 @@
+"""Steps that have one root within reach, however stiff, are in no doubt (`backends.fused.uniqueness`)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from continuation import follow_many
+from leastaction.backends.fused.uniqueness import one_root
+from leastaction.step.form import step_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # stiff steps are too long for that
+
+
+def pendulums(q, v, k):
+    g = 1 + 0.1 * np.sin(np.arange(len(q)))
+    return 0.5 * v @ v + np.sum(g * np.cos(q)) - 0.5 * k * np.sum(np.diff(q) ** 2)
+
+
+def run(n, method, k, steps, h=0.5):
+    system = la.Lagrangian(pendulums, n=n, params={"k": k})
+    return la.integrate(system, method, np.full(n, 0.5), v0=np.zeros(n), h=h, steps=steps)
+
+
+@pytest.mark.parametrize("method, most", [("midpoint", 4), ("P2N2Q4Gau", 4), ("P6N6Q12Gau", 8)])
+def test_stiff_springs_leave_no_step_in_doubt(method, most):
+    """h ω up to 30. Every step of the first two was taken for coarse, and took 7 iterations; of the third one parts of
+    the step were solved, too, and some steps continued: 12 iterations.
+    """
+    first, all_of_them = (run(10, method, 900.0, steps).stats for steps in (1, 101))
+    assert all_of_them["continued"] == 0
+    assert all_of_them["newton_iterations"] - first["newton_iterations"] <= most * 100
+
+
+def test_a_coordinate_that_turns_back_may_move_on():
+    """Of fifty pendulums with soft springs one often moves by more than its latest steps told: 3 of 1,000 steps were
+    continued, which took as long as all others together.
+    """
+    assert run(50, "midpoint", 1.0, 1000).stats["continued"] == 0
+
+
+@pytest.mark.parametrize("method", ["midpoint", "simpson", "P3N3Q6Gau"])
+def test_lanes_take_the_same_steps(method):
+    system, rng = la.Lagrangian(pendulums, n=3, params={"k": 900.0}), np.random.default_rng(1)
+    q = rng.uniform(-1, 1, (9, 3))
+    paths = la.ensemble(system, method, q, v0=np.zeros((9, 3)), h=0.5, steps=20)
+    for i in (0, 8):
+        one = la.integrate(system, method, q[i], v0=np.zeros(3), h=0.5, steps=20)
+        np.testing.assert_allclose(paths.q[i], one.q, atol=1e-10)
+
+
+# ----------------------------------------------------------------------------------------- is there one root, indeed?
+
+
+@dataclass(frozen=True)
+class Stiff:
+    """V = ½ q·Kq + Σ_i a_i cos(k_i·q + f_i), one for each of B steps."""
+
+    K: np.ndarray
+    k: np.ndarray
+    f: np.ndarray
+    a: np.ndarray
+
+    def of(self, which):
+        return Stiff(self.K[which], self.k[which], self.f[which], self.a[which])
+
+    def gradient(self, x, which):
+        k, u = self.k[which], np.einsum("bwn,bin->biw", self.k[which], x) + self.f[which, None]
+        waves = np.einsum("biw,bwn->bin", self.a[which, None] * np.sin(u), k)
+        return np.einsum("bnm,bim->bin", self.K[which], x) - waves
+
+    def hessian(self, x, which):
+        k, u = self.k[which], np.einsum("bwn,bin->biw", self.k[which], x) + self.f[which, None]
+        waves = np.einsum("biw,bwn,bwm->binm", self.a[which, None] * np.cos(u), k, k)
+        return self.K[which][:, None] - waves
+
+
+def wavy(q, v, K, k, f, a):
+    return 0.5 * (v @ v) - 0.5 * q @ K @ q - np.sum(a * np.cos(k @ q + f))
+
+
+def random_systems(rng, count, n=2, waves=3):
+    """h = 1: stiffness of up to 10³, with some directions that are unstable, and waves of up to twice the mass."""
+    turn = np.linalg.qr(rng.standard_normal((count, n, n)))[0]
+    stiff = 10 ** rng.uniform(-2, 3, (count, n)) * rng.choice([1, 1, 1, -1e-3], (count, n))
+    K = np.einsum("bij,bj,bkj->bik", turn, stiff, turn)
+    k = rng.standard_normal((count, waves, n)) * 10 ** rng.uniform(-0.3, 0.7, (count, waves, 1))
+    a = rng.uniform(-1, 1, (count, waves))
+    a *= (10 ** rng.uniform(-1.5, 0.3, count) / (np.abs(a) * (k**2).sum(2)).sum(1))[:, None]
+    return Stiff(0.5 * (K + K.transpose(0, 2, 1)), k, rng.uniform(0, 6.3, (count, waves)), a)
+
+
+def counted(seed, method, count, parts):
+    """Coarse steps over waves and stiff springs: how many were solved, how many of them are known to have one root, and
+    how many stray from the branch that plain NumPy follows from h = 0.
+    """
+    rng, steps = np.random.default_rng(seed), 4
+    own = random_systems(rng, count)
+    params = {"K": own.K, "k": own.k, "f": own.f, "a": own.a}
+    q, v = rng.standard_normal((count, 2)), rng.standard_normal((count, 2)) * 10 ** rng.uniform(-1, 1, (count, 1))
+    system = la.Lagrangian(wavy, n=2, params={name: x[0] for name, x in params.items()})
+    paths = la.ensemble(system, method, q, v0=v, h=1.0, steps=steps, params=params)
+    which, step = np.nonzero(np.isfinite(paths.q[:, 1:]).all(2))
+    begin, p, moved = paths.q[which, step], paths.p[which, step], paths.q[which, step + 1] - paths.q[which, step]
+    program, known = one_root(step_of(system, la.method(method))), 0
+    for b in range(len(which)):
+        given = np.concatenate([x[which[b]].ravel() for x in params.values()])
+        known += program([0.0], [1.0], begin[b], np.abs(moved[b]), given)["unique"][0] != 0
+    z, followed = follow_many(la.method(method).table, own.of(which), begin, p, 1.0, parts)
+    strayed = ~(followed & np.isclose(moved, z[:, -1], rtol=1e-6, atol=1e-6).all(1))
+    return len(which), known, int(strayed.sum())
+
+
+def test_steps_with_one_root_are_connected_with_no_step():
+    solved, known, strayed = counted(5, "midpoint", 30, 400)
+    assert solved > 60 and known > 30 and strayed == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["midpoint", "simpson", "P3N3Q6Gau"])
+def test_few_of_many_stray(method):
+    solved, known, strayed = counted(6, method, 150, 1500)
+    print(f"{solved} steps, {known} with one root, {strayed} stray")
+    assert known > 0.4 * solved and strayed <= solved / 400
+
+
+def test_where_one_root_is_told_every_iteration_finds_it():
+    """Newton's iteration of the midpoint rule from 40 random places of the box: all that end there end at one root."""
+    rng, count, reach = np.random.default_rng(7), 300, 0.5
+    own, q, p = random_systems(rng, count), rng.standard_normal((count, 2)), 0.2 * rng.standard_normal((count, 2))
+    params = {"K": np.eye(2), "k": np.eye(3, 2), "f": np.zeros(3), "a": np.ones(3)}
+    step = step_of(la.Lagrangian(wavy, n=2, params=params), la.method("midpoint"))
+    program, told = one_root(step), []
+    for b in range(count):
+        params = np.concatenate([own.K[b].ravel(), own.k[b].ravel(), own.f[b], own.a[b]])
+        told.append(program([0.0], [1.0], q[b], [reach, reach], params)["unique"][0] != 0)
+    (which,) = np.nonzero(told)
+    assert 0.1 * count < len(which) < 0.9 * count
+    z = rng.uniform(-2 * reach, 2 * reach, (40, len(which), 2))
+    some = own.of(which)
+    for _ in range(60):
+        at = (q[which] + 0.5 * z).transpose(1, 0, 2)
+        every = np.arange(len(which))
+        R = z - p[which] + 0.5 * some.gradient(at, every).transpose(1, 0, 2)
+        J = np.eye(2) + 0.25 * some.hessian(at, every).transpose(1, 0, 2, 3)
+        z = z - np.linalg.solve(J, R[..., None])[..., 0]
+    inside = (np.abs(z) <= 4 * reach).all(2) & (np.abs(R) < 1e-9).all(2)
+    lowest, highest = (f(np.where(inside[..., None], z, far), axis=0) for f, far in ((np.min, 9.0), (np.max, -9.0)))
+    met = inside.any(0)
+    assert met.sum() > 0.5 * len(which)
+    np.testing.assert_allclose(lowest[met], highest[met], atol=1e-8)
+
+
+def test_who_is_asked():
+    """Not systems whose forces have no constant slope, nor those whose mass changes, nor other forces."""
+
+    def kepler(q, v):
+        return 0.5 * (v @ v) + 1 / np.sqrt(q @ q)
+
+    def turning(q, v):
+        return 0.5 * (1 + q[0] ** 2) * (v @ v) - 0.5 * (q @ q)
+
+    def springs(q, v):
+        return 0.5 * (v @ v) - 5.0 * (q[0] - q[1]) ** 2 - np.cos(q[0])
+
+    def asked(method, *given, **more):
+        return one_root(step_of(la.Lagrangian(*given, n=2, **more), la.method(method))) is not None
+
+    assert asked("midpoint", springs) and asked("P8N8Q16Gau", springs) and asked("P3N4Q6Lob", springs)
+    assert not asked("midpoint", kepler) and not asked("midpoint", turning)
+    assert not asked("midpoint", springs, force=lambda q, v: np.stack([q[1], 0.0 * q[0]]))
+    assert not asked("midpoint", springs, force=lambda q, v: -0.1 * v)

@@ -24,6 +24,7 @@ from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.constraints import rate
 from leastaction.step.form import Samples, Step, Term, samples, stencils, with_rest
+from leastaction.step.kronecker import short_pivots
 from leastaction.step.prediction import Prediction, prediction
 from leastaction.step.verdict import verdict_program
 
@@ -113,7 +114,7 @@ class Solvers:
             "diagonal": mass.diagonal, "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1,
             "timed": 0, "swift": 0, "sparse": -1, "team": -1, "shifts": shifts, "stiff": shifts >= 0, "krylov": -1,
             "kinds": 0,
-            "checked": step.checked, "chords": soft_chords,
+            "checked": step.checked, "branching": step.branching, "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes, rarely=True), "point": self.compiled(point, 1, rarely=True),
             "rest": place_of_rest(point),
             "one_root": 0 if certain is None or lanes > 1 else self.compiled(certain, 1, rarely=True),
@@ -145,7 +146,8 @@ class Solvers:
         return {
             **numbers, "iterations": 0, "turned": 0, "unique": 0, "ahead": 0, "known": 0, "even": 0,
             "pivots": np.zeros(unknowns), "mass_pivots": np.zeros(n), "end_pivots": np.zeros(n + m), "kind": [],
-            **sizes, "unit": 1, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method), "middle": middle,
+            **sizes, "unit": 1, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method),
+            "short": short_pivots(step.method), "middle": middle,
             "slope": table.slope[1:], "d": table.d,
         }  # fmt: skip
 
@@ -258,7 +260,8 @@ class Solvers:
         numbers = {
             "coordinates": n, "n": vectors, "components": components, "multipliers": sums.m, "s": s, "lanes": 1,
             "across": W,
-            "summed": 1, "checked": checked, "end": 0, "linear_end": 0,
+            "summed": 1, "checked": checked, "branching": checked and not sums.m and not sums.linear, "end": 0,
+            "linear_end": 0,
             "width": s, "square": 1, "stride": s * W, "unknowns": 0, "lead": 0, "params": 0, "channels": 0,
             "given": 0, "terms": both,
             "soft": soft, "term_count": len(records), "separable": sums.separable, "constant": sums.mass.constant,
@@ -291,7 +294,8 @@ class Solvers:
             (SOLVER, {
                 **numbers, "iterations": 0, "turned": 0, "unique": 0, "ahead": 0, "known": 0, "even": 0, "pivots": [],
                 "mass_pivots": [], "end_pivots": [], "kind": kind, **sizes, "h": [np.nan], "K_h": [np.nan],
-                "inverse": inverse_of(method), "middle": middle_of(method), "slope": table.slope[1:], "d": table.d,
+                "inverse": inverse_of(method), "short": short_pivots(method), "middle": middle_of(method),
+                "slope": table.slope[1:], "d": table.d,
             })
         )  # fmt: skip
         self.terms[place], self.chords[place] = both, chords

@@ -11,6 +11,7 @@ BRANCH_ENDS = 3
 SINGULAR = 4
 STOPPED = 5  # by an event, as asked
 IN_DOUBT = 8  # solved, but the root may be another one: continuation decides
+COARSE = 12  # not solved: the step is too coarse for its prediction
 RESTING = 9  # impacts follow each other without end
 HELD = 10  # no impulse throws the motion back from a wall
 STANDSTILL = 11  # at its pace a run never reaches the time at which it was to end

@@ -404,6 +404,12 @@ class Assembly:
         return Blocks(self.n, self.summands, "m_v", "f_q", held=self.held, size=self.size)
 
     @cached_property
+    def linear(self) -> bool:
+        """Whether the derivatives of f and m by q and v depend on neither."""
+        blocks = ("f_q", "f_v", "m_q", "m_v")
+        return not any(summand.node.depends(block, "q", "v") for summand in self.summands for block in blocks)
+
+    @cached_property
     def separable(self) -> bool:
         """Whether the mass is constant, f does not depend on v, and m = M v."""
         if not self.mass.constant:

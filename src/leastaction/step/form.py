@@ -247,6 +247,23 @@ class Step:
         return still and not slopes.depends("m_v", "t", "q", "v")
 
     @cached_property
+    def linear(self) -> bool:
+        """Whether the derivatives of the equations by the unknowns do not depend on the unknowns: then there is one
+        root.
+        """
+        blocks = [(term.slopes, f"{out}_{block}") for term in self.terms for out in "fmg" for block in ("q", "v")]
+        return not self.multipliers and not any(
+            slopes.depends(name, "q", "v") for slopes, name in blocks if name in dict(slopes.outputs)
+        )
+
+    @property
+    def branching(self) -> bool:
+        """Whether a coarse step may have several roots, of which the pivots tell (`step.verdict`); not asked with
+        multipliers.
+        """
+        return self.checked and not self.multipliers and not self.linear
+
+    @cached_property
     def params(self) -> int:
         """How many numbers the block params has."""
         return dict(self.terms[0].program.inputs)["params"]

@@ -20,6 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from leastaction.methods import Galerkin
 from leastaction.step.form import Array, Samples, samples, stencils
 
@@ -59,3 +62,9 @@ def kronecker(samples: Samples) -> Kronecker:
 def kronecker_of(method: Galerkin) -> Kronecker:
     """The small matrices of a method in float64."""
     return kronecker(samples(method))
+
+
+@lru_cache(maxsize=64)
+def short_pivots(method: Galerkin) -> NDArray[np.float64]:
+    """The pivots of A, (s,). Those of ∂R/∂z are, at h → 0, products of theirs, of those of L_vv, and of 1/h."""
+    return np.asarray(np.linalg.cholesky(kronecker_of(method).A).diagonal() ** 2)

@@ -39,10 +39,11 @@ they solve with, and the mass has the right one. With multipliers the sign at h 
 
 Coarse. Over the waves of a force the last step tells nothing of the next one, and a prediction may come near any of
 several roots, by chance as near as one likes, with the right sign and with the best contraction. What tells is the
-matrix: roots are many only where h² times the slope of the force is not small beside the mass. So Newton's iteration in
-kernels compares the pivots of ∂R/∂z with those of a short step (`coarse`); where one of them differs by more than
-COARSE, the prediction is not used. The step is then found from the velocity alone, by the linearised step
-(`step.prediction`) or by continuation. A step whose ∂R/∂z does not depend on z has one root, and is not asked.
+matrix: roots are many only where h² times the slope of the force is not small beside the mass. So wherever a matrix is
+eliminated, its pivots are compared with those of a short step (`coarse`, `departs`); where one of them differs by more
+than COARSE, the prediction is not used. The step is then found from the velocity alone, by the linearised step
+(`step.prediction`) or by continuation. Mass chords are not asked, since they contract only where the matrix is near
+that of a short step; nor is a step whose ∂R/∂z does not depend on z, which has one root (`Step.branching`).
 
 Unique. Pivots differ from those of a short step wherever a step is stiff, and where many coordinates move, one of them
 often reaches farther than it did lately. But a step whose ∂R/∂z changes by little within reach has one root there,
@@ -228,6 +229,11 @@ def coarse(ratios: Sequence[Any]) -> Any:
     for ratio in ratios[1:]:
         most = most.op("max", abs(ratio - 1.0))
     return ~(most <= COARSE)
+
+
+def departs(real: float, imaginary: float) -> bool:
+    """The same of one ratio, on floats: the native loops translate it. Pivots of a shifted chord are complex."""
+    return not (real - 1.0) ** 2 + imaginary**2 <= COARSE**2
 
 
 def landed(size: Any, before: Any, negligible: Any = NEGLIGIBLE * EPS) -> Any:

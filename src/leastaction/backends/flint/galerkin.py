@@ -15,6 +15,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.flint.coarse import is_coarse
 from leastaction.backends.flint.constraints import Ending, Settled
 from leastaction.backends.flint.driven import Driven
 from leastaction.backends.flint.iteration import Pace, Problem, Solution, solve_step
@@ -22,15 +23,26 @@ from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.prediction import Predictor
 from leastaction.backends.flint.run import Run
 from leastaction.backends.flint.sizes import lengths
-from leastaction.backends.flint.sweep import Layout, Sweep
+from leastaction.backends.flint.sweep import Layout, Linearised, Sweep
 from leastaction.backends.rows import Row
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, SINGULAR, Failure
 from leastaction.backends.stepper import Start
 from leastaction.numbers.conversion import Balls, ball, balls, mpf, mpfs
 from leastaction.numbers.precision import flint_bits, mpmath_bits
-from leastaction.step.continuation import ARRIVED, ENDED, FASTEST, FROM_REST, PROLONG, SMALLEST, again, onward, trusted
+from leastaction.step.continuation import (
+    ARRIVED,
+    ENDED,
+    FASTEST,
+    FROM_REST,
+    PARTS,
+    PROLONG,
+    SMALLEST,
+    again,
+    onward,
+    trusted,
+)
 from leastaction.step.form import Step
-from leastaction.step.verdict import FORGETTING, GOING, REACH, WAKING
+from leastaction.step.verdict import FORGETTING, GOING, NEARBY, REACH, WAKING
 
 Mpfs = NDArray[np.object_]
 
@@ -174,21 +186,59 @@ class GalerkinStepper(Run):
         """The step from the state at t, predicted by z."""
         problem = Problem(self._sweeps(1.0), t, self._q, self._p, self.bits)
         solution = solve_step(problem, z, reach, self._still, pace)
-        if solution.good and not self._turned(t, solution):
-            return Found(solution, GOING_WELL, solution.iterations, 1.0)
+        spent, root = solution.iterations, solution.root
+        if solution.good and root is not None:
+            coarse = self._layout.branching and is_coarse(problem.sweep, root)
+            if not coarse and (self._layout.branching or not self._turned(t, root, z)):
+                return Found(solution, GOING_WELL, spent, 1.0)
+            if coarse and reach:
+                linear, more = self._linearly(t, reach)
+                spent += more
+                if linear is not None:
+                    return Found(linear, GOING_WELL, spent, 1.0)
         found = self._begin(t) if reach else self._continue(t)
-        return Found(found.solution, found.status, found.iterations + solution.iterations, found.fraction)
+        return Found(found.solution, found.status, found.iterations + spent, found.fraction)
 
-    def _turned(self, t: Any, solution: Solution) -> bool:
-        """Whether the determinant at a root has another sign than at h → 0, where it has the sign of det(L_vv)^s; not
-        asked with multipliers.
+    def _turned(self, t: Any, at: Linearised, z: Balls) -> bool:
+        """Whether a determinant has another sign than at h → 0, where it has the sign of det(L_vv)^s; not asked with
+        multipliers.
         """
         if not self._layout.checked or self._layout.sizes[1]:
             return False
         if self._negative is None:
-            z = [(x * NOTHING).mid() for x in solution.z]  # with the same velocities
+            z = [(x * NOTHING).mid() for x in z]  # with the same velocities
             self._negative = self._at_fraction(NOTHING).linearised(t, self._q, self._p, z, inverted=False).negative
-        return solution.turned != self._negative
+        return at.negative != self._negative
+
+    def _linearly(self, t: Any, reach: Balls) -> tuple[Solution | None, int]:
+        """The step from that of the equations linearised about the uniform motion, if this predicts the step and PARTS
+        of it well enough (`step.prediction`); and the iterations spent.
+        """
+        v, solution, spent = self.mechanics.invert(t, self._q, self._p, self._v), None, 0
+        if v is None:
+            return None, 0
+        for part in PARTS:
+            sweep = self._sweeps(part)
+            z, spent = self._uniform(v, sweep), spent + 1
+            at = sweep.linearised(t, self._q, self._p, z)
+            if at.inverse is None or self._turned(t, at, z):
+                return None, spent
+            change = (at.inverse * flint.arb_mat(sweep.N, 1, at.residual)).mid().entries()  # −dz
+            if any(a > part * b for a, b in zip(self._lengths(change), reach, strict=True)):
+                return None, spent
+            z = [(a - b).mid() for a, b in zip(z, change, strict=True)]
+            way = [(part * x / REACH).mid() for x in reach]  # a coordinate that turns back may have next to no step
+            bits = self.bits if part == 1.0 else min(self.bits, ROUGH_BITS)
+            solution = solve_step(Problem(sweep, t, self._q, self._p, bits, way), z, reach, self._still)
+            spent += solution.iterations
+            root = solution.root
+            if not solution.good or root is None or self._turned(t, root, z):
+                return None, spent
+            missed = self._lengths([(a - b).mid() for a, b in zip(solution.z, z, strict=True)])
+            sizes = zip(missed, self._lengths(solution.z), way, strict=True)
+            if any(a > NEARBY * max(b, c) for a, b, c in sizes):
+                return None, spent
+        return solution, spent
 
     def _continue(self, t: Any) -> Found:
         """The step from the state at t, followed from h = 0: the rule is `step.continuation`."""

@@ -39,7 +39,7 @@ class Solution:
     good     the step is solved, and its root can be trusted
     left     the increment that would come next, relative to the step
     pace     how the iteration began; None if the iteration was over at once
-    turned   the determinant of the Jacobian is negative
+    root     the equations where the Jacobian was taken last, if the step is solved
     still    the sizes below which a coordinate is at rest; empty where none is known to be at rest
     careful  all iterations took all bits, since the step failed with fewer
     """
@@ -53,7 +53,12 @@ class Solution:
     pace: Pace | None
     still: Balls
     careful: bool = False
-    turned: bool = False
+    root: Linearised | None = None
+
+    @property
+    def turned(self) -> bool:
+        """Whether the determinant of the Jacobian is negative."""
+        return self.root is not None and self.root.negative
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +130,7 @@ def _newton(
                 finite = all(x.is_finite() for x in impulse)
                 status = GOING_WELL if finite else NOT_FINITE
                 good, left = finite and found.good, _float(found.left)
-                turned = sweep.layout.checked and at.negative
-                return Solution(status, iteration, z, impulse, good, left, _pace(sizes), still, turned=turned), at
+                return Solution(status, iteration, z, impulse, good, left, _pace(sizes), still, root=at), at
             keep = found.keep or found.solved
             working = bits if found.solved else max(working, _working(bits, found, sizes, pace))
         status, at = (NOT_CONVERGED, at) if found.size < math.inf else (NOT_FINITE, None)

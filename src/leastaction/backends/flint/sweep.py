@@ -22,6 +22,7 @@ from leastaction.backends.flint.evaluate import function
 from leastaction.backends.flint.sizes import ROUGH, lengths
 from leastaction.numbers.conversion import Balls, ball_array, identity
 from leastaction.step.form import Samples, Stencils, Step, Term, stencils
+from leastaction.step.kronecker import short_pivots
 
 READ = ("q", "v", "multipliers")
 GIVEN = ("f", "m", "g")
@@ -67,13 +68,14 @@ class Node:
 
 
 class Linearised(NamedTuple):
-    """The equations at one z: R, the impulse; ∂R/∂z and its inverse, None where singular or not asked for;
-    ∂(impulse)/∂z; what they are made of.
+    """The equations at one z: R, the impulse; ∂R/∂z, its entries row by row, and its inverse, None where singular or
+    not asked for; ∂(impulse)/∂z; what they are made of.
     """
 
     residual: Balls
     impulse: Balls
     jacobian: Any
+    entries: Balls
     inverse: Any
     slope: Any
     points: list[list[Balls]]
@@ -93,12 +95,14 @@ class Layout:
               points, term by term, then the multipliers, and the inputs at the nodes
     given     these inputs, node by node: those of the step that is worked on
     forces    how many of the blocks that each term gives go to R_1 … R_s
+    short     the pivots of A (`step.kronecker`)
     """
 
     def __init__(self, step: Step, params: Balls, digits: int) -> None:
         n, s, m = step.n, step.s, step.multipliers
         self.terms = [Sampled(step, term, params, digits) for term in step.terms]
-        self.n, self.s, self.N, self.checked = n, s, s * (n + m), step.checked
+        self.n, self.s, self.N = n, s, s * (n + m)
+        self.checked, self.branching, self.short = step.checked, step.branching, short_pivots(step.method).tolist()
         self.sizes, self.channels = (n, m), step.channels
         self.given: Balls = []
         self.places = [range(j, s * n, n) for j in range(n)] + [range(s * n + a, self.N, m) for a in range(m)]
@@ -178,12 +182,13 @@ class Sweep:
         """R and the impulse, and their derivatives by z."""
         points = self._points(t, q, z)
         values = [[term.linear(*point) for point in at] for term, at in zip(self.terms, points, strict=True)]
-        jacobian, slope = self._derivatives(values)
+        entries, slope = self._derivatives(values)
+        jacobian = flint.arb_mat(self.N, self.N, entries)
         inverse = None
         if inverted:
             with suppress(ZeroDivisionError):
                 inverse = jacobian.solve(self.layout.identity, algorithm="approx").mid()
-        return Linearised(*self._equations(values, p), jacobian, inverse, slope, points, values)
+        return Linearised(*self._equations(values, p), jacobian, entries, inverse, slope, points, values)
 
     def by_position(self, at: Linearised) -> tuple[Any, Any]:
         """∂R/∂q and ∂(impulse)/∂q at fixed z: the sweep with a column for each coordinate."""
@@ -193,6 +198,15 @@ class Sweep:
             values[node.term].append([x for out in node.gave for x in node.slopes.get((out, "q"), none)])
         R, impulse = self.scatter(values, n)
         return flint.arb_mat(self.N, n, R), flint.arb_mat(n, n, impulse)
+
+    def mass(self, at: Linearised) -> Balls:
+        """m_v at the first node, row by row."""
+        for j, (term, runs) in enumerate(zip(self.terms, self.layout.runs, strict=True)):
+            if ("m", "v") in term.slopes:
+                before = term.slopes.index(("m", "v"))
+                start = runs[0][1] + sum(self.sizes[KIND[a]] * self.sizes[KIND[b]] for a, b in term.slopes[:before])
+                return at.values[j][0][start : start + self.n**2]
+        return [flint.arb(0)] * self.n**2
 
     def nodes(self, at: Linearised) -> Iterator[Node]:
         """What was read and given, by name."""
@@ -270,8 +284,8 @@ class Sweep:
             rows[last + j] -= p[j]
         return rows, impulse
 
-    def _derivatives(self, values: list[list[Balls]]) -> tuple[Any, Any]:
-        """∂R/∂z and ∂(impulse)/∂z, from the slopes."""
+    def _derivatives(self, values: list[list[Balls]]) -> tuple[Balls, Any]:
+        """∂R/∂z, its entries row by row, and ∂(impulse)/∂z, from the slopes."""
         slopes: dict[tuple[int, int], Balls] = {pair: [] for pair in self._jacobian}
         for runs, at in zip(self.layout.runs, values, strict=True):
             for numbers in at:
@@ -286,7 +300,7 @@ class Sweep:
         entries = _joined(blocks, own, N - own) if self.sizes[1] else blocks[0, 0]
         # The rows of the impulse are behind those of R_1 … R_s.
         equations = entries[: own * N] + entries[(own + n) * N :]
-        return flint.arb_mat(N, N, equations), flint.arb_mat(n, N, entries[own * N : (own + n) * N])
+        return equations, flint.arb_mat(n, N, entries[own * N : (own + n) * N])
 
 
 def _rows_read(tables: Sequence[Stencils]) -> list[Balls]:

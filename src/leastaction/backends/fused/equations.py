@@ -16,6 +16,7 @@ class Equations:
     jacobian        ∂R/∂z, row by row; rows and columns ν n + j, and multipliers behind all increments
     impulse_slope   the same of the impulse
     by_q            ∂R/∂q, impulse_by_q that of the impulse
+    mass            m_v at the first node, row by row
     """
 
     B: Builder
@@ -25,6 +26,7 @@ class Equations:
     impulse_slope: list[list[int]]
     by_q: list[list[int]]
     impulse_by_q: list[list[int]]
+    mass: list[int]
 
 
 class _Sums:
@@ -67,6 +69,7 @@ def equations(step: Step) -> Equations:
     }
     R, I = _Sums(B, N, 1), _Sums(B, n, 1)
     J, G, by_q, I_by_q = _Sums(B, N, N), _Sums(B, n, N), _Sums(B, N, n), _Sums(B, n, n)
+    mass: list[int] = []
     for term in step.terms:
         table = stencils(step.samples(term), Value(B, h))
         for i, (time, weight) in enumerate(zip(indices(table.times, B), indices(table.weights, B), strict=True)):
@@ -81,6 +84,7 @@ def equations(step: Step) -> Equations:
                     for k in range(sizes[block])
                 ]
             at = B.inline(term.slopes, **{name: read[name] for name, _ in term.slopes.inputs})
+            mass = mass or at.get("m_v", [])
             for out in ("f", "m", "g"):
                 if out not in at:
                     continue
@@ -113,7 +117,7 @@ def equations(step: Step) -> Equations:
     for j in range(n):
         last = R.rows[places["f"][j][s - 1]]
         last[0] = B.sub(last[0], p[j])
-    return Equations(B, [x for (x,) in R.rows], [x for (x,) in I.rows], J.rows, G.rows, by_q.rows, I_by_q.rows)
+    return Equations(B, [x for (x,) in R.rows], [x for (x,) in I.rows], J.rows, G.rows, by_q.rows, I_by_q.rows, mass)
 
 
 def _columns(

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from leastaction.backends.fused.elimination import factors, order_of, pivots_of, substitute
-from leastaction.backends.fused.equations import dot, equations
+from leastaction.backends.fused.equations import Equations, dot, equations
 from leastaction.backends.fused.judging import finite, judged
 from leastaction.backends.fused.mass import mass_of
 from leastaction.backends.fused.work import work
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
-from leastaction.step.kronecker import kronecker_of
+from leastaction.step.kronecker import short_pivots
 from leastaction.step.rows import OneByOne, Row, size
 from leastaction.step.verdict import TINY, coarse
 
@@ -32,11 +28,12 @@ class Iteration:
               have yet
     first     the same and (z, invariants) ↦ what one iteration needs, the right-hand side −R and the impulse; and what
               is kept for the next ones, the impulse's derivatives by z and the factors of the Jacobian
-    again     the same, without what is kept; both have `short`, the pivots of the Jacobian of a short step
+    again     the same, without what is kept
     pattern   where the factors are in their matrix; its other entries are the `constants`
     unknowns  the order of the unknowns in that matrix
-    exchanged whether the orders of equations and unknowns differ by an odd number of exchanges
-    linear    whether the Jacobian does not depend on z: then there is one root
+
+    The first one also has `short`, the pivots of the Jacobian of a short step; so has `again` where these alone tell
+    whether the determinant has turned, of a step that is linear.
     """
 
     before: Program
@@ -45,8 +42,6 @@ class Iteration:
     pattern: tuple[tuple[int, int], ...]
     constants: dict[tuple[int, int], float]
     unknowns: list[int]
-    exchanged: bool
-    linear: bool
 
     @property
     def chords(self) -> int:
@@ -68,36 +63,32 @@ def iteration(step: Step) -> Iteration:
         impulse=E.impulse,
         slopes=[x for row in E.impulse_slope for x in row],
         factors=[rows[i][j] for i, j in pattern],
-        short=_short(step, B, order),
+        short=_short(step, E, order),
     )
     before, first = whole.split(("z", "inputs"), "invariants")
-    again = first.select("right", "impulse", "short")
-    exchanged = float(np.linalg.det(np.eye(len(order))[order][:, unknowns])) < 0
-    linear = not whole.depends("factors", "z")
-    return Iteration(before, first, again, pattern, constants, unknowns, exchanged, linear)
+    again = first.select("right", "impulse", *(["short"] if step.linear else []))
+    return Iteration(before, first, again, pattern, constants, unknowns)
 
 
-def _short(step: Step, B: Builder, order: Sequence[int]) -> list[int]:
+def _short(step: Step, E: Equations, order: Sequence[int]) -> list[int]:
     """The pivots of A/h ⊗ L_vv, which ∂R/∂z is at h → 0 (`step.kronecker`), in this order of the equations: L_vv at the
-    start of the step. None with multipliers, nor of a mass that depends on v.
+    start of the step, or, where L_vv depends on v, at the first node. None with multipliers.
     """
-    mass, n, s = mass_of(step), step.n, step.s
-    if not judges_sense(step) or mass.program.depends("m_v", "v"):
+    B, mass, n, s = E.B, mass_of(step), step.n, step.s
+    if not judges_sense(step):
         return []
     inverse_h = B.div(B.const(1.0), B.input("h")[0])
-    entries = B.inline(mass.program, **{name: _at_start(B, name, size) for name, size in mass.program.inputs})["m_v"]
+    if mass.program.depends("m_v", "v"):
+        entries = E.mass[:: n + 1] if mass.diagonal else E.mass
+    else:
+        at = {name: _at_start(B, name, size) for name, size in mass.program.inputs}
+        entries = B.inline(mass.program, **at)["m_v"]
     if mass.diagonal:
         pivots = entries
     else:
         pivots = pivots_of(B, [entries[j * n : (j + 1) * n] for j in (k % n for k in order[::s])])
-    small = _pivots(kronecker_of(step.method).A)
+    small = short_pivots(step.method).tolist()
     return [B.mul(B.const(a), B.mul(inverse_h, pivot)) for pivot in pivots for a in small]
-
-
-def _pivots(A: NDArray[np.float64]) -> list[float]:
-    """The pivots of a definite matrix: ratios of its leading minors."""
-    minors = [1.0] + [float(np.linalg.det(A[:k, :k])) for k in range(1, len(A) + 1)]
-    return [b / a for a, b in pairwise(minors)]
 
 
 def _at_start(B: Builder, name: str, size: int) -> list[int]:
@@ -106,8 +97,8 @@ def _at_start(B: Builder, name: str, size: int) -> list[int]:
 
 
 def judges_sense(step: Step) -> bool:
-    """Whether kernels know the sign that the determinant has at h → 0: not with multipliers, nor of a mass of v."""
-    return step.checked and not step.multipliers and (step.s % 2 == 0 or not mass_of(step).program.depends("m_v", "v"))
+    """Whether kernels know the sign that the determinant has at h → 0: not with multipliers."""
+    return step.checked and not step.multipliers
 
 
 def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
@@ -136,15 +127,14 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     seen = judged(step, OneByOne(), values, rows_of(dz), rows_of(new), fresh=fresh, chords=one.chords, unique=unique)
     ended, keep = seen.found["ended"], seen.found["keep"]
     good = seen.found["good"] & finite(Value(B, B.sum(impulse)))
-    if judges_sense(step):
-        inverse = [Value(B, rows[i][i]) for i in range(N)]
-        if found["short"] and not one.linear:  # a Jacobian that is kept was asked when it was fresh
-            if fresh:
-                long = coarse([a * Value(B, b) for a, b in zip(inverse, found["short"], strict=True)])
-                long = long if unique is None else long & ~unique
-                ended, good = ended | long, good & ~long
+    if judges_sense(step) and (fresh or step.linear):
+        inverse, short = ([Value(B, k) for k in values] for values in ([rows[i][i] for i in range(N)], found["short"]))
+        if step.linear:
+            good = good & ~_turned(B, inverse + short)
         else:
-            good = good & ~_turned(B, one, inverse + [Value(B, k) for k in found["short"]])
+            long = coarse([a * b for a, b in zip(inverse, short, strict=True)])
+            long = long if unique is None else long & ~unique
+            ended, good = ended | long, good & ~long
     after: dict[str, list[Any]] = {
         "z": [Value(B, k) for k in new],
         "impulse": [Value(B, k) for k in impulse],
@@ -161,12 +151,9 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     return B.build(**kept, **chosen)
 
 
-def _turned(B: Builder, one: Iteration, pivots: Sequence[Value]) -> Value:
-    """Whether the determinant has another sign than at h → 0, from the inverses of its pivots and those of a short
-    step; without these it is positive at h → 0.
-    """
-    exchanged = one.exchanged and len(pivots) == len(one.unknowns)
-    sign = Value(B, B.const(-1.0 if exchanged else 1.0))
+def _turned(B: Builder, pivots: Sequence[Value]) -> Value:
+    """Whether the determinant has another sign than at h → 0, from the inverses of its pivots and a short step's."""
+    sign = Value(B, B.const(1.0))
     for pivot in pivots:
         sign = sign * Value(B, B.const(1.0)).op("copysign", pivot)
     return sign < 0.0

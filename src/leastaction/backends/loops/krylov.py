@@ -15,6 +15,7 @@ condition.
 from __future__ import annotations
 
 from leastaction.backends.layout import KRYLOV
+from leastaction.backends.loops.coarse import departs
 from leastaction.backends.loops.increments import (
     DOUBT,
     ENDED,
@@ -45,7 +46,7 @@ from leastaction.backends.loops.machine import (
 from leastaction.backends.loops.rows import add_together
 from leastaction.backends.loops.shifts import by_sparse, set_sparse, turned_sparse
 from leastaction.backends.loops.sweep import TERM_SIZE, gather, read_term, scatter_values, sweep
-from leastaction.backends.status import GOING_WELL, SINGULAR
+from leastaction.backends.status import COARSE, GOING_WELL
 
 read_krylov = reader(KRYLOV)
 
@@ -54,19 +55,23 @@ ALIKE = 2.0**-10  # multipliers are measured by no less than this part of the la
 
 
 @native
-def newton_of_sum(S, I, D, q, p, z, scale, reach):
-    """Newton's iteration of a sum from z. Returns the status."""
+def newton_of_sum(S, I, D, q, p, z, scale, reach, told):
+    """Newton's iteration of a sum from z. Returns the status; with `told` it is COARSE where pivots say so, or where
+    the derivatives of the points differ as much from those of the middle.
+    """
     begin(S, z, scale)
     widen(S, scale)
     finding = S.multipliers > 0  # the first iteration finds the multipliers, which are not predicted
     while True:
-        if not set_sparse(S, I, D, q, z):
+        status = set_sparse(S, I, D, q, z, told)
+        if status != GOING_WELL:
             S.iterations[0] = int(S.seen[ITERATIONS]) + 1
-            return SINGULAR
+            return status
         sweep(S, I, D, S.terms, False, q, p, z)
         by_sparse(S, I, D)
-        if not finding:
-            solve_along(S, I, D, scale)
+        if not finding and not solve_along(S, I, D, scale) and told:
+            S.iterations[0] = int(S.seen[ITERATIONS]) + 1
+            return COARSE
         move(S, z, scale, reach, S.floor, 0, S.seen)
         if finding and S.seen[SOUND] != 0.0:
             finding = False
@@ -85,17 +90,19 @@ def newton_of_sum(S, I, D, q, p, z, scale, reach):
 
 @native
 def solve_along(S, I, D, scale):
-    """S.R ← dz with P⁻¹J dz = S.R, about, from S.R = −P⁻¹R: the shortest residual in a growing Krylov space."""
+    """S.R ← dz with P⁻¹J dz = S.R, about, from S.R = −P⁻¹R: the shortest residual in a growing Krylov space. Returns
+    whether J is alike P in that space: no x·P⁻¹J x departs from x·x.
+    """
     K, rows = read_krylov(I, D, S.krylov), S.components * S.s
     most, size = K.most, rows * W
     _measure(S, K, scale)
     _scaled(S, K, S.R, K.basis, 1.0, True)
     length = _product(K.basis, K.basis, rows) ** 0.5
     if not length > 0.0 or length - length != 0.0:
-        return
+        return True
     _times(K.basis, 1.0 / length, rows)
     K.g[0] = length
-    count = 0
+    count, alike = 0, True
     while count < most:
         _scaled(S, K, at(K.basis, count * size), K.w, 1.0, False)
         push(S, I, D, K.w)
@@ -106,6 +113,7 @@ def solve_along(S, I, D, scale):
             old = at(K.basis, i * size)
             column[i] = _product(old, new, rows)
             _add_times(new, -column[i], old, rows)
+        alike = alike and not departs(1.0 / column[count], 0.0)
         column[count + 1] = _product(new, new, rows) ** 0.5
         if column[count + 1] - column[count + 1] != 0.0:
             break
@@ -134,6 +142,7 @@ def solve_along(S, I, D, scale):
     for i in range(count):
         _add_times(K.w, K.g[i], at(K.basis, i * size), rows)
     _scaled(S, K, K.w, S.R, 1.0, False)
+    return alike
 
 
 @native

@@ -17,6 +17,7 @@ is solved as a real one of size 2n; where X is sparse and symmetric, as of a sum
 from __future__ import annotations
 
 from leastaction.backends.layout import SHIFTS
+from leastaction.backends.loops.coarse import coarse_shift, coarse_sparse
 from leastaction.backends.loops.elimination import factor, negative, solve
 from leastaction.backends.loops.increments import (
     DOUBT,
@@ -35,22 +36,23 @@ from leastaction.backends.loops.increments import (
     widen,
 )
 from leastaction.backends.loops.machine import W, at, call_kernel, native, reader
-from leastaction.backends.loops.mass_chords import negative_mass
+from leastaction.backends.loops.mass_chords import negative_mass, set_mass
 from leastaction.backends.loops.sparse import assemble, read_sparse
 from leastaction.backends.loops.sparse import factor as factor_sparse
 from leastaction.backends.loops.sparse import negative as negative_sparse
 from leastaction.backends.loops.sparse import solve as solve_sparse
 from leastaction.backends.loops.summed import in_the_middle
 from leastaction.backends.loops.sweep import sweep
-from leastaction.backends.status import GOING_WELL, IN_DOUBT, NOT_CONVERGED, SINGULAR
+from leastaction.backends.status import COARSE, GOING_WELL, IN_DOUBT, NOT_CONVERGED, SINGULAR
 from leastaction.step.verdict import MOST_ITERATIONS
 
 read_shifts = reader(SHIFTS)
 
 
 @native
-def shifted(S, I, D, q, p, z, scale, reach, short):
-    """Shifted chords from z. Returns the status; where Newton's iteration would take less it is NOT_CONVERGED.
+def shifted(S, I, D, q, p, z, scale, reach, short, told):
+    """Shifted chords from z. Returns the status; where Newton's iteration would take less it is NOT_CONVERGED. With
+    `told` coarse steps are told by their pivots, and not solved.
 
     With `short`, used where a step can be made as short as necessary, increments may grow as long as all of them
     together are small (NEARBY): the matrices of a sum do not tell how the velocity of one coordinate drives another
@@ -66,10 +68,10 @@ def shifted(S, I, D, q, p, z, scale, reach, short):
     fresh, finding = True, S.multipliers > 0  # the first iteration finds the multipliers, which are not predicted
     while True:
         if fresh:
-            regular = set_sparse(S, I, D, q, z) if S.summed == 1 else set_dense(S, I, D, q, z)
-            if not regular:
+            status = set_sparse(S, I, D, q, z, told) if S.summed == 1 else set_dense(S, I, D, q, z, told)
+            if status != GOING_WELL:
                 S.iterations[0] = int(S.seen[ITERATIONS]) + 1
-                return SINGULAR
+                return status
             fresh = False
         sweep(S, I, D, S.terms, False, q, p, z)
         if S.summed == 1:
@@ -109,10 +111,12 @@ def shifted(S, I, D, q, p, z, scale, reach, short):
 
 
 @native
-def set_dense(S, I, D, q, z):
-    """The factors of every X, with the derivatives in the middle of the step that z predicts; False if an X has no
-    factors.
+def set_dense(S, I, D, q, z, told):
+    """The factors of every X, with the derivatives in the middle of the step that z predicts. Returns the status:
+    SINGULAR if an X has no factors, COARSE if pivots tell so, where they are asked.
     """
+    if told and not set_mass(S, I, D, S.t, q, z, S.values, S.h[0]):
+        return SINGULAR
     P, n, s, h, row = read_shifts(I, D, S.shifts), S.n, S.s, S.h[0], S.stride
     S.at[0] = S.t[0] + 0.5 * h
     for j in range(n):
@@ -129,27 +133,38 @@ def set_dense(S, I, D, q, z):
             S.at[1 + 2 * n + S.params + j] = inputs[j]
     call_kernel(S.point, S.at, S.at_values, S.work)
     f_q, f_v = at(S.at_values, 2 * n), at(S.at_values, 2 * n + n * n)
-    m_q, m_v = at(S.at_values, 2 * n + 2 * n * n), at(S.at_values, 2 * n + 3 * n * n)
     for j in range(n * n):
         P.f_q[j], P.f_v[j] = f_q[j], f_v[j]
     for e in range(P.count):
-        X, pivots = at(P.X, e * 2 * n * P.lead), at(P.pivots, e * 2 * n)
-        a, b = h * P.alpha[2 * e], h * P.alpha[2 * e + 1]
-        c, d = h * h * P.gamma[2 * e], h * h * P.gamma[2 * e + 1]
-        size = 2 * n if d != 0.0 else n
-        for i in range(n):
-            for j in range(n):
-                gyroscopic, stiff = m_q[i * n + j] - f_v[i * n + j], f_q[i * n + j]
-                real = m_v[i * n + j] + a * gyroscopic + c * stiff
-                X[i * P.lead + j] = real
-                if size > n:
-                    imaginary = b * gyroscopic + d * stiff
-                    X[i * P.lead + n + j] = -imaginary
-                    X[(n + i) * P.lead + j] = imaginary
-                    X[(n + i) * P.lead + n + j] = real
-        if not factor(X, pivots, size, P.lead):
-            return False
-    return True
+        X, size = at(P.X, e * 2 * n * P.lead), 2 * n if P.gamma[2 * e + 1] != 0.0 else n
+        if told:
+            _set_shift(S, P, e, X, size)
+            if coarse_shift(S, X, size, P.lead):
+                return COARSE
+        _set_shift(S, P, e, X, size)
+        if not factor(X, at(P.pivots, e * 2 * n), size, P.lead):
+            return SINGULAR
+    return GOING_WELL
+
+
+@native
+def _set_shift(S, P, e, X, size):
+    """X ← that of shift e, from the derivatives in S.at_values."""
+    n, h = S.n, S.h[0]
+    f_q, f_v = at(S.at_values, 2 * n), at(S.at_values, 2 * n + n * n)
+    m_q, m_v = at(S.at_values, 2 * n + 2 * n * n), at(S.at_values, 2 * n + 3 * n * n)
+    a, b = h * P.alpha[2 * e], h * P.alpha[2 * e + 1]
+    c, d = h * h * P.gamma[2 * e], h * h * P.gamma[2 * e + 1]
+    for i in range(n):
+        for j in range(n):
+            gyroscopic, stiff = m_q[i * n + j] - f_v[i * n + j], f_q[i * n + j]
+            real = m_v[i * n + j] + a * gyroscopic + c * stiff
+            X[i * P.lead + j] = real
+            if size > n:
+                imaginary = b * gyroscopic + d * stiff
+                X[i * P.lead + n + j] = -imaginary
+                X[(n + i) * P.lead + j] = imaginary
+                X[(n + i) * P.lead + n + j] = real
 
 
 @native
@@ -203,18 +218,18 @@ def _push_dense(S, I, D):
 
 
 @native
-def set_sparse(S, I, D, q, z):
-    """The factors of every M + h²γK, K and M in the middle of the step that z predicts."""
+def set_sparse(S, I, D, q, z, told):
+    """The factors of every M + h²γK, K and M in the middle of the step that z predicts. Returns as `set_dense` does."""
     P, h = read_sparse(I, D, S.sparse), S.h[0]
     in_the_middle(S, P, q, z, h)
     t = S.t[0] + 0.5 * h
     assemble(I, D, P, P.stiffness, t, P.middle_q, P.middle_v, P.K)
     if S.constant == 0 or S.multipliers > 0:
         assemble(I, D, P, P.masses, t, P.middle_q, P.middle_v, P.M)
-    regular = True
     for e in range(P.shifts):
-        regular = regular and factor_sparse(P, e, h * h * P.gamma[2 * e], h * h * P.gamma[2 * e + 1])
-    return regular
+        if not factor_sparse(P, e, h * h * P.gamma[2 * e], h * h * P.gamma[2 * e + 1]):
+            return SINGULAR
+    return COARSE if told and coarse_sparse(S, P) else GOING_WELL
 
 
 @native

@@ -3,6 +3,7 @@ verdict."""
 
 from __future__ import annotations
 
+from leastaction.backends.loops.coarse import coarse_jacobian
 from leastaction.backends.loops.constraints import settle
 from leastaction.backends.loops.elimination import factor, negative, solve
 from leastaction.backends.loops.held_sums import settle_sum
@@ -22,15 +23,23 @@ from leastaction.backends.loops.increments import (
     sound,
     widen,
 )
-from leastaction.backends.loops.krylov import newton_of_sum
+from leastaction.backends.loops.krylov import newton_of_sum, solve_along
 from leastaction.backends.loops.legendre import invert_alone
 from leastaction.backends.loops.machine import at, call_kernel, native
-from leastaction.backends.loops.mass_chords import chords, negative_mass
+from leastaction.backends.loops.mass_chords import chords, negative_mass, set_mass
 from leastaction.backends.loops.noise import held_floor, quiet_floor, set_floor, set_noise
-from leastaction.backends.loops.shifts import by_dense, set_dense, shifted, turned_dense
+from leastaction.backends.loops.shifts import (
+    by_dense,
+    by_sparse,
+    set_dense,
+    set_sparse,
+    shifted,
+    turned_dense,
+    turned_sparse,
+)
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
-from leastaction.backends.loops.sweep import jacobian, prepare, set_given, set_times, sweep
-from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, IN_DOUBT, SINGULAR
+from leastaction.backends.loops.sweep import jacobian, lay_out, prepare, set_given, set_times, sweep
+from leastaction.backends.status import BRANCH_ENDS, COARSE, GOING_WELL, IN_DOUBT, SINGULAR
 from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PARTS, PROLONG, SMALLEST
 from leastaction.step.continuation import again as again_in_python
 from leastaction.step.continuation import onward as onward_in_python
@@ -43,18 +52,21 @@ onward, again, trusted = native(onward_in_python), native(again_in_python), nati
 
 
 @native
-def newton(S, I, D, q, p, z, scale, reach):
-    """Newton's iteration of one trajectory from z, keeping the Jacobian where that is cheaper. Returns the status."""
+def newton(S, I, D, q, p, z, scale, reach, told):
+    """Newton's iteration of one trajectory from z, keeping the Jacobian where that is cheaper. Returns the status; with
+    `told` it is COARSE where pivots say so.
+    """
     N, n, lead = S.unknowns, S.n, S.lead
     prepare(S, I, D, S.h[0], True)
     begin(S, z, scale)
     widen(S, scale)
     fresh = True
     while True:
-        if not by_jacobian(S, I, D, q, p, z, fresh):
+        status = by_jacobian(S, I, D, q, p, z, fresh, told)
+        if status != GOING_WELL:
             S.iterations[0] = int(S.seen[ITERATIONS]) + 1
             S.left[0] = S.seen[BEFORE]
-            return SINGULAR
+            return status
         move(S, z, scale, reach, S.floor, 0, S.seen)
         judge(S, S.judge_fresh if fresh else S.judge_kept)
         if S.found[ENDED] != 0.0:
@@ -80,14 +92,20 @@ def turned_jacobian(S, I, D, q, z):
 
 
 @native
-def by_jacobian(S, I, D, q, p, z, fresh):
-    """S.R and S.b ← −(∂R/∂z)⁻¹ R at z, with a fresh Jacobian or the last one. False where a fresh one is singular."""
+def by_jacobian(S, I, D, q, p, z, fresh, told):
+    """S.R and S.b ← −(∂R/∂z)⁻¹ R at z, with a fresh Jacobian or the last one. Returns the status: SINGULAR, or with
+    `told` COARSE, where a fresh one is.
+    """
     N, s, lead, row = S.unknowns, S.s, S.lead, S.stride
     sweep(S, I, D, S.terms, fresh, q, p, z)
     if fresh:
         jacobian(S, I, D, S.terms)
+        if told:
+            if not set_mass(S, I, D, S.t, q, z, S.values, S.h[0]) or coarse_jacobian(S):
+                return COARSE
+            lay_out(S)
         if not factor(S.J, S.pivots, N, lead):
-            return False
+            return SINGULAR
     for c in range(S.components):
         for v in range(s):
             S.b[c * s + v] = -S.R[c * row + v]
@@ -97,28 +115,28 @@ def by_jacobian(S, I, D, q, p, z, fresh):
             S.R[c * row + v] = S.b[c * s + v]
         for v in range(s, row):
             S.R[c * row + v] = 0.0
-    return True
+    return GOING_WELL
 
 
 @native
-def stiffly(S, I, D, q, p, z, scale, reach, short):
+def stiffly(S, I, D, q, p, z, scale, reach, short, told):
     """Solve a step for which mass chords fail: by shifted chords, if there are any; if there are none, or if they fail
-    too, by Newton's iteration, if there is one; `short` as in `shifted`. Returns the status.
+    too, by Newton's iteration, if there is one; `short` and `told` as in `shifted`. Returns the status.
     """
     spent = 0
     if S.stiff == 1 or S.summed == 1:
         for i in range(S.components * S.stride):
             S.start[i] = z[i]
-        status = shifted(S, I, D, q, p, z, scale, reach, short and S.summed == 1)
-        if status == GOING_WELL or (S.summed == 1 and S.krylov < 0):
+        status = shifted(S, I, D, q, p, z, scale, reach, short and S.summed == 1, told)
+        if status in (GOING_WELL, COARSE) or (S.summed == 1 and S.krylov < 0):
             return status
         spent = S.iterations[0]
         for i in range(S.components * S.stride):
             z[i] = S.start[i]
     if S.summed == 1:
-        status = newton_of_sum(S, I, D, q, p, z, scale, reach)
+        status = newton_of_sum(S, I, D, q, p, z, scale, reach, told)
     else:
-        status = newton(S, I, D, q, p, z, scale, reach)
+        status = newton(S, I, D, q, p, z, scale, reach, told)
     S.iterations[0] += spent
     return status
 
@@ -204,7 +222,7 @@ def continue_from_rest(S, I, D, h, noisy):
         if not chords(S, I, D, small, False):
             total += S.iterations[0]
             set_times(S, I, D, S.terms, S.t)
-            status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, action == PROLONG)
+            status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, action == PROLONG, False)
         total += S.iterations[0]
         S.iterations[0] = total
         if status == GOING_WELL and action == PROLONG and S.checked == 1:
@@ -337,27 +355,36 @@ def linearised(S, I, D, h, part):
 
     Returns whether there is such a step: not where it goes too far, nor where its determinant has turned.
     """
-    n, row = S.n, S.stride
-    if S.summed == 1 or S.multipliers > 0 or not velocity_at(S, I, D):
+    n, row, across = S.n, S.stride, S.across
+    if (S.summed == 1 and S.stiff == 0) or S.multipliers > 0 or not velocity_at(S, I, D):
         return False
     go_on(S, h, S.z)
     prepare(S, I, D, h, S.stiff == 0)
     set_given(S, I, D, S.terms, S.t, S.values)
-    if S.stiff == 1:
-        if not set_dense(S, I, D, S.q, S.z):
+    if S.summed == 1:
+        if set_sparse(S, I, D, S.q, S.z, False) != GOING_WELL:
+            return False
+        sweep(S, I, D, S.terms, False, S.q, S.p, S.z)
+        by_sparse(S, I, D)
+        if S.krylov >= 0:
+            begin(S, S.z, S.scale)
+            solve_along(S, I, D, S.scale)
+        turned = turned_sparse(S, I, D)
+    elif S.stiff == 1:
+        if set_dense(S, I, D, S.q, S.z, False) != GOING_WELL:
             return False
         sweep(S, I, D, S.terms, False, S.q, S.p, S.z)
         by_dense(S, I, D)
         turned = turned_dense(S, I, D, S.q, S.z)
-    elif by_jacobian(S, I, D, S.q, S.p, S.z, True):
+    elif by_jacobian(S, I, D, S.q, S.p, S.z, True, False) == GOING_WELL:
         turned = turned_jacobian(S, I, D, S.q, S.z)
     else:
         return False
     if turned == 1:
         return False
-    for j in range(n):
+    for j in range(n * across):
         for m in range(S.s):
-            place = j * row + m
+            place = j // across * row + m * across + j % across
             if not abs(S.R[place]) <= part * S.reach[j]:
                 return False
             S.z[place] += S.R[place]
@@ -380,7 +407,7 @@ def linearly(S, I, D, h):
             found = linearised(S, I, D, small, part)
             if found:
                 prepare(S, I, D, small, True)
-                status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False)
+                status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False, False)
                 found = status == GOING_WELL and S.turned[0] == 0 and nearby(S, S.z, S.scale)
             total += S.iterations[0]
     S.iterations[0] = total
@@ -417,7 +444,7 @@ def singly(S, I, D, h, wild):
         return False
     prepare(S, I, D, h, True)
     set_given(S, I, D, S.terms, S.t, S.values)
-    return stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False) == GOING_WELL and S.turned[0] == 0
+    return stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False, False) == GOING_WELL and S.turned[0] == 0
 
 
 @native
@@ -434,10 +461,10 @@ def within_reach(S, z):
 
 @native
 def alone(S, I, D, h, predicted, later):
-    """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one, and before that, where there is
-    none or it is wild, from the `linearised` step; a first step `at_once`; else by continuation. `later` tells that the
-    step is not the first one, so that other iterations have failed before. Where any root is good enough, Newton is
-    tried from the uniform motion, too.
+    """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one; where there is none, or it is
+    wild, or the step is too coarse for it, from the `linearised` step; a first step `at_once`; else by continuation.
+    `later` tells that the step is not the first one, so that other iterations have failed before. Where any root is
+    good enough, Newton is tried from the uniform motion, too.
 
     Returns the status, the iterations spent, and whether continuation was needed.
     """
@@ -470,11 +497,17 @@ def alone(S, I, D, h, predicted, later):
         if ready:
             prepare(S, I, D, h, True)
             set_given(S, I, D, S.terms, S.t, S.values)
-            status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False)
+            status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False, S.branching == 1)
             spent += S.iterations[0]
             sure = S.checked == 0 or S.multipliers > 0 or S.turned[0] == 0
             if status == GOING_WELL and sure:
                 return ended(S, I, D, h), spent, False
+            if status == COARSE and not wild:
+                found = linearly(S, I, D, h)
+                spent += S.iterations[0]
+                if found:
+                    return ended(S, I, D, h), spent, False
+                stand(S)
     prepare(S, I, D, h, False)
     set_given(S, I, D, S.terms, S.t, S.values)
     if S.soft != S.terms:

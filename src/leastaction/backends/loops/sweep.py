@@ -195,7 +195,7 @@ def scatter_values(S, T, values, outputs):
 @native
 def jacobian(S, I, D, first):
     """S.J ← ∂R/∂z and S.G ← ∂(impulse)/∂z, of one trajectory, from the derivatives that `sweep` left."""
-    s, square, components = S.s, S.square, S.components
+    square, components = S.square, S.components
     for e in range(components * components * square):
         store(at(S.B, e * W), splat(0.0))
     for e in range(S.term_count):
@@ -213,6 +213,13 @@ def jacobian(S, I, D, first):
                 for i in range(r):
                     total = fma(load(at(K, (i * square + v) * W)), splat(S.scaled[i]), total)
                 store(at(block, v * W), total)
+    lay_out(S)
+
+
+@native
+def lay_out(S):
+    """S.J and S.G ← their blocks."""
+    s, square, components = S.s, S.square, S.components
     for row in range(components):
         for column in range(components):
             block = at(S.B, (row * components + column) * square * W)

@@ -1,0 +1,82 @@
+"""Whether a step is so coarse that a root near its prediction may be any of several: from pivots (`step.verdict`).
+
+Newton and the shifted chord exchange rows when they eliminate, and the pivots of such an elimination cannot be compared
+with others. So their matrices are eliminated once more, before, with the exchanges of the mass alone: those of a short
+step need no others. Where the mass is not constant, it is that in the middle of the step.
+"""
+
+from __future__ import annotations
+
+from leastaction.backends.loops.elimination import take
+from leastaction.backends.loops.machine import at, native
+from leastaction.backends.loops.sparse import factor as factor_sparse
+from leastaction.step.verdict import departs as departs_in_python
+
+departs = native(departs_in_python)
+
+
+@native
+def coarse_jacobian(S):
+    """Whether a pivot of the Jacobian S.J departs from that of A/h ⊗ M; the mass is set. S.J is spent."""
+    s, inverse_h = S.s, 1.0 / S.h[0]
+    if S.diagonal == 0:
+        for k in range(S.n):
+            for v in range(s):
+                _exchange(S.J, k * s + v, S.mass_pivots[k] * s + v, S.unknowns, S.lead)
+    for k in range(S.unknowns):
+        short = S.short[k % s] * inverse_h * _mass_pivot(S, k // s)
+        if departs(short / S.J[k * S.lead + k], 0.0):
+            return True
+        _eliminate(S.J, k, S.unknowns, S.lead)
+    return False
+
+
+@native
+def coarse_shift(S, X, size, lead):
+    """The same of the matrix X of a shifted chord beside M. Where X is complex, it has the size 2n."""
+    n = S.n
+    if S.diagonal == 0:
+        for k in range(size):
+            _exchange(X, k, S.mass_pivots[k % n] + k // n * n, size, lead)
+    for k in range(size):
+        if departs(_mass_pivot(S, k % n) / X[k * lead + k], 0.0):
+            return True
+        _eliminate(X, k, size, lead)
+    return False
+
+
+@native
+def coarse_sparse(S, P):
+    """The same of a sum, from the pivots of all its M + h²γK beside those of M."""
+    if S.constant == 0 and not factor_sparse(P, P.shifts, 0.0, 0.0):
+        return True
+    mass = at(P.pivot, P.shifts * 2 * P.n)
+    for e in range(P.shifts):
+        own = at(P.pivot, e * 2 * P.n)
+        for k in range(P.n):
+            if departs(own[k] / mass[k], own[P.n + k] / mass[k]):
+                return True
+    return False
+
+
+@native
+def _mass_pivot(S, j):
+    return 1.0 / S.M[j] if S.diagonal == 1 else S.M[j * S.n + j]
+
+
+@native
+def _exchange(A, i, k, N, lead):
+    """Exchange two rows."""
+    if i != k:
+        for j in range(N):
+            A[i * lead + j], A[k * lead + j] = A[k * lead + j], A[i * lead + j]
+
+
+@native
+def _eliminate(A, k, N, lead):
+    """Take row k from those below it."""
+    above, inverse = at(A, k * lead), 1.0 / A[k * lead + k]
+    for i in range(k + 1, N):
+        row = at(A, i * lead)
+        if row[k] != 0.0:
+            take(row, above, row[k] * inverse, k + 1, N)

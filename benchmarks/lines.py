@@ -24,6 +24,7 @@ CAPABILITIES = {
     "constraints": r"step/(constraints|independence)|fused/(settling|held|hop)|(loops|flint)/constraints|loops/hops",
     "inputs": r"step/(inputs|samples)|flint/driven",
     "chords and shifts": r"fused/(chord|separable|collocation|nodes|mass)|loops/mass_chords|/shifts",
+    "marches, cyclic coordinates, steps with one root": r"fused/(march|uniqueness)|cyclic",
     "explicit steps": r"(fused|loops)/explicit",
     "compositions": r"composed",
     "noise, Legendre's map, L_d itself": r"loops/(noise|legendre)|flint/boundary",

@@ -34,6 +34,7 @@ BLOCKS_IN, BLOCKS_OUT = ("q", "v", "multipliers"), ("f", "m", "g")
 MOST_CHORDS = 40
 FIXED, MOVING, LAST = range(3)  # as in `loops.swift_chords`, which only Numba may import
 NOTHING = 1e-30  # an entry of a table that is zero but for its rounding
+TALLY = tuple(field.name for field in SOLVER.fields if field.kind == "tally")
 JUDGES = ("soft", "fresh", "kept", "shifted")  # the verdicts that a solver asks for
 ATTEMPT = 2.5  # shifted chords that fail must cost so many times less than Newton's iteration
 MOST_VECTORS, MOST_ROOM = 30, 2**27  # of a Krylov space, and numbers of it
@@ -120,11 +121,7 @@ class Solvers:
             "one_root": 0 if certain is None or lanes > 1 else self.compiled(certain, 1, rarely=True),
             "end": 0 if end is None else self.compiled(end.program, 1),
             "linear_end": end is not None and end.linear,
-            **{f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(JUDGES, judges, strict=True)},
-            "assess": self.compiled(ahead.assess_program, W, in_place=True),
-            "choose": self.compiled(ahead.choose_program, lanes, in_place=True),
-            "propose": self.compiled(ahead.propose_program, W, in_place=True),
-            "memory": ahead.memory, "candidates": ahead.candidates, "record": ahead.record,
+            **self._rules(judges, ahead, lanes),
         }  # fmt: skip
         points = max(record["points"] for record, _ in terms)
         lead, dense = numbers["lead"], lanes == 1
@@ -144,12 +141,20 @@ class Solvers:
         }  # fmt: skip
         table, middle = step.method.table, middle_of(step.method)
         return {
-            **numbers, "iterations": 0, "turned": 0, "unique": 0, "ahead": 0, "known": 0, "even": 0,
-            "pivots": np.zeros(unknowns), "mass_pivots": np.zeros(n), "end_pivots": np.zeros(n + m), "kind": [],
+            **numbers, **dict.fromkeys(TALLY, 0), "pivots": np.zeros(unknowns), "mass_pivots": np.zeros(n),
+            "end_pivots": np.zeros(n + m), "kind": [],
             **sizes, "unit": 1, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method),
             "short": short_pivots(step.method), "middle": middle,
             "slope": table.slope[1:], "d": table.d,
         }  # fmt: skip
+
+    def _rules(self, judges: Iterable[Program], ahead: Prediction, lanes: int) -> dict[str, int]:
+        """The kernels of the verdicts, of so many lanes, and of the prediction; and what a prediction remembers."""
+        found = {f"judge_{name}": self.compiled(judge, lanes) for name, judge in zip(JUDGES, judges, strict=True)}
+        stages = ("assess", native_lanes()), ("choose", lanes), ("propose", native_lanes())
+        for name, own in stages:
+            found[name] = self.compiled(getattr(ahead, f"{name}_program"), own, in_place=True)
+        return found | {"memory": ahead.memory, "candidates": ahead.candidates, "record": ahead.record}
 
     def _shifts(self, step: Step, lanes: int, newton_cost: float, value_cost: float) -> tuple[int, int]:
         """The place of the record of the shifts into which a step of one trajectory separates, or −1 where an attempt
@@ -270,11 +275,7 @@ class Solvers:
             "stiff": stiff, "krylov": self._krylov(components * s, components) if newton else -1,
             "kinds": int(sums.kinds.max()) + 1, "chords": chords,
             "mass": 0, "point": 0, "rest": 0, "one_root": 0,
-            **{f"judge_{name}": self.compiled(judge, 1) for name, judge in
-            zip(JUDGES, judges, strict=True)}, "assess": self.compiled(ahead.assess_program, W,
-            in_place=True), "choose": self.compiled(ahead.choose_program, 1, in_place=True),
-            "propose": self.compiled(ahead.propose_program, W, in_place=True), "memory": ahead.memory,
-            "candidates": ahead.candidates, "record": ahead.record,
+            **self._rules(judges, ahead, 1),
         }  # fmt: skip
         numbers["team"] = self.team = self._team(sums, method)
         unused = ("B", "J", "G", "t", "values", "at", "at_values", "V", "move", "fastest", "argument", "reached",
@@ -292,7 +293,7 @@ class Solvers:
         table = method.table
         place = self.memory.add(
             (SOLVER, {
-                **numbers, "iterations": 0, "turned": 0, "unique": 0, "ahead": 0, "known": 0, "even": 0, "pivots": [],
+                **numbers, **dict.fromkeys(TALLY, 0), "pivots": [],
                 "mass_pivots": [], "end_pivots": [], "kind": kind, **sizes, "h": [np.nan], "K_h": [np.nan],
                 "inverse": inverse_of(method), "short": short_pivots(method), "middle": middle_of(method),
                 "slope": table.slope[1:], "d": table.d,

@@ -123,10 +123,12 @@ def pivots_of(B: Builder, matrix: Sequence[Sequence[int]]) -> list[int]:
     rows = [list(row) for row in matrix]
     N = len(rows)
     for k in range(N - 1):
-        inverse = B.div(B.const(1.0), rows[k][k])
-        for i in range(k + 1, N):
-            factor = B.mul(rows[i][k], inverse)
-            for j in range(k + 1, N):
+        below = [i for i in range(k + 1, N) if B.constant(rows[i][k]) != 0]
+        right = [j for j in range(k + 1, N) if B.constant(rows[k][j]) != 0]
+        inverse = B.div(B.const(1.0), rows[k][k]) if below and right else -1
+        for i in below:
+            factor = B.mul(rows[i][k], inverse) if right else -1
+            for j in right:
                 rows[i][j] = B.sub(rows[i][j], B.mul(factor, rows[k][j]))
     return [rows[k][k] for k in range(N)]
 

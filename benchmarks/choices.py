@@ -17,6 +17,8 @@ from leastaction.kernel.lower import lower
 from leastaction.program import Builder, Program
 from leastaction.trace import derivatives, trace
 
+METHODS = ("midpoint", "P2N2Q4Gau", "P4N4Q8Gau")
+
 
 def chain(q, v, g):
     """Pendulums in a row, positions as running sums."""
@@ -166,8 +168,37 @@ def branch() -> None:
             )
 
 
+def quartic_chain(n: int, quartic: float, summed: bool) -> la.Lagrangian:
+    """Masses in a row, springs with the potential ½ d² + ¼ b d⁴, as a sum over rows or as one Lagrangian."""
+
+    def potential(d):
+        return 0.5 * d**2 + 0.25 * quartic * d**4
+
+    if not summed:
+        return la.Lagrangian(lambda q, v: 0.5 * v @ v - np.sum(potential(np.diff(q))), n=n)
+    i = np.arange(n)
+    masses = la.Term(lambda q, v: 0.5 * v[0] ** 2, over=i[:, None])
+    springs = la.Term(lambda q, v: -potential(q[1] - q[0]), over=np.stack([i[:-1], i[1:]], axis=1))
+    return la.Lagrangian.sum([masses, springs], n=n)
+
+
+def coarse() -> None:
+    """Iterations of coarse steps, which are found without their predictions."""
+    print("\n### Coarse steps of quartic chains, 60 steps: iterations, and steps continued\n")
+    print("| chain | b | h ω | " + " | ".join(METHODS) + " |\n" + "|---" * (3 + len(METHODS)) + "|")
+    for n, summed in ((1000, True), (30, False)):
+        start = {"q0": 0.1 * np.sin(6 * np.pi * np.arange(n) / n), "v0": 0.1 * np.cos(np.arange(n)), "steps": 60}
+        for fast, quartic in ((0.3, 1.0), (1.0, 1.0), (5.0, 0.1), (5.0, 10.0), (20.0, 0.1)):
+            one, cells = quartic_chain(n, quartic, summed), []
+            for method in METHODS:
+                stats = la.integrate(one, method, **start, h=fast / 2).stats
+                cells.append(f"{stats['newton_iterations']}, {stats['continued']}")
+            print(f"| {'sum of' if summed else 'dense,'} {n} | {quartic} | {fast} | " + " | ".join(cells) + " |")
+
+
 if __name__ == "__main__":
     hessians()
     effort()
     fusing()
     branch()
+    coarse()

@@ -43,7 +43,8 @@ matrix: roots are many only where h² times the slope of the force is not small 
 eliminated, its pivots are compared with those of a short step (`coarse`, `departs`); where one of them differs by more
 than COARSE, the prediction is not used. The step is then found from the velocity alone, by the linearised step
 (`step.prediction`) or by continuation. Mass chords are not asked, since they contract only where the matrix is near
-that of a short step; nor is a step whose ∂R/∂z does not depend on z, which has one root (`Step.branching`).
+that of a short step; nor is Newton's iteration where chords in kernels have failed, of steps of high degree; nor a step
+whose ∂R/∂z does not depend on z, which has one root (`Step.branching`).
 
 Unique. Pivots differ from those of a short step wherever a step is stiff, and where many coordinates move, one of them
 often reaches farther than it did lately. But a step whose ∂R/∂z changes by little within reach has one root there,

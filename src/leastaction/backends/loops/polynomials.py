@@ -41,7 +41,7 @@ def single(S, I, D, start, h, grown):
         set_times(S, I, D, S.soft, S.t)
         if chords(S, I, D, h, False):
             return ended(S, I, D, h) == GOING_WELL
-    status, _, _ = alone(S, I, D, h, True, False)
+    status, _, _ = alone(S, I, D, h, True, False, S.branching == 1)
     return status == GOING_WELL
 
 

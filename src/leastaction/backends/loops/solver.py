@@ -460,11 +460,11 @@ def within_reach(S, z):
 
 
 @native
-def alone(S, I, D, h, predicted, later):
+def alone(S, I, D, h, predicted, later, told):
     """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one; where there is none, or it is
     wild, or the step is too coarse for it, from the `linearised` step; a first step `at_once`; else by continuation.
     `later` tells that the step is not the first one, so that other iterations have failed before. Where any root is
-    good enough, Newton is tried from the uniform motion, too.
+    good enough, Newton is tried from the uniform motion, too. With `told` coarse steps are told by their pivots.
 
     Returns the status, the iterations spent, and whether continuation was needed.
     """
@@ -497,7 +497,7 @@ def alone(S, I, D, h, predicted, later):
         if ready:
             prepare(S, I, D, h, True)
             set_given(S, I, D, S.terms, S.t, S.values)
-            status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False, S.branching == 1)
+            status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False, told)
             spent += S.iterations[0]
             sure = S.checked == 0 or S.multipliers > 0 or S.turned[0] == 0
             if status == GOING_WELL and sure:

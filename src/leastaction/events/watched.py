@@ -239,6 +239,11 @@ class Watcher:
         counts = np.array([log["event_counts"] for log in logs])
         return {"event_counts": counts, "event_rows": table, "event_signs": signs}
 
+    def finish(self, standing: Any) -> None:
+        """The log of one trajectory alone; the logs of many are read from their state."""
+        if len(self.logs) == 1:
+            standing.told["logs"] = self.logs
+
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         for i, log in enumerate(self.logs):
             log.restore({name: state[name][i] for name in ("event_counts", "event_rows")})
@@ -595,6 +600,7 @@ class WatchedGalerkin:
 
     def finish(self, standing: Any) -> None:
         self._solver.finish(standing)
+        self.watcher.finish(standing)
 
     def state(self) -> dict[str, NDArray[Any]]:
         lead = self._solver.run.last.reshape(-1, self._n)[: self._solver.size].copy()
@@ -743,6 +749,9 @@ class WatchedStates(Alone):
             return self._states[-1:]
         tangent = self._entry if self._ended.tangent is None else self._ended.tangent
         return np.concatenate([self._ended.state, tangent.ravel()])[None]
+
+    def finish(self, standing: Any) -> None:
+        self.watcher.finish(standing)
 
     def state(self) -> dict[str, NDArray[Any]]:
         inner = {f"inner_{name}": array for name, array in self._inner.state().items()}

@@ -545,8 +545,9 @@ class WatchedGalerkin:
         impulse = looks[:, 3 + (2 + s) * n : 3 + (3 + s) * n]
         if self.watcher.watch.only_ends:
             ends = starts + np.concatenate([np.full((count, 1), self.watcher.h), z[:, -1], impulse], axis=1)
-            begin, end = (motion.values(who, at[:, 0], at[:, 1:])[:, 0] for at in (starts, ends))
-            return self.watcher.look_for_end(who, steps, starts, begin, end, z)
+            both = np.concatenate([starts, ends])
+            values = motion.values(np.concatenate([who, who]), both[:, 0], both[:, 1:])[:, 0]
+            return self.watcher.look_for_end(who, steps, starts, values[:count], values[count:], z)
         last = looks[:, 3 + (3 + s) * n : 3 + (4 + s) * n]
         survey = motion.survey_solved(who, starts, np.full(count, self.watcher.h), z, impulse, last)
         return self.watcher.look(who, steps, starts, survey)

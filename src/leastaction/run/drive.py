@@ -170,7 +170,8 @@ def _here(sink: Sink, parts: list[Part], workers: int, report: Callable[[int], A
 
     def work(begin: int, end: int) -> None:
         chunk, starts = sink.chunk(begin, end), sink.starts.part(begin, end)
-        while not stop.is_set() and (block := chunk.next()) is not None:
+        block = chunk.next()
+        while block is not None and not stop.is_set():
             deadline = time.monotonic() + chunk.seconds
 
             def tick(steps: int, deadline: float = deadline) -> bool:
@@ -180,7 +181,8 @@ def _here(sink: Sink, parts: list[Part], workers: int, report: Callable[[int], A
 
             stretch(plan, starts, chunk.standing, block, tick, chunk.lasting, 1 if plan.many else workers)
             chunk.take(block)
-        if chunk.next() is not None:
+            block = chunk.next()
+        if block is not None:
             chunk.close()
             cut.append((begin, end))
 

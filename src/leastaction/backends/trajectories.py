@@ -107,14 +107,17 @@ class Trajectories:
     def put(self, values: FloatArray) -> None:
         """The trajectories' state, (size, numbers); lanes beyond the last trajectory repeat it and are not alive."""
         how, L = self.backend, self.backend.lanes
+        if L == 1:  # one after the other, as they are
+            self.states[...] = values.reshape(self.states.shape)
+            if how.tables is not None:
+                self.states[:, how.places["tables"]] = _table_numbers(how, float(self.real("step")[0]))
+            return
         padded = np.zeros((self.groups * L, how.size, how.spread))
         padded[: self.size] = values.reshape(self.size, how.size, how.spread)
         padded[self.size :] = padded[self.size - 1]
         for name in ("alive", "fresh", "inner", "outer"):
             if name in how.places:
                 padded[self.size :, how.places[name]] = 0.0
-        if how.tables is not None:
-            padded[:, how.places["tables"]] = _table_numbers(how, float(self.real("step")[0]))
         lanes = padded[self.who].reshape(self.groups, L, how.size, -1)
         self.states[...] = lanes.transpose(0, 2, 1, 3).reshape(self.states.shape)
 

@@ -208,10 +208,22 @@ class GalerkinMotion:
         self._singles = single_steps(how)
         self._inputs = start.inputs
         self._steady = start.inputs is None or start.inputs.steady
-        self._survey = survey_program(watch, system, method)
-        self._nonlinear = system.mass_varies_with_velocity
-        self._inertia = system.inertia.select("m", "m_v")
-        self._restitutions = np.array([item.restitution or 0.0 for item in watch.items])
+
+    @cached_property
+    def _survey(self) -> Program:
+        return survey_program(self.watch, self.system, self.method)
+
+    @cached_property
+    def _inertia(self) -> Program:
+        return self.system.inertia.select("m", "m_v")
+
+    @property
+    def _nonlinear(self) -> bool:
+        return self.system.mass_varies_with_velocity
+
+    @cached_property
+    def _restitutions(self) -> FloatArray:
+        return np.array([item.restitution or 0.0 for item in self.watch.items])
 
     def _rows(self, who: NDArray[np.intp], t: FloatArray, states: FloatArray) -> FloatArray:
         return np.concatenate([t[:, None], states, self.params[who]], axis=1)

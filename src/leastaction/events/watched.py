@@ -239,6 +239,11 @@ class Watcher:
         counts = np.array([log["event_counts"] for log in logs])
         return {"event_counts": counts, "event_rows": table, "event_signs": signs}
 
+    def finish(self, standing: Any) -> None:
+        """The log of one trajectory alone; the logs of many are read from their state."""
+        if len(self.logs) == 1:
+            standing.told["logs"] = self.logs
+
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         for i, log in enumerate(self.logs):
             log.restore({name: state[name][i] for name in ("event_counts", "event_rows")})
@@ -540,8 +545,9 @@ class WatchedGalerkin:
         impulse = looks[:, 3 + (2 + s) * n : 3 + (3 + s) * n]
         if self.watcher.watch.only_ends:
             ends = starts + np.concatenate([np.full((count, 1), self.watcher.h), z[:, -1], impulse], axis=1)
-            begin, end = (motion.values(who, at[:, 0], at[:, 1:])[:, 0] for at in (starts, ends))
-            return self.watcher.look_for_end(who, steps, starts, begin, end, z)
+            both = np.concatenate([starts, ends])
+            values = motion.values(np.concatenate([who, who]), both[:, 0], both[:, 1:])[:, 0]
+            return self.watcher.look_for_end(who, steps, starts, values[:count], values[count:], z)
         last = looks[:, 3 + (3 + s) * n : 3 + (4 + s) * n]
         survey = motion.survey_solved(who, starts, np.full(count, self.watcher.h), z, impulse, last)
         return self.watcher.look(who, steps, starts, survey)
@@ -595,6 +601,7 @@ class WatchedGalerkin:
 
     def finish(self, standing: Any) -> None:
         self._solver.finish(standing)
+        self.watcher.finish(standing)
 
     def state(self) -> dict[str, NDArray[Any]]:
         lead = self._solver.run.last.reshape(-1, self._n)[: self._solver.size].copy()
@@ -743,6 +750,9 @@ class WatchedStates(Alone):
             return self._states[-1:]
         tangent = self._entry if self._ended.tangent is None else self._ended.tangent
         return np.concatenate([self._ended.state, tangent.ravel()])[None]
+
+    def finish(self, standing: Any) -> None:
+        self.watcher.finish(standing)
 
     def state(self) -> dict[str, NDArray[Any]]:
         inner = {f"inner_{name}": array for name, array in self._inner.state().items()}

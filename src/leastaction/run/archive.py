@@ -319,7 +319,7 @@ class _OnDisk:
 
     def __init__(self, disk: Disk, begin: int, end: int) -> None:
         self.disk, self.plan, self.begin, self.end = disk, disk.plan, begin, end
-        self.seconds = CHECKPOINT_SECONDS
+        self.seconds, self.lasting = CHECKPOINT_SECONDS, True
         self.committed = time.monotonic()
         checkpoint = disk.checkpoint(begin)
         if checkpoint is None:

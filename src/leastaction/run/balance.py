@@ -22,6 +22,7 @@ A linear system is not looked at: whether h is stable on it is known before the 
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -96,16 +97,22 @@ class Looks:
         self._walls = Walls(plan, standing)
         self._after = SELDOM if plan.system.clock.steady else OFTEN
         self._asked: list[int] | None = None  # after which steps the stepper notes its states; None if it does not
+        # One trajectory comes to the end of its stretch, unless a step fails: the state there is noted like others.
+        self._to_the_end = not plan.many and plan.events is None
         self._last = 0  # the number of steps before the states that were looked at last
         # Times (moments, B), states (moments, B, 2n), and whether an event inside a step has ended the run there.
         self._found: list[tuple[FloatArray, NDArray[Any], NDArray[np.bool_]]] = []
 
-    def ahead(self, stepper: Stepper, steps: int) -> int:
-        """How many of these steps a stepper may do at once: a stepper that notes no states pauses at each look."""
+    def ahead(self, stepper: Stepper, steps: int, end: int) -> int:
+        """How many of these steps, the last of which may be the end of the stretch, a stepper may do at once: a stepper
+        that notes no states pauses at each look.
+        """
         if not self._wanted:
             return steps
         done = stepper.done
         after = self._after[bisect_right(self._after, done) : bisect_right(self._after, done + steps)]
+        if self._to_the_end and done + steps == end and after[-1:] != [end]:
+            after = [*after, end]
         if not after:
             self._asked = []
             return steps
@@ -149,14 +156,15 @@ class Looks:
         plan, balance = self._plan, standing.balance
         with np.errstate(all="ignore"), plan.reals.working():
             t, states, stopped = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
+            begin = np.concatenate([starts.q, starts.p], axis=1)
             if np.isnan(balance[:, 0]).all():  # the first stretch
-                clock, begin = plan.system.clock, np.concatenate([starts.q, starts.p], axis=1)[None]
-                measured = _measured(plan, starts, np.concatenate([clock.motion(begin), states]))
-                balance[:, :3], balance[:, 3] = measured[0], clock.times(plan.t0, begin[0])
+                clock = plan.system.clock
+                measured = _measured(plan, starts, np.concatenate([clock.motion(begin[None]), states]))
+                balance[:, :3], balance[:, 3] = measured[0], clock.times(plan.t0, begin)
                 measured = measured[1:]
             else:
                 measured = _measured(plan, starts, states)
-            taken = self._walls.taken(standing, np.concatenate([starts.q, starts.p], axis=1), self._energies(starts))
+            taken = self._walls.taken(standing, begin, self._energies(starts))
             if taken is not None:
                 when = np.where(stopped, self._walls.stops(standing), t)
                 measured[:, :, 0] = self._walls.without(measured[:, :, 0], balance[:, 0], when, taken)
@@ -277,9 +285,10 @@ def _at_digits(plan: Plan, params: NDArray[Any]) -> Callable[[NDArray[Any]], Flo
 
 def _sizes(q: FloatArray, p: FloatArray, v: FloatArray, L: FloatArray, f: FloatArray, m: FloatArray) -> FloatArray:
     """E, K and the rounding of E, a row for each state; f = ∂L/∂q and m = ∂L/∂v are those of v = 0."""
-    flow, L = p * v, L.ravel()
-    if not (np.isfinite(m).all() and np.isfinite(f).all()):  # L may be undefined at v = 0
+    flow, L, sizes = p * v, L.ravel(), np.empty((len(q), 3))
+    if not math.isfinite(m.sum() + f.sum()):  # L may be undefined at v = 0
         m, f = np.where(np.isfinite(m), m, 0.0), np.where(np.isfinite(f), f, 0.0)
-    K = 0.5 * np.abs(v * (p - m)).sum(axis=1)
-    rounding = ROUNDINGS * EPSILON * (np.abs(flow).sum(axis=1) + np.abs(L) + np.abs(f * q).sum(axis=1))
-    return np.stack([flow.sum(axis=1) - L, K, rounding], axis=1)
+    sizes[:, 0] = flow.sum(axis=1) - L
+    sizes[:, 1] = 0.5 * np.abs(v * (p - m)).sum(axis=1)
+    sizes[:, 2] = ROUNDINGS * EPSILON * (np.abs(flow).sum(axis=1) + np.abs(L) + np.abs(f * q).sum(axis=1))
+    return sizes

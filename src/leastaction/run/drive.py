@@ -7,7 +7,6 @@ and pauses now and then to write down where it stands.
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -41,6 +40,7 @@ class Chunk(Protocol):
 
     standing: Standing
     seconds: float  # after these a stretch ends, wherever the trajectories are
+    lasting: bool  # whether the state of trajectories is kept that have come to their end, too
 
     def next(self) -> Block | None:
         """The rows to be made next, or None at the end."""
@@ -98,7 +98,7 @@ def stretch(
     plan: Plan, starts: Starts, standing: Standing, block: Block, tick: Tick, lasting: bool = True, threads: int = 1
 ) -> None:
     """Run these trajectories in pieces from where they stand to the end of the block, or until the tick ends the run.
-    The state that further steps depend on is kept if `lasting`.
+    The state that further steps depend on is kept if there are any, or if it is to be `lasting`.
 
     This number of threads may share the work of each trajectory, one trajectory after the other. A stepper may end a
     piece early, for instance where a step is to be looked at: the stepper is then asked again.
@@ -114,7 +114,7 @@ def stretch(
         rows, looks = block.rows[slice(*part)], Looks(plan, standing.part(*part))
         while goes_on and not stepper.status().all() and stepper.done < end:
             clock = time.perf_counter()
-            asked = looks.ahead(stepper, min(piece, end - stepper.done))
+            asked = looks.ahead(stepper, min(piece, end - stepper.done), end)
             done = stepper.advance(asked, plan.every, block.first, rows)
             looks.take(stepper)
             goes_on = tick(done * size)
@@ -122,7 +122,7 @@ def stretch(
                 spent = max(time.perf_counter() - clock, 1e-6)
                 piece = max(1, int(asked * min(MOST_GROWTH, PIECE_SECONDS / spent)))
         looks.end(stepper)
-        standing.take(*part, stepper, lasting)
+        standing.take(*part, stepper, lasting or (stepper.done < plan.steps and not stepper.status().all()))
         looks.judge(starts.part(*part), standing.part(*part))
         if goes_on and plan.many:
             tick(int((end - standing.steps[slice(*part)].max()) * size))  # the steps that nobody has to do any more
@@ -170,7 +170,8 @@ def _here(sink: Sink, parts: list[Part], workers: int, report: Callable[[int], A
 
     def work(begin: int, end: int) -> None:
         chunk, starts = sink.chunk(begin, end), sink.starts.part(begin, end)
-        while not stop.is_set() and (block := chunk.next()) is not None:
+        block = chunk.next()
+        while block is not None and not stop.is_set():
             deadline = time.monotonic() + chunk.seconds
 
             def tick(steps: int, deadline: float = deadline) -> bool:
@@ -178,11 +179,10 @@ def _here(sink: Sink, parts: list[Part], workers: int, report: Callable[[int], A
                     report(steps)
                 return not stop.is_set() and time.monotonic() < deadline
 
-            # Logs of events are read from the state; else only a next stretch needs the state.
-            lasting = plan.events is not None or chunk.seconds < math.inf
-            stretch(plan, starts, chunk.standing, block, tick, lasting, 1 if plan.many else workers)
+            stretch(plan, starts, chunk.standing, block, tick, chunk.lasting, 1 if plan.many else workers)
             chunk.take(block)
-        if chunk.next() is not None:
+            block = chunk.next()
+        if block is not None:
             chunk.close()
             cut.append((begin, end))
 

@@ -70,6 +70,8 @@ class _InMemory:
 
     def __init__(self, memory: Memory, begin: int, end: int) -> None:
         self.plan, self._memory, self._part = memory.plan, memory, slice(begin, end)
+        # The logs of an ensemble's events are read from the state.
+        self.lasting = memory.plan.many and memory.plan.events is not None
         self.standing, self._block = memory.standing.part(begin, end), memory.block.part(begin, end)
 
     def next(self) -> Block | None:

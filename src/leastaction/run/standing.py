@@ -51,7 +51,8 @@ class Standing:
     energy      lowest and highest, (B, 2), if the energy is watched
     balance     of the energy, (B, 6), where it ought to be constant: see `run.balance`
     state       all that the steps to come depend on, as the steppers left it; empty before the first step
-    told        of one trajectory alone: what its stepper has to say, by name
+    told        of one trajectory alone: what its stepper has to say, by name; with the log of its events, if any are
+                looked for
     """
 
     status: NDArray[np.int8]
@@ -152,6 +153,8 @@ class Standing:
         """The log of events of each trajectory; an empty list if no events are looked for."""
         if plan.events is None:
             return []
+        if not plan.many and "logs" in self.told:
+            return list(self.told["logs"])
         logs = [Log(plan.events, plan.row.n, plan.dtype) for _ in self.steps]
         for i, log in enumerate(logs if self.state else ()):
             log.restore({name: self.state[name][i] for name in HAPPENED})

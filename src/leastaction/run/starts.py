@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends import points
+from leastaction.backends.status import GOING_WELL
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.events import Watch
 from leastaction.numbers.rounding import FLOAT64, Digits, Reals, all_finite
@@ -89,7 +90,7 @@ def begin(
     if inputs is not None:
         starts = replace(starts, inputs=inputs)
     if system.constraints is not None:
-        begins = starts.status == Status.COMPLETE
+        begins = starts.status == GOING_WELL
         check_starts(cast(Lagrangian, system), reals, t0, q[begins], starts.v[begins], table[begins], name)
     return starts
 
@@ -129,10 +130,10 @@ def _in_float64(
     else:
         given = tuple(None if x is None else x.tobytes() for x in (q, p, v, params))
         found_p, found_v, status = _begun(system, t0, *given)
-    if not many and status[0] != Status.COMPLETE:
+    if not many and status[0] != GOING_WELL:
         first = [rows[0] for rows in driven]
         system.check_start(t0, q[0], None if p is None else p[0], None if v is None else v[0], params[0], *first)
-    if (status != Status.COMPLETE).all():
+    if (status != GOING_WELL).all():
         raise _none_begins(q, found_p)
     return Starts(q, found_p, found_v, params, status)
 
@@ -162,7 +163,7 @@ def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any
 def _begun_paced(system: Paced, t0: float, t_end: float | None, *given: bytes) -> tuple[Starts, float]:
     """The same for one trajectory, for read only; runs with other methods and steps begin in the same way."""
     q, p, v, params = (np.frombuffer(x)[None] for x in given)
-    starts = Starts(q, p, v, params, np.full(1, Status.COMPLETE, np.int8))
+    starts = Starts(q, p, v, params, np.full(1, GOING_WELL, np.int8))
     found, slowest = _begin_paced(system, FLOAT64, starts, t0, t_end, False)
     for array in found.arrays().values():
         array.flags.writeable = False
@@ -174,7 +175,7 @@ def _begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: An
     q, p, v, w = (np.asarray(x).astype(float) for x in (starts.q, starts.p, starts.v, params))
     if system.automatic:
         own = (_own_of_many if many else _own_of_one)(system, float(t0), q, p, v, w)
-        bad = np.flatnonzero(~(np.isfinite(own) & (own > 0)).all(axis=1) & (starts.status == Status.COMPLETE))
+        bad = np.flatnonzero(~(np.isfinite(own) & (own > 0)).all(axis=1) & (starts.status == GOING_WELL))
         if len(bad):
             raise ValueError(
                 'pace="auto" takes the frequency of L at the start as its unit, and L has no frequency at q = '
@@ -185,12 +186,12 @@ def _begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: An
         from leastaction.backends.flint import evaluated
 
         sigma = np.full(len(starts), reals.array(np.nan)[()])
-        for i in np.flatnonzero(starts.status == Status.COMPLETE):
+        for i in np.flatnonzero(starts.status == GOING_WELL):
             row = np.concatenate([one[:1] * t0, starts.q[i], starts.q[i] * 0])[None]
             sigma[i] = evaluated(system.sigma, row, params[i, : system.sigma.inputs[-1][1]], reals)[0, 0]
     else:
         sigma = system.paces(np.full(len(starts), t0), starts.q, params)
-    begins = np.flatnonzero(starts.status == Status.COMPLETE)
+    begins = np.flatnonzero(starts.status == GOING_WELL)
     paces = sigma[begins]
     good = (paces > 0).astype(bool) & (paces < np.inf).astype(bool)
     if not good.all():
@@ -238,7 +239,7 @@ def _energies(system: Lagrangian, reals: Reals, starts: Starts, t0: Any, many: b
     if many and not isinstance(reals, Digits):
         return system.energies(np.full(len(starts), t0), starts.q, starts.p, starts.params)
     E = np.full(len(starts), reals.array(np.nan)[()])
-    for i in np.flatnonzero(starts.status == Status.COMPLETE):
+    for i in np.flatnonzero(starts.status == GOING_WELL):
         arithmetic: Any = reals
         E[i] = _energy(system, arithmetic, *(tuple(x[i].tolist()) for x in (starts.q, starts.p, starts.params)), t0)
     return E
@@ -290,7 +291,7 @@ def _at_digits(
     from leastaction.backends.flint import mechanics
 
     found_p, found_v = np.full(q.shape, reals.array(np.nan)[()]), np.full(q.shape, reals.array(np.nan)[()])
-    status = np.full(len(q), Status.COMPLETE, np.int8)
+    status = np.full(len(q), GOING_WELL, np.int8)
     for i in range(len(q)):
         at = mechanics(system, params[i], reals)
         try:
@@ -302,7 +303,7 @@ def _at_digits(
                 raise
             degenerate = isinstance(error, DegenerateLagrangianError)
             status[i] = Status.SINGULAR if degenerate else Status.NOT_FINITE
-    if (status != Status.COMPLETE).all():
+    if (status != GOING_WELL).all():
         raise _none_begins(q, found_p)
     return Starts(q, found_p, found_v, params, status)
 
@@ -371,7 +372,7 @@ def check_events_begin(watch: Watch, t0: Any, starts: Starts) -> None:
     """
     if all(item.monotone for item in watch.items):
         return  # such a function is a time, which is always a number
-    begins = np.flatnonzero(starts.status == Status.COMPLETE)
+    begins = np.flatnonzero(starts.status == GOING_WELL)
     states = np.concatenate([starts.q[begins], starts.p[begins]], axis=1).astype(float)
     if starts.q.shape[1] > MOST_EXPANDED:
         watch, columns = watch.narrow

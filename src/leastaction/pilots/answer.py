@@ -63,11 +63,8 @@ def best_known(answers: dict[Any, Answer], tol: float) -> Answer | None:
 def answer(lab: Lab, asked: Asked, pace: Any, length: float, tol: float, most: int | None) -> Answer | None:
     """The end of the pilot by one member, its step halved until two ends agree or agree no better, or as short as it
     may be.
-
-    Of two ends that differ by g, with steps 2h and h of a member of order 2s, the second is off by g/(2²ˢ − 1). If g
-    is below tol/4, it is said to be off by g/2ˢ: half of the order, which longer steps may not show yet, is enough.
     """
-    h, gap = min(length / 4, FIRST / asked.omega), math.inf
+    h, gap, enough = min(length / 4, FIRST / asked.omega), math.inf, tol * length / asked.length
     last: Pilot | None = None
     best: Answer | None = None
     for _ in range(HALVINGS):
@@ -76,10 +73,9 @@ def answer(lab: Lab, asked: Asked, pace: Any, length: float, tol: float, most: i
             gap = apart(now, last)
             if best is not None and before < AGREEING and gap > before / 4:
                 return best  # rounding: otherwise a halved step of such an order would be far better
-            best, enough = Answer(pace, now, last, gap), tol * length / asked.length
-            off = gap * (now.h / last.h) ** asked.reference
-            if gap <= enough / 4 and off <= min(enough / 100, KNOWN):
-                return replace(best, unsure=off)
+            best = Answer(pace, now, last, gap)
+            if (agreed := _agreed(best, enough)) is not None:
+                return agreed
         rough = now is None or now.strained or (last is not None and gap > ROUGH)
         if now is not None and most is not None and now.steps > 8 * most:
             break
@@ -90,3 +86,13 @@ def answer(lab: Lab, asked: Asked, pace: Any, length: float, tol: float, most: i
             break
         last, h = now, shorter
     return best
+
+
+def _agreed(one: Answer, enough: float) -> Answer | None:
+    """An answer whose two runs agree, and by how much it is off; None if they do not agree.
+
+    Of two ends that differ by g, with steps 2h and h of a member of order 2s, the second is off by g/(2²ˢ − 1). If g
+    is small enough, it is said to be off by g/2ˢ: half of the order, which longer steps may not show yet, is enough.
+    """
+    off = one.unsure * (one.known.h / one.rougher.h) ** one.known.s
+    return replace(one, unsure=off) if one.unsure <= enough / 4 and off <= min(enough / 100, KNOWN) else None

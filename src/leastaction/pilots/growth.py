@@ -27,21 +27,24 @@ ROUNDED = 4.0  # units in the last place: the rounding of the start and of the f
 
 
 def followed(lab: Lab, known: Pilot, pace: Any, cheap: int) -> Any:
-    """The same run by a `cheap` member if that follows the motion, with the longest steps that do, but none longer than
-    those with which the answer was sought; at ROWS of its states or fewer; with its derivative, if there is one.
+    """The same run by a `cheap` member if that follows the motion, or by that of the answer if only steps half as long
+    of the cheap one do; with the longest steps that follow, but none longer than those with which the answer was
+    sought; at ROWS of its states or fewer; with its derivative, if there is one.
     """
     s = lab.budget.at_hand(min(lab.asked.reference, cheap), pace)
     longest = min(known.steps / FEWEST, lab.coarsest(lab.asked.reference, pace) / known.h)
-    for halvings in range(math.floor(math.log2(max(longest, 1.0)) + 1e-9), -1, -1):
-        one = lab.pilot(s, 2**halvings * known.h, pace)
-        if one is not None and apart(one, known) <= FOLLOWED and (halvings == 0 or not one.strained):
-            break
-    else:
-        one, s = known, lab.asked.reference
+    halvings = range(math.floor(math.log2(max(longest, 1.0)) + 1e-9), -1, -1)
+    tried = (lab.pilot(degree, 2**k * known.h, pace) for k in halvings for degree in (s, lab.asked.reference))
+    one = next((x for x in tried if x is not None and _follows(x, known)), known)
     tangent = not lab.asked.linear and lab.asked.near is None
     numbers = (2 * lab.asked.n) ** (2 if tangent else 1)
     every = max(1, one.steps // max(1, min(ROWS, NUMBERS // numbers)))
-    return lab.timed(s, one.h, lab.t_end, pace, every, tangent)[0]
+    return lab.timed(one.s, one.h, lab.t_end, pace, every, tangent)[0]
+
+
+def _follows(one: Pilot, known: Pilot) -> bool:
+    """Whether a pilot follows the motion, without strain if its steps are longer than those of the answer."""
+    return apart(one, known) <= FOLLOWED and (not one.strained or one.h < 1.5 * known.h)
 
 
 def scales(path: Any) -> tuple[FloatArray, float]:

@@ -99,7 +99,10 @@ class Lab:
 
     def shortest(self, pace: Any) -> float:
         """The shortest steps that may be tried: MOST of shorter ones do not lead to the end."""
-        return self.length / MOST if pace is None else LONGER * self._exhausted.get(id(pace), 0.0)
+        if pace is None:
+            return self.length / MOST
+        known = [one.h * one.steps / MOST for (*_, place), one in self._known.items() if one and place == id(pace)]
+        return max(min(known, default=0.0), LONGER * self._exhausted.get(id(pace), 0.0))
 
     def done(self, s: int, h: float, pace: Any) -> bool:
         """Whether a pilot has been run, so that it costs no more time."""

@@ -18,7 +18,7 @@ from leastaction.backends.fused.work import work
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
 from leastaction.step.kronecker import kronecker_of
-from leastaction.step.rows import OneByOne, Row, size
+from leastaction.step.rows import OneByOne, Row, size, total
 from leastaction.step.verdict import TINY, coarse
 
 Blocks = Sequence[tuple[str, int]]
@@ -126,7 +126,8 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     solved = substitute(B, rows, right)
     dz = [k for _, k in sorted(zip(one.unknowns, solved, strict=True))]
     slopes = (kept or x)["slopes"]
-    impulse = [B.add(impulse[j], dot(B, slopes[j * N : (j + 1) * N], dz)) for j in range(n)]
+    more = [Value(B, dot(B, slopes[j * N : (j + 1) * N], dz)) for j in range(n)]
+    pushed = [Value(B, k) + change for k, change in zip(impulse, more, strict=True)]
     new = [B.add(z, d) for z, d in zip(x["z"], dz, strict=True)]
 
     def rows_of(values: Sequence[int]) -> list[Row]:
@@ -135,7 +136,7 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     values = {name: B.values(name) for name, _ in blocks}
     seen = judged(step, OneByOne(), values, rows_of(dz), rows_of(new), fresh=fresh, chords=one.chords)
     ended, keep = seen.found["ended"], seen.found["keep"]
-    good = seen.found["good"] & finite(Value(B, B.sum(impulse)))
+    good = seen.found["good"] & finite(total(pushed))
     if judges_sense(step):
         inverse = [Value(B, rows[i][i]) for i in range(N)]
         if found["short"] and not one.linear:
@@ -145,12 +146,18 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
             good = good & ~_turned(B, one, inverse + [Value(B, k) for k in found["short"]])
     after: dict[str, list[Any]] = {
         "z": [Value(B, k) for k in new],
-        "impulse": [Value(B, k) for k in impulse],
+        "impulse": pushed,
         **seen.after,
         "fresh": [~ended & ~keep],
         "kept": [~ended & keep],
         "trouble": [ended & ~good],
     }
+    if not step.multipliers:  # else the End changes the impulse, and ġ = 0 holds of p alone
+        # What the sum with the last change loses of it belongs to the state, too (`step.form` says why).
+        after["carry"] = values["carry"][:n] + [
+            old + (ended & good).op("if", change - (now - Value(B, k)))
+            for old, change, now, k in zip(values["carry"][n:], more, pushed, impulse, strict=True)
+        ]
     active = x["fresh" if fresh else "kept"][0]
     chosen = {
         name: [B.select(active, k, old) for k, old in zip(indices(values, B), x[name], strict=True)]

@@ -29,7 +29,7 @@ from leastaction.backends.loops.mass_chords import chords, negative_mass
 from leastaction.backends.loops.noise import held_floor, quiet_floor, set_floor, set_noise
 from leastaction.backends.loops.shifts import by_dense, set_dense, shifted, turned_dense
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
-from leastaction.backends.loops.sweep import jacobian, prepare, set_given, set_times, sweep
+from leastaction.backends.loops.sweep import jacobian, prepare, push_on, set_given, set_times, sweep
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, IN_DOUBT, SINGULAR
 from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PARTS, PROLONG, SMALLEST
 from leastaction.step.continuation import again as again_in_python
@@ -64,8 +64,10 @@ def newton(S, I, D, q, p, z, scale, reach):
     if status != GOING_WELL:
         return status
     for j in range(n):
+        S.impulse[j] = 0.0
         for i in range(N):
             S.impulse[j] += S.G[j * lead + i] * S.b[i]
+    push_on(S, I, D, S.terms, fresh)
     S.turned[0] = turned_jacobian(S, I, D, q, z)
     return sound(S)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from orbits import slopes
+from rungs import solved_by
 
 
 def significance(name, method, h, **sizes):
@@ -36,9 +37,9 @@ def test_steps_that_land_early_do_not_drift():
 
 
 def test_what_sums_have_left_over_belongs_to_the_state():
-    """Where forces are evaluated without it, energies end 4.1 ε from where they began, in place of 2.5."""
-    _, _, walk = slopes("anharmonic", "P8N8Q16Gau", 0.05, steps=50_000, starts=4, neighbours=16, alone=True)
-    assert walk.mean() < 3.2
+    """Where forces are evaluated without it, energies end 4.1 ε from where they began, in place of 3.1 (± 0.15)."""
+    _, _, walk = slopes("anharmonic", "P8N8Q16Gau", 0.05, steps=50_000, starts=4, neighbours=64, alone=True)
+    assert walk.mean() < 3.6
 
 
 @pytest.mark.slow
@@ -67,3 +68,29 @@ def test_nodes_subtract_momenta_from_p_first():
 @pytest.mark.parametrize("h", [0.125, 0.1, 0.0971, 0.05])
 def test_charges_in_magnetic_fields_do_not_drift(h):
     assert significance("charge", "P8N8Q16Gau", h, steps=300_000, starts=4, neighbours=64) < 4
+
+
+def test_what_the_last_increment_adds_to_the_impulse_is_not_lost():
+    """Added behind the sum of the forces, it was rounded away: the energy of a double pendulum drifted by 1.9·10⁻⁴ ε a
+    step, 7 standard errors.
+    """
+    with solved_by("newton"):
+        assert significance("double-pendulum", "P8N8Q16Gau", 0.1, steps=6000, starts=3, neighbours=16) < 4
+
+
+RUNGS = [
+    ("chord", "henon-heiles", 0.1),
+    ("chord", "henon-heiles", 0.05),
+    ("chord", "double-pendulum", 0.1),
+    ("shifted", "double-pendulum", 0.1),
+    ("newton", "henon-heiles", 0.1),
+    ("newton", "double-pendulum", 0.1),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "name", "h"), RUNGS)
+def test_rungs_of_the_loops_do_not_drift(how, name, h):
+    """They did, by up to 1.9·10⁻⁴ ε a step. Charges by shifted chords drift still (docs/explanation/round_off.md)."""
+    with solved_by(how):
+        assert significance(name, "P8N8Q16Gau", h, steps=30_000, starts=3, neighbours=32) < 4

@@ -17,7 +17,7 @@ FloatArray = NDArray[np.float64]
 
 @lru_cache(maxsize=64)
 def shifts_of(method: Galerkin) -> dict[str, FloatArray]:
-    """γ and α, what takes equations to right-hand sides and solutions to increments, and the mean; see `loops.shifts`.
+    """γ and α, and what takes equations to right-hand sides and solutions to increments; see `loops.shifts`.
 
     Of conjugate pairs those with a positive imaginary part are kept.
     """
@@ -29,20 +29,20 @@ def shifts_of(method: Galerkin) -> dict[str, FloatArray]:
     into = np.linalg.solve(V, inverse.astype(V.dtype))
     alpha = np.diagonal(into @ Q @ V)
     complexes = {"gamma": gamma[keep], "alpha": alpha[keep], "into": into[keep], "out": out}
-    return {**{name: _parts(x) for name, x in complexes.items()}, "mean": table.weights @ positions}
+    return {name: _parts(x) for name, x in complexes.items()}
 
 
 @lru_cache(maxsize=64)
 def held_of(method: Galerkin) -> dict[str, FloatArray]:
-    """The same of constraints: what takes g to right-hand sides and solutions to multipliers, and the weights of the
-    control points. The equations have h² W ⊗ Gᵀ dλ beside A ⊗ M dz, and G dz^ν = −g^ν.
+    """The same of constraints: what takes g to right-hand sides and solutions to multipliers. The equations have h² W ⊗
+    Gᵀ dλ beside A ⊗ M dz, and G dz^ν = −g^ν.
     """
     controls = stencils(samples(method, "controls"), 1)
     W = (controls.weights[:, None] * controls.scatter["f"]).T @ controls.gather["multipliers"]
     _, V, keep, out = _decoupled(method)
     reactions = np.linalg.solve(W, np.linalg.solve(inverse_of(method), out))
     complexes = {"into_held": np.linalg.inv(V)[keep], "out_held": reactions}
-    return {**{name: _parts(x) for name, x in complexes.items()}, "beta": controls.weights[: method.s]}
+    return {name: _parts(x) for name, x in complexes.items()}
 
 
 def _decoupled(method: Galerkin) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[Any]]:

@@ -102,8 +102,7 @@ class Solvers:
         soft_chords = _chords((2 * slope_cost + kept_cost) * lanes / soft_cost)  # Newton solves each trajectory alone
         ahead, node = ahead_of(step.method), step.terms[0]
         shifts, shift_chords = self._shifts(step, lanes, slope_cost, value_cost)
-        rules = ((False, soft_chords), (True, newton_chords), (False, newton_chords), (False, shift_chords))
-        judges = [verdict_program(fresh, chords, step.checked) for fresh, chords in rules]
+        judges = _judges(soft_chords, newton_chords, shift_chords, step.checked, mass.separable)
         end, m = step.end, step.multipliers
         point, certain = with_rest(node.slopes, node.rest), one_root(step)
         numbers = {
@@ -174,7 +173,7 @@ class Solvers:
         rows = n * -(-s // W) * W
         record = {
             "count": len(sizes), "lead": lead, "pivots": np.zeros(len(sizes) * 2 * n, np.int64), **found,
-            "X": len(sizes) * 2 * n * lead, "x": 2 * n, "f_q": n * n, "f_v": n * n, "dz": rows,
+            "X": len(sizes) * 2 * n * lead, "x": 2 * n, "dz": rows,
         }  # fmt: skip
         return self.memory.add((SHIFTS, record)), _chords(2 * newton_cost / one)
 
@@ -227,6 +226,7 @@ class Solvers:
             "reads": reads, "role": [],
             **{name: _first(dense, block) for name, block in (("by_time", "f_t"), ("by_params", "f_w"))},
             "raw": 2 * r + 6 * r * s, "A": 3 * s * groups * W, "E": 3 * r * width * W,
+            "beyond": width * W,
             "K": len(pairs) * r * square * W, "point": groups * program.input_size * W, "values": groups * outputs * W,
         }  # fmt: skip
         if dense is not None:
@@ -261,7 +261,7 @@ class Solvers:
         explicit = s == 1 and set(ends) <= {0.0, 1.0} and plain
         chords = STIFF_CHORDS if stiff and not sums.m else MOST_CHORDS
         checked = method.branch == "followed"
-        judges = [verdict_program(fresh, chords, checked) for fresh in (False, True, False, False)]
+        judges = _judges(chords, chords, chords, checked, sums.separable)
         numbers = {
             "coordinates": n, "n": vectors, "components": components, "multipliers": sums.m, "s": s, "lanes": 1,
             "across": W,
@@ -372,7 +372,7 @@ class Solvers:
             "pushed": -1 if pushed is None else self._rows(pushed),
             "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
             "role": _roles(found), "by_time": 0, "by_params": 0,
-            "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "K": 1,
+            "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "beyond": s * W, "K": 1,
             "point": r * inputs * W, "values": r * outputs * W,
         }  # fmt: skip
 
@@ -413,6 +413,18 @@ def _ranges(entries: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 def _first(slopes: Program | None, block: str) -> int:
     """Where a block begins among the numbers given, 0 if there is none."""
     return slopes.output_slice(block).start if slopes is not None and block in dict(slopes.outputs) else 0
+
+
+def _judges(soft: int, newton: int, shifted: int, checked: bool, separable: bool) -> list[Program]:
+    """The verdicts on mass chords, on Newton's iteration with a fresh Jacobian and with a kept one, and on shifted
+    chords; of each, how many chords cost as much as a fresh Jacobian.
+    """
+    return [
+        verdict_program(False, soft, checked, sided=separable),
+        verdict_program(True, newton, checked),
+        verdict_program(False, newton, checked),
+        verdict_program(False, shifted, checked),
+    ]
 
 
 def _chords(ratio: float) -> int:

@@ -43,7 +43,7 @@ def add_sparse(memory: Memory, blocks: Blocks, rows: dict[str, int], method: Gal
     loop("sparse.analyse")(n, up, ui, parent, counts, mark)
     lp = np.concatenate([[0], np.cumsum(counts)])
     fill, entries, upper = int(lp[-1]), len(row), len(above)
-    names = ("gamma", "into", "out", "mean", "into_held", "out_held", "beta")
+    names = ("gamma", "into", "out", "into_held", "out_held")
     found = shifts_of(method) | held_of(method)
     shifts = {name: found[name] if "f_q" in blocks.strips else np.zeros((0, 2)) for name in names}
     count = len(shifts["gamma"])

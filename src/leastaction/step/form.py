@@ -42,6 +42,25 @@ comes first. Near the root p + I and m are nearly the same number. If both are r
 p, they become the same multiple, and the equation seems to be solved, wherever between two multiples the velocity was
 when it came there, from the side of the prediction. The energy of charges in magnetic fields drifted by up to 7·10⁻⁴ ε
 a step. The difference p − m has no rounding, or next to none, and I + (p − m) tells what is left to its own last place.
+The equations of a whole step balance p against all its momenta. Loops sum them as
+
+    R_ν = Σ_i h w_i ( (l_ν(τ_i) − δ_νs) f_i + l_ν′(τ_i)/h (m_i − p) ) + κ_ν p,     κ_ν = Σ_i h w_i l_ν′(τ_i)/h − δ_νs,
+
+with the rounded numbers in κ, so that nothing but the rounding of R changes: κ is some ε, and known to its own last
+place (`backends.loops.sweep`). By mass chords the energy of a charge drifted by 3.6 ± 1.0·10⁻⁴ ε a step, and by 1.6 ±
+0.6·10⁻⁴ ε since.
+
+What is small comes first, or is carried on. An iteration that ends with the increments dz knows the forces at z before
+them, and ∂I/∂z dz is to be added to the impulse I. That is less than half the last place of I. Behind the sum it is
+rounded away, every time, and I stays on the side of the prediction: the energy of double pendulums by Newton's
+iteration drifted by 1.9·10⁻⁴ ε a step. So sums over forces begin with it (`backends.loops.sweep.push_on`), or what its
+sum with I loses is added to what the sums of the state have left over (`backends.fused.newton`). That, in turn, is not
+added to the increment of the next step, but to what rounding leaves over there (`backends.fused.advance.summed`).
+
+What is left where an iteration ends has a side, too. Chords come from the side of the prediction, in step after step,
+so that a thousandth of ε, relative to the step, is no chance, and is seen as a drift of up to 10⁻⁴ ε. So steps end with
+the forces at the last place. Separable chords of the loops, which take z and the impulse from the same forces, go on
+until less is left (`step.verdict`, ONE_SIDED).
 """
 
 from __future__ import annotations

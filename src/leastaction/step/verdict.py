@@ -104,6 +104,7 @@ ACCEPTABLE = 1e-7
 # Where the last increments are not part of the result, but only the place of the last forces, they may be longer …
 FINISHED = 8.0
 UNSEEN = 1e-4  # … as long as the result is off by no more than this part of what is negligible: 10⁻⁷ ε
+ONE_SIDED = 1e-2  # of what is negligible: where a chord ends, what is left has a side, that of the prediction
 AT_THE_FLOOR = 2.0**18  # negligible increments: some hundred units in the last place
 ROUNDING = 2.0**13  # negligible increments: some units in the last place, where rounding may be all that is seen
 HIDING = 0.125  # an increment that shrinks less than by so much may be rounding …
@@ -151,6 +152,7 @@ def verdict(
     rough: Any = None,
     unique: Any = None,
     finished: bool = False,
+    sided: bool = False,
     negligible: Any = NEGLIGIBLE * EPS,
     acceptable: Any = ACCEPTABLE,
 ) -> dict[str, Any]:
@@ -170,8 +172,10 @@ def verdict(
     finished  whether, once solved, the forces at the place that was reached are evaluated, and the result follows from
               these: then it is off by θ times what comes next, which may be FINISHED times as long, or longer where
               that is UNSEEN
+    sided     whether what is left is part of the result, by a chord that comes from the side of the prediction, step
+              after step: then it must be less (ONE_SIDED)
     """
-    enough = negligible * FINISHED if finished else negligible
+    enough = negligible * FINISHED if finished else negligible * ONE_SIDED if sided else negligible
     size, before, iterations = x["size"], x["before"], x["iterations"]
     first, second = iterations < 1, (iterations < 2) & ~(iterations < 1)
     rate = size / before
@@ -252,14 +256,14 @@ def _power(x: Any, exponent: int) -> Any:
     return half * half if exponent % 2 == 0 else half * half * x
 
 
-def verdict_program(fresh: bool, chords: int, checked: bool = True) -> Program:
+def verdict_program(fresh: bool, chords: int, checked: bool = True, sided: bool = False) -> Program:
     """The verdict as a Program: SEEN, negligible and acceptable ↦ solved, ended, good, doubt, keep, left."""
     B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable")])
     x = {name: B.values(name)[0] for name, _ in B.inputs}
     negligible, acceptable = x["negligible"], x["acceptable"]
     rough, unique = x["rough"] > 0.5, x["unique"]
     found = verdict(
-        x, fresh=fresh, chords=chords, checked=checked, rough=rough, unique=unique, negligible=negligible,
+        x, fresh=fresh, chords=chords, checked=checked, rough=rough, unique=unique, sided=sided, negligible=negligible,
         acceptable=acceptable,
     )  # fmt: skip
     return B.build(**{name: indices([value], B) for name, value in found.items() if name in DECISIONS})

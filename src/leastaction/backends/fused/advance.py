@@ -79,14 +79,17 @@ def advance(
 
 
 def summed(x: dict[str, list[Any]], increments: Sequence[Any]) -> tuple[Row, Row]:
-    """(q, p) and increments, added by Knuth's two-sum: what rounding leaves over is carried to the next step."""
+    """(q, p) and increments, added by Knuth's two-sum: what rounding leaves over is carried to the next step. What was
+    carried is added to that, and not to the increment, whose last place may be larger (`step.form` says why).
+    """
     state, carry = [], []
-    for a, increment, c in zip([*x["q"], *x["p"]], increments, x["carry"], strict=True):
-        b = increment + c
+    for a, b, c in zip([*x["q"], *x["p"]], increments, x["carry"], strict=True):
         total = a + b
         rounded = total - a
-        carry.append((a - (total - rounded)) + (b - rounded))
-        state.append(total)
+        rest = c + ((a - (total - rounded)) + (b - rounded))
+        new = total + rest
+        state.append(new)
+        carry.append(rest - (new - total))
     return state, carry
 
 

@@ -14,7 +14,7 @@ from leastaction.backends.fused.work import work
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
 from leastaction.step.kronecker import short_pivots
-from leastaction.step.rows import OneByOne, Row, size
+from leastaction.step.rows import OneByOne, Row, size, total
 from leastaction.step.verdict import TINY, coarse
 
 Blocks = Sequence[tuple[str, int]]
@@ -116,7 +116,8 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     solved = substitute(B, rows, right)
     dz = [k for _, k in sorted(zip(one.unknowns, solved, strict=True))]
     slopes = (kept or x)["slopes"]
-    impulse = [B.add(impulse[j], dot(B, slopes[j * N : (j + 1) * N], dz)) for j in range(n)]
+    more = [Value(B, dot(B, slopes[j * N : (j + 1) * N], dz)) for j in range(n)]
+    pushed = [Value(B, k) + change for k, change in zip(impulse, more, strict=True)]
     new = [B.add(z, d) for z, d in zip(x["z"], dz, strict=True)]
 
     def rows_of(values: Sequence[int]) -> list[Row]:
@@ -126,7 +127,7 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     unique = values["unique"][0] if "unique" in values else None
     seen = judged(step, OneByOne(), values, rows_of(dz), rows_of(new), fresh=fresh, chords=one.chords, unique=unique)
     ended, keep = seen.found["ended"], seen.found["keep"]
-    good = seen.found["good"] & finite(Value(B, B.sum(impulse)))
+    good = seen.found["good"] & finite(total(pushed))
     if judges_sense(step) and (fresh or step.linear):
         inverse, short = ([Value(B, k) for k in values] for values in ([rows[i][i] for i in range(N)], found["short"]))
         if step.linear:
@@ -137,12 +138,18 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
             ended, good = ended | long, good & ~long
     after: dict[str, list[Any]] = {
         "z": [Value(B, k) for k in new],
-        "impulse": [Value(B, k) for k in impulse],
+        "impulse": pushed,
         **seen.after,
         "fresh": [~ended & ~keep],
         "kept": [~ended & keep],
         "trouble": [ended & ~good],
     }
+    if not step.multipliers:  # else the End changes the impulse, and ġ = 0 holds of p alone
+        # What the sum with the last change loses of it belongs to the state, too (`step.form` says why).
+        after["carry"] = values["carry"][:n] + [
+            old + (ended & good).op("if", change - (now - Value(B, k)))
+            for old, change, now, k in zip(values["carry"][n:], more, pushed, impulse, strict=True)
+        ]
     active = x["fresh" if fresh else "kept"][0]
     chosen = {
         name: [B.select(active, k, old) for k, old in zip(indices(values, B), x[name], strict=True)]

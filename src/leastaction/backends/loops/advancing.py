@@ -6,7 +6,7 @@ Of sums, threads share this work: each `…_piece` does it for the coordinates o
 from __future__ import annotations
 
 from leastaction.backends.layout import RUN
-from leastaction.backends.loops.explicit import exactly
+from leastaction.backends.loops.exactly import sum_with_rest
 from leastaction.backends.loops.increments import ALIKE, REACHING, gather_tops, put, raise_to, still, top_of
 from leastaction.backends.loops.machine import (
     W,
@@ -26,6 +26,7 @@ from leastaction.backends.loops.machine import (
     size_of,
     splat,
     store,
+    sub,
     where,
 )
 from leastaction.backends.loops.noise import QUIET
@@ -39,25 +40,29 @@ read_run = reader(RUN)
 
 @native
 def add_with_carry(x, carry, move, across, alive, lanes):
-    """x ← x + move, W numbers or one, with what rounding left over the last time (Knuth's two-sum)."""
+    """x ← x + move, W numbers or one, with what rounding left over the last time, as `fused.advance` has it."""
     if across == 1:
         if alive[0] != 0.0:
-            a, b = x[0], move[0] + carry[0]
+            a, b = x[0], move[0]
             total = a + b
             rounded = total - a
-            carry[0] = (a - (total - rounded)) + (b - rounded)
-            x[0] = total
+            rest = carry[0] + ((a - (total - rounded)) + (b - rounded))
+            x[0] = total + rest
+            carry[0] = rest - (x[0] - total)
         return
     a, old = load(x), load(carry)
-    total, left = exactly(a, add(load(move), old))
+    total, left = sum_with_rest(a, load(move))
+    rest = add(old, left)
+    new = add(total, rest)
+    left = sub(rest, sub(new, total))
     if lanes == 1:
         if alive[0] != 0.0:
             store(carry, left)
-            store(x, total)
+            store(x, new)
         return
     on = load(alive)
     store(carry, where(on, left, old))
-    store(x, where(on, total, a))
+    store(x, where(on, new, a))
 
 
 @native

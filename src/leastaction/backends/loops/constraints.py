@@ -55,7 +55,7 @@ def settle(S, kernel, h):
             if not factor(S.saddle, S.end_pivots, N, N) or not independent(S):
                 return False
         for j in range(N):
-            S.end_move[j] = (S.p[j] + S.impulse[j] if j < n else 0.0) - S.end_values[j]
+            S.end_move[j] = S.impulse[j] + (S.p[j] - S.end_values[j]) if j < n else -S.end_values[j]
         solve(S.saddle, S.end_pivots, N, N, S.end_move)
         mass, G = at(S.end_values, N), at(S.end_values, N + n * n)
         length, summed = 0.0, 0.0

@@ -15,6 +15,7 @@ one. A mass that all coordinates share is one vector.
 from __future__ import annotations
 
 from leastaction.backends.layout import RUN
+from leastaction.backends.loops.exactly import sum_with_rest
 from leastaction.backends.loops.machine import (
     W,
     add,
@@ -144,14 +145,6 @@ def leap_more_piece(I, D, J, i):
 
 
 @native
-def exactly(a, move):
-    """a + move, and what rounding leaves over (Knuth's two-sum)."""
-    total = add(a, move)
-    rounded = sub(total, a)
-    return total, add(sub(a, sub(total, rounded)), sub(move, rounded))
-
-
-@native
 def _drift(A, S, X, first, end, w0, f):
     """q⁺ from the force at the start, whose part of p⁺ is carried along."""
     h, n, pitch = A.step[0], S.n, 0 if S.even[0] == 1 else W
@@ -170,7 +163,7 @@ def _go_on(A, S, J, X, first, end, w0, w1, f):
         f1, place, carried = load(at(f, c * W)), at(X, A.p + c * W), at(X, A.carry + (n + c) * W)
         move = fused(splat(w1), f1, load(carried))
         total = add(total, move)
-        p, left = exactly(load(place), move)
+        p, left = sum_with_rest(load(place), move)
         store(place, p)
         if ahead == 1:
             left = fused(splat(w0), f1, left)
@@ -184,6 +177,6 @@ def _go_on(A, S, J, X, first, end, w0, w1, f):
 def _move(A, S, X, c, inverse, push):
     """q⁺ of one vector of coordinates."""
     place, carried = at(X, A.q + c * W), at(X, A.carry + c * W)
-    q, left = exactly(load(place), fused(inverse, push, load(carried)))
+    q, left = sum_with_rest(load(place), fused(inverse, push, load(carried)))
     store(place, q)
     store(carried, left)

@@ -66,7 +66,7 @@ def settle_sum(S, I, D, h):
                 return False
         for k in range(P.n):
             j = P.order[k]
-            P.x[k] = -P.rate[j] if j >= size else S.p[j] + S.impulse[j] - T.values[room + j]
+            P.x[k] = -P.rate[j] if j >= size else S.impulse[j] + (S.p[j] - T.values[room + j])
         solve_sparse(P, P.shifts, False)
         for k in range(P.n):
             P.change[P.order[k]] = P.x[k]

@@ -161,7 +161,7 @@ def push(S, I, D, w):
             point, values = at(T.point, i * T.inputs * W), at(T.values, i * T.outputs * W)
             q, v = at(point, W), at(point, W + room * W)
             add_together(S, I, D, T.pushed, point[0], q, v, values, at(values, room * W), both)
-        scatter_values(S, T, T.values, T.outputs)
+        scatter_values(S, T, T.values, T.outputs, w, 0.0)
 
 
 @native

@@ -100,13 +100,8 @@ def shifted(S, I, D, q, p, z, scale, reach, short, told):
         status = IN_DOUBT
     if status != GOING_WELL:
         return status
-    # The impulse belongs to z before its last increment.
-    if S.summed == 1:
-        _push_sparse(S, I, D)
-        S.turned[0] = turned_sparse(S, I, D)
-    else:
-        _push_dense(S, I, D)
-        S.turned[0] = turned_dense(S, I, D, q, z)
+    sweep(S, I, D, S.terms, False, q, p, z)  # the impulse at the last z: see `mass_chords.chords`
+    S.turned[0] = turned_sparse(S, I, D) if S.summed == 1 else turned_dense(S, I, D, q, z)
     return sound(S)
 
 
@@ -132,9 +127,6 @@ def set_dense(S, I, D, q, z, told):
         for j in range(S.channels):
             S.at[1 + 2 * n + S.params + j] = inputs[j]
     call_kernel(S.point, S.at, S.at_values, S.work)
-    f_q, f_v = at(S.at_values, 2 * n), at(S.at_values, 2 * n + n * n)
-    for j in range(n * n):
-        P.f_q[j], P.f_v[j] = f_q[j], f_v[j]
     for e in range(P.count):
         X, size = at(P.X, e * 2 * n * P.lead), 2 * n if P.gamma[2 * e + 1] != 0.0 else n
         if told:
@@ -206,18 +198,6 @@ def by_dense(S, I, D):
 
 
 @native
-def _push_dense(S, I, D):
-    """S.impulse ← what it is after the increments S.R: + h f_q Σ_ν mean_ν dz^ν + f_v dz^s."""
-    P, n, s, h, row = read_shifts(I, D, S.shifts), S.n, S.s, S.h[0], S.stride
-    for j in range(n):
-        mean = 0.0
-        for v in range(s):
-            mean += P.mean[v] * S.R[j * row + v]
-        for i in range(n):
-            S.impulse[i] += h * P.f_q[i * n + j] * mean + P.f_v[i * n + j] * S.R[j * row + s - 1]
-
-
-@native
 def set_sparse(S, I, D, q, z, told):
     """The factors of every M + h²γK, K and M in the middle of the step that z predicts. Returns as `set_dense` does."""
     P, h = read_sparse(I, D, S.sparse), S.h[0]
@@ -276,16 +256,3 @@ def by_sparse(S, I, D):
                 P.dz[place + v * W] += by * (out[at_v] * real - out[at_v + 1] * imaginary)
     for j in range(S.components * S.stride):
         S.R[j] = P.dz[j]
-
-
-@native
-def _push_sparse(S, I, D):
-    """S.impulse ← what it is after the increments S.R: + h K Σ_ν mean_ν dz^ν + h Gᵀ Σ_ν β_ν dλ^ν."""
-    P, size = read_sparse(I, D, S.sparse), S.n * W
-    for e in range(P.entries):
-        i, j, total = P.row[e], P.column[e], 0.0
-        if i < size:
-            mean, entry = (P.mean, P.K[e]) if j < size else (P.beta, P.M[e])
-            for v in range(S.s):
-                total += mean[v] * S.R[j // W * S.stride + v * W + j % W]
-            S.impulse[i] += S.h[0] * entry * total

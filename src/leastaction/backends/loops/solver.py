@@ -38,7 +38,7 @@ from leastaction.backends.loops.shifts import (
     turned_sparse,
 )
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
-from leastaction.backends.loops.sweep import jacobian, lay_out, prepare, set_given, set_times, sweep
+from leastaction.backends.loops.sweep import jacobian, lay_out, prepare, push_on, set_given, set_times, sweep
 from leastaction.backends.status import BRANCH_ENDS, COARSE, GOING_WELL, IN_DOUBT, SINGULAR
 from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PARTS, PROLONG, SMALLEST
 from leastaction.step.continuation import again as again_in_python
@@ -76,8 +76,10 @@ def newton(S, I, D, q, p, z, scale, reach, told):
     if status != GOING_WELL:
         return status
     for j in range(n):
+        S.impulse[j] = 0.0
         for i in range(N):
             S.impulse[j] += S.G[j * lead + i] * S.b[i]
+    push_on(S, I, D, S.terms, fresh)
     S.turned[0] = turned_jacobian(S, I, D, q, z)
     return sound(S)
 

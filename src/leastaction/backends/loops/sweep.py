@@ -6,7 +6,22 @@ See `step.form` for the equations, and `backends.layout` for the lanes and the r
 from __future__ import annotations
 
 from leastaction.backends.layout import SOLVER, TERM
-from leastaction.backends.loops.machine import W, add, at, call_kernel, fma, load, mul, native, reader, splat, store
+from leastaction.backends.loops.exactly import product_with_rest, sum_with_rest
+from leastaction.backends.loops.machine import (
+    W,
+    add,
+    at,
+    call_kernel,
+    first_of,
+    fma,
+    load,
+    mul,
+    native,
+    reader,
+    splat,
+    store,
+    sub,
+)
 from leastaction.backends.loops.rows import add_together
 
 TERM_SIZE = len(TERM.fields)
@@ -43,6 +58,22 @@ def set_step(S, I, D, first, h):
                 for c in range(S.width * W):
                     v = c if S.across == 1 else c // W
                     T.E[(a * r + i) * S.width * W + c] = scatter[i * s + v] if v < s else 0.0
+        for c in range(S.width * W):
+            v = c if S.across == 1 else c // W
+            T.beyond[c] = _beyond(T, s, v) if v < s else 0.0
+
+
+@native
+def _beyond(T, s, v):
+    """κ_ν = Σ_i h w_i l_ν′(τ_i)/h − δ_νs of the rounded numbers: a few roundings, which the sum must not add to."""
+    r = T.points
+    momenta = at(T.raw, 2 * r + 4 * r * s)
+    total, rest = splat(-1.0 if v == s - 1 else 0.0), splat(0.0)
+    for i in range(r):
+        product, below = product_with_rest(splat(T.raw[r + i]), splat(momenta[i * s + v]))
+        total, left = sum_with_rest(total, product)
+        rest = add(rest, add(below, left))
+    return first_of(add(total, rest))
 
 
 @native
@@ -113,8 +144,13 @@ def set_times(S, I, D, first, t):
 
 @native
 def sweep(S, I, D, first, slopes, q, p, z):
-    """S.R ← the equations, S.impulse ← the impulse at z; with `slopes` derivatives stand behind the terms' values."""
-    across, s, row = S.across, S.s, S.width * W
+    """S.R ← the equations, S.impulse ← the impulse at z; with `slopes` derivatives stand behind the terms' values.
+
+    Momenta come as m − p, which is all but exact, and what remains of p is κ p, next to nothing (`step.form` says why):
+
+        R_ν = Σ_i h w_i ( (l_ν(τ_i) − δ_νs) f_i + l_ν′(τ_i)/h (m_i − p) ) + κ_ν p .
+    """
+    across, s, row, balanced = S.across, S.s, S.width * W, 0.0
     for c in range(S.components * S.width):
         store(at(S.R, c * W), splat(0.0))
     for c in range(S.n * across):
@@ -129,11 +165,23 @@ def sweep(S, I, D, first, slopes, q, p, z):
                 call_kernel(kernel, point, values, S.work)
             else:
                 add_up(S, T, I, D, point, values)
-        scatter_values(S, T, T.values, outputs)
-    for c in range(S.n):  # p comes last
-        end = at(S.R, c * row + (s - 1) * across)
-        for k in range(across):
-            end[k] -= p[c * across + k]
+        scatter_values(S, T, T.values, outputs, p, 1.0)
+        if has_momenta(T):
+            balanced += 1.0
+    if balanced != 1.0:  # p comes last
+        for c in range(S.n):
+            end = at(S.R, c * row + (s - 1) * across)
+            for k in range(across):
+                end[k] += (balanced - 1.0) * p[c * across + k]
+
+
+@native
+def has_momenta(T):
+    """Whether a term gives m."""
+    found = False
+    for w in range(T.scatters):
+        found = found or T.scatter[4 * w + 2] == 1
+    return found
 
 
 @native
@@ -166,30 +214,59 @@ def gather(S, T, q, z, shift):
 
 
 @native
-def scatter_values(S, T, values, outputs):
-    """Add a term's values to the equations and to the impulse."""
+def scatter_values(S, T, values, outputs, p, share):
+    """Add a term's values to the equations and to the impulse; of momenta a share of p is subtracted."""
     across, r, width = S.across, T.points, S.width
+    add_forces(S, T, values, outputs)
     for w in range(T.scatters):
         first, begin, b = T.scatter[4 * w], T.scatter[4 * w + 1], T.scatter[4 * w + 2]
         for e in range(T.scatter[4 * w + 3]):
             value, c = first + e, begin + e
+            base = mul(splat(share), lanewise(p, c, across)) if b == 1 else splat(0.0)
             for i in range(r):
                 weight = T.raw[r + i] if b < 2 else 1.0
                 if across == 1:
-                    S.scaled[i] = weight * values[((i // W) * outputs + value) * W + i % W]
+                    S.scaled[i] = weight * (values[((i // W) * outputs + value) * W + i % W] - first_of(base))
                 else:
-                    store(at(S.scaled, i * W), mul(splat(weight), load(at(values, (i * outputs + value) * W))))
-            if b == 0:
-                for i in range(r):
-                    for k in range(across):
-                        S.impulse[c * across + k] += S.scaled[i * across + k]
+                    here = load(at(values, (i * outputs + value) * W))
+                    store(at(S.scaled, i * W), mul(splat(weight), sub(here, base)))
             for v in range(width):
                 place = at(S.R, (c * width + v) * W)
                 total = load(place)
+                if b == 1:
+                    total = fma(load(at(T.beyond, v * W)), base, total)
                 column = at(T.E, (b * r * width + v) * W)
                 for i in range(r):
                     total = fma(load(at(column, i * width * W)), lanewise(S.scaled, i, across), total)
                 store(place, total)
+
+
+@native
+def add_forces(S, T, values, outputs):
+    """Add a term's forces to the impulse."""
+    across, r = S.across, T.points
+    for w in range(T.scatters):
+        first, begin = T.scatter[4 * w], T.scatter[4 * w + 1]
+        if T.scatter[4 * w + 2] == 0:
+            for e in range(T.scatter[4 * w + 3]):
+                value, c = first + e, begin + e
+                for i in range(r):
+                    if across == 1:
+                        S.impulse[c] += T.raw[r + i] * values[((i // W) * outputs + value) * W + i % W]
+                    else:
+                        total = at(S.impulse, c * W)
+                        here = load(at(values, (i * outputs + value) * W))
+                        store(total, fma(splat(T.raw[r + i]), here, load(total)))
+
+
+@native
+def push_on(S, I, D, first, slopes):
+    """S.impulse ← the impulse of the last sweep and, to begin with, what the last increments have added to it, which is
+    in S.impulse: it is less than the last place of the impulse, and would be lost behind the sum.
+    """
+    for e in range(S.term_count):
+        T = read_term(I, D, first + e * TERM_SIZE)
+        add_forces(S, T, T.values, T.slope_outputs if slopes else T.outputs)
 
 
 @native

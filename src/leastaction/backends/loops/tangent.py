@@ -163,4 +163,4 @@ def _along(I, D, A, S, d, e, k, h):
                             change[m] += when * values[(T.by_time + j) * W + m]
                             if j < n:
                                 change[m] += values[j * W + m] / h
-        scatter_values(S, T, A.push, outputs)
+        scatter_values(S, T, A.push, outputs, S.p, 0.0)

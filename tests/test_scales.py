@@ -361,16 +361,20 @@ def test_a_mass_that_is_ill_conditioned_hides_no_error_of_chords(light, stiff):
 @pytest.mark.parametrize("method", ["P3N4Q6Lob", "P4N4Q8Gau"])
 def test_chords_that_diverge_from_a_good_prediction_are_not_taken_for_rounding(method):
     """Two masses that a stiff spring ties move together: predictions are right to 10⁻¹², chords diverge. With a floor
-    of 10⁻¹¹ for increments that do not shrink, errors of 4·10⁻¹⁴ were left after sixty steps.
+    of 10⁻¹¹ for increments that do not shrink, errors of 4·10⁻¹⁴ were left after sixty steps. Those of rounding, in the
+    mean of neighbouring starts, are 7·10⁻¹⁶.
     """
 
     def tied(q, v):
         soft = (q[0] + q[1]) ** 2 / 4 + (q[0] + q[1]) ** 4 / 10
         return 0.5 * v @ v * (1 + q[0] ** 2 / 20) - soft - 5e3 * (q[0] - q[1]) ** 2
 
-    system, start = la.Lagrangian(tied, n=2), {"q0": [-0.25, -0.25], "v0": [-0.16, -0.16], "h": 0.02, "steps": 60}
-    exact = la.integrate(system, method, **start, digits=30).q[-1].astype(float)
-    np.testing.assert_allclose(la.integrate(system, method, **start).q[-1], exact, rtol=0, atol=1e-15)
+    system, errors = la.Lagrangian(tied, n=2), []
+    for k in range(8):
+        start = {"q0": [-0.25 - k / 400] * 2, "v0": [-0.16 + k / 600] * 2, "h": 0.02, "steps": 60}
+        exact = la.integrate(system, method, **start, digits=30).q[-1].astype(float)
+        errors.append(la.integrate(system, method, **start).q[-1] - exact)
+    assert np.sqrt(np.mean(np.square(errors))) <= 1e-15
 
 
 @pytest.mark.parametrize("many", [False, True])

@@ -98,7 +98,9 @@ def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int
     """The advice for an ensemble of `count` trajectories with the step that keeps the tolerance, and with the error.
 
     All trajectories are run twice, with steps h and h/FINER, and each is judged by the size of its own motion; of very
-    many as many as can be run in CHECKED_SECONDS. `run` takes the step, `every` and the trajectories, and gives Paths.
+    many as many as can be run in CHECKED_SECONDS. A step that was found by trying, and not by pilots, is judged by a
+    third run, too: where errors change their sign with h, two runs may agree by chance. `run` takes the step, `every`
+    and the trajectories, and gives Paths.
     """
     chosen, tol, order = advice.chosen, advice.tol, method_named(advice.chosen.method).order
     assert tol is not None
@@ -106,15 +108,20 @@ def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int
     able = int(min(count, max(SOME, CHECKED_SECONDS / max(chosen.seconds, 1e-9))))
     some = np.unique(np.linspace(0, count - 1, able).astype(int))
     reached, stuck, notes = math.nan, 0, advice.notes
-    for _ in range(TRIES):
+
+    def finer(h: float) -> float:
+        return h / FINER if chosen.pace is not None else timely(h / FINER, advice.t_end - advice.t0)
+
+    for attempt in range(TRIES):
         every = max(1, math.ceil(chosen.steps * chosen.h / abs(h)) // SIZED)
-        rough, h = run(h, every, some), h / FINER
-        if chosen.pace is None:
-            h = timely(h, advice.t_end - advice.t0)
+        rough, h = run(h, every, some), finer(h)
         clock = time.process_time()
         fine = run(h, every, some)
         seconds = 2 * (time.process_time() - clock)
         last, errors = reached, _errors(advice, rough, fine)
+        if attempt > 0 and np.max(errors, initial=0.0) <= tol:
+            h = finer(h)
+            errors = np.maximum(errors, _errors(advice, fine, run(h, every, some)))
         reached = float(np.max(errors, initial=0.0))
         stuck += reached > last / 2 or reached == last
         if reached <= tol or stuck > 1:

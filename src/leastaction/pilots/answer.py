@@ -1,4 +1,4 @@
-"""The end of a pilot as well as it is known: by the member of order 16, its step halved until two ends agree."""
+"""The end of a pilot as well as it is known: by one member (`Asked.reference`), h halved until two ends agree."""
 
 from __future__ import annotations
 

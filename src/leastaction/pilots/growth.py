@@ -18,10 +18,8 @@ FloatArray = NDArray[np.float64]
 FOLLOWED = 1e-3  # a member may carry derivatives if its end of the pilot is right up to this
 FEWEST, ROWS = 64, 512  # states of a pilot at which its derivative is looked at, at least and at most …
 NUMBERS = 2**20  # … and the most numbers of it
-BESIDE, TINY = (
-    1e-8,
-    1e-30,
-)  # how far beside a motion another one begins, of its size; and the least distance that counts
+BESIDE = 1e-8  # how far beside a motion another one begins, of its size …
+TINY = 1e-30  # … and the least distance that counts
 STEEPER = 8.0  # errors that grow more than so many times as much in a pilot's second half as in its first: exponential
 ROUNDED = 4.0  # units in the last place: the rounding of the start and of the first steps
 

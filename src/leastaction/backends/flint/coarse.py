@@ -1,7 +1,8 @@
 """Whether a step is so coarse that a root near its prediction may be any of several: from pivots (`step.verdict`).
 
-Pivots need few digits, but their exponents have no limit here. Ratios of pivots do not depend on units: with those of
-the mass, floats do. Rows are exchanged as the mass wants it, and not otherwise: then pivots can be compared.
+Pivots need few digits, but their exponents have no limit here. Ratios of pivots do not depend on units, and in units in
+which the mass is about one they are floats. Rows are exchanged as the mass wants it, and not otherwise: then pivots can
+be compared.
 """
 
 from __future__ import annotations

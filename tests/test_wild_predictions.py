@@ -99,3 +99,28 @@ def test_roots_of_coarse_separable_steps_are_those_of_single_steps(n, marches, m
             steps, astray = steps + len(off), astray + int(np.sum(off > 1e-6))
     assert steps > 2000
     assert astray == 0
+
+
+def wells(q, v, e):
+    """Two narrow wells at right angles in a bowl."""
+    return 0.5 * v @ v + 0.5 * np.sum(np.exp(-0.5 * (q / e) ** 2)) - 0.05 * (q @ q) ** 2
+
+
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
+def test_roots_at_wells_narrower_than_a_step_are_those_of_single_steps():
+    """Where chords fail far from any root, pivots tell whether Newton's iteration may begin from the prediction. While
+    nobody asked them, 4 of 4,818 of these steps had another root. Wells so narrow that no node of the step lies in them
+    stay unseen, by any rule that looks at nodes.
+    """
+    system, rng, steps = la.Lagrangian(wells, n=2, params={"e": 0.1}), np.random.default_rng([1, 4, 200, 10]), 0
+    for _ in range(100):
+        start = {"q0": rng.uniform(-1, 1, 2), "v0": rng.uniform(-0.6, 0.6, 2)}
+        run = {"h": 0.2, "params": {"e": 10 ** rng.uniform(-2.5, -0.5)}}
+        try:
+            path = la.integrate(system, "P8N8Q16Gau", **start, **run, steps=60)
+        except la.StepFailed as failure:
+            path = failure.path
+        single = la.ensemble(system, "P8N8Q16Gau", path.q[:-1], path.p[:-1], **run, steps=1)
+        np.testing.assert_allclose(single.q[:, -1], path.q[1:], rtol=0, atol=1e-6)
+        steps += len(path.t) - 1
+    assert steps > 4000

@@ -43,7 +43,7 @@ matrix: roots are many only where h² times the slope of the force is not small 
 eliminated, its pivots are compared with those of a short step (`coarse`, `departs`); where one of them differs by more
 than COARSE, the prediction is not used. The step is then found from the velocity alone, by the linearised step
 (`step.prediction`) or by continuation. Mass chords are not asked, since they contract only where the matrix is near
-that of a short step; nor is Newton's iteration where chords in kernels have failed, of steps of high degree; nor a step
+that of a short step; nor is Newton's iteration where chords in kernels came NEARBY before they failed; nor a step
 whose ∂R/∂z does not depend on z, which has one root (`Step.branching`).
 
 Unique. Pivots differ from those of a short step wherever a step is stiff, and where many coordinates move, one of them

@@ -32,7 +32,7 @@ from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.cyclic import LEAPT
-from leastaction.step.verdict import FOLLOWED
+from leastaction.step.verdict import FOLLOWED, NEARBY
 
 read_run = reader(RUN)
 
@@ -459,8 +459,8 @@ def _alone(I, D, A, S, X, i, count):
 
     Where chords stood still above the floor, rounding may be the reason: then what rounding does is found, as it is
     after continuation. Where chords leapt over a pole of cyclic coordinates (`step.cyclic`), the prediction may lead
-    there again, and is not used. Where chords in kernels failed, pivots are not asked: a top near its pole would be
-    continued, at two and a half times the time, and such steps were not seen to stray (`test_wild_predictions.py`).
+    there again, and is not used. Where chords in kernels came NEARBY before they failed, pivots are not asked: a top
+    near its pole would be continued, at two and a half times the time.
     """
     n, s, T, h = A.n, A.s, A.stride, A.step[0]
     take_lane(A, S, X, i)
@@ -468,7 +468,8 @@ def _alone(I, D, A, S, X, i, count):
     predicted = A.fresh == 0 and A.leap == 0 and later
     if A.outer != 0 and X[A.failed * T + i] == LEAPT:
         predicted = False
-    status, spent, continued = alone(S, I, D, h, predicted, later, S.branching == 1 and A.outer == 0)
+    told = S.branching == 1 and not (A.outer != 0 and X[A.soft_before * T + i] <= NEARBY)
+    status, spent, continued = alone(S, I, D, h, predicted, later, told)
     if continued and later:
         count[CONTINUED] += 1
     count[ITERATIONS] += spent

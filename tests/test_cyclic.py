@@ -149,13 +149,14 @@ def strays(seeds, method):
 @pytest.mark.parametrize(
     "s, seeds, most",
     [
-        (8, 12, 0.1),
-        *(pytest.param(s, 60, most, marks=pytest.mark.slow) for s, most in ((4, 0.125), (6, 0.1), (8, 0.1))),
+        (8, 12, 0.05),
+        *(pytest.param(s, 60, most, marks=pytest.mark.slow) for s, most in ((4, 0.1), (6, 0.05), (8, 0.02))),
     ],
 )
 def test_coarse_steps_seldom_leap_over_a_pole(s, seeds, most):
-    """Of these steps 43 of 425, 15 of 341 and 8 of 320 go astray with s = 4, 6 and 8; before pivots were compared, 189
-    of 914, 97 of 700 and 80 of 671."""
+    """Of these steps 22 of 376, 5 of 304 and none of 277 go astray with s = 4, 6 and 8; before pivots of M_cc were
+    compared, 189 of 914, 97 of 700 and 80 of 671; before those of Newton's iteration were, 43 of 425, 15 of 341 and 8
+    of 320."""
     astray, steps = strays(range(seeds), f"P{s}N{s}Q{2 * s}Gau")
     assert steps > 50
     assert astray <= most * steps

@@ -15,8 +15,10 @@ RUN = """
 import sys
 import leastaction as la
 from leastaction.backends import built
+from leastaction.run import waiting
 
 built.FOLDER = built.FOLDER / "none"
+waiting.PATIENCE = float(sys.argv[1])
 print("imported", file=sys.stderr, flush=True)
 system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
 la.integrate(system, "simpson", [1.0], [0.0], h=0.1, steps=10)
@@ -24,9 +26,9 @@ la.integrate(system, "simpson", [1.0], [0.0], h=0.1, steps=10)
 """
 
 
-def run_in(cache):
+def run_in(cache, patience):
     return subprocess.run(
-        [sys.executable, "-c", RUN],
+        [sys.executable, "-c", RUN, str(patience)],
         env={**os.environ, "LEASTACTION_CACHE": str(cache)},
         capture_output=True,
         text=True,
@@ -36,13 +38,13 @@ def run_in(cache):
 
 @pytest.mark.slow
 def test_a_first_run_says_that_it_compiles_and_a_second_one_nothing(tmp_path):
-    said = run_in(tmp_path)
+    said = run_in(tmp_path, waiting.PATIENCE)
     assert re.fullmatch(
         rf"imported\nleastaction: compiling for this machine; the code is kept in {re.escape(str(tmp_path))} .*…\n"
         r"leastaction: compiled in \d+ s\n",
         said,
     ), said
-    assert run_in(tmp_path) == "imported\n"
+    assert run_in(tmp_path, 30) == "imported\n"  # on a crowded machine, loading may take longer than patience lasts
 
 
 def test_a_short_wait_is_silent_and_a_long_one_is_told_once(capsys, monkeypatch):

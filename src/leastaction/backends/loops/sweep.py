@@ -233,11 +233,11 @@ def scatter_values(S, T, values, outputs, p, share):
             for v in range(width):
                 place = at(S.R, (c * width + v) * W)
                 total = load(place)
-                if b == 1:
-                    total = fma(load(at(T.beyond, v * W)), base, total)
                 column = at(T.E, (b * r * width + v) * W)
                 for i in range(r):
                     total = fma(load(at(column, i * width * W)), lanewise(S.scaled, i, across), total)
+                if b == 1:  # here the sum is next to nothing: before, what it rounds of κ p would be no chance
+                    total = fma(load(at(T.beyond, v * W)), base, total)
                 store(place, total)
 
 

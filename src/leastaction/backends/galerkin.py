@@ -14,8 +14,8 @@ from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, Failure
 from leastaction.backends.stepper import Start, require_inputs
 from leastaction.backends.trajectories import Trajectories
+from leastaction.backends.workspace import Check
 from leastaction.methods import Galerkin
-from leastaction.program import Program
 
 if TYPE_CHECKING:
     from leastaction.systems.lagrangian import Lagrangian
@@ -45,7 +45,7 @@ class GalerkinStepper:
         row: Row | None = None,
         lanes: int = 1,
         energy: bool = False,
-        check: Program | None = None,
+        check: Check | None = None,
         phase: tuple[float, float] | None = None,
     ) -> None:
         require_inputs(system, start)

@@ -20,8 +20,7 @@ from leastaction.backends.records import aligned_zeros
 from leastaction.backends.rows import Row
 from leastaction.backends.singles import SingleSteps
 from leastaction.backends.status import GOING_WELL
-from leastaction.backends.workspace import NEVER, PACKED, laid_out
-from leastaction.program import Program
+from leastaction.backends.workspace import NEVER, PACKED, Check, laid_out
 
 FloatArray = NDArray[np.float64]
 
@@ -63,7 +62,7 @@ class Trajectories:
         row: Row,
         *,
         D: FloatArray | None = None,
-        check: Program | None = None,
+        check: Check | None = None,
         phase: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         self.backend, self.size = backend, size

@@ -315,8 +315,10 @@ class Watcher:
             return Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))
         length = part * self.h
         self.logs[i].add(0, np.concatenate([start[:1] + length, state]))
-        along = None if self._directions is None else self._directions(step)
-        return Ended(Failure(STOPPED, 0.0, 0, 1.0), state, self._stepped(start, length, along, 0.0))
+        tangent = None
+        if self._directions is not None:
+            tangent = self._stepped(start, length, self._directions(step), 0.0)
+        return Ended(Failure(STOPPED, 0.0, 0, 1.0), state, tangent)
 
     def _noted(
         self,
@@ -523,12 +525,12 @@ class WatchedGalerkin:
         if self._start.inputs is not None:
             going = solver.steps()[solver.status() == GOING_WELL]
             solver.drive(int(going.min(initial=end)), end - int(going.min(initial=end)))
-        while self._thrown or ((solver.status() == GOING_WELL) & (solver.steps() < end)).any():
+        while self._thrown or solver.going(end):
             solver.run.advance(end, every, first, rows)
             if self._thrown:
                 self._restart(every, first, rows)
             self._look()
-        return int(solver.steps().max()) - begun
+        return solver.furthest - begun
 
     def _look(self) -> None:
         """Look at the steps in doubt; a trajectory whose step was stopped or thrown back is over, or waits."""

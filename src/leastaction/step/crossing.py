@@ -1,9 +1,8 @@
 """Where to look next for a change of sign: Chandrupatla's rule (Advances in Engineering Software 28, 1997, 145–149).
 
-x1 and x2 enclose the root, x1 is the last place seen, and x3 is the place that was dropped for it; before any is, x3 is
-x2. Inverse quadratic interpolation is taken where the function is nearly enough linear for it, else bisection. The
-first place is that of the secant, since the function of a step, which is short, is nearly linear. Some five values
-reach the last bit of a smooth function, and no function needs many more values than bisection alone would.
+x1 and x2 enclose the root, x1 is the last place seen, and x3 is the place that was dropped for it. Inverse quadratic
+interpolation is taken where the function is nearly enough linear for it, else bisection. Some eight values reach the
+last bit of a smooth function, and no function needs many more values than bisection alone would.
 
 Both are plain Python on numbers: the native loops translate them, other backends call them.
 """
@@ -23,8 +22,6 @@ def tolerance(x: Any, eps: Any) -> Any:
 def next_place(x1: Any, x2: Any, x3: Any, f1: Any, f2: Any, f3: Any, near: Any) -> Any:
     """The place between x1 and x2 to look at next; not nearer to either than `near` half."""
     part = 0.5
-    if x2 == x3 and 0 < f1 / (f1 - f2) < 1:
-        part = f1 / (f1 - f2)
     if f1 != f2 and f2 != f3 and f1 != f3 and x2 != x3:
         xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
         if phi * phi < xi and (1 - phi) * (1 - phi) < 1 - xi:

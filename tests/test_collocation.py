@@ -329,7 +329,7 @@ def test_single_steps_of_any_length_by_kernels(s):
     [(2, 8, 60), *(pytest.param(n, s, 2000, marks=pytest.mark.slow) for n in (1, 2, 3) for s in (4, 6, 8))],
 )
 def test_roots_of_single_steps_by_kernels_are_the_continued_ones(n, s, count):
-    """Coarse steps over waves: most of them do not follow the march, and are left to the loops."""
+    """Coarse steps over waves: most of them follow the march; the others are left to the loops."""
     rng, method = np.random.default_rng(20 * n + s), la.method(f"P{s}N{s}Q{2 * s}Gau")
     k, f = 2 * rng.normal(size=(count, 3, n)), rng.uniform(0, 6, (count, 3))
     a = rng.uniform(0.1, 5.0, (count, 3)) / (k**2).sum(2)

@@ -121,7 +121,7 @@ def arenstorf() -> None:
         "auto": "auto",
         "σ = r₁ r₂": lambda q: earth(q) * moon(q),
         "σ = 1/(1/2r₁ + 1/r₂)": lambda q: 1 / (0.5 / earth(q) + 1 / moon(q)),
-        "σ = (1/4r₁² + 1/r₂²)^(−½)": lambda q: 1 / np.sqrt(0.25 / earth(q) ** 2 + 1 / moon(q) ** 2),
+        "σ = (1/r₁² + 1/r₂²)^(−½)": lambda q: 1 / np.sqrt(1 / earth(q) ** 2 + 1 / moon(q) ** 2),
     }
     runs: list[Timed] = []
     for label, pace in paces.items():

@@ -1,5 +1,6 @@
 """Chords with the mass of every node: inseparable systems, Gauss' rules with as many nodes as degrees."""
 
+from dataclasses import replace
 from fractions import Fraction
 from unittest import mock
 
@@ -12,6 +13,9 @@ from leastaction.backends import backend
 from leastaction.backends.fused import collocation, nodes, programs, shifts
 from leastaction.backends.fused.mass import mass_of
 from leastaction.backends.fused.shifts import moving
+from leastaction.backends.layout import SOLVER
+from leastaction.backends.singles import SingleSteps
+from leastaction.backends.trajectories import single_steps
 from leastaction.numbers.rounding import FLOAT64
 from leastaction.program import Builder, Value, indices
 from leastaction.step.form import step_of
@@ -263,6 +267,82 @@ def test_lanes_march(s):
         for k in (0, 1, 50):
             one = la.ensemble(system, method, paths.q[:, k], **(given | {"p0": paths.p[:, k]}), steps=1)
             np.testing.assert_allclose(paths.q[:, k + 1], one.q[:, 1], rtol=0, atol=1e-13)
+
+
+def even(q, v):
+    """Of a motion along q[0] the other coordinate stays at zero."""
+    return 0.5 * (1 + 0.3 * np.cos(q[0])) * (v @ v) + np.cos(q[0]) * np.cos(q[1])
+
+
+def arenstorf(q):
+    mu = la.problems.get("arenstorf").params["mu"]
+    return 1 / np.sqrt(1 / ((q[0] + mu) ** 2 + q[1] ** 2) + 1 / ((q[0] - 1 + mu) ** 2 + q[1] ** 2))
+
+
+@pytest.mark.parametrize("s", [4, 8])
+@pytest.mark.parametrize("which", ["double-pendulum", "at rest", "pace"])
+def test_first_steps_of_one_trajectory_march(which, s):
+    """They took 22 iterations and more: lanes without a coordinate, and coordinates at rest, counted as too far."""
+    given = {"h": 0.02 * s, "steps": 1}
+    if which == "at rest":
+        given |= {"system": la.Lagrangian(even, n=2), "q0": [0.5, 0.0], "v0": [1.0, 0.0]}
+    else:
+        problem = la.problems.get("arenstorf" if which == "pace" else which)
+        given |= {"system": problem.system, "q0": problem.q0, "p0": problem.p0}
+    if which == "pace":
+        given |= {"pace": arenstorf, "h": 0.05 * s}
+    path = la.integrate(method=f"P{s}N{s}Q{2 * s}Gau", **given)
+    assert path.stats["newton_iterations"] <= 6
+    with solved_by("newton"):
+        other = la.integrate(method=f"P{s}N{s}Q{2 * s}Gau", **given)
+    assert other.stats["newton_iterations"] > 6
+    np.testing.assert_allclose(path.q, other.q, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(path.p, other.p, rtol=0, atol=1e-14)
+
+
+def without_kernels(singles):
+    """The same single steps by the solver of the loops."""
+    memory = singles.solvers.duplicate().memory
+    memory.I[memory.number(singles.alone, SOLVER, "kernels")] = -1
+    return SingleSteps(singles.backend, replace(singles.solvers, memory=memory), singles.alone)
+
+
+@pytest.mark.parametrize("s", [4, 6, 8, 12])
+def test_single_steps_of_any_length_by_kernels(s):
+    """Forwards and backwards, with the bits of tables that Python makes; the roots are those of the loops."""
+    problem, method = la.problems.get("double-pendulum"), f"P{s}N{s}Q{2 * s}Gau"
+    how = backend.backend(problem.system, la.method(method), 1)
+    unit, powers = how.unit_tables
+    for h in (0.3, -0.07, 1e-9):
+        scaled = np.where(powers[:, None] > 0, unit * h, np.where(powers[:, None] < 0, unit * (1 / h), unit))
+        assert (scaled == how.tables.numbers(h)).all()
+    singles = single_steps(how)
+    lengths = np.array([0.05, 1e-3, -0.05, 1e-9, 0.02])
+    starts = np.tile(np.concatenate([[0.0], problem.q0, problem.p0 + 0.1]), (len(lengths), 1))
+    given = starts, lengths, problem.system.values()
+    for found, other in zip(singles.polynomials(*given), without_kernels(singles).polynomials(*given), strict=True):
+        np.testing.assert_allclose(found, other, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "n, s, count",
+    [(2, 8, 60), *(pytest.param(n, s, 2000, marks=pytest.mark.slow) for n in (1, 2, 3) for s in (4, 6, 8))],
+)
+def test_roots_of_single_steps_by_kernels_are_the_continued_ones(n, s, count):
+    """Coarse steps over waves: most of them follow the march; the others are left to the loops."""
+    rng, method = np.random.default_rng(20 * n + s), la.method(f"P{s}N{s}Q{2 * s}Gau")
+    k, f = 2 * rng.normal(size=(count, 3, n)), rng.uniform(0, 6, (count, 3))
+    a = rng.uniform(0.1, 5.0, (count, 3)) / (k**2).sum(2)
+    params = np.concatenate([k.reshape(count, -1), f, a], axis=1)
+    system = la.Lagrangian(waves, n=n, params={"k": k[0], "f": f[0], "a": a[0]})
+    singles = single_steps(backend.backend(system, method, 1))
+    starts = np.concatenate([np.zeros((count, 1)), rng.normal(size=(count, 2 * n))], axis=1)
+    lengths = rng.uniform(0.1, 1.0, count)
+    found = singles.polynomials(starts, lengths, params)[0][:, -1]
+    other = without_kernels(singles).polynomials(starts, lengths, params)[0][:, -1]
+    both = np.isfinite(found).all(axis=1) & np.isfinite(other).all(axis=1)
+    assert both.sum() > 0.8 * count
+    np.testing.assert_allclose(found[both], other[both], rtol=0, atol=1e-9)
 
 
 def waves(q, v, k, f, a):

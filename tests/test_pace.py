@@ -96,6 +96,21 @@ def test_comet_in_eighty_steps():
     assert np.abs(until(until.t[7]) - until.q[7]).max() < 1e-14
 
 
+@pytest.mark.parametrize("method", ["midpoint", "P3N3Q6Gau", "P8N8Q16Gau"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_last_step_is_a_shorter_one(method, sign):
+    """Forwards and backwards: the loop looks for the end by itself, and the run ends as one with more events does."""
+    given = {**start(0.5), "h": sign * 0.05, "t_end": sign * 2.3, "pace": distance}
+    path = la.integrate(SYSTEM, method, **given)
+    assert path.t[-1] == given["t_end"]
+    never = {"never": la.Event(lambda q, p: q[0] - 100.0)}
+    other = la.integrate(SYSTEM, method, **given, events=never)
+    np.testing.assert_allclose(path.q, other.q, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(path.p, other.p, rtol=0, atol=2e-15)
+    np.testing.assert_allclose(path.t, other.t, rtol=0, atol=1e-15)
+    assert path.stats["steps"] == other.stats["steps"] == len(path.t) - 2
+
+
 def test_dense_output_between_states_that_were_not_kept():
     every = la.integrate(SYSTEM, "P4N4Q8Gau", **start(0.9), h=0.05, t_end=9.0, pace=distance)
     some = la.integrate(SYSTEM, "P4N4Q8Gau", **start(0.9), h=0.05, t_end=9.0, pace=distance, every=13)

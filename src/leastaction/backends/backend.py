@@ -115,6 +115,16 @@ class Backend:
         return None if self.programs is None else self.programs.tables
 
     @cached_property
+    def unit_tables(self) -> tuple[FloatArray, NDArray[np.int64]] | None:
+        """These tables at h = 1 and the powers of h in them, where a first step marches, so that kernels solve single
+        steps of any length; None where they do not.
+        """
+        if self.tables is None or not {"march", "inner"} <= self.kernels.keys():
+            return None
+        powers = self.tables.powers()
+        return None if powers is None else (self.tables.numbers(1.0), powers)
+
+    @cached_property
     def stride(self) -> int:
         """How many numbers hold one value of a group: one for each trajectory, or for each point side by side."""
         return self.tables.lanes if self.tables is not None else self.lanes

@@ -14,8 +14,8 @@ from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, Failure
 from leastaction.backends.stepper import Start, require_inputs
 from leastaction.backends.trajectories import Trajectories
+from leastaction.backends.workspace import Check
 from leastaction.methods import Galerkin
-from leastaction.program import Program
 
 if TYPE_CHECKING:
     from leastaction.systems.lagrangian import Lagrangian
@@ -45,7 +45,7 @@ class GalerkinStepper:
         row: Row | None = None,
         lanes: int = 1,
         energy: bool = False,
-        check: Program | None = None,
+        check: Check | None = None,
         phase: tuple[float, float] | None = None,
     ) -> None:
         require_inputs(system, start)
@@ -79,11 +79,23 @@ class GalerkinStepper:
         counts = self.run.counts[: self.size]
         return int(counts[counts[:, STATUS] == GOING_WELL, STEPS].max(initial=0))
 
+    def going(self, end: int) -> bool:
+        """Whether a trajectory goes on that has done fewer steps than these."""
+        counts = self.run.counts[: self.size]
+        if self.size == 1:
+            return bool(counts[0, STATUS] == GOING_WELL and counts[0, STEPS] < end)
+        return bool(((counts[:, STATUS] == GOING_WELL) & (counts[:, STEPS] < end)).any())
+
+    @property
+    def furthest(self) -> int:
+        """The most steps of a trajectory."""
+        return int(self.run.counts[0, STEPS] if self.size == 1 else self.run.counts[: self.size, STEPS].max())
+
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun = self.done
         self.drive(begun, steps)
         self.run.advance(begun + steps, every, first, rows, self.threads)
-        done = int(self.run.counts[: self.size, STEPS].max())
+        done = self.furthest
         if self.run.counts[0, STATUS] != GOING_WELL and self.run.backend.softly:
             self._stiffen()
             return done - begun + self.advance(steps - (done - begun), every, first, rows)

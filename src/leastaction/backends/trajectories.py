@@ -20,8 +20,7 @@ from leastaction.backends.records import aligned_zeros
 from leastaction.backends.rows import Row
 from leastaction.backends.singles import SingleSteps
 from leastaction.backends.status import GOING_WELL
-from leastaction.backends.workspace import NEVER, PACKED, laid_out
-from leastaction.program import Program
+from leastaction.backends.workspace import NEVER, PACKED, Check, laid_out
 
 FloatArray = NDArray[np.float64]
 
@@ -63,7 +62,7 @@ class Trajectories:
         row: Row,
         *,
         D: FloatArray | None = None,
-        check: Program | None = None,
+        check: Check | None = None,
         phase: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         self.backend, self.size = backend, size
@@ -257,6 +256,9 @@ class Trajectories:
         check reads), one trajectory after the other.
         """
         looked = self.solvers.memory.array(self.place, "looked")
+        if len(looked) == 1:
+            count, looked[0] = int(looked[0]), 0
+            return np.zeros(count, np.intp), self._looks[0, :count].copy()
         who, place = np.nonzero(np.arange(self._looks.shape[1]) < looked[:, None])
         looked[:] = 0
         return who, self._looks[who, place]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leastaction.backends.backend import Backend
-from leastaction.backends.layout import RUN
+from leastaction.backends.layout import COUNTS, RUN, SOLVER
 from leastaction.backends.solver import Solvers, ahead_of
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.program import Program
@@ -51,6 +51,24 @@ MOST_KEPT, MOST_LAID = 2**16, 8  # doubles of a memory laid out once for all run
 
 
 @dataclass(frozen=True, eq=False)
+class Check:
+    """What is asked after every step: whether an event may lie in it (`events.check`).
+
+    ends        of one trajectory that looks for nothing but its end: the function (t, q, p, params) ↦ g of the end …
+    direction   … and whether it grows, 1, or falls, −1
+    """
+
+    program: Program
+    ends: Program | None = None
+    direction: int = 0
+
+    @property
+    def key(self) -> tuple[str, bool, int]:
+        """What tells this check from others."""
+        return self.program.digest, self.ends is None, self.direction
+
+
+@dataclass(frozen=True, eq=False)
 class Laid:
     """The memory of a run, laid out: solvers and the record of the run at a place.
 
@@ -70,9 +88,9 @@ class Laid:
     kernels: dict[str, Native]  # they live as long as this object
 
 
-def laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> Laid:
+def laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Laid:
     """The memory for so many trajectories, to be duplicated: small ones are laid out once for all runs alike."""
-    key = size, row.columns.tobytes(), row.varied, None if check is None else check.digest
+    key = size, row.columns.tobytes(), row.varied, None if check is None else check.key
     found = backend.laid.get(key)
     if found is None:
         found = _laid_out(backend, size, row, check)
@@ -83,7 +101,7 @@ def laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> La
     return found
 
 
-def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> Laid:
+def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Laid:
     step, L, places = backend.step, backend.lanes, backend.places
     n, s = step.n, step.s
     groups = -(-size // L)
@@ -99,19 +117,25 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> L
         z_control = T // backend.spread
         held = (n * z_coordinate, z_coordinate, z_control)
     looks: dict[str, Any] = {
-        "check": 0, "look_size": 0, "look_last": 0, "looks": 0, "look_sources": [], "doubt": 1
+        "check": 0, "look_size": 0, "look_last": 0, "looks": 0, "look_sources": [], "doubt": 1, "ending": 0,
+        "direction": 0, "end_start": 1 + 2 * n, "end_places": 4, "end_values": 4,
+        **dict.fromkeys(("end_look", "end_found", "end_work"), 1),
     }  # fmt: skip
     rows = backend.size
     if check is not None:
-        sources = _sources(backend, check, z_coordinate, z_control)
+        sources = _sources(backend, check.program, z_coordinate, z_control)
         rows += n + 1  # the leading coefficients of the last step, and h
         # The leading coefficients of this step replace those of the last one where they stand.
         blocks = ("state", backend.size * T // L), ("lead", n), ("rest", (n + 1) * T // L - n)
-        kernel = compile_program(check.reading(sources, blocks), L, in_place=True)
+        kernel = compile_program(check.program.reading(sources, blocks), L, in_place=True)
         kernels = {**kernels, "check": kernel}
         inputs, room = len(sources), max(FEWEST_LOOKS, MOST_LOOKS // size)
-        looks |= {"check": kernel.address, "look_size": inputs, "look_last": check.input_slice("last").start,
+        looks |= {"check": kernel.address, "look_size": inputs, "look_last": check.program.input_slice("last").start,
                   "looks": room, "look_sources": sources, "doubt": kernel.outputs * L}  # fmt: skip
+        if check.ends is not None:
+            end = kernels["end"] = compile_program(check.ends)
+            looks |= {"ending": end.address, "direction": check.direction, "end_look": end.inputs,
+                      "end_found": end.outputs, "end_work": end.work}  # fmt: skip
     place = solvers.memory.add(
         (RUN, {
             "fused": backend.fused,
@@ -139,7 +163,8 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> L
             "table": 0, "table_trajectory": 0, "table_step": 0, "table_node": 0, "table_first": 0,
             "resting": max(1, RESTING // _chords(backend, solvers, solver)),
             "left": at.get("left", 0), "columns": row.varied,
-            **_sensitive(backend, solvers, alone, row.varied), **looks, "noted": 0, "noted_after": 0, "notes": 0,
+            **_sensitive(backend, solvers, alone, row.varied), **looks, **_aside(backend),
+            "noted": 0, "noted_after": 0, "notes": 0,
             "end": 0, "most": 0, "looked": [0] * (groups * L), "halted": [0] * groups, "who": list(range(groups * L)),
             "start": 1, "step": 1, "period": 1, "offset": 1, "undone": 1, "failure": 3,
             "errors": ahead_of(backend.method).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
@@ -147,6 +172,8 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Program | None) -> L
         })
     )  # fmt: skip
     solvers.finish()
+    if backend.unit_tables is not None:
+        solvers.memory.I[solvers.memory.number(alone, SOLVER, "kernels")] = place
     outputs = max((kernel.outputs for kernel in kernels.values()), default=0)
     if "hop" in kernels:
         outputs = max(outputs, rows)  # a second state
@@ -167,6 +194,21 @@ def _sources(how: Backend, check: Program, z_coordinate: int, z_control: int) ->
         nodes, vectors = np.arange(r)[:, None], -(-r // T)
         found["inputs"] = found["inputs"][:1] + (np.arange(channels) * vectors + nodes // T) * T + nodes % T
     return [int(place) // how.lanes for name, size in check.inputs for place in found[name].ravel()[:size]]
+
+
+def _aside(backend: Backend) -> dict[str, Any]:
+    """What kernels need that solve single steps: a state, of which all but tables is as before a first step."""
+    found: dict[str, Any] = {"h": 0, "tables": 0, "table_rows": 0, "unit_tables": 0, "powers": [], "uncounted": []}
+    if backend.unit_tables is None:
+        return {**found, "aside": 1, "aside_work": 1}
+    unit, powers = backend.unit_tables
+    state, places = np.zeros((backend.size, backend.stride)), backend.places
+    state[places["tables"]], state[places["alive"]] = unit, 1.0
+    return {
+        "h": places["h"].start, "tables": places["tables"].start, "table_rows": len(powers),
+        "unit_tables": unit.ctypes.data, "powers": powers, "uncounted": [0] * COUNTS, "aside": state.ravel(),
+        "aside_work": max(kernel.work for kernel in backend.kernels.values()),
+    }  # fmt: skip
 
 
 def _chords(backend: Backend, solvers: Solvers, solver: int) -> int:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from leastaction.backends import points
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.rows import Row
+from leastaction.backends.singles import SingleSteps
 from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.trajectories import single_steps
 from leastaction.events.check import midpoint_coefficients, survey_program
@@ -203,11 +204,14 @@ class GalerkinMotion:
     def __init__(self, system: Lagrangian, method: Galerkin, start: Start, watch: Watch) -> None:
         self.system, self.method, self.watch = system, method, watch
         self.params = np.atleast_2d(start.params)
-        how = system.backend(method, 1)
-        assert how is not None, "sums are watched by their states"
-        self._singles = single_steps(how)
         self._inputs = start.inputs
         self._steady = start.inputs is None or start.inputs.steady
+
+    @cached_property
+    def _singles(self) -> SingleSteps:
+        how = self.system.backend(self.method, 1)
+        assert how is not None, "sums are watched by their states"
+        return single_steps(how)
 
     @cached_property
     def _survey(self) -> Program:

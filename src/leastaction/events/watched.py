@@ -15,6 +15,7 @@ from leastaction.backends.layout import STEPS
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, HELD, NOT_CONVERGED, RESTING, STOPPED, Failure
 from leastaction.backends.stepper import Alone, Start
+from leastaction.backends.workspace import Check
 from leastaction.events.check import check_program
 from leastaction.events.curve import AROUND, through_states
 from leastaction.events.examine import MOST_NUMBERS, Examined, Examiner, Occurrence, signs_of
@@ -301,17 +302,23 @@ class Watcher:
         tau, _, states = self.motion.crossings(who[rows], which, starts[rows], lengths, solved, enclosing)
         halted: dict[int, tuple[int, NDArray[Any] | Ended]] = {}
         for k, row in enumerate(rows.tolist()):
-            i, state, length = int(who[row]), states[k], tau[k] * self.h
-            if i in halted:
-                continue
-            if (state != state).any():
-                halted[i] = row, Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))
-                continue
-            self.logs[i].add(0, np.concatenate([starts[row, :1] + length, state]))
-            along = None if self._directions is None else self._directions(int(steps[row]))
-            tangent = self._stepped(starts[row], length, along, 0.0)
-            halted[i] = row, Ended(Failure(STOPPED, 0.0, 0, 1.0), state, tangent)
+            i = int(who[row])
+            if i not in halted:
+                halted[i] = row, self.ended(i, int(steps[row]), starts[row], tau[k], states[k])
         return halted
+
+    def ended(self, i: int, step: int, start: NDArray[Any], part: Any, state: NDArray[Any]) -> Ended:
+        """Note that the run of trajectory i has come to its end with this part of a step, in this state; NaN where the
+        step could not be solved.
+        """
+        if (state != state).any():
+            return Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))
+        length = part * self.h
+        self.logs[i].add(0, np.concatenate([start[:1] + length, state]))
+        tangent = None
+        if self._directions is not None:
+            tangent = self._stepped(start, length, self._directions(step), 0.0)
+        return Ended(Failure(STOPPED, 0.0, 0, 1.0), state, tangent)
 
     def _noted(
         self,
@@ -487,11 +494,14 @@ class WatchedGalerkin:
         lanes: int = 1,
         energy: bool = False,
     ) -> None:
-        check = check_program(watch, system, method)
+        program = check_program(watch, system, method)
+        alone = watch.only_ends and lanes == 1
+        check = Check(program, watch.program, watch.items[0].direction) if alone else Check(program)
         self._solver = GalerkinStepper(system, method, start, row, lanes, energy, check)
         self._motion = GalerkinMotion(system, method, start, watch)
         self.watcher = Watcher(watch, self._motion, system.n, start.h, self._directions if row.varied else None)
         self._start, self._n, self._s, self.row = start, system.n, method.s, row
+        self._ends = alone  # the native loop finds the end of the run by itself
         self._ended: dict[int, Ended] = {}
         self._thrown: dict[int, FloatArray] = {}  # trajectories that wait, and the states from which they go on
 
@@ -515,18 +525,24 @@ class WatchedGalerkin:
         if self._start.inputs is not None:
             going = solver.steps()[solver.status() == GOING_WELL]
             solver.drive(int(going.min(initial=end)), end - int(going.min(initial=end)))
-        while self._thrown or ((solver.status() == GOING_WELL) & (solver.steps() < end)).any():
+        while self._thrown or solver.going(end):
             solver.run.advance(end, every, first, rows)
             if self._thrown:
                 self._restart(every, first, rows)
             self._look()
-        return int(solver.steps().max()) - begun
+        return solver.furthest - begun
 
     def _look(self) -> None:
         """Look at the steps in doubt; a trajectory whose step was stopped or thrown back is over, or waits."""
         run = self._solver.run
         who, looks = run.looks()
         if not len(looks):
+            return
+        if self._ends:
+            n = self._n
+            for i, row in zip(who.tolist(), looks, strict=True):
+                start, part, state = row[1 : 2 + 2 * n], row[2 + 2 * n], row[3 + 2 * n : 3 + 4 * n]
+                self._ended[i] = self.watcher.ended(i, int(row[0]), start, part, state)
             return
         for i, (_, outcome) in self._looked(who, looks).items():
             if isinstance(outcome, Ended):

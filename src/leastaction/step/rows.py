@@ -188,6 +188,13 @@ class SideBySide:
         """Vectors of all tables."""
         return sum(height * width for _, height, width in self.places.values())
 
+    def powers(self) -> NDArray[np.int64] | None:
+        """Of each vector of the tables: which power of h, −1, 0 or 1, is its factor. None if one has another factor."""
+        one, two = self.numbers(1.0), self.numbers(2.0)
+        fits = {power: (two == one * 2.0**power).all(axis=1) for power in (0, 1, -1)}
+        found = np.select(list(fits.values()), list(fits), 2)
+        return None if (found == 2).any() else found
+
     def numbers(self, h: float) -> NDArray[np.float64]:
         """What the tables are at step h, (size, lanes)."""
         found = np.zeros((self.size, self.lanes))

@@ -111,7 +111,7 @@ def resume(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     Z = by_coordinate(step, x["points"])
     V = [] if mass.separable else by_coordinate(step, x["speeds"])
     Z = places_of(step, rows, V) if V else Z
-    way = rows.packed([size(row) for row in Z])
+    way = [a.op("max", TINY) for a in rows.packed([size(row) for row in Z])]  # what does not move reaches as far, too
     led = [a * BEYOND for a in way]
     if mass.separable:
         own = measured(rows, x | farther(x | {"led": led}), Z) | {"outer": [1.0]}
@@ -119,7 +119,7 @@ def resume(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
         own = {
             "points": [y for row in Z for y in row],
             "shifts": linearised(step, rows, B, x, V),
-            "soft_scale": [a.op("max", TINY) for a in way],
+            "soft_scale": way,
             "inner": [1.0],
             "outer": [0.0],
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from leastaction.backends.loops.increments import REACHING, level
 from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.mass_chords import chords
+from leastaction.backends.loops.single_kernels import by_kernels
 from leastaction.backends.loops.solver import alone, ended, go_on, prolong, stand, uniform
 from leastaction.backends.loops.sweep import prepare, read_solver, set_times
 from leastaction.backends.loops.team import read_team
@@ -29,6 +30,8 @@ def single(S, I, D, start, h, grown):
     S.t[0] = start[0]
     for j in range(S.coordinates):
         S.q[j], S.p[j] = start[1 + j], start[1 + S.coordinates + j]
+    if S.kernels >= 0 and by_kernels(S, I, D, start, h):
+        return True
     if not uniform(S, I, D, h):
         return False
     if grown > 0.0:
@@ -107,29 +110,35 @@ def events(I, D, place, kernel, count, lengths, starts, params, which, z, places
         _set_params(S, at(params, k * S.given))
         for j in range(S.params):
             look[1 + 2 * n + j] = S.values[j]
-        x[2], f[2] = x[1], f[1]
-        seen, last = 0, 1.0
         for j in range(n):
             for v in range(s):
                 S.z[j // across * S.stride + v * across + j % across] = z[(k * s + v) * n + j]
-        while seen < MOST_VALUES and f[0] != 0.0 and f[1] != 0.0 and f[0] == f[0]:
-            near = tolerance(x[0] if abs(f[0]) < abs(f[1]) else x[1], EPS)
-            if abs(x[1] - x[0]) <= near:
-                break
-            x[3] = next_place(x[0], x[1], x[2], f[0], f[1], f[2], near)
-            f[3] = _value(S, I, D, kernel, start, h, x[3], last, state, e, look, g, work)
-            last = x[3] if f[3] == f[3] else 0.0
-            if (f[3] > 0.0) == (f[0] > 0.0):
-                x[2], f[2] = x[0], f[0]
-            else:
-                x[2], f[2] = x[1], f[1]
-                x[1], f[1] = x[0], f[0]
-            x[0], f[0] = x[3], f[3]
-            seen += 1
-        if abs(f[1]) < abs(f[0]):
-            x[0], f[0] = x[1], f[1]
-        if seen == 0 or x[0] != last:  # else this state was the last one to be found
-            _value(S, I, D, kernel, start, h, x[0], last, state, e, look, g, work)
+        crossing(S, I, D, kernel, start, h, x, f, state, e, look, g, work)
+
+
+@native
+def crossing(S, I, D, kernel, start, h, x, f, state, e, look, g, work):
+    """The same of one step, with the increments S.z; `look`, which the kernel reads, has the parameters in place."""
+    x[2], f[2] = x[1], f[1]
+    seen, last = 0, 1.0
+    while seen < MOST_VALUES and f[0] != 0.0 and f[1] != 0.0 and f[0] == f[0]:
+        near = tolerance(x[0] if abs(f[0]) < abs(f[1]) else x[1], EPS)
+        if abs(x[1] - x[0]) <= near:
+            break
+        x[3] = next_place(x[0], x[1], x[2], f[0], f[1], f[2], near)
+        f[3] = _value(S, I, D, kernel, start, h, x[3], last, state, e, look, g, work)
+        last = x[3] if f[3] == f[3] else 0.0
+        if (f[3] > 0.0) == (f[0] > 0.0):
+            x[2], f[2] = x[0], f[0]
+        else:
+            x[2], f[2] = x[1], f[1]
+            x[1], f[1] = x[0], f[0]
+        x[0], f[0] = x[3], f[3]
+        seen += 1
+    if abs(f[1]) < abs(f[0]):
+        x[0], f[0] = x[1], f[1]
+    if seen == 0 or x[0] != last:  # else this state was the last one to be found
+        _value(S, I, D, kernel, start, h, x[0], last, state, e, look, g, work)
 
 
 @native

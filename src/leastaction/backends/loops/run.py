@@ -17,6 +17,7 @@ from leastaction.backends.layout import (
     STEPS,
 )
 from leastaction.backends.loops.advancing import advance
+from leastaction.backends.loops.ending import ends
 from leastaction.backends.loops.explicit import come_back, keep, leap
 from leastaction.backends.loops.hops import calm, copy, hop, hops, take_step
 from leastaction.backends.loops.increments import DOUBT, ENDED, GOOD, KEEP, LEFT, SOLVED, begin
@@ -25,6 +26,7 @@ from leastaction.backends.loops.keeping import drive, is_noted, next_note, note_
 from leastaction.backends.loops.machine import W, address_of, at, call_kernel, native, reader
 from leastaction.backends.loops.mass_chords import chord, set_mass
 from leastaction.backends.loops.noise import set_floor, set_noise
+from leastaction.backends.loops.softly import any_of, iterate_softly, write
 from leastaction.backends.loops.solver import alone, velocity_at
 from leastaction.backends.loops.sweep import prepare, read_solver, set_given, set_inputs, set_times, sweep
 from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
@@ -32,7 +34,7 @@ from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.cyclic import LEAPT
-from leastaction.step.verdict import FOLLOWED, NEARBY
+from leastaction.step.verdict import NEARBY
 
 read_run = reader(RUN)
 
@@ -54,14 +56,6 @@ def run(I, D, place, states, Y, counts, stored, scratch, tangent, looks):
     for group in range(A.groups):
         X = at(states, group * A.size * A.stride)
         _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, looks)
-
-
-@native
-def _any(values, lanes):
-    found = 0
-    while found < lanes and values[found] == 0.0:
-        found += 1
-    return found < lanes
 
 
 @native
@@ -99,7 +93,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         S.ahead[0] = 0
         S.known[0] = 0
     while k < end:
-        if not _any(alive, L):
+        if not any_of(alive, L):
             return
         hopped = False
         if plainly and not (k == first and A.halted[group] != 0) and calm(A, X):
@@ -126,7 +120,10 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         elif hopping and not plainly and calm(A, X) and hop(A, X, Y, scratch, k, who):
             hopped = True
             take_step(A, S1, X, Y)
-            if check != 0 and _halts(A, X, k, group, looks, scratch):
+            if A.ending != 0:
+                if ends(I, D, A, S1, X, k, group, counts, looks, scratch):
+                    return
+            elif check != 0 and _halts(A, X, k, group, looks, scratch):
                 A.halted[group] = 1
                 return
         else:
@@ -137,39 +134,42 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                 for i in range(L):
                     if started[i] == 0.0 and alive[i] != 0.0:
                         if A.march != 0 and A.inner != 0:
-                            _write(A, X, A.failed, i, 1.0)
+                            write(A, X, A.failed, i, 1.0)
                         else:
                             trouble[i] = 1.0
             if A.leap != 0:
                 if A.begin != 0 and not _all(started, L):
                     call_kernel(A.begin, X, Y, scratch)
                 call_kernel(A.leap, X, Y, scratch)
-                if A.fresh != 0 and _any(at(X, A.fresh_wanted * L), L):
+                if A.fresh != 0 and any_of(at(X, A.fresh_wanted * L), L):
                     _iterate_fused(A, X, Y, scratch)
                     call_kernel(settle, X, Y, scratch)
             elif A.fused == 1:
                 if A.outer != 0:
-                    _iterate_softly(A, X, Y, scratch, who, counts)
+                    iterate_softly(A, X, Y, scratch, who, counts)
                 if A.fresh != 0:
                     _iterate_fused(A, X, Y, scratch)
-                    if A.unique != 0 and _any(trouble, L):
+                    if A.unique != 0 and any_of(trouble, L):
                         call_kernel(A.unique, X, Y, scratch)
                         _iterate_fused(A, X, Y, scratch)
                 if settle != 0:
                     call_kernel(settle, X, Y, scratch)
             else:
                 _iterate(I, D, A, S, X)
-            if _any(trouble, L):
+            if any_of(trouble, L):
                 for i in range(L):
                     if trouble[i] != 0.0:
                         _alone(I, D, A, S1, X, i, at(counts, who[i] * COUNTS))
                         if A.recall != 0:
-                            _write(A, X, A.failed, i, 1.0)
-                if not _any(alive, L):
+                            write(A, X, A.failed, i, 1.0)
+                if not any_of(alive, L):
                     return  # time, prediction and lengths stay as they were before the step
-            if A.recall != 0 and _any(at(X, A.failed * T), L):
+            if A.recall != 0 and any_of(at(X, A.failed * T), L):
                 call_kernel(A.recall, X, Y, scratch)
-            if check != 0 and _halts(A, X, k, group, looks, scratch):
+            if A.ending != 0:
+                if ends(I, D, A, S1, X, k, group, counts, looks, scratch):
+                    return
+            elif check != 0 and _halts(A, X, k, group, looks, scratch):
                 A.halted[group] = 1
                 return
         for i in range(L):
@@ -186,7 +186,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                 if A.fused == 1:
                     A.undone[0] = max(A.undone[0], X[A.left * T + i])
         if A.columns > 0 and alive[0] != 0.0 and not carry(I, D, A, S1, X, k, tangent):
-            _write(A, X, A.alive, 0, 0.0)
+            write(A, X, A.alive, 0, 0.0)
             counts[who[0] * COUNTS + STEPS] -= 1
             counts[who[0] * COUNTS + STATUS] = SINGULAR
         for i in range(T):
@@ -196,7 +196,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         elif hopped:
             copy(Y, X, A.unsure + 1)
         elif A.fused == 1:
-            if _any(alive, L):
+            if any_of(alive, L):
                 call_kernel(A.advance, X, Y, scratch)
         else:
             advance(I, D, A, S, X)
@@ -247,118 +247,12 @@ def _look(A, X, k, group, looks):
 
 
 @native
-def _write(A, X, place, i, value):
-    """Set a value of lane i."""
-    if A.lanes == A.stride:
-        X[place * A.stride + i] = value
-    else:
-        for k in range(A.stride):
-            X[place * A.stride + k] = value
-
-
-@native
-def _iterate_softly(A, X, Y, scratch, who, counts):
-    """Chords until no lane wants another; lanes where chords fail try them from another prediction, then go on with
-    Newton, and for a while begin with it.
-    """
-    L, T = A.lanes, A.stride
-    alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
-    inner, outer, started = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T), at(X, A.started * T)
-    again = False
-    for i in range(L):
-        if alive[i] != 0.0 and rest[i] > 0.0:
-            rest[i] -= 1.0
-            outer[i] = 0.0
-            if A.inner != 0:
-                inner[i] = 0.0
-            _write(A, X, A.failed, i, 1.0)
-    if A.once != 0 and _any(inner, L):
-        call_kernel(A.once, X, Y, scratch)
-    if A.inner != 0:
-        while _any(inner, L):
-            call_kernel(A.inner, X, Y, scratch)
-        if A.march != 0 and _any(failed, L):
-            _march(A, X, Y, scratch, who, counts)
-    if _any(outer, L):
-        _land(A, X, Y, scratch)
-        if A.march != 0 and A.inner == 0 and failed[0] != 0.0:
-            _march(A, X, Y, scratch, who, counts)
-        if A.afresh != 0 and failed[0] != 0.0:
-            counts[who[0] * COUNTS + ITERATIONS] += int(X[A.soft_iterations * T])
-            call_kernel(A.afresh, X, Y, scratch)
-            _land(A, X, Y, scratch)
-    for i in range(L):
-        if alive[i] != 0.0 and failed[i] != 0.0:
-            again = True
-            X[A.left * T + i] = 0.0
-            if started[i] == 0.0:
-                _write(A, X, A.failed, i, 1.0)
-            if failed[i] == 2.0:
-                rest[i] = A.resting
-            if A.fresh != 0 and started[i] != 0.0:
-                X[A.fresh_wanted * T + i] = 1.0
-            else:
-                X[A.trouble * T + i] = 1.0
-    if again:
-        call_kernel(A.restart, X, Y, scratch)
-
-
-@native
-def _march(A, X, Y, scratch, who, counts):
-    """Chords once more, of the lanes where they failed, from the motion followed from node to node (`fused.march`)."""
-    L, T = A.lanes, A.stride
-    alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
-    inner, started, first = at(X, A.inner_wanted * T), at(X, A.started * T), at(X, A.soft_before * T)
-    wanted = False
-    for i in range(L):
-        if alive[i] != 0.0 and failed[i] != 0.0 and (A.inner == 0 or rest[i] == 0.0):
-            wanted = True
-            counts[who[i] * COUNTS + ITERATIONS] += int(X[A.soft_iterations * T + i])
-            _write(A, X, A.marching, i, A.s + 2.0)
-    if not wanted:
-        return
-    for _ in range(A.s + 1):
-        call_kernel(A.march, X, Y, scratch)
-    call_kernel(A.resume, X, Y, scratch)
-    if A.inner == 0:
-        _land(A, X, Y, scratch)
-        return
-    call_kernel(A.inner, X, Y, scratch)
-    for i in range(L):
-        if alive[i] != 0.0 and started[i] == 0.0 and not first[i] <= FOLLOWED:
-            inner[i] = 0.0
-            X[A.outer_wanted * T + i] = 0.0
-            _write(A, X, A.failed, i, 1.0)
-    while _any(inner, L):
-        call_kernel(A.inner, X, Y, scratch)
-
-
-@native
-def _land(A, X, Y, scratch):
-    """The outer kernel until no lane wants it; then the end of the step, if that is another kernel. One trajectory may
-    land early; if that was too early, it goes on.
-    """
-    outer, landed = at(X, A.outer_wanted * A.stride), A.land == 0
-    while _any(outer, A.lanes):
-        call_kernel(A.outer, X, Y, scratch)
-        if A.follow != 0 and X[A.early * A.stride] != 0.0:
-            call_kernel(A.land, X, Y, scratch)
-            landed = outer[0] == 0.0
-            if not landed:
-                call_kernel(A.follow, X, Y, scratch)
-    if not landed:
-        call_kernel(A.land, X, Y, scratch)
-    if A.land != 0 and A.lifted == 1:
-        call_kernel(A.lift, X, Y, scratch)
-
-
-@native
 def _iterate_fused(A, X, Y, scratch):
     """Kernels until no lane wants another iteration."""
     L = A.lanes
     fresh, kept = at(X, A.fresh_wanted * L), at(X, A.kept_wanted * L)
     while True:
-        newton, keeping = _any(fresh, L), _any(kept, L)
+        newton, keeping = any_of(fresh, L), any_of(kept, L)
         if not (newton or keeping):
             return
         if newton and keeping:
@@ -476,7 +370,7 @@ def _alone(I, D, A, S, X, i, count):
     A.most[0] = max(A.most[0], spent)
     X[A.trouble * T + i] = 0.0
     if status != GOING_WELL:
-        _write(A, X, A.alive, i, 0.0)
+        write(A, X, A.alive, i, 0.0)
         count[STATUS] = status
         A.failure[0], A.failure[1], A.failure[2] = S.left[0], S.reached[0], float(spent)
         return

@@ -1,0 +1,57 @@
+"""The end of a run at a given time, where nothing else is looked for: inside the last step, which is solved for its
+length.
+"""
+
+from __future__ import annotations
+
+from leastaction.backends.layout import COUNTS, STATUS
+from leastaction.backends.loops.machine import at, call_kernel, native
+from leastaction.backends.loops.polynomials import crossing
+from leastaction.backends.loops.softly import write
+from leastaction.backends.loops.tangent import take_lane
+from leastaction.backends.status import NOT_CONVERGED, STOPPED
+
+
+@native
+def ends(I, D, A, S, X, k, group, counts, looks, scratch):
+    """Whether the run of one trajectory ends in step k, which is solved but not done. If so, looks ← a row of k, the
+    start (t, q, p), the part of the step that is done, and (q, p) after it.
+
+    The function of the end grows all along, or falls (A.direction < 0).
+    """
+    call_kernel(A.check, X, A.doubt, scratch)
+    if A.doubt[0] == 0.0:
+        return False
+    n, T, lane, h = A.n, A.stride, A.who[group], A.step[0]
+    start, look, x, f = A.end_start, A.end_look, A.end_places, A.end_values
+    take_lane(A, S, X, 0)
+    start[0] = S.t[0]
+    for j in range(n):
+        start[1 + j], start[1 + n + j] = S.q[j], S.p[j]
+    for j in range(S.params):
+        look[1 + 2 * n + j] = S.values[j]
+    for end in range(2):
+        look[0] = start[0] + end * h
+        for j in range(n):
+            look[1 + j], look[1 + n + j] = start[1 + j], start[1 + n + j]
+            if end == 1:
+                look[1 + j] += S.z[j * S.stride + S.s - 1]
+                look[1 + n + j] += X[A.impulse * T + j * A.coordinate]
+        call_kernel(A.ending, look, A.end_found, A.end_work)
+        x[end], f[end] = float(end), A.end_found[0]
+    if not (A.direction * f[0] < 0.0 and A.direction * f[1] >= 0.0):
+        return False
+    row = at(looks, (lane * A.looks + A.looked[lane]) * (1 + A.look_size))
+    state = at(row, 3 + 2 * n)
+    crossing(S, I, D, A.ending, start, h, x, f, state, 0, look, A.end_found, A.end_work)
+    row[0], row[2 + 2 * n] = k, x[0]
+    status = STOPPED
+    for j in range(1 + 2 * n):
+        row[1 + j] = start[j]
+    for j in range(2 * n):
+        if state[j] != state[j]:
+            status = NOT_CONVERGED
+    A.looked[lane] += 1
+    counts[lane * COUNTS + STATUS] = status
+    write(A, X, A.alive, 0, 0.0)
+    return True

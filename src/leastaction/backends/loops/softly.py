@@ -1,0 +1,121 @@
+"""Chords of whole steps by kernels (`fused`), of one trajectory or of lanes of them: until no lane wants another."""
+
+from __future__ import annotations
+
+from leastaction.backends.layout import COUNTS, ITERATIONS
+from leastaction.backends.loops.machine import at, call_kernel, native
+from leastaction.step.verdict import FOLLOWED
+
+
+@native
+def any_of(values, lanes):
+    found = 0
+    while found < lanes and values[found] == 0.0:
+        found += 1
+    return found < lanes
+
+
+@native
+def write(A, X, place, i, value):
+    """Set a value of lane i."""
+    if A.lanes == A.stride:
+        X[place * A.stride + i] = value
+    else:
+        for k in range(A.stride):
+            X[place * A.stride + k] = value
+
+
+@native
+def iterate_softly(A, X, Y, scratch, who, counts):
+    """Chords until no lane wants another; lanes where chords fail try them from another prediction, then go on with
+    Newton, and for a while begin with it.
+    """
+    L, T = A.lanes, A.stride
+    alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
+    inner, outer, started = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T), at(X, A.started * T)
+    again = False
+    for i in range(L):
+        if alive[i] != 0.0 and rest[i] > 0.0:
+            rest[i] -= 1.0
+            outer[i] = 0.0
+            if A.inner != 0:
+                inner[i] = 0.0
+            write(A, X, A.failed, i, 1.0)
+    if A.once != 0 and any_of(inner, L):
+        call_kernel(A.once, X, Y, scratch)
+    if A.inner != 0:
+        while any_of(inner, L):
+            call_kernel(A.inner, X, Y, scratch)
+        if A.march != 0 and any_of(failed, L):
+            march(A, X, Y, scratch, who, counts)
+    if any_of(outer, L):
+        land(A, X, Y, scratch)
+        if A.march != 0 and A.inner == 0 and failed[0] != 0.0:
+            march(A, X, Y, scratch, who, counts)
+        if A.afresh != 0 and failed[0] != 0.0:
+            counts[who[0] * COUNTS + ITERATIONS] += int(X[A.soft_iterations * T])
+            call_kernel(A.afresh, X, Y, scratch)
+            land(A, X, Y, scratch)
+    for i in range(L):
+        if alive[i] != 0.0 and failed[i] != 0.0:
+            again = True
+            X[A.left * T + i] = 0.0
+            if started[i] == 0.0:
+                write(A, X, A.failed, i, 1.0)
+            if failed[i] == 2.0:
+                rest[i] = A.resting
+            if A.fresh != 0 and started[i] != 0.0:
+                X[A.fresh_wanted * T + i] = 1.0
+            else:
+                X[A.trouble * T + i] = 1.0
+    if again:
+        call_kernel(A.restart, X, Y, scratch)
+
+
+@native
+def march(A, X, Y, scratch, who, counts):
+    """Chords once more, of the lanes where they failed, from the motion followed from node to node (`fused.march`)."""
+    L, T = A.lanes, A.stride
+    alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
+    inner, started, first = at(X, A.inner_wanted * T), at(X, A.started * T), at(X, A.soft_before * T)
+    wanted = False
+    for i in range(L):
+        if alive[i] != 0.0 and failed[i] != 0.0 and (A.inner == 0 or rest[i] == 0.0):
+            wanted = True
+            counts[who[i] * COUNTS + ITERATIONS] += int(X[A.soft_iterations * T + i])
+            write(A, X, A.marching, i, A.s + 2.0)
+    if not wanted:
+        return
+    for _ in range(A.s + 1):
+        call_kernel(A.march, X, Y, scratch)
+    call_kernel(A.resume, X, Y, scratch)
+    if A.inner == 0:
+        land(A, X, Y, scratch)
+        return
+    call_kernel(A.inner, X, Y, scratch)
+    for i in range(L):
+        if alive[i] != 0.0 and started[i] == 0.0 and not first[i] <= FOLLOWED:
+            inner[i] = 0.0
+            X[A.outer_wanted * T + i] = 0.0
+            write(A, X, A.failed, i, 1.0)
+    while any_of(inner, L):
+        call_kernel(A.inner, X, Y, scratch)
+
+
+@native
+def land(A, X, Y, scratch):
+    """The outer kernel until no lane wants it; then the end of the step, if that is another kernel. One trajectory may
+    land early; if that was too early, it goes on.
+    """
+    outer, landed = at(X, A.outer_wanted * A.stride), A.land == 0
+    while any_of(outer, A.lanes):
+        call_kernel(A.outer, X, Y, scratch)
+        if A.follow != 0 and X[A.early * A.stride] != 0.0:
+            call_kernel(A.land, X, Y, scratch)
+            landed = outer[0] == 0.0
+            if not landed:
+                call_kernel(A.follow, X, Y, scratch)
+    if not landed:
+        call_kernel(A.land, X, Y, scratch)
+    if A.land != 0 and A.lifted == 1:
+        call_kernel(A.lift, X, Y, scratch)

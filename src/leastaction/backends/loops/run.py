@@ -32,7 +32,7 @@ from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.cyclic import LEAPT
-from leastaction.step.verdict import FOLLOWED
+from leastaction.step.verdict import ACCEPTABLE, FOLLOWED
 
 read_run = reader(RUN)
 
@@ -165,6 +165,8 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                         _alone(I, D, A, S1, X, i, at(counts, who[i] * COUNTS))
                         if A.recall != 0:
                             _write(A, X, A.failed, i, 1.0)
+                        if A.patience > 0 and started[i] != 0.0:
+                            _write(A, X, A.given_up, i, X[A.given_up * T + i] + 1.0)
                 if not _any(alive, L):
                     return  # time, prediction and lengths stay as they were before the step
             if A.recall != 0 and _any(at(X, A.failed * T), L):
@@ -207,6 +209,8 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         if is_noted(A, note, k):
             note_states(A, X, k, note, who, counts)
             note += 1
+        if A.patience > 0 and A.stiff == 0 and X[A.given_up * T] >= A.patience:
+            return  # until there are kernels for such steps
 
 
 @native
@@ -259,7 +263,7 @@ def _write(A, X, place, i, value):
 @native
 def _iterate_softly(A, X, Y, scratch, who, counts):
     """Chords until no lane wants another; lanes where chords fail try them from another prediction, then go on with
-    Newton, and for a while begin with it.
+    chords of stiff steps or with Newton, and for a while begin with these.
     """
     L, T = A.lanes, A.stride
     alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
@@ -301,6 +305,27 @@ def _iterate_softly(A, X, Y, scratch, who, counts):
                 X[A.trouble * T + i] = 1.0
     if again:
         call_kernel(A.restart, X, Y, scratch)
+        if A.stiff != 0 and X[A.trouble * T] != 0.0 and started[0] != 0.0:
+            _iterate_stiffly(A, X, Y, scratch, who, counts)
+
+
+@native
+def _iterate_stiffly(A, X, Y, scratch, who, counts):
+    """Chords of a stiff step of one trajectory (`fused.stiff`), from the prediction. A step that they solve is as one
+    that was solved alone; the next ones begin with them.
+    """
+    T = A.stride
+    inner, outer, failed = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T), X[A.failed * T]
+    counts[who[0] * COUNTS + ITERATIONS] += int(X[A.soft_iterations * T])
+    call_kernel(A.stiffen, X, Y, scratch)
+    while inner[0] != 0.0:
+        call_kernel(A.stiff, X, Y, scratch)
+    if outer[0] != 0.0:
+        call_kernel(A.stiffened, X, Y, scratch)
+        if X[A.failed * T] == 0.0:
+            X[A.trouble * T] = 0.0
+            X[A.rest * T] = A.firm
+    _write(A, X, A.failed, 0, failed)
 
 
 @native
@@ -458,9 +483,10 @@ def _alone(I, D, A, S, X, i, count):
     """Solve lane i's step alone; a lane where that fails is alive no more.
 
     Where chords stood still above the floor, rounding may be the reason: then what rounding does is found, as it is
-    after continuation. Where chords leapt over a pole of cyclic coordinates (`step.cyclic`), the prediction may lead
-    there again, and is not used. Where chords in kernels failed, pivots are not asked: a top near its pole would be
-    continued, at two and a half times the time, and such steps were not seen to stray (`test_wild_predictions.py`).
+    after continuation. Where they did not come near a root, it is not asked: it takes n solutions with the mass. Where
+    chords leapt over a pole of cyclic coordinates (`step.cyclic`), the prediction may lead there again, and is not
+    used. Where chords in kernels failed, pivots are not asked: a top near its pole would be continued, at two and a
+    half times the time, and such steps were not seen to stray (`test_wild_predictions.py`).
     """
     n, s, T, h = A.n, A.s, A.stride, A.step[0]
     take_lane(A, S, X, i)
@@ -480,7 +506,8 @@ def _alone(I, D, A, S, X, i, count):
         A.failure[0], A.failure[1], A.failure[2] = S.left[0], S.reached[0], float(spent)
         return
     A.undone[0] = max(A.undone[0], S.left[0])
-    if A.outer != 0 and X[A.failed * T + i] == 2.0 and not continued and velocity_at(S, I, D):
+    stood = A.outer != 0 and X[A.failed * T + i] == 2.0 and X[A.soft_before * T + i] <= ACCEPTABLE
+    if stood and not continued and velocity_at(S, I, D):
         set_noise(S)
         set_floor(S, abs(h))
     if S.summed == 1:

@@ -273,7 +273,7 @@ def linearised(
     B: Builder,
     x: dict[str, list[Any]],
     V: Sequence[Row],
-    written: Callable[..., list[Value]] = inverses,
+    written: Callable[..., list[Value]] | None = None,
 ) -> list[Value]:
     """What `shifted` needs, or what else is `written`, from the predicted velocities at the nodes: derivatives in the
     middle of the step.
@@ -293,7 +293,7 @@ def linearised(
         "params": x["params"],
         "inputs": inputs,
     }
-    return written(step, rows, B, at)
+    return (written or inverses)(step, rows, B, at)
 
 
 def _dot(row: Sequence[Any], values: Sequence[Any]) -> Any:

@@ -1,9 +1,10 @@
 """How the cost of a step grows with the degree s and with the size n: `python benchmarks/growth.py`.
 
 Plain Lagrangians with Gauss' rules of s nodes. Some are pendulums side by side, coupled by springs: soft springs (h ω
-at most 1), where mass chords solve a step, and stiff ones (h ω up to 30), where shifted chords do; a few stiff steps
-are also solved by Newton's iteration. The others are chains of pendulums, each hanging from the one before, whose mass
-is dense. Times are of the processor, of steps alone. Prints tables in Markdown and draws docs/figures/growth.png.
+at most 1), where mass chords solve a step, and stiff ones (h ω up to 30), where shifted chords do: as kernels, or in
+the loops where kernels would be too long; a few stiff steps are also solved in the loops, by shifted chords and by
+Newton's iteration. The others are chains of pendulums, each hanging from the one before, whose mass is dense. Times are
+of the processor, of steps alone. Prints tables in Markdown and draws docs/figures/growth.png.
 
 Tracing, compiling and first steps of the largest systems take minutes. A row of a table (one kind, one n) has BUDGET
 seconds of the processor; degrees, and whole rows, that would take more are left out, and the table says so by a dash.
@@ -19,12 +20,13 @@ from unittest import mock
 
 import matplotlib.pyplot as plt
 import numpy as np
-from core import chain, per_step, processor_seconds
+from core import chain, processor_seconds
 from measured import kept, table
 from numpy.typing import NDArray
 
 import leastaction as la
 from leastaction.backends import backend
+from leastaction.backends.fused import stiff
 from leastaction.backends.solver import Solvers
 from leastaction.results.colours import COLOURS
 
@@ -45,25 +47,28 @@ def pendulums(q, v, k):
 
 
 def microseconds(system: la.Lagrangian, s: int, h: float, q0: NDArray[np.float64], **params: float) -> float:
-    """The time of one step."""
+    """The time of one step of a run that has its kernels: those of stiff steps are made after some steps."""
     start = {"q0": q0, "v0": np.zeros(system.n), "h": h, "params": params}
+    method = la.method(f"P{s}N{s}Q{2 * s}Gau")
 
     def run(steps: int) -> la.Path:
-        return la.integrate(system, f"P{s}N{s}Q{2 * s}Gau", **start, steps=steps, every=steps)
+        return la.integrate(system, method, **start, steps=steps, every=steps)
 
-    run(1)  # compiles
-    steps, set_up = FEWEST, min(processor_seconds(partial(run, 1)) for _ in range(3))
-    while processor_seconds(partial(run, steps)) - set_up < SECONDS:
+    begun = 2 + system.backend(method).patience
+    run(begun)  # compiles
+    steps, set_up = FEWEST, min(processor_seconds(partial(run, begun)) for _ in range(3))
+    while processor_seconds(partial(run, begun + steps)) - set_up < SECONDS:
         steps *= 4
-    timed = per_step(run, steps)
-    return min(timed() for _ in range(REPEATS)) * 1e6
+    least = min(processor_seconds(partial(run, begun + steps)) for _ in range(REPEATS))
+    set_up = min(set_up, *(processor_seconds(partial(run, begun)) for _ in range(REPEATS)))
+    return (least - set_up) / steps * 1e6
 
 
-def coupled(n: int, s: int, stiff: float) -> float:
-    """The time of a step of pendulums coupled by springs; h times their highest frequency is `stiff`."""
+def coupled(n: int, s: int, firm: float) -> float:
+    """The time of a step of pendulums coupled by springs; h times their highest frequency is `firm`."""
     h = 0.5
     system = la.Lagrangian(pendulums, n=n, params={"k": 1.0})
-    return microseconds(system, s, h, np.full(n, 0.5), k=(stiff / h / 2) ** 2)
+    return microseconds(system, s, h, np.full(n, 0.5), k=(firm / h / 2) ** 2)
 
 
 def hanging(n: int, s: int) -> float:
@@ -74,8 +79,8 @@ def hanging(n: int, s: int) -> float:
 
 
 KINDS: dict[str, Callable[[int, int], float]] = {
-    "soft springs, h ω ≤ 1": partial(coupled, stiff=SOFT),
-    "stiff springs, h ω ≤ 30": partial(coupled, stiff=STIFF),
+    "soft springs, h ω ≤ 1": partial(coupled, firm=SOFT),
+    "stiff springs, h ω ≤ 30": partial(coupled, firm=STIFF),
     "chains, dense mass": hanging,
 }
 
@@ -107,13 +112,15 @@ def row(kind: Callable[[int, int], float], n: int, times: NDArray[np.float64]) -
 
 
 def beside_newton() -> list[list[str]]:
-    """The time of a stiff step by shifted chords, where they are tried, and by Newton's iteration."""
+    """The time of a stiff step in the loops by shifted chords, where they are tried, and by Newton's iteration."""
     rows = []
     for n, s in BY_NEWTON:
-        by_shifts = coupled(n, s, STIFF)
-        backend.backend.cache_clear()
-        with mock.patch.object(Solvers, "_shifts", lambda *_: (-1, 1)):
-            by_newton = coupled(n, s, STIFF)
+        with mock.patch.object(stiff, "stiffens", lambda *_: False):
+            backend.backend.cache_clear()
+            by_shifts = coupled(n, s, STIFF)
+            backend.backend.cache_clear()
+            with mock.patch.object(Solvers, "_shifts", lambda *_: (-1, 1)):
+                by_newton = coupled(n, s, STIFF)
         backend.backend.cache_clear()
         rows.append([str(n), str(s), f"{by_shifts:.3g}", f"{by_newton:.3g}", f"{by_newton / by_shifts:.2f}"])
     return rows
@@ -139,7 +146,7 @@ def draw() -> None:
 def main() -> None:
     for name in KINDS:
         measure(name)
-    table("newton", "µs per stiff step", ["n", "s", "shifted chords", "Newton", "ratio"], beside_newton())
+    table("newton", "µs per stiff step in the loops", ["n", "s", "shifted chords", "Newton", "ratio"], beside_newton())
     draw()
 
 

@@ -6,6 +6,7 @@ from unittest import mock
 from leastaction.backends import backend
 from leastaction.backends.fused import programs
 from leastaction.backends.solver import Solvers
+from leastaction.backends.trajectories import Trajectories
 
 
 @contextmanager
@@ -13,16 +14,25 @@ def solved_by(how):
     """Let runs be solved by one rung of the ladder, also steps that are explicit.
 
     side by side    chords as kernels, the points of a step in lanes (one trajectory)
+    stiff           the same, by chords of stiff steps alone, where there are such
     chords          chords as kernels, trajectories in lanes; no Newton's iteration as a kernel
     chord, shifted, newton   the loops over the points, with mass chords, shifted chords, or by Newton alone
     """
-    fields, shifts = Solvers._solver, Solvers._shifts
+    fields, shifts, begin = Solvers._solver, Solvers._shifts, Trajectories.begin
 
     def chosen(self, step, lanes):
         return fields(self, step, lanes) | {"has_chord": how == "chord"}
 
     def shifted(self, step, lanes, newton_cost, value_cost):
         return shifts(self, step, lanes, 1e30, value_cost) if how == "shifted" else (-1, 1)
+
+    def stiffly(self, *given):
+        """As if chords had been given up, and rested for good."""
+        values = begin(self, *given)
+        if "given_up" in self.backend.places:
+            self.block(values, "given_up")[...] = self.backend.patience
+            self.block(values, "rest")[...] = 1e9
+        return values
 
     def none(*_):
         return None
@@ -36,6 +46,8 @@ def solved_by(how):
                 stack.enter_context(mock.patch.object(backend, name, none))
         else:
             stack.enter_context(mock.patch.object(programs, "MOST_INSTRUCTIONS", 0))
+        if how == "stiff":
+            stack.enter_context(mock.patch.object(Trajectories, "begin", stiffly))
         backend.backend.cache_clear()
         yield
     backend.backend.cache_clear()

@@ -8,6 +8,7 @@ import pytest
 import leastaction as la
 from classical import gradient, hamilton, integrals, legendre, partitioned_runge_kutta
 from leastaction.backends import backend
+from leastaction.backends.fused import programs, stiff
 from leastaction.backends.solver import Solvers
 from rungs import solved_by
 from systems import NAMES, case, double_pendulum, inseparable, pendulum, separable, step
@@ -156,7 +157,7 @@ def test_chord_newton_and_lanes_give_the_same_steps(name, s):
     for rule in (la.gauss(s), la.lobatto(s + 1)):
         method = la.galerkin(s, rule)
         found = []
-        for how in ("newton", "shifted", "chord", "side by side"):
+        for how in ("newton", "shifted", "chord", "side by side", "stiff"):
             with solved_by(how):
                 path = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
                 found.append((path.q, path.p))
@@ -193,6 +194,49 @@ def test_shifted_chords_take_stiff_steps(method, k):
     np.testing.assert_allclose(path.q, newton.q, rtol=0, atol=1e-12)
     np.testing.assert_allclose(path.p, newton.p, rtol=0, atol=1e-10 * abs(newton.p).max())
     assert path.stats["continued"] == newton.stats["continued"]
+
+
+def springs(q, v, k):
+    """The same without that force, and without waves: separable."""
+    e = np.diff(np.concatenate([[0.0], q, [0.0]]))
+    return 0.5 * v @ v - 0.5 * k * np.sum(e**2) - 0.25 * np.sum(e**4)
+
+
+@pytest.mark.parametrize("s", rest_slow([2, 3, 4, 5, 8, 12], [3, 8]))
+@pytest.mark.parametrize("n", [20, 3])
+def test_kernels_take_stiff_steps(n, s):
+    """h ω is twenty. The first steps are solved by the loops; then kernels are made, and give the same steps."""
+    system, method = la.Lagrangian(springs, n=n, params={"k": 1e4}), la.galerkin(s, la.gauss(s))
+    start = {"q0": np.sin(np.pi * np.arange(1, n + 1) / (n + 1)), "v0": np.zeros(n), "h": 0.1, "steps": 60}
+    with mock.patch.object(programs, "MOST_INSTRUCTIONS", 0):  # no kernels of Newton's iteration
+        backend.backend.cache_clear()
+        path = la.integrate(system, method, **start)
+        how = system.backend(method, 1, False, False)
+    assert "later" in vars(how)  # they were made
+    with solved_by("newton"):
+        newton = la.integrate(system, method, **start)
+    np.testing.assert_allclose(path.q, newton.q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(path.p, newton.p, rtol=0, atol=1e-10 * abs(newton.p).max())
+
+
+def test_bits_do_not_depend_on_where_a_stiff_run_was_interrupted(tmp_path):
+    """Kernels of stiff steps are made after so many steps that chords have given up, wherever a piece of a run ends."""
+    system = la.Lagrangian(springs, n=3, params={"k": 1e4})
+    start = {"q0": [0.1, 0.3, 0.2], "v0": np.zeros(3), "h": 0.1}
+    whole = la.integrate(system, "P3N3Q6Gau", **start, steps=40)
+    for first in (1, *(stiff.FEWEST + k for k in (-1, 0, 1, 2)), 20):
+        store = tmp_path / f"{first}.zarr"
+        la.integrate(system, "P3N3Q6Gau", **start, steps=first, store=store)
+        path = la.resume(store, steps=40 - first)
+        np.testing.assert_array_equal(path.q, whole.q)
+        np.testing.assert_array_equal(path.p, whole.p)
+
+
+def test_soft_steps_need_no_kernels_of_stiff_ones():
+    system = la.Lagrangian(springs, n=3, params={"k": 1.0})
+    backend.backend.cache_clear()
+    la.integrate(system, "P3N3Q6Gau", q0=[0.1, 0.3, 0.2], v0=np.zeros(3), h=0.1, steps=100)
+    assert "later" not in vars(system.backend(la.method("P3N3Q6Gau"), 1, False, False))
 
 
 def test_shifted_chords_leave_hard_steps_to_newton():

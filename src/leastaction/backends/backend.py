@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.programs import StepPrograms, alone, explicit_programs, held_programs, step_programs
+from leastaction.backends.fused.stiff import TABLES
 from leastaction.backends.native import loop
 from leastaction.backends.solver import Solvers, ahead_of
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
+from leastaction.program import Program
 from leastaction.step.form import Step, step_of
 from leastaction.step.rows import SideBySide
 
@@ -27,7 +29,7 @@ FloatArray = NDArray[np.float64]
 # Blocks of the state of one trajectory, its points side by side, that have one number in all lanes.
 SAME = {
     "t", "h", "params", "alive", "started", "trouble", "left", "choice", "inner", "outer", "rate", "soft_before",
-    "soft_doubt", "soft_iterations", "failed", "rest", "tight", "marching", "stand",
+    "soft_doubt", "soft_iterations", "failed", "rest", "tight", "marching", "stand", "given_up", "certain",
 }  # fmt: skip
 HOPS = ("hop", "far_hop")  # kernels that write a state elsewhere: what one stores number by number the next reads so
 
@@ -144,14 +146,23 @@ class Backend:
         # coordinates, that is worth the longer compilation.
         many = "leap" in self.programs.kernels and self.step.n >= native_lanes()
         pack = self.stride == 1 and (self.step.multipliers > 0 or many)
-        found = {}
-        for name, program in self.programs.kernels.items():
-            bounded, elsewhere = self.stride > 1 and name != "advance", name in HOPS
-            same = frozenset({name for name, _ in program.inputs} & SAME) if self.tables is not None else frozenset()
-            found[name] = compile_program(
-                program, self.stride, bounded, not elsewhere, pack=pack and not elsewhere, same=same
-            )
-        return found
+        return {name: self._compiled(name, program, pack) for name, program in self.programs.kernels.items()}
+
+    @cached_property
+    def later(self) -> dict[str, Native]:
+        """The kernels that are made when they are wanted."""
+        assert self.programs is not None and self.programs.later is not None
+        return {name: self._compiled(name, program, False) for name, program in self.programs.later().items()}
+
+    @property
+    def patience(self) -> int:
+        """Steps that chords have given up before these are wanted; zero where there are none."""
+        return 0 if self.programs is None else self.programs.patience
+
+    def _compiled(self, name: str, program: Program, pack: bool) -> Native:
+        bounded, elsewhere = self.stride > 1 and name != "advance", name in HOPS
+        same = frozenset({name for name, _ in program.inputs} & SAME) if self.tables is not None else frozenset()
+        return compile_program(program, self.stride, bounded, not elsewhere, pack=pack and not elsewhere, same=same)
 
     def prepare(self) -> None:
         """Compile now what steps need, not at the first step."""
@@ -183,7 +194,7 @@ class Backend:
     def lasting(self) -> NDArray[np.bool_]:
         """Which numbers of a trajectory's state the next step depends on: all but the last Jacobian, and tables."""
         lasting = np.ones((self.size, self.spread), bool)
-        for name in ("slopes", "factors", "tables"):
+        for name in ("slopes", "factors", "tables", TABLES):
             lasting[self.places.get(name, slice(0))] = False
         return lasting.ravel()
 

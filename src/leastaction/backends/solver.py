@@ -126,7 +126,8 @@ class Solvers:
         points = max(record["points"] for record, _ in terms)
         lead, dense = numbers["lead"], lanes == 1
         sizes = {
-            "T": s * width * W, "R": rows, "scaled": max(points * lanes, ahead.candidates * W), "impulse": n * lanes,
+            "T": s * width * W, "R": rows, "impulse": n * lanes,
+            "scaled": max(padded(points) if lanes == 1 else points * W, ahead.candidates * W),
             "seen": 11 * lanes, "found": 6 * lanes,
             "B": components**2 * square * W if dense else 1, "J": unknowns * lead if dense else 1,
             "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
@@ -226,7 +227,7 @@ class Solvers:
             "rows": -1, "pushed": -1, "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
             "reads": reads, "role": [],
             **{name: _first(dense, block) for name, block in (("by_time", "f_t"), ("by_params", "f_w"))},
-            "raw": 2 * r + 6 * r * s, "A": 3 * s * groups * W, "E": 3 * r * width * W,
+            "raw": 2 * r + 6 * r * s + W, "A": 3 * s * groups * W, "E": 3 * r * width * W,
             "beyond": width * W,
             "K": len(pairs) * r * square * W, "point": groups * program.input_size * W, "values": groups * outputs * W,
         }  # fmt: skip

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.backend import Backend
+from leastaction.backends.fused.stiff import TABLES
 from leastaction.backends.layout import COUNTS, ITERATIONS, MOST_THREADS, RUN, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
 from leastaction.backends.records import aligned_zeros
@@ -108,8 +109,7 @@ class Trajectories:
         how, L = self.backend, self.backend.lanes
         if L == 1:  # one after the other, as they are
             self.states[...] = values.reshape(self.states.shape)
-            if how.tables is not None:
-                self.states[:, how.places["tables"]] = _table_numbers(how, float(self.real("step")[0]))
+            self._set_tables()
             return
         padded = np.zeros((self.groups * L, how.size, how.spread))
         padded[: self.size] = values.reshape(self.size, how.size, how.spread)
@@ -162,16 +162,43 @@ class Trajectories:
 
     def advance(self, end: int, every: int, skipped: int, rows: FloatArray, threads: int = 1) -> None:
         """Do the steps of all up to `end`, or as far as they go; state k goes to rows[:, k // every − skipped]."""
-        memory = self.solvers.memory
         if self._sorts:
             self._sort()
         self.set(end=end)
+        self._harden()
+        self._do(every, skipped, rows, threads)
+        if self._harden():  # the loop has waited for that
+            self._do(every, skipped, rows, threads)
+
+    def _do(self, every: int, skipped: int, rows: FloatArray, threads: int) -> None:
+        memory = self.solvers.memory
         given = self.given(every, skipped, rows)
         if threads == 1:
             self._run(memory.I, memory.D, self.place, *given)
             return
         with self.helped(threads):
             self._run(memory.I, memory.D, self.place, *given)
+
+    def _harden(self) -> bool:
+        """Make the kernels of stiff steps, if so many steps have wanted them; whether this is done now."""
+        how, patience = self.backend, self.tally("patience")
+        if not patience or self.tally("stiff") or self.states[0, how.places["given_up"].start, 0] < patience:
+            return False
+        self._kernels = {**self._kernels, **how.later}
+        self.set(**{name: kernel.address for name, kernel in how.later.items()})
+        self._set_tables()
+        self._Y = aligned_zeros((1 + max(kernel.outputs for kernel in self._kernels.values()), how.stride))
+        self._scratch = aligned_zeros((max(kernel.work for kernel in self._kernels.values()),))
+        return True
+
+    def _set_tables(self) -> None:
+        """What kernels with points side by side read of the method, where they are made."""
+        how, h = self.backend, float(self.real("step")[0])
+        if how.tables is not None:
+            self.states[:, how.places["tables"]] = _table_numbers(how, h)
+        if self.tally("stiff"):
+            assert how.programs is not None and how.programs.later_tables is not None
+            self.states[:, how.places[TABLES]] = how.programs.later_tables().numbers(h)
 
     def _sort(self) -> None:
         """Trajectories that took as many iterations lately go side by side, since a group waits for its slowest lane.
@@ -286,7 +313,7 @@ class Trajectories:
     def restart(self, i: int, step: int, t: float, h: float, state: FloatArray, params: FloatArray) -> None:
         """Trajectory i begins anew after so many steps, from another state (q, p); it keeps its range of energies."""
         how, lane, n = self.backend, self.lane(i), len(state) // 2
-        kept = [how.places[name] for name in ("lowest", "highest", "tables") if name in how.places]
+        kept = [how.places[name] for name in ("lowest", "highest", "tables", TABLES, "given_up") if name in how.places]
         fresh = self.begin(t, h, state[None, :n], state[None, n:], params, 1.0).reshape(lane.shape)
         for place in kept:
             fresh[place] = lane[place]

@@ -21,6 +21,7 @@ NEVER = 2**62  # the step after which a state is stored that is never to be stor
 # After a step for which chords failed, the following steps begin with Newton: so many steps, divided by the number of
 # chords that cost about as much as Newton.
 RESTING = 64
+FIRM = 16  # after a step that stiff chords solved, so many begin with them
 KERNELS = (
     "advance",
     "begin",
@@ -42,6 +43,9 @@ KERNELS = (
     "kept",
     "unique",
     "settle",
+    "stiffen",
+    "stiff",
+    "stiffened",
 )
 
 PACKED = ("q", "p")  # with points side by side in vectors, these have coordinates side by side
@@ -152,7 +156,8 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
             **{name: at.get(name, 0) for name in ("failed", "marching", "scale")},
             "handed": at["started"] + 1 if "leap" in kernels else places["carry"].stop,
             **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "next", "found", "enough", "unsure")},
-            "early": at.get("early", 0),
+            **{name: at.get(name, 0) for name in ("early", "given_up")},
+            "patience": backend.patience if groups == 1 else 0, "firm": FIRM,
             "jacobian": at.get("slopes", 0),
             "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
             "every": NEVER, "skipped": 0, "rows": 0, "width": row.width,

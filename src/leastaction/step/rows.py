@@ -130,12 +130,13 @@ class OneByOne:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Rows in vectors of W lanes; the tables are a block of what the kernel reads."""
+    """Rows in vectors of W lanes; the tables are a `block` of what the kernel reads."""
 
     tables: dict[str, Table]
     lanes: int
     B: Builder | None = None
     repeated: frozenset[str] = frozenset()  # tables padded with their last row
+    block: str = "tables"
     side_by_side = True
     single = True
 
@@ -169,7 +170,7 @@ class SideBySide:
 
     def columns(self, name: str) -> list[Row]:
         assert self.B is not None
-        values, (begin, height, width) = self.B.values("tables"), self.places[name]
+        values, (begin, height, width) = self.B.values(self.block), self.places[name]
         return [values[begin + k * height : begin + (k + 1) * height] for k in range(width)]
 
     @cached_property

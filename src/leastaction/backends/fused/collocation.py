@@ -26,7 +26,7 @@ Trajectories lie side by side, or the points of one trajectory's step do (`step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from leastaction.backends.fused.chord import (
@@ -46,6 +46,7 @@ from leastaction.backends.fused.judging import finite, judged
 from leastaction.backends.fused.mass import Mass
 from leastaction.backends.fused.newton import Iteration, begun
 from leastaction.backends.fused.nodes import nodes_of, summed
+from leastaction.backends.fused.patterns import solved
 from leastaction.backends.fused.shifts import inverses, masses_of_still, moving, shifted, slopes_at
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.cyclic import LEAPT
@@ -58,9 +59,17 @@ COUNTED = ("soft_before", "soft_doubt", "soft_iterations")  # what is zero befor
 
 
 def collocated(
-    step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, twice: bool = False, first: bool = False
+    step: Step,
+    mass: Mass,
+    rows: Rows,
+    B: Builder,
+    chords: int,
+    twice: bool = False,
+    first: bool = False,
+    stiff: bool = False,
 ) -> Program:
-    """Z and V from Z and V, of the trajectories that want it; `twice` corrects dV by derivatives at nodes.
+    """Z and V from Z and V, of the trajectories that want it; `twice` corrects dV by derivatives at nodes; `stiff`
+    chords (`stiff`) do not begin again.
 
     A chord that is always the `first` of a step also writes down what `shifted` needs. For one trajectory both wait for
     results most of the time, so that it costs less to do them together.
@@ -76,9 +85,11 @@ def collocated(
     for j in movers:
         row = _reached(step, rows, _weighed(f[j], weights))
         missing[j] = [a + (x["p"][j] - b) for a, b in zip(row, m[j], strict=True)]
-    masses = [mass.values(B, at) for at in nodes]
-    gaps = _by_mass(mass, masses, missing)
-    if twice:
+    masses = [] if stiff else [mass.values(B, at) for at in nodes]
+    gaps = missing if stiff else _by_mass(mass, masses, missing)
+    if stiff:
+        moves = solved(step, rows, x["shifts"], missing, "out")
+    elif twice:
         moves, ways = _moves(step, rows, x["shifts"], gaps)
         changes = _by_mass(mass, masses, _changes(step, rows, B, nodes, moves, ways))
         left = [[a - b - c for a, b, c in zip(*of, strict=True)] for of in zip(gaps, moves, changes, strict=True)]
@@ -92,14 +103,15 @@ def collocated(
     seen = judged(
         step,
         rows,
-        own(x | farther(x)),
+        own(x if stiff else x | farther(x)),
         moved,
         places,
         fresh=False,
         chords=chords,
         rate=x["rate"][0],
-        again=True,
+        again=not stiff,
         twice=twice,
+        unique=x["certain"][0] if stiff else None,
     )
     going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
     good = seen.found["good"] & ~going
@@ -255,8 +267,16 @@ def _given(B: Builder, program: Program, read: Sequence[dict[str, list[Value]]],
     return [[[Value(B, at[block][j]) for at in found] for j in range(len(found[0][block]))] for block in blocks]
 
 
-def linearised(step: Step, rows: Rows, B: Builder, x: dict[str, list[Any]], V: Sequence[Row]) -> list[Value]:
-    """What `shifted` needs, from the predicted velocities at the nodes: derivatives in the middle of the step.
+def linearised(
+    step: Step,
+    rows: Rows,
+    B: Builder,
+    x: dict[str, list[Any]],
+    V: Sequence[Row],
+    written: Callable[..., list[Value]] | None = None,
+) -> list[Value]:
+    """What `shifted` needs, or what else is `written`, from the predicted velocities at the nodes: derivatives in the
+    middle of the step.
 
     Inputs there are those that are known: of the last step, if this one has not begun.
     """
@@ -273,7 +293,7 @@ def linearised(step: Step, rows: Rows, B: Builder, x: dict[str, list[Any]], V: S
         "params": x["params"],
         "inputs": inputs,
     }
-    return inverses(step, rows, B, at)
+    return (written or inverses)(step, rows, B, at)
 
 
 def _dot(row: Sequence[Any], values: Sequence[Any]) -> Any:

@@ -18,6 +18,7 @@ from leastaction.step.rows import OneByOne, Row, size, total
 from leastaction.step.verdict import TINY, coarse
 
 Blocks = Sequence[tuple[str, int]]
+Place = tuple[int, int]  # row and column
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Iteration:
               is kept for the next ones, the impulse's derivatives by z and the factors of the Jacobian
     again     the same, without what is kept
     pattern   where the factors are in their matrix; its other entries are the `constants`
-    unknowns  the order of the unknowns in that matrix
+    moved     where the impulse's derivatives are in theirs, (n, N); its other entries are `fixed`
+    unknowns  the order of the unknowns in the matrix of the factors
 
     The first one also has `short`, the pivots of the Jacobian of a short step; so has `again` where these alone tell
     whether the determinant has turned, of a step that is linear.
@@ -39,8 +41,10 @@ class Iteration:
     before: Program
     first: Program
     again: Program
-    pattern: tuple[tuple[int, int], ...]
-    constants: dict[tuple[int, int], float]
+    pattern: tuple[Place, ...]
+    constants: dict[Place, float]
+    moved: tuple[Place, ...]
+    fixed: dict[Place, float]
     unknowns: list[int]
 
     @property
@@ -55,19 +59,34 @@ def iteration(step: Step) -> Iteration:
     B = E.B
     right = [B.op("neg", E.residual[i]) for i in order]
     rows = factors(B, [[E.jacobian[i][j] for j in unknowns] for i in order])
-    places = [(i, j) for i in range(len(rows)) for j in range(len(rows))]
-    constants = {(i, j): float(x) for i, j in places if (x := B.constant(rows[i][j])) is not None}
-    pattern = tuple(place for place in places if place not in constants)
+    (pattern, constants), (moved, fixed) = _pattern(B, rows), _pattern(B, E.impulse_slope)
     whole = B.build(
         right=right,
         impulse=E.impulse,
-        slopes=[x for row in E.impulse_slope for x in row],
+        slopes=[E.impulse_slope[i][j] for i, j in moved],
         factors=[rows[i][j] for i, j in pattern],
         short=_short(step, E, order),
     )
     before, first = whole.split(("z", "inputs"), "invariants")
     again = first.select("right", "impulse", *(["short"] if step.linear else []))
-    return Iteration(before, first, again, pattern, constants, unknowns)
+    return Iteration(before, first, again, pattern, constants, moved, fixed, unknowns)
+
+
+def _pattern(B: Builder, rows: Sequence[Sequence[int]]) -> tuple[tuple[Place, ...], dict[Place, float]]:
+    """The places of a matrix whose numbers are not known, and the known ones: of sparse couplings most are zero."""
+    places = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
+    known = {(i, j): float(x) for i, j in places if (x := B.constant(rows[i][j])) is not None}
+    return tuple(place for place in places if place not in known), known
+
+
+def _filled(
+    B: Builder, shape: Place, pattern: Sequence[Place], values: Sequence[int], known: Mapping[Place, float]
+) -> list[list[int]]:
+    """The matrix of such a pattern."""
+    rows = [[B.const(known.get((i, j), 0.0)) for j in range(shape[1])] for i in range(shape[0])]
+    for (i, j), value in zip(pattern, values, strict=True):
+        rows[i][j] = value
+    return rows
 
 
 def _short(step: Step, E: Equations, order: Sequence[int]) -> list[int]:
@@ -110,13 +129,11 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
     kept = {name: found[name] for name in ("slopes", "factors")} if fresh else {}
     right, impulse = found["right"], found["impulse"]
     N, n = len(right), step.n
-    rows = [[B.const(one.constants.get((i, j), 0.0)) for j in range(N)] for i in range(N)]
-    for (i, j), factor in zip(one.pattern, (kept or x)["factors"], strict=True):
-        rows[i][j] = factor
+    rows = _filled(B, (N, N), one.pattern, (kept or x)["factors"], one.constants)
     solved = substitute(B, rows, right)
     dz = [k for _, k in sorted(zip(one.unknowns, solved, strict=True))]
-    slopes = (kept or x)["slopes"]
-    more = [Value(B, dot(B, slopes[j * N : (j + 1) * N], dz)) for j in range(n)]
+    slopes = _filled(B, (n, N), one.moved, (kept or x)["slopes"], one.fixed)
+    more = [Value(B, dot(B, slope, dz)) for slope in slopes]
     pushed = [Value(B, k) + change for k, change in zip(impulse, more, strict=True)]
     new = [B.add(z, d) for z, d in zip(x["z"], dz, strict=True)]
 

@@ -62,12 +62,17 @@ class Nodes:
     led: FloatArray
 
 
+def collocates(method: Galerkin) -> bool:
+    """Whether steps are collocation by a rule of Gauss."""
+    return len(method.table.c) == method.s and method.rule.order >= 2 * method.s
+
+
 @lru_cache(maxsize=64)
 def nodes_of(method: Galerkin) -> Nodes | None:
     """The tables of a method, or None where its steps are not collocation by a rule of Gauss."""
-    s, table = method.s, method.exact_table(40)
-    if len(table["c"]) != s or method.rule.order < 2 * s:
+    if not collocates(method):
         return None
+    s, table = method.s, method.exact_table(40)
     with mpmath_digits(60):
         l, dl = (mpmath.matrix([list(row[1:]) for row in table[name]]) for name in ("l", "dl"))
         by_velocity = dl**-1

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leastaction.backends.fused import chord as mass_chord
-from leastaction.backends.fused import collocation, cyclic, explicit, held, hop, march, separable
+from leastaction.backends.fused import collocation, cyclic, explicit, held, hop, march, separable, stiff
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, paired, repeated, restart, tables
 from leastaction.backends.fused.collocation import collocated
@@ -55,12 +56,16 @@ class StepPrograms:
     and kept of Newton's iteration, and unique where that is in doubt; settle where constraints hold; begin and leap of
     explicit steps, and leap of steps that are explicit except for multipliers.
 
-    `tables` are rows of coefficients that a kernel with points side by side reads.
+    `tables` are rows of coefficients that a kernel with points side by side reads. `later` gives kernels that are made
+    when they are wanted, with tables of their own (`stiff`).
     """
 
     kernels: dict[str, Program]
     chords: int = 1  # that cost about as much as to solve a step by Newton
     tables: SideBySide | None = None
+    later: Callable[[], dict[str, Program]] | None = None
+    later_tables: Callable[[], SideBySide] | None = None
+    patience: int = 0  # steps that chords have given up before these are wanted
 
 
 def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, soft: bool = True) -> StepPrograms | None:
@@ -112,7 +117,7 @@ def _state(step: Step, one: Iteration | None, own: Chords | None, energy: bool) 
     ]  # fmt: skip
     if one is not None:
         blocks += [
-            ("invariants", one.before.output_size), ("slopes", n * N), ("factors", len(one.pattern)),
+            ("invariants", one.before.output_size), ("slopes", len(one.moved)), ("factors", len(one.pattern)),
             ("scale", n), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1), ("iterations", 1),
             *([("unique", 1)] if one_root(step) is not None else []),
         ]  # fmt: skip
@@ -225,7 +230,11 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
     kernels = _chords(step, own, builder, chords, None)
     ahead, B = builder()
     onward = advance(system, step, ahead, B, None, own, False, linearises="once" not in kernels)
-    return StepPrograms({"advance": onward, **kernels}, chords, rows)
+    found = {"advance": onward, **kernels}
+    if not stiff.stiffens(own, lanes):
+        return StepPrograms(found, chords, rows)
+    later = partial(stiff.programs, own, list(B.inputs), lanes, chords)
+    return StepPrograms(found, chords, rows, later, partial(stiff.rows_of, own, lanes), stiff.patience(own, lanes))
 
 
 def _side_by_side(step: Step, lanes: int) -> tuple[Chords, SideBySide, Callable[[], tuple[Rows, Builder]]]:
@@ -248,6 +257,7 @@ def _side_by_side(step: Step, lanes: int) -> tuple[Chords, SideBySide, Callable[
         ("q", packed), ("p", packed), ("carry", 2 * packed),
         *_remembered(step, rows, own=own),
         ("z", N), ("impulse", packed), ("trouble", 1), ("left", 1), *_soft(own, rows),
+        *(stiff.blocks(own, rows) if stiff.stiffens(own, lanes) else []),
     ]  # fmt: skip
 
     def builder() -> tuple[Rows, Builder]:

@@ -119,7 +119,7 @@ def shifted(step: Step, rows: Rows, E: Sequence[Value], g: Sequence[Row], *names
         x: list[Row] = [[], []]
         for v in range(width):
             entries = [(E[(2 * (j * m + k)) * width + v], E[(2 * (j * m + k) + 1) * width + v]) for k in range(m)]
-            found = _sum([_product(entry, (y[k][0][v], y[k][1][v])) for k, entry in enumerate(entries)])
+            found = _sum([complex_product(entry, (y[k][0][v], y[k][1][v])) for k, entry in enumerate(entries)])
             for part in range(2):
                 x[part].append(found[part])
         numbers = [[rows.number(row, i) for i in range(count)] for row in x]
@@ -134,22 +134,22 @@ def _solved(matrix: list[list[Complex]], right: list[list[Complex]]) -> list[lis
     n = len(matrix)
     lines = [[*a, *b] for a, b in zip(matrix, right, strict=True)]
     for k in range(n):
-        inverse = _inverse(*lines[k][k])
-        lines[k] = [*lines[k][: k + 1], *(_product(inverse, x) for x in lines[k][k + 1 :])]
+        inverse = complex_inverse(*lines[k][k])
+        lines[k] = [*lines[k][: k + 1], *(complex_product(inverse, x) for x in lines[k][k + 1 :])]
         for i in range(n):
             if i != k:
                 factor = lines[i][k]
                 lines[i] = [
                     *lines[i][: k + 1],
                     *(
-                        _minus(x, _product(factor, y))
+                        minus(x, complex_product(factor, y))
                         for x, y in zip(lines[i][k + 1 :], lines[k][k + 1 :], strict=True)
                     ),
                 ]
     return [line[n:] for line in lines]
 
 
-def _inverse(a: Any, b: Any) -> Complex:
+def complex_inverse(a: Any, b: Any) -> Complex:
     """One over a complex number in any unit: the square of 10²⁰⁰ is beyond float64, and E would be zero, as if nothing
     were left to solve.
     """
@@ -159,11 +159,11 @@ def _inverse(a: Any, b: Any) -> Complex:
     return a * size, -(b * size)
 
 
-def _product(x: Complex, y: Complex) -> Complex:
+def complex_product(x: Complex, y: Complex) -> Complex:
     return x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]
 
 
-def _minus(x: Complex, y: Complex) -> Complex:
+def minus(x: Complex, y: Complex) -> Complex:
     return x[0] - y[0], x[1] - y[1]
 
 

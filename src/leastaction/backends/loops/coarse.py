@@ -7,7 +7,7 @@ step need no others. Where the mass is not constant, it is that in the middle of
 
 from __future__ import annotations
 
-from leastaction.backends.loops.elimination import take
+from leastaction.backends.loops.elimination import take_from
 from leastaction.backends.loops.machine import at, native
 from leastaction.backends.loops.sparse import factor as factor_sparse
 from leastaction.step.verdict import departs as departs_in_python
@@ -79,4 +79,4 @@ def _eliminate(A, k, N, lead):
     for i in range(k + 1, N):
         row = at(A, i * lead)
         if row[k] != 0.0:
-            take(row, above, row[k] * inverse, k + 1, N)
+            take_from(row, above, row[k] * inverse, k + 1, N)

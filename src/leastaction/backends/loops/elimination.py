@@ -7,7 +7,23 @@ choose the pivots: twenty links with units from 2⁻⁶⁰ to 2⁶⁰ had a mass
 
 from __future__ import annotations
 
-from leastaction.backends.loops.machine import W, address_of, at, doubles, fma, load, native, splat, store
+from leastaction.backends.loops.machine import (
+    W,
+    add,
+    address_of,
+    at,
+    doubles,
+    first_of,
+    fma,
+    larger,
+    largest_of,
+    load,
+    native,
+    size_of,
+    splat,
+    store,
+    sum_of,
+)
 
 
 @native
@@ -15,9 +31,7 @@ def factor(A, pivots, N, lead):
     """A ← L, U of P A, unit lower L, row-major with rows of length `lead`. False if a pivot is zero or not finite."""
     units = doubles(address_of(pivots))  # 1/(largest entry) of rows that are no pivots yet, kept where pivots will be
     for i in range(N):
-        largest = 0.0
-        for j in range(N):
-            largest = max(largest, abs(A[i * lead + j]))
+        largest = largest_entry(at(A, i * lead), N)
         units[i] = 1.0 / largest if largest > 0.0 else 0.0
     for k in range(N):
         best, longest = k, abs(A[k * lead + k]) * units[k]
@@ -40,8 +54,22 @@ def factor(A, pivots, N, lead):
             row = at(A, i * lead)
             if row[k] != 0.0:  # it is zero in most rows of a sparse matrix, as with constraints or in chains
                 row[k] *= inverse
-                take(row, above, row[k], k + 1, N)
+                take_from(row, above, row[k], k + 1, N)
     return True
+
+
+@native
+def largest_entry(x, N):
+    """The largest |x_j|, j = 0 … N; a NaN may pass unseen, and is seen where its row is a pivot."""
+    j, found = 0, splat(0.0)
+    while j + W <= N:
+        found = larger(found, size_of(load(at(x, j))))
+        j += W
+    largest = first_of(largest_of(found)) if j > 0 else 0.0
+    while j < N:
+        largest = max(largest, abs(x[j]))
+        j += 1
+    return largest
 
 
 @native
@@ -55,7 +83,7 @@ def negative(A, pivots, N, lead):
 
 
 @native
-def take(x, y, a, begin, end):
+def take_from(x, y, a, begin, end):
     """x[begin … end] −= a y."""
     j = begin
     factor = splat(-a)
@@ -82,8 +110,17 @@ def solve(A, pivots, N, lead, x):
 
 @native
 def dot(x, y, begin, end):
-    """Σ x_j y_j, j = begin … end."""
-    total = 0.0
-    for j in range(begin, end):
+    """Σ x_j y_j, j = begin … end. One long chain of sums would wait for each of them: there are two of vectors."""
+    j, one, other = begin, splat(0.0), splat(0.0)
+    while j + 2 * W <= end:
+        one = fma(load(at(x, j)), load(at(y, j)), one)
+        other = fma(load(at(x, j + W)), load(at(y, j + W)), other)
+        j += 2 * W
+    if j + W <= end:
+        one = fma(load(at(x, j)), load(at(y, j)), one)
+        j += W
+    total = first_of(sum_of(add(one, other))) if j > begin else 0.0
+    while j < end:
         total += x[j] * y[j]
+        j += 1
     return total

@@ -34,7 +34,7 @@ from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.cyclic import LEAPT
-from leastaction.step.verdict import NEARBY
+from leastaction.step.verdict import ACCEPTABLE, NEARBY
 
 read_run = reader(RUN)
 
@@ -162,6 +162,8 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                         _alone(I, D, A, S1, X, i, at(counts, who[i] * COUNTS))
                         if A.recall != 0:
                             write(A, X, A.failed, i, 1.0)
+                        if A.patience > 0 and started[i] != 0.0:
+                            write(A, X, A.given_up, i, X[A.given_up * T + i] + 1.0)
                 if not any_of(alive, L):
                     return  # time, prediction and lengths stay as they were before the step
             if A.recall != 0 and any_of(at(X, A.failed * T), L):
@@ -207,6 +209,8 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         if is_noted(A, note, k):
             note_states(A, X, k, note, who, counts)
             note += 1
+        if A.patience > 0 and A.stiff == 0 and X[A.given_up * T] >= A.patience:
+            return  # until there are kernels for such steps
 
 
 @native
@@ -352,9 +356,10 @@ def _alone(I, D, A, S, X, i, count):
     """Solve lane i's step alone; a lane where that fails is alive no more.
 
     Where chords stood still above the floor, rounding may be the reason: then what rounding does is found, as it is
-    after continuation. Where chords leapt over a pole of cyclic coordinates (`step.cyclic`), the prediction may lead
-    there again, and is not used. Where chords in kernels came NEARBY before they failed, pivots are not asked: a top
-    near its pole would be continued, at two and a half times the time.
+    after continuation. Where they did not come near a root, it is not asked: it takes n solutions with the mass. Where
+    chords leapt over a pole of cyclic coordinates (`step.cyclic`), the prediction may lead there again, and is not
+    used. Where chords in kernels came NEARBY before they failed, pivots are not asked: a top near its pole would be
+    continued, at two and a half times the time.
     """
     n, s, T, h = A.n, A.s, A.stride, A.step[0]
     take_lane(A, S, X, i)
@@ -375,7 +380,8 @@ def _alone(I, D, A, S, X, i, count):
         A.failure[0], A.failure[1], A.failure[2] = S.left[0], S.reached[0], float(spent)
         return
     A.undone[0] = max(A.undone[0], S.left[0])
-    if A.outer != 0 and X[A.failed * T + i] == 2.0 and not continued and velocity_at(S, I, D):
+    stood = A.outer != 0 and X[A.failed * T + i] == 2.0 and X[A.soft_before * T + i] <= ACCEPTABLE
+    if stood and not continued and velocity_at(S, I, D):
         set_noise(S)
         set_floor(S, abs(h))
     if S.summed == 1:

@@ -28,7 +28,7 @@ def write(A, X, place, i, value):
 @native
 def iterate_softly(A, X, Y, scratch, who, counts):
     """Chords until no lane wants another; lanes where chords fail try them from another prediction, then go on with
-    Newton, and for a while begin with it.
+    chords of stiff steps or with Newton, and for a while begin with these.
     """
     L, T = A.lanes, A.stride
     alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
@@ -70,6 +70,27 @@ def iterate_softly(A, X, Y, scratch, who, counts):
                 X[A.trouble * T + i] = 1.0
     if again:
         call_kernel(A.restart, X, Y, scratch)
+        if A.stiff != 0 and X[A.trouble * T] != 0.0 and started[0] != 0.0:
+            iterate_stiffly(A, X, Y, scratch, who, counts)
+
+
+@native
+def iterate_stiffly(A, X, Y, scratch, who, counts):
+    """Chords of a stiff step of one trajectory (`fused.stiff`), from the prediction. A step that they solve is as one
+    that was solved alone; the next ones begin with them.
+    """
+    T = A.stride
+    inner, outer, failed = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T), X[A.failed * T]
+    counts[who[0] * COUNTS + ITERATIONS] += int(X[A.soft_iterations * T])
+    call_kernel(A.stiffen, X, Y, scratch)
+    while inner[0] != 0.0:
+        call_kernel(A.stiff, X, Y, scratch)
+    if outer[0] != 0.0:
+        call_kernel(A.stiffened, X, Y, scratch)
+        if X[A.failed * T] == 0.0:
+            X[A.trouble * T] = 0.0
+            X[A.rest * T] = A.firm
+    write(A, X, A.failed, 0, failed)
 
 
 @native

@@ -223,13 +223,12 @@ def scatter_values(S, T, values, outputs, p, share):
         for e in range(T.scatter[4 * w + 3]):
             value, c = first + e, begin + e
             base = mul(splat(share), lanewise(p, c, across)) if b == 1 else splat(0.0)
-            for i in range(r):
-                weight = T.raw[r + i] if b < 2 else 1.0
-                if across == 1:
-                    S.scaled[i] = weight * (values[((i // W) * outputs + value) * W + i % W] - first_of(base))
-                else:
-                    here = load(at(values, (i * outputs + value) * W))
-                    store(at(S.scaled, i * W), mul(splat(weight), sub(here, base)))
+            for g in range(T.groups):
+                weight = splat(1.0)
+                if b < 2:
+                    weight = load(at(T.raw, r + g * W)) if across == 1 else splat(T.raw[r + g])
+                here = load(at(values, (g * outputs + value) * W))
+                store(at(S.scaled, g * W), mul(weight, sub(here, base)))
             for v in range(width):
                 place = at(S.R, (c * width + v) * W)
                 total = load(place)
